@@ -1,0 +1,133 @@
+// Package artifact names what is deployed: projects, versions, channels, digests and releases.
+//
+// An artifact is a signed archive of one project. A channel, written myapp/testing, is a signed,
+// moving name for one version of it; promoting points a channel at a digest and never touches
+// bytes. The rooms below carry an artifact from where it is published to where it is unpacked:
+// publish writes a store, trust decides what may be believed, unpack makes a directory of it.
+package artifact
+
+import (
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Base is the project that every host deploys beside its service.
+const Base = "base"
+
+var (
+	projectName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	versionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+~-]{0,127}$`)
+	channelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+)
+
+// CheckProject reports whether a project may have this name. Names end up in paths and keys, so
+// they hold letters, digits, dots, dashes and underscores, and start with a letter or digit.
+func CheckProject(name string) error { return check("project", name, projectName) }
+
+// CheckVersion reports whether a version may be written so.
+func CheckVersion(version string) error { return check("version", version, versionName) }
+
+// CheckChannel reports whether a channel may have this name.
+func CheckChannel(name string) error { return check("channel", name, channelName) }
+
+func check(what, name string, form *regexp.Regexp) error {
+	if form.MatchString(name) {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%q is not a %s name", name, what),
+		"use letters, digits, dots and dashes, and start with a letter or a digit")
+}
+
+// Digest is the SHA-256 of an artifact, written sha256:HEX.
+type Digest string
+
+const digestPrefix = "sha256:"
+
+// NewDigest writes the sum as a Digest.
+func NewDigest(sum [32]byte) Digest { return Digest(digestPrefix + hex.EncodeToString(sum[:])) }
+
+// ParseDigest checks that s is a digest of the one kind there is.
+func ParseDigest(s string) (Digest, error) {
+	h, ok := strings.CutPrefix(s, digestPrefix)
+	if b, err := hex.DecodeString(h); !ok || err != nil || len(b) != 32 {
+		return "", diag.WithHint(fmt.Errorf("%q is not a digest", s), "a digest reads sha256: and 64 hexadecimal digits")
+	}
+	return Digest(strings.ToLower(s)), nil
+}
+
+// Hex is the digest without its kind.
+func (d Digest) Hex() string { return strings.TrimPrefix(string(d), digestPrefix) }
+
+// Short is enough of the digest for a person to tell two releases apart.
+func (d Digest) Short() string {
+	h := d.Hex()
+	return h[:min(len(h), 8)]
+}
+
+// Ref is a channel of a project, written project/channel.
+type Ref struct {
+	Project string `json:"project"`
+	Channel string `json:"channel"`
+}
+
+func (r Ref) String() string { return r.Project + "/" + r.Channel }
+
+// ParseRef reads project/channel.
+func ParseRef(s string) (Ref, error) {
+	project, channel, ok := strings.Cut(s, "/")
+	if !ok {
+		return Ref{}, diag.WithHint(fmt.Errorf("%q is not a channel", s), "a channel is written project/channel, such as myapp/testing")
+	}
+	if err := CheckProject(project); err != nil {
+		return Ref{}, err
+	}
+	return Ref{Project: project, Channel: channel}, CheckChannel(channel)
+}
+
+// Release is one version of a project, as the project's key signed it.
+type Release struct {
+	Project string `json:"project"`
+	Version string `json:"version"`
+	Digest  Digest `json:"digest"`
+	Length  int64  `json:"length"` // bytes of the artifact
+	Format  Format `json:"format"`
+}
+
+// Dir is the name of the release's directory on a host. The digest is part of it, so that two
+// stores that give one version to different bytes cannot meet in one directory.
+func (r Release) Dir() string { return r.Version + "-" + r.Digest.Short() }
+
+func (r Release) String() string { return r.Project + " " + r.Version }
+
+// Format is how an artifact is packed, written as its file name extension.
+type Format string
+
+// The formats an agent unpacks. What this project builds is always TarZst.
+const (
+	TarZst Format = "tar.zst"
+	TarGz  Format = "tar.gz"
+	TarXz  Format = "tar.xz"
+)
+
+// Formats are those an agent unpacks.
+func Formats() []Format { return []Format{TarZst, TarGz, TarXz} }
+
+// FormatOf tells the format by a file's name; .tgz and .txz are known too.
+func FormatOf(name string) (Format, error) {
+	for _, f := range Formats() {
+		if strings.HasSuffix(name, "."+string(f)) {
+			return f, nil
+		}
+	}
+	switch {
+	case strings.HasSuffix(name, ".tgz"):
+		return TarGz, nil
+	case strings.HasSuffix(name, ".txz"):
+		return TarXz, nil
+	}
+	return "", diag.WithHint(fmt.Errorf("%s: not an archive an agent unpacks", name), "pack it with `corpus build`, or as .tar.zst, .tar.gz or .tar.xz")
+}

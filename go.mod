@@ -1,0 +1,3 @@
+module github.com/corpus-agent/corpus-agent
+
+go 1.26.8

@@ -1,0 +1,154 @@
+// Package diag is how every room tells a person what is wrong with a file of theirs, and what to
+// do about it.
+//
+// A problem in a user's file is a Diagnostic: a position that an editor can jump to, a message, a
+// hint, and the lines around the place. Problems are collected in a List and shown together, since
+// nobody wants to run a compile once per mistake. Failures that belong to no file carry their hint
+// with WithHint, so that the command line prints both kinds alike.
+package diag
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Pos is a place in a user's file. Line and Col count from 1; 0 means unknown.
+type Pos struct {
+	File string
+	Line int
+	Col  int
+}
+
+// String formats the position as file:line:col and leaves out what is unknown.
+func (p Pos) String() string {
+	s := p.File
+	if p.Line > 0 {
+		s += ":" + strconv.Itoa(p.Line)
+		if p.Col > 0 {
+			s += ":" + strconv.Itoa(p.Col)
+		}
+	}
+	return s
+}
+
+// IsZero reports whether nothing is known about the place.
+func (p Pos) IsZero() bool { return p == Pos{} }
+
+// Diagnostic is one problem in one place of a user's file.
+type Diagnostic struct {
+	Pos     Pos
+	Message string // what is wrong and what was expected, one line
+	Hint    string // what to do next, one line; may be empty
+	Excerpt string // the text around the place, from Excerpt; may be empty
+}
+
+// At makes a diagnostic with a formatted message.
+func At(p Pos, format string, args ...any) *Diagnostic {
+	return &Diagnostic{Pos: p, Message: fmt.Sprintf(format, args...)}
+}
+
+// WithHint sets the hint and returns the diagnostic.
+func (d *Diagnostic) WithHint(hint string) *Diagnostic {
+	d.Hint = hint
+	return d
+}
+
+// Error gives the one-line form, file:line:col: message.
+func (d *Diagnostic) Error() string {
+	if d.Pos.IsZero() {
+		return d.Message
+	}
+	return d.Pos.String() + ": " + d.Message
+}
+
+// Text gives the full form: the line, the excerpt and the hint.
+func (d *Diagnostic) Text() string {
+	s := d.Error()
+	if d.Excerpt != "" {
+		s += "\n" + strings.TrimRight(d.Excerpt, "\n")
+	}
+	if d.Hint != "" {
+		s += "\nhint: " + d.Hint
+	}
+	return s
+}
+
+// List is every problem found, an error when there is at least one.
+type List []*Diagnostic
+
+// Add appends a diagnostic with a formatted message and returns it for a hint.
+func (l *List) Add(p Pos, format string, args ...any) *Diagnostic {
+	d := At(p, format, args...)
+	*l = append(*l, d)
+	return d
+}
+
+// AddError takes over the diagnostics inside err, or places err itself at p.
+func (l *List) AddError(p Pos, err error) {
+	var list List
+	var one *Diagnostic
+	switch {
+	case err == nil:
+	case errors.As(err, &list):
+		*l = append(*l, list...)
+	case errors.As(err, &one):
+		*l = append(*l, one)
+	default:
+		*l = append(*l, &Diagnostic{Pos: p, Message: err.Error(), Hint: HintOf(err)})
+	}
+}
+
+// Err sorts the list by place, drops repetitions, and returns nil when it is empty.
+func (l List) Err() error {
+	if len(l) == 0 {
+		return nil
+	}
+	sorted := slices.Clone(l)
+	slices.SortStableFunc(sorted, func(a, b *Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
+	})
+	return slices.CompactFunc(sorted, func(a, b *Diagnostic) bool { return a.Pos == b.Pos && a.Message == b.Message })
+}
+
+// Error joins the one-line forms.
+func (l List) Error() string {
+	lines := make([]string, len(l))
+	for i, d := range l {
+		lines[i] = d.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+type hinted struct {
+	err  error
+	hint string
+}
+
+// WithHint attaches what to try next to an error that belongs to no user file.
+// It returns nil for a nil error.
+func WithHint(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &hinted{err: err, hint: fmt.Sprintf(format, args...)}
+}
+
+func (h *hinted) Error() string { return h.err.Error() }
+func (h *hinted) Unwrap() error { return h.err }
+
+// HintOf returns the outermost hint attached to err, or "".
+func HintOf(err error) string {
+	var h *hinted
+	if errors.As(err, &h) {
+		return h.hint
+	}
+	var d *Diagnostic
+	if errors.As(err, &d) {
+		return d.Hint
+	}
+	return ""
+}

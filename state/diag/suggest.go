@@ -1,0 +1,46 @@
+package diag
+
+import "fmt"
+
+// DidYouMean returns `did you mean "x"?` for the known word nearest to the given one, or "" when
+// none is near enough to be a slip of the finger.
+func DidYouMean(word string, known []string) string {
+	best, bestDistance := "", len(word)/3+2
+	for _, k := range known {
+		if d := distance(word, k, bestDistance); d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	if best == "" || best == word {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", best)
+}
+
+// distance is the number of letters to insert, delete, replace or swap with their neighbour that
+// turns a into b (optimal string alignment); it stops counting at limit.
+func distance(a, b string, limit int) int {
+	ra, rb := []rune(a), []rune(b)
+	if diff := len(ra) - len(rb); diff >= limit || -diff >= limit {
+		return limit
+	}
+	before, previous, current := make([]int, len(rb)+1), make([]int, len(rb)+1), make([]int, len(rb)+1)
+	for j := range previous {
+		previous[j] = j
+	}
+	for i := 1; i <= len(ra); i++ {
+		current[0] = i
+		for j := 1; j <= len(rb); j++ {
+			cost := 1
+			if ra[i-1] == rb[j-1] {
+				cost = 0
+			}
+			current[j] = min(previous[j]+1, current[j-1]+1, previous[j-1]+cost)
+			if i > 1 && j > 1 && ra[i-1] == rb[j-2] && ra[i-2] == rb[j-1] {
+				current[j] = min(current[j], before[j-2]+1)
+			}
+		}
+		before, previous, current = previous, current, before
+	}
+	return previous[len(rb)]
+}

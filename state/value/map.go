@@ -1,0 +1,285 @@
+package value
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"math/big"
+	"strings"
+)
+
+// Map is a Python dict: it keeps the order in which keys came, and it is a reference. The zero
+// Map is empty and ready to use; a nil *Map can be read.
+//
+// Almost every key is a string, and almost every Map is small. So string keys have methods of their
+// own that cannot fail, and the index is built only once a Map has outgrown a scan of its entries.
+type Map struct {
+	entries []entry
+	index   map[any]int // by normal key; nil while small
+	dead    int         // entries that were deleted
+}
+
+type entry struct {
+	key   any // as it was given
+	norm  any // what it is compared by
+	value any
+	dead  bool
+}
+
+// scanLimit is the number of entries up to which a scan beats a Go map.
+const scanLimit = 8
+
+// NewMap makes a Map of alternating string keys and values.
+func NewMap(pairs ...any) *Map {
+	m := &Map{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m.Set(pairs[i].(string), pairs[i+1])
+	}
+	return m
+}
+
+// KeyError says that a value cannot be a key of a mapping.
+type KeyError struct{ Type string }
+
+func (e *KeyError) Error() string { return fmt.Sprintf("unhashable type: '%s'", e.Type) }
+
+// normal is what a key is compared by: Python's 1, 1.0 and True are one key.
+func normal(key any) (any, error) {
+	switch k := key.(type) {
+	case string, int, nil:
+		return k, nil
+	case bool:
+		if k {
+			return 1, nil
+		}
+		return 0, nil
+	case float64:
+		if k == math.Trunc(k) && math.Abs(k) < 1<<53 {
+			return int(k), nil
+		}
+		return k, nil
+	case *big.Int:
+		return bigKey(k.String()), nil
+	case []byte:
+		return bytesKey(k), nil
+	case Tuple:
+		return tupleNormal(k)
+	case *List, *Map:
+		return nil, &KeyError{Type: TypeName(key)}
+	case Object:
+		return k, nil
+	}
+	return nil, &KeyError{Type: TypeName(key)}
+}
+
+type (
+	bigKey   string
+	bytesKey string
+	tupleKey string
+)
+
+func tupleNormal(t Tuple) (any, error) {
+	var b strings.Builder
+	for _, item := range t {
+		n, err := normal(item)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&b, "%T:%d:%v,", n, len(fmt.Sprint(n)), n)
+	}
+	return tupleKey(b.String()), nil
+}
+
+func (m *Map) find(norm any) int {
+	if m == nil {
+		return -1
+	}
+	if m.index != nil {
+		if i, ok := m.index[norm]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range m.entries {
+		if m.entries[i].norm == norm && !m.entries[i].dead {
+			return i
+		}
+	}
+	return -1
+}
+
+// Len is the number of keys.
+func (m *Map) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.entries) - m.dead
+}
+
+// Get returns the value of a string key.
+func (m *Map) Get(key string) (any, bool) {
+	if i := m.find(key); i >= 0 {
+		return m.entries[i].value, true
+	}
+	return nil, false
+}
+
+// Value returns the value of a string key, or nil.
+func (m *Map) Value(key string) any {
+	v, _ := m.Get(key)
+	return v
+}
+
+// Has reports whether there is such a string key.
+func (m *Map) Has(key string) bool { return m.find(key) >= 0 }
+
+// Set gives a string key a value; a new key goes to the end.
+func (m *Map) Set(key string, v any) { m.set(key, key, v) }
+
+// Delete removes a string key and reports whether it was there.
+func (m *Map) Delete(key string) bool { return m.remove(key) }
+
+// GetKey is Get for a key of any type. A list or mapping as key is a *KeyError.
+func (m *Map) GetKey(key any) (any, bool, error) {
+	norm, err := normal(key)
+	if err != nil {
+		return nil, false, err
+	}
+	if i := m.find(norm); i >= 0 {
+		return m.entries[i].value, true, nil
+	}
+	return nil, false, nil
+}
+
+// SetKey is Set for a key of any type. A list or mapping as key is a *KeyError.
+func (m *Map) SetKey(key, v any) error {
+	norm, err := normal(key)
+	if err != nil {
+		return err
+	}
+	m.set(key, norm, v)
+	return nil
+}
+
+// DeleteKey is Delete for a key of any type. A list or mapping as key is a *KeyError.
+func (m *Map) DeleteKey(key any) (bool, error) {
+	norm, err := normal(key)
+	if err != nil {
+		return false, err
+	}
+	return m.remove(norm), nil
+}
+
+// put sets a key that is known to be hashable, since it came out of a Map.
+func (m *Map) put(key, v any) {
+	norm, _ := normal(key)
+	m.set(key, norm, v)
+}
+
+func (m *Map) set(key, norm, v any) {
+	if i := m.find(norm); i >= 0 {
+		m.entries[i].value = v
+		return
+	}
+	m.entries = append(m.entries, entry{key: key, norm: norm, value: v})
+	if m.index != nil {
+		m.index[norm] = len(m.entries) - 1
+	} else if len(m.entries) > scanLimit {
+		m.reindex()
+	}
+}
+
+func (m *Map) remove(norm any) bool {
+	i := m.find(norm)
+	if i < 0 {
+		return false
+	}
+	m.entries[i] = entry{dead: true}
+	delete(m.index, norm)
+	if m.dead++; m.dead > scanLimit && m.dead > len(m.entries)/2 {
+		m.compact()
+	}
+	return true
+}
+
+func (m *Map) compact() {
+	live := make([]entry, 0, m.Len())
+	for _, e := range m.entries {
+		if !e.dead {
+			live = append(live, e)
+		}
+	}
+	m.entries, m.dead = live, 0
+	m.reindex()
+}
+
+func (m *Map) reindex() {
+	m.index = nil
+	if len(m.entries) <= scanLimit {
+		return
+	}
+	m.index = make(map[any]int, 2*len(m.entries))
+	for i, e := range m.entries {
+		if !e.dead {
+			m.index[e.norm] = i
+		}
+	}
+}
+
+// All yields keys and values in order. The Map may be changed meanwhile: keys that are added or
+// deleted during the walk may or may not be seen.
+func (m *Map) All() iter.Seq2[any, any] {
+	return func(yield func(any, any) bool) {
+		if m == nil {
+			return
+		}
+		entries := m.entries
+		for i := range entries {
+			if e := &entries[i]; !e.dead && !yield(e.key, e.value) {
+				return
+			}
+		}
+	}
+}
+
+// Keys returns the keys in order.
+func (m *Map) Keys() []any {
+	keys := make([]any, 0, m.Len())
+	for k := range m.All() {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// Names returns the string keys in order and leaves out the others.
+func (m *Map) Names() []string {
+	names := make([]string, 0, m.Len())
+	for k := range m.All() {
+		if s, ok := k.(string); ok {
+			names = append(names, s)
+		}
+	}
+	return names
+}
+
+// Clone is a shallow copy: the same values under the same keys.
+func (m *Map) Clone() *Map {
+	c := &Map{}
+	c.Update(m)
+	return c
+}
+
+// Update sets every key of from in m.
+func (m *Map) Update(from *Map) {
+	if from == nil {
+		return
+	}
+	for i := range from.entries {
+		if e := from.entries[i]; !e.dead {
+			m.set(e.key, e.norm, e.value)
+		}
+	}
+}
+
+// Clear removes every key.
+func (m *Map) Clear() { *m = Map{} }

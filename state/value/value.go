@@ -1,0 +1,148 @@
+// Package value holds the data SLS files are made of, with the meaning Python gives it.
+//
+// SLS authors write Jinja and YAML, and what they see of both is Python: mappings keep their order,
+// lists and mappings are references that a `do` statement may change, True equals 1, and printing a
+// mapping gives {'a': 1}. A value is one of
+//
+//	nil                None
+//	bool               bool
+//	int, *big.Int      int (*big.Int only where int is too small)
+//	float64            float
+//	string             str
+//	[]byte             bytes
+//	*List              list, a reference
+//	Tuple              tuple
+//	*Map               dict, ordered, a reference
+//
+// and whatever else a room puts into it for its own use, which must then implement Object.
+package value
+
+import (
+	"fmt"
+	"math/big"
+)
+
+// List is a Python list: a reference, so that two names can share one.
+type List struct{ Items []any }
+
+// NewList makes a list of the given items.
+func NewList(items ...any) *List { return &List{Items: items} }
+
+// Strings makes a list of strings.
+func Strings(items ...string) *List {
+	l := &List{Items: make([]any, len(items))}
+	for i, s := range items {
+		l.Items[i] = s
+	}
+	return l
+}
+
+// Append adds an item at the end.
+func (l *List) Append(item any) { l.Items = append(l.Items, item) }
+
+// Len is the number of items.
+func (l *List) Len() int { return len(l.Items) }
+
+// Tuple is a Python tuple; nobody changes one.
+type Tuple []any
+
+// Object is a value that only some room knows, such as a macro or an undefined variable.
+type Object interface {
+	PyType() string // as Python's type(x).__name__
+	PyRepr() string
+	PyTruth() bool
+}
+
+// TypeName names a value's type as Python does.
+func TypeName(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NoneType"
+	case bool:
+		return "bool"
+	case int, *big.Int:
+		return "int"
+	case float64:
+		return "float"
+	case string:
+		return "str"
+	case []byte:
+		return "bytes"
+	case *List:
+		return "list"
+	case Tuple:
+		return "tuple"
+	case *Map:
+		return "dict"
+	case Object:
+		return v.PyType()
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+// Truth is Python's bool(v).
+func Truth(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case int:
+		return v != 0
+	case *big.Int:
+		return v.Sign() != 0
+	case float64:
+		return v != 0
+	case string:
+		return v != ""
+	case []byte:
+		return len(v) > 0
+	case *List:
+		return len(v.Items) > 0
+	case Tuple:
+		return len(v) > 0
+	case *Map:
+		return v.Len() > 0
+	case Object:
+		return v.PyTruth()
+	}
+	return true
+}
+
+// Copy is Python's copy.deepcopy: lists, tuples and mappings are made anew, and what was shared
+// inside v is shared inside the copy.
+func Copy(v any) any { return copier{}.copy(v) }
+
+type copier map[any]any
+
+func (c copier) copy(v any) any {
+	switch v := v.(type) {
+	case *List:
+		if done, ok := c[v]; ok {
+			return done
+		}
+		l := &List{Items: make([]any, len(v.Items))}
+		c[v] = l
+		for i, item := range v.Items {
+			l.Items[i] = c.copy(item)
+		}
+		return l
+	case Tuple:
+		t := make(Tuple, len(v))
+		for i, item := range v {
+			t[i] = c.copy(item)
+		}
+		return t
+	case *Map:
+		if done, ok := c[v]; ok {
+			return done
+		}
+		m := NewMap()
+		c[v] = m
+		for key, item := range v.All() {
+			m.put(key, c.copy(item))
+		}
+		return m
+	}
+	return v
+}
