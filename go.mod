@@ -48,3 +48,5 @@ require (
 	google.golang.org/genproto/googleapis/api v0.0.0-20250825161204-c5933d9347a5 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 )
+
+require github.com/dlclark/regexp2 v1.12.0
