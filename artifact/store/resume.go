@@ -11,7 +11,8 @@ type resuming struct {
 	ctx      context.Context
 	inner    Store
 	patience *patience
-	body     io.ReadCloser // nil between a failure and the next opening
+	body     io.ReadCloser
+	failed   error // what body said with its last bytes
 	info     Info
 	part     Range // what was asked for
 	done     int64 // bytes of it that were read
@@ -23,10 +24,11 @@ func (b *resuming) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		n, err := b.readOnce(p)
-		b.done += int64(n)
 		if n > 0 {
+			b.done += int64(n)
+			b.failed = err // dealt with when this much is taken
 			b.patience.progress()
-			return n, nil // a reader that failed says so again
+			return n, nil
 		}
 		if err == nil || errors.Is(err, io.EOF) && b.left() < 0 {
 			return 0, err
@@ -38,6 +40,9 @@ func (b *resuming) Read(p []byte) (int, error) {
 }
 
 func (b *resuming) readOnce(p []byte) (int, error) {
+	if b.failed != nil {
+		return 0, b.failed
+	}
 	if left := b.left(); left >= 0 && int64(len(p)) > left {
 		p = p[:left] // a store may send more than the object has
 	}
@@ -88,7 +93,7 @@ func (b *resuming) reopen(err error) error {
 		}
 		if openErr == nil {
 			_ = b.body.Close() // it has failed already
-			b.body = body
+			b.body, b.failed = body, nil
 			return nil
 		}
 		err = openErr

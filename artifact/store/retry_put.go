@@ -15,7 +15,9 @@ const smallBody = 1 << 20
 // held in memory, any other is tried once. When an answer got lost, a repeated conditional write
 // may find its own first try in place and be refused for it. So then the object is read, and if
 // it is what we write, the write has won. Two writers who must tell themselves apart therefore
-// never write the same bytes, and signed metadata does not.
+// never write the same bytes, and signed metadata does not. When yet another writer has built on
+// ours meanwhile, we are refused although we had won: nothing is lost, and a writer who starts
+// over from what is there now finds its own work in it.
 func (r *retrying) Put(ctx context.Context, key string, body io.Reader, size int64, cond Condition) (Info, error) {
 	rewind, err := rewinder(body, size)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -93,13 +92,18 @@ func (s *Store) begin(ctx context.Context, o operation) (*os.Root, error) {
 func (s *Store) root(o operation) (*os.Root, error) {
 	root, err := os.OpenRoot(s.path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+	case err != nil && (absent(err) || notDirectory(s.path)):
 		return nil, diag.WithHint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore},
 			"check the path %s and, if it is on another disk or a share, that it is mounted; a write creates it", s.path)
 	case err != nil:
 		return nil, o.failed(err)
 	}
 	return root, nil
+}
+
+func notDirectory(path string) bool {
+	stat, err := os.Stat(path)
+	return err == nil && !stat.IsDir()
 }
 
 // open opens an object's file without ever waiting, which the open of a FIFO would.

@@ -9,5 +9,5 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(*testing.T) store.Store { return mem.New() }, nil)
+	storetest.Run(t, func(*testing.T) store.Store { return mem.New() })
 }

@@ -13,5 +13,5 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
 		server := fakes3.Start(t, nil)
 		return minio.New(minio.Options{Host: server.Host, Bucket: fakes3.Bucket, Prefix: "some/prefix", Plain: true})
-	}, nil)
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -75,7 +76,9 @@ func (s *Store) place(o *s3.Options) {
 	}
 	if o.BaseEndpoint != nil {
 		o.UsePathStyle = true
-		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		if os.Getenv("AWS_REQUEST_CHECKSUM_CALCULATION") == "" {
+			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		}
 		if o.Region == "" {
 			o.Region = "us-east-1"
 		}

@@ -224,6 +224,9 @@ func (c *client) explain(call *wire.Call, err error) error {
 		}
 		return call.Refused(api.ErrorCode(), api.ErrorMessage())
 	}
+	if call.Status() >= 300 { // with a body that is not S3's, a proxy's perhaps
+		return call.Refused("", "")
+	}
 	return call.Fail(err)
 }
 

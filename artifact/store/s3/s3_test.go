@@ -13,5 +13,5 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
 		server := fakes3.Start(t, nil)
 		return s3.New(s3.Options{Bucket: fakes3.Bucket, Prefix: "some/prefix", Endpoint: "http://" + server.Host})
-	}, nil)
+	})
 }

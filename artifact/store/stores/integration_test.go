@@ -35,6 +35,6 @@ func TestConformanceOnMinIO(t *testing.T) {
 		},
 	}
 	for name, open := range kinds {
-		t.Run(name, func(t *testing.T) { storetest.Run(t, open, nil) })
+		t.Run(name, func(t *testing.T) { storetest.Run(t, open) })
 	}
 }

@@ -129,7 +129,6 @@ func (s suite) testBadKeys(t *testing.T) {
 }
 
 func (s suite) testOddKeys(t *testing.T) {
-	s.needs(t, OddKeys)
 	st := s.open(t)
 	keys := []string{
 		"with space/and two  spaces", "plus+plus", "percent%20", "percent%", "1.0~rc1", "a&b=c", "semi;colon", "question?mark",
@@ -198,7 +197,6 @@ func (s suite) testCancelled(t *testing.T) {
 }
 
 func (s suite) testCancelBody(t *testing.T) {
-	s.needs(t, Cancel)
 	st := s.open(t)
 	put(t, st, "large", random(3, 16<<20))
 	ctx, cancel := context.WithCancel(t.Context())

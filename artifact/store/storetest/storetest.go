@@ -1,8 +1,7 @@
 // Package storetest says what a store must do, and lends stores that misbehave.
 //
-// Run is the conformance suite: every implementation of store.Store passes it, and every decorator
-// around one. What a server really lacks is named with a reason, so that a test that is left out
-// says why. Faulty is a store that fails on command, for the tests of whoever has to cope, and Log
+// Run is the conformance suite: every implementation of store.Store passes all of it, and every
+// decorator around one. Faulty is a store that fails on command, for the tests of whoever has to cope, and Log
 // counts what was asked of a store.
 package storetest
 
@@ -18,29 +17,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Feature is something that not every server can do.
-type Feature string
-
-// Features that a store may lack.
-const (
-	ConditionalPut Feature = "conditional put"
-	IfMatchAbsent  Feature = "if-match on an absent object"
-	OddKeys        Feature = "odd keys"
-	Cancel         Feature = "cancelling a body"
-)
-
-// Lacks names what a store cannot do, and why.
-type Lacks map[Feature]string
-
 // suite is one run of the tests against one kind of store.
 type suite struct {
-	open  func(t *testing.T) store.Store
-	lacks Lacks
+	open func(t *testing.T) store.Store
 }
 
 // Run runs the suite. Open is called for every test and gives an empty store.
-func Run(t *testing.T, open func(t *testing.T) store.Store, lacks Lacks) {
-	s := suite{open, lacks}
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	s := suite{open}
 	t.Run("Get", s.testGet)
 	t.Run("Range", s.testRange)
 	t.Run("Absent", s.testAbsent)
@@ -67,16 +51,6 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, lacks Lacks) {
 	t.Run("Cancelled", s.testCancelled)
 	t.Run("CancelBody", s.testCancelBody)
 	t.Run("Concurrent", s.testConcurrent)
-}
-
-// needs leaves a test out where the store lacks something, and says why.
-func (s suite) needs(t *testing.T, features ...Feature) {
-	t.Helper()
-	for _, f := range features {
-		if why, lacks := s.lacks[f]; lacks {
-			t.Skipf("no %s: %s", f, why)
-		}
-	}
 }
 
 // random gives bytes that do not compress, the same for the same seed.

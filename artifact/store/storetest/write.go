@@ -59,7 +59,6 @@ func (s suite) testFailingSource(t *testing.T) {
 }
 
 func (s suite) testIfAbsent(t *testing.T) {
-	s.needs(t, ConditionalPut)
 	st := s.open(t)
 	if _, err := putIf(t.Context(), st, "key", "first", store.Condition{IfAbsent: true}); err != nil {
 		t.Fatal(err)
@@ -77,7 +76,6 @@ func (s suite) testIfAbsent(t *testing.T) {
 }
 
 func (s suite) testIfMatch(t *testing.T) {
-	s.needs(t, ConditionalPut)
 	st := s.open(t)
 	one := put(t, st, "key", []byte("one"))
 	two, err := putIf(t.Context(), st, "key", "two", store.Condition{IfMatch: one.ETag})
@@ -94,7 +92,6 @@ func (s suite) testIfMatch(t *testing.T) {
 }
 
 func (s suite) testIfMatchAbsent(t *testing.T) {
-	s.needs(t, ConditionalPut, IfMatchAbsent)
 	st := s.open(t)
 	old := put(t, st, "key", []byte("one"))
 	if err := st.Delete(t.Context(), "key"); err != nil {
@@ -111,7 +108,6 @@ func busy(err error) bool {
 }
 
 func (s suite) testRaceToCreate(t *testing.T) {
-	s.needs(t, ConditionalPut)
 	st := s.open(t)
 	for round := range 3 {
 		key := fmt.Sprintf("key%d", round)
@@ -142,7 +138,6 @@ func (s suite) testRaceToCreate(t *testing.T) {
 
 // testCompareAndSwap has writers append to one object: each line must be there in the end, once.
 func (s suite) testCompareAndSwap(t *testing.T) {
-	s.needs(t, ConditionalPut)
 	st := s.open(t)
 	put(t, st, "log", nil)
 	const writers, lines = 6, 5

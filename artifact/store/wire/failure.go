@@ -149,6 +149,8 @@ func (c *Call) byStatus() verdict {
 		return verdict{kind: store.ErrForbidden, hint: c.permission()}
 	case s == http.StatusPreconditionFailed:
 		return verdict{kind: store.ErrPrecondition}
+	case s == http.StatusConflict:
+		return verdict{kind: store.ErrThrottled, again: true}
 	case s == http.StatusServiceUnavailable || s == http.StatusTooManyRequests:
 		return verdict{kind: store.ErrThrottled, again: true, hint: throttled}
 	case s == http.StatusRequestTimeout || s >= 500 && s != http.StatusNotImplemented:
