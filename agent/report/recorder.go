@@ -18,8 +18,7 @@ type Sink interface {
 	Stage(name, detail string)
 	// Fetching tells how much of an artifact has arrived. It is called often.
 	Fetching(artifact string, done, total int64)
-	// StepStarted and Step tell about states; a step that needs no words is told too.
-	StepStarted(function, name string)
+	// Step tells about a state when it is done; one that needs no words is told too.
 	Step(s Step)
 	// Hook tells about an operator's program.
 	Hook(stage string, r hook.Result)
@@ -99,10 +98,8 @@ func (r *Recorder) Hooks(stage string, results []hook.Result) {
 	}
 }
 
-// StepStarted is part of exec.Observer.
-func (r *Recorder) StepStarted(s *compile.Step) {
-	r.each(func(sink Sink) { sink.StepStarted(s.Function(), s.Name()) })
-}
+// StepStarted is part of exec.Observer. States are many and short: only their end is told.
+func (r *Recorder) StepStarted(*compile.Step) {}
 
 // StepDone is part of exec.Observer.
 func (r *Recorder) StepDone(result *exec.Result) {
