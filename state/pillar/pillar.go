@@ -27,10 +27,10 @@ type Compiler struct {
 	Target *top.Target
 	Env    string // the one environment that counts; "" for all
 
-	Strategy     value.Strategy // how files are merged; smart by default
-	MergeLists   bool           // lists are joined and not replaced
-	IncludesWin  bool           // what a file includes wins over the file
-	Override     *value.Map     // wins over all files; may be nil
+	Strategy    value.Strategy // how files are merged; smart by default
+	MergeLists  bool           // lists are joined and not replaced
+	IncludesWin bool           // what a file includes wins over the file
+	Override    *value.Map     // wins over all files; may be nil
 }
 
 // Compile gives the pillar. Its error is a diag.List.
