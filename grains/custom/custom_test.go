@@ -150,6 +150,25 @@ func TestPythonProgramIsAProgram(t *testing.T) {
 	}
 }
 
+// The program that operators are shown has to work as it stands.
+func TestDocumentedProgram(t *testing.T) {
+	text, err := os.ReadFile("../../docs/grains.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, found := strings.Cut(string(text), "    #!/bin/sh\n")
+	program, _, ended := strings.Cut(program, "\n\n")
+	if !found || !ended {
+		t.Fatal("docs/grains.md shows no program")
+	}
+	dir := t.TempDir()
+	script(t, dir, "10-raid", strings.ReplaceAll(program, "\n    ", "\n"))
+	r := custom.Load(t.Context(), custom.Options{Dirs: []string{dir}})
+	if _, is := r.Grains.Value("raid").(bool); !is || len(r.Warnings) != 0 {
+		t.Errorf("grains %s, warnings %v", value.Repr(r.Grains), r.Warnings)
+	}
+}
+
 func TestSkippedProgramsAreReportedAndFilesStillRead(t *testing.T) {
 	dir := t.TempDir()
 	mark := filepath.Join(t.TempDir(), "ran")

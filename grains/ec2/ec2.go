@@ -153,7 +153,7 @@ func (h *Host) explain(err error) error {
 	at := h.options.Endpoint
 	switch h.line.status {
 	case 0:
-		return diag.WithHint(fmt.Errorf("%w: nothing answers at %s: %w", ErrNoMetadata, at, root(cmp.Or(h.line.err, err))),
+		return diag.WithHint(fmt.Errorf("%w: nothing answers at %s: %w", ErrNoMetadata, at, innermost(cmp.Or(h.line.err, err))),
 			"on EC2, see that metadata is enabled for the instance, and in a container that its hop limit is 2")
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return diag.WithHint(fmt.Errorf("%w: the service at %s has no version 2", ErrNoMetadata, at),
@@ -161,7 +161,7 @@ func (h *Host) explain(err error) error {
 	case http.StatusForbidden, http.StatusUnauthorized:
 		return diag.WithHint(fmt.Errorf("%w: the service at %s refuses to answer", ErrNoMetadata, at), "enable metadata for the instance")
 	}
-	return fmt.Errorf("EC2 instance metadata at %s: status %d: %w", at, h.line.status, root(err))
+	return fmt.Errorf("EC2 instance metadata at %s: status %d: %w", at, h.line.status, innermost(err))
 }
 
 // tagFromMetadata returns "" where tags are not allowed in metadata, or there is no such tag.
@@ -183,8 +183,8 @@ func (h *Host) tagFromMetadata(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(name)), nil
 }
 
-// root is the innermost error. What the client wraps around it are its own steps.
-func root(err error) error {
+// innermost is what went wrong at first. What the client wraps around it are its own steps.
+func innermost(err error) error {
 	for {
 		inner := errors.Unwrap(err)
 		if inner == nil {

@@ -58,5 +58,5 @@ func cause(err error) error {
 	if errors.As(err, &said) {
 		return fmt.Errorf("%s: %s", said.ErrorCode(), said.ErrorMessage())
 	}
-	return root(err)
+	return innermost(err)
 }
