@@ -50,7 +50,7 @@ type Facts struct {
 }
 
 // Map returns what is known at once. The caller may change it.
-func (f *Facts) Map() *value.Map { return f.known.Clone() }
+func (f *Facts) Map() *value.Map { return value.Copy(f.known).(*value.Map) }
 
 // Get returns one fact, and asks a name server for it if need be.
 func (f *Facts) Get(ctx context.Context, name string) (any, bool) {

@@ -119,6 +119,15 @@ func TestVersionPartsAreATuple(t *testing.T) {
 	}
 }
 
+// A template that changes a grain changes its own copy.
+func TestMapsAreTheCallersOwn(t *testing.T) {
+	facts := grains.Collect(t.Context(), source(hosts+"/debian-12-physical/root"))
+	facts.Map().Value("ipv4").(*value.List).Append("changed")
+	if got := value.Repr(facts.Map().Value("ipv4")); strings.Contains(got, "changed") {
+		t.Errorf("ipv4 is %s", got)
+	}
+}
+
 func TestNothingIsDerivedFromNoVersion(t *testing.T) {
 	got := grains.Collect(t.Context(), source(hosts+"/arch/root")).Map()
 	for _, name := range []string{"osfinger", "osmajorrelease", "osrelease_info"} {

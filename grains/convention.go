@@ -221,11 +221,11 @@ func read(re *regexp.Regexp, name string) (Identity, bool) {
 		if field == nil {
 			continue
 		}
-		if *field = match[i]; !isName(*field) {
+		if *field = match[i]; *field != "" && !isName(*field) {
 			return Identity{}, false
 		}
 	}
-	return id, true
+	return id, id.Service != "" && id.Instance != ""
 }
 
 func (i *Identity) part(name string) *string {
