@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Upload is the body of a Put. It fails when the source has another number of bytes than was
+// said, and before its last byte, so that the server never has the whole. And it lets go of the
+// source: a transport may go on reading a request's body after the request has failed, when the
+// source is already being read for the next try.
+type Upload struct {
+	mu     sync.Mutex
+	source *bufio.Reader // nil once released
+	left   int64
+	fault  error // what the source did wrong
+}
+
+// NewUpload wraps a source that shall have size bytes.
+func NewUpload(source io.Reader, size int64) (*Upload, error) {
+	u := &Upload{source: bufio.NewReaderSize(source, 64<<10), left: size}
+	if size == 0 { // such a body may never be read
+		if err := u.end(); err != io.EOF {
+			return nil, err
+		}
+	}
+	return u, nil
+}
+
+func (u *Upload) Read(p []byte) (int, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.source == nil {
+		return 0, io.ErrClosedPipe
+	}
+	n, err := u.read(p)
+	if err != nil && err != io.EOF {
+		u.fault = err
+		return 0, err
+	}
+	return n, err
+}
+
+func (u *Upload) read(p []byte) (int, error) {
+	n, err := u.source.Read(p[:min(int64(len(p)), u.left)])
+	u.left -= int64(n)
+	switch {
+	case err == io.EOF && u.left > 0:
+		return 0, fmt.Errorf("the source ends %d bytes before the size that was said", u.left)
+	case err != nil && err != io.EOF:
+		return 0, err
+	case u.left > 0:
+		return n, nil
+	}
+	return n, u.end()
+}
+
+// end is io.EOF when the source ends where it should.
+func (u *Upload) end() error {
+	_, err := u.source.Peek(1)
+	if err == nil {
+		return errors.New("the source has more bytes than the size that was said")
+	}
+	return err
+}
+
+// Release lets go of the source, after a read of it that is under way. It returns what the source
+// did wrong, which no other try would mend.
+func (u *Upload) Release() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.source = nil
+	return u.fault
+}
