@@ -5,9 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +50,7 @@ type Facts struct {
 }
 
 // Map returns what is known at once. The caller may change it.
-func (f *Facts) Map() *value.Map { return f.known.Clone() }
+func (f *Facts) Map() *value.Map { return value.Copy(f.known).(*value.Map) }
 
 // Get returns one fact, and asks a name server for it if need be.
 func (f *Facts) Get(ctx context.Context, name string) (any, bool) {
@@ -61,12 +63,14 @@ func (f *Facts) Get(ctx context.Context, name string) (any, bool) {
 	return nil, false
 }
 
-// All returns every fact there is, including those that a name server has to be asked for.
+// Later names the facts that need a name server, which Map leaves out.
+func (f *Facts) Later() []string { return slices.Sorted(maps.Keys(f.later)) }
+
+// All returns every fact there is, including those of Later.
 func (f *Facts) All(ctx context.Context) *value.Map {
 	all := f.Map()
-	for _, name := range []string{"fqdn_ip4", "fqdn_ip6"} {
-		v, _ := f.Get(ctx, name)
-		all.Set(name, v)
+	for _, name := range f.Later() {
+		all.Set(name, f.later[name](ctx))
 	}
 	return all
 }

@@ -3,11 +3,11 @@ package grains_test
 import (
 	"context"
 	"errors"
-	"net"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -119,6 +119,15 @@ func TestVersionPartsAreATuple(t *testing.T) {
 	}
 }
 
+// A template that changes a grain changes its own copy.
+func TestMapsAreTheCallersOwn(t *testing.T) {
+	facts := grains.Collect(t.Context(), source(hosts+"/debian-12-physical/root"))
+	facts.Map().Value("ipv4").(*value.List).Append("changed")
+	if got := value.Repr(facts.Map().Value("ipv4")); strings.Contains(got, "changed") {
+		t.Errorf("ipv4 is %s", got)
+	}
+}
+
 func TestNothingIsDerivedFromNoVersion(t *testing.T) {
 	got := grains.Collect(t.Context(), source(hosts+"/arch/root")).Map()
 	for _, name := range []string{"osfinger", "osmajorrelease", "osrelease_info"} {
@@ -197,6 +206,44 @@ func write(t *testing.T, root, name, text string) {
 	}
 }
 
+func TestSurroundingsOfTheProcess(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "etc/passwd", fmt.Sprintf("x:x:1x:1::/:\nagent:x:%d:1::/:/bin/sh\n", os.Getuid()))
+	for _, c := range []struct{ all, lang, language string }{
+		{"", "", "{'defaultlanguage': 'en_US', 'defaultencoding': 'UTF-8', "},
+		{"", "C.utf8", "{'defaultlanguage': 'en_US', 'defaultencoding': 'UTF-8', "},
+		{"C", "de_DE.UTF-8", "{'defaultlanguage': None, 'defaultencoding': None, "},
+		{"", "fr_FR.ISO8859-15", "{'defaultlanguage': 'fr_FR', 'defaultencoding': 'ISO8859-15', "},
+	} {
+		s := source(root)
+		env := map[string]string{"LC_ALL": c.all, "LANG": c.lang}
+		s.Getenv = func(name string) string { return env[name] }
+		s.ID = "given"
+		got := grains.Collect(t.Context(), s).Map()
+		if info := value.Repr(got.Value("locale_info")); !strings.HasPrefix(info, c.language) {
+			t.Errorf("LC_ALL=%s LANG=%s: locale_info is %s", c.all, c.lang, info)
+		}
+		// The last number is the SHA-256 of "given" modulo 2 to the 31st.
+		for name, want := range map[string]any{"username": "agent", "groupname": strconv.Itoa(os.Getgid()), "shell": "/bin/sh", "pid": os.Getpid(), "id": "given", "server_id": 688156256} {
+			if !value.Equal(got.Value(name), want) {
+				t.Errorf("%s is %v, want %v", name, got.Value(name), want)
+			}
+		}
+	}
+}
+
+func TestProcessorsAreCountedWhereItIsCheap(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "sys/devices/system/cpu/online", "0-3,6,8-15\n")
+	one := "model name\t: Big Iron\nflags\t\t: fpu " + strings.Repeat("flag ", 500) + "last\n\n"
+	write(t, root, "proc/cpuinfo", strings.Repeat("processor\t: 1\n"+one, 300))
+	got := grains.Collect(t.Context(), source(root)).Map()
+	flags, _ := got.Value("cpu_flags").(*value.List)
+	if got.Value("num_cpus") != 13 || got.Value("cpu_model") != "Big Iron" || flags.Len() != 502 {
+		t.Errorf("%v processors, %v, %d flags", got.Value("num_cpus"), got.Value("cpu_model"), flags.Len())
+	}
+}
+
 func TestVirtualHardware(t *testing.T) {
 	const dmi, clocks = "sys/class/dmi/id/", "sys/devices/system/clocksource/clocksource0/available_clocksource"
 	for _, c := range []struct {
@@ -236,60 +283,6 @@ func TestVirtualHardware(t *testing.T) {
 	}
 }
 
-func TestDomainComesFromWhereItIsCheapest(t *testing.T) {
-	for _, c := range []struct {
-		name, hostname, hosts string
-		resolver              resolver
-		fqdn, id              string
-		asked                 bool
-	}{
-		{name: "in the hostname", hostname: "web1.example.com", hosts: "127.0.1.1 other.example.org web1.example.com", fqdn: "web1.example.com", id: "web1.example.com"},
-		{name: "in /etc/hosts", hostname: "web1", hosts: "# web1.wrong\n127.0.1.1\tweb1.example.com web1", fqdn: "web1.example.com", id: "web1.example.com"},
-		{name: "at a name server", hostname: "web1", hosts: "127.0.0.1 localhost", resolver: resolver{name: "web1.example.com."}, fqdn: "web1.example.com", id: "web1.example.com", asked: true},
-		{name: "nowhere", hostname: "web1", fqdn: "web1", id: "web1", asked: true},
-		{name: "at a name server that is silent", hostname: "web1", resolver: resolver{hang: true}, fqdn: "web1", id: "web1", asked: true},
-		{name: "as localhost", hostname: "web1", hosts: "127.0.0.1 localhost web1", fqdn: "localhost", id: "web1"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			root := t.TempDir()
-			write(t, root, "proc/sys/kernel/hostname", c.hostname+"\n")
-			write(t, root, "etc/hosts", c.hosts)
-			s := source(root)
-			s.Resolver, s.Patience = &c.resolver, 20*time.Millisecond
-			got := grains.Collect(t.Context(), s).Map()
-			if got.Value("fqdn") != c.fqdn || got.Value("id") != c.id {
-				t.Errorf("fqdn %v, id %v; want %s, %s", got.Value("fqdn"), got.Value("id"), c.fqdn, c.id)
-			}
-			if asked := len(c.resolver.queries) > 0; asked != c.asked {
-				t.Errorf("the name server was asked %q", c.resolver.queries)
-			}
-		})
-	}
-}
-
-func TestAddressesOfTheNameAreLookedUpOnlyWhenAsked(t *testing.T) {
-	r := &resolver{addrs: addrs("10.0.0.20")}
-	s := source(hosts + "/ubuntu-22.04-on-ec2/root")
-	s.Resolver = r
-	facts := grains.Collect(t.Context(), s)
-	if facts.Map().Has("fqdn_ip4") || len(r.queries) != 0 {
-		t.Fatalf("a name server was asked %q by a run that does not need it", r.queries)
-	}
-	got, ok := facts.Get(t.Context(), "fqdn_ip4")
-	if !ok || !value.Equal(got, value.Strings("10.0.0.20")) {
-		t.Errorf("fqdn_ip4 is %v, %v", got, ok)
-	}
-	if want := []string{"ip4 myapp-testing-useast1-898900.example.com"}; !slices.Equal(r.queries, want) {
-		t.Errorf("asked %q, want %q", r.queries, want)
-	}
-	if !facts.All(t.Context()).Has("fqdn_ip6") {
-		t.Error("All leaves fqdn_ip6 out")
-	}
-	if _, ok := facts.Get(t.Context(), "nonesuch"); ok {
-		t.Error("a fact that does not exist was found")
-	}
-}
-
 // A pipe in the place of a file must not make a run wait for somebody to write into it.
 func TestPipeInPlaceOfAFileDoesNotHang(t *testing.T) {
 	root := t.TempDir()
@@ -308,44 +301,6 @@ func TestPipeInPlaceOfAFileDoesNotHang(t *testing.T) {
 		}
 	case <-time.After(5 * time.Second):
 		t.Fatal("Collect waits for a pipe")
-	}
-}
-
-// The kernel is asked by hand, so the answer is held against the one the net package gets.
-func TestInterfacesOfThisMachine(t *testing.T) {
-	s := source(t.TempDir())
-	s.Interfaces = nil
-	got := grains.Collect(t.Context(), s).Map()
-	byName := got.Value("ip_interfaces").(*value.Map)
-	all, err := net.Interfaces()
-	if err != nil {
-		t.Skipf("this machine does not list its interfaces: %v", err)
-	}
-	if len(all) != byName.Len() {
-		t.Errorf("%d interfaces, want %d", byName.Len(), len(all))
-	}
-	for _, i := range all {
-		own, err := i.Addrs()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want []string
-		for _, a := range own {
-			want = append(want, a.(*net.IPNet).IP.String())
-		}
-		list, _ := byName.Value(i.Name).(*value.List)
-		var have []string
-		for _, item := range list.Items {
-			have = append(have, item.(string))
-		}
-		slices.Sort(want)
-		slices.Sort(have)
-		if !slices.Equal(have, want) {
-			t.Errorf("%s has %q, want %q", i.Name, have, want)
-		}
-		if mac, _ := got.Value("hwaddr_interfaces").(*value.Map).Value(i.Name).(string); i.Flags&net.FlagLoopback == 0 && mac != i.HardwareAddr.String() {
-			t.Errorf("%s has hardware address %q, want %q", i.Name, mac, i.HardwareAddr)
-		}
 	}
 }
 

@@ -57,14 +57,14 @@ func mustTemplate(form string) Convention {
 // and instance are mandatory. The expression has to match the whole short hostname. An empty form
 // is the default convention.
 func NewConvention(form string) (Convention, error) {
-	read := fromTemplate
+	from := fromTemplate
 	switch {
 	case form == "":
 		form = DefaultConvention
 	case strings.Contains(form, "(?"):
-		read = fromRegexp
+		from = fromRegexp
 	}
-	c, err := read(form)
+	c, err := from(form)
 	if err != nil {
 		return Convention{}, fmt.Errorf("hostname convention %q: %w", form, err)
 	}
@@ -221,11 +221,11 @@ func read(re *regexp.Regexp, name string) (Identity, bool) {
 		if field == nil {
 			continue
 		}
-		if *field = match[i]; !isName(*field) {
+		if *field = match[i]; *field != "" && !isName(*field) {
 			return Identity{}, false
 		}
 	}
-	return id, true
+	return id, id.Service != "" && id.Instance != ""
 }
 
 func (i *Identity) part(name string) *string {

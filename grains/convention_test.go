@@ -35,6 +35,7 @@ func TestParse(t *testing.T) {
 		{"{service}-{instance}", "my-app-testing.example.com", id{"my-app", "testing", "", "", "example.com"}},
 		{"{region}-{service}-{instance}-{node}", "useast1-my-app-testing-7", id{"my-app", "testing", "useast1", "7", ""}},
 		{"srv-{service}_{instance}-{node}", "srv-my-app_testing-7", id{"my-app", "testing", "", "7", ""}},
+		{`(?P<service>\w+)-(?P<instance>\w+)(?:-(?P<node>\d+))?`, "shop-live", id{"shop", "live", "", "", ""}},
 		{regionFirst, "fra1-shop-live42.example.com", id{"shop", "live", "fra1", "", "example.com"}},
 	} {
 		got, err := grains.Parse(c.hostname, convention(t, c.form))

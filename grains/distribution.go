@@ -11,13 +11,12 @@ import (
 
 // A distro is what the files of a distribution say of it. Salt works these facts out in steps that
 // grew over the years, with exceptions for files that were wrong once. Formulas compare the
-// outcome, so the steps are followed here, and nothing is improved.
+// outcome, so the steps are followed here. Only the family of a distribution that Salt does not know
+// is better here: it is that of the one it says it derives from.
 type distro struct {
-	os, family         string
-	fullName           string
-	release, codename  string
-	lsb                map[string]string
-	id, like, centosID string
+	os, family, fullName string
+	release, codename    string
+	lsb                  map[string]string // the lsb_distrib_ grains
 }
 
 func (c *collector) distribution() {
@@ -103,7 +102,7 @@ func (d *distro) setRelease(t tree, release map[string]string) {
 		return
 	}
 	d.release = release["VERSION_ID"]
-	if precise, _ := t.release(release["ID"]); strings.Count(precise, ".") > strings.Count(d.release, ".") || d.release == "" {
+	if precise, _ := t.ownRelease(release["ID"]); strings.Count(precise, ".") > strings.Count(d.release, ".") || d.release == "" {
 		d.release = precise
 	}
 }
@@ -120,7 +119,7 @@ func (d *distro) setCodename(t tree, release map[string]string) {
 		return
 	}
 	if d.codename = versionCodename(release); d.codename == "" {
-		_, d.codename = t.release(release["ID"])
+		_, d.codename = t.ownRelease(release["ID"])
 	}
 }
 

@@ -1,6 +1,7 @@
 package grains
 
 import (
+	"cmp"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,11 +18,16 @@ func (c *collector) hardware() {
 	c.set("zfs_support", c.machine.exists("sys/module/zfs"))
 }
 
-// processors goes through the descriptions of all processors, of which the last one counts.
+// processors reads the descriptions of the first few processors only, since the kernel takes its time
+// to describe hundreds of them, and counts them elsewhere.
 func (c *collector) processors() {
+	const enough = 32 << 10
 	model, flags := "Unknown", value.NewList()
 	described := 0
-	text := c.machine.read("proc/cpuinfo")
+	text := c.machine.head("proc/cpuinfo", enough)
+	if len(text) == enough {
+		text = text[:strings.LastIndex(text, "\n\n")+1]
+	}
 	for key, val := range pairs(text, ":") {
 		switch key {
 		case "processor":
@@ -37,9 +43,27 @@ func (c *collector) processors() {
 			flags = value.Strings(strings.Fields(val)...)
 		}
 	}
-	c.set("num_cpus", described)
+	c.set("num_cpus", cmp.Or(countCPUs(c.machine.line("sys/devices/system/cpu/online")), described))
 	c.set("cpu_model", model)
 	c.set("cpu_flags", flags)
+}
+
+// countCPUs counts what a list such as 0-3,6 names.
+func countCPUs(list string) int {
+	count := 0
+	for span := range strings.SplitSeq(list, ",") {
+		from, to, ranged := strings.Cut(span, "-")
+		if !ranged {
+			to = from
+		}
+		low, err1 := strconv.Atoi(from)
+		high, err2 := strconv.Atoi(to)
+		if err1 != nil || err2 != nil || high < low {
+			return 0
+		}
+		count += high - low + 1
+	}
+	return count
 }
 
 // memory is counted in MiB, rounded down.

@@ -11,8 +11,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// kernel sets what uname prints.
+// kernel sets what uname prints, and the command that lists processes.
 func (c *collector) kernel() {
+	c.set("ps", "ps -efHww")
 	c.set("kernel", cmp.Or(c.machine.line("proc/sys/kernel/ostype"), "Linux"))
 	c.set("kernelrelease", c.machine.line("proc/sys/kernel/osrelease"))
 	c.set("kernelversion", c.machine.line("proc/sys/kernel/version"))
@@ -85,9 +86,11 @@ func (c *collector) systemd() {
 			if !ours || end < 0 {
 				continue
 			}
-			file := c.system.path(dir + "/" + name)
-			c.set("systemd", value.NewMap("version", version[:end],
-				"features", cmp.Or(textWith(file, "PAM +AUDIT "), textWith(file, "PAM -AUDIT "))))
+			features := textWith(c.system.path(dir+"/"+name), "PAM +AUDIT ")
+			if features == "" {
+				features = textWith(c.system.path(dir+"/"+name), "PAM -AUDIT ")
+			}
+			c.set("systemd", value.NewMap("version", version[:end], "features", features))
 			return
 		}
 	}
@@ -111,7 +114,7 @@ func (c *collector) triplet() string {
 // looks from the end, since linkers put code, which is large, before texts. The text is taken to be
 // shorter than a kilobyte, so that blocks overlap by as much.
 func textWith(file, marker string) string {
-	const overlap, size = 1 << 10, 128 << 10
+	const overlap, size = 1 << 10, 64 << 10
 	f, err := os.Open(file)
 	if err != nil {
 		return ""

@@ -52,15 +52,15 @@ func (t tree) lsbRelease() map[string]string {
 	return lsb
 }
 
-// A releaseFile is the one line of a file such as /etc/redhat-release.
-var releaseFile = regexp.MustCompile(`(?:release |System )?(\d[\d.+\-a-z]*)(?: +\(([^)]*)\))?`)
+// ownRelease is the one line of a file such as /etc/redhat-release.
+var ownRelease = regexp.MustCompile(`(?:release |System )?(\d[\d.+\-a-z]*)(?: +\(([^)]*)\))?`)
 
-// release reads version and code name off the distribution's own file. It is more precise than
+// ownRelease reads version and code name off the distribution's own file. It is more precise than
 // os-release, which says 7 where /etc/centos-release says 7.9.2009.
-func (t tree) release(id string) (version, codename string) {
+func (t tree) ownRelease(id string) (version, codename string) {
 	for _, name := range []string{id, "redhat", "SuSE"} {
 		line, _, _ := strings.Cut(t.read("etc/"+name+"-release"), "\n")
-		if m := releaseFile.FindStringSubmatch(line); m != nil {
+		if m := ownRelease.FindStringSubmatch(line); m != nil {
 			return m[1], m[2]
 		}
 	}

@@ -22,14 +22,17 @@ func (t tree) path(name string) string {
 	return filepath.Join(string(t), name)
 }
 
-// read returns a file's content. Opening does not block, since the name may belong to a pipe.
-func (t tree) read(name string) string {
+// read returns a file's content.
+func (t tree) read(name string) string { return t.head(name, maxFile) }
+
+// head returns the start of a file. Opening does not block, since the name may belong to a pipe.
+func (t tree) head(name string, size int64) string {
 	f, err := os.OpenFile(t.path(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	data, err := io.ReadAll(io.LimitReader(f, size))
 	if err != nil {
 		return ""
 	}

@@ -24,7 +24,6 @@ func (c *collector) virtual() {
 	}
 	c.set("virtual", cmp.Or(kind, "physical"))
 	c.setText("virtual_subtype", subtype)
-	c.setText("ps", c.ps(kind))
 }
 
 // hypervisor goes by the names makers of virtual hardware give themselves.
@@ -59,15 +58,20 @@ func (c *collector) hypervisor() (kind, subtype string) {
 	if strings.Contains(c.text("cpu_model"), "QEMU Virtual CPU") {
 		return "kvm", ""
 	}
-	// Small virtual machines have no firmware that could name its maker, but the hypervisor's clock.
+	return c.clock(), ""
+}
+
+// clock goes by the clock that a hypervisor lends. Small virtual machines have no firmware that could
+// name its maker.
+func (c *collector) clock() string {
 	clocks := c.machine.read("sys/devices/system/clocksource/clocksource0/available_clocksource")
 	switch {
 	case strings.Contains(clocks, "kvm-clock"):
-		return "kvm", ""
+		return "kvm"
 	case strings.Contains(clocks, "hyperv_clocksource"):
-		return "VirtualPC", ""
+		return "VirtualPC"
 	}
-	return "", ""
+	return ""
 }
 
 // xen tells the two kinds of Xen guests, and the host they run on, apart.
@@ -114,12 +118,4 @@ func (c *collector) container() (kind, subtype string) {
 		return "systemd-nspawn", ""
 	}
 	return "", ""
-}
-
-// ps is the command that lists processes. On the host of OpenVZ containers it leaves theirs out.
-func (c *collector) ps(kind string) string {
-	if kind == "openvzhn" {
-		return `ps -fH -p $(grep -l "^envID:[[:space:]]*0\$" /proc/[0-9]*/status | sed -e "s=/proc/\([0-9]*\)/.*=\1=")  | awk '{ $7=""; print }'`
-	}
-	return "ps -efHww"
 }

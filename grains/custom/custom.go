@@ -1,7 +1,7 @@
 // Package custom adds the grains that an operator makes: a static file, and directories of programs
 // and files.
 //
-// The static file is a YAML mapping, such as /etc/corpus/grains. It is configuration, so a mistake
+// The static file is a YAML mapping, /etc/corpus/grains.yaml. It is configuration, so a mistake
 // in it is an error with a position, for the caller to stop at.
 //
 // A grains directory holds programs that print a YAML or JSON mapping, and files that are one. A
@@ -38,8 +38,11 @@ type Options struct {
 	Timeout time.Duration
 	// Skip is why programs must not run, such as that the root is not this machine's; "" lets them.
 	Skip string
-	// Root and Identity are told to programs, as CORPUS_ROOT, CORPUS_SERVICE and so on.
-	Root     string
+	// Root is the tree that Dirs are in, "" for the machine's own. Programs are told it as CORPUS_ROOT.
+	Root string
+	// Chroot has programs run inside of Root, which then is / to them. It takes root's rights.
+	Chroot bool
+	// Identity is told to programs, as CORPUS_SERVICE and so on.
 	Identity grains.Identity
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -81,11 +82,11 @@ func TestFailureOfOneCostsOnlyItsOwnGrains(t *testing.T) {
 		{"fails", "echo 'x: 1'; echo 'no database' >&2; exit 3", "exit status 3: no database", ""},
 		{"prints a list", "echo '- a'", "1:1: grains are a mapping of names to values", "role: web"},
 		{"prints a word", "echo hello", "grains are a mapping", ""},
-		{"prints nonsense", "echo 'a: b: c'", ":1:5: not YAML: mapping values are not allowed", ""},
-		{"prints two documents", "printf -- '---\\na: 1\\n---\\nb: 2\\n'", "more than one YAML document", ""},
-		{"prints a name twice", "printf 'a: 1\\nb: 2\\na: 3\\n'", "3:1: 'a' is there twice, first in line 1", ""},
+		{"prints nonsense", "echo 'a: b: c'", "10-bad:1:5: mapping values are not allowed", ""},
+		{"prints two documents", "printf -- '---\\na: 1\\n---\\nb: 2\\n'", "10-bad:3:1: expected a single document", ""},
+		{"prints a name twice", "printf 'a: 1\\nb: 2\\na: 3\\n'", "10-bad:3:1: found conflicting ID 'a'", ""},
 		{"prints without end", "yes 'aaaaaaaaaaaaaaaa: b'", "prints more than 1024 KiB", ""},
-		{"nests without end", `printf '{"a":'; head -c 200000 /dev/zero | tr '\0' '['`, ":1:10005: not YAML: exceeded max depth", ""},
+		{"nests without end", `printf '{"a":'; head -c 200000 /dev/zero | tr '\0' '['`, "levels deep", ""},
 		{"is killed", "kill -9 $$", "signal: killed", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -125,7 +126,7 @@ func TestFilesThatAreNotRunAreNamed(t *testing.T) {
 		{"an executable Salt module", "role.py", "def role():\n    return {}\n", 0o755, "role.py is a grain module for Salt", "json.dumps"},
 		{"a forgotten bit", "role", "#!/bin/sh\necho 'role: web'\n", 0o644, "is not executable, so it was not run", "chmod +x"},
 		{"no interpreter", "role", "echo 'role: web'\n", 0o755, "exec format error", "#!/bin/sh"},
-		{"a broken file", "role.yaml", "role: [web\n", 0o644, "role.yaml:2:1: not YAML: did not find expected ',' or ']'", ""},
+		{"a broken file", "role.yaml", "role: [web\n", 0o644, "role.yaml:2:1: expected ',' or ']'", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -150,6 +151,25 @@ func TestPythonProgramIsAProgram(t *testing.T) {
 	}
 }
 
+// The program that operators are shown has to work as it stands.
+func TestDocumentedProgram(t *testing.T) {
+	text, err := os.ReadFile("../../docs/grains.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, found := strings.Cut(string(text), "    #!/bin/sh\n")
+	program, _, ended := strings.Cut(program, "\n\n")
+	if !found || !ended {
+		t.Fatal("docs/grains.md shows no program")
+	}
+	dir := t.TempDir()
+	script(t, dir, "10-raid", strings.ReplaceAll(program, "\n    ", "\n"))
+	r := custom.Load(t.Context(), custom.Options{Dirs: []string{dir}})
+	if _, is := r.Grains.Value("raid").(bool); !is || len(r.Warnings) != 0 {
+		t.Errorf("grains %s, warnings %v", value.Repr(r.Grains), r.Warnings)
+	}
+}
+
 func TestSkippedProgramsAreReportedAndFilesStillRead(t *testing.T) {
 	dir := t.TempDir()
 	mark := filepath.Join(t.TempDir(), "ran")
@@ -161,6 +181,39 @@ func TestSkippedProgramsAreReportedAndFilesStillRead(t *testing.T) {
 	}
 	if _, err := os.Stat(mark); err == nil {
 		t.Error("the program ran")
+	}
+}
+
+// A whole system that is not running is entered, so that its programs see its files.
+func TestProgramsRunInsideAChroot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may enter a root")
+	}
+	root, source := t.TempDir(), t.TempDir()
+	dir := filepath.Join(root, "etc/corpus/grains.d")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, "inside", "yes", 0o644)
+	write(t, source, "main.go", `package main
+
+import "os"
+
+func main() {
+	if _, err := os.Stat("/inside"); err != nil {
+		os.Exit(1)
+	}
+	os.Stdout.WriteString("root: " + os.Getenv("CORPUS_ROOT"))
+}
+`, 0o644)
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "10-static"), filepath.Join(source, "main.go"))
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	r := custom.Load(t.Context(), custom.Options{Dirs: []string{dir}, Root: root, Chroot: true})
+	if len(r.Warnings) != 0 || r.Grains.Value("root") != "/" {
+		t.Errorf("grains %s, warnings %v", value.Repr(r.Grains), r.Warnings)
 	}
 }
 
@@ -282,11 +335,11 @@ func TestReadFileTellsAllMistakesAtOnce(t *testing.T) {
 		t.Fatalf("the error is %v", err)
 	}
 	for i, want := range []string{
-		path + ":2:4: tags such as !!python/object are not understood",
-		path + ":3:1: 'a' is there twice, first in line 1",
-		path + ":4:3: this cannot be a key: unhashable type: 'list'",
+		path + ":2:4: could not determine a constructor for the tag",
+		path + ":3:1: found conflicting ID 'a'",
+		path + ":4:3: found unacceptable key",
 	} {
-		if list[i].Error() != want {
+		if !strings.HasPrefix(list[i].Error(), want) {
 			t.Errorf("mistake %d reads %s, want %s", i, list[i], want)
 		}
 		if list[i].Excerpt == "" {
@@ -323,9 +376,8 @@ func TestAliasesCannotExplode(t *testing.T) {
 		fmt.Fprintf(&bomb, "a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 8), i-1)
 	}
 	for _, text := range []string{bomb.String(), "a: &a [*a]\n", "a: &a {b: *a, c: *a}\n"} {
-		_, err := custom.ReadFile(write(t, t.TempDir(), "grains", text, 0o600))
-		if err == nil || !strings.Contains(err.Error(), "nested deeper than 100 levels, or more than 100000 values") {
-			t.Errorf("%.20q gives %v", text, err)
+		if m, err := custom.ReadFile(write(t, t.TempDir(), "grains", text, 0o600)); err == nil {
+			t.Errorf("%.20q was read and has %d grains", text, m.Len())
 		}
 	}
 }

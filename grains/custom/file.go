@@ -3,15 +3,13 @@ package custom
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
-	"go.yaml.in/yaml/v4"
-
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
 // ReadFile reads grains from a file that is a YAML or JSON mapping. Mistakes are diagnostics with
@@ -51,22 +49,19 @@ func parse(from string, data []byte) (*value.Map, error) {
 			return v.(*value.Map), nil
 		}
 	}
-	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	document, err := yaml.Load(data, from)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", from, err)
+		return nil, err
 	}
-	var document, more yaml.Node
-	switch err := loader.Load(&document); {
-	case errors.Is(err, io.EOF):
+	switch v := document.Value.(type) {
+	case nil:
 		return value.NewMap(), nil
-	case err != nil:
-		return nil, syntaxError(from, data, err)
+	case *value.Map:
+		return v, nil
 	}
-	if err := loader.Load(&more); !errors.Is(err, io.EOF) {
-		return nil, diag.At(diag.Pos{File: from}, "more than one YAML document").WithHint("keep one mapping, without --- lines")
-	}
-	c := converter{file: from, text: string(data)}
-	return c.grains(document.Content[0])
+	d := diag.At(document.Start(), "grains are a mapping of names to values").WithHint("write it as `role: web`")
+	d.Excerpt = diag.Excerpt(string(data), d.Pos.Line, d.Pos.Col)
+	return nil, d
 }
 
 // maxDepth is how deep values may be nested. Nobody does, but a parser that follows a program which
@@ -91,16 +86,4 @@ func shallow(data []byte) bool {
 			depth--
 		}
 	}
-}
-
-func syntaxError(from string, data []byte, err error) error {
-	pos := diag.Pos{File: from}
-	message := err.Error()
-	var load *yaml.LoadError
-	if errors.As(err, &load) {
-		pos.Line, pos.Col, message = load.Mark.Line, load.Mark.Column, load.Message
-	}
-	d := diag.At(pos, "not YAML: %s", message)
-	d.Excerpt = diag.Excerpt(string(data), pos.Line, pos.Col)
-	return d
 }

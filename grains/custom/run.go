@@ -55,11 +55,15 @@ func (o Options) run(ctx context.Context, path string) (*value.Map, error) {
 
 // start runs a program in a process group of its own, so that what it forks ends with it.
 func (o Options) start(ctx context.Context, path string, out, messages *bounded) error {
+	attributes := &syscall.SysProcAttr{Setpgid: true}
+	if o.Chroot {
+		attributes.Chroot, path = o.Root, "/"+strings.TrimLeft(strings.TrimPrefix(path, o.Root), "/")
+	}
 	cmd := exec.CommandContext(ctx, path)
 	cmd.Dir = "/"
 	cmd.Env = o.environ()
 	cmd.Stdout, cmd.Stderr = out, messages
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = attributes
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 	if err := cmd.Start(); err != nil {
@@ -74,11 +78,15 @@ func (o Options) start(ctx context.Context, path string, out, messages *bounded)
 
 // environ is all that programs see of the environment.
 func (o Options) environ() []string {
+	root := cmp.Or(o.Root, "/")
+	if o.Chroot {
+		root = "/"
+	}
 	return []string{
 		"PATH=" + searchPath,
 		"LANG=C.UTF-8",
 		"HOME=/",
-		"CORPUS_ROOT=" + cmp.Or(o.Root, "/"),
+		"CORPUS_ROOT=" + root,
 		"CORPUS_SERVICE=" + o.Identity.Service,
 		"CORPUS_INSTANCE=" + o.Identity.Instance,
 		"CORPUS_REGION=" + o.Identity.Region,
