@@ -85,7 +85,10 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 		return nil, nil, exit.WithCode(exit.Usage, err)
 	}
 	options := custom.Options{Dirs: a.grainDirs(baseGrains), Root: root, Identity: id}
-	if a.Layout.Relocated() && !a.Chroot {
+	switch {
+	case a.Chroot:
+		options.Chroot = true
+	case a.Layout.Relocated():
 		options.Skip = "the root is not the running system"
 	}
 	found := custom.Load(ctx, options)

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -55,7 +55,7 @@ func (l *Lines) Stage(name, detail string) {
 func (l *Lines) Fetching(artifact string, done, total int64) {
 	l.Bars.fetching(artifact, done, total)
 	if done == total {
-		l.line(cyan, "fetched ", "%s (%s)", artifact, Size(total))
+		l.line(cyan, "fetched ", "%s (%s)", artifact, diag.Size(total))
 	}
 }
 
@@ -111,7 +111,7 @@ func (l *Lines) Hook(stage string, r hook.Result) {
 		l.indented(r.Output)
 		return
 	}
-	l.line(green, "hook    ", "%s %s (%s)", stage, r.Name, Elapsed(r.Duration))
+	l.line(green, "hook    ", "%s %s (%s)", stage, r.Name, diag.Elapsed(r.Duration))
 	if l.Verbose {
 		l.indented(r.Output)
 	}
@@ -130,7 +130,7 @@ func (l *Lines) End(r *Report) {
 	if r.Exit != 0 {
 		color = red
 	}
-	l.line(color, string(r.Outcome)+":", "%s in %s", r.summary(), Elapsed(r.Duration()))
+	l.line(color, string(r.Outcome)+":", "%s in %s", r.summary(), diag.Elapsed(r.Duration()))
 }
 
 // summary is the run in one line.
@@ -187,28 +187,4 @@ func Changes(changes *value.Map) string {
 		fmt.Fprintf(&b, "%s: %s\n", value.Str(name), text)
 	}
 	return b.String()
-}
-
-// Size writes bytes with a unit.
-func Size(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	size, unit := float64(n), 0
-	for size >= 1024 && unit < len(units)-1 {
-		size, unit = size/1024, unit+1
-	}
-	if unit == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", size, units[unit])
-}
-
-// Elapsed writes a duration with a unit, as exactly as a person cares.
-func Elapsed(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	return d.Round(time.Second).String()
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -93,7 +92,7 @@ func (p *program) printStatus(s agent.Status) error {
 
 // when writes a time with how long ago it was.
 func when(t time.Time) string {
-	return fmt.Sprintf("%s (%s ago)", t.Local().Format("2006-01-02 15:04:05"), report.Elapsed(time.Since(t)))
+	return fmt.Sprintf("%s (%s ago)", t.Local().Format("2006-01-02 15:04:05"), diag.Elapsed(time.Since(t)))
 }
 
 func (p *program) historyCommand() *cobra.Command {
@@ -120,7 +119,7 @@ func (p *program) historyCommand() *cobra.Command {
 				if r.To != nil {
 					what = r.To.String()
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d changed, %d failed\t%s\n", r.ID, r.Command, r.Outcome, what, r.States.Changed, r.States.Failed, report.Elapsed(r.Duration()))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d changed, %d failed\t%s\n", r.ID, r.Command, r.Outcome, what, r.States.Changed, r.States.Failed, diag.Elapsed(r.Duration()))
 			}
 			return w.Flush()
 		},
@@ -172,11 +171,12 @@ func (p *program) printValue(v any) error {
 	if p.json {
 		return p.JSON(v)
 	}
-	text, err := yaml.Dump(v, yaml.DumpOptions{})
-	if err != nil {
-		return err
+	text := value.Str(v) + "\n"
+	switch v.(type) {
+	case *value.Map, *value.List, value.Tuple:
+		text = yaml.Dump(v, yaml.DumpOptions{})
 	}
-	_, err = fmt.Fprint(p.Out, text)
+	_, err := fmt.Fprint(p.Out, text)
 	return err
 }
 

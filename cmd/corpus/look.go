@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // reader follows a store from a root of trust, as a host does.
@@ -87,7 +87,7 @@ func (p *program) printList(list []trust.Listing) error {
 			fmt.Fprintf(w, "  %s/%s\t%s\n", l.Project, name, l.Channels[name].Version)
 		}
 		for _, r := range l.Releases {
-			fmt.Fprintf(w, "  %s\t%s\t%s\n", r.Version, report.Size(r.Length), r.Digest)
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", r.Version, diag.Size(r.Length), r.Digest)
 		}
 	}
 	return w.Flush()
@@ -127,5 +127,5 @@ func (p *program) verify(ctx context.Context, root string) error {
 			count, bytes = count+1, bytes+r.Length
 		}
 	}
-	return p.answer(map[string]any{"artifacts": count, "bytes": bytes}, "verified %d artifacts, %s", count, report.Size(bytes))
+	return p.answer(map[string]any{"artifacts": count, "bytes": bytes}, "verified %d artifacts, %s", count, diag.Size(bytes))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
@@ -71,7 +70,7 @@ func (p *program) build(ctx context.Context, tree, out string) error {
 		packaging.Summary
 		File string `json:"file"`
 		Size int64  `json:"size"`
-	}{summary, out, info.Size()}, "built %s: %d files, %s packed to %s", out, summary.Files, report.Size(summary.Bytes), report.Size(info.Size()))
+	}{summary, out, info.Size()}, "built %s: %d files, %s packed to %s", out, summary.Files, diag.Size(summary.Bytes), diag.Size(info.Size()))
 }
 
 func (p *program) publishCommand() *cobra.Command {
@@ -105,7 +104,7 @@ func (p *program) publish(ctx context.Context, request publish.Request) error {
 	if err != nil {
 		return code(err)
 	}
-	text := fmt.Sprintf("published %s (%s, %s)", release, release.Digest, report.Size(release.Length))
+	text := fmt.Sprintf("published %s (%s, %s)", release, release.Digest, diag.Size(release.Length))
 	if request.Channel != "" {
 		text += fmt.Sprintf("\n%s/%s is %s", release.Project, request.Channel, release.Version)
 	}
