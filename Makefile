@@ -24,6 +24,6 @@ lint: ## style, floors and known mistakes
 fuzz: ## every fuzz target for FUZZTIME each
 	testdata/fuzz-all $(or $(FUZZTIME),30s)
 generate: ## man pages and completions
-	go run ./packaging/generate -o dist/generated
+	go test ./cmd/corpus ./cmd/corpus-agent -run TestGenerated -count 1 -args -write $(CURDIR)/packaging/generated
 snapshot: ## packages and archives, as a release has them
 	go run $(RELEASER) release --snapshot --clean
