@@ -30,6 +30,8 @@ type Options struct {
 	Prefix string // before every key, with a slash between; may be empty
 	Region string // default us-east-1, which MinIO takes unless it was given another
 	Plain  bool   // HTTP instead of HTTPS
+
+	Transport http.RoundTripper // nil means wire.NewTransport
 }
 
 // Store is a store in a bucket.
@@ -72,11 +74,15 @@ func (s *Store) client(call *wire.Call) (*minio.Core, error) {
 	if region == "" {
 		region = "us-east-1" // asking the server would be a request, and a permission, more
 	}
+	transport := s.opts.Transport
+	if transport == nil {
+		transport = wire.NewTransport()
+	}
 	api, err := minio.NewCore(s.opts.Host, &minio.Options{
 		Creds:      credentials.NewStaticV4(creds.access, creds.secret, creds.token),
 		Secure:     !s.opts.Plain,
 		Region:     region,
-		Transport:  wire.NewTransport(),
+		Transport:  transport,
 		MaxRetries: 1,
 	})
 	if err != nil {

@@ -31,7 +31,7 @@ type Store struct {
 
 // Options of a store. The zero value is what an ordinary run wants.
 type Options struct {
-	Transport http.RoundTripper // nil means a transport tuned for artifacts
+	Transport http.RoundTripper // nil means wire.NewTransport
 }
 
 // New makes a store of what lies under a URL that has no query.
