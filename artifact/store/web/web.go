@@ -40,22 +40,7 @@ func New(base *url.URL, opts Options) *Store {
 	if transport == nil {
 		transport = wire.NewTransport()
 	}
-	return &Store{base: base, client: &http.Client{Transport: transport, CheckRedirect: follow}}
-}
-
-const mostRedirects = 5
-
-// wayward is a redirect that is not followed.
-type wayward struct{ error }
-
-func follow(req *http.Request, via []*http.Request) error {
-	if len(via) > mostRedirects {
-		return wayward{fmt.Errorf("more than %d redirects", mostRedirects)}
-	}
-	if via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
-		return wayward{errors.New("it redirects from https to " + req.URL.Scheme)}
-	}
-	return nil
+	return &Store{base: base, client: wire.NewClient(transport)}
 }
 
 // Get opens an object from an offset on.
@@ -78,10 +63,6 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 	ask(req.Header, part)
 	resp, err := s.client.Do(req)
 	if err != nil {
-		var refused wayward
-		if errors.As(err, &refused) {
-			return nil, store.Info{}, call.Misplaced(refused, "give the URL that the redirects lead to as the store's")
-		}
 		return nil, store.Info{}, call.Fail(err)
 	}
 	body, info, err := answer(call, part, resp)

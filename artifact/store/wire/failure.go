@@ -82,6 +82,7 @@ func network(err error) verdict {
 		host      x509.HostnameError
 		invalid   x509.CertificateInvalidError
 		verify    *tls.CertificateVerificationError
+		redirect  wayward
 	)
 	switch {
 	case errors.As(err, &dns):
@@ -98,6 +99,8 @@ func network(err error) verdict {
 		v.again, v.hint = false, fmt.Sprintf("the certificate has expired, or this host's clock is wrong: it reads %s", time.Now().UTC().Format(time.RFC3339))
 	case errors.As(err, &verify):
 		v.again = false
+	case errors.As(err, &redirect):
+		v.again, v.hint = false, "give the URL that the redirects lead to"
 	}
 	return v
 }
