@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,18 +20,12 @@ type RetryPolicy struct {
 }
 
 func (p RetryPolicy) orDefaults() RetryPolicy {
-	orElse := func(d *time.Duration, fallback time.Duration) {
-		if *d == 0 {
-			*d = fallback
-		}
+	return RetryPolicy{
+		Attempts: cmp.Or(p.Attempts, 6),
+		First:    cmp.Or(p.First, 250*time.Millisecond),
+		Longest:  cmp.Or(p.Longest, 8*time.Second),
+		Total:    cmp.Or(p.Total, time.Minute),
 	}
-	if p.Attempts == 0 {
-		p.Attempts = 6
-	}
-	orElse(&p.First, 250*time.Millisecond)
-	orElse(&p.Longest, 8*time.Second)
-	orElse(&p.Total, time.Minute)
-	return p
 }
 
 // Retry repeats what failed for a passing reason, after a random wait that doubles (full jitter:

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -302,26 +301,4 @@ func TestETagsOfQuickOverwrites(t *testing.T) {
 	}
 }
 
-func BenchmarkGet(b *testing.B) {
-	for _, size := range []int{1 << 10, 64 << 20} {
-		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
-			s := dir.New(b.TempDir())
-			if _, err := s.Put(b.Context(), "key", bytes.NewReader(make([]byte, size)), int64(size), store.Condition{}); err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(int64(size))
-			for b.Loop() {
-				body, _, err := s.Get(b.Context(), "key", 0)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := io.Copy(io.Discard, body); err != nil {
-					b.Fatal(err)
-				}
-				if err := body.Close(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
+func BenchmarkGet(b *testing.B) { storetest.BenchmarkGet(b, dir.New(b.TempDir())) }

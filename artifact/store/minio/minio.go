@@ -9,7 +9,6 @@ package minio
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -43,9 +42,6 @@ type Store struct {
 
 // New makes a store. It neither reads files nor connects.
 func New(opts Options) *Store { return &Store{opts: opts} }
-
-// largest is what S3 takes in one request; an artifact stays far below.
-const largest = 5 << 30
 
 // name is how messages call an object.
 func (s *Store) name(key string) string {
@@ -151,13 +147,6 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	if err != nil {
 		return store.Info{}, err
 	}
-	if size > largest {
-		return store.Info{}, call.Misplaced(fmt.Errorf("%d bytes are more than one request can write", size), "an object has at most 5 GiB")
-	}
-	body, err := wire.NewUpload(r, size)
-	if err != nil {
-		return store.Info{}, fmt.Errorf("writing %s: %w", call.Object, err)
-	}
 	opts := minio.PutObjectOptions{DisableContentSha256: size == 0} // no chunk, no sum of chunks
 	if cond.IfAbsent {
 		opts.SetMatchETagExcept("*")
@@ -165,18 +154,13 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	if cond.IfMatch != "" {
 		opts.SetMatchETag(cond.IfMatch)
 	}
-	out, err := api.PutObject(ctx, s.opts.Bucket, s.path(key), body, size, "", "", opts)
-	if fault := body.Release(); fault != nil {
-		return store.Info{}, fmt.Errorf("writing %s: %w", call.Object, fault)
-	}
-	if err != nil {
-		err = explain(call, err)
-		if cond.IfMatch != "" && errors.Is(err, store.ErrNotFound) {
-			return store.Info{}, call.Precondition() // S3's word for an absent object
+	return call.Write(r, size, cond, func(body io.Reader) (string, error) {
+		out, err := api.PutObject(ctx, s.opts.Bucket, s.path(key), body, size, "", "", opts)
+		if err != nil {
+			return "", explain(call, err)
 		}
-		return store.Info{}, err
-	}
-	return store.Info{Key: key, Size: size, ETag: out.ETag}, nil
+		return out.ETag, nil
+	})
 }
 
 // List lists page after page.
@@ -188,11 +172,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 			yield(store.Info{}, err)
 			return
 		}
-		for info, err := range call.InOrder(s.objects(ctx, call, api, prefix)) {
-			if !yield(info, err) || err != nil {
-				return
-			}
-		}
+		call.InOrder(s.objects(ctx, call, api, prefix))(yield)
 	}
 }
 
@@ -220,12 +200,11 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if err := api.RemoveObject(ctx, s.opts.Bucket, s.path(key), minio.RemoveObjectOptions{}); err != nil {
-		if err = explain(call, err); !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
+	err = api.RemoveObject(ctx, s.opts.Bucket, s.path(key), minio.RemoveObjectOptions{})
+	if err == nil {
+		return nil
 	}
-	return nil
+	return call.Gone(explain(call, err))
 }
 
 // explain tells what the client's error means.

@@ -74,7 +74,7 @@ func overTLS(t *testing.T, server *minioserver.Server) *httptest.Server {
 	return secure
 }
 
-func open(t *testing.T, u string) store.Store {
+func open(t testing.TB, u string) store.Store {
 	t.Helper()
 	s, err := stores.Open(u, stores.Options{})
 	if err != nil {
@@ -174,29 +174,6 @@ func TestMinIORefuses(t *testing.T) {
 func BenchmarkGetFromMinIO(b *testing.B) {
 	server := minioserver.New(b)
 	for kind, u := range map[string]string{"minio": server.MinioURL("x"), "s3": server.S3URL("x")} {
-		s, err := stores.Open(u, stores.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		for _, size := range []int{1 << 10, 64 << 20} {
-			if _, err := s.Put(b.Context(), "key", bytes.NewReader(make([]byte, size)), int64(size), store.Condition{}); err != nil {
-				b.Fatal(err)
-			}
-			b.Run(fmt.Sprintf("%s/%dKiB", kind, size>>10), func(b *testing.B) {
-				b.SetBytes(int64(size))
-				for b.Loop() {
-					body, _, err := s.Get(b.Context(), "key", 0)
-					if err != nil {
-						b.Fatal(err)
-					}
-					if _, err := io.Copy(io.Discard, body); err != nil {
-						b.Fatal(err)
-					}
-					if err := body.Close(); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
+		b.Run(kind, func(b *testing.B) { storetest.BenchmarkGet(b, open(b, u)) })
 	}
 }

@@ -111,3 +111,25 @@ func wantErr(t *testing.T, what string, err, want error) {
 		t.Fatalf("%s: got error %v, want %v", what, err, want)
 	}
 }
+
+// BenchmarkGet measures reading small and large objects of a store.
+func BenchmarkGet(b *testing.B, s store.Store) {
+	for _, size := range []int{1 << 10, 64 << 20} {
+		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
+			if _, err := s.Put(b.Context(), "key", bytes.NewReader(make([]byte, size)), int64(size), store.Condition{}); err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				body, _, err := s.Get(b.Context(), "key", 0)
+				if err != nil {
+					b.Fatal(err)
+				}
+				_, err = io.Copy(io.Discard, body)
+				if err := errors.Join(err, body.Close()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -55,6 +55,14 @@ func (c *Call) NotFound() error {
 	return c.tell(verdict{kind: store.ErrNotFound}, nil)
 }
 
+// Gone is what a Delete returns that failed with err: what is absent already is no failure.
+func (c *Call) Gone(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
 // Credentials tells that there are none to sign a request with.
 func (c *Call) Credentials(cause error, hint string) error {
 	if c.ctx.Err() != nil {
