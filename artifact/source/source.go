@@ -155,7 +155,7 @@ func (o origin) get(ctx context.Context, dst string, mode getter.Mode, limit int
 		Decompressors:   map[string]getter.Decompressor{},
 		DisableSymlinks: true,
 	}
-	_, err := client.Get(ctx, &getter.Request{Src: o.url.String(), Dst: dst, GetMode: mode, Copy: true, DisableSymlinks: true})
+	_, err := client.Get(ctx, &getter.Request{Src: o.url.String(), Dst: dst, GetMode: mode})
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -144,8 +144,10 @@ func TestDirectory(t *testing.T) {
 func TestTreeRefused(t *testing.T) {
 	r := newRepository(t)
 	evil := newRepository(t)
-	if err := os.Symlink("/etc/passwd", filepath.Join(evil.dir, "link")); err != nil {
-		t.Fatal(err)
+	for _, link := range []string{"link", "states/link"} {
+		if err := os.Symlink("/etc/passwd", filepath.Join(evil.dir, link)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	evil.commit(t, "evil", nil)
 	for _, c := range []struct{ url, message string }{
@@ -154,6 +156,7 @@ func TestTreeRefused(t *testing.T) {
 		{"git::file://" + r.dir + "//absent", "not found"},
 		{"git::file://" + r.dir + "//../..", "traversal"},
 		{"git::file://" + evil.dir, "link leads out of the tree"},
+		{"git::file://" + evil.dir + "//states", "symlink"},
 		{"file://" + evil.dir, "link leads out of the tree"},
 		{"file://" + r.dir + "/README", "not a directory"},
 		{"git::file://" + r.dir + "?checksum=" + sum("x"), "no checksum"},

@@ -92,8 +92,8 @@ func fill(root *os.Root, name string, f *os.File, from source) error {
 	if n != from.size {
 		return badSource{fmt.Errorf("the source has not the %d bytes that were said", from.size)}
 	}
-	// The kernel stamps files by its tick, in which a file can be replaced twice and get the inode
-	// of the first again. The clock is finer, and tells all versions apart.
+	// Kernels before 6.13 stamp files by their tick, in which a file can be replaced twice and get
+	// the inode of the first again. The clock is finer, and tells all versions apart.
 	now := time.Now()
 	if err := root.Chtimes(name, now, now); err != nil {
 		return err
