@@ -61,22 +61,16 @@ func (r *retrying) GetRange(ctx context.Context, key string, part Range) (io.Rea
 func (r *retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		p, last := r.patience(), ""
-		for {
-			err := error(nil)
-			for info, e := range r.inner.List(ctx, prefix) {
-				if e != nil {
-					err = e
-					break
-				}
-				if info.Key <= last {
-					continue
-				}
-				p.progress()
-				last = info.Key
-				if !yield(info, nil) {
-					return
-				}
+		fresh := func(info Info) bool {
+			if info.Key <= last {
+				return true
 			}
+			p.progress()
+			last = info.Key
+			return yield(info, nil)
+		}
+		for {
+			err := each(r.inner.List(ctx, prefix), fresh)
 			if err == nil {
 				return
 			}
@@ -86,6 +80,19 @@ func (r *retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, erro
 			}
 		}
 	}
+}
+
+// each calls do for what a listing yields, until it says no, and returns what the listing fails with.
+func each(listing iter.Seq2[Info, error], do func(Info) bool) error {
+	for info, err := range listing {
+		if err != nil {
+			return err
+		}
+		if !do(info) {
+			return nil
+		}
+	}
+	return nil
 }
 
 func (r *retrying) Delete(ctx context.Context, key string) error {

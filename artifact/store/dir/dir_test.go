@@ -255,6 +255,16 @@ func TestPermissions(t *testing.T) {
 			}
 		}
 	})
+	if err := os.Chmod(filepath.Join(root, "open"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(root, "open/.corpus-lock")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(root, "open"), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	asNobody(t, func() { failures["Delete in a copied tree"] = s.Delete(t.Context(), "open/key") })
 	for what, err := range failures {
 		if !errors.Is(err, store.ErrForbidden) || !strings.Contains(diag.HintOf(err), "must be allowed") {
 			t.Errorf("%s: %v, hint %q", what, err, diag.HintOf(err))

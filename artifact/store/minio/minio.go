@@ -82,7 +82,7 @@ func (s *Store) client(call *wire.Call) (*minio.Core, error) {
 		MaxRetries: 1,
 	})
 	if err != nil {
-		return nil, call.Misplaced(err, "a store's URL reads minio://host:port/bucket/prefix")
+		return nil, call.Unusable(err, "a store's URL reads minio://host:port/bucket/prefix")
 	}
 	s.api = api
 	return api, nil
@@ -214,7 +214,7 @@ func explain(call *wire.Call, err error) error {
 	case !errors.As(err, &told):
 		return call.Fail(err)
 	case call.Status() == 0: // the client itself refused
-		return call.Misplaced(err, "check the store's URL, minio://host:port/bucket/prefix")
+		return call.Unusable(err, "check the store's URL, minio://host:port/bucket/prefix")
 	}
 	return call.Refused(told.Code, told.Message)
 }

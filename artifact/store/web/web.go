@@ -58,7 +58,7 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 	ctx, call := wire.Begin(ctx, store.OpGet, key, where.Redacted())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where.String(), nil)
 	if err != nil {
-		return nil, store.Info{}, call.Misplaced(err, "check the store's URL")
+		return nil, store.Info{}, call.Unusable(err, "check the store's URL")
 	}
 	ask(req.Header, part)
 	resp, err := s.client.Do(req)
@@ -104,7 +104,7 @@ func answer(call *wire.Call, part store.Range, resp *http.Response) (io.ReadClos
 	case http.StatusPartialContent:
 		opened.ContentRange = resp.Header.Get("Content-Range")
 		if opened.ContentRange == "" {
-			return nil, store.Info{}, call.Lied("it sent a part without saying which")
+			return nil, store.Info{}, call.Malformed("it sent a part without saying which")
 		}
 	case http.StatusRequestedRangeNotSatisfiable:
 		return pastEnd(call, part, resp, opened)
@@ -112,7 +112,7 @@ func answer(call *wire.Call, part store.Range, resp *http.Response) (io.ReadClos
 		return nil, store.Info{}, call.Refused("", "")
 	}
 	if e := resp.Header.Get("Content-Encoding"); !harmless(e, call.Key) {
-		return nil, store.Info{}, diag.WithHint(call.Lied("it sent Content-Encoding %.20q though asked not to", e),
+		return nil, store.Info{}, diag.WithHint(call.Malformed("it sent Content-Encoding %.20q though asked not to", e),
 			"turn off compression for the store's files on the web server")
 	}
 	if opened.ETag == "" && !opened.Modified.IsZero() {

@@ -50,11 +50,6 @@ func (c *Call) Precondition() error {
 	return c.tell(verdict{kind: store.ErrPrecondition}, nil)
 }
 
-// NotFound tells that there is no such object.
-func (c *Call) NotFound() error {
-	return c.tell(verdict{kind: store.ErrNotFound}, nil)
-}
-
 // Gone is what a Delete returns that failed with err: what is absent already is no failure.
 func (c *Call) Gone(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
@@ -71,13 +66,13 @@ func (c *Call) Credentials(cause error, hint string) error {
 	return c.tell(verdict{kind: store.ErrCredentials, hint: hint}, cause)
 }
 
-// Misplaced tells that the store is not set up as its URL says, so that trying again is no use.
-func (c *Call) Misplaced(cause error, hint string) error {
+// Unusable tells that the store is not set up as its URL says, so that trying again is no use.
+func (c *Call) Unusable(cause error, hint string) error {
 	return c.tell(verdict{kind: store.ErrUnreachable, hint: hint}, cause)
 }
 
-// Lied tells of an answer that contradicts itself or what was asked for.
-func (c *Call) Lied(format string, args ...any) error {
+// Malformed tells of an answer that contradicts itself or what was asked for.
+func (c *Call) Malformed(format string, args ...any) error {
 	return c.tell(verdict{kind: store.ErrUnreachable, hint: "something between here and the store, or the store itself, does not follow HTTP"},
 		fmt.Errorf(format, args...))
 }

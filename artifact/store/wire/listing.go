@@ -12,7 +12,7 @@ func (c *Call) InOrder(listing iter.Seq2[store.Info, error]) iter.Seq2[store.Inf
 		last := ""
 		for info, err := range listing {
 			if err == nil && info.Key <= last {
-				yield(store.Info{}, c.Lied("it listed %.80q after %.80q", info.Key, last))
+				yield(store.Info{}, c.Malformed("it listed %.80q after %.80q", info.Key, last))
 				return
 			}
 			last = info.Key

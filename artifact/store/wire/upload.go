@@ -16,7 +16,7 @@ const largest = 5 << 30
 // Write makes one request of a Put. Send makes it with the body given, and returns the new ETag.
 func (c *Call) Write(r io.Reader, size int64, cond store.Condition, send func(body io.Reader) (string, error)) (store.Info, error) {
 	if size > largest {
-		return store.Info{}, c.Misplaced(fmt.Errorf("%d bytes are more than one request can write", size), "an object has at most 5 GiB")
+		return store.Info{}, c.Unusable(fmt.Errorf("%d bytes are more than one request can write", size), "an object has at most 5 GiB")
 	}
 	body, err := NewUpload(r, size)
 	if err != nil {
