@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,18 +20,12 @@ type RetryPolicy struct {
 }
 
 func (p RetryPolicy) orDefaults() RetryPolicy {
-	orElse := func(d *time.Duration, fallback time.Duration) {
-		if *d == 0 {
-			*d = fallback
-		}
+	return RetryPolicy{
+		Attempts: cmp.Or(p.Attempts, 6),
+		First:    cmp.Or(p.First, 250*time.Millisecond),
+		Longest:  cmp.Or(p.Longest, 8*time.Second),
+		Total:    cmp.Or(p.Total, time.Minute),
 	}
-	if p.Attempts == 0 {
-		p.Attempts = 6
-	}
-	orElse(&p.First, 250*time.Millisecond)
-	orElse(&p.Longest, 8*time.Second)
-	orElse(&p.Total, time.Minute)
-	return p
 }
 
 // Retry repeats what failed for a passing reason, after a random wait that doubles (full jitter:
@@ -66,22 +61,16 @@ func (r *retrying) GetRange(ctx context.Context, key string, part Range) (io.Rea
 func (r *retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		p, last := r.patience(), ""
-		for {
-			err := error(nil)
-			for info, e := range r.inner.List(ctx, prefix) {
-				if e != nil {
-					err = e
-					break
-				}
-				if info.Key <= last {
-					continue
-				}
-				p.progress()
-				last = info.Key
-				if !yield(info, nil) {
-					return
-				}
+		fresh := func(info Info) bool {
+			if info.Key <= last {
+				return true
 			}
+			p.progress()
+			last = info.Key
+			return yield(info, nil)
+		}
+		for {
+			err := each(r.inner.List(ctx, prefix), fresh)
 			if err == nil {
 				return
 			}
@@ -91,6 +80,19 @@ func (r *retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, erro
 			}
 		}
 	}
+}
+
+// each calls do for what a listing yields, until it says no, and returns what the listing fails with.
+func each(listing iter.Seq2[Info, error], do func(Info) bool) error {
+	for info, err := range listing {
+		if err != nil {
+			return err
+		}
+		if !do(info) {
+			return nil
+		}
+	}
+	return nil
 }
 
 func (r *retrying) Delete(ctx context.Context, key string) error {

@@ -43,9 +43,9 @@ type Store interface {
 // Info describes an object.
 type Info struct {
 	Key      string
-	Size     int64  // -1 when a web server does not say
-	ETag     string // opaque; changes with the content; may be empty in a List
-	Modified time.Time
+	Size     int64     // -1 when a web server does not say
+	ETag     string    // opaque; changes with the content; may be empty in a List
+	Modified time.Time // zero where the store does not say, as S3 after a Put
 }
 
 // Condition says when a Put may happen. The zero Condition is always met.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -15,13 +16,7 @@ type TimeoutPolicy struct {
 }
 
 func (p TimeoutPolicy) orDefaults() TimeoutPolicy {
-	if p.Answer == 0 {
-		p.Answer = 30 * time.Second
-	}
-	if p.Idle == 0 {
-		p.Idle = 30 * time.Second
-	}
-	return p
+	return TimeoutPolicy{Answer: cmp.Or(p.Answer, 30*time.Second), Idle: cmp.Or(p.Idle, 30*time.Second)}
 }
 
 // Timeout cuts requests that are not answered and bodies that stand still. A body that moves is

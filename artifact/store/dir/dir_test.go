@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -256,6 +255,16 @@ func TestPermissions(t *testing.T) {
 			}
 		}
 	})
+	if err := os.Chmod(filepath.Join(root, "open"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(root, "open/.corpus-lock")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(root, "open"), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	asNobody(t, func() { failures["Delete in a copied tree"] = s.Delete(t.Context(), "open/key") })
 	for what, err := range failures {
 		if !errors.Is(err, store.ErrForbidden) || !strings.Contains(diag.HintOf(err), "must be allowed") {
 			t.Errorf("%s: %v, hint %q", what, err, diag.HintOf(err))
@@ -302,26 +311,4 @@ func TestETagsOfQuickOverwrites(t *testing.T) {
 	}
 }
 
-func BenchmarkGet(b *testing.B) {
-	for _, size := range []int{1 << 10, 64 << 20} {
-		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
-			s := dir.New(b.TempDir())
-			if _, err := s.Put(b.Context(), "key", bytes.NewReader(make([]byte, size)), int64(size), store.Condition{}); err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(int64(size))
-			for b.Loop() {
-				body, _, err := s.Get(b.Context(), "key", 0)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := io.Copy(io.Discard, body); err != nil {
-					b.Fatal(err)
-				}
-				if err := body.Close(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
+func BenchmarkGet(b *testing.B) { storetest.BenchmarkGet(b, dir.New(b.TempDir())) }

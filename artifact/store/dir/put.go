@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -21,7 +22,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	o := operation{store.OpPut, s.path, key}
 	root, err := s.begin(ctx, o)
 	if errors.Is(err, store.ErrNoStore) {
-		if err := os.MkdirAll(s.path, 0o755); err != nil {
+		if err := makeStore(s.path); err != nil {
 			return store.Info{}, o.failed(err)
 		}
 		root, err = s.begin(ctx, o)
@@ -92,8 +93,8 @@ func fill(root *os.Root, name string, f *os.File, from source) error {
 	if n != from.size {
 		return badSource{fmt.Errorf("the source has not the %d bytes that were said", from.size)}
 	}
-	// The kernel stamps files by its tick, in which a file can be replaced twice and get the inode
-	// of the first again. The clock is finer, and tells all versions apart.
+	// Kernels before 6.13 stamp files by their tick, in which a file can be replaced twice and get
+	// the inode of the first again. The clock is finer, and tells all versions apart.
 	now := time.Now()
 	if err := root.Chtimes(name, now, now); err != nil {
 		return err
@@ -161,9 +162,31 @@ func lock(ctx context.Context, root *os.Root, dir string) (unlock func(), err er
 func openLock(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 	if errors.Is(err, fs.ErrPermission) {
-		return root.Open(name)
+		if theirs, openErr := root.Open(name); openErr == nil {
+			return theirs, nil
+		}
 	}
 	return f, err
+}
+
+// makeStore makes the store's own directory, and those above it, in the same way as makeDirs.
+func makeStore(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeStore(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	above, err := os.Open(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer above.Close()
+	return above.Sync()
 }
 
 // makeDirs makes a directory that a power failure does not take away.

@@ -87,6 +87,9 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	if int64(len(data)) != size {
 		return store.Info{}, fmt.Errorf("writing %s: the source has %d bytes, not the %d that were said", key, len(data), size)
 	}
+	if ctx.Err() != nil {
+		return store.Info{}, store.Stopped(ctx, store.OpPut, key)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, ok := s.objects[key]

@@ -9,7 +9,6 @@ package minio
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -30,6 +29,8 @@ type Options struct {
 	Prefix string // before every key, with a slash between; may be empty
 	Region string // default us-east-1, which MinIO takes unless it was given another
 	Plain  bool   // HTTP instead of HTTPS
+
+	Transport http.RoundTripper // nil means wire.NewTransport
 }
 
 // Store is a store in a bucket.
@@ -41,9 +42,6 @@ type Store struct {
 
 // New makes a store. It neither reads files nor connects.
 func New(opts Options) *Store { return &Store{opts: opts} }
-
-// largest is what S3 takes in one request; an artifact stays far below.
-const largest = 5 << 30
 
 // name is how messages call an object.
 func (s *Store) name(key string) string {
@@ -72,15 +70,19 @@ func (s *Store) client(call *wire.Call) (*minio.Core, error) {
 	if region == "" {
 		region = "us-east-1" // asking the server would be a request, and a permission, more
 	}
+	transport := s.opts.Transport
+	if transport == nil {
+		transport = wire.NewTransport()
+	}
 	api, err := minio.NewCore(s.opts.Host, &minio.Options{
 		Creds:      credentials.NewStaticV4(creds.access, creds.secret, creds.token),
 		Secure:     !s.opts.Plain,
 		Region:     region,
-		Transport:  wire.NewTransport(),
+		Transport:  transport,
 		MaxRetries: 1,
 	})
 	if err != nil {
-		return nil, call.Misplaced(err, "a store's URL reads minio://host:port/bucket/prefix")
+		return nil, call.Unusable(err, "a store's URL reads minio://host:port/bucket/prefix")
 	}
 	s.api = api
 	return api, nil
@@ -145,13 +147,6 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	if err != nil {
 		return store.Info{}, err
 	}
-	if size > largest {
-		return store.Info{}, call.Misplaced(fmt.Errorf("%d bytes are more than one request can write", size), "an object has at most 5 GiB")
-	}
-	body, err := wire.NewUpload(r, size)
-	if err != nil {
-		return store.Info{}, fmt.Errorf("writing %s: %w", call.Object, err)
-	}
 	opts := minio.PutObjectOptions{DisableContentSha256: size == 0} // no chunk, no sum of chunks
 	if cond.IfAbsent {
 		opts.SetMatchETagExcept("*")
@@ -159,18 +154,13 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	if cond.IfMatch != "" {
 		opts.SetMatchETag(cond.IfMatch)
 	}
-	out, err := api.PutObject(ctx, s.opts.Bucket, s.path(key), body, size, "", "", opts)
-	if fault := body.Release(); fault != nil {
-		return store.Info{}, fmt.Errorf("writing %s: %w", call.Object, fault)
-	}
-	if err != nil {
-		err = explain(call, err)
-		if cond.IfMatch != "" && errors.Is(err, store.ErrNotFound) {
-			return store.Info{}, call.Precondition() // S3's word for an absent object
+	return call.Write(r, size, cond, func(body io.Reader) (string, error) {
+		out, err := api.PutObject(ctx, s.opts.Bucket, s.path(key), body, size, "", "", opts)
+		if err != nil {
+			return "", explain(call, err)
 		}
-		return store.Info{}, err
-	}
-	return store.Info{Key: key, Size: size, ETag: out.ETag}, nil
+		return out.ETag, nil
+	})
 }
 
 // List lists page after page.
@@ -182,11 +172,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 			yield(store.Info{}, err)
 			return
 		}
-		for info, err := range call.InOrder(s.objects(ctx, call, api, prefix)) {
-			if !yield(info, err) || err != nil {
-				return
-			}
-		}
+		call.InOrder(s.objects(ctx, call, api, prefix))(yield)
 	}
 }
 
@@ -214,12 +200,11 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if err := api.RemoveObject(ctx, s.opts.Bucket, s.path(key), minio.RemoveObjectOptions{}); err != nil {
-		if err = explain(call, err); !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
+	err = api.RemoveObject(ctx, s.opts.Bucket, s.path(key), minio.RemoveObjectOptions{})
+	if err == nil {
+		return nil
 	}
-	return nil
+	return call.Gone(explain(call, err))
 }
 
 // explain tells what the client's error means.
@@ -229,7 +214,7 @@ func explain(call *wire.Call, err error) error {
 	case !errors.As(err, &told):
 		return call.Fail(err)
 	case call.Status() == 0: // the client itself refused
-		return call.Misplaced(err, "check the store's URL, minio://host:port/bucket/prefix")
+		return call.Unusable(err, "check the store's URL, minio://host:port/bucket/prefix")
 	}
 	return call.Refused(told.Code, told.Message)
 }

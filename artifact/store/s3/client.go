@@ -46,7 +46,7 @@ func (s *Store) client(ctx context.Context, call *wire.Call) (*client, error) {
 	})}
 	if api.Options().Region == "" {
 		if cfg.Region = regionOf(ctx, cfg); cfg.Region == "" {
-			return nil, call.Misplaced(errors.New("no region is known"), "add ?region= to the store's URL, or set AWS_REGION")
+			return nil, call.Unusable(errors.New("no region is known"), "add ?region= to the store's URL, or set AWS_REGION")
 		}
 		api.Client = s3.New(api.Options(), func(o *s3.Options) { o.Region = cfg.Region })
 	}

@@ -10,9 +10,9 @@ package s3
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -44,9 +44,6 @@ type Store struct {
 
 // New makes a store. It neither reads files nor connects.
 func New(opts Options) *Store { return &Store{opts: opts} }
-
-// largest is what S3 takes in one request; an artifact stays far below.
-const largest = 5 << 30
 
 // name is how messages call an object.
 func (s *Store) name(key string) string { return "s3://" + s.opts.Bucket + "/" + s.path(key) }
@@ -81,7 +78,7 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 	}
 	in := &s3.GetObjectInput{Bucket: &s.opts.Bucket, Key: aws.String(s.path(key)), Range: optional(wire.RangeHeader(part)), IfMatch: optional(part.ETag)}
 	out, err := api.GetObject(ctx, in)
-	if err != nil && call.Status() == 416 {
+	if err != nil && call.Status() == http.StatusRequestedRangeNotSatisfiable {
 		return s.pastEnd(ctx, call, api, part)
 	}
 	if err != nil {
@@ -127,29 +124,18 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	if err != nil {
 		return store.Info{}, err
 	}
-	if size > largest {
-		return store.Info{}, call.Misplaced(fmt.Errorf("%d bytes are more than one request can write", size), "an object has at most 5 GiB")
-	}
-	body, err := wire.NewUpload(r, size)
-	if err != nil {
-		return store.Info{}, fmt.Errorf("writing %s: %w", call.Object, err)
-	}
-	in := &s3.PutObjectInput{Bucket: &s.opts.Bucket, Key: aws.String(s.path(key)), Body: body, ContentLength: &size, IfMatch: optional(cond.IfMatch)}
+	in := &s3.PutObjectInput{Bucket: &s.opts.Bucket, Key: aws.String(s.path(key)), ContentLength: &size, IfMatch: optional(cond.IfMatch)}
 	if cond.IfAbsent {
 		in.IfNoneMatch = aws.String("*")
 	}
-	out, err := api.PutObject(ctx, in, oneReading)
-	if fault := body.Release(); fault != nil {
-		return store.Info{}, fmt.Errorf("writing %s: %w", call.Object, fault)
-	}
-	if err != nil {
-		err = api.explain(call, err)
-		if cond.IfMatch != "" && errors.Is(err, store.ErrNotFound) {
-			return store.Info{}, call.Precondition() // S3's word for an absent object
+	return call.Write(r, size, cond, func(body io.Reader) (string, error) {
+		in.Body = body
+		out, err := api.PutObject(ctx, in, oneReading)
+		if err != nil {
+			return "", api.explain(call, err)
 		}
-		return store.Info{}, err
-	}
-	return store.Info{Key: key, Size: size, ETag: aws.ToString(out.ETag)}, nil
+		return aws.ToString(out.ETag), nil
+	})
 }
 
 // oneReading signs a write without its body, which would have to be read twice for that.
@@ -166,11 +152,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 			yield(store.Info{}, err)
 			return
 		}
-		for info, err := range call.InOrder(s.pages(ctx, call, api, prefix)) {
-			if !yield(info, err) || err != nil {
-				return
-			}
-		}
+		call.InOrder(s.pages(ctx, call, api, prefix))(yield)
 	}
 }
 
@@ -205,10 +187,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err == nil {
 		return nil
 	}
-	if err = api.explain(call, err); errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	return err
+	return call.Gone(api.explain(call, err))
 }
 
 // explain tells what the SDK's error means.

@@ -104,6 +104,7 @@ func TestRefusals(t *testing.T) {
 					continue // it is not S3
 				}
 				checkRefusal(t, kind, r, getErr(t.Context(), st))
+				checkDelete(t, kind, r, st.Delete(t.Context(), "deploy/app/1.tar.zst"))
 			}
 		})
 	}
@@ -124,6 +125,21 @@ func checkRefusal(t *testing.T, kind string, r refusal, err error) {
 	var e *store.Error
 	if strings.Contains(r.headers, "Retry-After") && errors.As(err, &e) && e.After != 7*time.Second {
 		t.Errorf("%s: waits %v, the server asked for 7 s", kind, e.After)
+	}
+}
+
+// checkDelete checks that what is absent may be deleted, and nothing else is taken for that.
+func checkDelete(t *testing.T, kind string, r refusal, err error) {
+	t.Helper()
+	want := r.kind
+	switch {
+	case kind == "https":
+		want = store.ErrReadOnly
+	case r.kind == store.ErrNotFound:
+		want = nil
+	}
+	if !errors.Is(err, want) {
+		t.Errorf("%s: Delete: %v, want %v", kind, err, want)
 	}
 }
 

@@ -31,7 +31,7 @@ type Store struct {
 
 // Options of a store. The zero value is what an ordinary run wants.
 type Options struct {
-	Transport http.RoundTripper // nil means a transport tuned for artifacts
+	Transport http.RoundTripper // nil means wire.NewTransport
 }
 
 // New makes a store of what lies under a URL that has no query.
@@ -40,22 +40,7 @@ func New(base *url.URL, opts Options) *Store {
 	if transport == nil {
 		transport = wire.NewTransport()
 	}
-	return &Store{base: base, client: &http.Client{Transport: transport, CheckRedirect: follow}}
-}
-
-const mostRedirects = 5
-
-// wayward is a redirect that is not followed.
-type wayward struct{ error }
-
-func follow(req *http.Request, via []*http.Request) error {
-	if len(via) > mostRedirects {
-		return wayward{fmt.Errorf("more than %d redirects", mostRedirects)}
-	}
-	if via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
-		return wayward{errors.New("it redirects from https to " + req.URL.Scheme)}
-	}
-	return nil
+	return &Store{base: base, client: wire.NewClient(transport)}
 }
 
 // Get opens an object from an offset on.
@@ -73,15 +58,11 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 	ctx, call := wire.Begin(ctx, store.OpGet, key, where.Redacted())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where.String(), nil)
 	if err != nil {
-		return nil, store.Info{}, call.Misplaced(err, "check the store's URL")
+		return nil, store.Info{}, call.Unusable(err, "check the store's URL")
 	}
 	ask(req.Header, part)
 	resp, err := s.client.Do(req)
 	if err != nil {
-		var refused wayward
-		if errors.As(err, &refused) {
-			return nil, store.Info{}, call.Misplaced(refused, "give the URL that the redirects lead to as the store's")
-		}
 		return nil, store.Info{}, call.Fail(err)
 	}
 	body, info, err := answer(call, part, resp)
@@ -123,7 +104,7 @@ func answer(call *wire.Call, part store.Range, resp *http.Response) (io.ReadClos
 	case http.StatusPartialContent:
 		opened.ContentRange = resp.Header.Get("Content-Range")
 		if opened.ContentRange == "" {
-			return nil, store.Info{}, call.Lied("it sent a part without saying which")
+			return nil, store.Info{}, call.Malformed("it sent a part without saying which")
 		}
 	case http.StatusRequestedRangeNotSatisfiable:
 		return pastEnd(call, part, resp, opened)
@@ -131,7 +112,7 @@ func answer(call *wire.Call, part store.Range, resp *http.Response) (io.ReadClos
 		return nil, store.Info{}, call.Refused("", "")
 	}
 	if e := resp.Header.Get("Content-Encoding"); !harmless(e, call.Key) {
-		return nil, store.Info{}, diag.WithHint(call.Lied("it sent Content-Encoding %.20q though asked not to", e),
+		return nil, store.Info{}, diag.WithHint(call.Malformed("it sent Content-Encoding %.20q though asked not to", e),
 			"turn off compression for the store's files on the web server")
 	}
 	if opened.ETag == "" && !opened.Modified.IsZero() {

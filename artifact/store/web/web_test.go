@@ -194,6 +194,24 @@ func TestEndlessBody(t *testing.T) {
 	}
 }
 
+// A part that ends before it should, without a Content-Length that would show it.
+func TestShortPart(t *testing.T) {
+	st := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Range", "bytes 3-9/10")
+		w.WriteHeader(http.StatusPartialContent)
+		w.(http.Flusher).Flush()
+		_, _ = io.WriteString(w, "345") // the client may be gone
+	}))
+	body, _, err := st.Get(t.Context(), "key", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if got, err := io.ReadAll(body); string(got) != "345" || !errors.Is(err, io.ErrUnexpectedEOF) || !errors.Is(err, store.ErrUnreachable) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 func TestEncodingOfTheFileItself(t *testing.T) {
 	st := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")

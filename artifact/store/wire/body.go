@@ -40,7 +40,7 @@ func (c *Call) open(part store.Range, o Opened) (io.ReadCloser, store.Info, erro
 		start, end, size, err := parseContentRange(o.ContentRange)
 		if err != nil || start != part.From || o.Length >= 0 && o.Length != end-start+1 ||
 			part.Length > 0 && end-start >= part.Length {
-			return nil, info, c.Lied("asked for bytes from %d on, it sent Content-Range %.60q and %d bytes", part.From, o.ContentRange, o.Length)
+			return nil, info, c.Malformed("asked for bytes from %d on, it sent Content-Range %.60q and %d bytes", part.From, o.ContentRange, o.Length)
 		}
 		info.Size, skip = size, 0
 	}
@@ -150,7 +150,7 @@ func (b *body) Close() error { return b.inner.Close() }
 func (c *Call) PastEnd(part store.Range, info store.Info) (io.ReadCloser, store.Info, error) {
 	switch {
 	case info.Size > part.From || part.From == 0 && info.Size != 0:
-		return nil, store.Info{}, c.Lied("it has no bytes from %d on, of an object of %d", part.From, info.Size)
+		return nil, store.Info{}, c.Malformed("it has no bytes from %d on, of an object of %d", part.From, info.Size)
 	case part.ETag != "" && part.ETag != info.ETag:
 		return nil, store.Info{}, c.Precondition()
 	}

@@ -50,9 +50,12 @@ func (c *Call) Precondition() error {
 	return c.tell(verdict{kind: store.ErrPrecondition}, nil)
 }
 
-// NotFound tells that there is no such object.
-func (c *Call) NotFound() error {
-	return c.tell(verdict{kind: store.ErrNotFound}, nil)
+// Gone is what a Delete returns that failed with err: what is absent already is no failure.
+func (c *Call) Gone(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // Credentials tells that there are none to sign a request with.
@@ -63,13 +66,13 @@ func (c *Call) Credentials(cause error, hint string) error {
 	return c.tell(verdict{kind: store.ErrCredentials, hint: hint}, cause)
 }
 
-// Misplaced tells that the store is not set up as its URL says, so that trying again is no use.
-func (c *Call) Misplaced(cause error, hint string) error {
+// Unusable tells that the store is not set up as its URL says, so that trying again is no use.
+func (c *Call) Unusable(cause error, hint string) error {
 	return c.tell(verdict{kind: store.ErrUnreachable, hint: hint}, cause)
 }
 
-// Lied tells of an answer that contradicts itself or what was asked for.
-func (c *Call) Lied(format string, args ...any) error {
+// Malformed tells of an answer that contradicts itself or what was asked for.
+func (c *Call) Malformed(format string, args ...any) error {
 	return c.tell(verdict{kind: store.ErrUnreachable, hint: "something between here and the store, or the store itself, does not follow HTTP"},
 		fmt.Errorf(format, args...))
 }
@@ -82,6 +85,7 @@ func network(err error) verdict {
 		host      x509.HostnameError
 		invalid   x509.CertificateInvalidError
 		verify    *tls.CertificateVerificationError
+		redirect  wayward
 	)
 	switch {
 	case errors.As(err, &dns):
@@ -98,6 +102,8 @@ func network(err error) verdict {
 		v.again, v.hint = false, fmt.Sprintf("the certificate has expired, or this host's clock is wrong: it reads %s", time.Now().UTC().Format(time.RFC3339))
 	case errors.As(err, &verify):
 		v.again = false
+	case errors.As(err, &redirect):
+		v.again, v.hint = false, "give the URL that the redirects lead to"
 	}
 	return v
 }

@@ -35,12 +35,13 @@ func (c *Call) byCode(code string) verdict {
 }
 
 func (c *Call) byCredentials(code string) verdict {
+	if Expired(code) {
+		// Where credentials renew themselves, those are dropped, and another try has new ones.
+		return verdict{kind: store.ErrCredentials, again: true, hint: "the session has expired: log in again, or let the host's role give credentials"}
+	}
 	switch code {
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSecurity":
 		return verdict{kind: store.ErrCredentials, hint: "the access key is unknown there or its secret is wrong: check where the credentials come from"}
-	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken":
-		// Credentials that renew themselves are dropped on this code, so another try has new ones.
-		return verdict{kind: store.ErrCredentials, again: true, hint: "the session has expired: log in again, or let the host's role give credentials"}
 	case "RequestTimeTooSkewed", "RequestExpired":
 		return verdict{kind: store.ErrCredentials, hint: "set this host's clock, for example with timedatectl set-ntp true" + c.skew()}
 	}

@@ -13,6 +13,8 @@ package wire
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -72,6 +74,27 @@ func NewTransport() http.RoundTripper {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, ExpectContinueTimeout: time.Second}
 	Tune(t)
 	return Listen(t)
+}
+
+// NewClient is a client for URLs that people give. It follows a few redirects, and none that leads
+// from https to http.
+func NewClient(transport http.RoundTripper) *http.Client {
+	return &http.Client{Transport: transport, CheckRedirect: follow}
+}
+
+const mostRedirects = 5
+
+// wayward is a redirect that is not followed.
+type wayward struct{ error }
+
+func follow(req *http.Request, via []*http.Request) error {
+	if len(via) > mostRedirects {
+		return wayward{fmt.Errorf("more than %d redirects", mostRedirects)}
+	}
+	if via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
+		return wayward{errors.New("it redirects from https to " + req.URL.Scheme)}
+	}
+	return nil
 }
 
 // Listen lets calls hear the answers that come through next.
