@@ -164,8 +164,8 @@ func Discard(path string) error {
 	if err != nil {
 		return err
 	}
-	// Rename over the empty directory; a kill from here on leaves what Sweep removes.
-	if err := os.Rename(path, temp); err != nil {
+	// A kill from here on leaves what Sweep removes.
+	if err := os.Rename(path, filepath.Join(temp, filepath.Base(path))); err != nil {
 		return errors.Join(err, os.Remove(temp))
 	}
 	return os.RemoveAll(temp)
