@@ -140,7 +140,7 @@ func WithHint(err error, format string, args ...any) error {
 func (h *hinted) Error() string { return h.err.Error() }
 func (h *hinted) Unwrap() error { return h.err }
 
-// HintOf returns the outermost hint attached to err, or "".
+// HintOf returns the hint attached to err, or that of an error type with a Hint method, or "".
 func HintOf(err error) string {
 	var h *hinted
 	if errors.As(err, &h) {
@@ -149,6 +149,10 @@ func HintOf(err error) string {
 	var d *Diagnostic
 	if errors.As(err, &d) {
 		return d.Hint
+	}
+	var own interface{ Hint() string }
+	if errors.As(err, &own) {
+		return own.Hint()
 	}
 	return ""
 }

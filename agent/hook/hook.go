@@ -1,0 +1,177 @@
+// Package hook runs the programs that a release brings along for the moments before and after it
+// is made current.
+//
+// A hook is a stranger: it gets a clean environment, a directory, a time limit and a process group
+// of its own, so that whatever it started can be ended with it. Its output is kept, up to a bound.
+package hook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Options of a stage's hooks.
+type Options struct {
+	Env     []string      // NAME=value, all of it
+	Dir     string        // working directory
+	Timeout time.Duration // of each hook
+	Grace   time.Duration // between SIGTERM and SIGKILL; 10 s by default
+	Output  int           // bytes of output kept of each hook; 64 KiB by default
+}
+
+// Result is what became of a hook.
+type Result struct {
+	Name     string        `json:"name"`
+	Duration time.Duration `json:"duration_ns"`
+	Output   string        `json:"output,omitempty"`
+	Error    string        `json:"error,omitempty"`
+}
+
+// Failed says which hook failed and how.
+type Failed struct {
+	Result Result
+	Err    error
+}
+
+func (f *Failed) Error() string { return fmt.Sprintf("hook %s: %v", f.Result.Name, f.Err) }
+func (f *Failed) Unwrap() error { return f.Err }
+
+// Run runs the executables of a directory in the order of their names and stops at the first that
+// fails, which is a *Failed. A directory that is absent holds no hooks.
+func Run(ctx context.Context, dir string, o Options) ([]Result, error) {
+	names, err := list(dir)
+	if err != nil {
+		return nil, err
+	}
+	var results []Result
+	for _, name := range names {
+		r, err := run(ctx, filepath.Join(dir, name), o)
+		results = append(results, r)
+		if err != nil {
+			return results, &Failed{Result: r, Err: err}
+		}
+	}
+	return results, nil
+}
+
+// list names the hooks. A file that is not executable is a mistake worth stopping for: its author
+// believes that it runs.
+func list(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading hooks: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		name := e.Name()
+		if ignored(name) {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			return nil, fmt.Errorf("reading hooks: %w", err)
+		}
+		if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			return nil, diag.WithHint(fmt.Errorf("hook %s is not executable", filepath.Join(dir, name)), "chmod +x it in the source tree, or move it out of the hooks directory")
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+func ignored(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "README")
+}
+
+func run(ctx context.Context, path string, o Options) (Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	out := &bounded{limit: orDefault(o.Output, 64<<10)}
+	cmd := exec.CommandContext(ctx, path)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = o.Env, o.Dir, out, out
+	ownGroup(cmd, orDefault(o.Grace, 10*time.Second))
+	started := time.Now()
+	err := cmd.Run()
+	endGroup(cmd)
+	r := Result{Name: filepath.Base(path), Duration: time.Since(started), Output: out.String()}
+	if err = explain(ctx, err, o.Timeout); err != nil {
+		r.Error = err.Error()
+	}
+	return r, err
+}
+
+func explain(ctx context.Context, err error, timeout time.Duration) error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return diag.WithHint(fmt.Errorf("it ran longer than %s and was ended", timeout), "make it faster, or raise hooks.timeout in agent.yaml")
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, exec.ErrWaitDelay):
+		return diag.WithHint(errors.New("it ended and left a process behind, which was ended too"), "start what must keep running as a systemd unit")
+	}
+	return err
+}
+
+// endGroup ends what a hook left behind in its group.
+func endGroup(cmd *exec.Cmd) {
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+}
+
+// ownGroup makes a command the leader of a process group that is ended as a whole: SIGTERM when the
+// context is done, SIGKILL after the grace. WaitDelay bounds the wait for a pipe that something
+// which left the group still holds.
+func ownGroup(cmd *exec.Cmd, grace time.Duration) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = grace + time.Second
+	cmd.Cancel = func() error {
+		group := -cmd.Process.Pid
+		time.AfterFunc(grace, func() { _ = syscall.Kill(group, syscall.SIGKILL) })
+		return syscall.Kill(group, syscall.SIGTERM)
+	}
+}
+
+func orDefault[T comparable](v, fallback T) T {
+	var zero T
+	if v == zero {
+		return fallback
+	}
+	return v
+}
+
+// bounded keeps the first bytes of a hook's output and counts the rest.
+type bounded struct {
+	kept    bytes.Buffer
+	limit   int
+	dropped int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	keep := min(len(p), b.limit-b.kept.Len())
+	b.kept.Write(p[:keep])
+	b.dropped += len(p) - keep
+	return len(p), nil
+}
+
+func (b *bounded) String() string {
+	s := strings.TrimRight(b.kept.String(), "\n")
+	if b.dropped > 0 {
+		s += fmt.Sprintf("\n[%d more bytes were not kept]", b.dropped)
+	}
+	return s
+}

@@ -1,0 +1,131 @@
+// Package layout is the one place that spells paths.
+//
+// Everything lies below a root, "/" on a host and a directory of choice with --root, and every link
+// is relative, so that a tree resolves wherever it is mounted:
+//
+//	/srv/projects/NAME/releases/   immutable, verified
+//	/srv/projects/NAME/next        always there; equals current between runs
+//	/srv/projects/NAME/current     what runs
+//	/srv/projects/NAME/previous    what ran before
+//	/srv/projects/NAME/project     -> current
+//	/srv/projects/NAME/data/       persistent; deploys never touch it
+//	/srv/projects/NAME/pillar/     this host's own pillar
+//	/srv/projects/NAME/archives/   failed releases, apart from good ones
+//	/srv/base, /srv/service        -> projects/...
+//	/var/lib/corpus/               trust, ledger, reports
+//	/etc/corpus/                   configuration
+package layout
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// Layout is the tree below a root directory.
+type Layout struct{ Root string }
+
+// At makes the layout below root; "" means "/".
+func At(root string) Layout {
+	if root == "" {
+		root = "/"
+	}
+	return Layout{Root: root}
+}
+
+// Relocated reports whether the tree is not the running system's own.
+func (l Layout) Relocated() bool { return filepath.Clean(l.Root) != "/" }
+
+// Path is a path of the host as a path on this machine.
+func (l Layout) Path(p string) string { return filepath.Join(l.Root, p) }
+
+// Inside is the reverse of Path: what programs on the host call the file.
+func (l Layout) Inside(p string) string {
+	rel, err := filepath.Rel(l.Root, p)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return p
+	}
+	return filepath.Join("/", rel)
+}
+
+// Config is the configuration file.
+func (l Layout) Config() string { return l.Path("/etc/corpus/agent.yaml") }
+
+// StaticGrains is the file of grains that an operator wrote down.
+func (l Layout) StaticGrains() string { return l.Path("/etc/corpus/grains.yaml") }
+
+// State is the directory of what this host remembers.
+func (l Layout) State() string { return l.Path("/var/lib/corpus") }
+
+// Trust is where artifact/trust keeps what it has seen. Its root.json makes a host bootstrapped.
+func (l Layout) Trust() string { return filepath.Join(l.State(), "trust") }
+
+// Ledger is the file of what is deployed.
+func (l Layout) Ledger() string { return filepath.Join(l.State(), "ledger.json") }
+
+// Reports is the directory of the runs' reports.
+func (l Layout) Reports() string { return filepath.Join(l.State(), "reports") }
+
+// Incoming is the directory of artifacts that are being fetched.
+func (l Layout) Incoming() string { return filepath.Join(l.State(), "incoming") }
+
+// Lock is the file that a run holds.
+func (l Layout) Lock() string { return filepath.Join(l.State(), "lock") }
+
+// BaseLink points at base's project.
+func (l Layout) BaseLink() string { return l.Path("/srv/base") }
+
+// ServiceLink points at this host's service.
+func (l Layout) ServiceLink() string { return l.Path("/srv/service") }
+
+// Project is the part of the tree that belongs to a project.
+func (l Layout) Project(name string) Project {
+	return Project{Name: name, Dir: filepath.Join(l.Path("/srv/projects"), name)}
+}
+
+// Project is the part of the tree that belongs to a project.
+type Project struct {
+	Name string
+	Dir  string
+}
+
+// Releases is the directory of unpacked releases.
+func (p Project) Releases() string { return filepath.Join(p.Dir, "releases") }
+
+// Release is the directory of one release.
+func (p Project) Release(dir string) string { return filepath.Join(p.Releases(), dir) }
+
+// ReleaseLink is a release as a link in the project's directory names it.
+func (p Project) ReleaseLink(dir string) string { return filepath.Join("releases", dir) }
+
+// Archives is the directory of failed and archived releases.
+func (p Project) Archives() string { return filepath.Join(p.Dir, "archives") }
+
+// Data is the directory that no deploy touches.
+func (p Project) Data() string { return filepath.Join(p.Dir, "data") }
+
+// Pillar is this host's own pillar of the project.
+func (p Project) Pillar() string { return filepath.Join(p.Dir, "pillar") }
+
+// LinkTarget is what /srv/base and /srv/service hold.
+func (p Project) LinkTarget() string { return filepath.Join("projects", p.Name) }
+
+// StateRoots are where a release pair keeps its SLS files: the service's win over base's. base is
+// empty on a host without one.
+func StateRoots(service, base string) []string {
+	return roots(filepath.Join(service, "salt", "config", "states"), base, "states")
+}
+
+// PillarRoots are where a release pair keeps its pillar.
+func PillarRoots(service, base string) []string {
+	return roots(filepath.Join(service, "salt", "config", "pillar"), base, "pillar")
+}
+
+func roots(service, base, dir string) []string {
+	if base == "" {
+		return []string{service}
+	}
+	return []string{service, filepath.Join(base, dir)}
+}
+
+// Hooks is the directory of a stage's hooks in a release.
+func Hooks(release, stage string) string { return filepath.Join(release, "hooks", stage+".d") }

@@ -1,0 +1,169 @@
+// Package ledger is what a host remembers between runs: who it is, what is deployed, what failed,
+// and which run was cut short.
+//
+// It is one small JSON file that is replaced as a whole, so a power cut leaves the ledger of before
+// or of after. The rest of the run is built so that either will do.
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// version of the file's form; a newer one is refused rather than guessed at.
+const version = 1
+
+// Pair is what a run deploys: base and service go together, since they converge together.
+type Pair struct {
+	Base    *artifact.Release `json:"base,omitempty"` // nil where the store has no base
+	Service artifact.Release  `json:"service"`
+}
+
+// Same reports whether two pairs are the same bytes.
+func (p Pair) Same(q Pair) bool { return p.digests() == q.digests() }
+
+// digests identify a pair; a version may be written otherwise and still be the same bytes.
+func (p Pair) digests() [2]artifact.Digest {
+	d := [2]artifact.Digest{p.Service.Digest}
+	if p.Base != nil {
+		d[1] = p.Base.Digest
+	}
+	return d
+}
+
+func (p Pair) String() string {
+	if p.Base == nil {
+		return p.Service.String()
+	}
+	return p.Base.String() + ", " + p.Service.String()
+}
+
+// Releases lists the releases of the pair, base first.
+func (p Pair) Releases() []artifact.Release {
+	if p.Base == nil {
+		return []artifact.Release{p.Service}
+	}
+	return []artifact.Release{*p.Base, p.Service}
+}
+
+// Bad is a pair that is not tried again.
+type Bad struct {
+	Pair   Pair      `json:"pair"`
+	Reason string    `json:"reason"`
+	Run    string    `json:"run"`
+	At     time.Time `json:"at"`
+}
+
+// Hold keeps new releases away from a host.
+type Hold struct {
+	Reason string    `json:"reason,omitempty"`
+	Since  time.Time `json:"since"`
+}
+
+// Running is a deploy between its first link and its last. Finding one means that the deploy was
+// cut short.
+type Running struct {
+	Run      string              `json:"run"`
+	Pair     Pair                `json:"pair"`
+	Before   map[string]link.Set `json:"before"` // links by project, to go back to
+	Attempts int                 `json:"attempts"`
+}
+
+// Host is what a host was told once.
+type Host struct {
+	Store    string `json:"store,omitempty"`
+	Service  string `json:"service,omitempty"`
+	Instance string `json:"instance,omitempty"`
+	Region   string `json:"region,omitempty"`
+	Node     string `json:"node,omitempty"`
+}
+
+// Ledger is the file's content. The zero Ledger is that of a host on which nothing ran.
+type Ledger struct {
+	Version  int        `json:"version"`
+	Host     Host       `json:"host"`
+	Good     *Pair      `json:"good,omitempty"`     // what is deployed
+	Since    *time.Time `json:"since,omitempty"`    // when Good was deployed
+	Previous *Pair      `json:"previous,omitempty"` // what was deployed before
+	Running  *Running   `json:"running,omitempty"`
+	Bad      []Bad      `json:"bad,omitempty"`
+	Hold     *Hold      `json:"hold,omitempty"`
+}
+
+// Load reads the ledger; one that is absent is empty.
+func Load(path string) (*Ledger, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Ledger{Version: version}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the ledger: %w", err)
+	}
+	var l Ledger
+	if err := json.Unmarshal(data, &l); err != nil {
+		return nil, diag.WithHint(fmt.Errorf("reading the ledger %s: %w", path, err), "move the file away and deploy again: the releases on disk are kept")
+	}
+	if l.Version > version {
+		return nil, diag.WithHint(fmt.Errorf("the ledger %s is of version %d, and this agent knows up to %d", path, l.Version, version), "install the agent that wrote it, or a newer one")
+	}
+	return &l, nil
+}
+
+// Save replaces the file.
+func (l *Ledger) Save(path string) error {
+	l.Version = version
+	data, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("writing the ledger: %w", err)
+	}
+	return durable.WriteFile(path, append(data, '\n'), 0o644)
+}
+
+// IsBad tells whether a pair is quarantined, and why.
+func (l *Ledger) IsBad(p Pair) (Bad, bool) {
+	for _, b := range l.Bad {
+		if b.Pair.Same(p) {
+			return b, true
+		}
+	}
+	return Bad{}, false
+}
+
+// keepBad is how many quarantined pairs are remembered: a channel that moved on does not come
+// back to them.
+const keepBad = 50
+
+// MarkBad quarantines a pair.
+func (l *Ledger) MarkBad(b Bad) {
+	if _, known := l.IsBad(b.Pair); known {
+		return
+	}
+	l.Bad = append(l.Bad, b)
+	if len(l.Bad) > keepBad {
+		l.Bad = l.Bad[len(l.Bad)-keepBad:]
+	}
+}
+
+// Deployed records that a pair runs.
+func (l *Ledger) Deployed(p Pair, at time.Time) {
+	if l.Good != nil && !l.Good.Same(p) {
+		l.Previous = l.Good
+	}
+	if l.Good == nil || !l.Good.Same(p) {
+		l.Since = &at
+	}
+	l.Good, l.Running = &p, nil
+}

@@ -1,0 +1,128 @@
+// Package link moves next, current and previous, the three names by which a host knows releases.
+//
+// Each move is a symlink made under another name, renamed over the old one with rename(2), and an
+// fsync of the directory: at every moment each name leads to a complete release, and after a power
+// cut it is the old one or the new one. Links are relative.
+package link
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+)
+
+// The names of the links.
+const (
+	next     = "next"
+	current  = "current"
+	previous = "previous"
+	project  = "project" // -> current, the name by which procedures know it
+)
+
+// Set says which release each link names; "" where there is no link.
+type Set struct {
+	Next     string `json:"next,omitempty"`
+	Current  string `json:"current,omitempty"`
+	Previous string `json:"previous,omitempty"`
+}
+
+// Links are the links of one project.
+type Links struct{ project layout.Project }
+
+// Of gives the links of a project.
+func Of(p layout.Project) Links { return Links{project: p} }
+
+// Read tells where the links point.
+func (l Links) Read() (Set, error) {
+	var s Set
+	var errs []error
+	for name, release := range s.fields() {
+		target, err := os.Readlink(filepath.Join(l.project.Dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		errs = append(errs, err)
+		*release = filepath.Base(target)
+	}
+	return s, errors.Join(errs...)
+}
+
+func (s *Set) fields() map[string]*string {
+	return map[string]*string{next: &s.Next, current: &s.Current, previous: &s.Previous}
+}
+
+// SetNext points next at a release. Where there is no current yet, it is pointed too, since
+// units start from it.
+func (l Links) SetNext(release string) error {
+	if err := l.point(next, release); err != nil {
+		return err
+	}
+	_, err := os.Lstat(filepath.Join(l.project.Dir, current))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(l.point(current, release), durable.Symlink(current, filepath.Join(l.project.Dir, project)))
+}
+
+// SetCurrent points current at a release.
+func (l Links) SetCurrent(release string) error { return l.point(current, release) }
+
+// Promote makes a release current and what was current before previous. Doing it twice is the
+// same as doing it once.
+func (l Links) Promote(release, before string) error {
+	if before != "" && before != release {
+		if err := l.point(previous, before); err != nil {
+			return err
+		}
+	}
+	return l.point(current, release)
+}
+
+// Restore puts the links back to where they were; a link that was not there is removed.
+func (l Links) Restore(s Set) error {
+	var errs []error
+	for name, release := range s.fields() {
+		if *release != "" {
+			errs = append(errs, l.point(name, *release))
+			continue
+		}
+		errs = append(errs, durable.Remove(filepath.Join(l.project.Dir, name)))
+	}
+	if s.Current == "" {
+		errs = append(errs, durable.Remove(filepath.Join(l.project.Dir, project)))
+	}
+	return errors.Join(errs...)
+}
+
+// point makes a link name a release that is there.
+func (l Links) point(name, release string) error {
+	if _, err := os.Stat(l.project.Release(release)); err != nil {
+		return fmt.Errorf("pointing %s of %s: %w", name, l.project.Name, err)
+	}
+	path := filepath.Join(l.project.Dir, name)
+	target := l.project.ReleaseLink(release)
+	if now, err := os.Readlink(path); err == nil && now == target {
+		return nil
+	}
+	if err := durable.Symlink(target, path); err != nil {
+		return fmt.Errorf("pointing %s of %s: %w", name, l.project.Name, err)
+	}
+	return nil
+}
+
+// Name makes a link outside the project, /srv/base or /srv/service, lead to it. A directory in its
+// place is somebody's data and stays.
+func Name(path string, p layout.Project) error {
+	if now, err := os.Readlink(path); err == nil && now == p.LinkTarget() {
+		return nil
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return fmt.Errorf("%s is no link: move it away, since it must lead to %s", path, p.Dir)
+	}
+	return durable.Symlink(p.LinkTarget(), path)
+}

@@ -1,0 +1,100 @@
+// Package lock lets one run at a time change a host.
+//
+// The kernel holds the lock (flock(2)), so it is gone with its holder however that ended. The file
+// says in JSON who holds it, for whoever is refused.
+package lock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+)
+
+// Holder is who runs.
+type Holder struct {
+	PID     int       `json:"pid"`
+	Command string    `json:"command"`
+	Since   time.Time `json:"since"`
+}
+
+// Held says that another run is under way. Holder is zero when it has not written its name yet.
+type Held struct{ Holder Holder }
+
+func (h *Held) Error() string {
+	if h.Holder.PID == 0 {
+		return "another run holds the lock"
+	}
+	return fmt.Sprintf("another run holds the lock: %q, process %d, since %s", h.Holder.Command, h.Holder.PID, h.Holder.Since.Format(time.RFC3339))
+}
+
+// Hint says what to do meanwhile.
+func (h *Held) Hint() string { return "wait for it, or look at it with `corpus-agent status`" }
+
+// Lock is a lock that is held.
+type Lock struct{ file *os.File }
+
+// Acquire takes the lock, or fails with a *Held at once.
+func Acquire(path, command string) (*Lock, error) {
+	if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("locking the host: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("locking the host: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, &Held{Holder: read(path)}
+		}
+		return nil, fmt.Errorf("locking the host: %w", err)
+	}
+	l := &Lock{file: f}
+	if err := l.sign(Holder{PID: os.Getpid(), Command: command, Since: time.Now().UTC().Truncate(time.Second)}); err != nil {
+		return nil, errors.Join(fmt.Errorf("locking the host: %w", err), l.Release())
+	}
+	return l, nil
+}
+
+// sign writes in place: another file under the name would be another lock.
+func (l *Lock) sign(h Holder) error {
+	data, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = l.file.WriteAt(data, 0)
+	return err
+}
+
+// Release gives the lock up. The file stays, empty: removing it would race with who waits for it.
+func (l *Lock) Release() error { return errors.Join(l.file.Truncate(0), l.file.Close()) }
+
+// Current tells who runs now, if anybody does.
+func Current(path string) (Holder, bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Holder{}, false
+	}
+	defer f.Close()
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
+		return Holder{}, false
+	}
+	return read(path), true
+}
+
+func read(path string) Holder {
+	var h Holder
+	if data, err := os.ReadFile(path); err == nil {
+		_ = json.Unmarshal(data, &h) // a holder that is just writing counts as unknown
+	}
+	return h
+}

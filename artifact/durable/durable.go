@@ -1,0 +1,172 @@
+// Package durable writes files so that a crash or a power cut leaves the old content or the new,
+// never a part of it and never a name without its content.
+//
+// The order is what does it: content into a temporary file beside the target, fsync of the file,
+// rename(2) over the target, fsync of the directory. Temporary files are named so that Sweep can
+// tell them apart from everything else and remove what a killed process left.
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// tempPrefix starts the name of every temporary file made here.
+const tempPrefix = ".corpus-tmp-"
+
+// WriteFile replaces a file's content.
+func WriteFile(path string, data []byte, mode fs.FileMode) error {
+	return Write(path, mode, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Write replaces a file's content with what fill writes. If fill fails the file is as before.
+func Write(path string, mode fs.FileMode, fill func(io.Writer) error) (err error) {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, tempPrefix)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if err := errors.Join(f.Chmod(mode), fill(f), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return Rename(f.Name(), path)
+}
+
+// Rename is rename(2) and an fsync of the directory of the new name.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(to))
+}
+
+// Symlink makes path a symbolic link to target, replacing a link or file that is there.
+func Symlink(target, path string) error {
+	temp, err := tempLink(target, filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if err := Rename(temp, path); err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	return nil
+}
+
+// tempLink makes a link under a free temporary name.
+func tempLink(target, dir string) (string, error) {
+	for n := os.Getpid(); ; n++ {
+		name := filepath.Join(dir, fmt.Sprintf("%slink-%d", tempPrefix, n))
+		err := os.Symlink(target, name)
+		if !errors.Is(err, fs.ErrExist) {
+			return name, err
+		}
+	}
+}
+
+// Remove deletes a file or link and fsyncs its directory. One that is absent is no error.
+func Remove(path string) error {
+	if err := os.Remove(path); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// SyncDir makes the names in a directory durable. Some filesystems cannot sync a directory and
+// say EINVAL; they have nothing to lose by it.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}
+
+// MkdirAll makes a directory and its parents and makes their names durable.
+func MkdirAll(dir string, mode fs.FileMode) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := MkdirAll(parent, mode); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return SyncDir(parent)
+}
+
+// Sweep removes the temporary files that a killed process left in a directory. The caller makes
+// sure that nobody is writing there.
+func Sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var errs []error
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), tempPrefix) {
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// TempDir makes a directory beside the ones it will become, with a name that Sweep knows.
+func TempDir(dir string) (string, error) { return os.MkdirTemp(dir, tempPrefix) }
+
+// TempFile makes a file with a name that Sweep knows.
+func TempFile(dir string) (*os.File, error) { return os.CreateTemp(dir, tempPrefix) }
+
+// Install gives a finished directory its name. Everything written to the filesystem is synced
+// first, so that a directory under its final name is complete even after a power cut, without an
+// fsync per file.
+func Install(temp, path string) error {
+	d, err := os.Open(temp)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(unix.Syncfs(int(d.Fd())), d.Close()); err != nil {
+		return fmt.Errorf("syncing %s: %w", path, err)
+	}
+	return Rename(temp, path)
+}
+
+// Discard removes a directory so that it never stands under its name with a part of its content.
+func Discard(path string) error {
+	temp, err := TempDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	// A kill from here on leaves what Sweep removes.
+	if err := os.Rename(path, filepath.Join(temp, filepath.Base(path))); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return os.RemoveAll(temp)
+}

@@ -1,0 +1,106 @@
+package durable
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestWriteReplacesOrKeeps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := WriteFile(path, []byte("one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("disk full")
+	err := Write(path, 0o600, func(w io.Writer) error {
+		_, _ = io.WriteString(w, "tw")
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Fatalf("Write: %v, want the error of fill", err)
+	}
+	expect(t, path, "one")
+	if err := WriteFile(path, []byte("two"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, path, "two")
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
+		t.Errorf("%d files in the directory, want 1", len(left))
+	}
+}
+
+func TestSymlinkReplacesAndKeepsRelativeTarget(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "current")
+	for _, target := range []string{"releases/1", "releases/2"} {
+		if err := Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.Readlink(link); err != nil || got != target {
+			t.Errorf("Readlink = %q, %v, want %q", got, err, target)
+		}
+	}
+}
+
+func TestSweepTakesOnlyTemporaryFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"keep", ".hidden", tempPrefix + "123"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Sweep(dir); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("%d files left, want the 2 that are nobody's leftovers", len(left))
+	}
+	if err := Sweep(filepath.Join(dir, "absent")); err != nil {
+		t.Errorf("sweeping a directory that is absent: %v", err)
+	}
+}
+
+func TestMkdirAllAndRemoveAreRepeatable(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	for range 2 {
+		if err := MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDiscardAndInstall(t *testing.T) {
+	dir := t.TempDir()
+	temp, err := TempDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(temp, "f"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	final := filepath.Join(dir, "release")
+	if err := Install(temp, final); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, filepath.Join(final, "f"), "x")
+	if err := Discard(final); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("%d entries left of a directory that was discarded", len(left))
+	}
+}
+
+func expect(t *testing.T, path, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%s holds %q, %v, want %q", path, got, err, want)
+	}
+}

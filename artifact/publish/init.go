@@ -1,0 +1,153 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// RootName is the public root's file beside the keys, which hosts are told to trust.
+const RootName = "root.json"
+
+// InitResult says what setting up a store gave.
+type InitResult struct {
+	RootFile    string          `json:"root_file"`
+	Digest      artifact.Digest `json:"digest"`      // of the root, for --trust-root
+	Conditional bool            `json:"conditional"` // the store keeps two publishers apart
+}
+
+// Init sets up an empty store: root, empty targets, snapshot and timestamp. threshold is how many
+// root keys must agree on the next root; 0 means more than half of those in the keyring.
+func (p *Publisher) Init(ctx context.Context, threshold int) (InitResult, error) {
+	conditional, err := p.probe(ctx)
+	if err != nil {
+		return InitResult{}, err
+	}
+	root, err := p.putRoot(ctx, threshold)
+	if err != nil {
+		return InitResult{}, err
+	}
+	if err := p.putEmpty(ctx); err != nil {
+		return InitResult{}, err
+	}
+	file := filepath.Join(p.Keys.Dir, RootName)
+	if err := durable.WriteFile(file, root, 0o644); err != nil {
+		return InitResult{}, err
+	}
+	return InitResult{RootFile: file, Digest: artifact.NewDigest(sha256.Sum256(root)), Conditional: conditional}, trust.Pin(p.Seen, root)
+}
+
+func (p *Publisher) newRoot(threshold int) ([]byte, error) {
+	root := metadata.Root(p.expires(p.Expiry.withDefaults().Root))
+	for _, name := range metadata.TOP_LEVEL_ROLE_NAMES {
+		keys, err := p.Keys.Public(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			if err := root.Signed.AddKey(key, name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	keys := len(root.Signed.Roles[metadata.ROOT].KeyIDs)
+	if threshold == 0 {
+		threshold = keys/2 + 1
+	}
+	if threshold < 1 || threshold > keys {
+		return nil, diag.WithHint(fmt.Errorf("a threshold of %d needs as many root keys, and there are %d", threshold, keys), "make more with `corpus keys new --root-keys %d`", threshold)
+	}
+	root.Signed.Roles[metadata.ROOT].Threshold = threshold
+	signers, err := p.Keys.Signers(metadata.ROOT)
+	if err != nil {
+		return nil, err
+	}
+	return sign(root, signers)
+}
+
+// putRoot writes the first root. One that is there already belongs to somebody, or is ours from an
+// attempt that was cut short; then it is taken as it is.
+func (p *Publisher) putRoot(ctx context.Context, threshold int) ([]byte, error) {
+	root, err := p.newRoot(threshold)
+	if err != nil {
+		return nil, err
+	}
+	key := trust.RoleKey(metadata.ROOT, 1)
+	_, err = p.Store.Put(ctx, key, bytes.NewReader(root), int64(len(root)), store.Condition{IfAbsent: true})
+	if !errors.Is(err, store.ErrPrecondition) {
+		return root, err
+	}
+	there, err := trust.ReadMetadata(ctx, p.Store, key)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.timestampETag(ctx); !errors.Is(err, store.ErrNotFound) || !sameKeys(there, root) {
+		return nil, diag.WithHint(fmt.Errorf("the store was set up before: %s exists", key), "publish into it, or take an empty prefix")
+	}
+	return there, nil
+}
+
+// sameKeys reports whether two roots give every role the same keys.
+func sameKeys(a, b []byte) bool {
+	rootA, errA := metadata.Root().FromBytes(a)
+	rootB, errB := metadata.Root().FromBytes(b)
+	if errA != nil || errB != nil {
+		return false
+	}
+	return maps.EqualFunc(rootA.Signed.Roles, rootB.Signed.Roles, func(x, y *metadata.Role) bool {
+		return x.Threshold == y.Threshold && slices.Equal(x.KeyIDs, y.KeyIDs)
+	})
+}
+
+// putEmpty writes the first targets, snapshot and timestamp, in which there is no project yet.
+func (p *Publisher) putEmpty(ctx context.Context) error {
+	expires := p.expires(p.Expiry.withDefaults().Snapshot)
+	targets := metadata.Targets(expires)
+	targets.Signed.Version = 0
+	file, err := write(ctx, p, metadata.TARGETS, targets, &targets.Signed.Version)
+	if err != nil {
+		return err
+	}
+	snapshot := metadata.Snapshot(expires)
+	snapshot.Signed.Version = 0
+	snapshot.Signed.Meta = map[string]*metadata.MetaFiles{trust.MetaName(metadata.TARGETS): file}
+	file, err = write(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version)
+	if err != nil {
+		return err
+	}
+	timestamp := metadata.Timestamp()
+	timestamp.Signed.Version = 0
+	timestamp.Signed.Meta = map[string]*metadata.MetaFiles{trust.MetaName(metadata.SNAPSHOT): file}
+	return p.putTimestamp(ctx, timestamp, store.Condition{IfAbsent: true})
+}
+
+// probe finds out whether the store honours conditional writes, on which two publishers rely.
+func (p *Publisher) probe(ctx context.Context) (bool, error) {
+	key := fmt.Sprintf("metadata/probe-%d", rand.Uint64())
+	put := func(text string, cond store.Condition) error {
+		_, err := p.Store.Put(ctx, key, strings.NewReader(text), int64(len(text)), cond)
+		return err
+	}
+	if err := put("one", store.Condition{IfAbsent: true}); err != nil {
+		return false, fmt.Errorf("writing to the store: %w", err)
+	}
+	twice := put("two", store.Condition{IfAbsent: true})
+	changed := put("three", store.Condition{IfMatch: `"0"`})
+	honoured := errors.Is(twice, store.ErrPrecondition) && errors.Is(changed, store.ErrPrecondition)
+	return honoured, p.Store.Delete(ctx, key)
+}

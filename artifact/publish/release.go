@@ -1,0 +1,242 @@
+package publish
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// AddProject lets a key sign a project: deploy/NAME/* and nothing else. It takes the targets key.
+func (p *Publisher) AddProject(ctx context.Context, name string, keys ...*metadata.Key) error {
+	if err := trust.CheckProject(name); err != nil {
+		return err
+	}
+	return p.change(ctx, func(d *draft) error { return d.delegate(name, keys) })
+}
+
+// ReplaceKeys lets these keys sign a project and no others: what to do when a key was lost. It takes
+// the targets key; the project has to be signed anew by one of them before hosts believe it again.
+func (p *Publisher) ReplaceKeys(ctx context.Context, name string, keys ...*metadata.Key) error {
+	return p.change(ctx, func(d *draft) error {
+		if !d.delegates(name) {
+			return fmt.Errorf("%w: %s", trust.ErrNoProject, name)
+		}
+		role := d.targets()
+		for _, delegated := range role.Signed.Delegations.Roles {
+			if delegated.Name != name {
+				continue
+			}
+			for _, id := range slices.Clone(delegated.KeyIDs) {
+				if err := role.Signed.RevokeKey(id, name); err != nil {
+					return fmt.Errorf("revoking a key of %s: %w", name, err)
+				}
+			}
+		}
+		return d.delegate(name, keys)
+	})
+}
+
+func (d *draft) delegate(name string, keys []*metadata.Key) error {
+	role := d.targets()
+	if role.Signed.Delegations == nil {
+		role.Signed.Delegations = &metadata.Delegations{Keys: map[string]*metadata.Key{}}
+	}
+	if !d.delegates(name) {
+		role.Signed.Delegations.Roles = append(role.Signed.Delegations.Roles, metadata.DelegatedRole{
+			Name: name, Threshold: 1, Terminating: true, Paths: []string{trust.ProjectPaths(name)}, KeyIDs: []string{},
+		})
+	}
+	for _, key := range keys {
+		if err := role.Signed.AddKey(key, name); err != nil {
+			return fmt.Errorf("delegating %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Request says what to publish.
+type Request struct {
+	Project string
+	Version string
+	File    string // the artifact
+	Channel string // to point at it; empty for none
+}
+
+// Publish uploads an artifact, signs it as a version of its project, and points a channel at it.
+// The same bytes under the same version again change nothing but the channel; other bytes are an
+// *Immutable. While the keyring holds the targets key, a project that is new is delegated to a key
+// made for it.
+func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, error) {
+	if err := r.check(); err != nil {
+		return artifact.Release{}, err
+	}
+	release, err := p.examine(ctx, r)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	if err := p.ensureDelegated(ctx, r.Project); err != nil {
+		return artifact.Release{}, err
+	}
+	if err := p.upload(ctx, release, r.File); err != nil {
+		return artifact.Release{}, err
+	}
+	return release, p.change(ctx, func(d *draft) error { return d.publish(ctx, release, r.Channel) })
+}
+
+func (r Request) check() error {
+	errs := []error{trust.CheckProject(r.Project), artifact.CheckVersion(r.Version)}
+	if r.Channel != "" {
+		errs = append(errs, artifact.CheckChannel(r.Channel))
+	}
+	return errors.Join(errs...)
+}
+
+// examine reads the artifact once, for its digest and for what a host would refuse.
+func (p *Publisher) examine(ctx context.Context, r Request) (artifact.Release, error) {
+	format, err := artifact.FormatOf(r.File)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	f, err := os.Open(r.File)
+	if err != nil {
+		return artifact.Release{}, fmt.Errorf("reading the artifact: %w", err)
+	}
+	defer f.Close()
+	sum, size := sha256.New(), &counter{}
+	all := io.TeeReader(f, io.MultiWriter(sum, size))
+	if _, err := unpack.Inspect(ctx, all, format, unpack.Limits{}); err != nil {
+		return artifact.Release{}, fmt.Errorf("reading the artifact %s: %w", r.File, err)
+	}
+	// What follows the end of the archive belongs to the digest too.
+	if _, err := io.Copy(io.Discard, all); err != nil {
+		return artifact.Release{}, fmt.Errorf("reading the artifact: %w", err)
+	}
+	return artifact.Release{
+		Project: r.Project, Version: r.Version, Format: format,
+		Digest: artifact.NewDigest([32]byte(sum.Sum(nil))), Length: size.n,
+	}, nil
+}
+
+type counter struct{ n int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return len(p), nil
+}
+
+func (p *Publisher) ensureDelegated(ctx context.Context, project string) error {
+	d, err := p.read(ctx)
+	if err != nil || d.delegates(project) {
+		return err
+	}
+	if !p.Keys.Has(metadata.TARGETS) {
+		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, project),
+			"ask who holds the targets key to run `corpus project add %s --key %s.pub`", project, project)
+	}
+	if _, err := p.Keys.New(project, 1); err != nil {
+		return err
+	}
+	keys, err := p.Keys.Public(project)
+	if err != nil {
+		return err
+	}
+	return p.AddProject(ctx, project, keys...)
+}
+
+// upload writes the artifact's object, unless it is there.
+func (p *Publisher) upload(ctx context.Context, r artifact.Release, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("reading the artifact: %w", err)
+	}
+	defer f.Close()
+	_, err = p.Store.Put(ctx, trust.ObjectKey(r), f, r.Length, store.Condition{IfAbsent: true})
+	if errors.Is(err, store.ErrPrecondition) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("uploading %s: %w", r, err)
+	}
+	return nil
+}
+
+// Immutable says that a version is taken by other bytes.
+type Immutable struct {
+	Release artifact.Release // as it was published
+	Digest  artifact.Digest  // of what was to be published
+}
+
+func (e *Immutable) Error() string {
+	return fmt.Sprintf("%s is published with digest %s, and this artifact has %s", e.Release, e.Release.Digest, e.Digest)
+}
+
+// Hint says how to publish a change.
+func (e *Immutable) Hint() string { return "a changed tree is a new version: publish it under one" }
+
+func (d *draft) publish(ctx context.Context, r artifact.Release, channel string) error {
+	role, err := d.project(ctx, r.Project)
+	if err != nil {
+		return err
+	}
+	for _, before := range trust.Releases(r.Project, role) {
+		if before.Version == r.Version && before.Digest != r.Digest {
+			return &Immutable{Release: before, Digest: r.Digest}
+		}
+	}
+	sum, err := hex.DecodeString(r.Digest.Hex())
+	if err != nil {
+		return err
+	}
+	target := metadata.TargetFile()
+	target.Length = r.Length
+	target.Hashes = metadata.Hashes{"sha256": sum}
+	role.Signed.Targets[trust.TargetPath(r.Project, r.Version, r.Format)] = target
+	if channel == "" {
+		return nil
+	}
+	return point(role, channel, r)
+}
+
+// point moves a channel of a project's role to a release.
+func point(role *trust.Role, channel string, r artifact.Release) error {
+	channels, err := trust.Channels(role)
+	if err != nil {
+		return err
+	}
+	channels[channel] = trust.Pointer{Version: r.Version, Digest: r.Digest, Serial: channels[channel].Serial + 1}
+	return trust.SetChannels(role, channels)
+}
+
+// Promote points a channel at what another channel of the project points at. Bytes stay where they
+// are.
+func (p *Publisher) Promote(ctx context.Context, project, from, to string) (artifact.Release, error) {
+	if err := errors.Join(trust.CheckProject(project), artifact.CheckChannel(from), artifact.CheckChannel(to)); err != nil {
+		return artifact.Release{}, err
+	}
+	var release artifact.Release
+	err := p.change(ctx, func(d *draft) error {
+		role, err := d.project(ctx, project)
+		if err != nil {
+			return err
+		}
+		release, err = d.client.Resolve(ctx, artifact.Ref{Project: project, Channel: from})
+		if err != nil {
+			return err
+		}
+		return point(role, to, release)
+	})
+	return release, err
+}

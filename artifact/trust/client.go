@@ -1,0 +1,358 @@
+package trust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"github.com/theupdateframework/go-tuf/v2/metadata/trustedmetadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+const (
+	targetsRole = metadata.TARGETS
+
+	maxRotations = 128     // roots a host follows in one go
+	maxMetadata  = 8 << 20 // bytes of a metadata file, where nothing signed says less
+	maxTimestamp = 64 << 10
+
+	// clockTolerance is how far a publisher's clock may be ahead of a host's.
+	clockTolerance = 24 * time.Hour
+)
+
+// Client follows one store from a pinned root. It is not safe for concurrent use, but for Fetch.
+type Client struct {
+	store store.Store
+	seen  seen
+	now   func() time.Time
+	renew bool // take what expired, to sign it anew
+	set   *trustedmetadata.TrustedMetadata
+}
+
+// Open makes a client of a host that keeps in dir what it has seen, and that was pinned there.
+// now is the host's clock; nil means time.Now.
+func Open(s store.Store, dir string, now func() time.Time) (*Client, error) {
+	if now == nil {
+		now = time.Now
+	}
+	c := &Client{store: s, seen: seen{dir: dir}, now: now}
+	root, err := c.seen.load(rootFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the root of trust: %w", err)
+	}
+	if root == nil {
+		return nil, diag.WithHint(errors.New("this host has not been told whom to trust"),
+			"give --trust-root once: the root.json of `corpus store init`, or sha256:HEX of it")
+	}
+	c.set, err = newSet(root)
+	if err != nil {
+		return nil, refuse(rootFile, err)
+	}
+	c.set.RefTime = now().UTC()
+	return c, nil
+}
+
+// OpenToRenew makes a client of a publisher, who signs anew what expired and so must be able to
+// read it. Everything but expiry is checked as on a host.
+func OpenToRenew(s store.Store, dir string) (*Client, error) {
+	c, err := Open(s, dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.renew = true
+	c.set.RefTime = time.Time{}
+	return c, nil
+}
+
+// Trusted is what Refresh and Project have verified so far, for a publisher to make the next
+// version of.
+func (c *Client) Trusted() *trustedmetadata.TrustedMetadata { return c.set }
+
+// ReadMetadata fetches a metadata file as it is, unverified.
+func ReadMetadata(ctx context.Context, s store.Store, key string) ([]byte, error) {
+	return read(ctx, s, key, maxMetadata)
+}
+
+// FirstRoot fetches the store's first root and compares it with the digest a person gave.
+func FirstRoot(ctx context.Context, s store.Store, want artifact.Digest) ([]byte, error) {
+	key := RoleKey(metadata.ROOT, 1)
+	root, err := read(ctx, s, key, maxMetadata)
+	if err != nil {
+		return nil, fmt.Errorf("fetching the first root: %w", err)
+	}
+	if got := digestOf(root); got != want {
+		return nil, &Refused{Check: CheckPin, Of: key, Err: fmt.Errorf("its digest is %s, not %s", got, want)}
+	}
+	return root, nil
+}
+
+// Refresh brings root, timestamp, snapshot and targets up to date. It may be called once.
+func (c *Client) Refresh(ctx context.Context) error {
+	probe, err := c.followRoots(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.refreshTimestamp(ctx); err != nil {
+		if errors.Is(err, store.ErrForbidden) && probe != nil {
+			return probe
+		}
+		return err
+	}
+	if err := c.refreshSnapshot(ctx); err != nil {
+		return err
+	}
+	_, err = c.role(ctx, targetsRole, metadata.ROOT)
+	return err
+}
+
+// followRoots takes over every newer root. S3 answers 403 for what is absent when the host may not
+// list the bucket, so a forbidden root counts as absent; it is returned as probe, to be believed
+// again where the timestamp is forbidden too.
+func (c *Client) followRoots(ctx context.Context) (probe, err error) {
+	for range maxRotations {
+		next := c.set.Root.Signed.Version + 1
+		key := RoleKey(metadata.ROOT, next)
+		data, err := read(ctx, c.store, key, maxMetadata)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return nil, nil
+		case errors.Is(err, store.ErrForbidden):
+			return err, nil
+		case err != nil:
+			return nil, err
+		}
+		if err := guard(func() error { _, err := c.set.UpdateRoot(data); return err }); err != nil {
+			return nil, refuse(key, err)
+		}
+		if err := c.seen.keep(rootFile, data); err != nil {
+			return nil, err
+		}
+	}
+	return nil, &Refused{Check: CheckVersion, Of: rootFile, Err: fmt.Errorf("more than %d new roots at once", maxRotations)}
+}
+
+func (c *Client) refreshTimestamp(ctx context.Context) error {
+	const name = "timestamp.json"
+	if local, err := c.seen.load(name); err != nil {
+		return err
+	} else if local != nil {
+		// One that expired meanwhile is loaded all the same, to notice going back in time.
+		_ = guard(func() error { _, err := c.set.UpdateTimestamp(local); return err })
+	}
+	data, err := read(ctx, c.store, TimestampKey, maxTimestamp)
+	if err != nil {
+		return err
+	}
+	err = guard(func() error { return c.updateTimestamp(data) })
+	if as[*metadata.ErrEqualVersionNumber](err) {
+		return c.checkClock()
+	}
+	if err != nil {
+		return refuse(name, err)
+	}
+	if err := c.checkClock(); err != nil {
+		return err
+	}
+	return c.seen.keep(name, data)
+}
+
+// updateTimestamp checks first what the library takes for granted.
+func (c *Client) updateTimestamp(data []byte) error {
+	parsed, err := metadata.Timestamp().FromBytes(data)
+	if err != nil {
+		return err
+	}
+	if parsed.Signed.Meta[MetaName(metadata.SNAPSHOT)] == nil {
+		return errors.New("it names no snapshot")
+	}
+	_, err = c.set.UpdateTimestamp(data)
+	return err
+}
+
+// checkClock refuses a clock that is before the newest thing it has seen signed: expiry would mean
+// nothing with it.
+func (c *Client) checkClock() error {
+	created, ok := Created(c.set.Timestamp)
+	if !ok || c.renew || c.now().Add(clockTolerance).After(created) {
+		return nil
+	}
+	return &Refused{Check: CheckClock, Of: "timestamp.json",
+		Err: fmt.Errorf("it was signed at %s, and this host's clock says %s", created.Format(time.RFC3339), c.now().UTC().Format(time.RFC3339))}
+}
+
+func (c *Client) refreshSnapshot(ctx context.Context) error {
+	const name = "snapshot.json"
+	local, err := c.seen.load(name)
+	if err != nil {
+		return err
+	}
+	if local != nil && guard(func() error { _, err := c.set.UpdateSnapshot(local, true); return err }) == nil {
+		return nil
+	}
+	meta := c.set.Timestamp.Signed.Meta[MetaName(metadata.SNAPSHOT)]
+	data, err := read(ctx, c.store, RoleKey(metadata.SNAPSHOT, meta.Version), limit(meta))
+	if err != nil {
+		return err
+	}
+	if err := guard(func() error { _, err := c.set.UpdateSnapshot(data, false); return err }); err != nil {
+		return refuse(name, err)
+	}
+	return c.seen.keep(name, data)
+}
+
+// role gives a targets role, verified under its current delegator, from what was kept or from the
+// store.
+func (c *Client) role(ctx context.Context, name, delegator string) (*Role, error) {
+	if role, ok := c.set.Targets[name]; ok {
+		return role, nil
+	}
+	meta := c.set.Snapshot.Signed.Meta[MetaName(name)]
+	if meta == nil {
+		return nil, fmt.Errorf("%w: %s", ErrNoProject, name)
+	}
+	local, err := c.seen.load(roleFile(name))
+	if err != nil {
+		return nil, err
+	}
+	update := func(data []byte) error {
+		return guard(func() error { _, err := c.set.UpdateDelegatedTargets(data, name, delegator); return err })
+	}
+	if local != nil && update(local) == nil {
+		return c.set.Targets[name], nil
+	}
+	data, err := read(ctx, c.store, RoleKey(name, meta.Version), limit(meta))
+	if err != nil {
+		return nil, err
+	}
+	if err := update(data); err != nil {
+		return nil, refuse(MetaName(name), err)
+	}
+	return c.set.Targets[name], c.seen.keep(roleFile(name), data)
+}
+
+// Project gives a project's role as its key signed it.
+func (c *Client) Project(ctx context.Context, project string) (*Role, error) {
+	if err := CheckProject(project); err != nil {
+		return nil, err
+	}
+	if !c.delegated(project) {
+		return nil, fmt.Errorf("%w: %s", ErrNoProject, project)
+	}
+	return c.role(ctx, project, targetsRole)
+}
+
+// Projects lists the projects that targets delegates, in its order.
+func (c *Client) Projects() []string {
+	var names []string
+	for _, d := range c.delegations() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+func (c *Client) delegations() []metadata.DelegatedRole {
+	targets := c.set.Targets[targetsRole]
+	if targets == nil || targets.Signed.Delegations == nil {
+		return nil
+	}
+	return targets.Signed.Delegations.Roles
+}
+
+// delegated reports whether targets lets a role of this name sign the project's own path.
+func (c *Client) delegated(project string) bool {
+	for _, d := range c.delegations() {
+		if d.Name == project {
+			ok, err := d.IsDelegatedPath(TargetPath(project, "0", artifact.TarZst))
+			return err == nil && ok
+		}
+	}
+	return false
+}
+
+// Resolve tells which release a channel names. The errors are ErrNoProject, ErrNoChannel, a
+// *Refused, or the store's.
+func (c *Client) Resolve(ctx context.Context, ref artifact.Ref) (artifact.Release, error) {
+	role, err := c.Project(ctx, ref.Project)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	channels, err := Channels(role)
+	if err != nil {
+		return artifact.Release{}, &Refused{Check: CheckForm, Of: MetaName(ref.Project), Err: err}
+	}
+	pointer, ok := channels[ref.Channel]
+	if !ok {
+		return artifact.Release{}, fmt.Errorf("%w: %s", ErrNoChannel, ref)
+	}
+	for _, r := range Releases(ref.Project, role) {
+		if r.Version == pointer.Version && r.Digest == pointer.Digest {
+			return r, nil
+		}
+	}
+	return artifact.Release{}, &Refused{Check: CheckForm, Of: ref.String(), Err: fmt.Errorf("it points at %s, %s, which the project does not sign", pointer.Version, pointer.Digest)}
+}
+
+// Created is when a timestamp was signed, where it says so.
+func Created(timestamp *metadata.Metadata[metadata.TimestampType]) (time.Time, bool) {
+	if timestamp == nil {
+		return time.Time{}, false
+	}
+	text, _ := timestamp.Signed.UnrecognizedFields[createdField].(string)
+	at, err := time.Parse(time.RFC3339, text)
+	return at, err == nil
+}
+
+// SetCreated writes when a timestamp is signed.
+func SetCreated(timestamp *metadata.Metadata[metadata.TimestampType], at time.Time) {
+	if timestamp.Signed.UnrecognizedFields == nil {
+		timestamp.Signed.UnrecognizedFields = map[string]any{}
+	}
+	timestamp.Signed.UnrecognizedFields[createdField] = at.UTC().Format(time.RFC3339)
+}
+
+func newSet(root []byte) (set *trustedmetadata.TrustedMetadata, err error) {
+	err = guard(func() error { set, err = trustedmetadata.New(root); return err })
+	return set, err
+}
+
+// guard turns a panic of the library into an error: it reads what a stranger may have written, and
+// some malformed keys make the standard library's verifiers panic.
+func guard(check func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("malformed metadata: %v", p)
+		}
+	}()
+	return check()
+}
+
+// limit is how many bytes of a metadata file are read.
+func limit(meta *metadata.MetaFiles) int64 {
+	if meta.Length > 0 && meta.Length < maxMetadata {
+		return meta.Length
+	}
+	return maxMetadata
+}
+
+// read fetches a whole object of at most limit bytes; a longer one is refused.
+func read(ctx context.Context, s store.Store, key string, limit int64) ([]byte, error) {
+	body, _, err := s.Get(ctx, key, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", key, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it is longer than the %d bytes allowed", limit)}
+	}
+	return data, nil
+}

@@ -1,0 +1,42 @@
+package trust
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Listing is what a store says of a project, verified.
+type Listing struct {
+	Project  string             `json:"project"`
+	Serial   int64              `json:"serial"` // version of the project's signed metadata; 0 if never published
+	Expires  time.Time          `json:"expires"`
+	Channels map[string]Pointer `json:"channels"`
+	Releases []artifact.Release `json:"releases"` // by version
+}
+
+// List reads every project. Refresh comes first.
+func (c *Client) List(ctx context.Context) ([]Listing, error) {
+	list := []Listing{}
+	for _, name := range c.Projects() {
+		role, err := c.Project(ctx, name)
+		if errors.Is(err, ErrNoProject) {
+			list = append(list, Listing{Project: name, Channels: map[string]Pointer{}, Releases: []artifact.Release{}})
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		channels, err := Channels(role)
+		if err != nil {
+			return nil, &Refused{Check: CheckForm, Of: MetaName(name), Err: err}
+		}
+		list = append(list, Listing{
+			Project: name, Serial: role.Signed.Version, Expires: role.Signed.Expires,
+			Channels: channels, Releases: Releases(name, role),
+		})
+	}
+	return list, nil
+}

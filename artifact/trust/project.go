@@ -1,0 +1,85 @@
+package trust
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Field names of ours inside signed metadata, where The Update Framework allows any.
+const (
+	channelsField = "channels" // project role: channel name -> Pointer
+	createdField  = "created"  // timestamp: when it was signed
+)
+
+// Role is a targets role as go-tuf holds it: the top one or a project's.
+type Role = metadata.Metadata[metadata.TargetsType]
+
+// Pointer is where a channel points. The project role's version and expiry are the channel's too;
+// Serial counts the moves of this one channel.
+type Pointer struct {
+	Version string          `json:"version"`
+	Digest  artifact.Digest `json:"digest"`
+	Serial  int64           `json:"serial"`
+}
+
+// Channels reads the channels of a project's role.
+func Channels(role *Role) (map[string]Pointer, error) {
+	channels := map[string]Pointer{}
+	raw, ok := role.Signed.UnrecognizedFields[channelsField]
+	if !ok {
+		return channels, nil
+	}
+	// The library hands unknown fields over as decoded JSON.
+	data, err := json.Marshal(raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &channels); err != nil {
+		return nil, fmt.Errorf("reading the channels: %w", err)
+	}
+	return channels, nil
+}
+
+// SetChannels writes the channels of a project's role, to be signed.
+func SetChannels(role *Role, channels map[string]Pointer) error {
+	data, err := json.Marshal(channels)
+	if err != nil {
+		return err
+	}
+	var raw any
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return err
+	}
+	if role.Signed.UnrecognizedFields == nil {
+		role.Signed.UnrecognizedFields = map[string]any{}
+	}
+	role.Signed.UnrecognizedFields[channelsField] = raw
+	return nil
+}
+
+// Releases lists the releases that a project's role signs, by version. Targets outside the
+// project's own path are not among them, whoever put them there.
+func Releases(project string, role *Role) []artifact.Release {
+	var releases []artifact.Release
+	for target, file := range role.Signed.Targets {
+		version, format, err := splitTarget(target)
+		if err != nil || target != TargetPath(project, version, format) {
+			continue
+		}
+		sum, ok := file.Hashes["sha256"]
+		if !ok || len(sum) != 32 || file.Length < 0 {
+			continue
+		}
+		releases = append(releases, artifact.Release{
+			Project: project, Version: version, Format: format,
+			Digest: artifact.NewDigest([32]byte(sum)), Length: file.Length,
+		})
+	}
+	slices.SortFunc(releases, func(a, b artifact.Release) int { return artifact.CompareVersions(a.Version, b.Version) })
+	return releases
+}

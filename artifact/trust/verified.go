@@ -1,0 +1,108 @@
+package trust
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// Verified is an artifact whose bytes are those the project's key signed. It is made here and
+// nowhere else, so a function that takes one cannot be handed anything unverified.
+type Verified struct {
+	release artifact.Release
+	file    *os.File
+}
+
+// Release is what was verified.
+func (v *Verified) Release() artifact.Release { return v.release }
+
+// Reader gives the artifact's bytes from the start.
+func (v *Verified) Reader() io.Reader { return io.NewSectionReader(v.file, 0, v.release.Length) }
+
+// Close closes the file underneath.
+func (v *Verified) Close() error { return v.file.Close() }
+
+// Progress is told how many more bytes arrived. It may be nil.
+type Progress func(bytes int)
+
+// Fetch copies an artifact from the store into a file and verifies length and digest on the way.
+// The file must be one that nobody else can write. On success the Verified owns it.
+func (c *Client) Fetch(ctx context.Context, r artifact.Release, into *os.File, progress Progress) (*Verified, error) {
+	body, info, err := c.store.Get(ctx, ObjectKey(r), 0)
+	if err != nil {
+		return nil, fmt.Errorf("fetching %s: %w", r, err)
+	}
+	defer body.Close()
+	if wrongSize(info, r) {
+		return nil, badLength(r, info.Size)
+	}
+	// One byte more than signed is enough to know that there are too many.
+	if err := verify(r, io.TeeReader(io.LimitReader(&counted{body, progress}, r.Length+1), into)); err != nil {
+		return nil, err
+	}
+	return &Verified{release: r, file: into}, nil
+}
+
+// Verify checks a file that is already here. On success the Verified owns it.
+func Verify(r artifact.Release, file *os.File) (*Verified, error) {
+	if err := verify(r, io.NewSectionReader(file, 0, r.Length+1)); err != nil {
+		return nil, err
+	}
+	return &Verified{release: r, file: file}, nil
+}
+
+func verify(r artifact.Release, from io.Reader) error {
+	sum := sha256.New()
+	n, err := io.Copy(sum, from)
+	switch {
+	case err != nil:
+		return fmt.Errorf("fetching %s: %w", r, err)
+	case n != r.Length:
+		return badLength(r, n)
+	}
+	if got := artifact.NewDigest([32]byte(sum.Sum(nil))); got != r.Digest {
+		return &Refused{Check: CheckDigest, Of: r.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", got, r.Digest)}
+	}
+	return nil
+}
+
+// wrongSize reports whether the store itself says that the length is wrong; a web server may not say
+// any length.
+func wrongSize(info store.Info, r artifact.Release) bool {
+	return info.Size >= 0 && info.Size != r.Length
+}
+
+func badLength(r artifact.Release, got int64) error {
+	return &Refused{Check: CheckLength, Of: r.String(), Err: fmt.Errorf("it has %d bytes, and %d were signed", got, r.Length)}
+}
+
+type counted struct {
+	io.Reader
+	progress Progress
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if c.progress != nil && n > 0 {
+		c.progress(n)
+	}
+	return n, err
+}
+
+// Check reads an artifact in the store to its end and verifies it, keeping nothing.
+func (c *Client) Check(ctx context.Context, r artifact.Release, progress Progress) error {
+	body, info, err := c.store.Get(ctx, ObjectKey(r), 0)
+	if err != nil {
+		return fmt.Errorf("fetching %s: %w", r, err)
+	}
+	defer body.Close()
+	if wrongSize(info, r) {
+		return badLength(r, info.Size)
+	}
+	return verify(r, io.LimitReader(&counted{body, progress}, r.Length+1))
+}

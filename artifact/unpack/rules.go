@@ -1,0 +1,254 @@
+package unpack
+
+import (
+	"archive/tar"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/mholt/archives"
+)
+
+type kind int
+
+const (
+	skip kind = iota
+	directory
+	regular
+	symlink
+	hardlink
+)
+
+// entry is one admitted entry of an archive.
+type entry struct {
+	name     string // clean, slash-separated, relative to the release
+	kind     kind
+	mode     fs.FileMode // of a file, as it will be on disk
+	link     string      // a symlink's target as written, a hard link's clean name
+	modified time.Time   // zero where the archive does not say
+}
+
+// rules decide entry by entry what may be unpacked; they remember every name.
+type rules struct {
+	limits  Limits
+	summary Summary
+	kinds   map[string]kind   // every name there will be, parents included
+	named   map[string]bool   // names that had an entry of their own
+	links   map[string]string // symlinks: name to target
+}
+
+func newRules(limits Limits) *rules {
+	return &rules{limits: limits, kinds: map[string]kind{}, named: map[string]bool{}, links: map[string]string{}}
+}
+
+const (
+	maxName   = 255  // bytes of a path component, as Linux filesystems have it
+	maxPath   = 4000 // bytes of a path
+	modeTypes = 0o170000
+)
+
+func (r *rules) admit(f archives.FileInfo) (entry, error) {
+	h, ok := f.Header.(*tar.Header)
+	if !ok {
+		return entry{}, fmt.Errorf("entry %q has no tar header", f.NameInArchive)
+	}
+	refuse := func(format string, args ...any) (entry, error) {
+		return entry{}, &Hostile{Entry: h.Name, Rule: fmt.Sprintf(format, args...)}
+	}
+	name, problem := r.cleanName(h.Name)
+	switch {
+	case problem != "":
+		return refuse("%s", problem)
+	case name == ".":
+		return entry{kind: skip}, nil
+	}
+	e := entry{name: name, kind: kindOf(h)}
+	if problem := r.checkEntry(h, e); problem != "" {
+		return refuse("%s", problem)
+	}
+	if h.ModTime.Unix() > 0 {
+		e.modified = h.ModTime
+	}
+	e.mode = modeFor(fs.FileMode(h.Mode))
+	if problem := r.checkLink(h, &e); problem != "" {
+		return refuse("%s", problem)
+	}
+	return e, r.count(h, e)
+}
+
+// cleanName gives the name relative to the release, or says what is wrong with it.
+func (r *rules) cleanName(raw string) (name, problem string) {
+	if strings.ContainsRune(raw, 0) {
+		return "", "its name holds a zero byte"
+	}
+	if strings.HasPrefix(raw, "/") {
+		return "", "its name is absolute"
+	}
+	for part := range strings.SplitSeq(raw, "/") {
+		if part == ".." {
+			return "", "its name leaves the release"
+		}
+		if len(part) > maxName {
+			return "", fmt.Sprintf("a part of its name is longer than %d bytes", maxName)
+		}
+	}
+	name = path.Clean(raw)
+	if len(name) > maxPath {
+		return "", fmt.Sprintf("its name is longer than %d bytes", maxPath)
+	}
+	if depth := strings.Count(name, "/") + 1; depth > r.limits.Depth {
+		return "", fmt.Sprintf("it lies %d directories deep, and %d are allowed", depth, r.limits.Depth)
+	}
+	return name, ""
+}
+
+func kindOf(h *tar.Header) kind {
+	switch h.Typeflag {
+	case tar.TypeReg:
+		return regular
+	case tar.TypeDir:
+		return directory
+	case tar.TypeSymlink:
+		return symlink
+	case tar.TypeLink:
+		return hardlink
+	}
+	return skip
+}
+
+// checkEntry says what forbids an entry beside its name and link.
+func (r *rules) checkEntry(h *tar.Header, e entry) string {
+	switch {
+	case e.kind == skip:
+		return fmt.Sprintf("it is a %s, and only files, directories and links are allowed", typeName(h.Typeflag))
+	case h.Mode&^(0o777|modeTypes) != 0 && e.kind != symlink:
+		return fmt.Sprintf("its mode %04o has setuid, setgid or sticky bits", h.Mode&0o7777)
+	case r.named[e.name]:
+		return "the name comes twice"
+	case r.kinds[e.name] == directory && e.kind != directory:
+		return "other entries lie below it"
+	}
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "SCHILY.xattr.") || strings.HasPrefix(key, "SCHILY.acl.") || strings.HasPrefix(key, "LIBARCHIVE.") || strings.HasPrefix(key, "GNU.sparse.") {
+			return fmt.Sprintf("it carries %s", key)
+		}
+	}
+	return r.checkParents(e.name)
+}
+
+// checkParents refuses what would be written through a link or a file, and remembers the parents.
+func (r *rules) checkParents(name string) string {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		switch k, known := r.kinds[dir]; {
+		case known && k != directory:
+			return fmt.Sprintf("it lies below %q, which is not a directory", dir)
+		case known:
+			return ""
+		}
+		r.kinds[dir] = directory
+	}
+	return ""
+}
+
+func (r *rules) checkLink(h *tar.Header, e *entry) string {
+	switch e.kind {
+	case symlink:
+		if h.Linkname == "" || strings.ContainsRune(h.Linkname, 0) {
+			return "it is a symbolic link to nothing"
+		}
+		if path.IsAbs(h.Linkname) {
+			return fmt.Sprintf("it links to %q, and only relative links are allowed", h.Linkname)
+		}
+		e.link = h.Linkname
+		r.links[e.name] = h.Linkname
+	case hardlink:
+		target, problem := r.cleanName(h.Linkname)
+		if problem != "" || r.kinds[target] != regular {
+			return fmt.Sprintf("it is a hard link to %q, which is no earlier file", h.Linkname)
+		}
+		e.link = target
+	}
+	return ""
+}
+
+func (r *rules) count(h *tar.Header, e entry) error {
+	r.named[e.name] = true
+	r.kinds[e.name] = e.kind
+	if e.kind == hardlink {
+		r.kinds[e.name] = regular
+	}
+	r.summary.Files++
+	if e.kind == regular {
+		r.summary.Bytes += h.Size
+	}
+	switch {
+	case r.summary.Files > r.limits.Files:
+		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("there are more than %d entries", r.limits.Files)}
+	case r.summary.Bytes > r.limits.Bytes:
+		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("the files hold more than %d bytes", r.limits.Bytes)}
+	}
+	return nil
+}
+
+// modeFor is a file's mode on disk: reproducible, without the write bits of what is immutable.
+func modeFor(packed fs.FileMode) fs.FileMode {
+	if packed&0o111 != 0 {
+		return 0o555
+	}
+	return 0o444
+}
+
+// checkLinks follows every symbolic link through the tree as it will be, since a link that looks
+// harmless can lead out of the release by way of another one.
+func (r *rules) checkLinks() error {
+	for name, target := range r.links {
+		if !r.staysInside(path.Dir(name), target) {
+			return &Hostile{Entry: name, Rule: fmt.Sprintf("it links to %q, which leaves the release", target)}
+		}
+	}
+	return nil
+}
+
+const maxHops = 255
+
+// staysInside walks target from dir as a kernel would. A link to what is absent may stay; one that
+// goes round in circles leads nowhere, so it stays too.
+func (r *rules) staysInside(dir, target string) bool {
+	todo := strings.Split(target, "/")
+	for hops := 0; len(todo) > 0 && hops < maxHops; {
+		step := todo[0]
+		todo = todo[1:]
+		switch step {
+		case "", ".":
+			continue
+		case "..":
+			if dir == "." {
+				return false
+			}
+			dir = path.Dir(dir)
+			continue
+		}
+		next := path.Join(dir, step)
+		if link, ok := r.links[next]; ok {
+			hops++
+			todo = append(strings.Split(link, "/"), todo...)
+			continue
+		}
+		dir = next
+	}
+	return true
+}
+
+func typeName(flag byte) string {
+	switch flag {
+	case tar.TypeChar, tar.TypeBlock:
+		return "device"
+	case tar.TypeFifo:
+		return "fifo"
+	case tar.TypeGNUSparse:
+		return "sparse file"
+	}
+	return fmt.Sprintf("entry of type %q", flag)
+}

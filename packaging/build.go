@@ -1,0 +1,208 @@
+// Package packaging makes an artifact of a source tree.
+//
+// The same tree gives the same bytes, whoever packs it, when, where and under which umask: names
+// are sorted, owners and times are fixed, modes are 0644 or 0755, and nothing of the machine that
+// packed it is written down. So a digest stands for a tree, two people can check each other, and
+// promoting means pointing at bytes that exist.
+package packaging
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Options of a build. The zero Options are the usual ones.
+type Options struct {
+	// Time is written as the modification time of every entry; the zero Time writes none, and
+	// files then get the time at which a host unpacks them.
+	Time time.Time
+	// Skip is a file to leave out, since it is the artifact itself.
+	Skip string
+}
+
+// Summary says what was packed.
+type Summary struct {
+	Files   int      `json:"files"`
+	Bytes   int64    `json:"bytes"`    // content of regular files
+	LeftOut []string `json:"left_out"` // names that were not packed
+}
+
+// The encoder's settings are part of the format: other ones give other bytes.
+const (
+	encoderThreads = 2
+	encoderWindow  = 8 << 20
+)
+
+// Build packs a tree as tar.zst. Everything that a host would refuse to unpack is an error here,
+// all of it at once.
+func Build(ctx context.Context, tree string, w io.Writer, o Options) (Summary, error) {
+	entries, summary, err := scan(ctx, tree, o)
+	if err != nil {
+		return Summary{}, err
+	}
+	encoder, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(encoderThreads), zstd.WithWindowSize(encoderWindow), zstd.WithEncoderCRC(true))
+	if err != nil {
+		return Summary{}, err
+	}
+	archive := tar.NewWriter(encoder)
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return Summary{}, err
+		}
+		if err := pack(archive, tree, e, o.Time); err != nil {
+			return Summary{}, fmt.Errorf("packing %s: %w", e.name, err)
+		}
+	}
+	return summary, errors.Join(archive.Close(), encoder.Close())
+}
+
+// found is one entry of a tree that will be packed.
+type found struct {
+	name string // slash-separated, relative to the tree
+	info fs.FileInfo
+	link string // target of a symbolic link
+}
+
+// leftOut are directories and files that never belong to an artifact.
+func leftOut(name string) bool { return path.Base(name) == ".git" }
+
+func scan(ctx context.Context, tree string, o Options) ([]found, Summary, error) {
+	var entries []found
+	var summary Summary
+	var problems diag.List
+	err := filepath.WalkDir(tree, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(tree, file)
+		if err != nil || name == "." {
+			return errors.Join(err, mustBeDir(tree, d), ctx.Err())
+		}
+		name = filepath.ToSlash(name)
+		if leftOut(name) || same(file, o.Skip) {
+			summary.LeftOut = append(summary.LeftOut, name)
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		e, problem := examine(tree, name, d)
+		if problem != "" {
+			problems.Add(diag.Pos{File: name}, "%s", problem)
+			return nil
+		}
+		entries = append(entries, e)
+		summary.Files++
+		if e.info.Mode().IsRegular() {
+			summary.Bytes += e.info.Size()
+		}
+		return nil
+	})
+	return entries, summary, errors.Join(err, problems.Err())
+}
+
+func mustBeDir(tree string, d fs.DirEntry) error {
+	if d.IsDir() {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%s is not a directory", tree), "give the directory whose content is the release")
+}
+
+func same(file, skip string) bool {
+	if skip == "" {
+		return false
+	}
+	a, errA := os.Stat(file)
+	b, errB := os.Stat(skip)
+	return errA == nil && errB == nil && os.SameFile(a, b)
+}
+
+// examine reads what is needed to pack an entry, or says why no host would unpack it.
+func examine(tree, name string, d fs.DirEntry) (e found, problem string) {
+	info, err := d.Info()
+	if err != nil {
+		return e, err.Error()
+	}
+	e = found{name: name, info: info}
+	switch {
+	case info.Mode().IsRegular(), info.IsDir():
+	case info.Mode()&fs.ModeSymlink != 0:
+		e.link, err = os.Readlink(filepath.Join(tree, filepath.FromSlash(name)))
+		if err != nil {
+			return e, err.Error()
+		}
+		return e, linkProblem(name, e.link)
+	default:
+		return e, fmt.Sprintf("it is a %s, and only files, directories and links can be released", kindName(info.Mode()))
+	}
+	return e, ""
+}
+
+func linkProblem(name, link string) string {
+	switch {
+	case path.IsAbs(link):
+		return fmt.Sprintf("it links to %q, and only relative links can be released", link)
+	case strings.HasPrefix(path.Join(path.Dir(name), link)+"/", "../"):
+		return fmt.Sprintf("it links to %q, which leaves the tree", link)
+	}
+	return ""
+}
+
+func kindName(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	case mode&fs.ModeNamedPipe != 0:
+		return "fifo"
+	}
+	return "device"
+}
+
+func pack(archive *tar.Writer, tree string, e found, at time.Time) error {
+	h := &tar.Header{Name: e.name, ModTime: at, Mode: 0o644}
+	if at.IsZero() {
+		h.ModTime = time.Unix(0, 0)
+	}
+	switch {
+	case e.info.IsDir():
+		h.Typeflag, h.Name, h.Mode = tar.TypeDir, e.name+"/", 0o755
+	case e.link != "":
+		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, e.link, 0o777
+	default:
+		h.Typeflag, h.Size = tar.TypeReg, e.info.Size()
+		if e.info.Mode()&0o111 != 0 {
+			h.Mode = 0o755
+		}
+	}
+	if err := archive.WriteHeader(h); err != nil || h.Typeflag != tar.TypeReg {
+		return err
+	}
+	return packFile(archive, filepath.Join(tree, filepath.FromSlash(e.name)), h.Size)
+}
+
+// packFile copies exactly the bytes the header announced; a file that changes meanwhile is an error.
+func packFile(archive *tar.Writer, file string, size int64) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	n, err := io.Copy(archive, io.LimitReader(f, size))
+	if err == nil && n != size {
+		err = errors.New("it changed while it was read")
+	}
+	return err
+}

@@ -1,0 +1,93 @@
+// Package compile turns declarations (Salt's high data) into a program: the ordered steps (Salt's
+// low chunks) that a run walks, each with the requisites it has to look at.
+//
+// What a declaration means is what Salt 3006 makes of it, including the corners that people rely on
+// without knowing: numbers given in the order of the files, names expanded into steps of their own,
+// requisites turned round by their _in forms, extensions merged into what they extend. Where Salt
+// scans all data for every requisite, an index looks it up, so the cost is linear.
+//
+// Problems in the shape of declarations are reported all at once, each at its place in the SLS
+// file. What Salt notices only when it runs (a requisite that is not there, a function nobody
+// knows) is kept as a Doubt: a caller that must not begin what it cannot finish takes doubts for
+// errors.
+package compile
+
+import (
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// High is what rendering SLS files gave: IDs in order, each a mapping of state declarations, and
+// under __extend__ and __exclude__ what the files say of each other's.
+type High struct {
+	Data *value.Map
+	// Pos finds the place of a declaration: of an ID, of a state below it, of an argument below
+	// that. It may be nil for data that came from no file.
+	Pos func(path ...string) diag.Pos
+}
+
+func (h *High) at(path ...string) diag.Pos {
+	if h.Pos == nil {
+		return diag.Pos{}
+	}
+	return h.Pos(path...)
+}
+
+// Keys of high data that are not IDs or states.
+const (
+	KeyExtend  = "__extend__"
+	KeyExclude = "__exclude__"
+	KeySLS     = "__sls__"
+	KeyEnv     = "__env__"
+	KeyID      = "__id__"
+)
+
+// internal reports whether a key of high data is the compiler's own.
+func internal(key any) bool {
+	s, ok := key.(string)
+	return ok && len(s) >= 2 && s[:2] == "__"
+}
+
+// Vocabulary tells which state functions there are.
+type Vocabulary interface {
+	Has(state, function string) bool
+	// Watches reports whether states of this kind react to a watch of their own (Salt's mod_watch);
+	// for the others a watch is a require.
+	Watches(state string) bool
+	// Functions lists all known functions as state.function, for suggestions.
+	Functions() []string
+}
+
+// Program is what a run walks.
+type Program struct {
+	Steps  []*Step
+	Doubts diag.List
+}
+
+// Compile makes a program of high data, which it changes on the way. Its error is a diag.List.
+func Compile(high *High, vocabulary Vocabulary) (*Program, error) {
+	if err := Resolve(high); err != nil {
+		return nil, err
+	}
+	steps, err := Expand(high)
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{Steps: steps}
+	p.link(vocabulary)
+	return p, nil
+}
+
+// Resolve applies to high data what its parts say of each other: extend, the _in requisites, use
+// and exclude.
+func Resolve(high *High) error {
+	var problems diag.List
+	extend(high, false, &problems)
+	verify(high, &problems)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	requisitesIn(high, &problems)
+	exclude(high)
+	return problems.Err()
+}

@@ -1,0 +1,217 @@
+package compile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Expand makes the ordered steps of high data as it stands, before or after Resolve.
+func Expand(high *High) ([]*Step, error) {
+	var problems diag.List
+	var steps []*Step
+	for id, body := range high.Data.All() {
+		m, ok := body.(*value.Map)
+		if !ok || internal(id) {
+			continue
+		}
+		for state, run := range m.All() {
+			list, ok := run.(*value.List)
+			if !ok || internal(state) {
+				continue
+			}
+			e := expander{high: high, id: value.Str(id), state: value.Str(state), problems: &problems}
+			steps = append(steps, e.steps(m, list)...)
+		}
+	}
+	order(steps)
+	return steps, problems.Err()
+}
+
+type expander struct {
+	high      *High
+	id, state string
+	problems  *diag.List
+}
+
+// steps makes one step of a declaration, or one for each of its names.
+func (e expander) steps(body *value.Map, run *value.List) []*Step {
+	chunk := value.NewMap("state", e.state, "name", e.id)
+	for _, key := range []string{KeySLS, KeyEnv} {
+		if v, ok := body.Get(key); ok {
+			chunk.Set(key, v)
+		}
+	}
+	chunk.Set(KeyID, e.id)
+	functions, names := e.arguments(chunk, run)
+	var steps []*Step
+	if len(names) == 0 {
+		for _, function := range functions {
+			steps = append(steps, e.step(value.Copy(chunk).(*value.Map), function))
+		}
+		return steps
+	}
+	for i, name := range names {
+		for _, function := range functions {
+			named := value.Copy(chunk).(*value.Map)
+			e.rename(named, name)
+			s := e.step(named, function)
+			s.nameOrder = i + 1
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// arguments copies the arguments into the chunk; functions and names are what it does not copy.
+func (e expander) arguments(chunk *value.Map, run *value.List) (functions []string, names []any) {
+	for _, argument := range run.Items {
+		switch argument := argument.(type) {
+		case string:
+			if !slices.Contains(functions, argument) {
+				functions = append(functions, argument)
+			}
+		case *value.Map:
+			for key, v := range argument.All() {
+				switch key {
+				case "names":
+					names = e.names(names, v)
+				case "state": // a state cannot be overridden by an argument
+				case "name":
+					// A name that is no string falls back to the ID.
+					if _, ok := v.(string); !ok {
+						v = e.id
+					}
+					chunk.Set("name", v)
+				default:
+					chunk.Set(value.Str(key), v)
+				}
+			}
+		}
+	}
+	return functions, names
+}
+
+func (e expander) names(names []any, v any) []any {
+	list, _ := v.(*value.List)
+	if list == nil {
+		return names
+	}
+	for _, name := range list.Items {
+		if !slices.ContainsFunc(names, func(known any) bool { return value.Equal(known, name) }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// rename gives a chunk its own name; a name written as a mapping brings arguments of its own.
+func (e expander) rename(chunk *value.Map, name any) {
+	m, ok := name.(*value.Map)
+	if !ok {
+		chunk.Set("name", name)
+		return
+	}
+	key, own, _ := single(m)
+	chunk.Set("name", key)
+	list, _ := own.(*value.List)
+	if list == nil {
+		e.problems.Add(e.high.at(e.id, e.state), "the arguments of name %q are a %s, and a list was expected", key, value.TypeName(own)).
+			WithHint("write each of them as `- argument: value` below the name")
+		return
+	}
+	for _, argument := range list.Items {
+		if m, ok := argument.(*value.Map); ok {
+			chunk.Update(m)
+		}
+	}
+}
+
+func (e expander) step(chunk *value.Map, function string) *Step {
+	chunk.Set("fun", function)
+	return &Step{Chunk: chunk, Pos: e.high.at(e.id, e.state), high: e.high}
+}
+
+// lastOrder separates what is ordered last, or from the end, from everything else.
+const lastOrder = 1000000
+
+// order numbers the steps that have no number and sorts them. Explicit orders take no automatic
+// number; `first` is 0; `last` and negative numbers count from a cap above all numbers seen.
+func order(steps []*Step) {
+	limit := 1
+	for _, s := range steps {
+		if n, ok := integer(s.Chunk.Value("order")); ok && n > limit-1 && n > 0 {
+			limit = n + 100
+		}
+	}
+	for _, s := range steps {
+		s.number(limit)
+	}
+	slices.SortStableFunc(steps, func(a, b *Step) int {
+		if c, err := value.Compare(a.Chunk.Value("order"), b.Chunk.Value("order")); err == nil && c != 0 {
+			return c
+		}
+		return strings.Compare(a.sortKey(), b.sortKey())
+	})
+}
+
+func integer(v any) (int, bool) {
+	switch v := v.(type) {
+	case int:
+		return v, true
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	}
+	return 0, false
+}
+
+func (s *Step) number(limit int) {
+	v, ok := s.Chunk.Get("order")
+	if !ok {
+		s.Chunk.Set("order", limit)
+		return
+	}
+	switch v.(type) {
+	case int, bool, float64:
+	default:
+		v = namedOrder(v, limit)
+	}
+	if s.nameOrder > 0 {
+		v = number(v) + float64(s.nameOrder)/10000
+	}
+	if number(v) < 0 {
+		v = add(limit+lastOrder, v)
+	}
+	s.Chunk.Set("order", v)
+}
+
+func namedOrder(v any, limit int) any {
+	switch v {
+	case "first":
+		return 0
+	case "last":
+		return limit + lastOrder
+	}
+	return limit
+}
+
+func number(v any) float64 {
+	if f, ok := v.(float64); ok {
+		return f
+	}
+	n, _ := integer(v)
+	return float64(n)
+}
+
+func add(n int, v any) any {
+	if f, ok := v.(float64); ok {
+		return float64(n) + f
+	}
+	m, _ := integer(v)
+	return n + m
+}

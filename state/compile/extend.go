@@ -1,0 +1,293 @@
+package compile
+
+import (
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// requisiteKeys are the arguments that an extension adds to instead of replacing.
+func isRequisite(key string) bool {
+	switch key {
+	case "onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all", "onfail_stop",
+		"prereq", "prerequired", "watch", "watch_any", "require", "require_any", "listen":
+		return true
+	}
+	return false
+}
+
+// extend merges the extensions into the declarations they name. strict is how requisites address
+// their target: an ID counts only if it has such a state.
+func extend(high *High, strict bool, problems *diag.List) {
+	extensions, _ := high.Data.Value(KeyExtend).(*value.List)
+	high.Data.Delete(KeyExtend)
+	if extensions == nil {
+		return
+	}
+	names := newNameIndex(high.Data)
+	skipped := excludedFiles(high.Data)
+	for _, item := range extensions.Items {
+		chunk, _ := item.(*value.Map)
+		for name, body := range chunk.All() {
+			id, idOK := name.(string)
+			extension, bodyOK := body.(*value.Map)
+			if idOK && bodyOK {
+				extendOne(high, id, extension, names, skipped, strict, problems)
+			}
+		}
+	}
+}
+
+func extendOne(high *High, id string, extension *value.Map, names *nameIndex, skipped map[string]bool, strict bool, problems *diag.List) {
+	state := firstState(extension)
+	sls := value.Str(extension.Value(KeySLS))
+	body, _ := high.Data.Value(id).(*value.Map)
+	if body == nil || !body.Has(state) {
+		found := names.find(id, state, strict)
+		if len(found) != 1 {
+			unknownTarget(high, id, state, sls, len(found), problems)
+			return
+		}
+		id = found[0]
+		body, _ = high.Data.Value(id).(*value.Map)
+	}
+	if body == nil || skipped[sls] {
+		return
+	}
+	for key, run := range extension.All() {
+		if internal(key) {
+			continue
+		}
+		state := value.Str(key)
+		target, _ := body.Value(state).(*value.List)
+		addition, _ := run.(*value.List)
+		if target == nil {
+			body.Set(state, run)
+			continue
+		}
+		if addition != nil {
+			mergeArguments(target, addition)
+		}
+	}
+}
+
+func unknownTarget(high *High, id, state, sls string, found int, problems *diag.List) {
+	pos := high.at(id, state)
+	if pos.IsZero() {
+		pos.File = sls
+	}
+	if found > 1 {
+		problems.Add(pos, "%q is the name of %d states, so it cannot be extended by name", id, found).
+			WithHint("name the one you mean by its ID")
+		return
+	}
+	hint := diag.DidYouMean(id, high.Data.Names())
+	if hint == "" {
+		hint = "include the SLS that declares it, or correct the ID"
+	}
+	problems.Add(pos, "cannot extend %q from SLS %s: no such ID in this run", id, sls).WithHint(hint)
+}
+
+func firstState(body *value.Map) string {
+	for key := range body.All() {
+		if !internal(key) {
+			return value.Str(key)
+		}
+	}
+	return ""
+}
+
+// mergeArguments takes over each argument of an extension: a function replaces the function, a
+// requisite is appended to, anything else is replaced, and what is new is added.
+func mergeArguments(target, addition *value.List) {
+	for _, argument := range addition.Items {
+		if !mergeArgument(target, argument) {
+			target.Append(argument)
+		}
+	}
+}
+
+func mergeArgument(target *value.List, argument any) (merged bool) {
+	if _, ok := argument.(string); ok {
+		for i, old := range target.Items {
+			if _, ok := old.(string); ok {
+				target.Items[i] = argument
+				merged = true
+			}
+		}
+		return merged
+	}
+	key, v, ok := single(argument)
+	if !ok {
+		return false
+	}
+	for i, old := range target.Items {
+		oldKey, oldValue, ok := single(old)
+		switch {
+		case !ok:
+		case oldKey == key && isRequisite(key):
+			appendTo(oldValue, v)
+			merged = true
+		case oldKey == key:
+			target.Items[i] = argument
+			merged = true
+		case key == "name" && oldKey == "names":
+			target.Items[i] = argument
+		}
+	}
+	return merged
+}
+
+func appendTo(list, more any) {
+	to, _ := list.(*value.List)
+	from, _ := more.(*value.List)
+	if to != nil && from != nil && to != from {
+		to.Items = append(to.Items, from.Items...)
+	}
+}
+
+// single takes an argument apart: its first key is what it is called by.
+func single(argument any) (key string, v any, ok bool) {
+	m, _ := argument.(*value.Map)
+	for k, v := range m.All() {
+		name, ok := k.(string)
+		return name, v, ok
+	}
+	return "", nil, false
+}
+
+// nameIndex finds IDs by the values of their arguments, as requisites and extensions do.
+type nameIndex struct {
+	high *value.Map
+	ids  map[string]map[string][]string // state, value, IDs; made when first asked
+}
+
+func newNameIndex(high *value.Map) *nameIndex { return &nameIndex{high: high} }
+
+// find lists the IDs that a name stands for. With strict an ID must have the state to count as
+// itself.
+func (n *nameIndex) find(name, state string, strict bool) []string {
+	body, ok := n.high.Value(name).(*value.Map)
+	if n.high.Has(name) && (!strict || ok && body.Has(state)) {
+		return []string{name}
+	}
+	if state == "sls" {
+		return n.inFile(name)
+	}
+	if n.ids == nil {
+		n.build()
+	}
+	return n.ids[state][name]
+}
+
+func (n *nameIndex) inFile(sls string) (ids []string) {
+	for id, body := range n.high.All() {
+		if m, ok := body.(*value.Map); ok && m.Value(KeySLS) == sls {
+			ids = append(ids, value.Str(id))
+		}
+	}
+	return ids
+}
+
+func (n *nameIndex) build() {
+	n.ids = map[string]map[string][]string{}
+	for id, body := range n.high.All() {
+		m, _ := body.(*value.Map)
+		for key, run := range m.All() {
+			if list, ok := run.(*value.List); ok && !internal(key) {
+				n.add(value.Str(id), value.Str(key), list)
+			}
+		}
+	}
+}
+
+func (n *nameIndex) add(id, state string, arguments *value.List) {
+	for _, argument := range arguments.Items {
+		m, ok := argument.(*value.Map)
+		if !ok || m.Len() != 1 {
+			continue
+		}
+		_, v, _ := single(argument)
+		name, ok := v.(string)
+		if !ok {
+			continue
+		}
+		if n.ids[state] == nil {
+			n.ids[state] = map[string][]string{}
+		}
+		n.ids[state][name] = append(n.ids[state][name], id)
+	}
+}
+
+// excludedFiles are the SLS files whose extensions do not count, since the files are excluded.
+func excludedFiles(high *value.Map) map[string]bool {
+	files := map[string]bool{}
+	list, _ := high.Value(KeyExclude).(*value.List)
+	if list == nil {
+		return files
+	}
+	for _, item := range list.Items {
+		switch item := item.(type) {
+		case string:
+			files[item] = true
+		case *value.Map:
+			if sls, ok := item.Value("sls").(string); ok {
+				files[sls] = true
+			}
+		}
+	}
+	return files
+}
+
+// exclude removes what the files exclude: whole SLS files, by glob, and single IDs.
+func exclude(high *High) {
+	list, _ := high.Data.Value(KeyExclude).(*value.List)
+	high.Data.Delete(KeyExclude)
+	if list == nil {
+		return
+	}
+	var files, ids []string
+	for _, item := range list.Items {
+		switch item := item.(type) {
+		case string:
+			files = append(files, item)
+		case *value.Map:
+			if sls, ok := item.Value("sls").(string); ok && item.Len() == 1 {
+				files = append(files, sls)
+			}
+			if id, ok := item.Value("id").(string); ok && item.Len() == 1 {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if len(files) > 0 {
+		ids = append(ids, idsIn(high.Data, files)...)
+	}
+	for _, id := range ids {
+		high.Data.Delete(id)
+	}
+}
+
+func idsIn(high *value.Map, files []string) (ids []string) {
+	for id, body := range high.All() {
+		m, ok := body.(*value.Map)
+		if !ok || internal(id) {
+			continue
+		}
+		sls, _ := m.Value(KeySLS).(string)
+		for _, pattern := range files {
+			if sls != "" && Match(pattern, sls) {
+				ids = append(ids, value.Str(id))
+				break
+			}
+		}
+	}
+	return ids
+}
+
+// withoutDot gives the state of a requisite written as state.function.
+func withoutDot(state string) string {
+	before, _, _ := strings.Cut(state, ".")
+	return before
+}

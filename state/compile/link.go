@@ -1,0 +1,229 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// kinds are the requisites a run looks at, in the order it does.
+func kinds() []string {
+	return []string{"require", "require_any", "watch", "watch_any", "prereq", "onfail", "onfail_any", "onfail_all", "onchanges", "onchanges_any", "prerequired"}
+}
+
+// link finds the steps that requisites name, and doubts what will fail when it runs.
+func (p *Program) link(vocabulary Vocabulary) {
+	index := newIndex(p.Steps)
+	for _, s := range p.Steps {
+		if !vocabulary.Watches(s.State()) {
+			s.demote("watch", "require")
+			s.demote("watch_any", "require_any")
+		}
+		for _, kind := range kinds() {
+			if list, ok := s.Chunk.Value(kind).(*value.List); ok {
+				s.Requisites = append(s.Requisites, Requisite{Kind: kind, Targets: index.targets(list)})
+			}
+		}
+	}
+	p.doubt(vocabulary, index)
+}
+
+// demote makes a watch a require, where the state has nothing to do when it fires.
+func (s *Step) demote(from, to string) {
+	list, ok := s.Chunk.Value(from).(*value.List)
+	if !ok {
+		return
+	}
+	s.Chunk.Delete(from)
+	if known, ok := s.Chunk.Value(to).(*value.List); ok {
+		known.Items = append(known.Items, list.Items...)
+		return
+	}
+	s.Chunk.Set(to, list)
+}
+
+// Targets returns the targets of one kind of requisite.
+func (s *Step) Targets(kind string) ([]Target, bool) {
+	for _, r := range s.Requisites {
+		if r.Kind == kind {
+			return r.Targets, true
+		}
+	}
+	return nil, false
+}
+
+// index finds steps by ID, name and SLS. Globs are looked for among all, once each.
+type index struct {
+	steps  []*Step
+	byName map[string][]*Step // by ID and by name
+	bySLS  map[string][]*Step
+	globs  map[string][]*Step
+}
+
+func newIndex(steps []*Step) *index {
+	x := &index{steps: steps, byName: map[string][]*Step{}, bySLS: map[string][]*Step{}, globs: map[string][]*Step{}}
+	for _, s := range steps {
+		id, name := s.ID(), s.Name()
+		x.byName[id] = append(x.byName[id], s)
+		if name != id {
+			x.byName[name] = append(x.byName[name], s)
+		}
+		x.bySLS[s.SLS()] = append(x.bySLS[s.SLS()], s)
+	}
+	return x
+}
+
+func (x *index) targets(list *value.List) []Target {
+	var targets []Target
+	for _, item := range list.Items {
+		state, name := "id", item
+		if _, ok := item.(string); !ok {
+			state, name, _ = single(item)
+		}
+		if name == nil {
+			continue // as in Salt, a requisite on nothing is none
+		}
+		t := Target{State: withoutDot(state), Name: value.Str(name)}
+		t.Steps = x.find(t)
+		targets = append(targets, t)
+	}
+	return targets
+}
+
+func (x *index) find(t Target) []*Step {
+	var found []*Step
+	switch {
+	case strings.ContainsAny(t.Name, "*?["):
+		found = x.glob(t)
+	case t.State == "sls":
+		return x.bySLS[t.Name]
+	default:
+		found = x.byName[t.Name]
+	}
+	if t.State == "id" || t.State == "sls" {
+		return found
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(s *Step) bool { return s.State() != t.State })
+}
+
+func (x *index) glob(t Target) []*Step {
+	key := t.String()
+	if found, ok := x.globs[key]; ok {
+		return found
+	}
+	var found []*Step
+	for _, s := range x.steps {
+		if t.State == "sls" && glob(t.Name, s.SLS()) || t.State != "sls" && (glob(t.Name, s.Name()) || glob(t.Name, s.ID())) {
+			found = append(found, s)
+		}
+	}
+	x.globs[key] = found
+	return found
+}
+
+// doubt notes what is certain to fail when the program runs.
+func (p *Program) doubt(vocabulary Vocabulary, x *index) {
+	for _, s := range p.Steps {
+		if !vocabulary.Has(s.State(), s.Fun()) {
+			p.Doubts.Add(s.Pos, "%s of %s: no such state function", s.Function(), s.ID()).
+				WithHint(orElse(diag.DidYouMean(s.Function(), vocabulary.Functions()), "docs/states.md lists those there are; `engine: salt-call` has all of Salt's"))
+		}
+		for _, r := range s.Requisites {
+			for _, t := range r.Targets {
+				if len(t.Steps) == 0 {
+					p.Doubts.Add(s.Pos, "%s of %s: there is no %s", r.Kind, s.ID(), t).WithHint(x.suggest(t))
+				}
+			}
+		}
+	}
+	p.doubtCycles()
+}
+
+func orElse(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+func (x *index) suggest(t Target) string {
+	var known []string
+	for _, s := range x.steps {
+		switch {
+		case t.State == "sls":
+			known = append(known, s.SLS())
+		case t.State == "id" || s.State() == t.State:
+			known = append(known, s.ID(), s.Name())
+		}
+	}
+	if hint := diag.DidYouMean(t.Name, known); hint != "" {
+		return hint
+	}
+	if same := x.byName[t.Name]; len(same) > 0 {
+		return fmt.Sprintf("%s is declared, as %s", t.Name, same[0].State())
+	}
+	return "include the SLS that declares it, or correct the name"
+}
+
+// doubtCycles reports each group of steps that wait for one another.
+func (p *Program) doubtCycles() {
+	const (
+		unseen = iota
+		open
+		done
+	)
+	mark := map[*Step]int{}
+	var path []*Step
+	var visit func(s *Step)
+	visit = func(s *Step) {
+		mark[s] = open
+		path = append(path, s)
+		for next := range s.waitsFor() {
+			switch mark[next] {
+			case unseen:
+				visit(next)
+			case open:
+				p.reportCycle(path[slices.Index(path, next):])
+			}
+		}
+		path = path[:len(path)-1]
+		mark[s] = done
+	}
+	for _, s := range p.Steps {
+		if mark[s] == unseen {
+			visit(s)
+		}
+	}
+}
+
+// waitsFor yields the steps that run before this one whatever the order says.
+func (s *Step) waitsFor() func(func(*Step) bool) {
+	return func(yield func(*Step) bool) {
+		for _, r := range s.Requisites {
+			// A prereq runs before its target, and says so at both ends.
+			if r.Kind == "prereq" {
+				continue
+			}
+			for _, t := range r.Targets {
+				for _, next := range t.Steps {
+					if !yield(next) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func (p *Program) reportCycle(cycle []*Step) {
+	names := make([]string, 0, len(cycle)+1)
+	for _, s := range cycle {
+		names = append(names, s.State()+": "+s.ID())
+	}
+	names = append(names, names[0])
+	p.Doubts.Add(cycle[0].Pos, "requisites go round in a circle: %s", strings.Join(names, " -> ")).
+		WithHint("take one of these requisites out")
+}

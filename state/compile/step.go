@@ -1,0 +1,94 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Step is one call of a state function.
+type Step struct {
+	// Chunk holds everything the declaration says, by argument name, and beside that state, fun,
+	// name, order, __id__, __sls__ and __env__. It is Salt's low chunk.
+	Chunk *value.Map
+	Pos   diag.Pos
+
+	// Requisites are the steps this one looks at, by the kind of requisite, once linked.
+	Requisites []Requisite
+
+	nameOrder int // place among the names of one declaration, from 1
+	high      *High
+}
+
+// At is the place of one argument of the step.
+func (s *Step) At(argument string) diag.Pos {
+	if s.high == nil {
+		return s.Pos
+	}
+	return s.high.at(s.ID(), s.State(), argument)
+}
+
+func (s *Step) text(key string) string { return value.Str(s.Chunk.Value(key)) }
+
+// ID is the ID the step was declared under.
+func (s *Step) ID() string { return s.text(KeyID) }
+
+// Name is what the step is about: a path, a package, a command.
+func (s *Step) Name() string { return s.text("name") }
+
+// State is the kind of state, such as file.
+func (s *Step) State() string { return s.text("state") }
+
+// Fun is the function of the state, such as managed.
+func (s *Step) Fun() string { return s.text("fun") }
+
+// Function is state and function, such as file.managed.
+func (s *Step) Function() string { return s.State() + "." + s.Fun() }
+
+// SLS is the SLS the step was declared in.
+func (s *Step) SLS() string { return s.text(KeySLS) }
+
+// Env is the environment of the SLS.
+func (s *Step) Env() string { return s.text(KeyEnv) }
+
+// Tag names the step in results, as Salt writes it.
+func (s *Step) Tag() string {
+	return fmt.Sprintf("%s_|-%s_|-%s_|-%s", s.State(), s.ID(), s.Name(), s.Fun())
+}
+
+func (s *Step) sortKey() string { return s.State() + s.Name() + s.Fun() }
+
+// With is a copy of the step with some keys of its chunk set otherwise.
+func (s *Step) With(pairs ...any) *Step {
+	c := *s
+	c.Chunk = s.Chunk.Clone()
+	for i := 0; i+1 < len(pairs); i += 2 {
+		c.Chunk.Set(pairs[i].(string), pairs[i+1])
+	}
+	return &c
+}
+
+// Requisite is one kind of requisite of a step.
+type Requisite struct {
+	Kind    string // require, watch, onchanges_any, ...
+	Targets []Target
+}
+
+// Target is what one item of a requisite names.
+type Target struct {
+	State string // "sls" for a whole file, "id" where only an ID was given
+	Name  string // may be a glob
+	Steps []*Step
+}
+
+func (t Target) String() string { return t.State + ": " + t.Name }
+
+// Match reports whether a name fits a pattern of *, ? and [...], as Python's fnmatch does.
+func Match(pattern, name string) bool {
+	if !strings.ContainsAny(pattern, "*?[") {
+		return pattern == name
+	}
+	return glob(pattern, name)
+}

@@ -1,0 +1,135 @@
+package compile
+
+import (
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// verify checks the shape of all declarations.
+func verify(high *High, problems *diag.List) {
+	for id, body := range high.Data.All() {
+		if internal(id) {
+			continue
+		}
+		v := &verifier{high: high, problems: problems}
+		v.id(id, body)
+	}
+}
+
+type verifier struct {
+	high     *High
+	problems *diag.List
+	idText   string
+	state    string
+}
+
+func (v *verifier) add(format string, args ...any) *diag.Diagnostic {
+	return v.problems.Add(v.high.at(v.idText, v.state), format, args...)
+}
+
+func (v *verifier) id(id, body any) {
+	v.idText = value.Str(id)
+	if _, ok := id.(string); !ok {
+		v.add("ID %s is of type %s, and an ID is a string", v.idText, value.TypeName(id)).WithHint("put it in quotes")
+	}
+	m, ok := body.(*value.Map)
+	if !ok {
+		v.add("ID %s holds a %s, and a mapping of states was expected", v.idText, value.TypeName(body))
+		return
+	}
+	for state, run := range m.All() {
+		if !internal(state) {
+			v.declaration(value.Str(state), run)
+		}
+	}
+}
+
+func (v *verifier) declaration(state string, run any) {
+	v.state = state
+	switch run := run.(type) {
+	case *value.List:
+		v.functions(state, run)
+		for _, argument := range run.Items {
+			if m, ok := argument.(*value.Map); ok {
+				v.argument(m)
+			}
+		}
+	case nil:
+		v.add("%s of %s ends with a colon and has no arguments", state, v.idText).WithHint("leave the colon out, or write `" + state + ": []`")
+	default:
+		v.add("%s of %s holds a %s, and a list of arguments was expected", state, v.idText, value.TypeName(run)).
+			WithHint("write each argument as `- name: value`")
+	}
+}
+
+// functions checks that the state names exactly one function.
+func (v *verifier) functions(state string, run *value.List) {
+	var found []string
+	if strings.Contains(state, ".") {
+		found = append(found, state)
+	}
+	for _, argument := range run.Items {
+		name, ok := argument.(string)
+		if !ok {
+			continue
+		}
+		found = append(found, name)
+		if strings.Contains(strings.TrimSpace(name), " ") {
+			v.add("%q in %s of %s is no function", name, state, v.idText).WithHint("if it is an argument, it lacks a colon")
+		}
+	}
+	switch {
+	case len(found) == 0 && state != "require" && state != "watch":
+		v.add("%s of %s names no function", state, v.idText).WithHint("write " + state + ".function, such as file.managed")
+	case len(found) > 1:
+		v.add("%s of %s names more than one function: %s", state, v.idText, strings.Join(found, ", ")).
+			WithHint("give each an ID of its own")
+	}
+}
+
+func (v *verifier) argument(m *value.Map) {
+	key, arg, ok := single(m)
+	if !ok {
+		return
+	}
+	list, isList := arg.(*value.List)
+	switch key {
+	case "names":
+		if !isList {
+			v.add("names of %s is a %s, and a list was expected", v.idText, value.TypeName(arg))
+		}
+	case "require", "watch", "prereq", "onchanges":
+		if !isList {
+			v.add("%s of %s is a %s, and a list was expected", key, v.idText, value.TypeName(arg)).
+				WithHint("write `- " + key + ":` and below it `- state: id`")
+			return
+		}
+		if m.Len() != 1 {
+			v.add("an argument of %s holds %d keys", v.idText, m.Len()).WithHint("give each argument a dash of its own")
+		}
+		for _, item := range list.Items {
+			v.requisite(key, item)
+		}
+	}
+}
+
+func (v *verifier) requisite(key string, item any) {
+	if _, ok := item.(string); ok {
+		return
+	}
+	state, name, ok := single(item)
+	if !ok {
+		v.add("%s of %s holds %s, and `state: id` was expected", key, v.idText, value.Repr(item))
+		return
+	}
+	if plain := withoutDot(state); plain != state {
+		v.add("%s of %s names %s: %s, and a requisite names a state without its function", key, v.idText, state, value.Str(name)).
+			WithHint("write " + plain + ": " + value.Str(name))
+	}
+	switch name.(type) {
+	case *value.List, *value.Map:
+		v.add("%s of %s names %s: %s, and a name was expected", key, v.idText, state, value.Repr(name))
+	}
+}

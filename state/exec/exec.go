@@ -1,0 +1,312 @@
+// Package exec walks a program: it decides for every step whether its requisites let it run, runs
+// it, and lets watchers and listeners act on what changed.
+//
+// The semantics are Salt 3006's, numbers and corners included: a step's requisites run before it
+// whatever the order says; a watch runs the step and, if that changed nothing, its watch action; a
+// prereq asks its target by a dry run first; listeners run once at the end, even after a failure
+// that stopped the run. How a step is carried out (check, then apply where there is a difference)
+// is in step.go; what its requisites say is in requisite.go.
+package exec
+
+import (
+	"context"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Observer is told what happens, step by step.
+type Observer interface {
+	StepStarted(s *compile.Step)
+	StepDone(r *Result)
+}
+
+// Caller runs a function for guards that are written as functions (unless: - fun: ...).
+type Caller interface {
+	Call(ctx context.Context, function string, args []any, kwargs *value.Map) (any, error)
+}
+
+// Runner runs programs on a host.
+type Runner struct {
+	Host     *host.Host
+	Modules  module.Registry
+	Call     Caller
+	Observer Observer // nil for nobody
+	Shell    string   // that guards run in; "/bin/sh" by default
+
+	Test     bool // look, but change nothing
+	Failhard bool // stop at the first failure
+}
+
+// Run walks a program to its end, to the first failure with failhard, or until ctx is done; a step
+// under way is finished first. The results are in the order in which they came about.
+func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
+	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{}}
+	w.steps(ctx, p.Steps)
+	if ctx.Err() == nil {
+		w.listen(ctx, p.Steps)
+	}
+	w.settle()
+	return w.running
+}
+
+// walk is one run over a program. Its maps are by tag, as requisites look results up.
+type walk struct {
+	runner  *Runner
+	running *Results
+	pre     map[string]*Result // what dry runs for prereq gave
+	active  map[string]bool    // steps whose requisites are being run, to notice circles
+	flags   map[*compile.Step]*flags
+	number  int  // Salt's __run_num__ of the next result
+	stopped bool // failhard
+}
+
+// flags are what the walk notes on a step for prereq.
+type flags struct {
+	prereq      bool // run it dry, since something hangs on whether it would change
+	prerequired bool // something runs before it, if it would change
+}
+
+func (w *walk) flag(s *compile.Step) *flags {
+	f, ok := w.flags[s]
+	if !ok {
+		f = &flags{}
+		w.flags[s] = f
+	}
+	return f
+}
+
+func (w *walk) steps(ctx context.Context, steps []*compile.Step) {
+	for _, s := range steps {
+		if w.stopped || ctx.Err() != nil {
+			return
+		}
+		w.active = map[string]bool{}
+		if w.running.Get(s.Tag()) == nil {
+			w.step(ctx, s, 0)
+			w.stopped = w.stopped || w.failsHard(s)
+		}
+	}
+}
+
+// maxDepth is how often a step may be tried again after its requisites ran; once is enough.
+const maxDepth = 20
+
+// step runs a step after its requisites.
+func (w *walk) step(ctx context.Context, s *compile.Step, depth int) {
+	tag := s.Tag()
+	if _, ok := s.Targets("prerequired"); !ok {
+		w.active[tag] = true
+	}
+	status := w.status(s)
+	if status != unmet {
+		w.act(ctx, s, status)
+		return
+	}
+	requisites, lost := w.open(s)
+	if len(lost) > 0 {
+		w.record(w.notRun(s, false, missing(lost)))
+		return
+	}
+	if done := w.runRequisites(ctx, s, requisites); done {
+		return
+	}
+	switch {
+	case w.flag(s).prereq:
+		w.dryAfterRequisites(ctx, s)
+	case depth+1 >= maxDepth:
+		w.put(w.notRun(s, false, "its requisites go round in a circle"))
+	default:
+		w.step(ctx, s, depth+1)
+	}
+}
+
+// runRequisites runs what has not run yet; it reports whether that settled the step as well.
+func (w *walk) runRequisites(ctx context.Context, s *compile.Step, requisites []*compile.Step) (done bool) {
+	for _, q := range requisites {
+		tag := q.Tag()
+		if w.running.Get(tag) != nil {
+			continue
+		}
+		if w.active[tag] {
+			return w.circle(ctx, s, q)
+		}
+		w.step(ctx, q, 0)
+		if w.failsHard(q) {
+			w.stopped = true
+			return true
+		}
+		if ctx.Err() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// circle handles a requisite that is itself waiting: the two ends of a prereq, or a real circle.
+func (w *walk) circle(ctx context.Context, s, q *compile.Step) bool {
+	if w.flag(q).prerequired {
+		if w.pre[s.Tag()] == nil {
+			w.flag(s).prereq = true
+			w.pre[q.Tag()] = w.call(ctx, s)
+		}
+		return true
+	}
+	w.record(w.notRun(s, false, "its requisites go round in a circle"))
+	return true
+}
+
+// dryAfterRequisites is the dry run of a prereq's target once what it needs has run.
+func (w *walk) dryAfterRequisites(ctx context.Context, s *compile.Step) {
+	status := w.status(s)
+	r := w.call(ctx, s)
+	if r.Changes.Len() == 0 && status == changed {
+		r.Changes = value.NewMap("watch", "watch")
+		r.Outcome = Pending
+	}
+	w.pre[s.Tag()] = r
+}
+
+// act does with a step what its requisites say.
+func (w *walk) act(ctx context.Context, s *compile.Step, st status) {
+	switch st {
+	case failed:
+		w.requisiteFailed(s)
+	case changed:
+		w.changed(ctx, s)
+	case quiet:
+		r := w.notRun(s, true, "nothing will change, so nothing has to come before it")
+		r.NotRun = false
+		w.pre[s.Tag()] = r
+		w.record(r)
+	case noFailure:
+		w.record(w.notRun(s, true, "not run: what it is a remedy for did not fail"))
+	case noChange:
+		w.record(w.notRun(s, true, "not run: nothing changed that it waits for"))
+	default:
+		w.run(ctx, s)
+	}
+}
+
+// run runs a step, dry if a prereq asks.
+func (w *walk) run(ctx context.Context, s *compile.Step) {
+	dry := w.flag(s).prereq
+	r := w.call(ctx, s)
+	if dry {
+		w.pre[s.Tag()] = r
+		return
+	}
+	w.put(r)
+}
+
+// changed runs a step whose watch fired, and its watch action if that had nothing to do.
+func (w *walk) changed(ctx context.Context, s *compile.Step) {
+	if w.flag(s).prereq {
+		w.run(ctx, s)
+		return
+	}
+	r := w.call(ctx, s)
+	if r.Changes.Len() == 0 && !r.SkipWatch {
+		r = w.watch(ctx, s)
+		r.Step = s
+	}
+	w.put(r)
+}
+
+// requisiteFailed records a step that cannot run. If it was asked by a dry run for a prereq, that
+// answer stands, without the changes that did not happen.
+func (w *walk) requisiteFailed(s *compile.Step) {
+	if r := w.pre[s.Tag()]; r != nil {
+		r.Changes = value.NewMap()
+		r.RunNum, w.number = w.number, w.number+1
+		w.put(r)
+		return
+	}
+	r := w.notRun(s, false, "not run: "+w.blame(s))
+	r.NotRun = false
+	w.pre[s.Tag()] = r
+	w.record(r)
+}
+
+// notRun is the result of a step that was decided without running it.
+func (w *walk) notRun(s *compile.Step, ok bool, comment string) *Result {
+	r := &Result{Step: s, Outcome: Failed, Changes: value.NewMap(), Comment: comment, Started: time.Now()}
+	if ok {
+		r.Outcome, r.NotRun = Succeeded, true
+	}
+	return r
+}
+
+// record numbers a result and keeps it.
+func (w *walk) record(r *Result) {
+	r.RunNum = w.number
+	w.number++
+	w.put(r)
+}
+
+func (w *walk) put(r *Result) {
+	w.running.put(r)
+	if o := w.runner.Observer; o != nil && r.pending == nil {
+		o.StepDone(r)
+	}
+}
+
+// failsHard reports whether the run stops at this step.
+func (w *walk) failsHard(s *compile.Step) bool {
+	r := w.running.Get(s.Tag())
+	if w.runner.Test || r == nil || r.pending != nil {
+		return false
+	}
+	hard := w.runner.Failhard
+	if v, ok := s.Chunk.Get("failhard"); ok {
+		hard = value.Truth(v)
+	}
+	return hard && r.Outcome == Failed
+}
+
+// settle waits for what still runs in parallel.
+func (w *walk) settle() {
+	for _, r := range w.running.list {
+		w.wait(r)
+	}
+}
+
+// wait takes over the result of a step that runs in parallel.
+func (w *walk) wait(r *Result) {
+	if r == nil || r.pending == nil {
+		return
+	}
+	done := <-r.pending
+	done.Step, done.RunNum, done.Parallel = r.Step, r.RunNum, true
+	*r = *done
+	if o := w.runner.Observer; o != nil {
+		o.StepDone(r)
+	}
+}
+
+// Results are the results of a run by tag and in order.
+type Results struct {
+	list  []*Result
+	byTag map[string]*Result
+}
+
+func newResults() *Results { return &Results{byTag: map[string]*Result{}} }
+
+func (r *Results) put(result *Result) {
+	tag := result.Tag()
+	if old, ok := r.byTag[tag]; ok {
+		*old = *result
+		return
+	}
+	r.byTag[tag] = result
+	r.list = append(r.list, result)
+}
+
+// Get is the result of a tag, or nil.
+func (r *Results) Get(tag string) *Result { return r.byTag[tag] }
+
+// All lists the results in the order in which they came about.
+func (r *Results) All() []*Result { return r.list }

@@ -1,0 +1,199 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// guarded asks onlyif, unless and creates. When one of them holds the step back, or cannot be
+// asked, the result is complete and guarded is true.
+func (r *Runner) guarded(ctx context.Context, s *compile.Step, result *Result) bool {
+	held, err := r.ask(ctx, s)
+	switch {
+	case err != nil:
+		result.fail(err, nil)
+	case held != "":
+		result.Outcome, result.Comment, result.SkipWatch = Succeeded, held, true
+	default:
+		return false
+	}
+	return true
+}
+
+// ask returns what holds a step back, or "".
+func (r *Runner) ask(ctx context.Context, s *compile.Step) (held string, err error) {
+	guards := []struct {
+		key string
+		ask func(context.Context, *compile.Step, any) (string, error)
+	}{{"onlyif", r.onlyif}, {"unless", r.unless}, {"creates", r.creates}}
+	for _, g := range guards {
+		v, ok := s.Chunk.Get(g.key)
+		if !ok {
+			continue
+		}
+		reason, err := g.ask(ctx, s, v)
+		if err != nil {
+			return "", fmt.Errorf("asking %s: %w", g.key, err)
+		}
+		if reason != "" {
+			held = reason
+		}
+	}
+	return held, nil
+}
+
+// onlyif holds a step back when one of the conditions is false.
+func (r *Runner) onlyif(ctx context.Context, s *compile.Step, v any) (string, error) {
+	for _, condition := range list(v) {
+		holds, known, err := r.holds(ctx, s, condition)
+		if err != nil || !known {
+			return "", err
+		}
+		if !holds {
+			return "onlyif: the condition is false", nil
+		}
+	}
+	return "", nil
+}
+
+// unless holds a step back when all of the conditions are true.
+func (r *Runner) unless(ctx context.Context, s *compile.Step, v any) (string, error) {
+	held := ""
+	for _, condition := range list(v) {
+		holds, known, err := r.holds(ctx, s, condition)
+		if err != nil {
+			return "", err
+		}
+		if known && !holds {
+			return "", nil
+		}
+		if known {
+			held = "unless: the condition is true"
+		}
+	}
+	return held, nil
+}
+
+func (r *Runner) creates(_ context.Context, _ *compile.Step, v any) (string, error) {
+	for _, path := range list(v) {
+		_, err := r.Host.Files.Stat(value.Str(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "creates: it is there", nil
+}
+
+func list(v any) []any {
+	if l, ok := v.(*value.List); ok {
+		return l.Items
+	}
+	return []any{v}
+}
+
+// holds asks one condition: a command line, or a function call. Anything else is no condition.
+func (r *Runner) holds(ctx context.Context, s *compile.Step, condition any) (holds, known bool, err error) {
+	switch c := condition.(type) {
+	case string:
+		out, err := r.Host.Shell(ctx, guardLine(s, c, r.Shell))
+		if err != nil {
+			return false, true, notSkipped(err)
+		}
+		return out.Code == 0 && !out.TimedOut, true, nil
+	case *value.Map:
+		function, ok := c.Value("fun").(string)
+		if !ok || r.Call == nil {
+			return false, false, nil
+		}
+		return r.holdsFunction(ctx, function, c)
+	}
+	return false, false, nil
+}
+
+// notSkipped lets only a skip stop the step: a command that cannot be started is false.
+func notSkipped(err error) error {
+	var skipped *host.Skipped
+	if errors.As(err, &skipped) {
+		return err
+	}
+	return nil
+}
+
+func (r *Runner) holdsFunction(ctx context.Context, function string, c *value.Map) (holds, known bool, err error) {
+	kwargs := value.NewMap()
+	var args []any
+	for k, v := range c.All() {
+		switch k {
+		case "fun", "get_return":
+		case "args":
+			args = list(v)
+		default:
+			kwargs.Set(value.Str(k), v)
+		}
+	}
+	got, err := r.Call.Call(ctx, function, args, kwargs)
+	if err != nil {
+		return false, true, err
+	}
+	if path, ok := c.Value("get_return").(string); ok {
+		got, _ = value.Lookup(got, path, ":")
+	}
+	return value.Truth(got), true, nil
+}
+
+// guardLine runs a guard the way the step itself would run a command.
+func guardLine(s *compile.Step, text, shell string) host.Line {
+	l := host.Line{Text: text, Shell: shell, RunAs: optional(s, "runas"), Dir: optional(s, "cwd"), Path: optional(s, "prepend_path")}
+	if own := optional(s, "shell"); own != "" && s.State() == "cmd" {
+		l.Shell = own
+	}
+	if n, err := strconv.Atoi(optional(s, "timeout")); err == nil {
+		l.Limit = time.Duration(n) * time.Second
+	}
+	if mask, err := strconv.ParseUint(optional(s, "umask"), 8, 16); err == nil {
+		n := int(mask)
+		l.Umask = &n
+	}
+	l.Env = module.Environment(s.Chunk.Value("env"))
+	return l
+}
+
+func optional(s *compile.Step, key string) string {
+	if v := s.Chunk.Value(key); v != nil {
+		return value.Str(v)
+	}
+	return ""
+}
+
+// checkCommand lets check_cmd decide whether a step succeeded. In a dry run there is nothing to
+// check yet where the step would change something.
+func (r *Runner) checkCommand(ctx context.Context, s *compile.Step, resource module.Resource, result *Result) {
+	v, ok := s.Chunk.Get("check_cmd")
+	if _, own := resource.(module.Validator); !ok || own || result.Skipped != "" || result.Outcome == Pending {
+		return
+	}
+	for _, line := range list(v) {
+		out, err := r.Host.Shell(ctx, host.Line{Text: value.Str(line), Shell: r.Shell})
+		if err != nil {
+			result.fail(err, result.Changes)
+			return
+		}
+		if out.Code != 0 {
+			result.Outcome, result.Comment = Failed, "check_cmd says that it failed: "+value.Str(line)
+			return
+		}
+	}
+	result.Outcome, result.Comment = Succeeded, "check_cmd says that it succeeded"
+}

@@ -1,0 +1,128 @@
+package exec
+
+import (
+	"context"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// listen runs the watch actions of all listeners whose source changed, once each, in the order in
+// which they were declared.
+func (w *walk) listen(ctx context.Context, steps []*compile.Step) {
+	l := &listeners{walk: w, index: map[ref][]*compile.Step{}, bare: map[string]ref{}}
+	for _, s := range steps {
+		l.add(s.ID(), s)
+		if s.Name() != s.ID() {
+			l.add(s.Name(), s)
+		}
+	}
+	for _, s := range steps {
+		l.listen(s)
+		l.listenIn(s)
+	}
+	w.stopped = false // what stopped the run does not stop its listeners
+	w.steps(ctx, l.actions)
+	for _, lost := range l.lost {
+		w.record(lost)
+	}
+}
+
+// ref is a state with an ID or name.
+type ref struct{ state, name string }
+
+type listeners struct {
+	walk    *walk
+	index   map[ref][]*compile.Step
+	bare    map[string]ref // what a bare ID or name stands for: the last step that has it
+	actions []*compile.Step
+	lost    []*Result // listeners to what does not exist
+}
+
+func (l *listeners) add(name string, s *compile.Step) {
+	r := ref{s.State(), name}
+	l.index[r] = append(l.index[r], s)
+	l.bare[name] = ref{s.State(), s.ID()}
+}
+
+// listen handles `listen: - file: x`: the step itself acts.
+func (l *listeners) listen(s *compile.Step) {
+	sources, _ := s.Chunk.Value("listen").(*value.List)
+	if sources == nil {
+		return
+	}
+	for _, item := range sources.Items {
+		for _, source := range l.refs(item) {
+			l.act(source, []*compile.Step{s})
+		}
+	}
+}
+
+// listenIn handles `listen_in: - service: x`: the named step acts when this one changed.
+func (l *listeners) listenIn(s *compile.Step) {
+	targets, _ := s.Chunk.Value("listen_in").(*value.List)
+	if targets == nil {
+		return
+	}
+	source := ref{s.State(), s.ID()}
+	for _, item := range targets.Items {
+		for _, target := range l.refs(item) {
+			steps, ok := l.index[target]
+			if !ok && l.changed(source) {
+				l.missing(target)
+				continue
+			}
+			l.act(source, steps)
+		}
+	}
+}
+
+// refs reads an item: {state: name}, or a bare ID or name.
+func (l *listeners) refs(item any) []ref {
+	if m, ok := item.(*value.Map); ok {
+		var refs []ref
+		for state, name := range m.All() {
+			refs = append(refs, ref{value.Str(state), value.Str(name)})
+		}
+		return refs
+	}
+	if r, ok := l.bare[value.Str(item)]; ok {
+		return []ref{r}
+	}
+	return nil
+}
+
+// act makes steps act if the source changed.
+func (l *listeners) act(source ref, steps []*compile.Step) {
+	if _, ok := l.index[source]; !ok {
+		l.missing(source)
+		return
+	}
+	if !l.changed(source) {
+		return
+	}
+	for _, s := range steps {
+		action := s.With("sfun", s.Fun(), "fun", watchAction, compile.KeyID, "listener_"+s.ID())
+		action.Requisites = nil
+		l.actions = append(l.actions, action)
+	}
+}
+
+func (l *listeners) changed(source ref) bool {
+	for _, s := range l.index[source] {
+		r := l.walk.running.Get(s.Tag())
+		l.walk.wait(r)
+		if r != nil && r.Changes.Len() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *listeners) missing(r ref) {
+	s := &compile.Step{Chunk: value.NewMap(
+		"state", "Listen_Error", compile.KeyID, "listen_"+r.name, "name", "listen_"+r.state, "fun", "Listen_Error")}
+	l.lost = append(l.lost, &Result{Step: s, Changes: value.NewMap(), Started: time.Now(),
+		Comment: "there is no " + r.state + ": " + r.name + " to listen to"})
+}

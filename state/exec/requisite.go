@@ -1,0 +1,194 @@
+package exec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+)
+
+// status is what a step's requisites say about running it.
+type status int
+
+const (
+	met       status = iota
+	unmet            // something has to run first
+	failed           // a requisite failed
+	changed          // a watched step changed
+	quiet            // a prereq's target would not change
+	noFailure        // onfail, and nothing failed
+	noChange         // onchanges, and nothing changed
+)
+
+// signs are what the requisites of one kind, or of all, say; several can be true at once.
+type signs struct {
+	met, unmet, failed, changed, premet, quiet, noFailure, noChange, someChange bool
+}
+
+// status asks all requisites of a step. One that names nothing, and one that has not run yet, is
+// unmet.
+func (w *walk) status(s *compile.Step) status {
+	if len(s.Requisites) == 0 {
+		return met
+	}
+	var all signs
+	for _, q := range s.Requisites {
+		if q.Kind == "prerequired" && w.flag(s).prereq {
+			continue
+		}
+		for _, t := range q.Targets {
+			if len(t.Steps) == 0 {
+				return unmet
+			}
+		}
+		all.add(w.signsOf(q))
+	}
+	return all.status()
+}
+
+// signsOf looks at the results of one requisite's targets.
+func (w *walk) signsOf(q compile.Requisite) signs {
+	var g signs
+	for _, t := range q.Targets {
+		for _, s := range t.Steps {
+			r := w.running.Get(s.Tag())
+			if q.Kind == "prereq" {
+				r = w.pre[s.Tag()]
+			}
+			w.wait(r)
+			g.look(q.Kind, r)
+		}
+	}
+	g.weigh(q.Kind)
+	return g
+}
+
+// look takes one target's result into account.
+func (g *signs) look(kind string, r *Result) {
+	onfail, watch := strings.HasPrefix(kind, "onfail"), strings.HasPrefix(kind, "watch")
+	switch {
+	case r == nil:
+		g.unmet = true
+	case onfail && r.Outcome == Succeeded:
+		g.noFailure = true
+	case !onfail && r.Outcome == Failed:
+		g.failed = true
+	case strings.HasPrefix(kind, "onchanges"):
+		g.noChange = g.noChange || r.Changes.Len() == 0
+		g.someChange = g.someChange || r.Changes.Len() > 0
+	case watch && r.Changes.Len() > 0:
+		g.changed = true
+	case kind == "prereq" && r.Outcome == Pending:
+		g.premet = true
+		g.met = g.met || !r.NotRun
+	case strings.HasPrefix(kind, "prereq") && r.Outcome != Pending:
+		g.quiet = g.quiet || kind == "prereq"
+	default:
+		g.met = g.met || !r.NotRun
+	}
+}
+
+// weigh lets one target speak for all, where the kind of requisite says so.
+func (g *signs) weigh(kind string) {
+	if strings.HasSuffix(kind, "_any") || kind == "onfail" {
+		if g.met || g.changed || g.someChange {
+			g.failed = false
+		}
+		if g.someChange {
+			g.noChange = false
+		}
+		if g.met {
+			g.noFailure = false
+		}
+	}
+	if strings.HasSuffix(kind, "_all") && g.noFailure {
+		g.met = false
+	}
+}
+
+func (g *signs) add(h signs) {
+	g.met = g.met || h.met
+	g.unmet = g.unmet || h.unmet
+	g.failed = g.failed || h.failed
+	g.changed = g.changed || h.changed
+	g.premet = g.premet || h.premet
+	g.quiet = g.quiet || h.quiet
+	g.noFailure = g.noFailure || h.noFailure
+	g.noChange = g.noChange || h.noChange
+	g.someChange = g.someChange || h.someChange
+}
+
+func (g *signs) status() status {
+	switch {
+	case g.unmet:
+		return unmet
+	case g.failed:
+		return failed
+	case g.quiet && g.premet:
+		return met
+	case g.quiet:
+		return quiet
+	case g.noFailure && !g.someChange:
+		return noFailure
+	case g.noChange && !g.someChange:
+		return noChange
+	case g.changed:
+		return changed
+	case g.noFailure:
+		return noFailure
+	}
+	return met
+}
+
+// open lists what a step's requisites name, in order, and the ones that name nothing.
+func (w *walk) open(s *compile.Step) (steps []*compile.Step, lost []string) {
+	for _, q := range s.Requisites {
+		if q.Kind == "onfail_all" || q.Kind == "prerequired" && w.flag(s).prereq {
+			continue
+		}
+		for _, t := range q.Targets {
+			if len(t.Steps) == 0 {
+				lost = append(lost, q.Kind+": "+t.String())
+			}
+			for _, target := range t.Steps {
+				w.mark(q.Kind, target)
+				steps = append(steps, target)
+			}
+		}
+	}
+	return steps, lost
+}
+
+func (w *walk) mark(kind string, target *compile.Step) {
+	switch kind {
+	case "prereq":
+		w.flag(target).prereq = true
+	case "prerequired":
+		w.flag(target).prerequired = true
+	}
+}
+
+func missing(lost []string) string {
+	return "these requisites are not part of this run: " + strings.Join(lost, ", ")
+}
+
+// blame names the requisites that failed, by SLS and ID.
+func (w *walk) blame(s *compile.Step) string {
+	var names []string
+	for _, q := range s.Requisites {
+		for _, t := range q.Targets {
+			for _, target := range t.Steps {
+				r := w.pre[target.Tag()]
+				if r == nil {
+					r = w.running.Get(target.Tag())
+				}
+				name := target.SLS() + "." + target.ID()
+				if r != nil && r.Outcome == Failed && !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return fmt.Sprintf("a requisite failed: %s", strings.Join(names, ", "))
+}

@@ -1,0 +1,77 @@
+package exec
+
+import (
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Outcome is how a step ended; Salt's True, False and None.
+type Outcome int
+
+// The outcomes of a step.
+const (
+	Failed    Outcome = iota
+	Succeeded         // it is as it was asked for, and was before or was made so
+	Pending           // a dry run: it would change, or only running would tell
+)
+
+// Value is the outcome as Salt writes it: True, False or None.
+func (o Outcome) Value() any {
+	switch o {
+	case Succeeded:
+		return true
+	case Pending:
+		return nil
+	}
+	return false
+}
+
+// Result is what became of a step.
+type Result struct {
+	Step     *compile.Step
+	Outcome  Outcome
+	Changes  *value.Map
+	Comment  string
+	Hint     string // what to do about a failure
+	Warnings []string
+	Skipped  string // why it was not done, though nothing is wrong: it would have left the root
+
+	RunNum    int // the place in the run, counted as Salt does
+	Started   time.Time
+	Duration  time.Duration
+	NotRun    bool // its requisites decided that there was no need
+	SkipWatch bool // a guard held, so a watch has nothing to act on
+	Parallel  bool
+
+	pending chan *Result // while it runs in parallel
+}
+
+// Tag is the tag of the result's step.
+func (r *Result) Tag() string { return r.Step.Tag() }
+
+// Map is the result in the form Salt returns it.
+func (r *Result) Map() *value.Map {
+	m := value.NewMap(
+		"name", r.Step.Chunk.Value("name"), "changes", r.Changes, "result", r.Outcome.Value(), "comment", r.Comment,
+		"__sls__", r.Step.Chunk.Value(compile.KeySLS), "__run_num__", r.RunNum,
+		"start_time", r.Started.Format("15:04:05.000000"), "duration", float64(r.Duration.Microseconds())/1000,
+		"__id__", r.Step.Chunk.Value(compile.KeyID))
+	if r.NotRun {
+		m.Set("__state_ran__", false)
+	}
+	if r.SkipWatch {
+		m.Set("skip_watch", true)
+	}
+	if r.Parallel {
+		m.Set("__parallel__", true)
+	}
+	if r.Skipped != "" {
+		m.Set("skipped", r.Skipped)
+	}
+	if len(r.Warnings) > 0 {
+		m.Set("warnings", value.Strings(r.Warnings...))
+	}
+	return m
+}

@@ -1,0 +1,174 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// call runs a step once, or as often as its retry says. When a prereq asked for a dry run, the
+// answer takes no place in the run.
+func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
+	dry := w.flag(s).prereq
+	w.flag(s).prereq = false
+	if dry {
+		return w.runner.attempt(ctx, s, ordinary, true)
+	}
+	if s.Fun() == watchAction {
+		return w.watch(ctx, s)
+	}
+	if o := w.runner.Observer; o != nil {
+		o.StepStarted(s)
+	}
+	if value.Truth(s.Chunk.Value("parallel")) {
+		return w.parallel(ctx, s)
+	}
+	r := w.numbered(w.runner.attempt(ctx, s, ordinary, w.runner.Test))
+	return w.retry(ctx, s, r)
+}
+
+// watch runs a step's watch action.
+func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
+	return w.numbered(w.runner.attempt(ctx, s, watching, w.runner.Test))
+}
+
+func (w *walk) numbered(r *Result) *Result {
+	r.RunNum = w.number
+	w.number++
+	return r
+}
+
+// parallel lets a step run beside the ones that follow.
+func (w *walk) parallel(ctx context.Context, s *compile.Step) *Result {
+	r := w.numbered(&Result{Step: s, Outcome: Pending, Changes: value.NewMap(), Started: time.Now()})
+	pending := make(chan *Result, 1)
+	r.pending = pending
+	go func() { pending <- w.runner.attempt(ctx, s, ordinary, w.runner.Test) }()
+	return r
+}
+
+// watchAction is the function of a listener's step: whatever its state does on a watch.
+const watchAction = "mod_watch"
+
+func orElse(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+// mode is which of its actions a step is to take.
+type mode int
+
+const (
+	ordinary mode = iota
+	watching
+)
+
+// attempt runs a step once. It does not look at requisites.
+func (r *Runner) attempt(ctx context.Context, s *compile.Step, m mode, dry bool) *Result {
+	// A step that has begun is finished, whatever ends the run.
+	ctx = context.WithoutCancel(ctx)
+	result := &Result{Step: s, Changes: value.NewMap(), Started: time.Now()}
+	defer func() { result.Duration = time.Since(result.Started) }()
+	resource, ok := r.resource(s, m, result)
+	if !ok {
+		return result
+	}
+	if m == ordinary && r.guarded(ctx, s, result) {
+		return result
+	}
+	if result.Comment == "" {
+		r.settle(ctx, resource, dry, result)
+	}
+	if m == ordinary {
+		r.checkCommand(ctx, s, resource, result)
+	}
+	return result
+}
+
+// resource makes what the step is about, or writes into the result why it cannot be.
+func (r *Runner) resource(s *compile.Step, m mode, result *Result) (module.Resource, bool) {
+	function := s.Fun()
+	if m == watching {
+		function = orElse(optional(s, "sfun"), function)
+	}
+	resource, ok := r.Modules.New(s.State(), function)
+	if !ok {
+		result.Comment = fmt.Sprintf("%s.%s: no such state function", s.State(), function)
+		result.Hint = diag.DidYouMean(s.State()+"."+function, r.Modules.Functions())
+		return nil, false
+	}
+	if name, ok := s.Chunk.Value("name").(string); !ok || name == "" {
+		result.Comment = fmt.Sprintf("the name of %s is %s, and a string was expected", s.ID(), value.Repr(s.Chunk.Value("name")))
+		return nil, false
+	}
+	warnings, problems := module.Decode(resource, module.Call{Function: s.Function(), Arguments: s.Chunk, At: s.At})
+	result.Warnings = warnings
+	if err := problems.Err(); err != nil {
+		result.Comment = err.Error()
+		return nil, false
+	}
+	if m != watching {
+		return resource, true
+	}
+	watcher, ok := resource.(module.Watcher)
+	if !ok {
+		result.Comment = fmt.Sprintf("%s has nothing to do when what it watches changes", s.Function())
+		return nil, false
+	}
+	return watcher.Watched(), true
+}
+
+// settle checks a resource and, unless the run is dry, applies the difference.
+func (r *Runner) settle(ctx context.Context, resource module.Resource, dry bool, result *Result) {
+	diff, err := resource.Check(ctx, r.Host)
+	result.Warnings = append(result.Warnings, diff.Warnings...)
+	result.Comment = diff.Comment
+	switch {
+	case err != nil:
+		result.fail(err, diff.Changes)
+	case diff.Empty():
+		result.Outcome = Succeeded
+	case dry:
+		result.Outcome = Pending
+		result.Changes = orEmpty(diff.Planned, diff.Changes)
+	default:
+		report, err := resource.Apply(ctx, r.Host, diff)
+		result.Warnings = append(result.Warnings, report.Warnings...)
+		result.Comment, result.Outcome = report.Comment, Succeeded
+		result.Changes = orEmpty(report.Changes)
+		if err != nil {
+			result.fail(err, report.Changes)
+		}
+	}
+}
+
+// fail records why a step failed, or that it was skipped.
+func (r *Result) fail(err error, changes *value.Map) {
+	r.Changes = orEmpty(changes)
+	var skipped *host.Skipped
+	if errors.As(err, &skipped) {
+		r.Outcome, r.Skipped, r.Comment = Succeeded, skipped.Error(), "skipped: "+skipped.Error()
+		return
+	}
+	r.Outcome, r.Hint = Failed, diag.HintOf(err)
+	r.Comment = strings.TrimSpace(err.Error())
+}
+
+func orEmpty(maps ...*value.Map) *value.Map {
+	for _, m := range maps {
+		if m != nil {
+			return m
+		}
+	}
+	return value.NewMap()
+}

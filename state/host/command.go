@@ -1,0 +1,163 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Commands starts processes on a host.
+type Commands interface {
+	// Allowed says whether commands can be run at all; if not, the error is a *Skipped.
+	Allowed(what string) error
+	// Run runs a command to its end. A command that cannot be started is an error; one that fails
+	// has a Code.
+	Run(ctx context.Context, c Command) (Output, error)
+}
+
+// Command is one process to run.
+type Command struct {
+	Argv  []string
+	Dir   string        // "/" by default
+	Env   []string      // NAME=value, all of it
+	Stdin string        // what the command reads
+	As    *Credential   // nil for the agent's own user
+	Umask *int          // nil for the agent's own
+	Limit time.Duration // 0 for none
+	Quiet bool          // changes nothing, so what was read stays true
+}
+
+// Credential is the user a command runs as.
+type Credential struct {
+	UID, GID uint32
+	Groups   []uint32
+}
+
+// Output is what became of a command.
+type Output struct {
+	PID      int
+	Code     int // exit code; 128 and the signal's number for one that was killed
+	Stdout   string
+	Stderr   string
+	TimedOut bool
+}
+
+// maxOutput is how much of each stream is kept; what follows is read and dropped.
+const maxOutput = 16 << 20
+
+type commands struct {
+	chroot  string // "" for none
+	refused bool   // a root that is no system to enter
+	changed func() // told before a command that may change anything
+}
+
+func (c *commands) Allowed(what string) error {
+	if c.refused {
+		return &Skipped{What: what}
+	}
+	return nil
+}
+
+func (c *commands) Run(ctx context.Context, command Command) (Output, error) {
+	if err := c.Allowed(strings.Join(command.Argv, " ")); err != nil {
+		return Output{}, err
+	}
+	if !command.Quiet {
+		c.changed()
+	}
+	if command.Limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, command.Limit, errTimedOut)
+		defer cancel()
+	}
+	return c.run(ctx, command)
+}
+
+var errTimedOut = errors.New("timed out")
+
+func (c *commands) run(ctx context.Context, command Command) (Output, error) {
+	argv := withUmask(command.Argv, command.Umask)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	stdout, stderr := &kept{}, &kept{}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(command.Stdin), stdout, stderr
+	cmd.Env, cmd.Dir = command.Env, command.Dir
+	if cmd.Dir == "" {
+		cmd.Dir = "/"
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Chroot: c.chroot, Credential: credential(command.As)}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 2 * time.Second
+	if err := c.resolve(cmd); err != nil {
+		return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)
+	}
+	if err := cmd.Start(); err != nil {
+		return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)
+	}
+	err := cmd.Wait()
+	out := Output{PID: cmd.Process.Pid, Code: exitCode(cmd.ProcessState), Stdout: stdout.String(), Stderr: stderr.String()}
+	if errors.Is(context.Cause(ctx), errTimedOut) {
+		out.TimedOut = true
+		return out, nil
+	}
+	if ctx.Err() != nil {
+		return out, ctx.Err()
+	}
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) && !errors.Is(err, exec.ErrWaitDelay) {
+		return out, fmt.Errorf("running %s: %w", command.Argv[0], err)
+	}
+	return out, nil
+}
+
+// withUmask lets a shell set the umask, since a process can only set its own and ours is shared by
+// all that runs beside.
+func withUmask(argv []string, mask *int) []string {
+	if mask == nil {
+		return argv
+	}
+	return append([]string{"/bin/sh", "-c", fmt.Sprintf(`umask %04o && exec "$@"`, *mask), "sh"}, argv...)
+}
+
+// resolve finds the program inside the chroot, where exec.LookPath looked outside.
+func (c *commands) resolve(cmd *exec.Cmd) error {
+	if c.chroot == "" || strings.Contains(cmd.Args[0], "/") {
+		return nil
+	}
+	cmd.Err = nil
+	for _, dir := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
+		file := dir + "/" + cmd.Args[0]
+		if info, err := os.Stat(c.chroot + file); err == nil && info.Mode()&0o111 != 0 {
+			cmd.Path = file
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s", exec.ErrNotFound, cmd.Args[0])
+}
+
+func credential(as *Credential) *syscall.Credential {
+	if as == nil {
+		return nil
+	}
+	return &syscall.Credential{Uid: as.UID, Gid: as.GID, Groups: as.Groups}
+}
+
+func exitCode(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
+}
+
+// kept keeps the start of a stream.
+type kept struct{ bytes.Buffer }
+
+func (k *kept) Write(p []byte) (int, error) {
+	k.Buffer.Write(p[:min(len(p), max(0, maxOutput-k.Len()))])
+	return len(p), nil
+}

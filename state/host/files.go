@@ -1,0 +1,70 @@
+package host
+
+import (
+	"io"
+	"io/fs"
+	"time"
+)
+
+// Files is the filesystem of a host. Paths are absolute and mean the host's own, whatever the root.
+// Errors of absence wrap fs.ErrNotExist.
+type Files interface {
+	// Stat describes what a path leads to, Lstat the path itself.
+	Stat(path string) (Info, error)
+	Lstat(path string) (Info, error)
+	Readlink(path string) (string, error)
+	ReadFile(path string) ([]byte, error)
+	Open(path string) (io.ReadCloser, error)
+	// ReadDir lists names in order.
+	ReadDir(path string) ([]string, error)
+
+	// Write replaces a file's content at once: a reader sees the old content or the new. A symbolic
+	// link is kept and what it leads to is replaced. What the file was (mode, owner, extended
+	// attributes, label) it stays, but for what f says.
+	Write(path string, f NewFile) error
+	Mkdir(path string, mode fs.FileMode) error
+	// Symlink makes path a link to target and replaces a link that is there.
+	Symlink(target, path string) error
+	Link(old, path string) error
+	Rename(old, path string) error
+	// Remove deletes a file, link or empty directory; RemoveAll a whole tree. What is absent is no
+	// error to RemoveAll.
+	Remove(path string) error
+	RemoveAll(path string) error
+	Chmod(path string, mode fs.FileMode) error
+	// Chown gives a path itself, not what it leads to, another owner; -1 leaves one as it is.
+	Chown(path string, uid, gid int) error
+	Chtimes(path string, accessed, modified time.Time) error
+
+	// CanChown reports whether files can be given to others at all.
+	CanChown() bool
+}
+
+// Info describes a file.
+type Info struct {
+	Mode     fs.FileMode
+	Size     int64
+	UID, GID int
+	Accessed time.Time
+	Modified time.Time
+	Changed  time.Time
+	Inode    uint64
+	Links    uint64
+}
+
+// IsDir reports whether it is a directory.
+func (i Info) IsDir() bool { return i.Mode.IsDir() }
+
+// IsRegular reports whether it is a regular file.
+func (i Info) IsRegular() bool { return i.Mode.IsRegular() }
+
+// IsLink reports whether it is a symbolic link.
+func (i Info) IsLink() bool { return i.Mode&fs.ModeSymlink != 0 }
+
+// NewFile is what a file shall be.
+type NewFile struct {
+	Content io.Reader
+	Mode    *fs.FileMode // nil keeps the mode, or takes 0644 less the umask for a new file
+	UID     int          // -1 keeps the owner
+	GID     int          // -1 keeps the group
+}

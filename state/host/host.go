@@ -1,0 +1,67 @@
+// Package host is the only door between states and the machine.
+//
+// Whatever a state function reads or changes, it does through a Host: files, processes, accounts,
+// units, packages. That one door is what makes the promises of a run keepable. With a root, every
+// path means that root, links inside it included, and what would act on the running system is
+// refused with a Skipped, never done and never reported as done. And each write names what it is
+// about to replace, so that a recorder can keep it.
+//
+// Reads are kept for the run and forgotten when a write, or a command that may write anything,
+// makes them old.
+package host
+
+import (
+	"fmt"
+	"os"
+)
+
+// Host is one machine, or a tree that looks like one.
+type Host struct {
+	Files    Files
+	Commands Commands
+	Accounts Accounts
+}
+
+// Options choose what a Host is.
+type Options struct {
+	// Root is the directory that stands for "/"; "" is the machine itself.
+	Root string
+	// Chroot says that Root is a system tree to be entered: commands run inside it.
+	Chroot bool
+	// Recorder is told before anything is replaced; nil for nobody.
+	Recorder Recorder
+}
+
+// Recorder keeps what a run replaces.
+type Recorder interface {
+	// Replacing is called before the first byte of the subject changes. An error stops the change.
+	Replacing(s Subject) error
+}
+
+// Subject is one thing of the host that is about to change.
+type Subject struct {
+	Kind string // file, user, group, unit, package, ...
+	Name string // path, account, unit or package name
+}
+
+// New opens a host.
+func New(o Options) (*Host, error) {
+	relocated := o.Root != "" && o.Root != "/"
+	if o.Chroot && os.Geteuid() != 0 {
+		return nil, fmt.Errorf("entering %s takes root", o.Root)
+	}
+	return open(o, relocated)
+}
+
+// Skipped says that something was not done because it would have acted on the running system
+// instead of the tree the run is about.
+type Skipped struct{ What string }
+
+func (s *Skipped) Error() string {
+	return fmt.Sprintf("%s would act on the running system and not below the root", s.What)
+}
+
+// Hint says how to have it done.
+func (s *Skipped) Hint() string {
+	return "run on the host itself, or with --chroot if the root is a whole system"
+}

@@ -1,0 +1,137 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Line is a command line for a shell, with what users may say about how it runs.
+type Line struct {
+	Text  string
+	Shell string   // "/bin/sh" by default
+	Dir   string   // the user's home by default
+	Env   []string // NAME=value, on top of the agent's own
+	Path  string   // put before PATH
+	RunAs string   // user name; "" for the agent's own
+	Umask *int
+	Stdin string
+	Limit time.Duration
+	Clean bool     // start from an empty environment
+	Quiet bool     // changes nothing
+	Argv  []string // run this instead of a shell with Text
+}
+
+// DefaultShell is what runs a line that does not say otherwise.
+const DefaultShell = "/bin/sh"
+
+// Shell runs a command line.
+func (h *Host) Shell(ctx context.Context, l Line) (Output, error) {
+	if err := h.Commands.Allowed("`" + l.Text + "`"); err != nil {
+		return Output{}, err
+	}
+	c := Command{Argv: l.Argv, Dir: l.Dir, Stdin: l.Stdin, Umask: l.Umask, Limit: l.Limit, Quiet: l.Quiet}
+	if c.Argv == nil {
+		shell := l.Shell
+		if shell == "" {
+			shell = DefaultShell
+		}
+		c.Argv = []string{shell, "-c", l.Text}
+	}
+	var user *User
+	if l.RunAs != "" {
+		u, credential, err := h.become(l.RunAs)
+		if err != nil {
+			return Output{}, err
+		}
+		user, c.As = &u, credential
+	}
+	c.Env = environment(l, user)
+	if c.Dir == "" {
+		c.Dir = home(user)
+	}
+	return h.Commands.Run(ctx, c)
+}
+
+// become finds what it takes to run as a user.
+func (h *Host) become(name string) (User, *Credential, error) {
+	u, ok, err := h.Accounts.User(name)
+	if err != nil {
+		return u, nil, err
+	}
+	if !ok {
+		return u, nil, fmt.Errorf("user %s does not exist", name)
+	}
+	if u.UID == os.Geteuid() {
+		return u, nil, nil
+	}
+	c := &Credential{UID: uint32(u.UID), GID: uint32(u.GID)}
+	groups, err := h.Accounts.GroupsOf(name)
+	for _, group := range groups {
+		if g, ok, _ := h.Accounts.Group(group); ok {
+			c.Groups = append(c.Groups, uint32(g.GID))
+		}
+	}
+	return u, c, err
+}
+
+func home(u *User) string {
+	if u != nil && u.Home != "" {
+		return u.Home
+	}
+	if h := os.Getenv("HOME"); h != "" {
+		return h
+	}
+	return "/"
+}
+
+// locale names the settings every command gets, so that what states parse does not depend on who
+// runs them. A step's own environment may say otherwise.
+func locale() []string {
+	return []string{"LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "LC_MONETARY", "LC_MESSAGES", "LC_PAPER",
+		"LC_NAME", "LC_ADDRESS", "LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION", "LANGUAGE"}
+}
+
+// environment puts together what a command sees.
+func environment(l Line, u *User) []string {
+	var env []string
+	if !l.Clean {
+		// The socket belongs to the agent's own unit; a command must not answer for it.
+		env = without(os.Environ(), "NOTIFY_SOCKET")
+		for _, name := range locale() {
+			env = set(env, name, "C")
+		}
+	}
+	if u != nil {
+		env = set(env, "HOME", u.Home)
+		env = set(env, "USER", u.Name)
+		env = set(env, "LOGNAME", u.Name)
+		env = set(env, "SHELL", u.Shell)
+	}
+	for _, v := range l.Env {
+		name, v, _ := strings.Cut(v, "=")
+		env = set(env, name, v)
+	}
+	if l.Path != "" {
+		env = set(env, "PATH", l.Path+":"+get(env, "PATH"))
+	}
+	return env
+}
+
+func set(env []string, name, v string) []string { return append(without(env, name), name+"="+v) }
+
+func without(env []string, name string) []string {
+	return slices.DeleteFunc(env, func(old string) bool { return strings.HasPrefix(old, name+"=") })
+}
+
+func get(env []string, name string) string {
+	for _, v := range env {
+		if v, ok := strings.CutPrefix(v, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}

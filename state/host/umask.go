@@ -1,0 +1,29 @@
+package host
+
+import (
+	"bufio"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// umask reads the process's umask without changing it, since setting it to read it would race with
+// every other file being made.
+func umask() uint32 {
+	f, err := os.Open("/proc/self/status")
+	if err == nil {
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if text, ok := strings.CutPrefix(lines.Text(), "Umask:"); ok {
+				if n, err := strconv.ParseUint(strings.TrimSpace(text), 8, 32); err == nil {
+					return uint32(n)
+				}
+			}
+		}
+	}
+	mask := unix.Umask(0o022)
+	unix.Umask(mask)
+	return uint32(mask)
+}

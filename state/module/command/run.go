@@ -1,0 +1,185 @@
+// Package command holds cmd.run and its kin: states that are a command line.
+//
+// A command is opaque. Nobody can tell without running it what it would change, so its Check finds
+// that it would run and says that the rest is unknown; unless, onlyif and creates are how an author
+// tells the run that there is nothing to do.
+package command
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Functions are the functions of cmd.
+func Functions(scripts Scripts) module.Table {
+	return module.Table{
+		"run":         func() module.Resource { return &run{} },
+		"wait":        func() module.Resource { return &waiting{} },
+		"watch":       func() module.Resource { return &waiting{} },
+		"script":      func() module.Resource { return &script{scripts: scripts} },
+		"wait_script": func() module.Resource { return &waitingScript{script: script{scripts: scripts}} },
+	}
+}
+
+// options are the arguments that all command states share.
+type options struct {
+	Name            string   `sls:"name"`
+	Dir             string   `sls:"cwd"`
+	Root            string   `sls:"root"`
+	RunAs           string   `sls:"runas"`
+	Shell           string   `sls:"shell"`
+	Env             any      `sls:"env"`
+	PrependPath     string   `sls:"prepend_path"`
+	Stateful        any      `sls:"stateful"`
+	Umask           string   `sls:"umask"`
+	Loglevel        any      `sls:"output_loglevel"` // commands are not logged apart from the report
+	HideOutput      bool     `sls:"hide_output"`
+	Timeout         float64  `sls:"timeout"` // seconds
+	IgnoreTimeout   bool     `sls:"ignore_timeout"`
+	Terminal        any      `sls:"use_vt"` // there is no terminal to use
+	Stdin           string   `sls:"stdin"`
+	CleanEnv        bool     `sls:"clean_env"`
+	SuccessRetcodes []any    `sls:"success_retcodes"`
+	SuccessStdout   []string `sls:"success_stdout"`
+	SuccessStderr   []string `sls:"success_stderr"`
+}
+
+// successCodes are the exit codes beside 0 that count as success.
+func (o *options) succeeded(out host.Output) bool {
+	for _, code := range o.SuccessRetcodes {
+		if value.Equal(code, out.Code) {
+			return true
+		}
+	}
+	for _, text := range o.SuccessStdout {
+		if out.Stdout == text {
+			return true
+		}
+	}
+	for _, text := range o.SuccessStderr {
+		if out.Stderr == text {
+			return true
+		}
+	}
+	return out.Code == 0
+}
+
+// line is the command line with everything the arguments say about it.
+func (o *options) line(text string) (host.Line, error) {
+	l := host.Line{
+		Text: text, Shell: o.Shell, Dir: o.Dir, RunAs: o.RunAs, Path: o.PrependPath, Stdin: o.Stdin, Clean: o.CleanEnv,
+		Env: module.Environment(o.Env), Limit: time.Duration(o.Timeout * float64(time.Second)),
+	}
+	if o.Umask == "" {
+		return l, nil
+	}
+	mask, err := strconv.ParseUint(o.Umask, 8, 16)
+	if err != nil {
+		return l, fmt.Errorf("umask %s is no octal number", o.Umask)
+	}
+	n := int(mask)
+	l.Umask = &n
+	return l, nil
+}
+
+// describe is a command in words short enough for a line.
+func describe(text string) string {
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if rest != "" {
+		first += " ..."
+	}
+	return "`" + first + "`"
+}
+
+// would is the Check of anything that runs a command.
+func (o *options) would(h *host.Host) (module.Diff, error) {
+	if err := h.Commands.Allowed("the command " + describe(o.Name)); err != nil {
+		return module.Diff{}, err
+	}
+	return module.Diff{Unknown: true, Comment: "would run " + describe(o.Name)}, nil
+}
+
+// perform runs a line and reports it as cmd states do: its output is the change.
+func (o *options) perform(ctx context.Context, h *host.Host, l host.Line) (module.Report, error) {
+	if o.Dir != "" {
+		if info, err := h.Files.Stat(o.Dir); err != nil || !info.IsDir() {
+			return module.Report{}, diag.WithHint(fmt.Errorf("the working directory %s is not there", o.Dir), "create it in a state that this one requires")
+		}
+	}
+	out, err := h.Shell(ctx, l)
+	if err != nil {
+		return module.Report{}, err
+	}
+	changes, ok := o.judge(&out, l)
+	report := module.Report{Changes: changes, Comment: "ran " + describe(o.Name)}
+	if truth, _ := o.Stateful.(bool); truth {
+		return stateful(changes, ok)
+	}
+	if !ok {
+		return report, failure(o.Name, out, o.HideOutput)
+	}
+	return report, nil
+}
+
+// judge turns a command's end into changes, and says whether it is a success.
+func (o *options) judge(out *host.Output, l host.Line) (*value.Map, bool) {
+	out.Stdout, out.Stderr = strings.TrimRight(out.Stdout, "\r\n \t"), strings.TrimRight(out.Stderr, "\r\n \t")
+	code, ok := out.Code, o.succeeded(*out)
+	switch {
+	case out.TimedOut && o.IgnoreTimeout:
+		code, ok = 0, true
+	case out.TimedOut:
+		code, ok = 1, false
+		out.Stdout, out.Stderr = fmt.Sprintf("%s : Timed out after %g seconds", l.Text, o.Timeout), ""
+	case ok:
+		code = 0
+	}
+	if o.HideOutput {
+		out.Stdout, out.Stderr = "", ""
+	}
+	return value.NewMap("pid", out.PID, "retcode", code, "stdout", out.Stdout, "stderr", out.Stderr), ok
+}
+
+func failure(name string, out host.Output, hidden bool) error {
+	err := fmt.Errorf("%s ended with code %d", describe(name), out.Code)
+	if out.TimedOut {
+		return diag.WithHint(fmt.Errorf("%s did not end in time", describe(name)), "raise its timeout argument, or start long work as a unit")
+	}
+	if last := lastLine(out.Stderr); last != "" && !hidden {
+		err = fmt.Errorf("%w: %s", err, last)
+	}
+	return err
+}
+
+func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
+
+// run is cmd.run.
+type run struct{ options }
+
+func (r *run) Check(_ context.Context, h *host.Host) (module.Diff, error) { return r.would(h) }
+
+func (r *run) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+	l, err := r.line(r.Name)
+	if err != nil {
+		return module.Report{}, err
+	}
+	return r.perform(ctx, h, l)
+}
+
+// Watched runs the command.
+func (r *run) Watched() module.Resource { return r }
+
+// waiting is cmd.wait: it does nothing but when a watch fires.
+type waiting struct{ run }
+
+func (w *waiting) Check(context.Context, *host.Host) (module.Diff, error) { return module.Diff{}, nil }
+
+func (w *waiting) Watched() module.Resource { return &w.run }

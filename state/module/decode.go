@@ -1,0 +1,247 @@
+package module
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Call is a step as a resource sees it.
+type Call struct {
+	Function  string     // state.function
+	Arguments *value.Map // everything the declaration says
+	At        func(argument string) diag.Pos
+}
+
+// Decode sets a resource's fields from the arguments of a step. A field takes part by its tag:
+//
+//	Path   string   `sls:"name"`
+//	Groups []string `sls:"groups"`
+//	Source []string `sls:"source,required"`
+//
+// A field of type any takes what comes; Mode, *bool, *int and *string tell an argument that was not
+// given. Embedded structs share their fields. Arguments that no field takes are warnings, as in
+// Salt; values of the wrong type and required arguments that are missing are problems, at the
+// argument's place in its file.
+func Decode(r Resource, c Call) (warnings []string, problems diag.List) {
+	d := decoder{call: c, known: map[string]reflect.Value{}}
+	d.collect(reflect.ValueOf(r).Elem())
+	for key, v := range c.Arguments.All() {
+		name := value.Str(key)
+		field, ok := d.known[name]
+		switch {
+		case ok:
+			if err := assign(field, v); err != nil {
+				d.problems.Add(c.At(name), "argument %s of %s: %v", name, c.Function, err)
+			}
+		case !general(name):
+			warnings = append(warnings, d.unknown(name))
+		}
+	}
+	return warnings, d.problems
+}
+
+type decoder struct {
+	call     Call
+	known    map[string]reflect.Value
+	problems diag.List
+}
+
+// collect finds the fields with a tag and notes required ones that are missing.
+func (d *decoder) collect(v reflect.Value) {
+	t := v.Type()
+	for i := range t.NumField() {
+		tag, ok := t.Field(i).Tag.Lookup("sls")
+		if !ok {
+			if t.Field(i).Anonymous && t.Field(i).Type.Kind() == reflect.Struct {
+				d.collect(v.Field(i))
+			}
+			continue
+		}
+		name, option, _ := strings.Cut(tag, ",")
+		d.known[name] = v.Field(i)
+		if option == "required" && !d.call.Arguments.Has(name) {
+			d.problems.Add(d.call.At(""), "%s lacks its argument %s", d.call.Function, name).
+				WithHint("add `- " + name + ": ...` to the declaration")
+		}
+	}
+}
+
+func (d *decoder) unknown(name string) string {
+	names := make([]string, 0, len(d.known))
+	for known := range d.known {
+		if !strings.HasPrefix(known, "__") {
+			names = append(names, known)
+		}
+	}
+	slices.Sort(names)
+	text := fmt.Sprintf("%s has no argument %s", d.call.Function, name)
+	if hint := diag.DidYouMean(name, names); hint != "" {
+		text += ": " + hint
+	}
+	return text
+}
+
+// general reports whether an argument belongs to the run and not to the function.
+func general(name string) bool {
+	switch name {
+	case "name", "state", "fun", "order", "failhard", "unless", "onlyif", "creates", "check_cmd", "cmd_opts_exclude", "retry",
+		"parallel", "reload_modules", "reload_grains", "reload_pillar", "runas", "runas_password", "fire_event", "saltenv", "umask",
+		"use", "use_in", "require", "require_any", "require_in", "watch", "watch_any", "watch_in", "onchanges", "onchanges_any",
+		"onchanges_in", "onfail", "onfail_any", "onfail_all", "onfail_in", "onfail_stop", "prereq", "prereq_in", "prerequired",
+		"listen", "listen_in", "aggregate", "provider", "names", "sfun":
+		return true
+	}
+	return strings.HasPrefix(name, "__")
+}
+
+// Unmarshaler is a field that reads its value by itself.
+type Unmarshaler interface{ UnmarshalSLS(v any) error }
+
+func assign(field reflect.Value, v any) error {
+	if u, ok := field.Addr().Interface().(Unmarshaler); ok {
+		return u.UnmarshalSLS(v)
+	}
+	switch field.Interface().(type) {
+	case []string:
+		return assignStrings(field, v)
+	case *value.Map:
+		return assignAs[*value.Map](field, v, "a mapping")
+	case *value.List:
+		return assignAs[*value.List](field, v, "a list")
+	}
+	switch field.Kind() {
+	case reflect.Interface:
+		if v != nil {
+			field.Set(reflect.ValueOf(v))
+		}
+		return nil
+	case reflect.Pointer:
+		if v == nil {
+			return nil
+		}
+		field.Set(reflect.New(field.Type().Elem()))
+		return assign(field.Elem(), v)
+	}
+	return assignScalar(field, v)
+}
+
+func assignScalar(field reflect.Value, v any) error {
+	if v == nil {
+		return nil // null leaves the default
+	}
+	switch field.Kind() {
+	case reflect.String:
+		s, err := text(v)
+		field.SetString(s)
+		return err
+	case reflect.Bool:
+		b, err := boolean(v)
+		field.SetBool(b)
+		return err
+	case reflect.Int:
+		n, err := whole(v)
+		field.SetInt(int64(n))
+		return err
+	case reflect.Float64:
+		f, err := decimal(v)
+		field.SetFloat(f)
+		return err
+	}
+	return fmt.Errorf("a field of type %s takes no argument", field.Type())
+}
+
+func assignAs[T any](field reflect.Value, v any, want string) error {
+	if v == nil {
+		return nil
+	}
+	t, ok := v.(T)
+	if !ok {
+		return fmt.Errorf("%s was expected, not a %s", want, value.TypeName(v))
+	}
+	field.Set(reflect.ValueOf(t))
+	return nil
+}
+
+// assignStrings takes a list, or one value as a list of it.
+func assignStrings(field reflect.Value, v any) error {
+	items := []any{v}
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case *value.List:
+		items = v.Items
+	case value.Tuple:
+		items = v
+	}
+	list := make([]string, 0, len(items))
+	for _, item := range items {
+		s, err := text(item)
+		if err != nil {
+			return err
+		}
+		list = append(list, s)
+	}
+	field.Set(reflect.ValueOf(list))
+	return nil
+}
+
+func text(v any) (string, error) {
+	switch v.(type) {
+	case string, int, float64, bool:
+		return value.Str(v), nil
+	}
+	return "", fmt.Errorf("a string was expected, not a %s", value.TypeName(v))
+}
+
+func boolean(v any) (bool, error) {
+	switch v := v.(type) {
+	case bool:
+		return v, nil
+	case int:
+		return v != 0, nil
+	case string:
+		switch strings.ToLower(v) {
+		case "true", "yes", "on", "1":
+			return true, nil
+		case "false", "no", "off", "0", "none", "":
+			return false, nil
+		}
+	}
+	return false, fmt.Errorf("true or false was expected, not %s", value.Repr(v))
+}
+
+func whole(v any) (int, error) {
+	switch v := v.(type) {
+	case int:
+		return v, nil
+	case string:
+		if n, err := strconv.Atoi(strings.TrimSpace(v)); err == nil {
+			return n, nil
+		}
+	case float64:
+		if v == float64(int(v)) {
+			return int(v), nil
+		}
+	}
+	return 0, fmt.Errorf("a whole number was expected, not %s", value.Repr(v))
+}
+
+func decimal(v any) (float64, error) {
+	switch v := v.(type) {
+	case float64:
+		return v, nil
+	case int:
+		return float64(v), nil
+	case string:
+		if f, err := strconv.ParseFloat(strings.TrimSpace(v), 64); err == nil {
+			return f, nil
+		}
+	}
+	return 0, fmt.Errorf("a number was expected, not %s", value.Repr(v))
+}

@@ -1,0 +1,128 @@
+// Package test holds the state functions that succeed, fail and pretend to change something on
+// request. People use them to try out requisites, and to stop a run with a message.
+package test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Pillar looks a path up in the host's pillar.
+type Pillar func(path string) (any, bool)
+
+// Functions are the functions of test.
+func Functions(pillar Pillar) module.Table {
+	pretend := func(changes, result bool) func() module.Resource {
+		return func() module.Resource { return &pretender{Changes: changes, Result: result} }
+	}
+	return module.Table{
+		"nop":                     pretend(false, true),
+		"succeed_without_changes": pretend(false, true),
+		"succeed_with_changes":    pretend(true, true),
+		"fail_without_changes":    pretend(false, false),
+		"fail_with_changes":       pretend(true, false),
+		"configurable_test_state": pretend(true, true),
+		"show_notification":       func() module.Resource { return &notification{} },
+		"check_pillar":            func() module.Resource { return &checkPillar{pillar: pillar} },
+	}
+}
+
+// pretender succeeds or fails as it is told.
+type pretender struct {
+	Changes bool     `sls:"changes"`
+	Result  bool     `sls:"result"`
+	Comment string   `sls:"comment"`
+	Changed []string `sls:"__changed__"`
+}
+
+func pretended() *value.Map {
+	return value.NewMap("testing", value.NewMap("old", "Unchanged", "new", "Something pretended to change"))
+}
+
+func (p *pretender) failure() error {
+	if p.Result {
+		return nil
+	}
+	if p.Comment != "" {
+		return errors.New(p.Comment)
+	}
+	return errors.New("it was told to fail")
+}
+
+func (p *pretender) Check(context.Context, *host.Host) (module.Diff, error) {
+	if p.Changes {
+		return module.Diff{Changes: pretended(), Comment: p.Comment}, nil
+	}
+	return module.Diff{Comment: p.Comment}, p.failure()
+}
+
+func (p *pretender) Apply(_ context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
+	return module.Report{Changes: d.Changes, Comment: p.Comment}, p.failure()
+}
+
+func (p *pretender) Watched() module.Resource { return &fired{changed: p.Changed} }
+
+// fired reports which watched steps changed.
+type fired struct{ changed []string }
+
+func (f *fired) Check(context.Context, *host.Host) (module.Diff, error) {
+	return module.Diff{Changes: value.NewMap("Requisites with changes", value.Strings(f.changed...))}, nil
+}
+
+func (f *fired) Apply(_ context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
+	return module.Report{Changes: d.Changes, Comment: "a watch fired"}, nil
+}
+
+// notification shows a text.
+type notification struct {
+	Text string `sls:"text,required"`
+}
+
+func (n *notification) Check(context.Context, *host.Host) (module.Diff, error) {
+	return module.Diff{Comment: n.Text}, nil
+}
+
+func (n *notification) Apply(context.Context, *host.Host, module.Diff) (module.Report, error) {
+	return module.Report{Comment: n.Text}, nil
+}
+
+// checkPillar fails where the pillar lacks what an SLS relies on.
+type checkPillar struct {
+	Present    []string `sls:"present"`
+	Boolean    []string `sls:"boolean"`
+	Integer    []string `sls:"integer"`
+	String     []string `sls:"string"`
+	Listing    []string `sls:"listing"`
+	Dictionary []string `sls:"dictionary"`
+	Verbose    bool     `sls:"verbose"`
+
+	pillar Pillar
+}
+
+func (c *checkPillar) Check(context.Context, *host.Host) (module.Diff, error) {
+	var problems []error
+	for _, want := range []struct {
+		keys     []string
+		typeName string // "" for any
+	}{{c.Present, ""}, {c.Boolean, "bool"}, {c.Integer, "int"}, {c.String, "str"}, {c.Listing, "list"}, {c.Dictionary, "dict"}} {
+		for _, key := range want.keys {
+			v, ok := c.pillar(key)
+			switch {
+			case !ok:
+				problems = append(problems, fmt.Errorf("pillar %s is missing", key))
+			case want.typeName != "" && value.TypeName(v) != want.typeName:
+				problems = append(problems, fmt.Errorf("pillar %s is a %s, and a %s was expected", key, value.TypeName(v), want.typeName))
+			}
+		}
+	}
+	return module.Diff{}, errors.Join(problems...)
+}
+
+func (c *checkPillar) Apply(context.Context, *host.Host, module.Diff) (module.Report, error) {
+	return module.Report{}, nil
+}
