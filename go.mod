@@ -101,6 +101,7 @@ require (
 	github.com/aws/smithy-go v1.28.8
 	github.com/dlclark/regexp2 v1.12.0
 	github.com/hashicorp/go-getter/v2 v2.2.5
+	github.com/jmespath/go-jmespath v0.4.0
 	github.com/johannesboyne/gofakes3 v1.2.0
 	github.com/minio/minio-go/v7 v7.4.1
 	github.com/spf13/cobra v1.10.2

@@ -13,10 +13,14 @@ import (
 //
 // Almost every key is a string, and almost every Map is small. So string keys have methods of their
 // own that cannot fail, and the index is built only once a Map has outgrown a scan of its entries.
+//
+// Python knows two kinds of mappings, and Salt prints only one of them sorted as YAML: the plain
+// dicts that templates make. What Salt reads from SLS files is of the other kind.
 type Map struct {
 	entries []entry
 	index   map[any]int // by normal key; nil while small
 	dead    int         // entries that were deleted
+	plain   bool
 }
 
 // entry is a key as it was given and its value.
@@ -50,6 +54,15 @@ func MakeMap(n int) *Map {
 	}
 	return m
 }
+
+// Plain makes the mapping, which it returns, a plain dict.
+func (m *Map) Plain() *Map {
+	m.plain = true
+	return m
+}
+
+// IsPlain reports whether the mapping is a plain dict.
+func (m *Map) IsPlain() bool { return m != nil && m.plain }
 
 // KeyError says that a value cannot be a key of a mapping.
 type KeyError struct{ Type string }
@@ -313,7 +326,7 @@ func (m *Map) Names() []string {
 
 // Clone is a shallow copy: the same values under the same keys.
 func (m *Map) Clone() *Map {
-	c := &Map{}
+	c := &Map{plain: m.IsPlain()}
 	c.Update(m)
 	return c
 }
@@ -331,4 +344,4 @@ func (m *Map) Update(from *Map) {
 }
 
 // Clear removes every key.
-func (m *Map) Clear() { *m = Map{} }
+func (m *Map) Clear() { *m = Map{plain: m.plain} }

@@ -113,6 +113,29 @@ func Truth(v any) bool {
 // inside v is shared inside the copy.
 func Copy(v any) any { return copier{}.copy(v) }
 
+// Plainly makes plain dicts of all mappings inside v, which it returns.
+func Plainly(v any) any {
+	switch v := v.(type) {
+	case *List:
+		for _, item := range v.Items {
+			Plainly(item)
+		}
+	case Tuple:
+		for _, item := range v {
+			Plainly(item)
+		}
+	case *Map:
+		if v.plain { // and all inside it, so that shared values are not walked again
+			break
+		}
+		v.plain = true
+		for _, item := range v.All() {
+			Plainly(item)
+		}
+	}
+	return v
+}
+
 type copier map[any]any
 
 func (c copier) copy(v any) any {
@@ -137,7 +160,8 @@ func (c copier) copy(v any) any {
 		if done, ok := c[v]; ok {
 			return done
 		}
-		m := NewMap()
+		m := MakeMap(v.Len())
+		m.plain = v.plain
 		c[v] = m
 		for key, item := range v.All() {
 			m.put(key, c.copy(item))

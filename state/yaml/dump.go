@@ -21,10 +21,20 @@ const (
 	Block                    // one item or key a line
 )
 
+// Sorting says which mappings are written with their keys sorted, where the keys have an order.
+type Sorting uint8
+
+// The ways of sorting.
+const (
+	Unsorted  Sorting = iota
+	SortPlain         // plain dicts, as Salt does
+	SortAll           // as PyYAML does
+)
+
 // DumpOptions are those of PyYAML's dump.
 type DumpOptions struct {
 	Collections Collections
-	SortKeys    bool // where the keys of a mapping have an order
+	Sort        Sorting
 	ASCII       bool // escape everything that is not ASCII
 	IndentLists bool // indent a list below its key
 	Indent      int  // of one level; 0 is 2
@@ -102,7 +112,7 @@ func (e *emitter) firstMeeting(v any) bool {
 // keys are the keys of a mapping in the order in which they are written.
 func (e *emitter) keys(m *value.Map) []any {
 	keys := m.Keys()
-	if e.options.SortKeys {
+	if e.options.Sort == SortAll || e.options.Sort == SortPlain && m.IsPlain() {
 		sorted := m.Keys()
 		if value.SortBy(sorted, func(k any) any { return k }, false) == nil {
 			return sorted

@@ -19,7 +19,10 @@ type dumpCase struct {
 }
 
 func (c dumpCase) options() yaml.DumpOptions {
-	o := yaml.DumpOptions{SortKeys: c.Sort, ASCII: c.ASCII}
+	o := yaml.DumpOptions{ASCII: c.ASCII}
+	if c.Sort {
+		o.Sort = yaml.SortAll
+	}
 	switch {
 	case c.Flow == nil:
 	case *c.Flow:

@@ -1,0 +1,450 @@
+package jinja
+
+import (
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Param is a parameter of a Filter, a Test or a method.
+type Param struct {
+	name     string
+	fallback any
+	kind     paramKind
+}
+
+type paramKind uint8
+
+const (
+	required paramKind = iota
+	optional
+	rest
+)
+
+// Arg is a parameter that must be given.
+func Arg(name string) Param { return Param{name: name} }
+
+// Opt is a parameter with a default.
+func Opt(name string, fallback any) Param { return Param{name, fallback, optional} }
+
+// Rest takes all positional arguments that are left, as a tuple. It comes last.
+func Rest(name string) Param { return Param{name: name, kind: rest} }
+
+// Define makes a Filter of a function whose arguments are put in the order of the parameters, with
+// defaults filled in, before it is called. Kwargs is nil then. Name is for messages.
+func Define(name string, fn func(c *Call) (any, error), params ...Param) Filter {
+	return func(c *Call) (any, error) {
+		if err := c.bind(name, params); err != nil {
+			return nil, err
+		}
+		return fn(c)
+	}
+}
+
+// DefineTest is Define for a Test.
+func DefineTest(name string, fn func(c *Call) (bool, error), params ...Param) Test {
+	return func(c *Call) (bool, error) {
+		if err := c.bind(name, params); err != nil {
+			return false, err
+		}
+		return fn(c)
+	}
+}
+
+func (c *Call) bind(name string, params []Param) error {
+	bound := make([]any, len(params))
+	used := 0
+	for i := range params {
+		p := &params[i]
+		v, named := c.Kwargs.Get(p.name)
+		switch {
+		case p.kind == rest:
+			bound[i] = value.Tuple(c.Args[min(i, len(c.Args)):])
+			c.Args = c.Args[:min(i, len(c.Args))]
+		case i < len(c.Args) && named:
+			return typeError(name + "() got multiple values for argument '" + p.name + "'")
+		case i < len(c.Args):
+			bound[i] = c.Args[i]
+		case named:
+			bound[i] = v
+			used++
+		case p.kind == optional:
+			bound[i] = p.fallback
+		default:
+			return typeError(name + "() missing a required argument: '" + p.name + "'")
+		}
+	}
+	if len(c.Args) > len(params) {
+		return typeError(name + "() takes " + itoa(len(params)) + " arguments but " + itoa(len(c.Args)) + " were given")
+	}
+	if c.Kwargs.Len() > used {
+		return c.unexpected(name, params)
+	}
+	c.Args, c.Kwargs = bound, nil
+	return nil
+}
+
+func (c *Call) unexpected(name string, params []Param) error {
+	var known []string
+	for _, p := range params {
+		known = append(known, p.name)
+	}
+	for _, k := range c.Kwargs.Names() {
+		err := typeError(name + "() got an unexpected keyword argument '" + k + "'")
+		found := false
+		for _, p := range known {
+			found = found || p == k
+		}
+		if !found {
+			return withHint(err, diag.DidYouMean(k, known))
+		}
+	}
+	return typeError(name + "() got an unexpected keyword argument")
+}
+
+// Function makes something that templates can call out of a Go function.
+func Function(name string, call func(c *Call) (any, error)) Callable { return &builtin{name, call} }
+
+// Str is Python's str of an argument. An undefined one is an error.
+func (c *Call) Str(i int) (string, error) { return value.ToStr(c.Args[i]) }
+
+// Text is an argument that must be a string.
+func (c *Call) Text(i int) (string, error) {
+	if s, ok := c.Args[i].(string); ok {
+		return s, nil
+	}
+	if err := refused(c.Args[i]); err != nil {
+		return "", err
+	}
+	return "", typeError("expected a string, not " + value.TypeName(c.Args[i]))
+}
+
+// Int is an argument that must be an int.
+func (c *Call) Int(i int) (int, error) {
+	if err := refused(c.Args[i]); err != nil {
+		return 0, err
+	}
+	return value.AsIndex(c.Args[i])
+}
+
+// With is the same call with one other argument, to apply the methods of Call to any value.
+func (c *Call) With(v any) *Call { return &Call{Args: []any{v}, f: c.f, at: c.at} }
+
+// Bool is the truth of an argument.
+func (c *Call) Bool(i int) (bool, error) { return truth(c.Args[i]) }
+
+// Items is Python's list of an argument.
+func (c *Call) Items(i int) ([]any, error) { return c.f.listOf(c.Args[i]) }
+
+// Length is Python's len of an argument.
+func (c *Call) Length(i int) (int, error) { return lengthOf(c.Args[i]) }
+
+// Work counts steps of a long computation, and is an error when there were too many.
+func (c *Call) Work(steps int) error { return c.f.r.step(steps) }
+
+// Equal is Python's ==.
+func (c *Call) Equal(a, b any) (bool, error) { return equal(a, b) }
+
+// Contains is Python's item in container.
+func (c *Call) Contains(container, item any) (bool, error) { return c.f.contains(container, item) }
+
+// GetItem is Jinja2's v[key]; what is not there is undefined.
+func (c *Call) GetItem(v, key any) (any, error) { return c.f.getitem(v, key) }
+
+// GetAttr is Jinja2's v.name; what is not there is undefined.
+func (c *Call) GetAttr(v any, name string) (any, error) { return c.f.getattr(v, name) }
+
+// Invoke calls something that can be called.
+func (c *Call) Invoke(callee any, args []any, kwargs *value.Map) (any, error) {
+	return c.f.call(callee, args, kwargs, c.at)
+}
+
+// Undefined makes an undefined value with a message.
+func (c *Call) Undefined(message string) any { return c.f.undefinedBecause(message, "") }
+
+// Generator makes an object that templates can go through once.
+func (c *Call) Generator(next func() (any, bool, error)) any { return newIterator("generator", next) }
+
+// Iterate goes through an argument as a loop does.
+func (c *Call) Iterate(i int) (func() (any, bool, error), error) { return iterate(c.Args[i]) }
+
+// Plain makes plain values of what only templates know: a list of a range, the text of a module.
+func (c *Call) Plain(i int) (any, error) { return c.f.plain(textOf(c.Args[i])) }
+
+// Variables are all variables that the template at the place of the call sees.
+func (c *Call) Variables() map[string]any { return c.f.scope.all() }
+
+// call calls anything that can be called.
+func (f *frame) call(callee any, args []any, kwargs *value.Map, at int) (any, error) {
+	if err := f.r.step(1); err != nil {
+		return nil, err
+	}
+	c := &Call{Args: args, Kwargs: kwargs, f: f, at: at}
+	switch o := callee.(type) {
+	case *Undefined:
+		return nil, o.err()
+	case *builtin:
+		return o.call(c)
+	case *boundMethod:
+		return o.method.invoke(c, o.self, o.name)
+	case *macro:
+		return o.call(c)
+	case *loopContext:
+		return o.recurse(c)
+	case *blockReference:
+		return o.call(c)
+	case Callable:
+		return c.callObject(o)
+	}
+	return nil, typeError("'" + value.TypeName(callee) + "' object is not callable")
+}
+
+// callObject calls an object of another room, which gets plain values.
+func (c *Call) callObject(o Callable) (any, error) {
+	for i := range c.Args {
+		v, err := c.f.plain(c.Args[i])
+		if err != nil {
+			return nil, err
+		}
+		c.Args[i] = v
+	}
+	for k, v := range c.Kwargs.All() {
+		v, err := c.f.plain(v)
+		if err != nil {
+			return nil, err
+		}
+		c.Kwargs.Set(k.(string), v)
+	}
+	return o.Call(c)
+}
+
+// arguments are those of a call, a filter or a test.
+type arguments struct {
+	args      []expr
+	names     []string
+	kwargs    []expr
+	dynArgs   expr // may be nil
+	dynKwargs expr // may be nil
+}
+
+// eval evaluates the arguments, after some that are known.
+func (a *arguments) eval(f *frame, first ...any) ([]any, *value.Map, error) {
+	args := make([]any, len(first), len(first)+len(a.args))
+	copy(args, first)
+	for _, e := range a.args {
+		v, err := e.eval(f)
+		if err != nil {
+			return nil, nil, err
+		}
+		args = append(args, v)
+	}
+	if len(a.kwargs) == 0 && a.dynArgs == nil && a.dynKwargs == nil {
+		return args, nil, nil
+	}
+	return a.evalRest(f, args)
+}
+
+func (a *arguments) evalRest(f *frame, args []any) ([]any, *value.Map, error) {
+	kwargs := value.MakeMap(len(a.kwargs))
+	for i, e := range a.kwargs {
+		v, err := e.eval(f)
+		if err != nil {
+			return nil, nil, err
+		}
+		kwargs.Set(a.names[i], v)
+	}
+	if a.dynArgs != nil {
+		v, err := a.dynArgs.eval(f)
+		if err != nil {
+			return nil, nil, err
+		}
+		items, err := f.listOf(v)
+		if err != nil {
+			return nil, nil, err
+		}
+		args = append(args, items...)
+	}
+	if a.dynKwargs != nil {
+		v, err := a.dynKwargs.eval(f)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := addKwargs(kwargs, v); err != nil {
+			return nil, nil, err
+		}
+	}
+	return args, kwargs, nil
+}
+
+func addKwargs(kwargs *value.Map, v any) error {
+	if err := refused(v); err != nil {
+		return err
+	}
+	m, ok := v.(*value.Map)
+	if !ok {
+		return typeError("argument after ** must be a mapping, not " + value.TypeName(v))
+	}
+	for k, item := range m.All() {
+		name, ok := k.(string)
+		if !ok {
+			return typeError("keywords must be strings")
+		}
+		if kwargs.Has(name) {
+			return typeError("got multiple values for keyword argument '" + name + "'")
+		}
+		kwargs.Set(name, item)
+	}
+	return nil
+}
+
+// callExpr is a call.
+type callExpr struct {
+	callee expr
+	arguments
+	at int
+}
+
+func (e *callExpr) eval(f *frame) (any, error) {
+	v, err := e.evalWith(f, nil)
+	if err != nil {
+		return nil, f.calledAt(e.at, f.fail(e.at, err))
+	}
+	return v, nil
+}
+
+// evalWith calls with one more keyword argument, caller, unless it is nil.
+func (e *callExpr) evalWith(f *frame, caller any) (any, error) {
+	if attr, ok := e.callee.(*attrExpr); ok && caller == nil {
+		object, err := attr.node.eval(f)
+		if err != nil {
+			return nil, err
+		}
+		if m, ok := f.r.env.methods.of(object)[attr.attr]; ok {
+			return e.callMethod(f, m, object, attr.attr)
+		}
+		callee, err := f.getattr(object, attr.attr)
+		if err != nil {
+			return nil, f.fail(attr.at, err)
+		}
+		return e.callWith(f, callee, nil)
+	}
+	callee, err := e.callee.eval(f)
+	if err != nil {
+		return nil, err
+	}
+	return e.callWith(f, callee, caller)
+}
+
+func (e *callExpr) callWith(f *frame, callee, caller any) (any, error) {
+	args, kwargs, err := e.arguments.eval(f)
+	if err != nil {
+		return nil, err
+	}
+	if caller != nil {
+		if kwargs == nil {
+			kwargs = value.NewMap()
+		}
+		kwargs.Set("caller", caller)
+	}
+	return f.call(callee, args, kwargs, e.at)
+}
+
+func (e *callExpr) callMethod(f *frame, m *method, self any, name string) (any, error) {
+	args, kwargs, err := e.arguments.eval(f)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.r.step(1); err != nil {
+		return nil, err
+	}
+	return m.invoke(&Call{Args: args, Kwargs: kwargs, f: f, at: e.at}, self, name)
+}
+
+// filterExpr is value | filter(...). Node is nil in a filter block, where the output is the value.
+type filterExpr struct {
+	node   expr
+	filter Filter
+	name   string
+	arguments
+	at int
+}
+
+func (e *filterExpr) eval(f *frame) (any, error) {
+	v, err := e.node.eval(f)
+	if err != nil {
+		return nil, err
+	}
+	return e.apply(f, v)
+}
+
+func (e *filterExpr) apply(f *frame, v any) (any, error) {
+	args, kwargs, err := e.arguments.eval(f, v)
+	if err == nil {
+		v, err = f.applyFilter(e.filter, args, kwargs, e.at)
+	}
+	if err != nil {
+		return nil, f.fail(e.at, err)
+	}
+	return v, nil
+}
+
+func (f *frame) applyFilter(filter Filter, args []any, kwargs *value.Map, at int) (any, error) {
+	if err := f.r.step(1); err != nil {
+		return nil, err
+	}
+	v, err := filter(&Call{Args: args, Kwargs: kwargs, f: f, at: at})
+	if err == nil {
+		if s, ok := v.(string); ok {
+			err = f.r.charge(len(s))
+		}
+	}
+	return v, err
+}
+
+// testExpr is value is test(...).
+type testExpr struct {
+	node expr
+	test Test
+	arguments
+	at int
+}
+
+func (e *testExpr) eval(f *frame) (any, error) {
+	v, err := e.node.eval(f)
+	if err != nil {
+		return nil, err
+	}
+	args, kwargs, err := e.arguments.eval(f, v)
+	if err == nil {
+		err = f.r.step(1)
+	}
+	var ok bool
+	if err == nil {
+		ok, err = e.test(&Call{Args: args, Kwargs: kwargs, f: f, at: e.at})
+	}
+	if err != nil {
+		return nil, f.fail(e.at, err)
+	}
+	return ok, nil
+}
+
+// missingExpr is a filter or test that is not there, in a branch that may never be taken.
+type missingExpr struct {
+	err error
+	at  int
+}
+
+func (e *missingExpr) eval(f *frame) (any, error) { return nil, f.fail(e.at, e.err) }
+
+// unknownName is the error for a filter or test that is not there.
+func unknownName(what, name string, known []string) error {
+	return withHint(templateError("No "+what+" named "+value.Repr(name)+" found."), suggest(name, known))
+}
+
+func suggest(name string, known []string) string {
+	if hint := diag.DidYouMean(name, known); hint != "" {
+		return hint
+	}
+	return "known are: " + strings.Join(known, ", ")
+}

@@ -1,0 +1,133 @@
+package jinja
+
+import (
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// comparison is == and its kin.
+type comparison func(f *frame, a, b any) (bool, error)
+
+var comparisons = map[string]comparison{
+	"==":     func(_ *frame, a, b any) (bool, error) { return equal(a, b) },
+	"!=":     func(_ *frame, a, b any) (bool, error) { return not(equal(a, b)) },
+	"<":      func(_ *frame, a, b any) (bool, error) { return ordered(a, b, "<", func(c int) bool { return c < 0 }) },
+	"<=":     func(_ *frame, a, b any) (bool, error) { return ordered(a, b, "<=", func(c int) bool { return c <= 0 }) },
+	">":      func(_ *frame, a, b any) (bool, error) { return ordered(a, b, ">", func(c int) bool { return c > 0 }) },
+	">=":     func(_ *frame, a, b any) (bool, error) { return ordered(a, b, ">=", func(c int) bool { return c >= 0 }) },
+	"in":     func(f *frame, a, b any) (bool, error) { return f.contains(b, a) },
+	"not in": func(f *frame, a, b any) (bool, error) { return not(f.contains(b, a)) },
+}
+
+func not(b bool, err error) (bool, error) { return !b, err }
+
+// equal is ==, which a strict undefined value refuses.
+func equal(a, b any) (bool, error) {
+	if err := strict(a); err != nil {
+		return false, err
+	}
+	if err := strict(b); err != nil {
+		return false, err
+	}
+	if isUndefined(a) || isUndefined(b) {
+		return isUndefined(a) && isUndefined(b), nil
+	}
+	a, b = plainTuple(a), plainTuple(b)
+	if x, ok := a.(equaler); ok {
+		return x.equal(b), nil
+	}
+	return value.Equal(a, b), nil
+}
+
+// equaler is an object that can be equal to another one.
+type equaler interface{ equal(other any) bool }
+
+func ordered(a, b any, sign string, is func(int) bool) (bool, error) {
+	if err := refused(a); err != nil {
+		return false, err
+	}
+	if err := refused(b); err != nil {
+		return false, err
+	}
+	a, b = plainTuple(a), plainTuple(b)
+	if isNaN(a) && value.IsNumber(b) || isNaN(b) && value.IsNumber(a) {
+		return false, nil
+	}
+	c, err := value.Compare(a, b)
+	if err != nil {
+		return false, typeError(strings.Replace(err.Error(), "'<'", "'"+sign+"'", 1))
+	}
+	return is(c), nil
+}
+
+func isNaN(v any) bool {
+	f, ok := v.(float64)
+	return ok && f != f
+}
+
+// contains is item in container.
+func (f *frame) contains(container, item any) (bool, error) {
+	if err := strict(container); err != nil {
+		return false, err
+	}
+	switch c := plainTuple(container).(type) {
+	case string:
+		s, ok := item.(string)
+		if !ok {
+			return false, typeError("'in <string>' requires string as left operand, not " + value.TypeName(item))
+		}
+		return strings.Contains(c, s), nil
+	case *value.Map:
+		if err := strict(item); err != nil {
+			return false, err
+		}
+		_, found, err := c.GetKey(plainTuple(item))
+		return found, err
+	case *value.List:
+		return f.among(c.Items, item)
+	case value.Tuple:
+		return f.among(c, item)
+	case Container:
+		return c.Contains(item)
+	case Iterable:
+		return f.amongIterated(c, item)
+	}
+	return false, typeError("argument of type '" + value.TypeName(container) + "' is not iterable")
+}
+
+func (f *frame) among(items []any, item any) (bool, error) {
+	if err := f.r.step(len(items) / 16); err != nil {
+		return false, err
+	}
+	for _, other := range items {
+		if found, err := same(other, item); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// same is what in asks of every item: the very same object, or an equal one.
+func same(a, b any) (bool, error) {
+	if u, ok := a.(*Undefined); ok && a == b {
+		return u == b, nil
+	}
+	return equal(a, b)
+}
+
+func (f *frame) amongIterated(c Iterable, item any) (bool, error) {
+	next := c.Iterate()
+	for {
+		v, ok, err := next()
+		if !ok || err != nil {
+			return false, err
+		}
+		if found, err := same(v, item); found || err != nil {
+			return found, err
+		}
+		if err := f.r.step(1); err != nil {
+			return false, err
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package jinja
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/jinja/syntax"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// Error is what is wrong with a template. It is a *diag.Diagnostic as well, for errors.As: its
+// position has the line that Jinja2 names, which is the line where the statement or the printed
+// expression starts, and its excerpt shows the very place.
+type Error struct {
+	Diagnostic *diag.Diagnostic
+	Kind       string     // Jinja2's or Python's class, such as UndefinedError or TypeError
+	Trace      []diag.Pos // where the macros and templates on the way were called, innermost first
+
+	cause    error
+	template *Template
+	at       int // offset of the very place
+	line     int // that Jinja2 names; 0 until the statement is known
+	told     int // how much of Trace is in the message already
+	extra    string
+}
+
+func (e *Error) Error() string { return e.Diagnostic.Error() }
+
+// Unwrap gives the diagnostic, and what caused the error, if a callable returned it.
+func (e *Error) Unwrap() []error {
+	if e.cause == nil {
+		return []error{e.Diagnostic}
+	}
+	return []error{e.Diagnostic, e.cause}
+}
+
+// lineCol counts lines and characters from 1 for an offset of the template's text.
+func (t *Template) lineCol(at int) (line, col int) {
+	at = min(at, len(t.text))
+	start := strings.LastIndexByte(t.text[:at], '\n') + 1
+	return strings.Count(t.text[:start], "\n") + 1, utf8.RuneCountInString(t.text[start:at]) + 1
+}
+
+func (t *Template) pos(at int) diag.Pos {
+	line, col := t.lineCol(at)
+	return diag.Pos{File: t.file, Line: line, Col: col}
+}
+
+// syntaxError makes an *Error of what package syntax or the compiler found.
+func (t *Template) syntaxError(err error) error {
+	var s *syntax.Error
+	if !errors.As(err, &s) {
+		return err
+	}
+	e := &Error{Diagnostic: diag.At(diag.Pos{}, "%s", s.Message).WithHint(s.Hint), Kind: s.Kind, template: t, at: s.Offset, line: s.Line}
+	e.place()
+	return e
+}
+
+// again is a copy of an error that Parse keeps, for one Render to add to.
+func (e *Error) again() *Error {
+	c, d := *e, *e.Diagnostic
+	c.Diagnostic = &d
+	return &c
+}
+
+// place fills in the position and the excerpt.
+func (e *Error) place() {
+	line, col := e.template.lineCol(e.at)
+	d := e.Diagnostic
+	d.Excerpt = diag.Excerpt(e.template.text, line, col)
+	if e.extra != "" {
+		d.Excerpt += e.extra
+	}
+	d.Pos = diag.Pos{File: e.template.file, Line: line, Col: col}
+	if e.line > 0 && e.line != line {
+		d.Pos.Line, d.Pos.Col = e.line, 0
+		d.Message += " (on line " + itoa(line) + ")"
+	}
+}
+
+// Failure is what a callable, a filter or a test returns to be told with its Python class. Render
+// adds the place.
+type Failure struct {
+	Class   string // such as TypeError
+	Message string
+	Hint    string
+	Excerpt string // of what else is wrong, such as a text that was to be loaded
+}
+
+func (f *Failure) Error() string { return f.Message }
+
+func raise(kind, message string) error { return &Failure{Class: kind, Message: message} }
+
+func undefinedError(message string) error { return raise("UndefinedError", message) }
+func templateError(message string) error  { return raise("TemplateRuntimeError", message) }
+func typeError(message string) error      { return raise("TypeError", message) }
+func withHint(err error, hint string) error {
+	return &Failure{Class: kindOf(err), Message: err.Error(), Hint: hint}
+}
+func notFound(name, hint string) error {
+	return &Failure{Class: "TemplateNotFound", Message: name, Hint: hint}
+}
+func isKind(err error, kinds ...string) bool {
+	kind := kindOf(err)
+	for _, k := range kinds {
+		if k == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// kindOf is the class of an error, or "" if it has none.
+func kindOf(err error) string {
+	var e *Error
+	var r *Failure
+	switch {
+	case errors.As(err, &e):
+		return e.Kind
+	case errors.As(err, &r):
+		return r.Class
+	}
+	return value.ClassOf(err)
+}
+
+// fail gives an error its place, unless it has one.
+func (f *frame) fail(at int, err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return err
+	}
+	message, _, _ := strings.Cut(err.Error(), "\n")
+	e = &Error{Diagnostic: diag.At(diag.Pos{}, "%s", message), Kind: kindOf(err), template: f.t, at: at}
+	e.Diagnostic.Hint = diag.HintOf(err)
+	var r *Failure
+	var l *limitError
+	switch {
+	case errors.As(err, &r):
+		e.Diagnostic.Hint, e.extra = r.Hint, r.Excerpt
+	case errors.As(err, &l):
+		e.Diagnostic.Hint, e.Kind = l.hint, "LimitError"
+	case e.Kind == "":
+		e.Kind, e.cause = "Exception", err
+	}
+	return e
+}
+
+// onLine tells an error the line that Jinja2 would name, unless it is known.
+func (f *frame) onLine(line, at int, err error) error {
+	err = f.fail(at, err)
+	var e *Error
+	if errors.As(err, &e) && e.line == 0 {
+		e.line = line
+	}
+	return err
+}
+
+// calledAt notes where a macro or a template was called that an error came out of.
+func (f *frame) calledAt(at int, err error) error {
+	var e *Error
+	if errors.As(err, &e) && e.line > 0 {
+		const enough = 8
+		if len(e.Trace) < enough {
+			e.Trace = append(e.Trace, f.t.pos(at))
+		}
+	}
+	return err
+}
+
+// finish completes an error that ended the run.
+func (r *run) finish(err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if e.Diagnostic.Pos.IsZero() {
+		e.place()
+	}
+	for ; e.told < len(e.Trace); e.told++ {
+		if pos := e.Trace[e.told]; e.told == 0 || pos != e.Trace[e.told-1] {
+			e.Diagnostic.Message += ", called from " + pos.String()
+		}
+	}
+	return e
+}

@@ -1,0 +1,144 @@
+// Package jinja renders Jinja2 templates as Salt does.
+//
+// What SLS authors write is Jinja2 3.1 with Python's values, so this is what the package means to
+// be: the same scoping of variables, the same truth of values, the same lines in errors. A template
+// is read into a tree (package syntax), its variables are given places once (symbols.go), and what
+// comes out is run as often as needed. An Env holds what the templates of one run of the program
+// share, keeps every template it has read, and may be used by several goroutines at once.
+//
+// Undefined variables are strict: anything but a test or a default makes an error of them. Every
+// error points at the place in the template, and says what Jinja2 would call it.
+//
+// A template never touches the host. It sees the variables, filters, tests and callables it is
+// given; those of Salt that need no host are in package salt below. And it cannot run for ever or
+// fill the memory: see Limits.
+package jinja
+
+import (
+	"context"
+	"sync"
+
+	"github.com/corpus-agent/corpus-agent/state/jinja/syntax"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Options say what the templates of an Env share. The zero Options give plain, strict Jinja2.
+type Options struct {
+	Loader       Loader            // finds the templates that others name; nil finds none
+	Globals      *value.Map        // variables of all templates
+	Filters      map[string]Filter // besides Jinja2's, or in place of them
+	Tests        map[string]Test   // likewise
+	Lenient      bool              // an undefined variable prints as nothing and is false
+	TrimBlocks   bool              // drop the line break after a statement
+	LstripBlocks bool              // drop the white space before a statement that starts a line
+	Limits       Limits
+}
+
+// Env renders templates.
+type Env struct {
+	options Options
+	filters map[string]Filter
+	tests   map[string]Test
+	globals map[string]any
+	methods *methods
+
+	mu        sync.Mutex
+	templates map[Source]*parsed
+}
+
+// parsed is a template that was read, or why it could not be.
+type parsed struct {
+	once     sync.Once
+	template *Template
+	err      error
+}
+
+// New makes an Env.
+func New(o Options) *Env {
+	e := &Env{
+		options: o, filters: builtinFilters(), tests: builtinTests(), methods: newMethods(), templates: map[Source]*parsed{},
+	}
+	for name, f := range o.Filters {
+		e.filters[name] = f
+	}
+	for name, t := range o.Tests {
+		e.tests[name] = t
+	}
+	e.globals = builtinGlobals()
+	addNames(e.globals, o.Globals)
+	return e
+}
+
+// addNames sets every key that is a string.
+func addNames(names map[string]any, from *value.Map) {
+	for k, v := range from.All() {
+		if name, ok := k.(string); ok {
+			names[name] = v
+		}
+	}
+}
+
+// Source is the text of a template.
+type Source struct {
+	Name string     // how other templates name it
+	File string     // where errors point to
+	Text string     // as in the file
+	Vars *value.Map // set for all templates once this one was loaded; see Loader
+}
+
+// Parse reads a template, or finds it among those read before. What is wrong with it is an *Error.
+func (e *Env) Parse(src Source) (*Template, error) {
+	src.Vars = nil
+	e.mu.Lock()
+	p, ok := e.templates[src]
+	if !ok {
+		p = &parsed{}
+		e.templates[src] = p
+	}
+	e.mu.Unlock()
+	p.once.Do(func() { p.template, p.err = e.parse(src) })
+	return p.template, p.err
+}
+
+func (e *Env) parse(src Source) (*Template, error) {
+	t := &Template{env: e, name: src.Name, file: src.File}
+	t.endsLine = len(src.Text) > 0 && src.Text[len(src.Text)-1] == '\n'
+	tree, err := syntax.Parse(src.Text, syntax.Options{TrimBlocks: e.options.TrimBlocks, LstripBlocks: e.options.LstripBlocks})
+	if err != nil {
+		t.text = syntax.Normalize(src.Text)
+		return nil, t.syntaxError(err)
+	}
+	t.text = tree.Text
+	if err := compileTemplate(t, tree); err != nil {
+		return nil, t.syntaxError(err)
+	}
+	return t, nil
+}
+
+// Template is a template that was read. It never changes.
+type Template struct {
+	env      *Env
+	name     string
+	file     string
+	text     string // normalized
+	endsLine bool   // the text ended with a line break, which goes on the end of the output again
+	root     *function
+	blocks   map[string]*function
+}
+
+// Render runs the template. Vars are the variables it sees; as Salt has it, templates that are
+// imported without context see them too. The text ends with a line break if the template did. What
+// goes wrong is an *Error.
+func (t *Template) Render(ctx context.Context, vars *value.Map) (*Output, error) {
+	r := newRun(ctx, t.env)
+	addNames(r.globals, vars)
+	out := &writer{limit: r.limits.OutputBytes, spans: []span{}}
+	err := t.run(r, newScope(r.globals, nil, t), out)
+	if err != nil {
+		return nil, r.finish(err)
+	}
+	if t.endsLine {
+		out.buf = append(out.buf, '\n')
+	}
+	return &Output{Text: string(out.buf), spans: out.spans}, nil
+}

@@ -1,0 +1,101 @@
+package jinja
+
+import (
+	"context"
+	"math"
+)
+
+// Limits bound what one Render may do. A zero field stands for the default.
+type Limits struct {
+	Steps       int // statements, rounds of loops, calls and items that filters look at; 5 million
+	OutputBytes int // 64 MiB
+	MemoryBytes int // of all strings and lists that are made on the way; 1 GiB
+	Depth       int // macros, includes and loops inside one another; 200
+}
+
+func (l Limits) withDefaults() Limits {
+	set := func(n *int, otherwise int) {
+		if *n <= 0 {
+			*n = otherwise
+		}
+	}
+	set(&l.Steps, 5_000_000)
+	set(&l.OutputBytes, 64<<20)
+	set(&l.MemoryBytes, 1<<30)
+	set(&l.Depth, 200)
+	return l
+}
+
+// limitError says which limit was reached.
+type limitError struct{ message, hint string }
+
+func (e *limitError) Error() string { return e.message }
+
+// run is one Render.
+type run struct {
+	ctx     context.Context
+	env     *Env
+	limits  Limits
+	steps   int
+	check   int // the number of steps at which to look at the context again
+	memory  int
+	depth   int
+	globals map[string]any     // Loader and templates that are loaded add to them
+	loaded  map[string]*loaded // by the name a template was asked for
+	regexps map[regexpKey]*cachedRegexp
+}
+
+func newRun(ctx context.Context, e *Env) *run {
+	r := &run{
+		ctx: ctx, env: e, limits: e.options.Limits.withDefaults(), loaded: map[string]*loaded{},
+		globals: make(map[string]any, len(e.globals)+16),
+	}
+	for name, v := range e.globals {
+		r.globals[name] = v
+	}
+	return r
+}
+
+// step counts work and notices when it is too much, or when the caller gave up.
+func (r *run) step(n int) error {
+	r.steps += n
+	if r.steps < r.check {
+		return nil
+	}
+	const often = 1000
+	r.check = r.steps + often
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	if r.steps > r.limits.Steps {
+		return &limitError{
+			"the template does more than " + itoa(r.limits.Steps) + " steps",
+			"look for a loop that never ends, or that goes through the same long list over and over",
+		}
+	}
+	return nil
+}
+
+// charge counts memory for what was made.
+func (r *run) charge(bytes int) error {
+	if r.memory += bytes; r.memory > r.limits.MemoryBytes || r.memory > math.MaxInt/2 {
+		return &limitError{
+			"the template makes more than " + itoa(r.limits.MemoryBytes>>20) + " MiB of text and lists",
+			"look for a string or list that grows in a loop",
+		}
+	}
+	return nil
+}
+
+// enter goes one call deeper; leave comes back.
+func (r *run) enter() error {
+	if r.depth++; r.depth > r.limits.Depth {
+		return &limitError{
+			"macros, includes or loops are nested more than " + itoa(r.limits.Depth) + " deep",
+			"look for a macro that calls itself, or a template that includes itself, without an end",
+		}
+	}
+	return nil
+}
+
+func (r *run) leave() { r.depth-- }

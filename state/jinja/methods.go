@@ -1,0 +1,349 @@
+package jinja
+
+import (
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+func dictMethod(fn func(c *Call, m *value.Map) (any, error), params ...Param) *method {
+	return &method{params: params, call: func(c *Call, self any) (any, error) { return fn(c, self.(*value.Map)) }}
+}
+
+func dictMethods() map[string]*method {
+	return map[string]*method{
+		"clear":  dictMethod(func(_ *Call, m *value.Map) (any, error) { m.Clear(); return nil, nil }),
+		"copy":   dictMethod(func(_ *Call, m *value.Map) (any, error) { return m.Clone(), nil }),
+		"items":  dictMethod(func(_ *Call, m *value.Map) (any, error) { return itemsOf(m), nil }),
+		"keys":   dictMethod(func(_ *Call, m *value.Map) (any, error) { return keysOf(m), nil }),
+		"values": dictMethod(func(_ *Call, m *value.Map) (any, error) { return valuesOf(m), nil }),
+
+		"get":        dictMethod(dictGet, Arg("key"), Opt("default", nil)),
+		"setdefault": dictMethod(dictSetDefault, Arg("key"), Opt("default", nil)),
+		"pop":        dictMethod(dictPop, Arg("key"), Rest("default")),
+		"popitem":    dictMethod(dictPopItem),
+		"update":     {raw: true, call: dictUpdate},
+		"fromkeys":   dictMethod(dictFromKeys, Arg("iterable"), Opt("value", nil)),
+	}
+}
+
+// key is an argument used as a key of a dict.
+func (c *Call) key(i int) (any, error) {
+	if err := strict(c.Args[i]); err != nil {
+		return nil, err
+	}
+	return plainTuple(c.Args[i]), nil
+}
+
+func dictGet(c *Call, m *value.Map) (any, error) {
+	k, err := c.key(0)
+	if err != nil {
+		return nil, err
+	}
+	v, found, err := m.GetKey(k)
+	if !found {
+		v = c.Args[1]
+	}
+	return v, err
+}
+
+func dictSetDefault(c *Call, m *value.Map) (any, error) {
+	k, err := c.key(0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := m.Insert(k, c.Args[1]); err != nil {
+		return nil, err
+	}
+	v, _, _ := m.GetKey(k)
+	return v, c.f.r.charge(32)
+}
+
+func dictPop(c *Call, m *value.Map) (any, error) {
+	k, err := c.key(0)
+	if err != nil {
+		return nil, err
+	}
+	v, found, err := m.GetKey(k)
+	fallback := c.Args[1].(value.Tuple)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found && len(fallback) > 0:
+		return fallback[0], nil
+	case !found:
+		return nil, value.Raise("KeyError", "%s", value.Repr(k))
+	}
+	_, err = m.DeleteKey(k)
+	return v, err
+}
+
+func dictPopItem(_ *Call, m *value.Map) (any, error) {
+	keys := m.Keys()
+	if len(keys) == 0 {
+		return nil, value.Raise("KeyError", "'popitem(): dictionary is empty'")
+	}
+	k := keys[len(keys)-1]
+	v, _, _ := m.GetKey(k)
+	_, err := m.DeleteKey(k)
+	return value.Tuple{k, v}, err
+}
+
+func dictUpdate(c *Call, self any) (any, error) {
+	m := self.(*value.Map)
+	if len(c.Args) > 1 {
+		return nil, typeError("update expected at most 1 argument, got " + itoa(len(c.Args)))
+	}
+	if len(c.Args) == 1 {
+		if err := c.f.updateMap(m, c.Args[0]); err != nil {
+			return nil, err
+		}
+	}
+	m.Update(c.Kwargs)
+	return nil, c.f.r.charge(32 * c.Kwargs.Len())
+}
+
+// updateMap sets the keys of another mapping, or of pairs.
+func (f *frame) updateMap(m *value.Map, from any) error {
+	if other, ok := from.(*value.Map); ok {
+		if other != m {
+			m.Update(other)
+		}
+		return f.r.charge(32 * other.Len())
+	}
+	pairs, err := f.listOf(from)
+	if err != nil {
+		return err
+	}
+	for i, p := range pairs {
+		parts, err := f.listOf(p)
+		if err != nil {
+			return typeError("cannot convert dictionary update sequence element #" + itoa(i) + " to a sequence")
+		}
+		if len(parts) != 2 {
+			return value.Raise("ValueError", "dictionary update sequence element #%d has length %d; 2 is required", i, len(parts))
+		}
+		if err := m.SetKey(plainTuple(parts[0]), parts[1]); err != nil {
+			return err
+		}
+	}
+	return f.r.charge(32 * len(pairs))
+}
+
+func dictFromKeys(c *Call, _ *value.Map) (any, error) {
+	keys, err := c.Items(0)
+	if err != nil {
+		return nil, err
+	}
+	m := value.NewMap()
+	for _, k := range keys {
+		if err := m.SetKey(plainTuple(k), c.Args[1]); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func listMethod(fn func(c *Call, l *value.List) (any, error), params ...Param) *method {
+	return &method{params: params, call: func(c *Call, self any) (any, error) { return fn(c, self.(*value.List)) }}
+}
+
+func listMethods() map[string]*method {
+	return map[string]*method{
+		"append":  listMethod(listAppend, Arg("object")),
+		"clear":   listMethod(func(_ *Call, l *value.List) (any, error) { l.Items = nil; return nil, nil }),
+		"copy":    listMethod(func(_ *Call, l *value.List) (any, error) { return value.NewList(slices.Clone(l.Items)...), nil }),
+		"count":   listMethod(func(c *Call, l *value.List) (any, error) { return c.count(l.Items) }, Arg("value")),
+		"extend":  listMethod(listExtend, Arg("iterable")),
+		"index":   listMethod(func(c *Call, l *value.List) (any, error) { return c.index(l.Items, "list") }, Arg("value"), Opt("start", 0), Opt("stop", nil)),
+		"insert":  listMethod(listInsert, Arg("index"), Arg("object")),
+		"pop":     listMethod(listPop, Opt("index", -1)),
+		"remove":  listMethod(listRemove, Arg("value")),
+		"reverse": listMethod(func(_ *Call, l *value.List) (any, error) { slices.Reverse(l.Items); return nil, nil }),
+		"sort":    listMethod(listSort, Opt("key", nil), Opt("reverse", false)),
+	}
+}
+
+func listAppend(c *Call, l *value.List) (any, error) {
+	l.Append(c.Args[0])
+	return nil, c.f.r.charge(16)
+}
+
+func listExtend(c *Call, l *value.List) (any, error) {
+	items, err := c.Items(0)
+	if err != nil {
+		return nil, err
+	}
+	l.Items = append(l.Items, items...)
+	return nil, c.f.r.charge(16 * len(items))
+}
+
+// clampedIndex is an index as list.insert has it.
+func (c *Call) clampedIndex(i, n int) (int, error) {
+	at, err := c.Int(i)
+	if at < 0 {
+		at += n
+	}
+	return max(0, min(at, n)), err
+}
+
+func listInsert(c *Call, l *value.List) (any, error) {
+	at, err := c.clampedIndex(0, len(l.Items))
+	if err != nil {
+		return nil, err
+	}
+	l.Items = slices.Insert(l.Items, at, c.Args[1])
+	return nil, c.f.r.charge(16)
+}
+
+func listPop(c *Call, l *value.List) (any, error) {
+	at, err := c.Int(0)
+	if err != nil {
+		return nil, err
+	}
+	if len(l.Items) == 0 {
+		return nil, value.Raise("IndexError", "pop from empty list")
+	}
+	if at < 0 {
+		at += len(l.Items)
+	}
+	if at < 0 || at >= len(l.Items) {
+		return nil, value.Raise("IndexError", "pop index out of range")
+	}
+	v := l.Items[at]
+	l.Items = slices.Delete(l.Items, at, at+1)
+	return v, nil
+}
+
+func (c *Call) count(items []any) (any, error) {
+	n := 0
+	for _, item := range items {
+		found, err := same(item, c.Args[0])
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (c *Call) index(items []any, typeName string) (any, error) {
+	start, err := c.clampedIndex(1, len(items))
+	if err != nil {
+		return nil, err
+	}
+	stop := len(items)
+	if c.Args[2] != nil {
+		if stop, err = c.clampedIndex(2, len(items)); err != nil {
+			return nil, err
+		}
+	}
+	for i := start; i < stop; i++ {
+		if found, err := same(items[i], c.Args[0]); found || err != nil {
+			return i, err
+		}
+	}
+	return nil, value.Raise("ValueError", "%s is not in %s", value.Repr(c.Args[0]), typeName)
+}
+
+func listRemove(c *Call, l *value.List) (any, error) {
+	for i, item := range l.Items {
+		found, err := same(item, c.Args[0])
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			l.Items = slices.Delete(l.Items, i, i+1)
+			return nil, nil
+		}
+	}
+	return nil, value.Raise("ValueError", "list.remove(x): x not in list")
+}
+
+func listSort(c *Call, l *value.List) (any, error) {
+	reverse, err := c.Bool(1)
+	if err != nil {
+		return nil, err
+	}
+	key := func(v any) (any, error) { return v, nil }
+	if callee := c.Args[0]; callee != nil {
+		key = func(v any) (any, error) { return c.Invoke(callee, []any{v}, nil) }
+	}
+	return nil, c.sort(l.Items, key, reverse)
+}
+
+// sort sorts items in place by what key makes of them.
+func (c *Call) sort(items []any, key func(any) (any, error), reverse bool) error {
+	if err := c.Work(len(items)); err != nil {
+		return err
+	}
+	type keyed struct{ key, item any }
+	pairs := make([]any, len(items))
+	for i, item := range items {
+		k, err := key(item)
+		if err == nil {
+			err = refusedInside(k)
+		}
+		if err != nil && len(items) > 1 {
+			return err
+		}
+		pairs[i] = &keyed{plainTuple(k), item}
+	}
+	if err := value.SortBy(pairs, func(p any) any { return p.(*keyed).key }, reverse); err != nil {
+		return err
+	}
+	for i, p := range pairs {
+		items[i] = p.(*keyed).item
+	}
+	return nil
+}
+
+// refusedInside is the error for an undefined value, also inside a list of keys.
+func refusedInside(v any) error {
+	if l, ok := v.(*value.List); ok {
+		for _, item := range l.Items {
+			if err := refused(item); err != nil {
+				return err
+			}
+		}
+	}
+	return refused(v)
+}
+
+func tupleMethods() map[string]*method {
+	return map[string]*method{
+		"count": {params: []Param{Arg("value")}, call: func(c *Call, self any) (any, error) {
+			return c.count(plainTuple(self).(value.Tuple))
+		}},
+		"index": {params: []Param{Arg("value"), Opt("start", 0), Opt("stop", nil)}, call: func(c *Call, self any) (any, error) {
+			return c.index(plainTuple(self).(value.Tuple), "tuple")
+		}},
+	}
+}
+
+func intMethods() map[string]*method {
+	return map[string]*method{
+		"bit_length": {call: func(_ *Call, self any) (any, error) {
+			n, err := value.Pos(self)
+			if i, ok := n.(int); ok {
+				return big.NewInt(int64(i)).BitLen(), err
+			}
+			return n.(*big.Int).BitLen(), err
+		}},
+	}
+}
+
+func floatMethods() map[string]*method {
+	return map[string]*method{
+		"is_integer": {call: func(_ *Call, self any) (any, error) {
+			f := self.(float64)
+			return f == math.Trunc(f) && !math.IsInf(f, 0), nil
+		}},
+		"hex": {call: func(_ *Call, self any) (any, error) { return strconv.FormatFloat(self.(float64), 'x', -1, 64), nil }},
+	}
+}

@@ -1,0 +1,98 @@
+package jinja
+
+import (
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Output is what a template made.
+type Output struct {
+	Text string
+
+	spans []span
+}
+
+// span says where the output from an offset on comes from. Literal text was copied from the
+// template; anything else was printed by what stands there.
+type span struct {
+	template *Template
+	out      int
+	at       int
+	literal  bool
+}
+
+// Origin maps a place of the text, counted from 1, back to the template: to the very place for
+// literal text, and to the expression for what was printed.
+func (o *Output) Origin(line, col int) diag.Pos {
+	at := offsetOf(o.Text, line, col)
+	i := sort.Search(len(o.spans), func(i int) bool { return o.spans[i].out > at }) - 1
+	if i < 0 {
+		return diag.Pos{}
+	}
+	s := o.spans[i]
+	if s.literal {
+		return s.template.pos(s.at + at - s.out)
+	}
+	return s.template.pos(s.at)
+}
+
+// offsetOf finds a place in a text; what is behind the end of a line or the text is the end.
+func offsetOf(text string, line, col int) int {
+	at := 0
+	for ; line > 1; line-- {
+		i := strings.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return len(text)
+		}
+		at += i + 1
+	}
+	for ; col > 1 && at < len(text) && text[at] != '\n'; col-- {
+		_, size := utf8.DecodeRuneInString(text[at:])
+		at += size
+	}
+	return at
+}
+
+// writer collects output. Spans are kept only if it has them from the start.
+type writer struct {
+	buf   []byte
+	spans []span
+	limit int
+}
+
+func (w *writer) mark(t *Template, at int, literal bool) {
+	if w.spans != nil {
+		w.spans = append(w.spans, span{t, len(w.buf), at, literal})
+	}
+}
+
+func (w *writer) write(text string) error {
+	w.buf = append(w.buf, text...)
+	return w.full()
+}
+
+func (w *writer) full() error {
+	if len(w.buf) > w.limit {
+		return &limitError{
+			"the template prints more than " + itoa(w.limit>>20) + " MiB",
+			"look for a loop that prints too much",
+		}
+	}
+	return nil
+}
+
+// captured runs body with a writer of its own, and returns what it printed.
+func (f *frame) captured(body func() error) (string, error) {
+	outer := f.out
+	f.out = &writer{limit: f.r.limits.OutputBytes}
+	err := body()
+	text := string(f.out.buf)
+	f.out = outer
+	if err == nil {
+		err = f.r.charge(len(text))
+	}
+	return text, err
+}

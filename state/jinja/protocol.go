@@ -1,0 +1,217 @@
+package jinja
+
+import (
+	"context"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// What rooms above put into templates besides plain values are objects that implement value.Object
+// and whichever of the following they need.
+
+// Callable is an object that templates may call.
+type Callable interface {
+	value.Object
+	Call(c *Call) (any, error)
+}
+
+// AttrGetter is an object with attributes, as in salt.pillar. Found is false for an attribute it
+// does not have; items are tried then.
+type AttrGetter interface {
+	value.Object
+	GetAttr(ctx context.Context, name string) (v any, found bool, err error)
+}
+
+// ItemGetter is an object with items, as in salt['pillar.get'].
+type ItemGetter interface {
+	value.Object
+	GetItem(ctx context.Context, key any) (v any, found bool, err error)
+}
+
+// Namer is an object that knows the names of its attributes or items, for hints.
+type Namer interface {
+	value.Object
+	Names() []string
+}
+
+// Iterable is an object that loops can go through. Iterate gives a function that gives one item
+// after the other, and false after the last.
+type Iterable interface {
+	value.Object
+	Iterate() func() (item any, ok bool, err error)
+}
+
+// Sized is an object with a length.
+type Sized interface {
+	value.Object
+	Len() int
+}
+
+// Container is an object that knows what is in it.
+type Container interface {
+	value.Object
+	Contains(item any) (bool, error)
+}
+
+// Call is a call of a Callable, a Filter or a Test. For the latter two, the first argument is the
+// value they are applied to. Lists, mappings and strings come as they are; what only templates
+// know, such as ranges, comes as a list.
+type Call struct {
+	Args   []any
+	Kwargs *value.Map // nil if there are none
+
+	f  *frame
+	at int
+}
+
+// Context is the one Render was given.
+func (c *Call) Context() context.Context { return c.f.r.ctx }
+
+// Pos is where in the template the call stands.
+func (c *Call) Pos() diag.Pos { return c.f.t.pos(c.at) }
+
+// Filter is applied to a value as in value | filter(arguments).
+type Filter func(c *Call) (any, error)
+
+// Test is applied to a value as in value is test(arguments).
+type Test func(c *Call) (bool, error)
+
+// iterate goes through a value as a loop does.
+func iterate(v any) (func() (any, bool, error), error) {
+	switch v := v.(type) {
+	case *value.List:
+		return iterateList(v), nil
+	case value.Tuple:
+		return iterateItems(v), nil
+	case *value.Map:
+		return iterateMap(v, func(k, _ any) any { return k }), nil
+	case string:
+		return iterateString(v), nil
+	case []byte:
+		return iterateBytes(v), nil
+	case *Undefined:
+		return iterateItems(nil), strict(v)
+	case Iterable:
+		return v.Iterate(), nil
+	}
+	return nil, typeError("'" + value.TypeName(v) + "' object is not iterable")
+}
+
+// iterateList sees items that are added on the way, as Python does.
+func iterateList(l *value.List) func() (any, bool, error) {
+	i := 0
+	return func() (any, bool, error) {
+		if i >= len(l.Items) {
+			return nil, false, nil
+		}
+		i++
+		return l.Items[i-1], true, nil
+	}
+}
+
+func iterateItems(items []any) func() (any, bool, error) {
+	i := 0
+	return func() (any, bool, error) {
+		if i >= len(items) {
+			return nil, false, nil
+		}
+		i++
+		return items[i-1], true, nil
+	}
+}
+
+// iterateMap goes through what pick makes of every key and value. The mapping must not change its
+// size meanwhile.
+func iterateMap(m *value.Map, pick func(k, v any) any) func() (any, bool, error) {
+	keys := m.Keys()
+	i := 0
+	return func() (any, bool, error) {
+		if i >= len(keys) {
+			return nil, false, nil
+		}
+		if m.Len() != len(keys) {
+			return nil, false, raise("RuntimeError", "dictionary changed size during iteration")
+		}
+		v, _, _ := m.GetKey(keys[i])
+		i++
+		return pick(keys[i-1], v), true, nil
+	}
+}
+
+func iterateString(s string) func() (any, bool, error) {
+	runes := []rune(s)
+	i := 0
+	return func() (any, bool, error) {
+		if i >= len(runes) {
+			return nil, false, nil
+		}
+		i++
+		return string(runes[i-1]), true, nil
+	}
+}
+
+func iterateBytes(b []byte) func() (any, bool, error) {
+	i := 0
+	return func() (any, bool, error) {
+		if i >= len(b) {
+			return nil, false, nil
+		}
+		i++
+		return int(b[i-1]), true, nil
+	}
+}
+
+// listOf is Python's list(v). It counts steps, since what it goes through may never end.
+func (f *frame) listOf(v any) ([]any, error) {
+	switch v := v.(type) {
+	case *value.List:
+		return append([]any(nil), v.Items...), f.r.step(len(v.Items) / 16)
+	case value.Tuple:
+		return append([]any(nil), v...), f.r.step(len(v) / 16)
+	}
+	next, err := iterate(v)
+	if err != nil {
+		return nil, err
+	}
+	var items []any
+	for {
+		item, ok, err := next()
+		if !ok || err != nil {
+			return items, err
+		}
+		items = append(items, item)
+		if err := f.r.step(1); err != nil {
+			return nil, err
+		}
+		if err := f.r.charge(16); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// lengthOf is Python's len(v).
+func lengthOf(v any) (int, error) {
+	if n, ok := value.Len(v); ok {
+		return n, nil
+	}
+	switch v := v.(type) {
+	case *Undefined:
+		return 0, strict(v)
+	case Sized:
+		return v.Len(), nil
+	}
+	return 0, typeError("object of type '" + value.TypeName(v) + "' has no len()")
+}
+
+// plain makes plain values of what only templates know, for callables of other rooms.
+func (f *frame) plain(v any) (any, error) {
+	switch o := v.(type) {
+	case *namedTuple:
+		return o.items, nil
+	case *iterator, *rangeObject, *dictView:
+		items, err := f.listOf(v)
+		return &value.List{Items: items}, err
+	}
+	return v, nil
+}

@@ -1,0 +1,48 @@
+// Package salt gives templates what Salt adds to Jinja2: filters, tests and globals.
+//
+// They are those of Salt's documentation that need nothing but their arguments. The others look at
+// files, names or addresses of the host; HostFilters names them, and whoever may touch the host
+// adds them to the options of the Env.
+package salt
+
+import "github.com/corpus-agent/corpus-agent/state/jinja"
+
+// HostFilters are Salt's filters that look at the host or the network, which this package does
+// not have.
+func HostFilters() []string {
+	return []string{
+		"dns_check", "file_hashsum", "get_uid", "http_query", "is_bin_file", "is_empty", "is_text_file", "list_files", "which",
+	}
+}
+
+// Filters are Salt's filters.
+func Filters() map[string]jinja.Filter {
+	all := map[string]jinja.Filter{}
+	for _, group := range []map[string]jinja.Filter{
+		dataFilters(), dictFilters(), encodingFilters(), listFilters(), networkFilters(), randomFilters(), regexpFilters(), textFilters(),
+	} {
+		for name, f := range group {
+			all[name] = f
+		}
+	}
+	return all
+}
+
+// Tests are Salt's tests.
+func Tests() map[string]jinja.Test {
+	return map[string]jinja.Test{
+		"equalto": jinja.DefineTest("equalto", func(c *jinja.Call) (bool, error) { return c.Equal(c.Args[0], c.Args[1]) },
+			jinja.Arg("value"), jinja.Arg("other")),
+		"list":  jinja.DefineTest("list", func(c *jinja.Call) (bool, error) { return isList(c.Args[0]), nil }, jinja.Arg("value")),
+		"match": jinja.DefineTest("match", matchTest, regexpParams()...),
+	}
+}
+
+// Globals are Salt's functions that every template has.
+func Globals() map[string]any {
+	return map[string]any{
+		"odict":             jinja.Function("OrderedDict", odict),
+		"raise":             jinja.Function("raise", raise),
+		"show_full_context": jinja.Function("show_full_context", showFullContext),
+	}
+}

@@ -1,0 +1,380 @@
+package jinja
+
+import (
+	"strconv"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// textStmt prints literal text.
+type textStmt struct {
+	text string
+	at   int
+}
+
+func (s *textStmt) exec(f *frame) (flow, error) {
+	f.out.mark(f.t, s.at, true)
+	if err := f.out.write(s.text); err != nil {
+		return flowNext, f.fail(s.at, err)
+	}
+	return flowNext, nil
+}
+
+// printStmt prints an expression.
+type printStmt struct {
+	node expr
+	at   int
+	line int
+}
+
+func (s *printStmt) exec(f *frame) (flow, error) {
+	v, err := s.node.eval(f)
+	if err == nil {
+		err = f.print(v, s.at)
+	}
+	if err != nil {
+		return flowNext, f.onLine(s.line, s.at, err)
+	}
+	return flowNext, nil
+}
+
+func (f *frame) print(v any, at int) error {
+	f.out.mark(f.t, at, false)
+	switch v := v.(type) {
+	case string:
+		return f.out.write(v)
+	case int:
+		f.out.buf = strconv.AppendInt(f.out.buf, int64(v), 10)
+		return f.out.full()
+	case *value.Map:
+		if err := printable(v, 0); err != nil {
+			return err
+		}
+	}
+	text, err := value.ToStr(v)
+	if err != nil {
+		return err
+	}
+	return f.out.write(text)
+}
+
+// printable refuses a mapping with an undefined value: Salt prints mappings so that they stay
+// YAML, and for that it prints every value.
+func printable(m *value.Map, depth int) error {
+	const deep = 100
+	for _, v := range m.All() {
+		if err := strict(v); err != nil {
+			return err
+		}
+		if inner, ok := v.(*value.Map); ok && depth < deep {
+			if err := printable(inner, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unlessExtended runs its body only while the template extends no other.
+type unlessExtended struct{ body []stmt }
+
+func (s *unlessExtended) exec(f *frame) (flow, error) {
+	if f.parent != nil {
+		return flowNext, nil
+	}
+	return execAll(s.body, f)
+}
+
+// ifStmt runs the first branch whose test holds. The last may have none.
+type ifStmt struct{ branches []branch }
+
+type branch struct {
+	test expr
+	body []stmt
+	at   int
+	line int
+}
+
+func (s *ifStmt) exec(f *frame) (flow, error) {
+	if err := f.r.step(1); err != nil {
+		return flowNext, f.onLine(s.branches[0].line, s.branches[0].at, err)
+	}
+	for i := range s.branches {
+		b := &s.branches[i]
+		if b.test != nil {
+			holds, err := evalTruth(f, b.test, b.at)
+			if err != nil {
+				return flowNext, f.onLine(b.line, b.at, err)
+			}
+			if !holds {
+				continue
+			}
+		}
+		return execAll(b.body, f)
+	}
+	return flowNext, nil
+}
+
+// target is what is assigned to.
+type target interface {
+	assign(f *frame, v any) error
+	// check refuses what cannot be assigned to, before the value is known.
+	check(f *frame) error
+}
+
+// slotTarget is a variable. Export is its name if it is one of the template's own.
+type slotTarget struct {
+	place  place
+	export string
+}
+
+func (t *slotTarget) check(*frame) error { return nil }
+
+func (t *slotTarget) assign(f *frame, v any) error {
+	*f.at(t.place) = v
+	if t.export != "" {
+		f.scope.set(t.export, v, true)
+	}
+	return nil
+}
+
+// tupleTarget takes a value apart.
+type tupleTarget struct{ items []target }
+
+func (t *tupleTarget) check(*frame) error { return nil }
+
+func (t *tupleTarget) assign(f *frame, v any) error {
+	items, err := f.unpack(v, len(t.items))
+	if err != nil {
+		return err
+	}
+	for i, item := range t.items {
+		if err := item.assign(f, items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unpack takes exactly n items out of a value.
+func (f *frame) unpack(v any, n int) ([]any, error) {
+	switch v := v.(type) {
+	case value.Tuple:
+		if len(v) == n {
+			return v, nil
+		}
+	case *value.List:
+		if len(v.Items) == n {
+			return v.Items, nil
+		}
+	}
+	next, err := iterate(v)
+	if err != nil {
+		if isKind(err, "TypeError") {
+			err = typeError("cannot unpack non-iterable " + value.TypeName(v) + " object")
+		}
+		return nil, err
+	}
+	var items []any
+	for {
+		item, ok, err := next()
+		switch {
+		case err != nil:
+			return nil, err
+		case !ok && len(items) < n:
+			return nil, value.Raise("ValueError", "not enough values to unpack (expected %d, got %d)", n, len(items))
+		case !ok:
+			return items, nil
+		case len(items) == n:
+			return nil, value.Raise("ValueError", "too many values to unpack (expected %d)", n)
+		}
+		items = append(items, item)
+	}
+}
+
+// namespaceTarget is an attribute of a namespace.
+type namespaceTarget struct {
+	place place
+	attr  string
+}
+
+func (t *namespaceTarget) check(f *frame) error {
+	if _, ok := (*f.at(t.place)).(*namespace); !ok {
+		return withHint(templateError("cannot assign attribute on non-namespace object"),
+			"make one before: {% set ns = namespace() %}; a dict is changed with {% do d.update(...) %}")
+	}
+	return nil
+}
+
+func (t *namespaceTarget) assign(f *frame, v any) error {
+	(*f.at(t.place)).(*namespace).attrs.Set(t.attr, v)
+	return nil
+}
+
+// assignStmt is set.
+type assignStmt struct {
+	target target
+	node   expr
+	at     int
+	line   int
+}
+
+func (s *assignStmt) exec(f *frame) (flow, error) {
+	err := s.target.check(f)
+	if err == nil {
+		err = f.r.step(1)
+	}
+	var v any
+	if err == nil {
+		v, err = s.node.eval(f)
+	}
+	if err == nil {
+		err = s.target.assign(f, v)
+	}
+	if err != nil {
+		return flowNext, f.onLine(s.line, s.at, err)
+	}
+	return flowNext, nil
+}
+
+// captureStmt is set with a body. Filter may be nil; its node is the captured text.
+type captureStmt struct {
+	target target
+	enter  []entry
+	body   []stmt
+	filter *filterExpr
+	at     int
+	line   int
+}
+
+func (s *captureStmt) exec(f *frame) (flow, error) {
+	f.start(s.enter)
+	var next flow
+	text, err := f.captured(func() (err error) {
+		next, err = execAll(s.body, f)
+		return err
+	})
+	if err != nil || next != flowNext {
+		return next, err
+	}
+	var v any = text
+	if s.filter != nil {
+		v, err = f.filtered(s.filter, text)
+	}
+	if err == nil {
+		err = s.target.check(f)
+	}
+	if err == nil {
+		err = s.target.assign(f, v)
+	}
+	f.end(s.enter)
+	if err != nil {
+		return flowNext, f.onLine(s.line, s.at, err)
+	}
+	return flowNext, nil
+}
+
+// filtered applies a chain of filters, the innermost of which has no value of its own, to a text.
+func (f *frame) filtered(e *filterExpr, text string) (any, error) {
+	var v any = text
+	var err error
+	switch inner := e.node.(type) {
+	case nil:
+	case *filterExpr:
+		v, err = f.filtered(inner, text)
+	default:
+		v, err = inner.eval(f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.apply(f, v)
+}
+
+// filterStmt is a filter block.
+type filterStmt struct {
+	enter  []entry
+	body   []stmt
+	filter *filterExpr
+	at     int
+	line   int
+}
+
+func (s *filterStmt) exec(f *frame) (flow, error) {
+	f.start(s.enter)
+	var next flow
+	text, err := f.captured(func() (err error) {
+		next, err = execAll(s.body, f)
+		return err
+	})
+	if err != nil || next != flowNext {
+		return next, err
+	}
+	v, err := f.filtered(s.filter, text)
+	if err == nil {
+		err = f.print(v, s.at)
+	}
+	f.end(s.enter)
+	if err != nil {
+		return flowNext, f.onLine(s.line, s.at, err)
+	}
+	return flowNext, nil
+}
+
+// withStmt is with.
+type withStmt struct {
+	enter   []entry
+	targets []target
+	values  []expr
+	body    []stmt
+	at      int
+	line    int
+}
+
+func (s *withStmt) exec(f *frame) (flow, error) {
+	f.start(s.enter)
+	for i, t := range s.targets {
+		v, err := s.values[i].eval(f)
+		if err == nil {
+			err = t.assign(f, v)
+		}
+		if err != nil {
+			return flowNext, f.onLine(s.line, s.at, err)
+		}
+	}
+	next, err := execAll(s.body, f)
+	f.end(s.enter)
+	return next, err
+}
+
+// scopeStmt keeps the variables of its body to itself.
+type scopeStmt struct {
+	enter []entry
+	body  []stmt
+}
+
+func (s *scopeStmt) exec(f *frame) (flow, error) {
+	f.start(s.enter)
+	next, err := execAll(s.body, f)
+	f.end(s.enter)
+	return next, err
+}
+
+// doStmt is do.
+type doStmt struct {
+	node expr
+	at   int
+	line int
+}
+
+func (s *doStmt) exec(f *frame) (flow, error) {
+	if _, err := s.node.eval(f); err != nil {
+		return flowNext, f.onLine(s.line, s.at, err)
+	}
+	return flowNext, nil
+}
+
+// controlStmt is break or continue.
+type controlStmt struct{ flow flow }
+
+func (s *controlStmt) exec(*frame) (flow, error) { return s.flow, nil }

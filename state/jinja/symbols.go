@@ -1,0 +1,267 @@
+package jinja
+
+import (
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/state/jinja/syntax"
+)
+
+// Jinja2 turns a template into Python functions, and its scoping rules are what Python's local
+// variables make of that. So the places of variables are worked out the way Jinja2 does it: every
+// frame (the template, a loop, a with block, a macro) has symbols; a name that is only read is
+// looked up in the context when the frame is entered, and one that is set starts out as the same
+// name of an outer frame, or as missing.
+
+// ident is a local variable of the Python functions: a name at a depth of frames.
+type ident struct {
+	level int
+	name  string
+}
+
+type loadKind uint8
+
+const (
+	loadParam   loadKind = iota // set by whoever enters the frame
+	loadResolve                 // from the context
+	loadAlias                   // from an outer frame
+	loadMissing                 // nowhere
+)
+
+// load says how a variable starts out when its frame is entered.
+type load struct {
+	kind loadKind
+	from ident // of loadAlias
+}
+
+// symbols are the variables of one frame.
+type symbols struct {
+	level  int
+	parent *symbols
+	refs   map[string]ident
+	loads  map[ident]load
+	order  []ident // of loads, as they were found
+	stores map[string]bool
+}
+
+func newSymbols(parent *symbols) *symbols {
+	s := &symbols{parent: parent, refs: map[string]ident{}, loads: map[ident]load{}, stores: map[string]bool{}}
+	if parent != nil {
+		s.level = parent.level + 1
+	}
+	return s
+}
+
+func (s *symbols) copy() *symbols {
+	c := &symbols{level: s.level, parent: s.parent, order: slices.Clone(s.order)}
+	c.refs, c.loads, c.stores = map[string]ident{}, map[ident]load{}, map[string]bool{}
+	c.update(s)
+	return c
+}
+
+// update takes over what another frame of the same level knows.
+func (s *symbols) update(from *symbols) {
+	for name, id := range from.refs {
+		s.refs[name] = id
+	}
+	for _, id := range from.order {
+		s.setLoad(id, from.loads[id])
+	}
+	for name := range from.stores {
+		s.stores[name] = true
+	}
+}
+
+func (s *symbols) setLoad(id ident, l load) {
+	if _, ok := s.loads[id]; !ok {
+		s.order = append(s.order, id)
+	}
+	s.loads[id] = l
+}
+
+func (s *symbols) define(name string, l load) ident {
+	id := ident{s.level, name}
+	s.refs[name] = id
+	s.setLoad(id, l)
+	return id
+}
+
+// find gives the variable that a name stands for in this frame or an outer one.
+func (s *symbols) find(name string) (ident, bool) {
+	for ; s != nil; s = s.parent {
+		if id, ok := s.refs[name]; ok {
+			return id, true
+		}
+	}
+	return ident{}, false
+}
+
+func (s *symbols) store(name string) {
+	s.stores[name] = true
+	if _, ok := s.refs[name]; ok {
+		return
+	}
+	if outer, ok := s.parent.find(name); ok {
+		s.define(name, load{loadAlias, outer})
+		return
+	}
+	s.define(name, load{kind: loadMissing})
+}
+
+func (s *symbols) read(name string) {
+	if _, ok := s.find(name); !ok {
+		s.define(name, load{kind: loadResolve})
+	}
+}
+
+func (s *symbols) parameter(name string) ident {
+	s.stores[name] = true
+	return s.define(name, load{kind: loadParam})
+}
+
+// branches joins what the branches of a condition know. A name that only some of them set starts
+// out as what it was outside.
+func (s *symbols) branches(branches ...*symbols) {
+	counts := map[string]int{}
+	for _, b := range branches {
+		for name := range b.stores {
+			if !s.stores[name] {
+				counts[name]++
+			}
+		}
+	}
+	for _, b := range branches {
+		s.update(b)
+	}
+	for name, count := range counts {
+		if count == len(branches) {
+			continue
+		}
+		id, _ := s.find(name)
+		if outer, ok := s.parent.find(name); ok {
+			s.setLoad(id, load{loadAlias, outer})
+			continue
+		}
+		s.setLoad(id, load{kind: loadResolve})
+	}
+}
+
+// stored are the names set in this frame and the outer ones, each with its innermost variable.
+func (s *symbols) stored() map[string]ident {
+	all := map[string]ident{}
+	for frame := s; frame != nil; frame = frame.parent {
+		for name := range frame.stores {
+			if _, ok := all[name]; !ok {
+				all[name], _ = s.find(name)
+			}
+		}
+	}
+	return all
+}
+
+// analyzeAll visits what belongs to a frame.
+func (s *symbols) analyzeAll(nodes ...syntax.Node) {
+	for _, n := range nodes {
+		s.analyze(n)
+	}
+}
+
+// analyze finds the names that a node reads and sets in this frame. It stops where a node opens a
+// frame of its own.
+func (s *symbols) analyze(n syntax.Node) {
+	switch n := n.(type) {
+	case nil:
+	case *syntax.Name:
+		s.name(n)
+	case *syntax.NSRef:
+		s.read(n.Name)
+	case *syntax.If:
+		s.condition(n)
+	case *syntax.Macro:
+		s.store(n.Name)
+	case *syntax.Import:
+		s.analyze(n.Template)
+		s.store(n.Target)
+	case *syntax.FromImport:
+		s.analyze(n.Template)
+		for _, name := range n.Names {
+			s.store(name.Alias)
+		}
+	case *syntax.Assign:
+		s.analyze(n.Node)
+		s.analyze(n.Target)
+	case *syntax.AssignBlock:
+		s.analyze(n.Target)
+	case *syntax.For:
+		s.analyze(n.Iter)
+	case *syntax.CallBlock:
+		s.analyze(n.Call)
+	case *syntax.FilterBlock:
+		s.analyze(n.Filter)
+	case *syntax.With:
+		s.analyzeAll(n.Values...)
+	case *syntax.Scope, *syntax.Block:
+	default:
+		syntax.Children(n, s.analyze)
+	}
+}
+
+func (s *symbols) name(n *syntax.Name) {
+	switch n.Access {
+	case syntax.Load:
+		s.read(n.Name)
+	case syntax.Store:
+		s.store(n.Name)
+	case syntax.Param:
+		s.parameter(n.Name)
+	}
+}
+
+func (s *symbols) condition(n *syntax.If) {
+	s.analyze(n.Test)
+	then, elif, otherwise := s.copy(), s.copy(), s.copy()
+	then.analyzeAll(n.Body...)
+	for _, e := range n.Elif {
+		elif.analyze(e)
+	}
+	otherwise.analyzeAll(n.Else...)
+	s.branches(then, elif, otherwise)
+}
+
+// parameters declares the names of a target as set from outside.
+func (s *symbols) parameters(target syntax.Expr) {
+	switch t := target.(type) {
+	case *syntax.Name:
+		s.parameter(t.Name)
+	case *syntax.Tuple:
+		for _, item := range t.Items {
+			s.parameters(item)
+		}
+	}
+}
+
+// undeclared finds which of the names are read in the nodes before they are set there. It looks
+// into inner frames, but not into blocks.
+func undeclared(nodes []syntax.Stmt, names ...string) map[string]bool {
+	watched, found := map[string]bool{}, map[string]bool{}
+	for _, n := range names {
+		watched[n] = true
+	}
+	var visit func(n syntax.Node)
+	visit = func(n syntax.Node) {
+		switch n := n.(type) {
+		case *syntax.Block:
+			return
+		case *syntax.Name:
+			if n.Access == syntax.Load && watched[n.Name] {
+				found[n.Name] = true
+			} else {
+				delete(watched, n.Name)
+			}
+		}
+		syntax.Children(n, visit)
+	}
+	for _, n := range nodes {
+		visit(n)
+	}
+	return found
+}

@@ -1,0 +1,64 @@
+package syntax
+
+import (
+	"strconv"
+	"strings"
+)
+
+// load reads {% load_yaml as x %}...{% endload %}: a macro without arguments, whose output goes
+// through the filter of the same name.
+func (p *parser) load() ([]Stmt, error) {
+	t := p.next()
+	at := position{t.line, t.at}
+	if _, err := p.expectName("as"); err != nil {
+		return nil, err
+	}
+	target, err := p.target(targetOptions{tuple: true})
+	if err != nil {
+		return nil, err
+	}
+	p.hidden++
+	name := "_fi" + strconv.Itoa(p.hidden)
+	body, err := p.body("endload")
+	if err != nil {
+		return nil, err
+	}
+	call := &Call{position: at, Node: &Name{position: at, Name: name}}
+	return []Stmt{
+		&Macro{position: at, Name: name, Body: body},
+		&Assign{at, target, &Filter{position: at, Node: call, Name: t.text}},
+	}, nil
+}
+
+// importData reads {% import_yaml "file" as x %}: an import, whose text goes through the filter
+// load_yaml.
+func (p *parser) importData() ([]Stmt, error) {
+	format := strings.TrimPrefix(p.current().text, "import_")
+	s, err := p.importAs()
+	if err != nil {
+		return nil, err
+	}
+	i := s.(*Import)
+	module := &Name{position: i.position, Name: i.Target}
+	return []Stmt{i, &Assign{
+		i.position, &Name{position: i.position, Name: i.Target, Access: Store},
+		&Filter{position: i.position, Node: module, Name: "load_" + format},
+	}}, nil
+}
+
+// profile reads {% profile as x %}...{% endprofile %}. Salt logs how long the body takes; here it
+// only is a body.
+func (p *parser) profile() ([]Stmt, error) {
+	p.next()
+	if _, err := p.expectName("as"); err != nil {
+		return nil, err
+	}
+	if _, err := p.expression(); err != nil {
+		return nil, err
+	}
+	body, err := p.body("endprofile")
+	if body == nil {
+		body = []Stmt{}
+	}
+	return body, err
+}

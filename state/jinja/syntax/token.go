@@ -1,0 +1,76 @@
+package syntax
+
+// kind is what a token is.
+type kind uint8
+
+const (
+	tokEOF kind = iota
+	tokData
+	tokVariableBegin
+	tokVariableEnd
+	tokBlockBegin
+	tokBlockEnd
+	tokName
+	tokString
+	tokInteger
+	tokFloat
+	tokAdd
+	tokSub
+	tokMul
+	tokDiv
+	tokFloorDiv
+	tokMod
+	tokPow
+	tokTilde
+	tokLbracket
+	tokRbracket
+	tokLparen
+	tokRparen
+	tokLbrace
+	tokRbrace
+	tokEq
+	tokNe
+	tokGt
+	tokGe
+	tokLt
+	tokLe
+	tokAssign
+	tokDot
+	tokColon
+	tokPipe
+	tokComma
+	tokSemicolon
+)
+
+// kindNames is how messages call a token that has no text of its own.
+var kindNames = [...]string{
+	tokEOF: "end of template", tokData: "template data / text",
+	tokVariableBegin: "begin of print statement", tokVariableEnd: "end of print statement",
+	tokBlockBegin: "begin of statement block", tokBlockEnd: "end of statement block",
+	tokName: "name", tokString: "string", tokInteger: "integer", tokFloat: "float",
+	tokAdd: "+", tokSub: "-", tokMul: "*", tokDiv: "/", tokFloorDiv: "//", tokMod: "%", tokPow: "**",
+	tokTilde: "~", tokLbracket: "[", tokRbracket: "]", tokLparen: "(", tokRparen: ")", tokLbrace: "{",
+	tokRbrace: "}", tokEq: "==", tokNe: "!=", tokGt: ">", tokGe: ">=", tokLt: "<", tokLe: "<=",
+	tokAssign: "=", tokDot: ".", tokColon: ":", tokPipe: "|", tokComma: ",", tokSemicolon: ";",
+}
+
+func (k kind) String() string { return kindNames[k] }
+
+// token is a piece of a template. Text is the template's own text for data, and the name, number or
+// unescaped string otherwise.
+type token struct {
+	kind kind
+	line int
+	at   int // offset in the template's text
+	text string
+}
+
+// describe is how messages call this token.
+func (t token) describe() string {
+	if t.kind == tokName {
+		return t.text
+	}
+	return t.kind.String()
+}
+
+func (t token) isName(text string) bool { return t.kind == tokName && t.text == text }

@@ -1,0 +1,165 @@
+package jinja
+
+import (
+	"math/big"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Undefined is what a name, an attribute or an item gives that is not there. It may be tested and
+// given a default; anything else is an error, unless the Env is lenient.
+type Undefined struct {
+	lenient bool
+	message string // what to say; "" to make it up from the rest
+	object  any    // that lacks the name, or missing
+	name    any    // what was looked for
+	kind    string // of the error; "" is UndefinedError
+	scope   *scope // where the name was looked for, or nil
+	methods *methods
+}
+
+// PyType is StrictUndefined or Undefined.
+func (u *Undefined) PyType() string {
+	if u.lenient {
+		return "Undefined"
+	}
+	return "StrictUndefined"
+}
+
+// PyRepr is Undefined.
+func (u *Undefined) PyRepr() string { return "Undefined" }
+
+// PyTruth is false.
+func (u *Undefined) PyTruth() bool { return false }
+
+// PyStr is nothing for a lenient one and an error otherwise.
+func (u *Undefined) PyStr() (string, error) {
+	if u.lenient {
+		return "", nil
+	}
+	return "", u.err()
+}
+
+// err is the error that using it makes.
+func (u *Undefined) err() error {
+	e := &Failure{Class: "UndefinedError", Message: u.text(), Hint: u.hint()}
+	if u.kind != "" {
+		e.Class = u.kind
+	}
+	return e
+}
+
+func (u *Undefined) text() string {
+	if u.message != "" {
+		return u.message
+	}
+	if u.object == any(missing) {
+		return value.Repr(u.name) + " is undefined"
+	}
+	if name, ok := u.name.(string); ok {
+		return "'" + describeObject(u.object) + "' has no attribute " + value.Repr(name)
+	}
+	return describeObject(u.object) + " has no element " + value.Repr(u.name)
+}
+
+func (u *Undefined) hint() string {
+	name, ok := u.name.(string)
+	if !ok || u.message != "" {
+		return ""
+	}
+	if hint := diag.DidYouMean(name, append(u.scope.names(), u.names()...)); hint != "" {
+		return hint
+	}
+	if u.object == any(missing) {
+		return "set it, or give a default: {{ " + name + " | default('...') }}"
+	}
+	return "if it may be missing, use .get(" + value.Repr(name) + ", ...) or | default(...)"
+}
+
+// names are the attributes and keys of the object, for a hint.
+func (u *Undefined) names() []string {
+	var names []string
+	for name := range u.methods.of(u.object) {
+		names = append(names, name)
+	}
+	switch o := u.object.(type) {
+	case *value.Map:
+		return append(o.Names(), names...)
+	case Namer:
+		return append(o.Names(), names...)
+	}
+	return names
+}
+
+// describeObject is how Jinja2 calls a value in messages.
+func describeObject(v any) string {
+	if v == nil {
+		return "None"
+	}
+	return value.TypeName(v) + " object"
+}
+
+// isUndefined reports whether v is undefined.
+func isUndefined(v any) bool {
+	_, ok := v.(*Undefined)
+	return ok
+}
+
+// strict is the error for an undefined value, or nil for anything else and for a lenient one.
+func strict(v any) error {
+	if u, ok := v.(*Undefined); ok && !u.lenient {
+		return u.err()
+	}
+	return nil
+}
+
+// refused is the error for any undefined value, lenient or not.
+func refused(v any) error {
+	if u, ok := v.(*Undefined); ok {
+		return u.err()
+	}
+	return nil
+}
+
+func (f *frame) undefinedName(name string) *Undefined {
+	return &Undefined{lenient: f.r.env.options.Lenient, object: missing, name: name, scope: f.scope}
+}
+
+func (f *frame) undefinedOf(object, name any) *Undefined {
+	return &Undefined{lenient: f.r.env.options.Lenient, object: object, name: name, methods: f.r.env.methods}
+}
+
+func (f *frame) undefinedBecause(message string, name string) *Undefined {
+	return &Undefined{lenient: f.r.env.options.Lenient, object: missing, name: name, message: message}
+}
+
+// unsafeAttribute is what an attribute gives that a template must not see.
+func (f *frame) unsafeAttribute(object any, name string) *Undefined {
+	u := f.undefinedOf(object, name)
+	u.kind = "SecurityError"
+	u.message = "access to attribute " + value.Repr(name) + " of '" + value.TypeName(object) + "' object is unsafe."
+	return u
+}
+
+// truth is Python's bool(v).
+func truth(v any) (bool, error) {
+	switch v := v.(type) {
+	case bool:
+		return v, nil
+	case string:
+		return v != "", nil
+	case *Undefined:
+		return false, strict(v)
+	}
+	return value.Truth(v), nil
+}
+
+// isInt reports whether v is an int that is no bool.
+func isInt(v any) bool {
+	switch v.(type) {
+	case int, *big.Int:
+		return true
+	}
+	return false
+}
