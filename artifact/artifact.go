@@ -9,7 +9,6 @@ package artifact
 import (
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -18,28 +17,31 @@ import (
 // Base is the project that every host deploys beside its service.
 const Base = "base"
 
-var (
-	projectName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-	versionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+~-]{0,127}$`)
-	channelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-)
-
 // CheckProject reports whether a project may have this name. Names end up in paths and keys, so
 // they hold letters, digits, dots, dashes and underscores, and start with a letter or digit.
-func CheckProject(name string) error { return check("project", name, projectName) }
+func CheckProject(name string) error { return check("project", name, 63, "._-") }
 
 // CheckVersion reports whether a version may be written so.
-func CheckVersion(version string) error { return check("version", version, versionName) }
+func CheckVersion(version string) error { return check("version", version, 128, "._+~-") }
 
 // CheckChannel reports whether a channel may have this name.
-func CheckChannel(name string) error { return check("channel", name, channelName) }
+func CheckChannel(name string) error { return check("channel", name, 63, "._-") }
 
-func check(what, name string, form *regexp.Regexp) error {
-	if form.MatchString(name) {
+// check is written by hand: a regular expression would be compiled at every start.
+func check(what, name string, longest int, punctuation string) error {
+	good := name != "" && len(name) <= longest && alphanumeric(name[0])
+	for i := range len(name) {
+		good = good && (alphanumeric(name[i]) || strings.IndexByte(punctuation, name[i]) >= 0)
+	}
+	if good {
 		return nil
 	}
 	return diag.WithHint(fmt.Errorf("%q is not a %s name", name, what),
-		"use letters, digits, dots and dashes, and start with a letter or a digit")
+		"use letters, digits, dots and dashes, start with a letter or a digit, and stay within %d", longest)
+}
+
+func alphanumeric(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || isDigit(c)
 }
 
 // Digest is the SHA-256 of an artifact, written sha256:HEX.
