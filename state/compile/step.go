@@ -2,7 +2,6 @@ package compile
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -86,9 +85,4 @@ type Target struct {
 func (t Target) String() string { return t.State + ": " + t.Name }
 
 // Match reports whether a name fits a pattern of *, ? and [...], as Python's fnmatch does.
-func Match(pattern, name string) bool {
-	if !strings.ContainsAny(pattern, "*?[") {
-		return pattern == name
-	}
-	return glob(pattern, name)
-}
+func Match(pattern, name string) bool { return value.Glob(pattern, name) }

@@ -1,11 +1,17 @@
-package compile
+package value
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
-// glob matches as Python's fnmatch: * and ? match any character, / included, [!a-c] negates, and a
-// bracket that is never closed is a bracket. It keeps one place to return to, so it is never worse
-// than pattern times name.
-func glob(pattern, name string) bool {
+// Glob reports whether a name fits a pattern as in Python's fnmatch: * and ? match any character, /
+// included, [!a-c] negates, and a bracket that is never closed is a bracket. It keeps one place to
+// return to, so it is never worse than pattern times name.
+func Glob(pattern, name string) bool {
+	if !strings.ContainsAny(pattern, "*?[") {
+		return pattern == name
+	}
 	p, n := 0, 0
 	star, retry := -1, 0
 	for n < len(name) {
@@ -14,22 +20,24 @@ func glob(pattern, name string) bool {
 			p++
 			continue
 		}
-		if size, ok := matchOne(pattern[p:], name[n]); ok {
+		c, width := utf8.DecodeRuneInString(name[n:])
+		if size, ok := matchOne(pattern[p:], c); ok {
 			p += size
-			n++
+			n += width
 			continue
 		}
 		if star < 0 {
 			return false
 		}
-		retry++
+		_, width = utf8.DecodeRuneInString(name[retry:])
+		retry += width
 		p, n = star+1, retry
 	}
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
 // matchOne matches one character and says how much of the pattern it took.
-func matchOne(pattern string, c byte) (size int, ok bool) {
+func matchOne(pattern string, c rune) (size int, ok bool) {
 	if pattern == "" {
 		return 0, false
 	}
@@ -41,7 +49,8 @@ func matchOne(pattern string, c byte) (size int, ok bool) {
 			return end + 1, inSet(pattern[1:end], c)
 		}
 	}
-	return 1, pattern[0] == c
+	first, size := utf8.DecodeRuneInString(pattern)
+	return size, first == c
 }
 
 // closing finds the bracket that ends a set; one right at its start belongs to the set.
@@ -59,9 +68,9 @@ func closing(pattern string) int {
 	return -1
 }
 
-func inSet(set string, c byte) bool {
-	negate := strings.HasPrefix(set, "!")
-	set = strings.TrimPrefix(set, "!")
+func inSet(text string, c rune) bool {
+	negate := strings.HasPrefix(text, "!")
+	set := []rune(strings.TrimPrefix(text, "!"))
 	found := false
 	for i := 0; i < len(set); i++ {
 		if i+2 < len(set) && set[i+1] == '-' {
