@@ -31,6 +31,7 @@ type Command struct {
 	Umask *int          // nil for the agent's own
 	Limit time.Duration // 0 for none
 	Quiet bool          // changes nothing, so what was read stays true
+	Merge bool          // what goes to stderr belongs to Stdout, in the order in which it comes
 }
 
 // Credential is the user a command runs as.
@@ -86,6 +87,9 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	stdout, stderr := &kept{}, &kept{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(command.Stdin), stdout, stderr
+	if command.Merge {
+		cmd.Stderr = stdout
+	}
 	cmd.Env, cmd.Dir = command.Env, command.Dir
 	if cmd.Dir == "" {
 		cmd.Dir = "/"

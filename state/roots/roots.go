@@ -37,15 +37,18 @@ type Roots struct {
 	envs  []Env
 
 	mu     sync.Mutex
-	lists  map[string][]string // files by environment
+	lists  map[string]listing  // by environment
 	states map[string][]string // SLS names by environment
 }
+
+// listing is what there is in an environment, sorted.
+type listing struct{ files, folders []string }
 
 // New makes a tree of environments. One that is named base comes first, as Salt has it.
 func New(files Files, envs ...Env) *Roots {
 	envs = slices.Clone(envs)
 	slices.SortStableFunc(envs, func(a, b Env) int { return baseFirst(b.Name) - baseFirst(a.Name) })
-	return &Roots{files: files, envs: envs, lists: map[string][]string{}, states: map[string][]string{}}
+	return &Roots{files: files, envs: envs, lists: map[string]listing{}, states: map[string][]string{}}
 }
 
 func baseFirst(name string) int {
@@ -141,26 +144,38 @@ func (r *Roots) FindSLS(env, sls string) (name string, ok bool) {
 
 // Files lists all files of an environment, sorted.
 func (r *Roots) Files(env string) ([]string, error) {
+	l, err := r.list(env)
+	return l.files, err
+}
+
+// Folders lists all directories inside those of an environment, sorted.
+func (r *Roots) Folders(env string) ([]string, error) {
+	l, err := r.list(env)
+	return l.folders, err
+}
+
+func (r *Roots) list(env string) (listing, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if list, ok := r.lists[env]; ok {
-		return list, nil
+	if done, ok := r.lists[env]; ok {
+		return done, nil
 	}
 	l := &lister{files: r.files, seen: map[uint64]bool{}}
 	for _, dir := range r.Dirs(env) {
 		if err := l.walk(dir, ""); err != nil {
-			return nil, fmt.Errorf("listing environment %s: %w", env, err)
+			return listing{}, fmt.Errorf("listing environment %s: %w", env, err)
 		}
 	}
-	slices.Sort(l.list)
-	r.lists[env] = slices.Compact(l.list)
+	slices.Sort(l.found.files)
+	slices.Sort(l.found.folders)
+	r.lists[env] = listing{files: slices.Compact(l.found.files), folders: slices.Compact(l.found.folders)}
 	return r.lists[env], nil
 }
 
 // lister walks a directory, links followed; one that leads back up is entered once.
 type lister struct {
 	files Files
-	list  []string
+	found listing
 	seen  map[uint64]bool // directories on the way down, by inode
 }
 
@@ -194,9 +209,10 @@ func (l *lister) visit(file, name string) error {
 	case err != nil:
 		return err
 	case info.IsDir():
+		l.found.folders = append(l.found.folders, name)
 		return l.walk(file, name)
 	}
-	l.list = append(l.list, name)
+	l.found.files = append(l.found.files, name)
 	return nil
 }
 

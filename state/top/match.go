@@ -26,6 +26,11 @@ func Kinds() []string {
 
 // Match reports whether the host is meant by an expression of some kind.
 func (t *Target) Match(kind, expression string) (bool, error) {
+	return t.MatchDelimited(kind, expression, ":")
+}
+
+// MatchDelimited is Match where something else than a colon stands between keys of grains and pillar.
+func (t *Target) MatchDelimited(kind, expression, delimiter string) (bool, error) {
 	switch kind {
 	case "compound":
 		return t.compound(expression)
@@ -36,15 +41,15 @@ func (t *Target) Match(kind, expression string) (bool, error) {
 	case "list":
 		return slices.Contains(strings.Split(expression, ","), t.ID), nil
 	case "grain":
-		return inData(t.Grains, expression, ":", globMatch)
+		return inData(t.Grains, expression, delimiter, globMatch)
 	case "grain_pcre":
-		return inData(t.Grains, expression, ":", regexpMatch)
+		return inData(t.Grains, expression, delimiter, regexpMatch)
 	case "pillar":
-		return inData(t.Pillar, expression, ":", globMatch)
+		return inData(t.Pillar, expression, delimiter, globMatch)
 	case "pillar_exact":
-		return inData(t.Pillar, expression, ":", exactMatch)
+		return inData(t.Pillar, expression, delimiter, exactMatch)
 	case "pillar_pcre":
-		return inData(t.Pillar, expression, ":", regexpMatch)
+		return inData(t.Pillar, expression, delimiter, regexpMatch)
 	case "nodegroup":
 		return t.nodegroup(expression, nil)
 	case "ipcidr":
