@@ -50,9 +50,6 @@ func (t *tree) Link(old, p string) error {
 	})
 }
 
-// ErrOtherFilesystem is wrapped by the error of a Rename or Link from one filesystem to another.
-const ErrOtherFilesystem = unix.EXDEV
-
 func (t *tree) Rename(old, p string) error {
 	if err := t.record(old); err != nil {
 		return err
