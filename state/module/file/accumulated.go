@@ -31,7 +31,7 @@ func (a *accumulators) of(file string) *value.Map {
 	return nil
 }
 
-// lines are the texts for a file that are meant for a state, or all if none is.
+// lines are the texts for a file that are meant for a state, by ID or name, or all if none is.
 func (a *accumulators) lines(file, id string) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -39,7 +39,7 @@ func (a *accumulators) lines(file, id string) []string {
 	for name, list := range a.texts[file].All() {
 		texts := parts(list)
 		all = append(all, texts...)
-		if slices.Contains(a.fors[file][value.Str(name)], id) {
+		if states := a.fors[file][value.Str(name)]; slices.Contains(states, id) || slices.Contains(states, file) {
 			mine = append(mine, texts...)
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/pmezard/go-difflib/difflib"
-
-	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // What is bigger than this is not compared line by line, and not held in memory.
@@ -111,6 +109,8 @@ func linesOf(content []byte) []string {
 	return lines
 }
 
+func validText(line string) bool { return utf8.ValidString(line) }
+
 func readable(line []byte) string {
 	if utf8.Valid(line) {
 		return string(line)
@@ -152,16 +152,4 @@ func binaryChange(before, after []byte) string {
 		return "Replace text file with binary file"
 	}
 	return ""
-}
-
-// changed puts a difference into changes; one that may not be shown is true, as the functions that
-// edit lines have it.
-func changed(diff string, show bool) *value.Map {
-	if diff == "" {
-		return value.NewMap()
-	}
-	if !show {
-		return value.NewMap("diff", true)
-	}
-	return value.NewMap("diff", diff)
 }

@@ -29,7 +29,6 @@ type Inputs struct {
 	Templates Templates
 	Pillar    Lookup
 	Grains    Lookup
-	YAML      Format // that file.serialize writes and reads
 	// Secret reports whether a text has something in it that nobody may see, such as a decrypted
 	// pillar value. A difference that has is not shown. nil means that nothing is secret.
 	Secret func(text string) bool
@@ -85,12 +84,6 @@ type Template struct {
 // Lookup finds a value by a path such as a:b in the pillar or among the grains.
 type Lookup func(path, delimiter string) (any, bool)
 
-// Format writes and reads data as text.
-type Format interface {
-	Dump(v any, options *value.Map) (string, error)
-	Load(text []byte, options *value.Map) (any, error)
-}
-
 // family is what the functions of one table share.
 type family struct {
 	Inputs
@@ -105,17 +98,33 @@ func Functions(in Inputs) module.Table {
 	}
 	f := &family{Inputs: in}
 	return module.Table{
-		"absent":      func() module.Resource { return &absent{} },
-		"accumulated": func() module.Resource { return &gathered{family: f} },
-		"copy":        func() module.Resource { return &duplicate{} },
-		"directory":   func() module.Resource { return &directory{AllowSymlink: true, family: f} },
-		"exists":      func() module.Resource { return &presence{wanted: true} },
-		"hardlink":    func() module.Resource { return &hardlink{} },
-		"managed":     func() module.Resource { return newManaged(f) },
-		"missing":     func() module.Resource { return &presence{} },
-		"recurse":     func() module.Resource { return newRecurse(f) },
-		"rename":      func() module.Resource { return &rename{} },
-		"symlink":     func() module.Resource { return &symlink{} },
-		"touch":       func() module.Resource { return &touch{} },
+		"absent":             func() module.Resource { return &absent{} },
+		"accumulated":        func() module.Resource { return &gathered{family: f} },
+		"append":             func() module.Resource { return newAddition(f, false) },
+		"blockreplace":       func() module.Resource { return newBlockReplace(f) },
+		"cached":             func() module.Resource { return &cached{family: f} },
+		"comment":            func() module.Resource { return newComment(f, false) },
+		"copy":               func() module.Resource { return &duplicate{} },
+		"decode":             func() module.Resource { return &decode{EncodingType: "base64", Checksum: "md5", family: f} },
+		"directory":          func() module.Resource { return &directory{AllowSymlink: true, family: f} },
+		"exists":             func() module.Resource { return &presence{wanted: true} },
+		"hardlink":           func() module.Resource { return &hardlink{} },
+		"keyvalue":           func() module.Resource { return newKeyValue(f) },
+		"line":               func() module.Resource { return newLine(f) },
+		"managed":            func() module.Resource { return newManaged(f) },
+		"missing":            func() module.Resource { return &presence{} },
+		"mknod":              func() module.Resource { return &node{} },
+		"not_cached":         func() module.Resource { return &notCached{family: f} },
+		"patch":              func() module.Resource { return &patch{family: f} },
+		"prepend":            func() module.Resource { return newAddition(f, true) },
+		"recurse":            func() module.Resource { return newRecurse(f) },
+		"rename":             func() module.Resource { return &rename{} },
+		"replace":            func() module.Resource { return newReplace(f) },
+		"retention_schedule": func() module.Resource { return &retention{} },
+		"serialize":          func() module.Resource { return &serialize{Create: true, ShowChanges: true, family: f} },
+		"symlink":            func() module.Resource { return &symlink{} },
+		"tidied":             func() module.Resource { return newTidied() },
+		"touch":              func() module.Resource { return &touch{} },
+		"uncomment":          func() module.Resource { return newComment(f, true) },
 	}
 }
