@@ -13,6 +13,9 @@ type Files interface {
 	Stat(path string) (Info, error)
 	Lstat(path string) (Info, error)
 	Readlink(path string) (string, error)
+	// Resolve follows the links at the end of a path, one after the other, to what is no link. What
+	// is not there is no error.
+	Resolve(path string) (string, error)
 	ReadFile(path string) ([]byte, error)
 	Open(path string) (io.ReadCloser, error)
 	// ReadDir lists names in order.
@@ -20,7 +23,7 @@ type Files interface {
 
 	// Write replaces a file's content at once: a reader sees the old content or the new. A symbolic
 	// link is kept and what it leads to is replaced. What the file was (mode, owner, extended
-	// attributes, label) it stays, but for what f says.
+	// attributes, label) it stays, but for what f says. If f.Content fails, nothing is replaced.
 	Write(path string, f NewFile) error
 	Mkdir(path string, mode fs.FileMode) error
 	// Symlink makes path a link to target and replaces a link that is there.
@@ -31,13 +34,17 @@ type Files interface {
 	// error to RemoveAll.
 	Remove(path string) error
 	RemoveAll(path string) error
+	// Chmod, Chown and Chtimes change a path itself, and not what a link there leads to; Resolve
+	// tells that. A link has an owner, and no mode of its own.
 	Chmod(path string, mode fs.FileMode) error
-	// Chown gives a path itself, not what it leads to, another owner; -1 leaves one as it is.
+	// Chown leaves as it is what is -1.
 	Chown(path string, uid, gid int) error
 	Chtimes(path string, accessed, modified time.Time) error
 
 	// CanChown reports whether files can be given to others at all.
 	CanChown() bool
+	// Umask is what a new file lacks of 0666, and a directory of 0777, where nobody says otherwise.
+	Umask() fs.FileMode
 }
 
 // Info describes a file.
@@ -67,4 +74,6 @@ type NewFile struct {
 	Mode    *fs.FileMode // nil keeps the mode, or takes 0644 less the umask for a new file
 	UID     int          // -1 keeps the owner
 	GID     int          // -1 keeps the group
+	// ReplaceLink puts the file in the place of a symbolic link, and not of what the link leads to.
+	ReplaceLink bool
 }
