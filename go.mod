@@ -3,6 +3,7 @@ module github.com/corpus-agent/corpus-agent
 go 1.26.8
 
 require (
+	github.com/go-crypt/x v0.4.17
 	github.com/klauspost/compress v1.20.3
 	github.com/mholt/archives v0.1.5
 	github.com/sigstore/sigstore v1.10.6
