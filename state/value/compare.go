@@ -126,6 +126,11 @@ func compareNumbers(a, b any) (n int, ok bool) {
 			return cmp.Compare(x, y), true
 		}
 	}
+	f, okF := a.(float64)
+	g, okG := b.(float64)
+	if okF && okG && f == f && g == g {
+		return cmp.Compare(f, g), true
+	}
 	x, okX := asBigFloat(a)
 	y, okY := asBigFloat(b)
 	if !okX || !okY {

@@ -19,11 +19,15 @@ type Map struct {
 	dead    int         // entries that were deleted
 }
 
-type entry struct {
-	key   any // as it was given
-	norm  any // what it is compared by
-	value any
-	dead  bool
+// entry is a key as it was given and its value.
+type entry struct{ key, value any }
+
+// deleted stands in the place of a key that is gone.
+type deleted struct{}
+
+func (e *entry) dead() bool {
+	_, dead := e.key.(deleted)
+	return dead
 }
 
 // scanLimit is the number of entries up to which a scan beats a Go map.
@@ -100,8 +104,29 @@ func (m *Map) find(norm any) int {
 		}
 		return -1
 	}
+	if name, ok := norm.(string); ok {
+		return m.findName(name)
+	}
 	for i := range m.entries {
-		if m.entries[i].norm == norm && !m.entries[i].dead {
+		if n, err := normal(m.entries[i].key); err == nil && n == norm {
+			return i
+		}
+	}
+	return -1
+}
+
+func (m *Map) findName(name string) int {
+	if m == nil {
+		return -1
+	}
+	if m.index != nil {
+		if i, ok := m.index[name]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range m.entries {
+		if k, ok := m.entries[i].key.(string); ok && k == name {
 			return i
 		}
 	}
@@ -118,7 +143,7 @@ func (m *Map) Len() int {
 
 // Get returns the value of a string key.
 func (m *Map) Get(key string) (any, bool) {
-	if i := m.find(key); i >= 0 {
+	if i := m.findName(key); i >= 0 {
 		return m.entries[i].value, true
 	}
 	return nil, false
@@ -131,7 +156,7 @@ func (m *Map) Value(key string) any {
 }
 
 // Has reports whether there is such a string key.
-func (m *Map) Has(key string) bool { return m.find(key) >= 0 }
+func (m *Map) Has(key string) bool { return m.findName(key) >= 0 }
 
 // Set gives a string key a value; a new key goes to the end.
 func (m *Map) Set(key string, v any) { m.set(key, key, v) }
@@ -181,7 +206,7 @@ func (m *Map) set(key, norm, v any) {
 		m.entries[i].value = v
 		return
 	}
-	m.entries = append(m.entries, entry{key: key, norm: norm, value: v})
+	m.entries = append(m.entries, entry{key: key, value: v})
 	if m.index != nil {
 		m.index[norm] = len(m.entries) - 1
 	} else if len(m.entries) > scanLimit {
@@ -194,7 +219,7 @@ func (m *Map) remove(norm any) bool {
 	if i < 0 {
 		return false
 	}
-	m.entries[i] = entry{dead: true}
+	m.entries[i] = entry{key: deleted{}}
 	delete(m.index, norm)
 	if m.dead++; m.dead > scanLimit && m.dead > len(m.entries)/2 {
 		m.compact()
@@ -205,7 +230,7 @@ func (m *Map) remove(norm any) bool {
 func (m *Map) compact() {
 	live := make([]entry, 0, m.Len())
 	for _, e := range m.entries {
-		if !e.dead {
+		if !e.dead() {
 			live = append(live, e)
 		}
 	}
@@ -219,9 +244,9 @@ func (m *Map) reindex() {
 		return
 	}
 	m.index = make(map[any]int, 2*len(m.entries))
-	for i, e := range m.entries {
-		if !e.dead {
-			m.index[e.norm] = i
+	for i := range m.entries {
+		if norm, err := normal(m.entries[i].key); err == nil {
+			m.index[norm] = i
 		}
 	}
 }
@@ -235,7 +260,7 @@ func (m *Map) All() iter.Seq2[any, any] {
 		}
 		entries := m.entries
 		for i := range entries {
-			if e := &entries[i]; !e.dead && !yield(e.key, e.value) {
+			if e := &entries[i]; !e.dead() && !yield(e.key, e.value) {
 				return
 			}
 		}
@@ -275,8 +300,8 @@ func (m *Map) Update(from *Map) {
 		return
 	}
 	for i := range from.entries {
-		if e := from.entries[i]; !e.dead {
-			m.set(e.key, e.norm, e.value)
+		if e := from.entries[i]; !e.dead() {
+			m.put(e.key, e.value)
 		}
 	}
 }

@@ -10,12 +10,32 @@ import (
 	"unicode/utf8"
 )
 
-// Str is Python's str(v).
+// Str is Python's str(v) for a value that str cannot refuse.
 func Str(v any) string {
-	if s, ok := v.(string); ok {
-		return s
+	s, err := ToStr(v)
+	if err != nil {
+		return Repr(v)
 	}
-	return Repr(v)
+	return s
+}
+
+// Stringer is an Object whose str differs from its repr, or that refuses to be printed.
+type Stringer interface {
+	Object
+	PyStr() (string, error)
+}
+
+// ToStr is Python's str(v). Only a Stringer can give an error.
+func ToStr(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case int:
+		return strconv.Itoa(v), nil
+	case Stringer:
+		return v.PyStr()
+	}
+	return Repr(v), nil
 }
 
 // Repr is Python's repr(v).

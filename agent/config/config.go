@@ -1,0 +1,124 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/viper"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Config is what was said, with defaults for the rest.
+type Config struct {
+	Store    string
+	Service  string
+	Instance string
+	Region   string
+	Node     string
+
+	Convention      string
+	Metadata        bool
+	MetadataV1      bool
+	BaseChannel     string
+	ServiceChannel  string
+	Engine          string
+	EngineCommand   []string
+	Failhard        bool
+	StrictArguments bool
+	StateOutput     string
+	StateVerbose    bool
+
+	ConvergeTimeout time.Duration
+	HookTimeout     time.Duration
+	FetchTimeout    time.Duration
+	FetchRate       int64 // bytes per second
+	UnpackBytes     int64
+	UnpackFiles     int
+
+	KeepReleases int
+	KeepFailed   int
+	KeepReports  int
+}
+
+// Sources are where settings come from.
+type Sources struct {
+	File     string              // may be absent unless Required
+	Required bool                // the file was asked for by name
+	Getenv   func(string) string // the environment; nil for none
+	Flags    map[string]string   // given flags, by key
+}
+
+// Load reads and checks all sources. Its error is a diag.List with every problem.
+func Load(s Sources) (Config, error) {
+	v := viper.New()
+	for _, k := range Keys() {
+		v.SetDefault(k.Name, k.Default)
+	}
+	var problems diag.List
+	loadFile(v, s, &problems)
+	if s.Getenv != nil {
+		for _, k := range Keys() {
+			if text := s.Getenv(k.Env()); text != "" {
+				override(v, k, text, diag.Pos{File: "environment variable " + k.Env()}, &problems)
+			}
+		}
+	}
+	for name, text := range s.Flags {
+		if k, ok := find(name); ok {
+			override(v, k, text, diag.Pos{File: "flag --" + name}, &problems)
+		}
+	}
+	if err := problems.Err(); err != nil {
+		return Config{}, err
+	}
+	return read(v), nil
+}
+
+func loadFile(v *viper.Viper, s Sources, problems *diag.List) {
+	data, err := os.ReadFile(s.File)
+	if errors.Is(err, fs.ErrNotExist) && !s.Required {
+		return
+	}
+	if err != nil {
+		problems.AddError(diag.Pos{File: s.File}, fmt.Errorf("reading the configuration: %w", err))
+		return
+	}
+	found := verify(data, s.File)
+	*problems = append(*problems, found...)
+	if len(found) > 0 {
+		return
+	}
+	v.SetConfigType("yaml")
+	if err := v.ReadConfig(bytes.NewReader(data)); err != nil {
+		problems.AddError(diag.Pos{File: s.File}, err)
+	}
+}
+
+func override(v *viper.Viper, k Key, text string, at diag.Pos, problems *diag.List) {
+	if problem := k.check(text); problem != "" {
+		problems.Add(at, "%s", problem)
+		return
+	}
+	v.Set(k.Name, text)
+}
+
+func read(v *viper.Viper) Config {
+	return Config{
+		Store: v.GetString("store"), Service: v.GetString("service"), Instance: v.GetString("instance"),
+		Region: v.GetString("region"), Node: v.GetString("node"),
+		Convention: v.GetString("hostname.convention"), Metadata: v.GetBool("metadata.enabled"), MetadataV1: v.GetBool("metadata.v1"),
+		BaseChannel: v.GetString("channels.base"), ServiceChannel: v.GetString("channels.service"),
+		Engine: v.GetString("engine"), EngineCommand: v.GetStringSlice("engine_command"),
+		Failhard: v.GetBool("converge.failhard"), StrictArguments: v.GetBool("converge.strict_arguments"),
+		StateOutput: v.GetString("converge.state_output"), StateVerbose: v.GetBool("converge.state_verbose"),
+		ConvergeTimeout: v.GetDuration("converge.timeout"), HookTimeout: v.GetDuration("hooks.timeout"),
+		FetchTimeout: v.GetDuration("fetch.timeout"), FetchRate: v.GetInt64("fetch.rate"),
+		UnpackBytes: v.GetInt64("unpack.max_bytes"), UnpackFiles: v.GetInt("unpack.max_files"),
+		KeepReleases: v.GetInt("keep.releases"), KeepFailed: v.GetInt("keep.failed"), KeepReports: v.GetInt("keep.reports"),
+	}
+}

@@ -1,0 +1,125 @@
+// Package config is what an operator says about a host: agent.yaml, CORPUS_* in the environment,
+// and flags, each winning over the one before.
+//
+// One table lists every key with its kind, its default and its meaning. Reading, checking and
+// documenting all go by it, so a key that is not in the table is a mistake of the file's and is
+// reported with its place and the key that was probably meant, together with all other mistakes.
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind is what a key's value must be.
+type Kind string
+
+// The kinds of values.
+const (
+	Text     Kind = "string"
+	Number   Kind = "number"
+	Switch   Kind = "true or false"
+	Duration Kind = "duration such as 90s or 10m"
+	Texts    Kind = "list of strings"
+)
+
+// Key is one setting.
+type Key struct {
+	Name    string // dotted path in the file; CORPUS_ and upper case with _ in the environment
+	Kind    Kind
+	Default any
+	Doc     string
+}
+
+// Env is the key's variable in the environment.
+func (k Key) Env() string {
+	return "CORPUS_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
+}
+
+// Keys lists all settings in the order in which they are documented.
+func Keys() []Key {
+	return []Key{
+		{"store", Text, "", "where artifacts lie: s3://bucket/prefix, minio://host:port/bucket, https://host/path or file:///dir"},
+		{"service", Text, "", "the service of this host, where the hostname does not say"},
+		{"instance", Text, "", "the environment of this host, where the hostname does not say"},
+		{"region", Text, "", "the region, where the hostname does not say"},
+		{"node", Text, "", "the node, where the hostname does not say"},
+		{"hostname.convention", Text, "{service}-{instance}-{region}-{node}", "how hostnames are built: a template, or a regexp with named groups"},
+		{"metadata.enabled", Switch, true, "ask EC2 instance metadata who this host is, where nothing else says"},
+		{"metadata.v1", Switch, false, "allow version 1 of the metadata service, which needs no token"},
+		{"channels.base", Text, "production", "channel of base"},
+		{"channels.service", Text, "", "channel of the service; the instance by default"},
+		{"engine", Text, "native", "what converges: native, salt-call, ansible or command"},
+		{"engine_command", Texts, []string{}, "program and arguments of the engine `command`, or the path of salt-call or ansible-playbook"},
+		{"converge.failhard", Switch, true, "stop at the first state that fails"},
+		{"converge.strict_arguments", Switch, false, "an argument that a state function does not know is an error"},
+		{"converge.state_output", Text, "mixed", "how states are shown: full, terse, mixed or changes"},
+		{"converge.state_verbose", Switch, false, "show states that changed nothing too"},
+		{"converge.timeout", Duration, 2 * time.Hour, "longest converge"},
+		{"hooks.timeout", Duration, 10 * time.Minute, "longest run of one hook"},
+		{"fetch.timeout", Duration, 30 * time.Minute, "longest fetch of both artifacts"},
+		{"fetch.rate", Number, 0, "bytes per second to fetch at most; 0 for no limit"},
+		{"unpack.max_bytes", Number, 0, "largest content of a release; 0 for 64 GiB"},
+		{"unpack.max_files", Number, 0, "most entries of a release; 0 for 2 million"},
+		{"keep.releases", Number, 5, "good releases kept of each project, the ones in use included"},
+		{"keep.failed", Number, 3, "failed releases kept of each project"},
+		{"keep.reports", Number, 100, "reports kept"},
+	}
+}
+
+// find returns the key of a name.
+func find(name string) (Key, bool) {
+	keys := Keys()
+	i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
+	if i < 0 {
+		return Key{}, false
+	}
+	return keys[i], true
+}
+
+// section reports whether keys lie below a name.
+func section(name string) bool {
+	return slices.ContainsFunc(Keys(), func(k Key) bool { return strings.HasPrefix(k.Name, name+".") })
+}
+
+// check says what is wrong with a text as a value of the key, or "".
+func (k Key) check(text string) string {
+	var err error
+	switch k.Kind {
+	case Number:
+		var n int64
+		n, err = strconv.ParseInt(text, 10, 64)
+		if err == nil && n < 0 {
+			err = fmt.Errorf("negative")
+		}
+	case Switch:
+		_, err = strconv.ParseBool(text)
+	case Duration:
+		_, err = time.ParseDuration(text)
+	}
+	if err != nil {
+		return fmt.Sprintf("%s is %q, and a %s was expected", k.Name, text, k.Kind)
+	}
+	return k.checkChoice(text)
+}
+
+// choices are the values of keys that allow only some.
+func (k Key) choices() []string {
+	switch k.Name {
+	case "engine":
+		return []string{"native", "salt-call", "ansible", "command"}
+	case "converge.state_output":
+		return []string{"full", "terse", "mixed", "changes"}
+	}
+	return nil
+}
+
+func (k Key) checkChoice(text string) string {
+	if c := k.choices(); c != nil && !slices.Contains(c, text) {
+		return fmt.Sprintf("%s is %q, and one of %s was expected", k.Name, text, strings.Join(c, ", "))
+	}
+	return ""
+}

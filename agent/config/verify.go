@@ -1,0 +1,89 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// verify checks a configuration file against the table of keys.
+func verify(data []byte, file string) diag.List {
+	c := checker{file: file}
+	var root yaml.Node
+	if err := yaml.Unmarshal(data, &root); err != nil {
+		c.problems.Add(diag.Pos{File: file}, "not YAML: %v", err)
+		return c.problems
+	}
+	if len(root.Content) > 0 {
+		c.mapping("", root.Content[0])
+	}
+	return c.problems
+}
+
+type checker struct {
+	file     string
+	problems diag.List
+}
+
+func (c *checker) pos(n *yaml.Node) diag.Pos {
+	return diag.Pos{File: c.file, Line: n.Line, Col: n.Column}
+}
+
+// mapping checks the keys below a dotted prefix.
+func (c *checker) mapping(prefix string, n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		c.problems.Add(c.pos(n), "%sa mapping of settings was expected", labelled(prefix))
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, v := n.Content[i], n.Content[i+1]
+		name := prefix + key.Value
+		k, known := find(name)
+		switch {
+		case known:
+			c.value(k, v)
+		case section(name):
+			c.mapping(name+".", v)
+		default:
+			c.unknown(name, key)
+		}
+	}
+}
+
+func labelled(prefix string) string {
+	if prefix == "" {
+		return ""
+	}
+	return strings.TrimSuffix(prefix, ".") + ": "
+}
+
+func (c *checker) unknown(name string, key *yaml.Node) {
+	var names []string
+	for _, k := range Keys() {
+		names = append(names, k.Name)
+	}
+	hint := diag.DidYouMean(name, names)
+	if hint == "" {
+		hint = "docs/configuration.md lists the settings"
+	}
+	c.problems.Add(c.pos(key), "unknown setting %q", name).WithHint(hint)
+}
+
+func (c *checker) value(k Key, v *yaml.Node) {
+	if k.Kind == Texts {
+		if v.Kind != yaml.SequenceNode {
+			c.problems.Add(c.pos(v), "%s: a %s was expected", k.Name, k.Kind).WithHint(fmt.Sprintf("write %s: [one, two]", k.Name))
+		}
+		return
+	}
+	if v.Kind != yaml.ScalarNode {
+		c.problems.Add(c.pos(v), "%s: a %s was expected", k.Name, k.Kind)
+		return
+	}
+	if problem := k.check(v.Value); problem != "" {
+		c.problems.Add(c.pos(v), "%s", problem)
+	}
+}

@@ -1,0 +1,223 @@
+// Package roots finds files in the state tree and the pillar tree: what salt://web/init.sls and the
+// SLS name web.init mean on this host.
+//
+// A tree has environments, each with an ordered list of directories. A path is looked for in all of
+// them and the first directory that has it wins, so a service's files go before base's. The listing
+// of an environment is made once per run, when a glob or cp.list_states first asks.
+package roots
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Files is the part of a host's files that a tree is read through.
+type Files interface {
+	Stat(path string) (host.Info, error)
+	ReadFile(path string) ([]byte, error)
+	ReadDir(path string) ([]string, error)
+}
+
+// Env is an environment with its directories, the first one first.
+type Env struct {
+	Name string
+	Dirs []string
+}
+
+// Roots is a tree. It is safe for concurrent use.
+type Roots struct {
+	files Files
+	envs  []Env
+
+	mu     sync.Mutex
+	lists  map[string][]string // files by environment
+	states map[string][]string // SLS names by environment
+}
+
+// New makes a tree of environments. One that is named base comes first, as Salt has it.
+func New(files Files, envs ...Env) *Roots {
+	envs = slices.Clone(envs)
+	slices.SortStableFunc(envs, func(a, b Env) int { return baseFirst(b.Name) - baseFirst(a.Name) })
+	return &Roots{files: files, envs: envs, lists: map[string][]string{}, states: map[string][]string{}}
+}
+
+func baseFirst(name string) int {
+	if name == "base" {
+		return 1
+	}
+	return 0
+}
+
+// Envs lists the environments, base first.
+func (r *Roots) Envs() []string {
+	names := make([]string, len(r.envs))
+	for i, e := range r.envs {
+		names[i] = e.Name
+	}
+	return names
+}
+
+// Has reports whether there is such an environment.
+func (r *Roots) Has(env string) bool { return slices.Contains(r.Envs(), env) }
+
+// Dirs lists the directories of an environment.
+func (r *Roots) Dirs(env string) []string {
+	for _, e := range r.envs {
+		if e.Name == env {
+			return e.Dirs
+		}
+	}
+	return nil
+}
+
+// Find gives the file on the host that a path of the tree means. A path never leaves its tree.
+func (r *Roots) Find(env, name string) (file string, ok bool) {
+	name, ok = inside(name)
+	if !ok {
+		return "", false
+	}
+	for _, dir := range r.Dirs(env) {
+		file := path.Join(dir, name)
+		if info, err := r.files.Stat(file); err == nil && info.IsRegular() {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// FindDir is Find for a directory; every directory that has it is part of it.
+func (r *Roots) FindDir(env, name string) (dirs []string) {
+	name, ok := inside(name)
+	if !ok {
+		return nil
+	}
+	for _, dir := range r.Dirs(env) {
+		if info, err := r.files.Stat(path.Join(dir, name)); err == nil && info.IsDir() {
+			dirs = append(dirs, path.Join(dir, name))
+		}
+	}
+	return dirs
+}
+
+// inside cleans a path of the tree; one that leads out of it is none.
+func inside(name string) (string, bool) {
+	clean := path.Clean("/" + name)[1:]
+	for part := range strings.SplitSeq(name, "/") {
+		if part == ".." {
+			return "", false
+		}
+	}
+	return clean, clean != "" && !strings.ContainsRune(name, 0)
+}
+
+// Read gives a file's content and where on the host it lies. Its error wraps fs.ErrNotExist where
+// no directory of the environment has it.
+func (r *Roots) Read(env, name string) (data []byte, file string, err error) {
+	file, ok := r.Find(env, name)
+	if !ok {
+		return nil, "", fmt.Errorf("salt://%s: %w in environment %s", name, fs.ErrNotExist, env)
+	}
+	data, err = r.files.ReadFile(file)
+	return data, file, err
+}
+
+// FindSLS gives the path of the tree that an SLS name means: a/b.sls or a/b/init.sls for a.b.
+func (r *Roots) FindSLS(env, sls string) (name string, ok bool) {
+	base := strings.ReplaceAll(sls, ".", "/")
+	for _, name := range []string{base + ".sls", base + "/init.sls"} {
+		if _, ok := r.Find(env, name); ok {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// Files lists all files of an environment, sorted.
+func (r *Roots) Files(env string) ([]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if list, ok := r.lists[env]; ok {
+		return list, nil
+	}
+	l := &lister{files: r.files, seen: map[uint64]bool{}}
+	for _, dir := range r.Dirs(env) {
+		if err := l.walk(dir, ""); err != nil {
+			return nil, fmt.Errorf("listing environment %s: %w", env, err)
+		}
+	}
+	slices.Sort(l.list)
+	r.lists[env] = slices.Compact(l.list)
+	return r.lists[env], nil
+}
+
+// lister walks a directory, links followed; one that leads back up is entered once.
+type lister struct {
+	files Files
+	list  []string
+	seen  map[uint64]bool // directories on the way down, by inode
+}
+
+func (l *lister) walk(dir, prefix string) error {
+	info, err := l.files.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && l.seen[info.Inode] {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l.seen[info.Inode] = true
+	defer delete(l.seen, info.Inode)
+	names, err := l.files.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := l.visit(path.Join(dir, name), path.Join(prefix, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lister) visit(file, name string) error {
+	info, err := l.files.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // a link to nowhere
+		return nil
+	case err != nil:
+		return err
+	case info.IsDir():
+		return l.walk(file, name)
+	}
+	l.list = append(l.list, name)
+	return nil
+}
+
+// States lists the names of all SLS files of an environment, sorted.
+func (r *Roots) States(env string) ([]string, error) {
+	files, err := r.Files(env)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if names, ok := r.states[env]; ok {
+		return names, nil
+	}
+	names := []string{}
+	for _, f := range files {
+		if base, ok := strings.CutSuffix(f, ".sls"); ok {
+			names = append(names, strings.ReplaceAll(strings.TrimSuffix(base, "/init"), "/", "."))
+		}
+	}
+	slices.Sort(names)
+	r.states[env] = slices.Compact(names)
+	return r.states[env], nil
+}

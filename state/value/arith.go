@@ -1,0 +1,432 @@
+package value
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// arithmetic is one of Python's operators on numbers. An operation on two ints that does not fit
+// an int is done again on big ones.
+type arithmetic struct {
+	sign  string
+	small func(x, y int) (result int, fits bool)
+	big   func(x, y *big.Int) (any, error)
+	float func(x, y float64) (any, error)
+}
+
+// apply reports with ok whether both values are numbers.
+func (a *arithmetic) apply(x, y any) (result any, ok bool, err error) {
+	if i, isInt := asInt(x); isInt {
+		if j, isInt := asInt(y); isInt {
+			if n, fits := a.small(i, j); fits {
+				return n, true, nil
+			}
+		}
+	}
+	bx, okX := asBig(x)
+	by, okY := asBig(y)
+	if okX && okY {
+		result, err = a.big(bx, by)
+		return result, true, err
+	}
+	fx, okX, errX := asFloat(x)
+	fy, okY, errY := asFloat(y)
+	switch {
+	case !okX || !okY:
+		return nil, false, nil
+	case errX != nil:
+		return nil, true, errX
+	case errY != nil:
+		return nil, true, errY
+	}
+	result, err = a.float(fx, fy)
+	return result, true, err
+}
+
+func unsupported(sign string, x, y any) error {
+	return typeError("unsupported operand type(s) for %s: '%s' and '%s'", sign, TypeName(x), TypeName(y))
+}
+
+// whole gives an int for a big one that fits, and refuses one that is too big to work with.
+func whole(n *big.Int) (any, error) {
+	if n.IsInt64() {
+		return int(n.Int64()), nil
+	}
+	if n.BitLen() > maxIntBits {
+		return nil, Raise("OverflowError", "an int of %d bits is too big; the limit is %d", n.BitLen(), maxIntBits)
+	}
+	return n, nil
+}
+
+func asBig(v any) (*big.Int, bool) {
+	switch v := v.(type) {
+	case int:
+		return big.NewInt(int64(v)), true
+	case bool:
+		n, _ := asInt(v)
+		return big.NewInt(int64(n)), true
+	case *big.Int:
+		return v, true
+	}
+	return nil, false
+}
+
+func asFloat(v any) (f float64, ok bool, err error) {
+	switch v := v.(type) {
+	case float64:
+		return v, true, nil
+	case int:
+		return float64(v), true, nil
+	case bool:
+		n, _ := asInt(v)
+		return float64(n), true, nil
+	case *big.Int:
+		f, _ := new(big.Float).SetInt(v).Float64()
+		if math.IsInf(f, 0) {
+			err = Raise("OverflowError", "int too large to convert to float")
+		}
+		return f, true, err
+	}
+	return 0, false, nil
+}
+
+var addition = arithmetic{
+	sign: "+",
+	small: func(x, y int) (int, bool) {
+		s := x + y
+		return s, (s > x) == (y > 0)
+	},
+	big:   func(x, y *big.Int) (any, error) { return whole(new(big.Int).Add(x, y)) },
+	float: func(x, y float64) (any, error) { return x + y, nil },
+}
+
+// Add is Python's +: numbers, or two strings, lists or tuples joined.
+func Add(a, b any) (any, error) {
+	switch x := a.(type) {
+	case string:
+		if y, ok := b.(string); ok {
+			return x + y, checkText(len(x) + len(y))
+		}
+		return nil, typeError("can only concatenate str (not %q) to str", TypeName(b))
+	case *List:
+		if y, ok := b.(*List); ok {
+			return &List{Items: slices.Concat(x.Items, y.Items)}, checkItems(len(x.Items) + len(y.Items))
+		}
+		return nil, typeError("can only concatenate list (not %q) to list", TypeName(b))
+	case Tuple:
+		if y, ok := b.(Tuple); ok {
+			return slices.Concat(x, y), checkItems(len(x) + len(y))
+		}
+		return nil, typeError("can only concatenate tuple (not %q) to tuple", TypeName(b))
+	case []byte:
+		if y, ok := b.([]byte); ok {
+			return slices.Concat(x, y), checkText(len(x) + len(y))
+		}
+		return nil, typeError("can't concat %s to bytes", TypeName(b))
+	}
+	return numbers(&addition, a, b)
+}
+
+// numbers applies an operator that knows nothing but numbers.
+func numbers(op *arithmetic, a, b any) (any, error) {
+	result, ok, err := op.apply(a, b)
+	if !ok {
+		return nil, unsupported(op.sign, a, b)
+	}
+	return result, err
+}
+
+var subtraction = arithmetic{
+	sign: "-",
+	small: func(x, y int) (int, bool) {
+		d := x - y
+		return d, (d < x) == (y > 0)
+	},
+	big:   func(x, y *big.Int) (any, error) { return whole(new(big.Int).Sub(x, y)) },
+	float: func(x, y float64) (any, error) { return x - y, nil },
+}
+
+// Sub is Python's - of two numbers.
+func Sub(a, b any) (any, error) { return numbers(&subtraction, a, b) }
+
+var multiplication = arithmetic{
+	sign: "*",
+	small: func(x, y int) (int, bool) {
+		hi, lo := bits.Mul64(magnitude(x), magnitude(y))
+		return x * y, hi == 0 && lo <= math.MaxInt64
+	},
+	big: func(x, y *big.Int) (any, error) {
+		if x.BitLen()+y.BitLen() > maxIntBits+1 {
+			return nil, Raise("OverflowError", "the product has too many digits; the limit is %d bits", maxIntBits)
+		}
+		return whole(new(big.Int).Mul(x, y))
+	},
+	float: func(x, y float64) (any, error) { return x * y, nil },
+}
+
+func magnitude(x int) uint64 {
+	if x < 0 {
+		return -uint64(x)
+	}
+	return uint64(x)
+}
+
+// Mul is Python's *: the product of two numbers, or a string, list or tuple repeated.
+func Mul(a, b any) (any, error) {
+	if n, ok := asInt(b); ok {
+		if result, ok, err := repeat(a, n); ok {
+			return result, err
+		}
+	}
+	if n, ok := asInt(a); ok {
+		if result, ok, err := repeat(b, n); ok {
+			return result, err
+		}
+	}
+	return numbers(&multiplication, a, b)
+}
+
+func repeat(v any, n int) (result any, ok bool, err error) {
+	switch v := v.(type) {
+	case string:
+		n, err := repeated(len(v), n, checkText)
+		if err != nil {
+			return nil, true, err
+		}
+		return strings.Repeat(v, n), true, nil
+	case *List:
+		items, err := repeatItems(v.Items, n)
+		return &List{Items: items}, true, err
+	case Tuple:
+		items, err := repeatItems(v, n)
+		return Tuple(items), true, err
+	case []byte:
+		n, err := repeated(len(v), n, checkText)
+		if err != nil {
+			return nil, true, err
+		}
+		return slices.Repeat(v, n), true, nil
+	}
+	return nil, false, nil
+}
+
+func repeatItems(items []any, n int) ([]any, error) {
+	n, err := repeated(len(items), n, checkItems)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Repeat(items, n), nil
+}
+
+var division = arithmetic{
+	sign:  "/",
+	small: func(int, int) (int, bool) { return 0, false },
+	big: func(x, y *big.Int) (any, error) {
+		if y.Sign() == 0 {
+			return nil, divisionByZero("division")
+		}
+		f, _ := new(big.Rat).SetFrac(x, y).Float64()
+		if math.IsInf(f, 0) {
+			return nil, Raise("OverflowError", "integer division result too large for a float")
+		}
+		return f, nil
+	},
+	float: func(x, y float64) (any, error) {
+		if y == 0 {
+			return nil, divisionByZero("float division")
+		}
+		return x / y, nil
+	},
+}
+
+func divisionByZero(what string) error { return Raise("ZeroDivisionError", "%s by zero", what) }
+
+// Div is Python's /, which gives a float.
+func Div(a, b any) (any, error) {
+	x, okX := a.(int)
+	y, okY := b.(int)
+	const exact = 1 << 53
+	if okX && okY && y != 0 && magnitude(x) <= exact && magnitude(y) <= exact {
+		return float64(x) / float64(y), nil
+	}
+	return numbers(&division, a, b)
+}
+
+var floorDivision = arithmetic{
+	sign: "//",
+	small: func(x, y int) (int, bool) {
+		if y == 0 || x == math.MinInt {
+			return 0, false
+		}
+		q := x / y
+		if x%y != 0 && (x < 0) != (y < 0) {
+			q--
+		}
+		return q, true
+	},
+	big: func(x, y *big.Int) (any, error) {
+		if y.Sign() == 0 {
+			return nil, divisionByZero("integer division or modulo")
+		}
+		q, _ := floorDivMod(x, y)
+		return whole(q)
+	},
+	float: func(x, y float64) (any, error) {
+		if y == 0 {
+			return nil, divisionByZero("float floor division")
+		}
+		q, _ := floatDivMod(x, y)
+		return q, nil
+	},
+}
+
+// FloorDiv is Python's //, which rounds towards minus infinity.
+func FloorDiv(a, b any) (any, error) { return numbers(&floorDivision, a, b) }
+
+var remainder = arithmetic{
+	sign: "%",
+	small: func(x, y int) (int, bool) {
+		if y == 0 || x == math.MinInt {
+			return 0, false
+		}
+		m := x % y
+		if m != 0 && (m < 0) != (y < 0) {
+			m += y
+		}
+		return m, true
+	},
+	big: func(x, y *big.Int) (any, error) {
+		if y.Sign() == 0 {
+			return nil, divisionByZero("integer division or modulo")
+		}
+		_, m := floorDivMod(x, y)
+		return whole(m)
+	},
+	float: func(x, y float64) (any, error) {
+		if y == 0 {
+			return nil, divisionByZero("float modulo")
+		}
+		_, m := floatDivMod(x, y)
+		return m, nil
+	},
+}
+
+// Mod is Python's %: the remainder, which has the sign of the divisor, or for a string the
+// formatting that Percent does.
+func Mod(a, b any) (any, error) {
+	if s, ok := a.(string); ok {
+		return Percent(s, b)
+	}
+	return numbers(&remainder, a, b)
+}
+
+func floorDivMod(x, y *big.Int) (q, m *big.Int) {
+	q, m = new(big.Int).QuoRem(x, y, new(big.Int))
+	if m.Sign() != 0 && m.Sign() != y.Sign() {
+		q.Sub(q, big.NewInt(1))
+		m.Add(m, y)
+	}
+	return q, m
+}
+
+func floatDivMod(x, y float64) (q, m float64) {
+	m = math.Mod(x, y)
+	q = (x - m) / y
+	switch {
+	case m == 0:
+		m = math.Copysign(0, y)
+	case (m < 0) != (y < 0):
+		m += y
+		q--
+	}
+	if q == 0 {
+		return math.Copysign(0, x/y), m
+	}
+	floor := math.Floor(q)
+	if q-floor > 0.5 {
+		floor++
+	}
+	return floor, m
+}
+
+var power = arithmetic{
+	sign:  "** or pow()",
+	small: smallPower,
+	big:   bigPower,
+	float: floatPower,
+}
+
+// Pow is Python's ** of two numbers.
+func Pow(a, b any) (any, error) { return numbers(&power, a, b) }
+
+func smallPower(x, y int) (int, bool) {
+	if y < 0 || y > 62 {
+		return 0, false
+	}
+	n := 1
+	for range y {
+		var fits bool
+		if n, fits = multiplication.small(n, x); !fits {
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+func bigPower(x, y *big.Int) (any, error) {
+	if y.Sign() < 0 {
+		fx, _, errX := asFloat(x)
+		fy, _, errY := asFloat(y)
+		if errX != nil || errY != nil {
+			return nil, Raise("OverflowError", "int too large to convert to float")
+		}
+		return floatPower(fx, fy)
+	}
+	if x.BitLen() > 1 && (!y.IsInt64() || y.Int64() > maxIntBits/int64(x.BitLen()-1)) {
+		return nil, Raise("OverflowError", "the power has too many digits; the limit is %d bits", maxIntBits)
+	}
+	if x.BitLen() <= 1 { // -1, 0 and 1 need no more than to know whether y is odd
+		y = big.NewInt(int64(y.Bit(0)) + 2*int64(min(y.Sign(), 1)))
+	}
+	return whole(new(big.Int).Exp(x, y, nil))
+}
+
+func floatPower(x, y float64) (any, error) {
+	if x == 0 && y < 0 {
+		return nil, Raise("ZeroDivisionError", "0.0 cannot be raised to a negative power")
+	}
+	if x < 0 && y != math.Trunc(y) && !math.IsInf(x, 0) {
+		return nil, valueError("a negative number has no fractional power that is a real number")
+	}
+	f := math.Pow(x, y)
+	if math.IsInf(f, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
+		return nil, Raise("OverflowError", "(34, 'Numerical result out of range')")
+	}
+	return f, nil
+}
+
+// Neg is Python's unary minus.
+func Neg(v any) (any, error) {
+	switch v := v.(type) {
+	case float64:
+		return -v, nil
+	case int, bool, *big.Int:
+		return Sub(0, v)
+	}
+	return nil, typeError("bad operand type for unary -: '%s'", TypeName(v))
+}
+
+// Pos is Python's unary plus.
+func Pos(v any) (any, error) {
+	switch v := v.(type) {
+	case float64, int, *big.Int:
+		return v, nil
+	case bool:
+		n, _ := asInt(v)
+		return n, nil
+	}
+	return nil, typeError("bad operand type for unary +: '%s'", TypeName(v))
+}

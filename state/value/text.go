@@ -1,0 +1,229 @@
+package value
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// IsSpace reports what str.isspace and str.strip take for white space.
+func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
+// Strip takes white space away at both ends, as str.strip() does.
+func Strip(s string) string { return strings.TrimFunc(s, IsSpace) }
+
+// StripLeft is str.lstrip().
+func StripLeft(s string) string { return strings.TrimLeftFunc(s, IsSpace) }
+
+// StripRight is str.rstrip().
+func StripRight(s string) string { return strings.TrimRightFunc(s, IsSpace) }
+
+// Fields is str.split() without a separator, in at most limit cuts; a negative limit is none.
+func Fields(s string, limit int) []string {
+	if limit < 0 {
+		return strings.FieldsFunc(s, IsSpace)
+	}
+	var fields []string
+	for s = StripLeft(s); s != ""; s = StripLeft(s) {
+		end := strings.IndexFunc(s, IsSpace)
+		if len(fields) == limit || end < 0 {
+			return append(fields, trimLast(s, len(fields) == limit))
+		}
+		fields = append(fields, s[:end])
+		s = s[end:]
+	}
+	return fields
+}
+
+func trimLast(s string, cut bool) string {
+	if cut {
+		return StripRight(s)
+	}
+	return s
+}
+
+// FieldsRight is str.rsplit() without a separator, which counts its cuts from the end.
+func FieldsRight(s string, limit int) []string {
+	if limit < 0 {
+		return Fields(s, limit)
+	}
+	var fields []string
+	for s = StripRight(s); s != ""; s = StripRight(s) {
+		start := strings.LastIndexFunc(s, IsSpace)
+		if len(fields) == limit || start < 0 {
+			if len(fields) == limit {
+				s = StripLeft(s)
+			}
+			fields = append(fields, s)
+			break
+		}
+		_, size := utf8.DecodeRuneInString(s[start:])
+		fields = append(fields, s[start+size:])
+		s = s[:start]
+	}
+	slices.Reverse(fields)
+	return fields
+}
+
+// SplitRight is str.rsplit(sep, limit).
+func SplitRight(s, sep string, limit int) []string {
+	parts := strings.Split(s, sep)
+	if limit < 0 || len(parts) <= limit+1 {
+		return parts
+	}
+	head := len(parts) - limit
+	return append([]string{strings.Join(parts[:head], sep)}, parts[head:]...)
+}
+
+// SplitLines is str.splitlines(): at every line break that Unicode knows.
+func SplitLines(s string, keepEnds bool) []string {
+	var lines []string
+	for s != "" {
+		end, size := lineBreak(s)
+		if end < 0 {
+			return append(lines, s)
+		}
+		line := s[:end]
+		if keepEnds {
+			line = s[:end+size]
+		}
+		lines = append(lines, line)
+		s = s[end+size:]
+	}
+	return lines
+}
+
+// lineBreak finds the first line break and how many bytes it takes, or -1.
+func lineBreak(s string) (at, size int) {
+	at = strings.IndexAny(s, "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029")
+	if at < 0 {
+		return -1, 0
+	}
+	if strings.HasPrefix(s[at:], "\r\n") {
+		return at, 2
+	}
+	_, size = utf8.DecodeRuneInString(s[at:])
+	return at, size
+}
+
+// Upper is str.upper(). Python maps ß to two letters, which Go's tables cannot.
+func Upper(s string) string { return strings.ReplaceAll(strings.ToUpper(s), "ß", "SS") }
+
+// Lower is str.lower().
+func Lower(s string) string { return strings.ToLower(s) }
+
+// Capitalize is str.capitalize(): the first letter as a title has it, the others small.
+func Capitalize(s string) string {
+	r, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return s
+	}
+	if r == 'ß' {
+		return "Ss" + Lower(s[size:])
+	}
+	return string(unicode.ToTitle(r)) + Lower(s[size:])
+}
+
+// Title is str.title(): every letter that follows no letter is capital, the others small.
+func Title(s string) string {
+	inWord := false
+	return strings.Map(func(r rune) rune {
+		follows := inWord
+		inWord = isCased(r)
+		switch {
+		case !inWord:
+			return r
+		case follows:
+			return unicode.ToLower(r)
+		}
+		return unicode.ToTitle(r)
+	}, s)
+}
+
+func isCased(r rune) bool {
+	return unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r)
+}
+
+// SwapCase is str.swapcase().
+func SwapCase(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsUpper(r):
+			return unicode.ToLower(r)
+		case unicode.IsLower(r):
+			return unicode.ToUpper(r)
+		}
+		return r
+	}, s)
+}
+
+// Pad widens s to width characters with fill. Align is '<' to pad on the right, '>' on the left
+// and '^' on both sides, where an odd space goes to the right, or as str.center does it.
+func Pad(s string, width int, fill rune, align byte) (string, error) {
+	missing := width - utf8.RuneCountInString(s)
+	if missing <= 0 {
+		return s, nil
+	}
+	if err := checkText(len(s) + missing*utf8.RuneLen(fill)); err != nil {
+		return "", err
+	}
+	left := 0
+	switch align {
+	case '>':
+		left = missing
+	case '^':
+		left = missing / 2
+	}
+	f := string(fill)
+	return strings.Repeat(f, left) + s + strings.Repeat(f, missing-left), nil
+}
+
+// Center is str.center: with an odd number of spaces to give, an even width leaves the extra one
+// on the right, an odd width on the left.
+func Center(s string, width int, fill rune) (string, error) {
+	missing := width - utf8.RuneCountInString(s)
+	if missing > 0 && missing%2 == 1 && width%2 == 1 {
+		if err := checkText(len(s) + missing*utf8.RuneLen(fill)); err != nil {
+			return "", err
+		}
+		s = string(fill) + s
+	}
+	return Pad(s, width, fill, '^')
+}
+
+// ZeroFill is str.zfill: zeros between the sign and the digits.
+func ZeroFill(s string, width int) (string, error) {
+	sign := ""
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		sign, s = s[:1], s[1:]
+	}
+	padded, err := Pad(s, width-len(sign), '0', '>')
+	return sign + padded, err
+}
+
+// ExpandTabs is str.expandtabs.
+func ExpandTabs(s string, size int) (string, error) {
+	var b strings.Builder
+	column := 0
+	for _, r := range s {
+		switch {
+		case r == '\t':
+			n := 0
+			if size > 0 {
+				n = size - column%size
+			}
+			if err := checkText(b.Len() + n); err != nil {
+				return "", err
+			}
+			b.WriteString(strings.Repeat(" ", n))
+			column += n
+			continue
+		case r == '\n' || r == '\r':
+			column = -1
+		}
+		b.WriteRune(r)
+		column++
+	}
+	return b.String(), nil
+}
