@@ -11,8 +11,10 @@ import (
 
 // Accounts are users and groups in memory.
 type Accounts struct {
-	Users  []host.User
-	Groups []host.Group
+	Users   []host.User
+	Groups  []host.Group
+	Shadows []host.Shadow
+	Files   host.Files // where homes are made
 	// Refused makes every change of accounts a *host.Skipped, as below a root.
 	Refused bool
 }
@@ -78,7 +80,7 @@ func pick[T any](items []T, is func(T) bool) (T, bool, error) {
 }
 
 // String lists all accounts.
-func (a *Accounts) String() string { return fmt.Sprintf("%+v\n%+v", a.Users, a.Groups) }
+func (a *Accounts) String() string { return fmt.Sprintf("%+v\n%+v\n%+v", a.Users, a.Groups, a.Shadows) }
 
 func (a *Accounts) uid(t *testing.T, name string) int {
 	t.Helper()

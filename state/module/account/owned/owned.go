@@ -13,6 +13,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -50,22 +51,55 @@ func parents(h *host.Host, p string) error {
 	return h.Files.Mkdir(p, 0o755)
 }
 
-// Write replaces a file of a user's. A new one gets mode 0600, and so does a new directory for it
-// 0700.
-func Write(h *host.Host, p, text string, u host.User) error {
+// Kept says who may read a new file.
+type Kept int
+
+// Private files and directories are their user's alone, public ones everybody's to read.
+const (
+	Private Kept = iota
+	Public
+)
+
+func (k Kept) modes() (dir, file fs.FileMode) {
+	if k == Private {
+		return 0o700, 0o600
+	}
+	return 0o755, 0o644
+}
+
+// Write replaces a file of a user's, and makes the directory it lies in.
+func Write(h *host.Host, p, text string, u host.User, kept Kept) error {
+	dirMode, mode := kept.modes()
 	there, err := IsDirectory(h, path.Dir(p))
 	if err == nil && !there {
-		err = Directory(h, path.Dir(p), 0o700, u)
+		err = Directory(h, path.Dir(p), dirMode, u)
 	}
 	if err != nil {
 		return err
 	}
+	for _, place := range []string{path.Dir(p), p} {
+		if err := trusted(h, place, u); err != nil {
+			return err
+		}
+	}
 	f := host.NewFile{Content: strings.NewReader(text), UID: -1, GID: -1}
 	if _, err := h.Files.Stat(p); errors.Is(err, fs.ErrNotExist) {
-		mode := fs.FileMode(0o600)
 		f.Mode, f.UID, f.GID = &mode, u.UID, u.GID
 	}
 	return h.Files.Write(p, f)
+}
+
+// trusted refuses a link that its user has laid to what is somebody else's: a file written there with
+// the agent's rights would be a way to another's account.
+func trusted(h *host.Host, p string, u host.User) error {
+	link, err := h.Files.Lstat(p)
+	if err != nil || !link.IsLink() || link.UID == 0 {
+		return nil
+	}
+	if behind, err := h.Files.Stat(p); err == nil && behind.UID == u.UID {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%s is a link of uid %d to what is not %s's", p, link.UID, u.Name), "replace the link by what belongs there")
 }
 
 // Note warns where a file could not be given to its user, or is "".
