@@ -48,7 +48,7 @@ type span struct{ min, max int }
 func (s settings) span(kind string, system bool) span {
 	least := s.number(kind+"_MIN", 1000)
 	if system {
-		return span{s.number("SYS_"+kind+"_MIN", 101), s.number("SYS_"+kind+"_MAX", least-1)}
+		return span{max(1, s.number("SYS_"+kind+"_MIN", 101)), s.number("SYS_"+kind+"_MAX", least-1)}
 	}
 	return span{least, s.number(kind+"_MAX", 60000)}
 }
@@ -148,9 +148,13 @@ func (a *accounts) planOwnGroup(t *tables, login, defaults settings, n NewUser, 
 	if _, taken := t.groups[n.Name]; taken {
 		return Group{}, diag.WithHint(fmt.Errorf("a group %s exists already", n.Name), "set gid: %s to take it as the user's own", n.Name)
 	}
-	// The group gets the user's number if it can.
+	// The group gets the user's number if it can; one of the system may have any below its range too.
 	ids := login.span("GID", n.System)
-	if _, taken := t.groupsByID[uid]; !taken && login.number("SYS_GID_MIN", 101) <= uid && uid <= ids.max {
+	low := ids.min
+	if n.System {
+		low = 1
+	}
+	if _, taken := t.groupsByID[uid]; !taken && low <= uid && uid <= ids.max {
 		return Group{Name: n.Name, GID: uid}, nil
 	}
 	gid, err := free(ids, t.groupsByID, n.System)

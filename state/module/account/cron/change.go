@@ -77,8 +77,30 @@ func (j job) differs(wanted job) bool {
 			}
 		}
 	}
-	return wanted.comment != nil && !equal(j.comment, wanted.comment) || j.disabled != wanted.disabled || orNoID(wanted.id) != j.ownID() ||
-		j.command != wanted.command
+	return wanted.comment != nil && !sameComment(j.comment, *wanted.comment) || j.disabled != wanted.disabled || orNoID(wanted.id) != j.ownID() ||
+		!j.runs(wanted.command)
+}
+
+// runs tells whether the job runs a command. In a line at a special time, blanks in a row read as one.
+func (j job) runs(command string) bool {
+	return j.command == command || j.special != "" && j.command == strings.Join(strings.Fields(command), " ")
+}
+
+// sameComment tells whether a comment reads as the wanted one: marks and blanks at the start of a line
+// and blanks at the end are lost on the way into a crontab and back.
+func sameComment(has *string, wanted string) bool {
+	if has == nil {
+		return false
+	}
+	return *has == wanted || readComment(*has) == readComment(wanted)
+}
+
+func readComment(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimLeft(lines[i], "# ")
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), " \t\n")
 }
 
 func orNoID(id *string) string {
@@ -87,8 +109,6 @@ func orNoID(id *string) string {
 	}
 	return *id
 }
-
-func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // satisfies tells whether a time is as wanted: any number but a star does for random, and any in it for
 // a range to draw from.

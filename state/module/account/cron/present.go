@@ -2,6 +2,7 @@ package cron
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -46,13 +47,23 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 
 // job is what is asked for.
 func (p *present) job() (job, error) {
-	j := job{command: strings.TrimSpace(p.Name), comment: p.Comment, disabled: p.Commented, special: p.Special}
+	j := job{command: strings.TrimSpace(p.Name), disabled: p.Commented, special: strings.TrimSpace(p.Special)}
 	j.id = identify(p.Identifier, j.command)
+	if p.Comment != nil {
+		text := lineBreaks(*p.Comment)
+		j.comment = &text
+	}
 	for i, text := range []string{p.Minute, p.Hour, p.DayMonth, p.Month, p.DayWeek} {
 		j.times[i] = strings.ToLower(strings.TrimSpace(text))
-		if strings.ContainsAny(j.times[i], " \t\n") || j.times[i] == "" {
-			return j, fmt.Errorf("%q is no time for a crontab, since blanks end one there", text)
+		if strings.ContainsAny(j.times[i], " \t\n\r#@=") || j.times[i] == "" {
+			return j, fmt.Errorf("%q is no time for a crontab", text)
 		}
+	}
+	if j.special != "" && (j.special[0] != '@' || len(strings.Fields(j.special)) != 1) {
+		return j, diag.WithHint(fmt.Errorf("%q is no special time", j.special), "use one such as '@daily', in quotes, since YAML has another use for the @")
+	}
+	if j.command == "" {
+		return j, errors.New("the job has no command")
 	}
 	if strings.ContainsAny(j.command+orEmpty(j.id)+j.special, "\n\r") {
 		return j, diag.WithHint(fmt.Errorf("the job %q has a line break, and a crontab has one line for a job", j.command), "put the commands into a script")

@@ -62,7 +62,7 @@ func (t *tabs) parse(h *host.Host, user, text string) *tab {
 func parse(text string) *tab {
 	t := &tab{}
 	r := reader{tab: t}
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	text = lineBreaks(text)
 	if text == "" {
 		return t
 	}
@@ -78,6 +78,11 @@ func parse(text string) *tab {
 		}
 	}
 	return t
+}
+
+// lineBreaks makes all of them the same.
+func lineBreaks(text string) string {
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }
 
 // reader reads lines that belong to the states. A comment and an identifier wait for the job below.
