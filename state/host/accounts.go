@@ -22,6 +22,10 @@ type Accounts interface {
 	GroupByID(gid int) (Group, bool, error)
 	// GroupsOf lists the groups that have the user as a member, its own group included, by name.
 	GroupsOf(user string) ([]string, error)
+	// AllUsers and AllGroups are those of the files; other sources need not tell all they know. Nobody
+	// may change what they give.
+	AllUsers() ([]User, error)
+	AllGroups() ([]Group, error)
 	// Shadow is what only root may read of a user.
 	Shadow(user string) (Shadow, bool, error)
 
@@ -75,6 +79,8 @@ type accounts struct {
 
 // tables are passwd and group, indexed by everything they are asked for.
 type tables struct {
+	allUsers   []User
+	allGroups  []Group
 	users      map[string]User
 	usersByID  map[int]User
 	groups     map[string]Group
@@ -125,6 +131,7 @@ func (a *accounts) read() (*tables, error) {
 // index keeps the first of several lines for one name or number, as the C library does.
 func index(users []User, groups []Group) *tables {
 	t := &tables{
+		allUsers: users, allGroups: groups,
 		users: map[string]User{}, usersByID: map[int]User{}, groups: map[string]Group{}, groupsByID: map[int]Group{},
 		memberOf: map[string][]string{}, byGID: map[int][]string{},
 	}
@@ -202,7 +209,11 @@ func (a *accounts) GroupsOf(user string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := slices.Clone(t.memberOf[user])
+	// The kernel knows groups by number, so a group that shares one is had as well.
+	var names []string
+	for _, name := range t.memberOf[user] {
+		names = append(names, t.byGID[t.groups[name].GID]...)
+	}
 	if known {
 		names = append(names, t.byGID[u.GID]...)
 	}
@@ -215,6 +226,22 @@ func (a *accounts) GroupsOf(user string) ([]string, error) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+func (a *accounts) AllUsers() ([]User, error) {
+	t, err := a.read()
+	if err != nil {
+		return nil, err
+	}
+	return t.allUsers, nil
+}
+
+func (a *accounts) AllGroups() ([]Group, error) {
+	t, err := a.read()
+	if err != nil {
+		return nil, err
+	}
+	return t.allGroups, nil
 }
 
 func (a *accounts) Shadow(user string) (Shadow, bool, error) {

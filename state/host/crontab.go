@@ -30,6 +30,7 @@ type crontabs struct {
 	accounts Accounts
 	recorder Recorder
 	refused  bool
+	read     parsed
 }
 
 func (c *crontabs) Allowed(what string) error {
@@ -39,32 +40,36 @@ func (c *crontabs) Allowed(what string) error {
 	return nil
 }
 
-// spools are where the crons of Debian, SUSE and Red Hat keep crontabs. The last is the parent of the
-// others, so the order matters.
+// spools are where the crons of Debian, SUSE and Red Hat keep crontabs.
 func spools() []string {
-	return []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"}
+	return []string{"/var/spool/cron/crontabs/", "/var/spool/cron/tabs/", "/var/spool/cron/"}
 }
 
 func (c *crontabs) Read(ctx context.Context, user string) (string, error) {
-	if _, err := c.tool(user); err != nil {
+	if err := plainName(user); err != nil {
 		return "", err
 	}
 	for _, dir := range spools() {
-		if info, err := c.files.Stat(dir); err != nil || !info.IsDir() {
-			continue
-		}
-		data, err := c.files.ReadFile(dir + "/" + user)
+		text, err := parsedOf(c.files, &c.read, dir+user, withoutBanner)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return "", nil
+		case err == nil:
+			return text, nil
 		case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
 			return c.list(ctx, user)
-		case err != nil:
+		case !errors.Is(err, fs.ErrNotExist):
 			return "", fmt.Errorf("reading the crontab of %s: %w", user, err)
 		}
-		return withoutBanner(string(data)), nil
 	}
-	return c.list(ctx, user)
+	_, err := c.tool(user) // without cron it is not that the user has no jobs
+	return "", err
+}
+
+// plainName keeps a name that would lead elsewhere out of a path.
+func plainName(user string) error {
+	if user == "" || user[0] == '.' || user[0] == '-' || strings.ContainsAny(user, "/\x00") {
+		return fmt.Errorf("%q is no user's name", user)
+	}
+	return nil
 }
 
 // banner starts the lines that cron puts above what the user wrote, three in all.
@@ -82,8 +87,8 @@ func withoutBanner(text string) string {
 
 // tool finds crontab(1) for a user's table.
 func (c *crontabs) tool(user string) ([]string, error) {
-	if strings.ContainsAny(user, "/\x00") || strings.HasPrefix(user, "-") || user == "" || user == "." || user == ".." {
-		return nil, fmt.Errorf("%q is no user's name", user)
+	if err := plainName(user); err != nil {
+		return nil, err
 	}
 	path, ok := which(c.files, "crontab")
 	if !ok {

@@ -25,29 +25,33 @@ type parsedFile struct {
 // another or has changed, so four hundred states about one file cost one reading. What parse returns
 // is shared: nobody may change it.
 func Parsed[T any](h *Host, path string, parse func(text string) T) (T, error) {
+	return parsedOf(h.Files, &h.parsed, path, parse)
+}
+
+func parsedOf[T any](files Files, p *parsed, path string, parse func(text string) T) (T, error) {
 	var none T
-	info, err := h.Files.Stat(path)
+	info, err := files.Stat(path)
 	if err != nil {
 		return none, err
 	}
 	info.Accessed = info.Changed // reading changes it, and that is no change
 	key := parsedKey{path: path, kind: reflect.TypeFor[T]()}
-	h.parsed.mu.Lock()
-	file, ok := h.parsed.kept[key]
-	h.parsed.mu.Unlock()
+	p.mu.Lock()
+	file, ok := p.kept[key]
+	p.mu.Unlock()
 	if ok && file.as == info {
 		return file.value.(T), nil
 	}
-	data, err := h.Files.ReadFile(path)
+	data, err := files.ReadFile(path)
 	if err != nil {
 		return none, err
 	}
 	made := parse(string(data))
-	h.parsed.mu.Lock()
-	defer h.parsed.mu.Unlock()
-	if h.parsed.kept == nil {
-		h.parsed.kept = map[parsedKey]parsedFile{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept == nil {
+		p.kept = map[parsedKey]parsedFile{}
 	}
-	h.parsed.kept[key] = parsedFile{as: info, value: made}
+	p.kept[key] = parsedFile{as: info, value: made}
 	return made, nil
 }

@@ -71,6 +71,12 @@ func (a *Accounts) GroupsOf(user string) ([]string, error) {
 	return names, nil
 }
 
+// AllUsers lists the users.
+func (a *Accounts) AllUsers() ([]host.User, error) { return a.Users, nil }
+
+// AllGroups lists the groups.
+func (a *Accounts) AllGroups() ([]host.Group, error) { return a.Groups, nil }
+
 func pick[T any](items []T, is func(T) bool) (T, bool, error) {
 	if i := slices.IndexFunc(items, is); i >= 0 {
 		return items[i], true, nil

@@ -8,13 +8,14 @@ import (
 	"testing"
 )
 
-// tools are the programs that accounts and crontabs are changed with.
+// tools are the programs that accounts are changed with.
 func tools() []string {
-	return []string{"useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel", "gpasswd", "chage", "chpasswd", "passwd", "getent", "crontab"}
+	return []string{"useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel", "gpasswd", "chage", "chpasswd", "passwd", "getent"}
 }
 
-// Chroot makes a small system of the machine's own account tools, to be entered. It skips the test
-// where that takes rights or programs that are not there; crontab may be missing.
+// Chroot makes a small system of the machine's own account tools, to be entered, with crontab and
+// visudo if the machine has them. It skips the test where that takes rights or programs that are not
+// there.
 func Chroot(t testing.TB) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -24,10 +25,13 @@ func Chroot(t testing.TB) string {
 	Tree(t, root)
 	for _, name := range tools() {
 		file, err := exec.LookPath(name)
-		if err != nil && name != "crontab" {
+		if err != nil {
 			t.Skipf("this machine has no %s to test with", name)
 		}
-		if err == nil {
+		install(t, root, file)
+	}
+	for _, name := range []string{"crontab", "visudo"} {
+		if file, err := exec.LookPath(name); err == nil {
 			install(t, root, file)
 		}
 	}

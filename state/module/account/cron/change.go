@@ -16,7 +16,7 @@ const (
 
 // matches tells whether a job is the one that a command or an identifier names. A job without an
 // identifier is known by its command, and takes on the identifier of whoever names it so.
-func (j job) matches(command, id string) bool {
+func (j *job) matches(command, id string) bool {
 	if id == "" {
 		id = noID
 	}
@@ -27,42 +27,54 @@ func (j job) matches(command, id string) bool {
 	return own == id
 }
 
-func (j job) ownID() string {
+func (j *job) ownID() string {
 	if id := orEmpty(j.id); id != "" {
 		return id
 	}
 	return noID
 }
 
-// all lists the jobs in the order in which they are looked through.
-func (t *tab) all() []job { return slices.Concat(t.jobs, t.specials) }
+// find gives the first job that a command or an identifier names, those at times first.
+func (t *tab) find(command, id string) (job, bool) {
+	for _, jobs := range [2][]job{t.jobs, t.specials} {
+		for i := range jobs {
+			if jobs[i].matches(command, id) {
+				return jobs[i], true
+			}
+		}
+	}
+	return job{}, false
+}
 
 // set makes a job be there as it is wanted, and says what that took. The tab it returns is another
 // one if anything changed.
 func (t *tab) set(wanted job) (*tab, string) {
-	for _, j := range t.all() {
-		if !j.matches(wanted.command, orEmpty(wanted.id)) {
-			continue
-		}
-		if !j.differs(wanted) {
-			return t, same
-		}
-		// Reading the text anew drops what would not be written again, such as comments without a job.
-		rest := parse(t.without(j, wanted.command).String())
-		result, word := rest.set(wanted.takeOver(j))
-		if word == added {
-			word = changed
-		}
-		return result, word
+	j, there := t.find(wanted.command, orEmpty(wanted.id))
+	switch {
+	case !there:
+		return t.with(wanted), added
+	case !j.differs(wanted):
+		return t, same
 	}
+	// Reading the text anew drops what would not be written again, such as comments without a job.
+	rest := parse(t.without(j, wanted.command).String())
+	result, word := rest.set(wanted.takeOver(j))
+	if word == added {
+		word = changed
+	}
+	return result, word
+}
+
+// with is the tab with one more job.
+func (t *tab) with(j job) *tab {
 	c := parse(t.String())
-	if wanted.special != "" {
-		c.specials = append(c.specials, wanted)
-		return c, added
+	if j.special != "" {
+		c.specials = append(c.specials, j)
+		return c
 	}
-	wanted.times = drawn(wanted.times)
-	c.jobs = append(c.jobs, wanted)
-	return c, added
+	j.times = drawn(j.times)
+	c.jobs = append(c.jobs, j)
+	return c
 }
 
 // differs tells whether a job has to change to be as wanted. What is nil is left as it is.

@@ -104,7 +104,7 @@ func TestRealCron(t *testing.T) {
 	if err := os.Remove(filepath.Join(root, "usr/bin/crontab")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Crontabs.Read(context.Background(), "alice"); err == nil || diag.HintOf(err) == "" {
+	if _, err := h.Crontabs.Read(context.Background(), "daemon"); err == nil || diag.HintOf(err) == "" {
 		t.Errorf("reading without cron: %v, want a cause and a hint", err)
 	}
 }

@@ -20,17 +20,17 @@ func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err := oneName(a.Name); err != nil {
 		return module.Diff{}, err
 	}
-	text, err := read(h)
+	f, err := read(h)
 	if err != nil {
 		return module.Diff{}, err
 	}
-	a.text = text
+	a.text = f.text
 	for _, ip := range a.IP {
-		if parse(a.text).has(ip, a.Name) {
+		if f.has(ip, a.Name) {
 			a.text = without(a.text, ip, a.Name)
 		}
 	}
-	if a.text == text {
+	if a.text == f.text {
 		return module.Diff{Comment: fmt.Sprintf("%s does not have %s", path, a.Name)}, nil
 	}
 	a.done = fmt.Sprintf("%s was removed from %s", a.Name, path)

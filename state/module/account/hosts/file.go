@@ -7,6 +7,7 @@ import (
 
 // file is /etc/hosts as far as names and comments go: lines for one address are one.
 type file struct {
+	text    string
 	entries []*entry
 	at      map[string]*entry // by address
 }
@@ -18,7 +19,7 @@ type entry struct {
 }
 
 func parse(text string) *file {
-	f := &file{at: map[string]*entry{}}
+	f := &file{text: text, at: map[string]*entry{}}
 	for l := range strings.SplitSeq(text, "\n") {
 		l = strings.TrimSpace(l)
 		if l == "" {

@@ -29,13 +29,13 @@ func Functions() module.Table {
 
 const path = "/etc/hosts"
 
-// read gives the file's text; a host without the file has no names yet.
-func read(h *host.Host) (string, error) {
-	data, err := h.Files.ReadFile(path)
+// read gives the file; a host without one has no names yet. Nobody may change what it gives.
+func read(h *host.Host) (*file, error) {
+	f, err := host.Parsed(h, path, parse)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return parse(""), nil
 	}
-	return string(data), err
+	return f, err
 }
 
 // edit is what the functions of host share: Check makes the new text, Apply writes it.

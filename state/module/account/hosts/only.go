@@ -21,12 +21,12 @@ func (o *only) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err := addresses([]string{o.Name}); err != nil {
 		return module.Diff{}, err
 	}
-	text, err := read(h)
+	f, err := read(h)
 	if err != nil {
 		return module.Diff{}, err
 	}
 	var before string
-	if e, ok := parse(text).at[o.Name]; ok {
+	if e, ok := f.at[o.Name]; ok {
 		before = strings.Join(e.names, " ")
 	}
 	names := make([]string, len(o.Names))
@@ -40,7 +40,7 @@ func (o *only) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if before == after {
 		return module.Diff{Comment: fmt.Sprintf("the names of %s are as declared", o.Name)}, nil
 	}
-	o.text = replaced(text, o.Name, after)
+	o.text = replaced(f.text, o.Name, after)
 	o.done = fmt.Sprintf("the names of %s were set in %s", o.Name, path)
 	return module.Diff{
 		Changes: value.NewMap(o.Name, value.NewMap("old", before, "new", after)), Planned: value.NewMap(),

@@ -30,11 +30,11 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if strings.ContainsAny(p.Comment, "\r\n") {
 		return module.Diff{}, fmt.Errorf("the comment %q has a line break, and %s has one line for an address", p.Comment, path)
 	}
-	text, err := read(h)
+	f, err := read(h)
 	if err != nil {
 		return module.Diff{}, err
 	}
-	changes, warnings := p.change(text)
+	changes, warnings := p.change(f)
 	if changes.Len() == 0 {
 		return module.Diff{Comment: fmt.Sprintf("%s has %s", path, p.Name), Warnings: warnings}, nil
 	}
@@ -43,26 +43,54 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 }
 
 // change makes the new text and says what is different in it.
-func (p *present) change(text string) (changes *value.Map, warnings []string) {
-	f := parse(text)
-	added, commented, removed := value.NewMap(), value.NewMap(), value.NewMap()
+func (p *present) change(f *file) (changes *value.Map, warnings []string) {
+	p.text = f.text
+	added, commented := p.add(f)
+	removed, warnings := p.clean(f)
+	changes = value.NewMap()
+	for _, part := range []struct {
+		name string
+		of   *value.Map
+	}{{"added", added}, {"comment_added", commented}, {"removed", removed}} {
+		if part.of.Len() > 0 {
+			changes.Set(part.name, part.of)
+		}
+	}
+	return changes, warnings
+}
+
+// add gives the addresses the name and the comment.
+func (p *present) add(f *file) (added, commented *value.Map) {
+	added, commented = value.NewMap(), value.NewMap()
 	for _, ip := range p.IP {
 		e, known := f.at[ip]
 		isNew := !known || !slices.Contains(e.names, p.Name)
 		if isNew {
 			added.Set(ip, value.Strings(p.Name))
-			e = f.entry(ip)
-			e.names = append(e.names, p.Name)
 		}
 		if p.Comment != "" && (isNew || e.comment != p.Comment) {
 			commented.Set(ip, value.Strings(p.Comment))
-			e.comment = p.Comment
 		}
 	}
-	p.text = text
-	if added.Len()+commented.Len() > 0 {
-		p.text = f.String()
+	if added.Len()+commented.Len() == 0 {
+		return added, commented
 	}
+	anew := parse(p.text)
+	for _, ip := range p.IP {
+		if e := anew.entry(ip); added.Has(ip) {
+			e.names = append(e.names, p.Name)
+		}
+		if commented.Has(ip) {
+			anew.entry(ip).comment = p.Comment
+		}
+	}
+	p.text = anew.String()
+	return added, commented
+}
+
+// clean takes the name from all other addresses, or warns of them.
+func (p *present) clean(f *file) (removed *value.Map, warnings []string) {
+	removed = value.NewMap()
 	for _, e := range f.entries {
 		if !slices.Contains(e.names, p.Name) || slices.Contains(p.IP, e.ip) {
 			continue
@@ -74,14 +102,5 @@ func (p *present) change(text string) (changes *value.Map, warnings []string) {
 		removed.Set(e.ip, value.Strings(p.Name))
 		p.text = without(p.text, e.ip, p.Name)
 	}
-	changes = value.NewMap()
-	for _, part := range []struct {
-		name string
-		of   *value.Map
-	}{{"added", added}, {"comment_added", commented}, {"removed", removed}} {
-		if part.of.Len() > 0 {
-			changes.Set(part.name, part.of)
-		}
-	}
-	return changes, warnings
+	return removed, warnings
 }

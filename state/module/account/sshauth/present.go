@@ -81,10 +81,6 @@ func (a *arguments) plan(h *host.Host, keys []sshkey.Key) (plan, error) {
 		a.target.file = parseFile("")
 	case err != nil:
 		return p, err
-	default:
-		if err := a.target.home(h); err != nil {
-			p.obstacle = err
-		}
 	}
 	for _, k := range keys {
 		word := a.target.file.differs(k)
@@ -96,6 +92,9 @@ func (a *arguments) plan(h *host.Host, keys []sshkey.Key) (plan, error) {
 		if p.word != added {
 			p.word = word
 		}
+	}
+	if len(p.put) > 0 && a.target.path != "" {
+		p.obstacle = errors.Join(p.obstacle, a.target.home(h))
 	}
 	return p, nil
 }

@@ -2,7 +2,9 @@ package user
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -41,10 +43,14 @@ func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 }
 
 // groupGoes tells whether userdel takes the group of the user's name along: where login.defs gives
-// every user one, and nobody else is in it.
+// every user one, and nobody else is in it or, without force, has it as its own.
 func (a *absent) groupGoes(h *host.Host, info Info) (bool, error) {
 	g, ok, err := h.Accounts.Group(a.Name)
 	if err != nil || !ok || g.GID != info.GID || len(without(g.Members, a.Name)) > 0 {
+		return false, err
+	}
+	users, err := h.Accounts.AllUsers()
+	if err != nil || !a.Force && slices.ContainsFunc(users, func(u host.User) bool { return u.GID == g.GID && u.Name != a.Name }) {
 		return false, err
 	}
 	text, err := h.Files.ReadFile("/etc/login.defs")
@@ -65,8 +71,14 @@ func (a *absent) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module
 	if err != nil {
 		return module.Report{}, err
 	}
-	if err := h.Accounts.RemoveUser(ctx, a.Name, host.UserRemoval{Purge: a.Purge, Force: a.Force}); err != nil {
+	err = h.Accounts.RemoveUser(ctx, a.Name, host.UserRemoval{Purge: a.Purge, Force: a.Force})
+	_, there, errNow := h.Accounts.User(a.Name)
+	if err := errors.Join(errNow, err); err != nil && (there || errNow != nil) {
 		return module.Report{}, fmt.Errorf("removing user %s: %w", a.Name, err)
+	}
+	var warnings []string
+	if err != nil { // the user is gone and left something, such as a home that is another's
+		warnings = []string{err.Error()}
 	}
 	changes := value.NewMap()
 	for _, name := range before {
@@ -75,5 +87,5 @@ func (a *absent) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module
 		}
 	}
 	changes.Set(a.Name, "removed")
-	return module.Report{Changes: changes, Comment: fmt.Sprintf("user %s was removed", a.Name)}, nil
+	return module.Report{Changes: changes, Comment: fmt.Sprintf("user %s was removed", a.Name), Warnings: warnings}, nil
 }

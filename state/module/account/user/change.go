@@ -25,6 +25,7 @@ type change struct {
 	shadow   host.ShadowChange
 	makeHome string   // a directory that is missing
 	words    []string // the arguments that differ
+	obstacle error    // why the change will fail, as things are
 }
 
 // differs notes that an argument asks for something else than the account has.
@@ -79,58 +80,79 @@ func (p *present) forbidden(c *change) error {
 
 // compareGroups looks at the user's own group and at those it is a member of.
 func (p *present) compareGroups(h *host.Host, c *change) error {
-	wantedGroup, err := p.ownGroup(h)
-	if err != nil {
-		return err
-	}
 	own, err := groupNamed(h, strconv.Itoa(c.before.GID))
 	if err != nil {
 		return err
 	}
-	newOwn := own
-	if wantedGroup != "" {
-		if newOwn, err = groupNamed(h, wantedGroup); err != nil {
-			return err
-		}
-		if newOwn.GID != c.before.GID {
-			c.after.GID, c.user.Group = newOwn.GID, &wantedGroup
-			c.words = append(c.words, "gid")
-		}
+	newOwn, err := p.compareOwnGroup(h, c, own)
+	if err != nil {
+		return err
+	}
+	if err := p.compareMembers(h, c, own.Name, newOwn.Name); err != nil {
+		return err
+	}
+	if c.user.Group == nil && c.user.Groups == nil {
+		return nil
 	}
 	members, err := memberOf(h, p.Name)
 	if err != nil {
 		return err
 	}
-	members = p.compareMembers(c, members, own.Name, newOwn.Name)
-	c.after.Groups = sorted(append(members, newOwn.Name))
-	if c.user.Group == nil && c.user.Groups == nil {
-		c.after.Groups = c.before.Groups
+	switch {
+	case c.user.Groups != nil && c.user.KeepGroups:
+		members = slices.Concat(members, *c.user.Groups)
+	case c.user.Groups != nil:
+		members = slices.Clone(*c.user.Groups)
 	}
-	return nil
+	c.after.Groups, err = had(h, append(members, newOwn.Name)...)
+	return err
 }
 
-// compareMembers gives the groups the user will be a member of. Its own group counts as had; so does
-// one of its own name, which other tools put it into.
-func (p *present) compareMembers(c *change, members []string, own, newOwn string) []string {
-	if p.Groups == nil && len(p.optional) == 0 {
-		return members
+// compareOwnGroup gives the group that shall be the user's own. One that is missing is an obstacle, as
+// an earlier state of the same run may yet make it.
+func (p *present) compareOwnGroup(h *host.Host, c *change, own host.Group) (host.Group, error) {
+	wanted, err := p.ownGroup(h)
+	if err != nil || wanted == "" {
+		return own, err
 	}
-	wanted := without(p.memberships(), newOwn)
+	g, err := groupNamed(h, wanted)
+	if err == nil && g.Name == "" && g.GID != c.before.GID {
+		err = noGroup(wanted)
+	}
+	if errors.Is(err, errNoGroup) {
+		c.obstacle, err = err, nil
+	}
+	if err != nil || g.GID == c.before.GID {
+		return g, err
+	}
+	c.after.GID, c.user.Group = g.GID, &wanted
+	c.words = append(c.words, "gid")
+	return g, nil
+}
+
+// compareMembers looks whether the user is in the groups it shall be in. Without groups, or without
+// taking any, those it has are wanted as well, the one that was its own among them. Its own group
+// counts as had; so does one of its name, which other tools put it into.
+func (p *present) compareMembers(h *host.Host, c *change, own, newOwn string) error {
+	wanted := p.memberships()
+	if !p.RemoveGroups || p.Groups == nil && len(p.optional) == 0 {
+		wanted = sorted(append(wanted, c.before.Groups...))
+	}
 	has := without(c.before.Groups, own, newOwn)
 	if !slices.Contains(wanted, p.Name) {
 		has = without(has, p.Name)
 	}
-	switch {
-	case p.RemoveGroups && slices.Equal(has, wanted), !p.RemoveGroups && subset(wanted, has):
-		return members
-	case p.RemoveGroups:
-		members = wanted
-	default:
-		members = slices.Concat(members, wanted)
+	wanted = without(wanted, newOwn)
+	if p.RemoveGroups && slices.Equal(has, wanted) || !p.RemoveGroups && subset(wanted, has) {
+		return nil
+	}
+	all, err := had(h, append(slices.Clone(wanted), newOwn)...)
+	if err != nil || c.user.Group == nil && subset(all, c.before.Groups) && (!p.RemoveGroups || subset(has, all)) {
+		return err // they differ only in names for one number
 	}
 	c.user.Groups, c.user.KeepGroups = &wanted, !p.RemoveGroups
 	c.words = append(c.words, "groups")
-	return slices.Clone(members)
+	return nil
 }
 
 func (p *present) compareHome(h *host.Host, c *change) error {
@@ -200,6 +222,9 @@ func (c *change) diff(warnings []string) (module.Diff, error) {
 	if len(c.words) == 0 {
 		return module.Diff{Comment: fmt.Sprintf("user %s is as declared", c.before.Name), Warnings: warnings}, nil
 	}
+	if c.obstacle != nil {
+		warnings = append(warnings, fmt.Sprintf("as things are it cannot be done: %v", c.obstacle))
+	}
 	return module.Diff{
 		Changes: c.report(c.after, c.aged), Planned: value.NewMap(), Warnings: warnings,
 		Comment: fmt.Sprintf("user %s would change: %s", c.before.Name, strings.Join(c.words, ", ")),
@@ -223,6 +248,9 @@ func (c *change) report(now Info, aged host.Shadow) *value.Map {
 
 func (p *present) applyChange(ctx context.Context, h *host.Host) (module.Report, error) {
 	c := p.change
+	if c.obstacle != nil {
+		return module.Report{}, c.obstacle
+	}
 	err := p.carryOut(ctx, h, c)
 	now, _, errNow := Lookup(h, p.Name)
 	if err == nil {
@@ -241,15 +269,9 @@ func (p *present) applyChange(ctx context.Context, h *host.Host) (module.Report,
 	return report, p.settled(h, now)
 }
 
-// carryOut makes the change: the password first, then the account, its home, and how the password
-// ages, since a new password sets its own date.
+// carryOut makes the change: first the account, which is most likely to fail, then its home and its
+// password.
 func (p *present) carryOut(ctx context.Context, h *host.Host, c *change) error {
-	hash := c.shadow.Hash
-	if hash != nil {
-		if err := h.Accounts.SetShadow(ctx, p.Name, host.ShadowChange{Hash: hash}); err != nil {
-			return err
-		}
-	}
 	if err := h.Accounts.ChangeUser(ctx, p.Name, c.user); err != nil {
 		return err
 	}
@@ -258,9 +280,7 @@ func (p *present) carryOut(ctx context.Context, h *host.Host, c *change) error {
 			return diag.WithHint(fmt.Errorf("making the home of %s: %w", p.Name, err), "look at the directory above it, or set createhome: False")
 		}
 	}
-	aging := c.shadow
-	aging.Hash = nil
-	return h.Accounts.SetShadow(ctx, p.Name, aging)
+	return h.Accounts.SetShadow(ctx, p.Name, c.shadow)
 }
 
 // settled looks again whether the account is now as it was asked for.

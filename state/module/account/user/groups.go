@@ -1,6 +1,7 @@
 package user
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,6 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
+
+// errNoGroup is the cause where a group is missing.
+var errNoGroup = errors.New("there is no such group")
 
 // groupNamed finds a group by its name or number. A number without a group is a group without a name.
 func groupNamed(h *host.Host, name string) (host.Group, error) {
@@ -17,7 +21,7 @@ func groupNamed(h *host.Host, name string) (host.Group, error) {
 	}
 	gid, err := strconv.Atoi(name)
 	if err != nil {
-		return g, diag.WithHint(fmt.Errorf("group %s does not exist", name), "make it in a group.present state that this one requires")
+		return g, noGroup(name)
 	}
 	if g, ok, err = h.Accounts.GroupByID(gid); !ok {
 		g = host.Group{GID: gid}
@@ -25,23 +29,42 @@ func groupNamed(h *host.Host, name string) (host.Group, error) {
 	return g, err
 }
 
+func noGroup(name string) error {
+	return diag.WithHint(fmt.Errorf("group %s: %w", name, errNoGroup), "make it in a group.present state that this one requires")
+}
+
 // memberOf lists the groups that name the user as a member.
 func memberOf(h *host.Host, user string) ([]string, error) {
-	names, err := h.Accounts.GroupsOf(user)
+	groups, err := h.Accounts.AllGroups()
+	var names []string
+	for _, g := range groups {
+		if slices.Contains(g.Members, user) {
+			names = append(names, g.Name)
+		}
+	}
+	return names, err
+}
+
+// had gives the groups somebody has who is in the named ones: the kernel knows groups by number, so
+// those that share a number come along.
+func had(h *host.Host, names ...string) ([]string, error) {
+	groups, err := h.Accounts.AllGroups()
 	if err != nil {
 		return nil, err
 	}
-	var members []string
-	for _, name := range names {
-		g, _, err := h.Accounts.Group(name)
-		if err != nil {
-			return nil, err
-		}
-		if slices.Contains(g.Members, user) {
-			members = append(members, name)
+	numbers := map[int]bool{}
+	for _, g := range groups {
+		if slices.Contains(names, g.Name) {
+			numbers[g.GID] = true
 		}
 	}
-	return members, nil
+	all := slices.Clone(names)
+	for _, g := range groups {
+		if numbers[g.GID] {
+			all = append(all, g.Name)
+		}
+	}
+	return sorted(all), nil
 }
 
 func without(names []string, gone ...string) []string {

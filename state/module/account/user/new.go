@@ -31,14 +31,28 @@ func (p *present) newUser() host.NewUser {
 // earlier state of the same run may yet clear it; if none does, Apply fails with it.
 func (p *present) checkNew(h *host.Host) module.Diff {
 	d := module.Diff{Planned: value.NewMap(), Comment: fmt.Sprintf("user %s would be made", p.Name), Warnings: p.warnings()}
-	planned, groups, err := h.Accounts.PlanUser(p.newUser())
+	_, info, err := p.plan(h)
 	if err != nil {
 		d.Changes = value.NewMap("name", p.Name)
 		d.Warnings = append(d.Warnings, fmt.Sprintf("as things are it cannot be made: %v", err))
 		return d
 	}
-	d.Changes = p.made(Info{User: planned, Groups: groups})
+	d.Changes = p.made(info)
 	return d
+}
+
+// plan is the new account as the host would make it. A member of its own group it need not be.
+func (p *present) plan(h *host.Host) (host.NewUser, Info, error) {
+	n := p.newUser()
+	planned, names, err := h.Accounts.PlanUser(n)
+	if err != nil {
+		return n, Info{}, err
+	}
+	if own, ok, err := h.Accounts.GroupByID(planned.GID); err == nil && ok {
+		n.Groups = without(n.Groups, own.Name)
+	}
+	names, err = had(h, names...)
+	return n, Info{User: planned, Groups: names}, err
 }
 
 // made is how a new account is reported.
@@ -68,11 +82,11 @@ func (p *present) made(info Info) *value.Map {
 }
 
 func (p *present) applyNew(ctx context.Context, h *host.Host) (module.Report, error) {
-	n := p.newUser()
-	if _, _, err := h.Accounts.PlanUser(n); err != nil {
+	n, _, err := p.plan(h)
+	if err != nil {
 		return module.Report{}, diag.WithHint(fmt.Errorf("making user %s: %w", p.Name, err), "%s", diag.HintOf(err))
 	}
-	err := h.Accounts.AddUser(ctx, n)
+	err = h.Accounts.AddUser(ctx, n)
 	info, there, errInfo := Lookup(h, p.Name)
 	if err == nil {
 		err = errInfo

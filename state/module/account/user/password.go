@@ -14,30 +14,34 @@ import (
 	"github.com/go-crypt/x/yescrypt"
 )
 
-// comparePassword looks at the password and its lock. A lock is a mark in front of the hash, so a
-// state that asks for both compares what is behind it.
+// lockMark in front of a hash locks the password. Alone it is a password that nobody has set.
+const lockMark = "!"
+
+// comparePassword looks at the password and its lock. A state that asks for both means the password
+// behind the lock.
 func (p *present) comparePassword(c *change) {
-	now, locked := c.old.Hash, strings.HasPrefix(c.old.Hash, "!")
-	if p.PasswordLock != nil && *p.PasswordLock && now != "!" {
-		now = strings.TrimPrefix(now, "!")
+	now, lock := c.old.Hash, p.PasswordLock != nil && *p.PasswordLock
+	if lock && now != lockMark {
+		now = strings.TrimPrefix(now, lockMark)
 	}
 	switch {
 	case p.EmptyPassword:
 		if now != "" {
 			p.setHash(c, "empty_password", "")
 		}
-		return
 	case p.Password != "" && !p.has(now) && (p.EnforcePassword || unset(c.old.Hash)):
-		p.setHash(c, "password", p.hash())
+		hash := p.hash()
+		if lock {
+			hash = lockMark + hash
+		}
+		p.setHash(c, "password", hash)
 		c.aged.LastChange = today()
-		locked = strings.HasPrefix(c.aged.Hash, "!")
-	}
-	if p.PasswordLock != nil && *p.PasswordLock != locked {
+	case p.PasswordLock != nil && lock != strings.HasPrefix(c.old.Hash, lockMark):
 		c.user.LockedState = p.PasswordLock
 		c.words = append(c.words, "password_lock")
-		c.aged.Hash = strings.TrimPrefix(c.aged.Hash, "!")
-		if *p.PasswordLock {
-			c.aged.Hash = "!" + c.aged.Hash
+		c.aged.Hash = strings.TrimPrefix(c.aged.Hash, lockMark)
+		if lock {
+			c.aged.Hash = lockMark + c.aged.Hash
 		}
 	}
 }
@@ -48,7 +52,7 @@ func (p *present) setHash(c *change, argument, hash string) {
 }
 
 // unset tells that nobody has given the account a password yet.
-func unset(hash string) bool { return hash == "!" || hash == "!!" }
+func unset(hash string) bool { return hash == lockMark || hash == "!!" }
 
 // has tells whether a hash is of the password that was asked for.
 func (p *present) has(hash string) bool {
