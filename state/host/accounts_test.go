@@ -211,7 +211,7 @@ func TestOtherSources(t *testing.T) {
 
 // TestGroupsFromElsewhere are those of a user that no file has.
 func TestGroupsFromElsewhere(t *testing.T) {
-	h, commands, _, root := small(t, nil)
+	_, commands, _, root := small(t, nil)
 	hosttest.Put(t, filepath.Join(root, "etc/nsswitch.conf"), "passwd: files sss\ngroup: files sss\n", 0o644)
 	h, err := host.New(host.Options{Root: root, Commands: answer(func(argv []string) string {
 		return map[string]string{"passwd ldap": "ldap:*:5000:100:L:/home/ldap:/bin/sh\n", "initgroups ldap": "ldap                  4 6000 6001\n", "group 6000": "far:*:6000:\n"}[strings.Join(argv[1:], " ")]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/account/owned"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -17,7 +18,7 @@ type absent struct {
 }
 
 func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
-	if err := a.find(h); errors.Is(err, errNoUser) {
+	if err := a.find(h); errors.Is(err, owned.ErrNoUser) {
 		return module.Diff{Comment: fmt.Sprintf("there is no user %s to know hosts", a.User)}, nil
 	} else if err != nil {
 		return module.Diff{}, err

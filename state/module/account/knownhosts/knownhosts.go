@@ -46,9 +46,7 @@ const (
 	systemsFile = "/etc/ssh/ssh_known_hosts"
 )
 
-var errNoUser = errors.New("there is no such user")
-
-// find finds the file. The error wraps errNoUser where there is nobody to own it.
+// find finds the file. The error wraps owned.ErrNoUser where there is nobody to own it.
 func (p *place) find(h *host.Host) error {
 	p.file = parseFile("")
 	if err := p.locate(h); err != nil {
@@ -73,12 +71,9 @@ func (p *place) locate(h *host.Host) error {
 		}
 		return nil
 	}
-	u, ok, err := h.Accounts.User(p.User)
+	u, err := owned.User(h, p.User)
 	if err != nil {
 		return err
-	}
-	if !ok {
-		return diag.WithHint(fmt.Errorf("user %s: %w", p.User, errNoUser), "make it in a user.present state that this one requires")
 	}
 	p.owner, p.path = u, p.Config
 	if p.path == "" {
@@ -104,13 +99,11 @@ func (p *place) write(h *host.Host, text string) (warnings []string, err error) 
 	if p.User == "" {
 		kept = owned.Public // it is there for every user to read
 	}
-	if err := owned.Write(h, p.path, text, p.owner, kept); err != nil {
-		return nil, fmt.Errorf("writing %s: %w", p.path, err)
+	warnings, err = owned.Write(h, p.path, text, p.owner, kept)
+	if err != nil {
+		err = fmt.Errorf("writing %s: %w", p.path, err)
 	}
-	if note := owned.Note(h, p.path, p.owner); note != "" && p.User != "" {
-		warnings = []string{note}
-	}
-	return warnings, nil
+	return warnings, err
 }
 
 // fingerprints gives the function that makes them.

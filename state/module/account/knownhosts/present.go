@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/account/owned"
 	"github.com/corpus-agent/corpus-agent/state/module/account/sshkey"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -39,7 +40,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	err := p.find(h)
 	switch {
-	case errors.Is(err, errNoUser):
+	case errors.Is(err, owned.ErrNoUser):
 		// Below a root nobody makes users, so the key is skipped with its user.
 		if skipped := h.Accounts.Allowed("user " + p.User); skipped != nil {
 			return module.Diff{}, skipped

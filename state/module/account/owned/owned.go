@@ -17,6 +17,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
+// ErrNoUser is the cause where a file's user is missing; an earlier state of the run may be about to
+// make it.
+var ErrNoUser = errors.New("there is no such user")
+
+// User finds the user that a file belongs to. The error wraps ErrNoUser where there is none.
+func User(h *host.Host, name string) (host.User, error) {
+	u, ok, err := h.Accounts.User(name)
+	if err == nil && !ok {
+		err = diag.WithHint(fmt.Errorf("user %s: %w", name, ErrNoUser), "make it in a user.present state that this one requires")
+	}
+	return u, err
+}
+
 // IsDirectory tells whether a path leads to a directory.
 func IsDirectory(h *host.Host, p string) (bool, error) {
 	info, err := h.Files.Stat(p)
@@ -67,26 +80,30 @@ func (k Kept) modes() (dir, file fs.FileMode) {
 	return 0o755, 0o644
 }
 
-// Write replaces a file of a user's, and makes the directory it lies in.
-func Write(h *host.Host, p, text string, u host.User, kept Kept) error {
+// Write replaces a file of a user's, and makes the directory it lies in. It warns where the file could
+// not be given to the user.
+func Write(h *host.Host, p, text string, u host.User, kept Kept) (warnings []string, err error) {
 	dirMode, mode := kept.modes()
 	there, err := IsDirectory(h, path.Dir(p))
 	if err == nil && !there {
 		err = Directory(h, path.Dir(p), dirMode, u)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, place := range []string{path.Dir(p), p} {
 		if err := trusted(h, place, u); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	f := host.NewFile{Content: strings.NewReader(text), UID: -1, GID: -1}
 	if _, err := h.Files.Stat(p); errors.Is(err, fs.ErrNotExist) {
 		f.Mode, f.UID, f.GID = &mode, u.UID, u.GID
 	}
-	return h.Files.Write(p, f)
+	if err := h.Files.Write(p, f); err != nil {
+		return nil, err
+	}
+	return note(h, p, u), nil
 }
 
 // trusted refuses a link that its user has laid to what is somebody else's: a file written there with
@@ -102,11 +119,11 @@ func trusted(h *host.Host, p string, u host.User) error {
 	return diag.WithHint(fmt.Errorf("%s is a link of uid %d to what is not %s's", p, link.UID, u.Name), "replace the link by what belongs there")
 }
 
-// Note warns where a file could not be given to its user, or is "".
-func Note(h *host.Host, p string, u host.User) string {
+// note warns where a file could not be given to its user.
+func note(h *host.Host, p string, u host.User) []string {
 	info, err := h.Files.Stat(p)
 	if err != nil || info.UID == u.UID || h.Files.CanChown() {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%s belongs to uid %d and not to %s, since the agent does not run as root", p, info.UID, u.Name)
+	return []string{fmt.Sprintf("%s belongs to uid %d and not to %s, since the agent does not run as root", p, info.UID, u.Name)}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/account/owned"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -18,7 +19,7 @@ func (a *absent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if err != nil {
 		return module.Diff{}, err
 	}
-	if err := a.find(h); errors.Is(err, errNoUser) {
+	if err := a.find(h); errors.Is(err, owned.ErrNoUser) {
 		return module.Diff{Comment: fmt.Sprintf("there is no user %s to have keys", a.User)}, nil
 	} else if err != nil {
 		return module.Diff{}, err

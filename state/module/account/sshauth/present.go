@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/account/owned"
 	"github.com/corpus-agent/corpus-agent/state/module/account/sshkey"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -72,7 +73,7 @@ func (a *arguments) plan(h *host.Host, keys []sshkey.Key) (plan, error) {
 	}
 	err := a.find(h)
 	switch {
-	case errors.Is(err, errNoUser):
+	case errors.Is(err, owned.ErrNoUser):
 		// Below a root nobody makes users, so the key is skipped with its user.
 		if skipped := h.Accounts.Allowed("user " + a.User); skipped != nil {
 			return p, skipped

@@ -128,17 +128,11 @@ func (a *arguments) sourceKeys(ctx context.Context) ([]sshkey.Key, error) {
 	return keys, nil
 }
 
-// errNoUser is the cause where the user of a state is missing; an earlier state may be about to make it.
-var errNoUser = errors.New("there is no such user")
-
-// find finds the file of a state. The error wraps errNoUser where there is nobody to own it.
+// find finds the file of a state. The error wraps owned.ErrNoUser where there is nobody to own it.
 func (a *arguments) find(h *host.Host) error {
-	u, ok, err := h.Accounts.User(a.User)
+	u, err := owned.User(h, a.User)
 	if err != nil {
 		return err
-	}
-	if !ok {
-		return diag.WithHint(fmt.Errorf("user %s: %w", a.User, errNoUser), "make it in a user.present state that this one requires")
 	}
 	p, err := sshkey.Path(u, a.Config)
 	if err != nil {
@@ -154,13 +148,11 @@ func (a *arguments) find(h *host.Host) error {
 
 // write gives the file the content that Check wants.
 func (a *arguments) write(h *host.Host) (warnings []string, err error) {
-	if err := owned.Write(h, a.target.path, a.text, a.target.user, owned.Private); err != nil {
-		return nil, fmt.Errorf("writing the keys of %s: %w", a.User, err)
+	warnings, err = owned.Write(h, a.target.path, a.text, a.target.user, owned.Private)
+	if err != nil {
+		err = fmt.Errorf("writing the keys of %s: %w", a.User, err)
 	}
-	if note := owned.Note(h, a.target.path, a.target.user); note != "" {
-		warnings = []string{note}
-	}
-	return warnings, nil
+	return warnings, err
 }
 
 // home makes sure of the user's home, which a key does not bring along.
@@ -183,7 +175,7 @@ func Keys(h *host.Host, user, config, hash string) (*value.Map, error) {
 		return nil, err
 	}
 	a := arguments{User: user, Config: config}
-	if err := a.find(h); errors.Is(err, errNoUser) {
+	if err := a.find(h); errors.Is(err, owned.ErrNoUser) {
 		return value.NewMap(), nil
 	} else if err != nil {
 		return nil, err
