@@ -20,6 +20,9 @@ type Host struct {
 	Files    Files
 	Commands Commands
 	Accounts Accounts
+	Crontabs Crontabs
+
+	parsed parsed
 }
 
 // Options choose what a Host is.
@@ -28,6 +31,9 @@ type Options struct {
 	Root string
 	// Chroot says that Root is a system tree to be entered: commands run inside it.
 	Chroot bool
+	// Commands runs commands in place of the host's own way; nil for that. With one, nothing acts on
+	// the running system, so a plain root refuses nothing.
+	Commands Commands
 	// Recorder is told before anything is replaced; nil for nobody.
 	Recorder Recorder
 }

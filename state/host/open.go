@@ -4,12 +4,8 @@ import "strings"
 
 // open wires the doors to one another: a write tells whoever read what it changed.
 func open(o Options, relocated bool) (*Host, error) {
-	refused := relocated && !o.Chroot
-	commands := &commands{refused: refused}
-	if o.Chroot {
-		commands.chroot = strings.TrimRight(o.Root, "/")
-	}
-	accounts := &accounts{refused: refused}
+	refused := relocated && !o.Chroot && o.Commands == nil
+	accounts := &accounts{recorder: o.Recorder, refused: refused}
 	files, err := openTree(o.Root, relocated, o.Recorder, func(path string) {
 		if strings.HasPrefix(path, "/etc/") {
 			accounts.forget()
@@ -18,7 +14,14 @@ func open(o Options, relocated bool) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	accounts.files = files
-	commands.changed = accounts.forget
-	return &Host{Files: files, Commands: commands, Accounts: accounts}, nil
+	accounts.files, accounts.commands = files, o.Commands
+	if o.Commands == nil {
+		own := &commands{refused: refused, changed: accounts.forget}
+		if o.Chroot {
+			own.chroot = strings.TrimRight(o.Root, "/")
+		}
+		accounts.commands = own
+	}
+	crontabs := &crontabs{files: files, commands: accounts.commands, accounts: accounts, recorder: o.Recorder, refused: refused}
+	return &Host{Files: files, Commands: accounts.commands, Accounts: accounts, Crontabs: crontabs}, nil
 }

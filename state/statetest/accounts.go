@@ -11,8 +11,10 @@ import (
 
 // Accounts are users and groups in memory.
 type Accounts struct {
-	Users  []host.User
-	Groups []host.Group
+	Users   []host.User
+	Groups  []host.Group
+	Shadows []host.Shadow
+	Files   host.Files // where homes are made
 	// Refused makes every change of accounts a *host.Skipped, as below a root.
 	Refused bool
 }
@@ -69,6 +71,12 @@ func (a *Accounts) GroupsOf(user string) ([]string, error) {
 	return names, nil
 }
 
+// AllUsers lists the users.
+func (a *Accounts) AllUsers() ([]host.User, error) { return a.Users, nil }
+
+// AllGroups lists the groups.
+func (a *Accounts) AllGroups() ([]host.Group, error) { return a.Groups, nil }
+
 func pick[T any](items []T, is func(T) bool) (T, bool, error) {
 	if i := slices.IndexFunc(items, is); i >= 0 {
 		return items[i], true, nil
@@ -78,7 +86,7 @@ func pick[T any](items []T, is func(T) bool) (T, bool, error) {
 }
 
 // String lists all accounts.
-func (a *Accounts) String() string { return fmt.Sprintf("%+v\n%+v", a.Users, a.Groups) }
+func (a *Accounts) String() string { return fmt.Sprintf("%+v\n%+v\n%+v", a.Users, a.Groups, a.Shadows) }
 
 func (a *Accounts) uid(t *testing.T, name string) int {
 	t.Helper()

@@ -17,6 +17,7 @@ type Host struct {
 	*host.Host
 	Dir   string    // where the tree lies on disk
 	Users *Accounts // the accounts, also as Host.Accounts
+	Cron  *Crontabs // the crontabs, also as Host.Crontabs
 
 	ordinary bool
 	watched  map[string]func() string
@@ -32,9 +33,9 @@ func NewHost(t *testing.T) *Host {
 	must(t, os.Chmod(dir, 0o755))
 	real, err := host.New(host.Options{Root: dir})
 	must(t, err)
-	h := &Host{Host: real, Dir: dir, Users: NewAccounts(), watched: map[string]func() string{}}
-	h.Accounts = h.Users
+	h := &Host{Host: real, Dir: dir, Users: NewAccounts(), Cron: &Crontabs{Tabs: map[string]string{}}, watched: map[string]func() string{}}
 	h.Files = &owners{Files: real.Files, of: map[uint64]owner{}, ordinary: &h.ordinary}
+	h.Accounts, h.Crontabs, h.Users.Files = h.Users, h.Cron, h.Files
 	must(t, h.Files.Mkdir("/tmp", 0o777|fs.ModeSticky))
 	must(t, h.Files.Mkdir("/etc", 0o755))
 	must(t, h.Files.Mkdir("/srv", 0o755))
@@ -55,7 +56,7 @@ func (h *Host) Snapshot(t *testing.T) Tree {
 		e.User, e.Group = h.Users.userName(info.UID), h.Users.groupName(info.GID)
 		tree[p] = e
 	}
-	tree["the accounts"] = File(h.Users.String())
+	tree["the accounts"], tree["the crontabs"] = File(h.Users.String()), File(h.Cron.String())
 	for what, state := range h.watched {
 		tree[what] = File(state())
 	}

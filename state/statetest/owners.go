@@ -58,7 +58,9 @@ func (o *owners) Write(p string, f host.NewFile) error {
 	} else {
 		o.of[info.Inode] = owner{old.UID, old.GID}
 	}
-	o.give(info, f.UID, f.GID)
+	if !*o.ordinary {
+		o.give(info, f.UID, f.GID)
+	}
 	return nil
 }
 

@@ -1,0 +1,61 @@
+package host
+
+import (
+	"context"
+	"strconv"
+	"strings"
+)
+
+func (a *accounts) AddGroup(ctx context.Context, n NewGroup) error {
+	argv := []string{"groupadd"}
+	if n.GID != nil {
+		argv = append(argv, "-g", strconv.Itoa(*n.GID))
+		if n.NonUnique {
+			argv = append(argv, "-o")
+		}
+	}
+	if n.System {
+		argv = append(argv, "-r")
+	}
+	if err := a.run(ctx, a.onGroup(n.Name, append(argv, "--", n.Name)...)); err != nil {
+		return err
+	}
+	if len(n.Members) == 0 {
+		return nil
+	}
+	return a.ChangeGroup(ctx, n.Name, GroupChange{Members: &n.Members})
+}
+
+func (a *accounts) onGroup(name string, argv ...string) tool {
+	return tool{argv: argv, subjects: []Subject{groupSubject(name)}}
+}
+
+func (a *accounts) ChangeGroup(ctx context.Context, name string, c GroupChange) error {
+	var calls [][]string
+	if c.GID != nil {
+		argv := []string{"groupmod", "-g", strconv.Itoa(*c.GID)}
+		if c.NonUnique {
+			argv = append(argv, "-o")
+		}
+		calls = append(calls, append(argv, "--", name))
+	}
+	if c.Members != nil {
+		calls = append(calls, []string{"gpasswd", "-M", strings.Join(*c.Members, ","), "--", name})
+	}
+	for _, member := range c.Add {
+		calls = append(calls, []string{"gpasswd", "-a", member, "--", name})
+	}
+	for _, member := range c.Remove {
+		calls = append(calls, []string{"gpasswd", "-d", member, "--", name})
+	}
+	for _, argv := range calls {
+		if err := a.run(ctx, a.onGroup(name, argv...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *accounts) RemoveGroup(ctx context.Context, name string) error {
+	return a.run(ctx, a.onGroup(name, "groupdel", "--", name))
+}

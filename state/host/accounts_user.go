@@ -1,0 +1,148 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+func (a *accounts) AddUser(ctx context.Context, n NewUser) error {
+	argv := []string{"useradd"}
+	option := func(wanted bool, words ...string) {
+		if wanted {
+			argv = append(argv, words...)
+		}
+	}
+	if n.UID != nil {
+		option(true, "-u", strconv.Itoa(*n.UID))
+	}
+	own := n.OwnGroup != nil && *n.OwnGroup
+	option(n.Group != "", "-g", n.Group)
+	option(n.Group == "" && own, "-U")
+	option(n.OwnGroup != nil && !own, "-N")
+	option(len(n.Groups) > 0, "-G", strings.Join(n.Groups, ","))
+	option(n.Gecos != "", "-c", n.Gecos)
+	option(n.Home != "", "-d", n.Home)
+	option(n.CreateHome, "-m")
+	option(!n.CreateHome, "-M")
+	option(n.Shell != "", "-s", n.Shell)
+	option(n.NonUnique, "-o")
+	option(n.System, "-r")
+	option(n.NoLog, "-l")
+	subjects := memberships([]Subject{userSubject(n.Name)}, n.Groups)
+	if planned, _, err := a.PlanUser(n); err == nil {
+		subjects = append(subjects, Subject{Kind: "file", Name: planned.Home})
+	}
+	return a.run(ctx, tool{argv: append(argv, "--", n.Name), subjects: subjects})
+}
+
+// memberships adds the groups whose members a change touches.
+func memberships(subjects []Subject, groups []string) []Subject {
+	for _, g := range groups {
+		subjects = append(subjects, groupSubject(g))
+	}
+	return subjects
+}
+
+func (a *accounts) ChangeUser(ctx context.Context, name string, c UserChange) error {
+	argv := []string{"usermod"}
+	option := func(flag string, v *string) {
+		if v != nil {
+			argv = append(argv, flag, *v)
+		}
+	}
+	if c.UID != nil {
+		argv = append(argv, "-u", strconv.Itoa(*c.UID))
+		if c.NonUnique {
+			argv = append(argv, "-o")
+		}
+	}
+	option("-g", c.Group)
+	option("-c", c.Gecos)
+	option("-d", c.Home)
+	option("-s", c.Shell)
+	subjects := []Subject{userSubject(name)}
+	if c.Groups != nil {
+		if c.KeepGroups {
+			argv = append(argv, "-a")
+		}
+		argv = append(argv, "-G", strings.Join(*c.Groups, ","))
+		old, err := a.GroupsOf(name)
+		if err != nil {
+			return err
+		}
+		subjects = memberships(subjects, append(old, *c.Groups...))
+	}
+	if c.LockedState != nil {
+		argv = append(argv, map[bool]string{true: "-L", false: "-U"}[*c.LockedState])
+	}
+	if len(argv) == 1 {
+		return nil
+	}
+	return a.run(ctx, tool{argv: append(argv, "--", name), subjects: subjects})
+}
+
+// homeLeft is userdel's code for a home or a mailbox that could not be removed. Some versions also
+// give it for a mailbox that never was.
+const homeLeft = 12
+
+func (a *accounts) RemoveUser(ctx context.Context, name string, r UserRemoval) error {
+	u, ok, err := a.User(name)
+	if err != nil || !ok {
+		return err
+	}
+	groups, err := a.GroupsOf(name)
+	if err != nil {
+		return err
+	}
+	argv, subjects := []string{"userdel"}, memberships([]Subject{userSubject(name)}, groups)
+	if r.Purge {
+		argv, subjects = append(argv, "-r"), append(subjects, Subject{Kind: "file", Name: u.Home})
+	}
+	if r.Force {
+		argv = append(argv, "-f")
+	}
+	err = a.run(ctx, tool{argv: append(argv, "--", name), subjects: subjects})
+	if exited(err, homeLeft) {
+		if _, left := a.files.Lstat(u.Home); errors.Is(left, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return err
+}
+
+func (a *accounts) SetShadow(ctx context.Context, name string, c ShadowChange) error {
+	if c.Hash != nil {
+		if err := a.setHash(ctx, name, *c.Hash); err != nil {
+			return err
+		}
+	}
+	argv := []string{"chage"}
+	for _, field := range []struct {
+		flag string
+		days *int
+	}{{"-d", c.LastChange}, {"-m", c.Min}, {"-M", c.Max}, {"-W", c.Warn}, {"-I", c.Inactive}, {"-E", c.Expire}} {
+		if field.days != nil {
+			argv = append(argv, field.flag, strconv.Itoa(*field.days))
+		}
+	}
+	if len(argv) == 1 {
+		return nil
+	}
+	return a.run(ctx, tool{argv: append(argv, "--", name), subjects: []Subject{userSubject(name)}})
+}
+
+// setHash gives a password by a pipe, where no other process can read it.
+func (a *accounts) setHash(ctx context.Context, name, hash string) error {
+	t := tool{argv: []string{"passwd", "-d", "--", name}, subjects: []Subject{userSubject(name)}}
+	if strings.ContainsAny(name+hash, ":\n\r") {
+		return fmt.Errorf("the password of %s has a character that /etc/shadow cannot hold", name)
+	}
+	if hash != "" {
+		t.argv, t.stdin = []string{"chpasswd", "-e"}, name+":"+hash+"\n"
+	}
+	return a.run(ctx, t)
+}

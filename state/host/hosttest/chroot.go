@@ -1,0 +1,62 @@
+package hosttest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// tools are the programs that accounts are changed with.
+func tools() []string {
+	return []string{"useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel", "gpasswd", "chage", "chpasswd", "passwd", "getent"}
+}
+
+// Chroot makes a small system of the machine's own account tools, to be entered, with crontab and
+// visudo if the machine has them. It skips the test where that takes rights or programs that are not
+// there.
+func Chroot(t testing.TB) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("entering a chroot takes root")
+	}
+	root := t.TempDir()
+	Tree(t, root)
+	for _, name := range tools() {
+		file, err := exec.LookPath(name)
+		if err != nil {
+			t.Skipf("this machine has no %s to test with", name)
+		}
+		install(t, root, file)
+	}
+	for _, name := range []string{"crontab", "visudo"} {
+		if file, err := exec.LookPath(name); err == nil {
+			install(t, root, file)
+		}
+	}
+	return root
+}
+
+// library matches a file in what ldd(1) prints.
+var library = regexp.MustCompile(`/[^ ()]+`)
+
+// install copies a program and the libraries it is linked with.
+func install(t testing.TB, root, file string) {
+	t.Helper()
+	out, err := exec.Command("ldd", file).Output()
+	if err != nil {
+		t.Skipf("the libraries of %s are not to be found: %v", file, err)
+	}
+	for _, path := range append(library.FindAllString(string(out), -1), file) {
+		target := filepath.Join(root, path)
+		if _, err := os.Lstat(target); err == nil {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		Put(t, target, string(data), 0o755)
+	}
+}

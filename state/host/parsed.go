@@ -1,0 +1,57 @@
+package host
+
+import (
+	"reflect"
+	"sync"
+)
+
+// parsed holds what was made of files that many states ask about.
+type parsed struct {
+	mu   sync.Mutex
+	kept map[parsedKey]parsedFile
+}
+
+type parsedKey struct {
+	path string
+	kind reflect.Type
+}
+
+type parsedFile struct {
+	as    Info
+	value any
+}
+
+// Parsed reads a file and gives what parse makes of it. It is read again only once the file is
+// another or has changed, so four hundred states about one file cost one reading. What parse returns
+// is shared: nobody may change it.
+func Parsed[T any](h *Host, path string, parse func(text string) T) (T, error) {
+	return parsedOf(h.Files, &h.parsed, path, parse)
+}
+
+func parsedOf[T any](files Files, p *parsed, path string, parse func(text string) T) (T, error) {
+	var none T
+	info, err := files.Stat(path)
+	if err != nil {
+		return none, err
+	}
+	info.Accessed = info.Changed // reading changes it, and that is no change
+	key := parsedKey{path: path, kind: reflect.TypeFor[T]()}
+	p.mu.Lock()
+	file, ok := p.kept[key]
+	p.mu.Unlock()
+	if ok && file.as == info {
+		return file.value.(T), nil
+	}
+	data, err := files.ReadFile(path)
+	if err != nil {
+		return none, err
+	}
+	made := parse(string(data))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept == nil {
+		p.kept = map[parsedKey]parsedFile{}
+	}
+	p.kept[key] = parsedFile{as: info, value: made}
+	return made, nil
+}

@@ -1,0 +1,128 @@
+// Package alias holds alias.present and alias.absent: to whom mail for a local name goes.
+//
+// Only the lines of the alias that a state names are changed in /etc/aliases. Afterwards newaliases
+// tells the mail system, which acts on it; below a root it is left out, and a warning says so.
+package alias
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Functions are the functions of alias.
+func Functions() module.Table {
+	return module.Table{
+		"present": func() module.Resource { return &present{} },
+		"absent":  func() module.Resource { return &absent{} },
+	}
+}
+
+const path = "/etc/aliases"
+
+// read gives the file's text; a host without the file has no aliases yet.
+func read(h *host.Host) (string, error) {
+	data, err := h.Files.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(data), err
+}
+
+// edit is what the functions of alias share: Check makes the new text, Apply writes it.
+type edit struct {
+	Name string `sls:"name"`
+
+	text string
+}
+
+func (e *edit) valid() error {
+	if e.Name == "" || strings.ContainsAny(e.Name, ":#\n") {
+		return fmt.Errorf("%q is no alias", e.Name)
+	}
+	return nil
+}
+
+func (e *edit) diff(comment string) module.Diff {
+	return module.Diff{Changes: value.NewMap("alias", e.Name), Planned: value.NewMap(), Comment: comment}
+}
+
+func (e *edit) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if err := h.Files.Write(path, host.NewFile{Content: strings.NewReader(e.text), UID: -1, GID: -1}); err != nil {
+		return module.Report{}, err
+	}
+	report := module.Report{Changes: d.Changes, Comment: fmt.Sprintf("%s was written for %s", path, e.Name)}
+	if err := tell(ctx, h); err != nil {
+		report.Warnings = []string{fmt.Sprintf("the mail system does not know of it yet: %v", err)}
+	}
+	return report, nil
+}
+
+// tell makes the mail system read its aliases. Without newaliases there is none that needs telling.
+func tell(ctx context.Context, h *host.Host) error {
+	tool, ok := h.Which("newaliases")
+	if !ok {
+		return nil
+	}
+	out, err := h.Commands.Run(ctx, host.Command{Argv: []string{tool}, Limit: time.Minute})
+	if err != nil {
+		return err
+	}
+	if out.Code != 0 {
+		return fmt.Errorf("newaliases ended with code %d: %s", out.Code, strings.TrimSpace(out.Stderr))
+	}
+	return nil
+}
+
+// present is alias.present.
+type present struct {
+	edit
+	Target []string `sls:"target,required"`
+}
+
+func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if err := p.valid(); err != nil {
+		return module.Diff{}, err
+	}
+	target := strings.Join(p.Target, ", ")
+	if strings.TrimSpace(target) == "" || strings.ContainsAny(target, "#\n") {
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%q is no target for the alias %s", target, p.Name), "name an address, a user or a list of them")
+	}
+	text, err := read(h)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	f := parse(text)
+	if now := f.find(p.Name); now != nil && now.target == target {
+		return module.Diff{Comment: fmt.Sprintf("%s goes to %s", p.Name, target)}, nil
+	}
+	p.text = f.with(p.Name, target)
+	return p.diff(fmt.Sprintf("%s would go to %s", p.Name, target)), nil
+}
+
+// absent is alias.absent.
+type absent struct{ edit }
+
+func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if err := a.valid(); err != nil {
+		return module.Diff{}, err
+	}
+	text, err := read(h)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	f := parse(text)
+	if f.find(a.Name) == nil {
+		return module.Diff{Comment: fmt.Sprintf("there is no alias %s", a.Name)}, nil
+	}
+	a.text = f.with(a.Name, "")
+	return a.diff(fmt.Sprintf("the alias %s would be removed", a.Name)), nil
+}

@@ -1,0 +1,161 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// present is group.present.
+type present struct {
+	Name      string   `sls:"name"`
+	GID       *int     `sls:"gid"`
+	System    bool     `sls:"system"`
+	Members   []string `sls:"members"` // all of them; nil leaves them alone
+	AddUsers  []string `sls:"addusers"`
+	DelUsers  []string `sls:"delusers"`
+	NonUnique bool     `sls:"non_unique"`
+
+	change *host.GroupChange // what Check found to differ about a group that is there
+}
+
+func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if err := h.Accounts.Allowed("group " + p.Name); err != nil {
+		return module.Diff{}, err
+	}
+	if err := p.valid(); err != nil {
+		return module.Diff{}, err
+	}
+	g, ok, err := h.Accounts.Group(p.Name)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	if !ok {
+		return p.checkNew(h), nil
+	}
+	change, differs := p.compare(g)
+	if differs.Len() == 0 {
+		return module.Diff{Comment: fmt.Sprintf("group %s is as declared", p.Name)}, nil
+	}
+	p.change = &change
+	return module.Diff{
+		Changes: final(), Planned: value.NewMap(),
+		Comment: fmt.Sprintf("group %s would change: %s", p.Name, strings.Join(differs.Names(), ", ")),
+	}, nil
+}
+
+// final is all that Salt reports of a group that changed.
+func final() *value.Map { return value.NewMap("Final", "All changes applied successfully") }
+
+func (p *present) valid() error {
+	if p.Members != nil && (p.AddUsers != nil || p.DelUsers != nil) {
+		return diag.WithHint(errors.New("members says who is in the group and leaves nothing for addusers and delusers"), "use members alone, or the other two")
+	}
+	for _, name := range p.AddUsers {
+		if slices.Contains(p.DelUsers, name) {
+			return diag.WithHint(fmt.Errorf("user %s is to be added and removed at once", name), "take it out of addusers or delusers")
+		}
+	}
+	return nil
+}
+
+// compare finds how a group differs from what was asked for, under Salt's names.
+func (p *present) compare(g host.Group) (change host.GroupChange, differs *value.Map) {
+	differs = value.NewMap()
+	if p.GID != nil && *p.GID != 0 && *p.GID != g.GID {
+		change.GID, change.NonUnique = p.GID, p.NonUnique
+		differs.Set("gid", *p.GID)
+	}
+	if p.Members != nil && !sameNames(p.Members, g.Members) {
+		change.Members = &p.Members
+		differs.Set("members", value.Strings(p.Members...))
+	}
+	for _, name := range p.AddUsers {
+		if !slices.Contains(g.Members, name) {
+			change.Add = append(change.Add, name)
+		}
+	}
+	for _, name := range p.DelUsers {
+		if slices.Contains(g.Members, name) {
+			change.Remove = append(change.Remove, name)
+		}
+	}
+	if len(change.Add) > 0 {
+		differs.Set("addusers", value.Strings(change.Add...))
+	}
+	if len(change.Remove) > 0 {
+		differs.Set("delusers", value.Strings(change.Remove...))
+	}
+	return change, differs
+}
+
+func sameNames(a, b []string) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(slices.Compact(a), slices.Compact(b))
+}
+
+func (p *present) newGroup() host.NewGroup {
+	members := p.Members
+	if len(p.AddUsers) > 0 {
+		members = p.AddUsers
+	}
+	return host.NewGroup{Name: p.Name, GID: p.GID, NonUnique: p.NonUnique, System: p.System, Members: members}
+}
+
+// checkNew says how a new group would look. What stands in its way is only a warning, as an earlier
+// state of the same run may yet clear it; if none does, Apply fails with it.
+func (p *present) checkNew(h *host.Host) module.Diff {
+	d := module.Diff{Planned: value.NewMap(), Comment: fmt.Sprintf("group %s would be made", p.Name)}
+	planned, err := h.Accounts.PlanGroup(p.newGroup())
+	if err != nil {
+		d.Warnings = []string{fmt.Sprintf("as things are it cannot be made: %v", err)}
+	}
+	d.Changes = Info(planned)
+	return d
+}
+
+func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+	err := p.carryOut(ctx, h)
+	g, there, errNow := h.Accounts.Group(p.Name)
+	if err == nil {
+		err = errNow
+	}
+	if !there {
+		return module.Report{}, err
+	}
+	_, differs := p.compare(g)
+	if err == nil && differs.Len() > 0 {
+		err = fmt.Errorf("group %s still differs: %s", p.Name, strings.Join(differs.Names(), ", "))
+	}
+	switch {
+	case differs.Len() > 0:
+		return module.Report{Changes: value.NewMap("Failed", differs)}, err
+	case p.change == nil:
+		return module.Report{Changes: Info(g), Comment: fmt.Sprintf("group %s was made", p.Name)}, err
+	}
+	return module.Report{Changes: final(), Comment: fmt.Sprintf("group %s changed", p.Name)}, err
+}
+
+func (p *present) carryOut(ctx context.Context, h *host.Host) error {
+	if p.change != nil {
+		if err := h.Accounts.ChangeGroup(ctx, p.Name, *p.change); err != nil {
+			return fmt.Errorf("changing group %s: %w", p.Name, err)
+		}
+		return nil
+	}
+	n := p.newGroup()
+	if _, err := h.Accounts.PlanGroup(n); err != nil {
+		return diag.WithHint(fmt.Errorf("making group %s: %w", p.Name, err), "%s", diag.HintOf(err))
+	}
+	if err := h.Accounts.AddGroup(ctx, n); err != nil {
+		return fmt.Errorf("making group %s: %w", p.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// absent is user.absent.
+type absent struct {
+	Name  string `sls:"name"`
+	Purge bool   `sls:"purge"` // its home and mail with it
+	Force bool   `sls:"force"` // even while it is logged in
+}
+
+func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if err := h.Accounts.Allowed("user " + a.Name); err != nil {
+		return module.Diff{}, err
+	}
+	info, ok, err := Lookup(h, a.Name)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	if !ok {
+		return module.Diff{Comment: fmt.Sprintf("there is no user %s", a.Name)}, nil
+	}
+	changes := value.NewMap()
+	goes, err := a.groupGoes(h, info)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	if goes {
+		changes.Set(a.Name+" group", "removed")
+	}
+	changes.Set(a.Name, "removed")
+	return module.Diff{Changes: changes, Planned: value.NewMap(), Comment: fmt.Sprintf("user %s would be removed", a.Name)}, nil
+}
+
+// groupGoes tells whether userdel takes the group of the user's name along: where login.defs gives
+// every user one, and nobody else is in it or, without force, has it as its own.
+func (a *absent) groupGoes(h *host.Host, info Info) (bool, error) {
+	g, ok, err := h.Accounts.Group(a.Name)
+	if err != nil || !ok || g.GID != info.GID || len(without(g.Members, a.Name)) > 0 {
+		return false, err
+	}
+	users, err := h.Accounts.AllUsers()
+	if err != nil || !a.Force && slices.ContainsFunc(users, func(u host.User) bool { return u.GID == g.GID && u.Name != a.Name }) {
+		return false, err
+	}
+	text, err := h.Files.ReadFile("/etc/login.defs")
+	if err != nil {
+		return false, nil // no settings: no groups of users' own
+	}
+	own := false
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "USERGROUPS_ENAB" {
+			own = f[1] == "yes"
+		}
+	}
+	return own, nil
+}
+
+func (a *absent) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+	before, err := h.Accounts.GroupsOf(a.Name)
+	if err != nil {
+		return module.Report{}, err
+	}
+	err = h.Accounts.RemoveUser(ctx, a.Name, host.UserRemoval{Purge: a.Purge, Force: a.Force})
+	_, there, errNow := h.Accounts.User(a.Name)
+	if err := errors.Join(errNow, err); err != nil && (there || errNow != nil) {
+		return module.Report{}, fmt.Errorf("removing user %s: %w", a.Name, err)
+	}
+	var warnings []string
+	if err != nil { // the user is gone and left something, such as a home that is another's
+		warnings = []string{err.Error()}
+	}
+	changes := value.NewMap()
+	for _, name := range before {
+		if _, ok, err := h.Accounts.Group(name); err == nil && !ok {
+			changes.Set(name+" group", "removed")
+		}
+	}
+	changes.Set(a.Name, "removed")
+	return module.Report{Changes: changes, Comment: fmt.Sprintf("user %s was removed", a.Name), Warnings: warnings}, nil
+}

@@ -1,0 +1,83 @@
+package user
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// errNoGroup is the cause where a group is missing.
+var errNoGroup = errors.New("there is no such group")
+
+// groupNamed finds a group by its name or number. A number without a group is a group without a name.
+func groupNamed(h *host.Host, name string) (host.Group, error) {
+	g, ok, err := h.Accounts.Group(name)
+	if err != nil || ok {
+		return g, err
+	}
+	gid, err := strconv.Atoi(name)
+	if err != nil {
+		return g, noGroup(name)
+	}
+	if g, ok, err = h.Accounts.GroupByID(gid); !ok {
+		g = host.Group{GID: gid}
+	}
+	return g, err
+}
+
+func noGroup(name string) error {
+	return diag.WithHint(fmt.Errorf("group %s: %w", name, errNoGroup), "make it in a group.present state that this one requires")
+}
+
+// memberOf lists the groups that name the user as a member.
+func memberOf(h *host.Host, user string) ([]string, error) {
+	groups, err := h.Accounts.AllGroups()
+	var names []string
+	for _, g := range groups {
+		if slices.Contains(g.Members, user) {
+			names = append(names, g.Name)
+		}
+	}
+	return names, err
+}
+
+// had gives the groups somebody has who is in the named ones: the kernel knows groups by number, so
+// those that share a number come along.
+func had(h *host.Host, names ...string) ([]string, error) {
+	groups, err := h.Accounts.AllGroups()
+	if err != nil {
+		return nil, err
+	}
+	numbers := map[int]bool{}
+	for _, g := range groups {
+		if slices.Contains(names, g.Name) {
+			numbers[g.GID] = true
+		}
+	}
+	all := slices.Clone(names)
+	for _, g := range groups {
+		if numbers[g.GID] {
+			all = append(all, g.Name)
+		}
+	}
+	return sorted(all), nil
+}
+
+func without(names []string, gone ...string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(gone, name) })
+}
+
+func subset(small, large []string) bool {
+	return !slices.ContainsFunc(small, func(name string) bool { return !slices.Contains(large, name) })
+}
+
+// sorted gives each name once, in order, and leaves out groups that have none.
+func sorted(names []string) []string {
+	names = without(names, "")
+	slices.Sort(names)
+	return slices.Compact(names)
+}

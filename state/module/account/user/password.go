@@ -1,0 +1,110 @@
+package user
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/sha512"
+	"hash"
+	"strconv"
+	"strings"
+
+	"github.com/go-crypt/x/bcrypt"
+	"github.com/go-crypt/x/crypt"
+	"github.com/go-crypt/x/yescrypt"
+)
+
+// lockMark in front of a hash locks the password. Alone it is a password that nobody has set.
+const lockMark = "!"
+
+// comparePassword looks at the password and its lock. A state that asks for both means the password
+// behind the lock.
+func (p *present) comparePassword(c *change) {
+	now, lock := c.old.Hash, p.PasswordLock != nil && *p.PasswordLock
+	if lock && now != lockMark {
+		now = strings.TrimPrefix(now, lockMark)
+	}
+	switch {
+	case p.EmptyPassword:
+		if now != "" {
+			p.setHash(c, "empty_password", "")
+		}
+	case p.Password != "" && !p.has(now) && (p.EnforcePassword || unset(c.old.Hash)):
+		hash := p.hash()
+		if lock {
+			hash = lockMark + hash
+		}
+		p.setHash(c, "password", hash)
+		c.aged.LastChange = today()
+	case p.PasswordLock != nil && lock != strings.HasPrefix(c.old.Hash, lockMark):
+		c.user.LockedState = p.PasswordLock
+		c.words = append(c.words, "password_lock")
+		c.aged.Hash = strings.TrimPrefix(c.aged.Hash, lockMark)
+		if lock {
+			c.aged.Hash = lockMark + c.aged.Hash
+		}
+	}
+}
+
+func (p *present) setHash(c *change, argument, hash string) {
+	c.aged.Hash, c.shadow.Hash = hash, &hash
+	c.words = append(c.words, argument)
+}
+
+// unset tells that nobody has given the account a password yet.
+func unset(hash string) bool { return hash == lockMark || hash == "!!" }
+
+// has tells whether a hash is of the password that was asked for.
+func (p *present) has(hash string) bool {
+	if !p.HashPassword {
+		return hash == p.Password
+	}
+	return matches(p.Password, hash)
+}
+
+func (p *present) hash() string {
+	if !p.HashPassword {
+		return p.Password
+	}
+	salt := []byte(rand.Text()[:16])
+	return "$6$" + string(salt) + "$" + string(crypt.KeySHACrypt(sha512.New, []byte(p.Password), salt, shaRounds))
+}
+
+// shaRounds is the number of rounds where a hash names none.
+const shaRounds = 5000
+
+// matches tells whether a crypt(3) hash is of a password. A kind of hash that is not known matches
+// none, so that it is replaced.
+func matches(password, hashed string) bool {
+	kind, rest, _ := strings.Cut(strings.TrimPrefix(hashed, "$"), "$")
+	switch kind {
+	case "6":
+		return matchesSHA(sha512.New, password, rest)
+	case "5":
+		return matchesSHA(sha256.New, password, rest)
+	case "1":
+		salt, key, _ := strings.Cut(rest, "$")
+		return key == string(crypt.KeyMD5Crypt([]byte(password), []byte(salt)))
+	case "2a", "2b", "2y":
+		return bcrypt.CompareHashAndPassword([]byte(hashed), []byte(password)) == nil
+	case "y":
+		made, err := yescrypt.Hash([]byte(password), []byte(hashed))
+		return err == nil && bytes.Equal(made, []byte(hashed))
+	}
+	return false
+}
+
+// matchesSHA reads [rounds=N$]salt$key.
+func matchesSHA(of func() hash.Hash, password, rest string) bool {
+	rounds := shaRounds
+	if text, ok := strings.CutPrefix(rest, "rounds="); ok {
+		text, rest, _ = strings.Cut(text, "$")
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1000 || n > 999_999_999 {
+			return false
+		}
+		rounds = n
+	}
+	salt, key, _ := strings.Cut(rest, "$")
+	return key == string(crypt.KeySHACrypt(of, []byte(password), []byte(salt), rounds))
+}

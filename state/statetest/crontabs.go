@@ -1,0 +1,47 @@
+package statetest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Crontabs are crontabs in memory, by user. A line that starts with ! is one that cron refuses.
+type Crontabs struct {
+	Tabs map[string]string
+	// Refused makes every change a *host.Skipped, as below a root.
+	Refused bool
+}
+
+// Allowed refuses if the crontabs are Refused.
+func (c *Crontabs) Allowed(what string) error {
+	if c.Refused {
+		return &host.Skipped{What: what}
+	}
+	return nil
+}
+
+// Read gives a user's crontab.
+func (c *Crontabs) Read(_ context.Context, user string) (string, error) { return c.Tabs[user], nil }
+
+// Write replaces a user's crontab.
+func (c *Crontabs) Write(_ context.Context, user, text string) error {
+	if strings.Contains("\n"+text, "\n!") {
+		return fmt.Errorf("cron refused the crontab of %s", user)
+	}
+	c.Tabs[user] = text
+	return nil
+}
+
+// String shows all crontabs.
+func (c *Crontabs) String() string {
+	var b strings.Builder
+	for _, user := range slices.Sorted(maps.Keys(c.Tabs)) {
+		fmt.Fprintf(&b, "%s:\n%s", user, c.Tabs[user])
+	}
+	return b.String()
+}
