@@ -49,4 +49,8 @@ require (
 	google.golang.org/protobuf v1.36.11 // indirect
 )
 
-require github.com/dlclark/regexp2 v1.12.0
+require (
+	github.com/coreos/go-systemd/v22 v22.7.0
+	github.com/dlclark/regexp2 v1.12.0
+	github.com/godbus/dbus/v5 v5.2.4
+)

@@ -54,7 +54,7 @@ const maxOutput = 16 << 20
 type commands struct {
 	chroot  string // "" for none
 	refused bool   // a root that is no system to enter
-	changed func() // told before a command that may change anything
+	changed func() // told before and after a command that may change anything
 }
 
 func (c *commands) Allowed(what string) error {
@@ -70,6 +70,7 @@ func (c *commands) Run(ctx context.Context, command Command) (Output, error) {
 	}
 	if !command.Quiet {
 		c.changed()
+		defer c.changed() // what was read while it ran may be old by now
 	}
 	if command.Limit > 0 {
 		var cancel context.CancelFunc

@@ -13,6 +13,7 @@ package host
 import (
 	"fmt"
 	"os"
+	"time"
 )
 
 // Host is one machine, or a tree that looks like one.
@@ -20,6 +21,8 @@ type Host struct {
 	Files    Files
 	Commands Commands
 	Accounts Accounts
+	Packages Packages
+	Units    Units
 }
 
 // Options choose what a Host is.
@@ -30,6 +33,8 @@ type Options struct {
 	Chroot bool
 	// Recorder is told before anything is replaced; nil for nobody.
 	Recorder Recorder
+	// LockWait is how long to wait for others that change packages; 0 means five minutes.
+	LockWait time.Duration
 }
 
 // Recorder keeps what a run replaces.

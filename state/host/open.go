@@ -1,6 +1,9 @@
 package host
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // open wires the doors to one another: a write tells whoever read what it changed.
 func open(o Options, relocated bool) (*Host, error) {
@@ -10,15 +13,61 @@ func open(o Options, relocated bool) (*Host, error) {
 		commands.chroot = strings.TrimRight(o.Root, "/")
 	}
 	accounts := &accounts{refused: refused}
+	packages := &packages{refused: refused, recorder: o.Recorder}
+	units := &units{refused: relocated, bootRefused: refused, recorder: o.Recorder}
 	files, err := openTree(o.Root, relocated, o.Recorder, func(path string) {
 		if strings.HasPrefix(path, "/etc/") {
 			accounts.forget()
+		}
+		if strings.HasPrefix(path, "/var/lib/dpkg/") || strings.HasPrefix(path, "/etc/apt/") {
+			packages.forget()
+		}
+		if holdsUnits(path) {
+			units.init.forget()
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	accounts.files = files
-	commands.changed = accounts.forget
-	return &Host{Files: files, Commands: commands, Accounts: accounts}, nil
+	packages.manager = packageManagerOf(files, commands, o, relocated)
+	units.init = initSystemOf(files, commands, relocated)
+	commands.changed = func() {
+		accounts.forget()
+		packages.forget()
+		units.init.forget()
+	}
+	return &Host{Files: files, Commands: commands, Accounts: accounts, Packages: packages, Units: units}, nil
+}
+
+// initSystemOf finds out what runs the units of a host.
+func initSystemOf(files Files, commands Commands, relocated bool) initSystem {
+	if !relocated && bootedWithSystemd(files) {
+		return &systemd{files: files, commands: commands}
+	}
+	if _, err := files.Stat("/usr/bin/systemctl"); relocated && err == nil {
+		return &offline{files: files, commands: commands}
+	}
+	return &sysv{files: files, commands: commands}
+}
+
+// holdsUnits reports whether a file may say what units there are or when they start.
+func holdsUnits(path string) bool {
+	return strings.Contains(path, "/systemd/") || strings.HasPrefix(path, "/etc/init.d/") || strings.HasPrefix(path, "/etc/rc")
+}
+
+// packageManagerOf finds out which package manager a host has.
+func packageManagerOf(files Files, commands Commands, o Options, relocated bool) packageManager {
+	for _, path := range []string{"/usr/bin/apt-get", dpkgStatus} {
+		if _, err := files.Stat(path); err == nil {
+			return &apt{files: files, commands: commands, lockWait: cmp.Or(o.LockWait, defaultLockWait), scoped: !relocated && bootedWithSystemd(files)}
+		}
+	}
+	return nil
+}
+
+// bootedWithSystemd says whether systemd runs the machine: the directory is there for all who ask.
+func bootedWithSystemd(files Files) bool {
+	info, err := files.Lstat("/run/systemd/system")
+	return err == nil && info.IsDir()
 }
