@@ -197,12 +197,7 @@ func fieldValue(line []byte, name string) ([]byte, bool) {
 func (p *Package) status(v []byte) {
 	want, rest, _ := bytes.Cut(v, []byte(" "))
 	_, is, _ := bytes.Cut(rest, []byte(" "))
-	switch string(want) {
-	case "hold":
-		p.Held = true
-	case "deinstall", "purge":
-		p.Doomed = true
-	}
+	p.Held = string(want) == "hold"
 	switch string(is) {
 	case "installed", "triggers-pending", "triggers-awaited":
 		p.State = InstalledPackage

@@ -94,9 +94,6 @@ func TestInventory(t *testing.T) {
 	if want := []string{"foo", "later"}; !reflect.DeepEqual(v.Holds(), want) {
 		t.Errorf("on hold are %v, want %v", v.Holds(), want)
 	}
-	if !v.Doomed("going") || v.Doomed("foo") || v.Doomed("old") {
-		t.Error("going alone is doomed")
-	}
 	if want := []string{"foo"}; !reflect.DeepEqual(v.Providers("web-server"), want) || !reflect.DeepEqual(v.Providers("virt"), want) {
 		t.Errorf("providers are %v and %v", v.Providers("web-server"), v.Providers("virt"))
 	}

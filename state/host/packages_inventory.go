@@ -24,7 +24,6 @@ type Package struct {
 	Arch     string
 	State    PackageState
 	Held     bool
-	Doomed   bool     // selected to be removed or purged, and not removed yet
 	Provides []string // names, each perhaps with "=version", that it also answers to
 }
 
@@ -106,11 +105,6 @@ func (v *Inventory) Held(name string) bool {
 // Holds lists what is on hold.
 func (v *Inventory) Holds() []string {
 	return v.names(func(p Package) bool { return p.Held })
-}
-
-// Doomed reports whether a package is installed but selected to be removed.
-func (v *Inventory) Doomed(name string) bool {
-	return slices.ContainsFunc(v.byName[name], func(p Package) bool { return p.Doomed && p.State == InstalledPackage })
 }
 
 // Providers lists the installed packages that provide a virtual package.
