@@ -13,6 +13,9 @@ type Files interface {
 	Stat(path string) (Info, error)
 	Lstat(path string) (Info, error)
 	Readlink(path string) (string, error)
+	// Resolve follows the links at the end of a path, one after the other, to what is no link. What
+	// is not there is no error.
+	Resolve(path string) (string, error)
 	ReadFile(path string) ([]byte, error)
 	Open(path string) (io.ReadCloser, error)
 	// ReadDir lists names in order.
@@ -20,7 +23,7 @@ type Files interface {
 
 	// Write replaces a file's content at once: a reader sees the old content or the new. A symbolic
 	// link is kept and what it leads to is replaced. What the file was (mode, owner, extended
-	// attributes, label) it stays, but for what f says.
+	// attributes, label) it stays, but for what f says. If f.Content fails, nothing is replaced.
 	Write(path string, f NewFile) error
 	Mkdir(path string, mode fs.FileMode) error
 	// Symlink makes path a link to target and replaces a link that is there.
@@ -31,6 +34,7 @@ type Files interface {
 	// error to RemoveAll.
 	Remove(path string) error
 	RemoveAll(path string) error
+	// Chmod and Chtimes change what a path leads to.
 	Chmod(path string, mode fs.FileMode) error
 	// Chown gives a path itself, not what it leads to, another owner; -1 leaves one as it is.
 	Chown(path string, uid, gid int) error
@@ -38,6 +42,8 @@ type Files interface {
 
 	// CanChown reports whether files can be given to others at all.
 	CanChown() bool
+	// Umask is what a new file lacks of 0666, and a directory of 0777, where nobody says otherwise.
+	Umask() fs.FileMode
 }
 
 // Info describes a file.

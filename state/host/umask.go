@@ -2,6 +2,7 @@ package host
 
 import (
 	"bufio"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -11,19 +12,19 @@ import (
 
 // umask reads the process's umask without changing it, since setting it to read it would race with
 // every other file being made.
-func umask() uint32 {
+func umask() fs.FileMode {
 	f, err := os.Open("/proc/self/status")
 	if err == nil {
 		defer f.Close()
 		for lines := bufio.NewScanner(f); lines.Scan(); {
 			if text, ok := strings.CutPrefix(lines.Text(), "Umask:"); ok {
 				if n, err := strconv.ParseUint(strings.TrimSpace(text), 8, 32); err == nil {
-					return uint32(n)
+					return fs.FileMode(n)
 				}
 			}
 		}
 	}
 	mask := unix.Umask(0o022)
 	unix.Umask(mask)
-	return uint32(mask)
+	return fs.FileMode(mask)
 }

@@ -4,51 +4,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
 func (t *tree) Write(p string, f NewFile) error {
-	real, err := t.behind(p)
+	real, err := t.Resolve(p)
 	if err != nil {
-		return pathError("write", p, err)
+		return err
 	}
-	return t.write("write", real, func(dir int, name string) error { return replace(dir, name, f) })
+	return t.write("write", real, func(dir int, name string) error { return t.replace(dir, name, f) })
 }
 
-const maxHops = 40
-
-// behind follows the links at the end of a path, so that what they lead to is replaced and they
-// are not.
-func (t *tree) behind(p string) (string, error) {
-	for range maxHops {
-		target, err := t.Readlink(p)
-		if errors.Is(err, unix.EINVAL) || errors.Is(err, fs.ErrNotExist) {
-			return p, nil
-		}
-		if err != nil {
-			return "", err
-		}
-		if !path.IsAbs(target) {
-			target = path.Join(path.Dir(p), target)
-		}
-		p = target
-	}
-	return "", unix.ELOOP
-}
-
-func tempName(name string) string {
-	return path.Join(path.Dir(name), fmt.Sprintf(".corpus-tmp-%d-%08x", os.Getpid(), rand.Uint32()))
-}
+// tempName is a name that nothing else has; it belongs into the directory of what it will become.
+func tempName() string { return fmt.Sprintf(".corpus-tmp-%d-%08x", os.Getpid(), rand.Uint32()) }
 
 // replace writes a temporary file beside the target, makes it like the old one, and renames it.
 // File and directory are synced: after a power cut the name has one content or the other.
-func replace(dir int, name string, f NewFile) (err error) {
-	temp := tempName(name)
+func (t *tree) replace(dir int, name string, f NewFile) (err error) {
+	temp := tempName()
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(dir, temp, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	})
@@ -61,24 +38,26 @@ func replace(dir int, name string, f NewFile) (err error) {
 			_ = unix.Unlinkat(dir, temp, 0)
 		}
 	}()
-	if err := errors.Join(fill(file, dir, name, f), file.Sync(), file.Close()); err != nil {
+	if err := errors.Join(t.fill(file, dir, name, f), file.Close()); err != nil {
 		return err
 	}
 	if err := unix.Renameat(dir, temp, dir, name); err != nil {
 		return err
 	}
-	return syncParent(dir, name)
+	return syncDir(dir)
 }
 
 // fill gives the temporary file its content and, before it has its name, what it must be.
-func fill(file *os.File, dir int, name string, f NewFile) error {
+func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 	if _, err := io.Copy(file, f.Content); err != nil {
 		return err
 	}
-	uid, gid, mode := f.UID, f.GID, defaultMode()
+	uid, gid, mode := f.UID, f.GID, 0o666&^rawMode(t.umask)
 	var old unix.Stat_t
 	err := unix.Fstatat(dir, name, &old, unix.AT_SYMLINK_NOFOLLOW)
 	switch {
+	case err == nil && old.Mode&unix.S_IFMT != unix.S_IFREG:
+		return errors.New("what is there is no regular file")
 	case err == nil:
 		mode = old.Mode & 0o7777
 		uid, gid = keep(uid, int(old.Uid)), keep(gid, int(old.Gid))
@@ -89,11 +68,13 @@ func fill(file *os.File, dir int, name string, f NewFile) error {
 	if f.Mode != nil {
 		mode = rawMode(*f.Mode)
 	}
-	fd := int(file.Fd())
-	if err := unix.Fchown(fd, uid, gid); err != nil && os.Geteuid() == 0 {
+	if err := file.Chown(uid, gid); err != nil && os.Geteuid() == 0 {
 		return err
 	}
-	return unix.Fchmod(fd, mode) // after chown, which clears setuid
+	if err := unix.Fchmod(int(file.Fd()), mode); err != nil { // after chown, which clears setuid
+		return err
+	}
+	return file.Sync()
 }
 
 func keep(wanted, old int) int {
@@ -103,49 +84,53 @@ func keep(wanted, old int) int {
 	return old
 }
 
-// defaultMode is what a new file gets from open(2) with 0666.
-func defaultMode() uint32 { return 0o666 &^ umask() }
-
 // copyAttributes gives the new file the extended attributes of the old, its SELinux label among
-// them. One that the filesystem or our rights do not allow is left out, as cp -a does.
+// them. One that the filesystem or our rights do not allow is left out, as cp -a does, and so is
+// what vouches for the old content.
 func copyAttributes(file *os.File, dir int, name string) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return
 	}
 	defer unix.Close(fd)
-	names := make([]byte, 4096)
-	n, err := unix.Flistxattr(fd, names)
-	if err != nil {
-		return
-	}
-	for attribute := range splitNames(names[:n]) {
-		v := make([]byte, 64<<10)
-		if n, err := unix.Fgetxattr(fd, attribute, v); err == nil {
-			_ = unix.Fsetxattr(int(file.Fd()), attribute, v[:n], 0)
+	names := attribute(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
+	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
+		if name == "" || vouches(name) {
+			continue
+		}
+		v := attribute(func(buf []byte) (int, error) { return unix.Fgetxattr(fd, name, buf) })
+		if v != nil {
+			_ = unix.Fsetxattr(int(file.Fd()), name, v, 0)
 		}
 	}
 }
 
-// splitNames yields zero-terminated names.
-func splitNames(b []byte) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		start := 0
-		for i, c := range b {
-			if c == 0 {
-				if !yield(string(b[start:i])) {
-					return
-				}
-				start = i + 1
-			}
-		}
-	}
+// vouches reports whether an attribute says something about the content: what it may do as root,
+// or that it was measured. The kernel takes the first away from a file that is written to.
+func vouches(name string) bool {
+	return name == "security.capability" || name == "security.ima" || name == "security.evm"
 }
 
-func syncParent(dir int, name string) error {
-	fd, err := unix.Openat(dir, path.Dir(name), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// attribute asks for a size and then for as many bytes; nil when there is nothing to have.
+func attribute(get func(buf []byte) (int, error)) []byte {
+	size, err := get(nil)
+	if err != nil || size == 0 {
+		return nil
+	}
+	buf := make([]byte, size)
+	n, err := get(buf)
 	if err != nil {
-		return err
+		return nil
+	}
+	return buf[:n]
+}
+
+// syncDir makes a rename last. A directory that may be written but not read cannot be synced; the
+// rename is done all the same.
+func syncDir(dir int) error {
+	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
 	}
 	defer unix.Close(fd)
 	if err := unix.Fsync(fd); err != nil && !errors.Is(err, unix.EINVAL) {

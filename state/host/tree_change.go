@@ -1,0 +1,170 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func (t *tree) Mkdir(p string, mode fs.FileMode) error {
+	return t.write("mkdir", p, func(dir int, name string) error {
+		if err := unix.Mkdirat(dir, name, rawMode(mode)); err != nil {
+			return err
+		}
+		// The umask has no say in what a state asks for.
+		fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return unix.Chmod(handle(fd), rawMode(mode))
+	})
+}
+
+// handle is a name for what a descriptor stands for, also one that was opened only as a place.
+func handle(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+func (t *tree) Symlink(target, p string) error {
+	return t.write("symlink", p, func(dir int, name string) error {
+		temp := tempName()
+		if err := unix.Symlinkat(target, dir, temp); err != nil {
+			return err
+		}
+		err := unix.Renameat(dir, temp, dir, name)
+		if err != nil {
+			_ = unix.Unlinkat(dir, temp, 0)
+		}
+		return err
+	})
+}
+
+func (t *tree) Link(old, p string) error {
+	return t.between("link", old, p, func(oldDir int, oldName string, dir int, name string) error {
+		return unix.Linkat(oldDir, oldName, dir, name, 0)
+	})
+}
+
+// ErrOtherFilesystem is wrapped by the error of a Rename or Link from one filesystem to another.
+const ErrOtherFilesystem = unix.EXDEV
+
+func (t *tree) Rename(old, p string) error {
+	if err := t.record(old); err != nil {
+		return err
+	}
+	err := t.between("rename", old, p, func(oldDir int, oldName string, dir int, name string) error {
+		return unix.Renameat(oldDir, oldName, dir, name)
+	})
+	if err == nil {
+		t.changed(old)
+	}
+	return err
+}
+
+// between runs a call on two paths, the second of which changes.
+func (t *tree) between(op, old, p string, call func(oldDir int, oldName string, dir int, name string) error) error {
+	oldDir, oldName, done, err := t.at(old)
+	if err != nil {
+		return pathError(op, old, err)
+	}
+	defer done()
+	return t.write(op, p, func(dir int, name string) error { return call(oldDir, oldName, dir, name) })
+}
+
+func (t *tree) Remove(p string) error {
+	return t.write("remove", p, unlink)
+}
+
+func unlink(dir int, name string) error {
+	err := unix.Unlinkat(dir, name, 0)
+	if errors.Is(err, unix.EISDIR) {
+		return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+	}
+	return err
+}
+
+// RemoveAll goes down by directory handles, so that nobody can put a link in its way.
+func (t *tree) RemoveAll(p string) error {
+	err := t.do("remove", p, func(dir int, name string) error { return t.removeAll(dir, name, p) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return explain(err)
+}
+
+func (t *tree) removeAll(dir int, name, p string) error {
+	if err := t.removeBelow(dir, name, p); err != nil {
+		return err
+	}
+	if err := t.record(p); err != nil {
+		return err
+	}
+	if err := unlink(dir, name); err != nil {
+		return err
+	}
+	t.changed(p)
+	return nil
+}
+
+// removeBelow empties a directory; anything else is left as it is.
+func (t *tree) removeBelow(dir int, name, p string) error {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d := os.NewFile(uintptr(fd), p)
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, child := range names {
+		if err := t.removeAll(int(d.Fd()), child, path.Join(p, child)); err != nil {
+			return pathError("remove", path.Join(p, child), err)
+		}
+	}
+	return nil
+}
+
+// Chmod and Chtimes mean what a path leads to. The kernel's own calls would follow a last link out
+// of a root, so the place is opened first and changed by its handle.
+func (t *tree) Chmod(p string, mode fs.FileMode) error {
+	return t.follow("chmod", p, func(place string) error { return unix.Chmod(place, rawMode(mode)) })
+}
+
+func (t *tree) Chtimes(p string, accessed, modified time.Time) error {
+	times := []unix.Timespec{unix.NsecToTimespec(accessed.UnixNano()), unix.NsecToTimespec(modified.UnixNano())}
+	return t.follow("chtimes", p, func(place string) error { return unix.UtimesNano(place, times) })
+}
+
+func (t *tree) follow(op, p string, call func(place string) error) error {
+	if err := t.record(p); err != nil {
+		return err
+	}
+	fd, err := t.openat(p, unix.O_PATH)
+	if err == nil {
+		err = again(func() error { return call(handle(fd)) })
+		_ = unix.Close(fd)
+	}
+	if err == nil {
+		t.changed(p)
+	}
+	return explain(pathError(op, p, err))
+}
+
+func (t *tree) Chown(p string, uid, gid int) error {
+	return t.write("chown", p, func(dir int, name string) error {
+		return unix.Fchownat(dir, name, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
+	})
+}

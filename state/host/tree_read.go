@@ -1,0 +1,193 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func (t *tree) Lstat(p string) (info Info, err error) {
+	var st unix.Stat_t
+	err = t.do("lstat", p, func(dir int, name string) error {
+		return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	return infoOf(&st), err
+}
+
+func (t *tree) Stat(p string) (Info, error) {
+	var st unix.Stat_t
+	fd, err := t.openat(p, unix.O_PATH)
+	if err == nil {
+		err = unix.Fstatat(fd, "", &st, unix.AT_EMPTY_PATH)
+		_ = unix.Close(fd)
+	}
+	return infoOf(&st), pathError("stat", p, err)
+}
+
+func infoOf(st *unix.Stat_t) Info {
+	return Info{
+		Mode: modeOf(st.Mode), Size: st.Size, UID: int(st.Uid), GID: int(st.Gid), Inode: st.Ino, Links: uint64(st.Nlink),
+		Accessed: time.Unix(st.Atim.Unix()), Modified: time.Unix(st.Mtim.Unix()), Changed: time.Unix(st.Ctim.Unix()),
+	}
+}
+
+func (t *tree) Readlink(p string) (target string, err error) {
+	err = t.do("readlink", p, func(dir int, name string) error {
+		target, err = readlinkat(dir, name)
+		return err
+	})
+	return target, err
+}
+
+func readlinkat(dir int, name string) (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(dir, name, buf)
+	if err != nil {
+		return "", err
+	}
+	return string(buf[:n]), nil
+}
+
+// maxHops is how many links in a row are followed, as the kernel does.
+const maxHops = 40
+
+// Resolve follows the links at the end of a path one by one, so that a link to what is not there
+// yet has a meaning too.
+func (t *tree) Resolve(p string) (string, error) {
+	start := p
+	for range maxHops {
+		target, err := t.Readlink(p)
+		switch {
+		case errors.Is(err, unix.EINVAL), errors.Is(err, fs.ErrNotExist):
+			return p, nil
+		case err != nil:
+			return "", err
+		case strings.HasPrefix(target, "/"):
+			p = target
+		default:
+			dir, _, err := split(p)
+			if err != nil {
+				return "", err
+			}
+			p = dir + target
+		}
+	}
+	return "", pathError("resolve", start, unix.ELOOP)
+}
+
+// open opens for reading. A pipe would block until somebody writes, so nothing but files,
+// directories and devices is read.
+func (t *tree) open(p string) (*os.File, Info, error) {
+	fd, err := t.openat(p, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != nil {
+		return nil, Info{}, pathError("open", p, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		_ = unix.Close(fd)
+		return nil, Info{}, pathError("open", p, err)
+	}
+	info := infoOf(&st)
+	if info.Mode&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
+		_ = unix.Close(fd)
+		return nil, info, pathError("open", p, errors.New("it is a pipe or a socket, and no file"))
+	}
+	return os.NewFile(uintptr(fd), p), info, nil
+}
+
+func (t *tree) Open(p string) (io.ReadCloser, error) {
+	f, _, err := t.open(p)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (t *tree) ReadFile(p string) ([]byte, error) {
+	f, info, err := t.open(p)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	// One byte more than the size, so that the end is seen without another buffer.
+	data := make([]byte, 0, info.Size+1)
+	for {
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if errors.Is(err, io.EOF) {
+			return data, nil
+		}
+		if err != nil {
+			return data, err
+		}
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+	}
+}
+
+func (t *tree) ReadDir(p string) ([]string, error) {
+	fd, err := t.openat(p, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, pathError("readdir", p, err)
+	}
+	f := os.NewFile(uintptr(fd), p)
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", p, err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// modeOf and rawMode translate between the kernel's bits and Go's.
+func modeOf(raw uint32) fs.FileMode {
+	mode := fs.FileMode(raw & 0o777)
+	switch raw & unix.S_IFMT {
+	case unix.S_IFDIR:
+		mode |= fs.ModeDir
+	case unix.S_IFLNK:
+		mode |= fs.ModeSymlink
+	case unix.S_IFIFO:
+		mode |= fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		mode |= fs.ModeSocket
+	case unix.S_IFBLK:
+		mode |= fs.ModeDevice
+	case unix.S_IFCHR:
+		mode |= fs.ModeDevice | fs.ModeCharDevice
+	}
+	for _, b := range specialBits() {
+		if raw&b.raw != 0 {
+			mode |= b.mode
+		}
+	}
+	return mode
+}
+
+func rawMode(mode fs.FileMode) uint32 {
+	raw := uint32(mode.Perm())
+	for _, b := range specialBits() {
+		if mode&b.mode != 0 {
+			raw |= b.raw
+		}
+	}
+	return raw
+}
+
+type specialBit struct {
+	raw  uint32
+	mode fs.FileMode
+}
+
+func specialBits() [3]specialBit {
+	return [3]specialBit{{unix.S_ISUID, fs.ModeSetuid}, {unix.S_ISGID, fs.ModeSetgid}, {unix.S_ISVTX, fs.ModeSticky}}
+}

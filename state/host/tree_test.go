@@ -1,0 +1,355 @@
+package host_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// TestFilesAsOrdinaryUser runs the tests of files again as nobody.
+func TestFilesAsOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("all tests of this run are an ordinary user's")
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^Test(Tree|Write|Temp)", "-test.v")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.Dir, cmd.Env = "/", []string{"HOME=/", "TMPDIR=/tmp", "PATH=" + os.Getenv("PATH")}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestWriteKeepsWhatTheFileWas") {
+		t.Errorf("as an ordinary user: %v\n%s", err, out)
+	}
+}
+
+// rooted is a host below a root that lies beside a directory nobody may touch.
+func rooted(t testing.TB) (files host.Files, root, outside string) {
+	t.Helper()
+	dir := t.TempDir()
+	root, outside = dir+"/root", dir+"/outside"
+	for _, d := range []string{root, root + "/etc", root + "/tmp", outside, outside + "/sub"} {
+		do(t, os.Mkdir(d, 0o755))
+	}
+	do(t, os.WriteFile(outside+"/secret", []byte(secret), 0o640))
+	do(t, os.WriteFile(outside+"/sealed", nil, 0o600))
+	h, err := host.New(host.Options{Root: root})
+	do(t, err)
+	return h.Files, root, outside
+}
+
+const secret = "nobody may see this"
+
+func do(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// picture describes a directory in every respect that an operation could change.
+func picture(t testing.TB, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	do(t, filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+		info, statErr := os.Lstat(p)
+		if err := errors.Join(err, statErr); err != nil {
+			return err
+		}
+		st := info.Sys().(*syscall.Stat_t)
+		fmt.Fprintln(&b, p, info.Mode(), st.Uid, st.Gid, st.Nlink, st.Mtim, st.Ino)
+		return nil
+	}))
+	return b.String()
+}
+
+// attempts are all operations on a path.
+func attempts(f host.Files) map[string]func(p string) error {
+	at := time.Unix(1000, 0)
+	content := func() host.NewFile { return host.NewFile{Content: strings.NewReader("mine"), UID: -1, GID: -1} }
+	return map[string]func(string) error{
+		"write":    func(p string) error { return f.Write(p, content()) },
+		"mkdir":    func(p string) error { return f.Mkdir(p+"/made", 0o777) },
+		"symlink":  func(p string) error { return f.Symlink("x", p+"/link") },
+		"link":     func(p string) error { return f.Link("/etc/own", p+"/linked") },
+		"linkfrom": func(p string) error { return f.Link(p, "/etc/stolen") },
+		"rename":   func(p string) error { return f.Rename("/etc/own", p+"/moved") },
+		"steal":    func(p string) error { return f.Rename(p+"/secret", "/etc/stolen") },
+		"remove":   func(p string) error { return f.Remove(p + "/secret") },
+		"clear":    func(p string) error { return f.RemoveAll(p + "/sub") },
+		"chmod":    func(p string) error { return f.Chmod(p, 0o777) },
+		"chown":    func(p string) error { return f.Chown(p+"/secret", os.Geteuid(), os.Getegid()) },
+		"chtimes":  func(p string) error { return f.Chtimes(p, at, at) },
+	}
+}
+
+func TestTreeNeverLeavesItsRoot(t *testing.T) {
+	probe, _, _ := rooted(t)
+	for name := range attempts(probe) {
+		t.Run(name, func(t *testing.T) {
+			f, root, outside := rooted(t)
+			do(t, os.WriteFile(root+"/etc/own", []byte("own"), 0o644))
+			do(t, os.WriteFile(outside+"/sub/f", nil, 0o644))
+			before := picture(t, outside)
+			for link, target := range map[string]string{
+				"absolute": outside, "relative": "../../outside", "up": "../../../../../../../../" + outside[1:],
+				"file": outside + "/secret", "root": "/", "parent": "..", "self": "/proc/self/root" + outside,
+			} {
+				do(t, os.Symlink(target, root+"/etc/"+link))
+				p := "/etc/" + link
+				for _, p := range []string{p, p + "/", p + "/.", p + "/..", p + "/../../../outside", p + "/secret", p + outside} {
+					_ = attempts(f)[name](p)
+					sees(t, f, p)
+				}
+			}
+			if after := picture(t, outside); after != before {
+				t.Errorf("what lies outside of the root was\n%sand is\n%s", before, after)
+			}
+		})
+	}
+}
+
+// sees fails if a path shows something from outside.
+func sees(t testing.TB, f host.Files, p string) {
+	t.Helper()
+	data, _ := f.ReadFile(p)
+	if r, err := f.Open(p); err == nil {
+		more, _ := io.ReadAll(r)
+		data = append(data, more...)
+		_ = r.Close()
+	}
+	names, _ := f.ReadDir(p)
+	if strings.Contains(string(data), secret) || slices.Contains(names, "sealed") {
+		t.Errorf("%s shows what is outside of the root: %q %q", p, data, names)
+	}
+}
+
+// TestTreeIsNotRacedOut swaps a directory for a link to the outside while it is written to.
+func TestTreeIsNotRacedOut(t *testing.T) {
+	f, root, outside := rooted(t)
+	do(t, os.Mkdir(root+"/etc/real", 0o755))
+	do(t, os.Symlink(outside, root+"/etc/bad"))
+	before := picture(t, outside)
+	stop := make(chan struct{})
+	var swapping sync.WaitGroup
+	swapping.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			_ = os.Rename(root+"/etc/real", root+"/etc/d")
+			_ = os.Rename(root+"/etc/d", root+"/etc/real")
+			_ = os.Rename(root+"/etc/bad", root+"/etc/d")
+			_ = os.Rename(root+"/etc/d", root+"/etc/bad")
+		}
+	})
+	for range 200 {
+		for _, attempt := range attempts(f) {
+			_ = attempt("/etc/d")
+		}
+		sees(t, f, "/etc/d/secret")
+	}
+	close(stop)
+	swapping.Wait()
+	if after := picture(t, outside); after != before {
+		t.Errorf("what lies outside of the root was\n%sand is\n%s", before, after)
+	}
+}
+
+func TestTreeFollowsLinksAsTheKernelDoes(t *testing.T) {
+	f, root, _ := rooted(t)
+	for _, d := range []string{"/srv", "/srv/a", "/srv/a/b", "/var"} {
+		do(t, os.Mkdir(root+d, 0o755))
+	}
+	do(t, os.Symlink("/srv/a/b", root+"/var/here"))
+	do(t, os.Symlink("../file", root+"/srv/a/b/link")) // is /srv/a/file, whatever way led there
+	do(t, os.Symlink("/etc/absolute", root+"/var/absolute"))
+	for path, lands := range map[string]string{
+		"/var/here/link": "/srv/a/file", "/var/absolute": "/etc/absolute", "/var/here/../up": "/srv/a/up", "/var//plain/": "/var/plain",
+	} {
+		do(t, f.Write(path, host.NewFile{Content: strings.NewReader(path), UID: -1, GID: -1}))
+		if data, err := os.ReadFile(root + lands); string(data) != path {
+			t.Errorf("writing %s gives %s the content %q, %v", path, lands, data, err)
+		}
+		if data, err := f.ReadFile(strings.TrimSuffix(path, "/")); string(data) != path {
+			t.Errorf("reading %s gives %q, %v", path, data, err)
+		}
+	}
+	for _, link := range []string{"/var/absolute", "/srv/a/b/link"} {
+		if info, err := f.Lstat(link); err != nil || !info.IsLink() {
+			t.Errorf("%s is no link any more: %v", link, err)
+		}
+	}
+}
+
+func TestTreeTellsWhatIsWrong(t *testing.T) {
+	f, root, _ := rooted(t)
+	do(t, os.Symlink("loop", root+"/etc/loop"))
+	do(t, syscall.Mkfifo(root+"/etc/pipe", 0o600))
+	do(t, os.WriteFile(root+"/etc/file", nil, 0o600))
+	_, resolving := f.Resolve("/etc/loop")
+	_, relative := f.Stat("etc/file")
+	_, pipe := f.ReadFile("/etc/pipe")
+	_, zero := f.ReadFile("/etc/a\x00b")
+	_, listing := f.ReadDir("/etc/file")
+	_, missing := f.Open("/etc/none")
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a loop":          {resolving, "too many levels"},
+		"a relative path": {relative, "not an absolute path"},
+		"relative change": {f.Remove("etc/file"), "not an absolute path"},
+		"a pipe":          {pipe, "no file"},
+		"a zero byte":     {zero, "invalid argument"},
+		"a file listed":   {listing, "not a directory"},
+		"absence":         {missing, "no such file"},
+		"removing absent": {f.Remove("/etc/none"), "no such file"},
+		"mkdir again":     {f.Mkdir("/etc", 0o755), "exists"},
+		"long name":       {f.Mkdir("/"+strings.Repeat("x", 300), 0o755), "too long"},
+		"a full dir":      {f.Remove("/etc"), "not empty"},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, c.err, c.want)
+		}
+	}
+	if !errors.Is(missing, fs.ErrNotExist) {
+		t.Errorf("absence is %v, which is no fs.ErrNotExist", missing)
+	}
+}
+
+func TestTreeRemoveAllStopsAtLinks(t *testing.T) {
+	f, root, outside := rooted(t)
+	do(t, os.MkdirAll(root+"/srv/a/b/c", 0o700))
+	do(t, os.WriteFile(root+"/srv/a/f", nil, 0o400))
+	do(t, os.WriteFile(root+"/etc/kept", nil, 0o644))
+	do(t, os.Symlink("/etc", root+"/srv/a/b/etc"))
+	do(t, os.Symlink(outside, root+"/srv/a/out"))
+	do(t, f.RemoveAll("/srv"))
+	do(t, f.RemoveAll("/srv/gone/already"))
+	do(t, os.Symlink("/etc", root+"/link"))
+	do(t, f.RemoveAll("/link"))
+	if _, err := os.Lstat(root + "/srv"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("/srv is still there: %v", err)
+	}
+	for _, p := range []string{root + "/etc/kept", outside + "/secret"} {
+		if _, err := os.Lstat(p); err != nil {
+			t.Errorf("%s, behind a link, is gone: %v", p, err)
+		}
+	}
+}
+
+func TestTreeModesAreWhatWasAsked(t *testing.T) {
+	f, root, _ := rooted(t)
+	do(t, f.Mkdir("/srv", 0o777|fs.ModeSetgid|fs.ModeSticky))
+	mode(t, root+"/srv", 0o777|fs.ModeDir|fs.ModeSetgid|fs.ModeSticky)
+	do(t, f.Symlink("srv", "/link"))
+	do(t, f.Chmod("/link", 0o700))
+	mode(t, root+"/srv", 0o700|fs.ModeDir)
+	at := time.Unix(86400, 5000)
+	do(t, f.Chtimes("/link", at, at))
+	info, err := f.Stat("/link")
+	if err != nil || !info.Modified.Equal(at) || !info.Accessed.Equal(at) || !info.IsDir() {
+		t.Errorf("after setting times to %v a stat gives %+v, %v", at, info, err)
+	}
+}
+
+func mode(t *testing.T, p string, want fs.FileMode) {
+	t.Helper()
+	info, err := os.Lstat(p)
+	if err != nil || info.Mode() != want {
+		t.Errorf("%s has mode %v, want %v (%v)", p, info.Mode(), want, err)
+	}
+}
+
+// recorder writes down what it is told, and refuses what it is told to refuse.
+type recorder struct {
+	told   []string
+	refuse string
+}
+
+func (r *recorder) Replacing(s host.Subject) error {
+	r.told = append(r.told, s.Kind+" "+s.Name)
+	if s.Name == r.refuse {
+		return errors.New("the disk of before-images is full")
+	}
+	return nil
+}
+
+func TestTreeTellsTheRecorderFirst(t *testing.T) {
+	root := t.TempDir()
+	r := &recorder{refuse: "/d/../keep"}
+	h, err := host.New(host.Options{Root: root, Recorder: r})
+	do(t, err)
+	do(t, os.WriteFile(root+"/keep", []byte("old"), 0o644))
+	do(t, h.Files.Mkdir("/d", 0o755))
+	do(t, h.Files.Symlink("../keep", "/d/link"))
+	do(t, h.Files.Mkdir("/d/sub", 0o755))
+	do(t, h.Files.Rename("/d/sub", "/d/moved"))
+	do(t, h.Files.Chmod("/d/moved", 0o700))
+	r.told = nil
+	if err := h.Files.Write("/d/link", host.NewFile{Content: strings.NewReader("new"), UID: -1, GID: -1}); err == nil {
+		t.Error("a write that cannot be recorded is done")
+	}
+	if data, _ := os.ReadFile(root + "/keep"); string(data) != "old" {
+		t.Errorf("what could not be recorded is %q now", data)
+	}
+	do(t, h.Files.RemoveAll("/d"))
+	want := []string{"file /d/../keep", "file /d/link", "file /d/moved", "file /d"}
+	if !slices.Equal(r.told, want) {
+		t.Errorf("the recorder was told %q, want %q", r.told, want)
+	}
+}
+
+func TestTreePermissionComesWithAHint(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write anywhere; TestFilesAsOrdinaryUser runs this as nobody")
+	}
+	f, root, _ := rooted(t)
+	do(t, os.Chmod(root+"/etc", 0o555))
+	for name, attempt := range attempts(f) {
+		err := attempt("/etc/new")
+		if errors.Is(err, fs.ErrPermission) && diag.HintOf(err) == "" {
+			t.Errorf("%s: %v has no hint", name, err)
+		}
+	}
+	if err := f.Mkdir("/etc/new", 0o755); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("making a directory where nothing may be written: %v", err)
+	}
+	if f.CanChown() {
+		t.Error("an ordinary user can give files away")
+	}
+}
+
+// FuzzTree does whatever it is told inside a root, links included, and looks at the outside.
+func FuzzTree(f *testing.F) {
+	f.Add("/etc/a", "../../outside", "/etc/a/secret")
+	f.Add("/etc/a", "/", "/etc/a/../../outside/secret")
+	f.Add("/a", "/proc/self/root", "/a/tmp")
+	f.Add("/etc/../a", ".", "/a/a/a/..")
+	f.Fuzz(func(t *testing.T, link, target, p string) {
+		files, _, outside := rooted(t)
+		before := picture(t, outside)
+		_ = files.Symlink(target, link)
+		for _, attempt := range attempts(files) {
+			_ = attempt(p)
+			sees(t, files, p)
+			sees(t, files, link+"/secret")
+		}
+		if after := picture(t, outside); after != before {
+			t.Errorf("what lies outside of the root was\n%sand is\n%s", before, after)
+		}
+	})
+}

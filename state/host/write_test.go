@@ -1,0 +1,187 @@
+package host_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+func text(s string) host.NewFile {
+	return host.NewFile{Content: strings.NewReader(s), UID: -1, GID: -1}
+}
+
+func TestWriteKeepsWhatTheFileWas(t *testing.T) {
+	f, root, _ := rooted(t)
+	file := root + "/etc/motd"
+	do(t, os.WriteFile(file, []byte("old"), 0o600))
+	do(t, os.Chmod(file, 0o640|fs.ModeSetuid))
+	attributes := unix.Setxattr(file, "user.note", []byte("kept"), 0) == nil
+	do(t, f.Write("/etc/motd", text("new")))
+	mode(t, file, 0o640|fs.ModeSetuid)
+	if data, _ := os.ReadFile(file); string(data) != "new" {
+		t.Errorf("the content is %q", data)
+	}
+	buf := make([]byte, 16)
+	if n, err := unix.Getxattr(file, "user.note", buf); attributes && (err != nil || string(buf[:n]) != "kept") {
+		t.Errorf("an extended attribute is %q, %v", buf[:max(n, 0)], err)
+	}
+	alone(t, root+"/etc", "motd")
+}
+
+// alone fails if a directory has anything but the named files.
+func alone(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	do(t, err)
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("%s has %q, want %q", dir, got, want)
+	}
+}
+
+func TestWriteTakesTheModeAndOwnerItIsGiven(t *testing.T) {
+	f, root, _ := rooted(t)
+	bits := fs.FileMode(0o751)
+	content := text("x")
+	content.Mode = &bits
+	if os.Geteuid() == 0 {
+		content.UID, content.GID = 5, 60
+	}
+	do(t, f.Write("/etc/x", content))
+	mode(t, root+"/etc/x", 0o751)
+	info, err := f.Stat("/etc/x")
+	if err != nil || content.UID >= 0 && (info.UID != 5 || info.GID != 60) {
+		t.Errorf("the owner is %d:%d, %v", info.UID, info.GID, err)
+	}
+}
+
+func TestWriteGivesANewFileTheUmask(t *testing.T) {
+	f, root, _ := rooted(t)
+	do(t, f.Write("/etc/x", text("x")))
+	do(t, os.WriteFile(root+"/etc/y", nil, 0o666))
+	like, err := os.Lstat(root + "/etc/y")
+	do(t, err)
+	mode(t, root+"/etc/x", like.Mode())
+	if 0o666&^f.Umask() != like.Mode() {
+		t.Errorf("the umask is %v, and a new file has mode %v", f.Umask(), like.Mode())
+	}
+}
+
+func TestWriteLeavesTheOldFileWhenItFails(t *testing.T) {
+	f, root, _ := rooted(t)
+	do(t, os.WriteFile(root+"/etc/motd", []byte("old"), 0o644))
+	broken := errors.New("the line was cut")
+	content := text("")
+	content.Content = io.MultiReader(strings.NewReader("new"), iotest.ErrReader(broken))
+	if err := f.Write("/etc/motd", content); !errors.Is(err, broken) {
+		t.Errorf("a write whose content fails gives %v", err)
+	}
+	if data, _ := os.ReadFile(root + "/etc/motd"); string(data) != "old" {
+		t.Errorf("the content is %q", data)
+	}
+	alone(t, root+"/etc", "motd")
+}
+
+func TestWriteReplacesOnlyFiles(t *testing.T) {
+	f, root, _ := rooted(t)
+	do(t, syscall.Mkfifo(root+"/etc/pipe", 0o600))
+	do(t, os.Mkdir(root+"/etc/sub", 0o755))
+	for _, p := range []string{"/etc/pipe", "/etc/sub", "/", "/etc/."} {
+		if err := f.Write(p, text("x")); err == nil {
+			t.Errorf("%s was replaced", p)
+		}
+	}
+	alone(t, root+"/etc", "pipe", "sub")
+}
+
+func TestWriteOfAnImmutableFileSaysSo(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes a file immutable")
+	}
+	f, root, _ := rooted(t)
+	file, err := os.Create(root + "/etc/motd")
+	do(t, err)
+	defer file.Close()
+	const immutable = 0x10
+	if err := unix.IoctlSetPointerInt(int(file.Fd()), unix.FS_IOC_SETFLAGS, immutable); err != nil {
+		t.Skipf("this filesystem has no immutable files: %v", err)
+	}
+	defer func() { do(t, unix.IoctlSetPointerInt(int(file.Fd()), unix.FS_IOC_SETFLAGS, 0)) }()
+	err = f.Write("/etc/motd", text("new"))
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(diag.HintOf(err), "lsattr") {
+		t.Errorf("writing it gives %v, hint %q", err, diag.HintOf(err))
+	}
+	alone(t, root+"/etc", "motd")
+}
+
+func TestWriteWithoutRoomOrRightLeavesNothing(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root mounts a filesystem that is small or read-only")
+	}
+	f, root, _ := rooted(t)
+	if err := unix.Mount("tmpfs", root+"/etc", "tmpfs", 0, "size=64k"); err != nil {
+		t.Skipf("nothing can be mounted here: %v", err)
+	}
+	defer func() { do(t, unix.Unmount(root+"/etc", 0)) }()
+	do(t, f.Write("/etc/motd", text("old")))
+	err := f.Write("/etc/motd", text(strings.Repeat("new", 1<<20)))
+	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(diag.HintOf(err), "room") {
+		t.Errorf("without room a write gives %v, hint %q", err, diag.HintOf(err))
+	}
+	do(t, unix.Mount("", root+"/etc", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	err = f.Write("/etc/motd", text("new"))
+	if !errors.Is(err, unix.EROFS) || !strings.Contains(diag.HintOf(err), "read-only") {
+		t.Errorf("where nothing can be written a write gives %v, hint %q", err, diag.HintOf(err))
+	}
+	if data, _ := f.ReadFile("/etc/motd"); string(data) != "old" {
+		t.Errorf("the content is %q", data)
+	}
+	alone(t, root+"/etc", "motd")
+}
+
+func TestTempFileIsPrivateAndItsOwn(t *testing.T) {
+	root := t.TempDir()
+	do(t, os.Mkdir(root+"/tmp", 0o777))
+	h, err := host.New(host.Options{Root: root})
+	do(t, err)
+	one, err := h.TempFile("check-*.conf", []byte("a"), 0o600)
+	do(t, err)
+	two, err := h.TempFile("check-*.conf", []byte("b"), 0o600)
+	do(t, err)
+	if one == two || !strings.HasSuffix(one, ".conf") {
+		t.Errorf("temporary files are %s and %s", one, two)
+	}
+	mode(t, root+one, 0o600)
+}
+
+func BenchmarkStat(b *testing.B) {
+	root := b.TempDir()
+	do(b, os.WriteFile(root+"/f", []byte("x"), 0o644))
+	relocated, err := host.New(host.Options{Root: root})
+	do(b, err)
+	machine, err := host.New(host.Options{})
+	do(b, err)
+	b.Run("rooted", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = relocated.Files.Stat("/f")
+		}
+	})
+	b.Run("machine", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = machine.Files.Stat(root + "/f")
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package statetest
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// field is an argument that a function takes.
+type field struct {
+	name string
+	of   reflect.Type
+}
+
+// fieldsOf lists the arguments of a function as module.Decode finds them.
+func fieldsOf(r module.Resource) []field {
+	var fields []field
+	var collect func(t reflect.Type)
+	collect = func(t reflect.Type) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			tag, ok := f.Tag.Lookup("sls")
+			name, _, _ := strings.Cut(tag, ",")
+			switch {
+			case ok && !strings.HasPrefix(name, "__"):
+				fields = append(fields, field{name, f.Type})
+			case !ok && f.Anonymous && f.Type.Kind() == reflect.Struct:
+				collect(f.Type)
+			}
+		}
+	}
+	collect(reflect.TypeOf(r).Elem())
+	return fields
+}
+
+// arguments tries how a function takes arguments that are wrong.
+func arguments(t *testing.T, function string, resource func() module.Resource) {
+	for _, f := range fieldsOf(resource()) {
+		if f.name != "name" && len(f.name) > 3 {
+			slip(t, function, resource(), f.name)
+		}
+		if wrong, ok := wrongFor(f.of); ok {
+			mistyped(t, function, resource(), f.name, wrong)
+		}
+	}
+}
+
+// slip gives an argument with a letter too many: it is warned about, and what was meant is named.
+func slip(t *testing.T, function string, r module.Resource, name string) {
+	typed := name + "q"
+	warnings, _ := module.Decode(r, call(function, value.NewMap("name", "/x", typed, "1")))
+	text := strings.Join(warnings, "\n")
+	if !strings.Contains(text, typed) || !strings.Contains(text, "did you mean") {
+		t.Errorf("%s with %s instead of %s warns %q; it should name both the slip and what was meant", function, typed, name, warnings)
+	}
+}
+
+// mistyped gives an argument a value of the wrong type: a problem at the argument's place.
+func mistyped(t *testing.T, function string, r module.Resource, name string, wrong any) {
+	c := call(function, value.NewMap("name", "/x", name, wrong))
+	_, problems := module.Decode(r, c)
+	for _, p := range problems {
+		if p.Pos == c.At(name) && strings.Contains(p.Message, name) {
+			return
+		}
+	}
+	t.Errorf("%s takes %s for its argument %s: %v", function, value.Repr(wrong), name, problems)
+}
+
+// wrongFor is a value that a field of a type cannot take, if there is one.
+func wrongFor(of reflect.Type) (any, bool) {
+	if of.Kind() == reflect.Pointer && of != reflect.TypeFor[*value.Map]() && of != reflect.TypeFor[*value.List]() {
+		return wrongFor(of.Elem())
+	}
+	switch {
+	case of == reflect.TypeFor[*value.Map](), of == reflect.TypeFor[*value.List]():
+		return "text", true
+	case of == reflect.TypeFor[[]string]():
+		return value.NewList(value.NewMap("a", 1)), true
+	case of == reflect.TypeFor[module.Mode](), of.Kind() == reflect.String, of.Kind() == reflect.Bool, of.Kind() == reflect.Int, of.Kind() == reflect.Float64:
+		return value.NewMap("a", 1), true
+	}
+	return nil, false
+}
+
+// call is a call whose arguments each have a place of their own.
+func call(function string, arguments *value.Map) module.Call {
+	return module.Call{Function: function, Arguments: arguments, At: func(argument string) diag.Pos {
+		return diag.Pos{File: "case.sls", Line: len(argument) + 1, Col: 1}
+	}}
+}

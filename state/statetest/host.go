@@ -1,0 +1,73 @@
+package statetest
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Host is the host of a case: a real tree in a temporary directory, with owners, accounts and
+// commands that live in memory. Its agent is root, unless the case says otherwise.
+type Host struct {
+	*host.Host
+	Dir   string    // where the tree lies on disk
+	Users *Accounts // the accounts, also as Host.Accounts
+
+	ordinary bool
+	watched  map[string]func() string
+}
+
+// NewHost makes a host with nothing but /tmp, the users root and games and the groups root, games and users.
+// It has no commands: a test gives it some with
+//
+//	h.Commands = statetest.Commands(func(c host.Command) (host.Output, error) { ... })
+func NewHost(t *testing.T) *Host {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.Chmod(dir, 0o755))
+	real, err := host.New(host.Options{Root: dir})
+	must(t, err)
+	h := &Host{Host: real, Dir: dir, Users: NewAccounts(), watched: map[string]func() string{}}
+	h.Accounts = h.Users
+	h.Files = &owners{Files: real.Files, of: map[uint64]owner{}, ordinary: &h.ordinary}
+	must(t, h.Files.Mkdir("/tmp", 0o777|fs.ModeSticky))
+	return h
+}
+
+// Watch names something beside the tree that a dry run must leave alone; state tells how it is.
+func (h *Host) Watch(what string, state func() string) { h.watched[what] = state }
+
+// Snapshot describes the whole host: files with their owners, accounts, and what is watched.
+func (h *Host) Snapshot(t *testing.T) Tree {
+	t.Helper()
+	tree, err := Snapshot(h.Dir)
+	must(t, err)
+	for p, e := range tree {
+		info, err := h.Files.Lstat(p)
+		must(t, err)
+		e.User, e.Group = h.Users.userName(info.UID), h.Users.groupName(info.GID)
+		tree[p] = e
+	}
+	tree["the accounts"] = File(h.Users.String())
+	for what, state := range h.watched {
+		tree[what] = File(state())
+	}
+	return tree
+}
+
+// tidy finds temporary files that were left behind.
+func (h *Host) tidy(t *testing.T) {
+	t.Helper()
+	for p := range h.Snapshot(t) {
+		if strings.HasPrefix(path.Base(p), ".corpus-tmp-") {
+			t.Errorf("%s was left behind", p)
+		}
+	}
+}
+
+func inode(info fs.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }

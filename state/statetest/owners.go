@@ -1,0 +1,99 @@
+package statetest
+
+import (
+	"io/fs"
+	"path"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// owners are files whose owners are remembered by inode instead of being set, so that an ordinary
+// user can test what takes root. What was not given to anybody belongs to root.
+type owners struct {
+	host.Files
+	of       map[uint64]owner
+	ordinary *bool // files cannot be given away
+}
+
+type owner struct{ uid, gid int }
+
+// CanChown reports that the agent is root, or that it is not.
+func (o *owners) CanChown() bool { return !*o.ordinary }
+
+func (o *owners) as(info host.Info, err error) (host.Info, error) {
+	who := o.of[info.Inode]
+	info.UID, info.GID = who.uid, who.gid
+	return info, err
+}
+
+func (o *owners) Stat(p string) (host.Info, error)  { return o.as(o.Files.Stat(p)) }
+func (o *owners) Lstat(p string) (host.Info, error) { return o.as(o.Files.Lstat(p)) }
+
+// born gives a new file to root, and to the group of a directory that has its group bit set.
+func (o *owners) born(p string) error {
+	who := owner{}
+	if dir, err := o.Stat(path.Dir(p)); err == nil && dir.Mode&fs.ModeSetgid != 0 {
+		who.gid = dir.GID
+	}
+	info, err := o.Files.Lstat(p)
+	o.of[info.Inode] = who
+	return err
+}
+
+func (o *owners) Write(p string, f host.NewFile) error {
+	old, missing := o.Stat(p)
+	who := host.NewFile{Content: f.Content, Mode: f.Mode, UID: -1, GID: -1}
+	if err := o.Files.Write(p, who); err != nil {
+		return err
+	}
+	info, err := o.Files.Stat(p)
+	if err != nil {
+		return err
+	}
+	if missing != nil {
+		if err := o.born(p); err != nil {
+			return err
+		}
+	} else {
+		o.of[info.Inode] = owner{old.UID, old.GID}
+	}
+	o.give(info, f.UID, f.GID)
+	return nil
+}
+
+func (o *owners) give(info host.Info, uid, gid int) {
+	who := o.of[info.Inode]
+	if uid >= 0 {
+		who.uid = uid
+	}
+	if gid >= 0 {
+		who.gid = gid
+	}
+	o.of[info.Inode] = who
+}
+
+func (o *owners) Mkdir(p string, mode fs.FileMode) error {
+	if err := o.Files.Mkdir(p, mode); err != nil {
+		return err
+	}
+	return o.born(p)
+}
+
+func (o *owners) Symlink(target, p string) error {
+	if err := o.Files.Symlink(target, p); err != nil {
+		return err
+	}
+	return o.born(p)
+}
+
+func (o *owners) Chown(p string, uid, gid int) error {
+	info, err := o.Files.Lstat(p)
+	if err != nil {
+		return err
+	}
+	if *o.ordinary {
+		return &fs.PathError{Op: "chown", Path: p, Err: fs.ErrPermission}
+	}
+	o.give(info, uid, gid)
+	return nil
+}

@@ -1,0 +1,55 @@
+// Package statetest is the conformance suite that every family of state functions passes.
+//
+// What a state function promises is the same whatever it is about: a check only reads; what a dry
+// run predicts is what a run does; a run leaves nothing for the next one to do; a slip of the finger
+// in an argument is told, with what was meant; a secret never shows. Run holds a family to these
+// promises, once for every function and once more for every case the family has.
+//
+// A case is a small tree, a call, and what should come of it three times in a row: in a dry run, in
+// a first run, in a second. Cases are Go values or, where there are many, YAML files that Load
+// reads, and both are written in the words of SLS files. The tree lies in a temporary directory;
+// owners, accounts and commands live in memory, so that root and an ordinary user see the same.
+//
+//	func TestConformance(t *testing.T) {
+//		statetest.Run(t, statetest.Suite{
+//			State:     "file",
+//			Functions: func(h *statetest.Host) module.Table { return file.Functions(inputs(h)) },
+//			Cases:     statetest.Load(t, "testdata/*.yaml"),
+//		})
+//	}
+//
+// A family with a door of its own, such as packages, gives the case's host a fake in Prepare and
+// tells the suite with Host.Watch what of it a dry run must leave alone.
+package statetest
+
+import (
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/module"
+)
+
+// Suite is a family of state functions and the cases it is tried with.
+type Suite struct {
+	State string // as SLS files write it, such as file
+	// Functions makes the family's functions for one case, which stands for one run.
+	Functions func(h *Host) module.Table
+	// Prepare gives the host of every case doors of the family's own; nil for none.
+	Prepare func(t *testing.T, h *Host)
+	Cases   []Case
+}
+
+// Run holds a family to the contract of state functions. A function without a case is an error.
+func Run(t *testing.T, s Suite) {
+	t.Helper()
+	tried := map[string]bool{}
+	for _, c := range s.Cases {
+		tried[c.Function] = true
+		t.Run(c.Name, func(t *testing.T) { s.try(t, c) })
+	}
+	for name, resource := range s.Functions(NewHost(t)) {
+		if !tried[name] {
+			t.Errorf("%s.%s has no case", s.State, name)
+		}
+		t.Run("arguments of "+s.State+"."+name, func(t *testing.T) { arguments(t, s.State+"."+name, resource) })
+	}
+}
