@@ -25,14 +25,14 @@ func (a *apt) failure(ctx context.Context, what string, out Output) error {
 // knownFailure is a way to fail that has a better explanation than apt's own.
 type knownFailure struct {
 	pattern *regexp.Regexp
-	cause   explain
-	hint    explain
+	cause   wording
+	hint    wording
 }
 
-// explain words a cause or a hint; m is what the pattern matched.
-type explain func(a *apt, ctx context.Context, m []string, out Output) string
+// wording tells a cause or a hint; m is what the pattern matched.
+type wording func(a *apt, ctx context.Context, m []string, out Output) string
 
-func say(format string, groups ...int) explain {
+func say(format string, groups ...int) wording {
 	return func(_ *apt, _ context.Context, m []string, _ Output) string {
 		args := make([]any, len(groups))
 		for i, g := range groups {
