@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -176,9 +175,4 @@ func preseed(ctx context.Context, h *host.Host, sources Sources, url, env string
 			"each line reads: package question type value")
 	}
 	return nil
-}
-
-// without drops the packages that a test holds for.
-func without(list []wanted, is func(wanted) bool) []wanted {
-	return slices.DeleteFunc(slices.Clone(list), is)
 }
