@@ -45,8 +45,10 @@ func initSystemOf(files Files, commands Commands, relocated bool) initSystem {
 	if !relocated && bootedWithSystemd(files) {
 		return &systemd{files: files, commands: commands}
 	}
-	if _, err := files.Stat("/usr/bin/systemctl"); relocated && err == nil {
-		return &offline{files: files, commands: commands}
+	for _, path := range []string{"/usr/bin/systemctl", "/bin/systemctl"} {
+		if _, err := files.Stat(path); relocated && err == nil {
+			return &offline{files: files, commands: commands}
+		}
 	}
 	return &sysv{files: files, commands: commands}
 }

@@ -29,28 +29,33 @@ func (s *systemd) act(ctx context.Context, verb UnitVerb, name string, wait bool
 	})
 }
 
-// prepare has systemd read its files again where those of the unit changed, and makes sure that
-// there is such a unit.
+// prepare has systemd read its files again where those of the unit changed or could not be loaded,
+// and makes sure that there is such a unit.
 func (s *systemd) prepare(ctx context.Context, c *dbus.Conn, unit string) error {
-	for _, reloaded := range []bool{false, true} {
-		all, err := c.GetUnitPropertiesContext(ctx, unit)
-		if err != nil {
+	state, stale, err := loadState(ctx, c, unit)
+	if err != nil {
+		return err
+	}
+	if stale || state != "loaded" && state != "masked" {
+		if err := c.ReloadContext(ctx); err != nil {
+			return fmt.Errorf("reading unit files anew: %w", err)
+		}
+		if state, _, err = loadState(ctx, c, unit); err != nil {
 			return err
 		}
-		stale, _ := all["NeedDaemonReload"].(bool)
-		missing := all["LoadState"] == "not-found"
-		switch {
-		case reloaded && missing:
-			return fmt.Errorf("%w: %s", errNoUnit, unit)
-		case !stale && !missing:
-			return nil
-		case !reloaded:
-			if err := c.ReloadContext(ctx); err != nil {
-				return fmt.Errorf("reading unit files anew: %w", err)
-			}
-		}
+	}
+	if state == "not-found" {
+		return fmt.Errorf("%w: %s", errNoUnit, unit)
 	}
 	return nil
+}
+
+// loadState says whether a unit is loaded, and whether its files are newer than that.
+func loadState(ctx context.Context, c *dbus.Conn, unit string) (state string, stale bool, err error) {
+	all, err := c.GetUnitPropertiesContext(ctx, unit)
+	state, _ = all["LoadState"].(string)
+	stale, _ = all["NeedDaemonReload"].(bool)
+	return state, stale, err
 }
 
 // job queues a job for a unit and, if told so, waits for its result.

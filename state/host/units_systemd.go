@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -16,17 +17,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// systemd runs the units of a machine that systemd booted. It is asked over D-Bus: once for all
-// units and once for all unit files, and again after something changed. Connections are made when
-// they are needed, since making one takes less than a millisecond and a kept one would have to be
-// closed by somebody.
+// systemd runs the units of a machine that systemd booted. It is asked over D-Bus, once in a run for
+// all units that are loaded, and for the file of each unit when somebody wants to know. The list of
+// all files is not asked for, but to find what was meant by a wrong name: systemd takes a quarter of
+// a second to make it, and less than a millisecond for one.
 type systemd struct {
 	files    Files
 	commands Commands
 
 	mu     sync.Mutex
+	conn   *dbus.Conn                 // for questions; closed when the host is garbage
 	loaded map[string]dbus.UnitStatus // by name; nil when not read
-	disk   map[string]dbus.UnitFile
+	known  map[string]Unit            // what was found out so far
 }
 
 // callTimeout is how long systemd may take for an answer; jobs may take as long as their units allow.
@@ -34,108 +36,144 @@ const callTimeout = 30 * time.Second
 
 func (s *systemd) forget() {
 	s.mu.Lock()
-	s.loaded, s.disk = nil, nil
+	s.loaded, s.known = nil, nil
 	s.mu.Unlock()
 }
 
-// connected calls with a connection to systemd: over the bus or, for root and without a bus, to
+// connected calls with a new connection to systemd: over the bus or, for root and without a bus, to
 // systemd's own socket.
 func (s *systemd) connected(ctx context.Context, call func(*dbus.Conn) error) error {
-	conn, err := dbus.NewWithContext(ctx)
+	conn, err := connect(ctx)
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("talking to systemd: %w", err), "check that dbus runs; root can do without")
+		return err
 	}
 	defer conn.Close()
 	return call(conn)
 }
 
-// lists reads both lists unless they are known.
-func (s *systemd) lists(ctx context.Context) (map[string]dbus.UnitStatus, map[string]dbus.UnitFile, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.loaded != nil {
-		return s.loaded, s.disk, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	var units []dbus.UnitStatus
-	var unitFiles []dbus.UnitFile
-	err := s.connected(ctx, func(c *dbus.Conn) (err error) {
-		if units, err = c.ListUnitsContext(ctx); err == nil {
-			unitFiles, err = c.ListUnitFilesContext(ctx)
-		}
-		return err
-	})
+func connect(ctx context.Context) (*dbus.Conn, error) {
+	conn, err := dbus.NewWithContext(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("listing units: %w", err)
+		return nil, diag.WithHint(fmt.Errorf("talking to systemd: %w", err), "check that dbus runs; root can do without")
 	}
-	s.loaded, s.disk = make(map[string]dbus.UnitStatus, len(units)), make(map[string]dbus.UnitFile, len(unitFiles))
-	for _, u := range units {
-		s.loaded[u.Name] = u
+	return conn, nil
+}
+
+// ask gives the connection for questions. The caller has the lock.
+func (s *systemd) ask(ctx context.Context) (*dbus.Conn, error) {
+	if s.conn != nil && s.conn.Connected() {
+		return s.conn, nil
 	}
-	for _, f := range unitFiles {
-		s.disk[path.Base(f.Path)] = f
+	conn, err := connect(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, err
 	}
-	return s.loaded, s.disk, nil
+	s.conn = conn
+	runtime.AddCleanup(s, func(c *dbus.Conn) { c.Close() }, conn)
+	return conn, nil
 }
 
 func (s *systemd) names(ctx context.Context) ([]string, error) {
-	_, disk, err := s.lists(ctx)
-	names := make([]string, 0, len(disk))
-	for name := range disk {
-		names = append(names, name)
-	}
+	var names []string
+	err := s.connected(ctx, func(c *dbus.Conn) error {
+		files, err := c.ListUnitFilesContext(ctx)
+		for _, f := range files {
+			names = append(names, path.Base(f.Path))
+		}
+		return err
+	})
 	slices.Sort(names)
 	return names, err
 }
 
 func (s *systemd) unit(ctx context.Context, name, _ string) (Unit, error) {
-	loaded, disk, err := s.lists(ctx)
-	if err != nil {
-		return Unit{}, err
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	u := Unit{Name: unitName(name)}
-	u.Masked, u.MaskedRuntime = masks(s.files, u.Name)
-	status, isLoaded := loaded[u.Name]
-	file, onDisk := disk[u.Name]
-	switch {
-	case !onDisk || file.Type == "alias":
-		// The lists have no instances of templates, and of aliases only the file.
-		return u, s.describe(ctx, &u)
-	case isLoaded:
-		u.Active = status.ActiveState
-	default:
-		u.Active = "inactive"
+	if known, ok := s.known[u.Name]; ok {
+		return known, nil
 	}
-	u.Found, u.Boot = true, file.Type
-	s.initScript(&u)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	conn, err := s.ask(ctx)
+	if err != nil {
+		return u, err
+	}
+	if err := s.load(ctx, conn); err != nil {
+		return u, fmt.Errorf("listing units: %w", err)
+	}
+	if err := s.find(ctx, conn, &u); err != nil {
+		return u, fmt.Errorf("looking at unit %s: %w", u.Name, err)
+	}
+	s.known[u.Name] = u
 	return u, nil
 }
 
-// describe asks for a single unit, which makes systemd load it.
-func (s *systemd) describe(ctx context.Context, u *Unit) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	properties, err := s.properties(ctx, u.Name)
-	if err != nil {
-		return fmt.Errorf("looking at unit %s: %w", u.Name, err)
+// load reads the list of loaded units unless it is known.
+func (s *systemd) load(ctx context.Context, conn *dbus.Conn) error {
+	if s.loaded != nil {
+		return nil
 	}
-	u.Found = properties.text("LoadState") != "not-found"
-	u.Active, u.Boot = properties.text("ActiveState"), properties.text("UnitFileState")
-	s.initScript(u)
+	units, err := conn.ListUnitsContext(ctx)
+	if err != nil {
+		return err
+	}
+	s.loaded, s.known = make(map[string]dbus.UnitStatus, len(units)), map[string]Unit{}
+	for _, u := range units {
+		s.loaded[u.Name] = u
+	}
 	return nil
 }
 
-// initScript corrects what is said of a unit that was made from a SysV init script: its links in the
-// directories of the runlevels decide whether it starts.
-func (s *systemd) initScript(u *Unit) {
+// find puts together what there is to know of a unit.
+func (s *systemd) find(ctx context.Context, conn *dbus.Conn, u *Unit) error {
+	u.Masked, u.MaskedRuntime = masks(s.files, u.Name)
+	file, onDisk, err := unitFile(ctx, conn, u.Name)
+	switch {
+	case err != nil:
+		return err
+	case !onDisk || file.Type == "alias":
+		// The lists have no instances of templates, and of aliases only the file.
+		if err := describe(ctx, conn, u); err != nil {
+			return err
+		}
+	default:
+		u.Found, u.Boot, u.Active = true, file.Type, "inactive"
+		if status, ok := s.loaded[u.Name]; ok {
+			u.Active = status.ActiveState
+		}
+	}
 	if u.Boot == "generated" && isInitScript(s.files, scriptName(u.Name)) {
+		// Its links in the directories of the runlevels decide whether it starts.
 		u.Boot = scriptAtBoot(s.files, scriptName(u.Name))
 	}
+	return nil
+}
+
+// unitFile asks for the file of a unit, which systemd looks up on disk.
+func unitFile(ctx context.Context, conn *dbus.Conn, unit string) (dbus.UnitFile, bool, error) {
+	pattern := strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`).Replace(unit)
+	files, err := conn.ListUnitFilesByPatternsContext(ctx, nil, []string{pattern})
+	if err != nil || len(files) == 0 {
+		return dbus.UnitFile{}, false, err
+	}
+	return files[0], true, nil
+}
+
+// describe asks for all about a unit, which makes systemd load it.
+func describe(ctx context.Context, conn *dbus.Conn, u *Unit) error {
+	all, err := conn.GetUnitPropertiesContext(ctx, u.Name)
+	if err != nil {
+		return err
+	}
+	u.Found = all["LoadState"] != "not-found"
+	u.Active, _ = all["ActiveState"].(string)
+	u.Boot, _ = all["UnitFileState"].(string)
+	return nil
 }
 
 // masks reports whether a unit is masked, for good and until the next boot.
-func masks(files Files, unit string) (always, runtime bool) {
+func masks(files Files, unit string) (always, untilBoot bool) {
 	masked := func(dir string) bool {
 		target, err := files.Readlink(dir + "/systemd/system/" + unit)
 		return err == nil && target == "/dev/null"
@@ -143,23 +181,7 @@ func masks(files Files, unit string) (always, runtime bool) {
 	return masked("/etc"), masked("/run")
 }
 
-type properties map[string]any
-
-func (p properties) text(name string) string {
-	v, _ := p[name].(string)
-	return v
-}
-
-func (s *systemd) properties(ctx context.Context, unit string) (p properties, err error) {
-	err = s.connected(ctx, func(c *dbus.Conn) error {
-		all, err := c.GetUnitPropertiesContext(ctx, unit)
-		p = all
-		return err
-	})
-	return p, err
-}
-
-func (s *systemd) setBoot(ctx context.Context, verb BootVerb, name string, runtime bool) error {
+func (s *systemd) setBoot(ctx context.Context, verb BootVerb, name string, untilBoot bool) error {
 	unit := unitName(name)
 	if (verb == Enable || verb == Disable) && s.isOnlyInitScript(ctx, unit) {
 		return switchScript(ctx, s.commands, verb, scriptName(unit))
@@ -167,7 +189,7 @@ func (s *systemd) setBoot(ctx context.Context, verb BootVerb, name string, runti
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := s.connected(ctx, func(c *dbus.Conn) error {
-		if err := change(ctx, c, verb, []string{unit}, runtime); err != nil {
+		if err := change(ctx, c, verb, []string{unit}, untilBoot); err != nil {
 			return err
 		}
 		return c.ReloadContext(ctx)
@@ -175,25 +197,32 @@ func (s *systemd) setBoot(ctx context.Context, verb BootVerb, name string, runti
 	return explainBus(err, string(verb), unit)
 }
 
-func change(ctx context.Context, c *dbus.Conn, verb BootVerb, unit []string, runtime bool) (err error) {
+func change(ctx context.Context, c *dbus.Conn, verb BootVerb, unit []string, untilBoot bool) (err error) {
 	switch verb {
 	case Enable:
-		_, _, err = c.EnableUnitFilesContext(ctx, unit, runtime, false)
+		_, _, err = c.EnableUnitFilesContext(ctx, unit, untilBoot, false)
 	case Disable:
-		_, err = c.DisableUnitFilesContext(ctx, unit, runtime)
+		_, err = c.DisableUnitFilesContext(ctx, unit, untilBoot)
 	case Mask:
-		_, err = c.MaskUnitFilesContext(ctx, unit, runtime, false)
+		_, err = c.MaskUnitFilesContext(ctx, unit, untilBoot, false)
 	case Unmask:
-		_, err = c.UnmaskUnitFilesContext(ctx, unit, runtime)
+		_, err = c.UnmaskUnitFilesContext(ctx, unit, untilBoot)
 	}
 	return err
 }
 
 // isOnlyInitScript reports whether a unit has no file of its own but an init script.
 func (s *systemd) isOnlyInitScript(ctx context.Context, unit string) bool {
-	_, disk, err := s.lists(ctx)
-	file, onDisk := disk[unit]
-	return err == nil && (!onDisk || file.Type == "generated") && isInitScript(s.files, scriptName(unit))
+	if !isInitScript(s.files, scriptName(unit)) {
+		return false
+	}
+	only := false
+	err := s.connected(ctx, func(c *dbus.Conn) error {
+		file, onDisk, err := unitFile(ctx, c, unit)
+		only = !onDisk || file.Type == "generated"
+		return err
+	})
+	return err == nil && only
 }
 
 // explainBus gives an error of systemd its hint.
