@@ -69,7 +69,7 @@ func knownFailures() []knownFailure {
 			say("%s", 1), say("check that the host reaches its package repositories: network, name resolution and proxy")},
 		{regexp.MustCompile(`unauthenticated packages|packages cannot be authenticated|is not signed|NO_PUBKEY`),
 			complaintsAs, say("give the repository its key (signed-by, key_url), or set skip_verify if you trust the way there")},
-		{regexp.MustCompile(`Sub-process \S+ returned an error code`),
+		{regexp.MustCompile(`Sub-process \S+ (?:returned an error code|exited unexpectedly|received)`),
 			scripts, say("see /var/log/apt/term.log; once that is mended, `dpkg --configure -a` ends what was begun")},
 	}
 }
@@ -141,7 +141,8 @@ func holds(a *apt, _ context.Context, _ []string, _ Output) string {
 
 // scripts gives what dpkg says of the packages whose scripts or files it stumbled over.
 func scripts(_ *apt, _ context.Context, _ []string, out Output) string {
-	lines := strings.Split(out.Stdout+"\n"+out.Stderr, "\n")
+	// dpkg writes to what it takes for a terminal.
+	lines := strings.Split(strings.ReplaceAll(out.Stdout+"\n"+out.Stderr, "\r", ""), "\n")
 	var said []string
 	for i, line := range lines {
 		if text, ok := strings.CutPrefix(line, "dpkg: error processing "); ok && i+1 < len(lines) {

@@ -269,7 +269,7 @@ func TestAptFailures(t *testing.T) {
 		{"space", "E: You don't have enough free space in /var/cache/apt/archives/.", "", "little space in /var/cache/apt/archives/", "apt-get clean"},
 		{"unsigned", "E: There were unauthenticated packages and -y was used without --allow-unauthenticated", "", "unauthenticated", "skip_verify"},
 		{"script", "E: Sub-process /usr/bin/dpkg returned an error code (1)",
-			"dpkg: error processing package broken (--configure):\n installed broken package post-installation script subprocess returned error exit status 3\n",
+			"dpkg: error processing package broken (--configure):\r\n installed broken package post-installation script subprocess returned error exit status 3\n",
 			"package broken (--configure): installed broken package post-installation script", "/var/log/apt/term.log"},
 		{"other", "W: x\nE: something\nE: else\n", "", "something; else", ""},
 		{"silent", "", "", "code 100", ""},

@@ -211,7 +211,7 @@ func (i *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 		}
 	}
 	report.Changes = withHolds(report.Changes, j.holds)
-	report.Comment = strings.TrimSuffix(report.Comment+"; "+describeHolds(j.holds), "; ")
+	report.Comment = strings.Trim(report.Comment+"; "+describeHolds(j.holds), "; ")
 	return report, setHolds(ctx, h, j.holds)
 }
 
