@@ -177,7 +177,7 @@ func (a *apt) refresh(ctx context.Context) ([]string, error) {
 	for line := range strings.SplitSeq(out.Stderr, "\n") {
 		// What is old now was there before; a failed fetch leaves the old index in use.
 		if text, ok := strings.CutPrefix(line, "W: "); ok && strings.HasPrefix(text, "Failed to fetch") {
-			warnings = append(warnings, withoutPasswords(text))
+			warnings = append(warnings, WithoutPasswords(text))
 		}
 	}
 	return warnings, nil

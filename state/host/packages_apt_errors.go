@@ -15,11 +15,11 @@ func (a *apt) failure(ctx context.Context, what string, out Output) error {
 	text := out.Stderr + "\n" + out.Stdout
 	for _, k := range knownFailures() {
 		if m := k.pattern.FindStringSubmatch(text); m != nil {
-			err := fmt.Errorf("%s: %s", what, withoutPasswords(k.cause(a, ctx, m, out)))
+			err := fmt.Errorf("%s: %s", what, WithoutPasswords(k.cause(a, ctx, m, out)))
 			return diag.WithHint(err, "%s", k.hint(a, ctx, m, out))
 		}
 	}
-	return fmt.Errorf("%s: %s", what, withoutPasswords(complaints(out)))
+	return fmt.Errorf("%s: %s", what, WithoutPasswords(complaints(out)))
 }
 
 // knownFailure is a way to fail that has a better explanation than apt's own.
@@ -177,7 +177,7 @@ func lastLine(s string) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// withoutPasswords hides what logs somebody into a repository.
-func withoutPasswords(text string) string {
+// WithoutPasswords hides what logs somebody in where URLs are: user and password before the host.
+func WithoutPasswords(text string) string {
 	return regexp.MustCompile(`://[^/\s@]+@`).ReplaceAllString(text, "://***@")
 }

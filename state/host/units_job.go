@@ -158,7 +158,7 @@ func (s *systemd) journal(ctx context.Context, unit string, since time.Time) []s
 	// Lines may still be on their way; a journal that cannot be synced shows what it has.
 	_, _ = s.commands.Run(ctx, Command{Argv: []string{"journalctl", "--sync"}, Env: env, Quiet: true, Limit: 5 * time.Second})
 	out, err := s.commands.Run(ctx, Command{
-		Argv: []string{"journalctl", "--no-pager", "-q", "-o", "json", "-u", unit, "-n", fmt.Sprint(journalLines), "-S", fmt.Sprintf("@%d", since.Unix())},
+		Argv: []string{"journalctl", "--no-pager", "-q", "-o", "json", "-u", unit, "-n", fmt.Sprint(journalLines), "-S", fmt.Sprintf("@%d.%06d", since.Unix(), since.Nanosecond()/1000)},
 		Env:  env, Quiet: true, Limit: 10 * time.Second,
 	})
 	if err != nil {

@@ -228,8 +228,8 @@ func (s *systemd) isOnlyInitScript(ctx context.Context, unit string) bool {
 // explainBus gives an error of systemd its hint.
 func explainBus(err error, what, unit string) error {
 	var failed godbus.Error
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, errNoUnit) {
+		return err
 	}
 	text := fmt.Errorf("%s of %s: %w", what, unit, err)
 	if !errors.As(err, &failed) {
@@ -244,6 +244,8 @@ func explainBus(err error, what, unit string) error {
 		return diag.WithHint(text, "mend its unit file; `systemd-analyze verify %s` shows what is wrong", unit)
 	case "systemd1.JobTypeNotApplicable":
 		return diag.WithHint(text, "this unit cannot do that; a unit without ExecReload= can only restart")
+	case "systemd1.UnitExists":
+		return diag.WithHint(text, "a unit whose file is in /etc/systemd/system itself cannot be masked: disable it, or take the file away")
 	case "DBus.Error.AccessDenied", "DBus.Error.InteractiveAuthorizationRequired":
 		return diag.WithHint(text, "run the agent as root")
 	}

@@ -45,7 +45,10 @@ func (a *atBoot) todo(ctx context.Context, h *host.Host) (verb host.BootVerb, d 
 	default:
 		verb, d.Warnings = disabling(u)
 	}
-	if verb == "" {
+	switch {
+	case len(d.Warnings) > 0:
+		d.Comment = a.Name + " is left as it is"
+	case verb == "":
 		d.Comment = map[bool]string{true: a.Name + " starts at boot", false: a.Name + " does not start at boot"}[a.on]
 	}
 	return verb, d, nil
