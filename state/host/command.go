@@ -71,7 +71,7 @@ func (c *commands) Run(ctx context.Context, command Command) (Output, error) {
 	}
 	if !command.Quiet {
 		c.changed()
-		defer c.changed()
+		defer c.changed() // what was read while it ran may be old by now
 	}
 	if command.Limit > 0 {
 		var cancel context.CancelFunc

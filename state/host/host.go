@@ -13,6 +13,7 @@ package host
 import (
 	"fmt"
 	"os"
+	"time"
 )
 
 // Host is one machine, or a tree that looks like one.
@@ -21,8 +22,15 @@ type Host struct {
 	Commands Commands
 	Accounts Accounts
 	Crontabs Crontabs
+	Packages Packages
+	Units    Units
 
 	parsed parsed
+}
+
+// WithFiles is a host like h that sees its files another way.
+func (h *Host) WithFiles(files Files) *Host {
+	return &Host{Files: files, Commands: h.Commands, Accounts: h.Accounts, Crontabs: h.Crontabs, Packages: h.Packages, Units: h.Units}
 }
 
 // Options choose what a Host is.
@@ -36,6 +44,8 @@ type Options struct {
 	Commands Commands
 	// Recorder is told before anything is replaced; nil for nobody.
 	Recorder Recorder
+	// LockWait is how long to wait for others that change packages; 0 means five minutes.
+	LockWait time.Duration
 }
 
 // Recorder keeps what a run replaces.

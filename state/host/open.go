@@ -1,27 +1,84 @@
 package host
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // open wires the doors to one another: a write tells whoever read what it changed.
 func open(o Options, relocated bool) (*Host, error) {
 	refused := relocated && !o.Chroot && o.Commands == nil
 	accounts := &accounts{recorder: o.Recorder, refused: refused}
+	packages := &packages{refused: refused, recorder: o.Recorder}
+	units := &units{refused: relocated && o.Commands == nil, bootRefused: refused, recorder: o.Recorder}
 	files, err := openTree(o.Root, relocated, o.Recorder, func(path string) {
 		if strings.HasPrefix(path, "/etc/") {
 			accounts.forget()
+		}
+		if strings.HasPrefix(path, "/var/lib/dpkg/") || strings.HasPrefix(path, "/etc/apt/") {
+			packages.forget()
+		}
+		if holdsUnits(path) {
+			units.init.forget()
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	accounts.files, accounts.commands = files, o.Commands
-	if o.Commands == nil {
-		own := &commands{refused: refused, changed: accounts.forget}
-		if o.Chroot {
-			own.chroot = strings.TrimRight(o.Root, "/")
-		}
-		accounts.commands = own
+	run := o.Commands
+	if run == nil {
+		run = ownCommands(o, refused, func() {
+			accounts.forget()
+			packages.forget()
+			units.init.forget()
+		})
 	}
-	crontabs := &crontabs{files: files, commands: accounts.commands, accounts: accounts, recorder: o.Recorder, refused: refused}
-	return &Host{Files: files, Commands: accounts.commands, Accounts: accounts, Crontabs: crontabs}, nil
+	accounts.files, accounts.commands = files, run
+	packages.manager = packageManagerOf(files, run, o, relocated)
+	units.init = initSystemOf(files, run, relocated)
+	crontabs := &crontabs{files: files, commands: run, accounts: accounts, recorder: o.Recorder, refused: refused}
+	return &Host{Files: files, Commands: run, Accounts: accounts, Crontabs: crontabs, Packages: packages, Units: units}, nil
+}
+
+// ownCommands runs commands on this machine, in the root if that is a system.
+func ownCommands(o Options, refused bool, changed func()) *commands {
+	c := &commands{refused: refused, changed: changed}
+	if o.Chroot {
+		c.chroot = strings.TrimRight(o.Root, "/")
+	}
+	return c
+}
+
+// initSystemOf finds out what runs the units of a host.
+func initSystemOf(files Files, commands Commands, relocated bool) initSystem {
+	if !relocated && bootedWithSystemd(files) {
+		return &systemd{files: files, commands: commands}
+	}
+	for _, path := range []string{"/usr/bin/systemctl", "/bin/systemctl"} {
+		if _, err := files.Stat(path); relocated && err == nil {
+			return &offline{files: files, commands: commands}
+		}
+	}
+	return &sysv{files: files, commands: commands}
+}
+
+// holdsUnits reports whether a file may say what units there are or when they start.
+func holdsUnits(path string) bool {
+	return strings.Contains(path, "/systemd/") || strings.HasPrefix(path, "/etc/init.d/") || strings.HasPrefix(path, "/etc/rc")
+}
+
+// packageManagerOf finds out which package manager a host has.
+func packageManagerOf(files Files, commands Commands, o Options, relocated bool) packageManager {
+	for _, path := range []string{"/usr/bin/apt-get", dpkgStatus} {
+		if _, err := files.Stat(path); err == nil {
+			return &apt{files: files, commands: commands, lockWait: cmp.Or(o.LockWait, defaultLockWait), scoped: !relocated && bootedWithSystemd(files)}
+		}
+	}
+	return nil
+}
+
+// bootedWithSystemd says whether systemd runs the machine: the directory is there for all who ask.
+func bootedWithSystemd(files Files) bool {
+	info, err := files.Lstat("/run/systemd/system")
+	return err == nil && info.IsDir()
 }

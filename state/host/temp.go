@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"strings"
@@ -17,6 +18,11 @@ func TempName(pattern string) string {
 
 // TempFile makes a file in /tmp with the given content and a TempName. The caller removes it.
 func (h *Host) TempFile(pattern string, content []byte, mode fs.FileMode) (string, error) {
+	return h.TempCopy(pattern, bytes.NewReader(content), mode)
+}
+
+// TempCopy is TempFile for content of any size.
+func (h *Host) TempCopy(pattern string, content io.Reader, mode fs.FileMode) (string, error) {
 	path := "/tmp/" + TempName(pattern)
-	return path, h.Files.Write(path, NewFile{Content: bytes.NewReader(content), Mode: &mode, UID: -1, GID: -1})
+	return path, h.Files.Write(path, NewFile{Content: content, Mode: &mode, UID: -1, GID: -1})
 }

@@ -106,9 +106,7 @@ func (r *recurse) plan(h *host.Host, t *tree) []part {
 
 // without is a host on which there is nothing at a path.
 func without(h *host.Host, p string) *host.Host {
-	seen := *h
-	seen.Files = hidden{h.Files, p}
-	return &seen
+	return h.WithFiles(hidden{h.Files, p})
 }
 
 // hidden are files that hide what is at a path.

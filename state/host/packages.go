@@ -1,0 +1,96 @@
+package host
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Packages is the software that a host's package manager has put on it, and could.
+//
+// Reading never takes the package manager's locks and never reaches the network: what is installed
+// comes from its database, what could be from the indexes of the last refresh.
+type Packages interface {
+	// Allowed says whether packages can be changed; if not, the error is a *Skipped, or says that
+	// there is no package manager that is known here.
+	Allowed(what string) error
+	// Family names the package manager: apt.
+	Family() string
+	// Compare orders two versions of a package: -1, 0 or 1.
+	Compare(a, b string) int
+	// Describe reads name and version out of a package file. It reads no more than it needs.
+	Describe(file io.Reader) (Package, error)
+	// Installed is the package database. It is read once and again after something may have
+	// changed it; the caller does not change it.
+	Installed() (*Inventory, error)
+
+	// Offers tells what the repositories have of packages, by name; release is one to prefer.
+	// Names that they do not know are absent; one that others merely provide has no versions.
+	Offers(ctx context.Context, names []string, release string) (map[string]Offer, error)
+	// Names lists all packages that the repositories have.
+	Names(ctx context.Context) ([]string, error)
+	// Fresh says whether a Refresh would do nothing: this run has done one, or the indexes are
+	// younger than maxAge.
+	Fresh(maxAge time.Duration) bool
+	// Refresh gets the indexes of the repositories. What could not be had of some of them is told in
+	// warnings; an error means that none could be used.
+	Refresh(ctx context.Context) (warnings []string, err error)
+
+	// Plan says what a transaction would change.
+	Plan(ctx context.Context, t Transaction) ([]PackageChange, error)
+	// Do performs a transaction, in one call of the package manager.
+	Do(ctx context.Context, t Transaction) error
+	// Hold keeps packages from being changed by anything that does not name them, or stops doing so.
+	Hold(ctx context.Context, names []string, held bool) error
+	// Cached lists the package files that were downloaded and kept.
+	Cached() ([]Package, error)
+}
+
+// PackageAction is what a transaction is to do.
+type PackageAction int
+
+// The actions. Upgrade removes nothing and installs nothing new; FullUpgrade does where it must.
+const (
+	InstallPackages PackageAction = iota
+	RemovePackages
+	PurgePackages
+	UpgradePackages
+	FullUpgradePackages
+)
+
+// Transaction is one order to the package manager. The zero value of an option is what an
+// unattended, careful administrator would want.
+type Transaction struct {
+	Action   PackageAction
+	Packages []Wanted // not for upgrades
+
+	Release      string // take packages from this release where it has them
+	Recommends   *bool  // install what packages recommend; nil leaves it to the host's settings
+	Reinstall    bool   // also what is there already
+	OnlyUpgrade  bool   // nothing that is not there yet
+	DownloadOnly bool
+	Unverified   bool // also from repositories that nobody signed
+	NewConfig    bool // take the package's version of configuration files that were changed by hand
+}
+
+// Wanted is a package in a transaction: by name, at a version if one is given, or as a file.
+type Wanted struct {
+	Name    string
+	Version string
+	File    string // absolute path of a package file
+}
+
+// Offer is what repositories have of a package.
+type Offer struct {
+	Candidate string   // what would be installed; "" for nothing
+	Versions  []string // all versions, the newest first
+}
+
+// PackageChange is what becomes of one package; "" stands for its absence.
+type PackageChange struct {
+	Name     string
+	Old, New string
+	// Purged says that the configuration files that an earlier removal left go away; Old is then
+	// the version that left them.
+	Purged bool
+}

@@ -1,0 +1,153 @@
+package host
+
+import (
+	"slices"
+	"strings"
+)
+
+// PackageState is how far a package is installed.
+type PackageState int
+
+// The states of a package. A package that is known, but not there, has the zero state: it may have
+// been put on hold.
+const (
+	NotInstalled     PackageState = iota
+	ConfigFiles                   // removed, but for its configuration files
+	HalfInstalled                 // some step did not end: unpacked, or not configured
+	InstalledPackage              // as it should be
+)
+
+// Package is a package on the host, or in a file.
+type Package struct {
+	Name     string
+	Version  string
+	Arch     string
+	State    PackageState
+	Held     bool
+	Provides []string // names, each perhaps with "=version", that it also answers to
+}
+
+// Inventory is a package database as it was when it was read.
+type Inventory struct {
+	// Native is the host's own architecture.
+	Native string
+	// Interrupted says that a change was cut off and has to be ended by hand.
+	Interrupted bool
+
+	byName   map[string][]Package
+	provided map[string][]string // the packages, as list names, that provide a name
+}
+
+// NewInventory makes an inventory of packages.
+func NewInventory(native string, packages []Package) *Inventory {
+	v := &Inventory{Native: native, byName: make(map[string][]Package, len(packages)), provided: map[string][]string{}}
+	for _, p := range packages {
+		name := v.listName(p)
+		v.byName[name] = append(v.byName[name], p)
+		if p.State != InstalledPackage {
+			continue
+		}
+		for _, provision := range p.Provides {
+			virtual, _, _ := strings.Cut(provision, "=")
+			v.provided[virtual] = append(v.provided[virtual], name)
+		}
+	}
+	return v
+}
+
+// listName is the name that users and reports call a package by: with its architecture only where
+// that is not the host's.
+func (v *Inventory) listName(p Package) string {
+	if p.Arch == "" || p.Arch == "all" || p.Arch == v.Native {
+		return p.Name
+	}
+	return p.Name + ":" + p.Arch
+}
+
+// ListName is a name as users may write it, without an architecture that says nothing.
+func (v *Inventory) ListName(name string) string {
+	base, arch, ok := strings.Cut(name, ":")
+	if ok && (arch == v.Native || arch == "all" || arch == "any") {
+		return base
+	}
+	return name
+}
+
+// Version is the version of an installed package, "" for one that is not installed. Where several
+// versions are installed beside each other, commas separate them.
+func (v *Inventory) Version(name string) string {
+	return strings.Join(v.Versions(name), ",")
+}
+
+// Versions lists the installed versions of a package.
+func (v *Inventory) Versions(name string) []string { return v.versions(name, InstalledPackage) }
+
+// Leftover is the version of a package that was removed and left its configuration files.
+func (v *Inventory) Leftover(name string) string {
+	return strings.Join(v.versions(name, ConfigFiles), ",")
+}
+
+func (v *Inventory) versions(name string, state PackageState) []string {
+	var versions []string
+	for _, p := range v.byName[name] {
+		if p.State == state {
+			versions = append(versions, p.Version)
+		}
+	}
+	return versions
+}
+
+// Held reports whether a package is on hold.
+func (v *Inventory) Held(name string) bool {
+	return slices.ContainsFunc(v.byName[name], func(p Package) bool { return p.Held })
+}
+
+// Holds lists what is on hold.
+func (v *Inventory) Holds() []string {
+	return v.names(func(p Package) bool { return p.Held })
+}
+
+// Providers lists the installed packages that provide a virtual package.
+func (v *Inventory) Providers(virtual string) []string { return v.provided[virtual] }
+
+// Names lists the installed packages.
+func (v *Inventory) Names() []string {
+	return v.names(func(p Package) bool { return p.State == InstalledPackage })
+}
+
+func (v *Inventory) names(is func(Package) bool) []string {
+	var names []string
+	for name, packages := range v.byName {
+		if slices.ContainsFunc(packages, is) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Changes lists what is different in a later inventory, by name.
+func (v *Inventory) Changes(later *Inventory) []PackageChange {
+	var changes []PackageChange
+	for name := range union(v.byName, later.byName) {
+		if before, after := v.Version(name), later.Version(name); before != after {
+			changes = append(changes, PackageChange{Name: name, Old: before, New: after})
+		}
+		if before := v.Leftover(name); before != "" && later.Leftover(name) == "" && later.Version(name) == "" {
+			changes = append(changes, PackageChange{Name: name, Old: before, Purged: true})
+		}
+	}
+	slices.SortFunc(changes, func(a, b PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	return changes
+}
+
+func union[V any](a, b map[string]V) map[string]bool {
+	keys := make(map[string]bool, len(a))
+	for k := range a {
+		keys[k] = true
+	}
+	for k := range b {
+		keys[k] = true
+	}
+	return keys
+}

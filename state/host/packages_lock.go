@@ -1,0 +1,73 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// defaultLockWait is how long others may keep the package manager: an unattended upgrade takes its
+// time, a shell that somebody left open in a dialog does not end by itself.
+const defaultLockWait = 5 * time.Minute
+
+// waitFor waits until nobody holds a lock file. apt waits by itself for some of its locks, but not
+// in all versions and not for the lock of its indexes, and it does not say for whom.
+func (a *apt) waitFor(ctx context.Context, file string) error {
+	start := time.Now()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		holder, held := a.holderOf(file)
+		if !held {
+			return nil
+		}
+		if waited := time.Since(start); waited+pause > a.lockWait {
+			return lockError(file, holder, waited)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), lockError(file, holder, time.Since(start)))
+		case <-time.After(pause):
+		}
+	}
+}
+
+func lockError(file, holder string, waited time.Duration) error {
+	err := fmt.Errorf("%s is locked by %s, for more than %s now", file, holder, waited.Round(time.Second))
+	return diag.WithHint(err, "let that end, or see what it waits for; the next run tries again")
+}
+
+// holderOf names the process that has a lock of fcntl(2) on a file. A file that cannot be opened has
+// none that this user could wait for.
+func (a *apt) holderOf(file string) (string, bool) {
+	f, err := a.files.Open(file)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	descriptor, ok := f.(interface{ Fd() uintptr })
+	if !ok {
+		return "", false
+	}
+	lock := unix.Flock_t{Type: unix.F_WRLCK}
+	if err := unix.FcntlFlock(descriptor.Fd(), unix.F_GETLK, &lock); err != nil || lock.Type == unix.F_UNLCK {
+		return "", false
+	}
+	return processName(int(lock.Pid)), true
+}
+
+// processName is a process in words. The kernel gives 0 or -1 for one that cannot be seen from here.
+func processName(pid int) string {
+	if pid <= 0 {
+		return "a process of another container"
+	}
+	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil {
+		return fmt.Sprintf("%s (process %d)", strings.TrimSpace(string(name)), pid)
+	}
+	return fmt.Sprintf("process %d", pid)
+}

@@ -1,0 +1,168 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Units are what an init system runs: services above all, and where it knows them sockets, timers
+// and the like. Names may leave out .service.
+type Units interface {
+	// Allowed says whether units can be started and stopped; if not, the error is a *Skipped.
+	Allowed(what string) error
+	// AllowedAtBoot says the same of what is started at boot, which a chroot does have.
+	AllowedAtBoot(what string) error
+	// Unit describes a unit. One that does not exist is not Found, which is no error. Where the init
+	// system cannot tell by itself, process is a part of the command line of what the unit runs.
+	Unit(ctx context.Context, name, process string) (Unit, error)
+	// Act has a unit started, stopped and so on, and unless told not to waits until that is done.
+	// Unit files that changed are read anew before. An error tells the last words of the unit.
+	Act(ctx context.Context, verb UnitVerb, name string, wait bool) error
+	// SetBoot changes whether a unit is started at boot, or can be at all; runtime says that only
+	// until the next boot.
+	SetBoot(ctx context.Context, verb BootVerb, name string, runtime bool) error
+}
+
+// UnitVerb is something to do to a unit now.
+type UnitVerb string
+
+// The verbs. ReloadOrRestart restarts what cannot reload.
+const (
+	Start           UnitVerb = "start"
+	Stop            UnitVerb = "stop"
+	Restart         UnitVerb = "restart"
+	Reload          UnitVerb = "reload"
+	ReloadOrRestart UnitVerb = "reload-or-restart"
+)
+
+// BootVerb is something to do about a unit at boot.
+type BootVerb string
+
+// The verbs. What is masked cannot be started by anything.
+const (
+	Enable  BootVerb = "enable"
+	Disable BootVerb = "disable"
+	Mask    BootVerb = "mask"
+	Unmask  BootVerb = "unmask"
+)
+
+// Unit is how a unit is doing.
+type Unit struct {
+	Name          string // in full
+	Found         bool
+	Active        string // active, inactive, failed, activating ...
+	Boot          string // enabled, disabled, static, masked ...; "" where nobody knows
+	Masked        bool
+	MaskedRuntime bool // until the next boot
+}
+
+// Running reports whether a unit is up.
+func (u Unit) Running() bool {
+	return slices.Contains([]string{"active", "reloading", "refreshing"}, u.Active)
+}
+
+// StartsAtBoot reports whether a unit is started when it is needed, at boot or by what needs it.
+func (u Unit) StartsAtBoot() bool {
+	return slices.Contains([]string{"enabled", "enabled-runtime", "static", "alias", "indirect", "generated", "transient"}, u.Boot)
+}
+
+// initSystem is how one kind of host runs units. It may keep what it read until told to forget.
+type initSystem interface {
+	unit(ctx context.Context, name, process string) (Unit, error)
+	names(ctx context.Context) ([]string, error)
+	act(ctx context.Context, verb UnitVerb, name string, wait bool) error
+	setBoot(ctx context.Context, verb BootVerb, name string, runtime bool) error
+	forget()
+}
+
+// units is the part of Units that is the same everywhere: what may be done, and that every change is
+// recorded before it is made.
+type units struct {
+	init        initSystem
+	refused     bool // nothing may be done: the root is no system
+	bootRefused bool
+	recorder    Recorder
+}
+
+func (u *units) Allowed(what string) error {
+	if u.refused {
+		return &Skipped{What: what}
+	}
+	return nil
+}
+
+func (u *units) AllowedAtBoot(what string) error {
+	if u.bootRefused {
+		return &Skipped{What: what}
+	}
+	return nil
+}
+
+func (u *units) Unit(ctx context.Context, name, process string) (Unit, error) {
+	if err := u.AllowedAtBoot("looking at unit " + name); err != nil {
+		return Unit{}, err
+	}
+	return u.init.unit(ctx, name, process)
+}
+
+func (u *units) Act(ctx context.Context, verb UnitVerb, name string, wait bool) error {
+	if err := u.Allowed(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
+		return err
+	}
+	return u.change(ctx, name, func() error { return u.init.act(ctx, verb, name, wait) })
+}
+
+func (u *units) SetBoot(ctx context.Context, verb BootVerb, name string, runtime bool) error {
+	if err := u.AllowedAtBoot(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
+		return err
+	}
+	return u.change(ctx, name, func() error { return u.init.setBoot(ctx, verb, name, runtime) })
+}
+
+// change records a unit and changes it.
+func (u *units) change(ctx context.Context, name string, do func() error) error {
+	if u.recorder != nil {
+		if err := u.recorder.Replacing(Subject{Kind: "unit", Name: unitName(name)}); err != nil {
+			return fmt.Errorf("recording unit %s: %w", name, err)
+		}
+	}
+	defer u.init.forget()
+	err := do()
+	if errors.Is(err, errNoUnit) {
+		return u.withMeant(ctx, name, err)
+	}
+	return err
+}
+
+// errNoUnit says that there is no such unit.
+var errNoUnit = errors.New("no such unit")
+
+// withMeant adds the unit that was probably meant.
+func (u *units) withMeant(ctx context.Context, name string, err error) error {
+	names, listErr := u.init.names(ctx)
+	if listErr != nil {
+		return err
+	}
+	hint := "install the package that brings it, in a state that this one requires"
+	if meant := diag.DidYouMean(unitName(name), names); meant != "" {
+		hint = meant
+	}
+	return diag.WithHint(err, "%s", hint)
+}
+
+// unitName is a unit's name in full.
+func unitName(name string) string {
+	if i := strings.LastIndexByte(name, '.'); i >= 0 && slices.Contains(unitTypes(), name[i+1:]) {
+		return name
+	}
+	return name + ".service"
+}
+
+func unitTypes() []string {
+	return []string{"service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope"}
+}

@@ -1,0 +1,207 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func (s *systemd) act(ctx context.Context, verb UnitVerb, name string, wait bool) error {
+	unit, start := unitName(name), time.Now()
+	return s.connected(ctx, func(c *dbus.Conn) error {
+		if err := s.prepare(ctx, c, unit); err != nil {
+			return explainBus(err, string(verb), unit)
+		}
+		result, err := job(ctx, c, verb, unit, wait)
+		if err != nil {
+			return explainBus(err, string(verb), unit)
+		}
+		if !wait || result == "done" || result == "skipped" && verb != Reload {
+			return nil
+		}
+		return s.lastWords(ctx, c, verb, unit, result, start)
+	})
+}
+
+// prepare has systemd read its files again where those of the unit changed or could not be loaded,
+// and makes sure that there is such a unit.
+func (s *systemd) prepare(ctx context.Context, c *dbus.Conn, unit string) error {
+	state, stale, err := loadState(ctx, c, unit)
+	if err != nil {
+		return err
+	}
+	if stale || state != "loaded" && state != "masked" {
+		if err := c.ReloadContext(ctx); err != nil {
+			return fmt.Errorf("reading unit files anew: %w", err)
+		}
+		if state, _, err = loadState(ctx, c, unit); err != nil {
+			return err
+		}
+	}
+	if state == "not-found" {
+		return fmt.Errorf("%w: %s", errNoUnit, unit)
+	}
+	return nil
+}
+
+// loadState says whether a unit is loaded, and whether its files are newer than that.
+func loadState(ctx context.Context, c *dbus.Conn, unit string) (state string, stale bool, err error) {
+	all, err := c.GetUnitPropertiesContext(ctx, unit)
+	state, _ = all["LoadState"].(string)
+	stale, _ = all["NeedDaemonReload"].(bool)
+	return state, stale, err
+}
+
+// job queues a job for a unit and, if told so, waits for its result.
+func job(ctx context.Context, c *dbus.Conn, verb UnitVerb, unit string, wait bool) (string, error) {
+	call := map[UnitVerb]func(context.Context, string, string, chan<- string) (int, error){
+		Start: c.StartUnitContext, Stop: c.StopUnitContext, Restart: c.RestartUnitContext,
+		Reload: c.ReloadUnitContext, ReloadOrRestart: c.ReloadOrRestartUnitContext,
+	}[verb]
+	if !wait {
+		_, err := call(ctx, unit, "replace", nil)
+		return "", err
+	}
+	// Without a subscriber systemd tells nobody of the end of jobs.
+	if err := c.Subscribe(); err != nil {
+		return "", err
+	}
+	done := make(chan string, 1)
+	id, err := call(ctx, unit, "replace", done)
+	if err != nil {
+		return "", err
+	}
+	return await(ctx, c, unit, id, done)
+}
+
+// await waits for the end of a job. Should the message of it get lost, as when the bus itself is
+// restarted, the unit is asked whether the job is still there.
+func await(ctx context.Context, c *dbus.Conn, unit string, id int, done <-chan string) (string, error) {
+	tick := time.NewTicker(2 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case result := <-done:
+			return result, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-tick.C:
+			current, err := c.GetUnitPropertyContext(ctx, unit, "Job")
+			if err != nil {
+				return "", fmt.Errorf("waiting for its job: %w", err)
+			}
+			if pair, ok := current.Value.Value().([]any); ok && len(pair) > 0 && fmt.Sprint(pair[0]) != fmt.Sprint(id) {
+				return lost(done), nil
+			}
+		}
+	}
+}
+
+// lost is the result of a job that is gone: what may have come meanwhile, or done, since the state
+// of the unit is looked at afterwards in any case.
+func lost(done <-chan string) string {
+	select {
+	case result := <-done:
+		return result
+	case <-time.After(200 * time.Millisecond):
+		return "done"
+	}
+}
+
+// lastWords tells why a job failed, with what the unit has said since.
+func (s *systemd) lastWords(ctx context.Context, c *dbus.Conn, verb UnitVerb, unit, result string, since time.Time) error {
+	err := fmt.Errorf("%s of %s failed: %s", verb, unit, s.reason(ctx, c, unit, result))
+	if lines := s.journal(ctx, unit, since); len(lines) > 0 {
+		err = fmt.Errorf("%w\n%s", err, strings.Join(lines, "\n"))
+	}
+	return diag.WithHint(err, "`systemctl status %s` and `journalctl -u %s` on the host tell more", unit, unit)
+}
+
+// reason words the result of a job and of the unit's process.
+func (s *systemd) reason(ctx context.Context, c *dbus.Conn, unit, result string) string {
+	switch result {
+	case "dependency":
+		return "a unit that it requires did not start"
+	case "timeout":
+		return "it took longer than its unit allows"
+	case "canceled":
+		return "another order for the unit came in between"
+	}
+	if !strings.HasSuffix(unit, ".service") {
+		return result
+	}
+	all, err := c.GetUnitTypePropertiesContext(ctx, unit, "Service")
+	if err != nil {
+		return result
+	}
+	if why, _ := all["Result"].(string); why != "" && why != "success" {
+		result = why
+	}
+	if status, _ := all["ExecMainStatus"].(int32); status != 0 {
+		result += fmt.Sprintf(", status %d", status)
+	}
+	return result
+}
+
+// journalLines is how much of a unit's journal an error shows.
+const journalLines = 20
+
+// journal gives the last lines that a unit logged since a time.
+func (s *systemd) journal(ctx context.Context, unit string, since time.Time) []string {
+	env := environment(Line{Env: []string{"LC_ALL=C"}}, nil)
+	// Lines may still be on their way; a journal that cannot be synced shows what it has.
+	_, _ = s.commands.Run(ctx, Command{Argv: []string{"journalctl", "--sync"}, Env: env, Quiet: true, Limit: 5 * time.Second})
+	out, err := s.commands.Run(ctx, Command{
+		Argv: []string{"journalctl", "--no-pager", "-q", "-o", "json", "-u", unit, "-n", fmt.Sprint(journalLines), "-S", fmt.Sprintf("@%d.%06d", since.Unix(), since.Nanosecond()/1000)},
+		Env:  env, Quiet: true, Limit: 10 * time.Second,
+	})
+	if err != nil {
+		return nil
+	}
+	return parseJournal(out.Stdout)
+}
+
+// parseJournal reads journal entries, a JSON object in each line.
+func parseJournal(text string) []string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		var entry struct {
+			Identifier string          `json:"SYSLOG_IDENTIFIER"`
+			Message    json.RawMessage `json:"MESSAGE"`
+		}
+		if json.Unmarshal([]byte(line), &entry) != nil {
+			continue
+		}
+		if message := journalMessage(entry.Message); message != "" {
+			lines = append(lines, strings.TrimPrefix(entry.Identifier+": "+message, ": "))
+		}
+	}
+	return lines
+}
+
+// journalMessage reads a message: text, or a list of bytes where it is not UTF-8.
+func journalMessage(raw json.RawMessage) string {
+	const longest = 500
+	var message string
+	if json.Unmarshal(raw, &message) != nil {
+		var numbers []byte
+		var list []int
+		if json.Unmarshal(raw, &list) != nil {
+			return ""
+		}
+		for _, n := range list {
+			numbers = append(numbers, byte(n))
+		}
+		message = strings.ToValidUTF8(string(numbers), "�")
+	}
+	if r := []rune(message); len(r) > longest {
+		message = string(r[:longest]) + "…"
+	}
+	return message
+}

@@ -1,0 +1,174 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func TestUnitName(t *testing.T) {
+	for name, want := range map[string]string{
+		"web": "web.service", "web.service": "web.service", "web.socket": "web.socket", "my.app": "my.app.service",
+		"a@b": "a@b.service", "myservice": "myservice.service", "multi-user.target": "multi-user.target",
+	} {
+		if got := unitName(name); got != want {
+			t.Errorf("%s in full is %s, want %s", name, got, want)
+		}
+	}
+}
+
+const journal = `{"MESSAGE":"cannot find my configuration","SYSLOG_IDENTIFIER":"web","PRIORITY":"3"}
+no json
+{"MESSAGE":[72,105,255],"SYSLOG_IDENTIFIER":"web"}
+{"MESSAGE":null}
+{"MESSAGE":"without a name"}
+`
+
+func TestParseJournal(t *testing.T) {
+	want := []string{"web: cannot find my configuration", "web: Hi\uFFFD", "without a name"}
+	if got := parseJournal(journal); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	long := parseJournal(`{"MESSAGE":"` + strings.Repeat("x", 10000) + `"}`)
+	if len(long) != 1 || len(long[0]) > 600 {
+		t.Errorf("a long line has %d bytes", len(long[0]))
+	}
+}
+
+func FuzzParseJournal(f *testing.F) {
+	f.Add(journal)
+	f.Add(`{"MESSAGE":[1e99,-1,256]}`)
+	f.Fuzz(func(_ *testing.T, text string) { parseJournal(text) })
+}
+
+const initScript = "#!/bin/sh\n"
+
+// sysvHost is a tree with init scripts web, which starts at boot, and db, which does not.
+func sysvHost(t *testing.T, answers map[string]Output) (*units, *scripted) {
+	files := rootWith(t, map[string]string{
+		"/etc/init.d/web": initScript, "/etc/init.d/db": initScript, "/etc/init.d/README": "",
+		"/etc/rc2.d/S01web": "", "/etc/rc2.d/K01db": "", "/etc/rc2.d/S01webserver": "",
+	}).Files
+	for _, name := range []string{"web", "db"} {
+		if err := files.Chmod("/etc/init.d/"+name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commands := &scripted{t: t, answers: answers}
+	return &units{init: &sysv{files: files, commands: commands}}, commands
+}
+
+func TestInitScripts(t *testing.T) {
+	u, commands := sysvHost(t, map[string]Output{"/etc/init.d/web status": {}, "/etc/init.d/db status": {Code: 3}})
+	ctx := context.Background()
+	for name, want := range map[string]Unit{
+		"web":         {Name: "web.service", Found: true, Active: "active", Boot: "enabled"},
+		"web.service": {Name: "web.service", Found: true, Active: "active", Boot: "enabled"},
+		"db":          {Name: "db.service", Found: true, Active: "inactive", Boot: "disabled"},
+		"README":      {Name: "README.service"}, "../x": {Name: "../x.service"}, "nothing": {Name: "nothing.service"},
+	} {
+		if got, err := u.Unit(ctx, name, ""); err != nil || got != want {
+			t.Errorf("%s is %+v, %v, want %+v", name, got, err, want)
+		}
+	}
+	if len(commands.writes) > 0 {
+		t.Errorf("looking at units ran %v as if it changed something", commands.writes)
+	}
+	if got, err := u.Unit(ctx, "db", "no such process anywhere"); err != nil || got.Running() {
+		t.Errorf("a process that is not there is found: %+v, %v", got, err)
+	}
+}
+
+func TestInitScriptsAct(t *testing.T) {
+	recorder := &recorded{}
+	u, commands := sysvHost(t, map[string]Output{"/etc/init.d/web": {}, "/etc/init.d/db": {Code: 1, Stdout: "no disk\n"}, "update-rc.d": {}})
+	u.recorder = recorder
+	ctx := context.Background()
+	if err := errors.Join(u.Act(ctx, Start, "web", true), u.Act(ctx, ReloadOrRestart, "web", true), u.SetBoot(ctx, Disable, "web", false)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/etc/init.d/web start", "/etc/init.d/web force-reload", "update-rc.d web defaults", "update-rc.d web disable"}
+	if !reflect.DeepEqual(commands.writes, want) {
+		t.Errorf("ran %q, want %q", commands.writes, want)
+	}
+	if want := []string{"unit web.service", "unit web.service", "unit web.service"}; !reflect.DeepEqual(recorder.subjects, want) {
+		t.Errorf("recorded %v, want %v", recorder.subjects, want)
+	}
+	if err := u.Act(ctx, Start, "db", true); err == nil || !strings.Contains(err.Error(), "no disk") || diag.HintOf(err) == "" {
+		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
+	}
+	if err := u.Act(ctx, Start, "wbe", true); !errors.Is(err, errNoUnit) || diag.HintOf(err) != `did you mean "web.service"?` {
+		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
+	}
+	if err := u.SetBoot(ctx, Mask, "web", false); err == nil || diag.HintOf(err) == "" {
+		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
+	}
+}
+
+const unitFiles = `web.service                  enabled         enabled
+db.service                   disabled        enabled
+many@.service                static          -
+gone.service                 masked          enabled
+`
+
+func TestUnitsOfAChroot(t *testing.T) {
+	files := rootWith(t, map[string]string{"/etc/init.d/old": initScript}).Files
+	if err := files.Chmod("/etc/init.d/old", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	commands := &scripted{t: t, answers: map[string]Output{
+		"systemctl list-unit-files": {Stdout: unitFiles}, "systemctl is-enabled many@1.service": {Stdout: "enabled\n"},
+		"systemctl is-enabled none@1.service": {Code: 1, Stderr: "Failed to get unit file state"},
+		"systemctl enable db.service":         {}, "systemctl --runtime mask web.service": {}, "update-rc.d": {},
+		"systemctl enable nope.service": {Code: 1, Stderr: "Failed to enable unit: Unit file nope.service does not exist.\n"},
+		"systemctl enable gone.service": {Code: 1, Stderr: "Failed to enable unit: Unit file gone.service is masked.\n"},
+	}}
+	u := &units{refused: true, init: &offline{files: files, commands: commands}}
+	ctx := context.Background()
+	for name, want := range map[string]Unit{
+		"web":    {Name: "web.service", Found: true, Active: "inactive", Boot: "enabled"},
+		"many@1": {Name: "many@1.service", Found: true, Active: "inactive", Boot: "enabled"},
+		"none@1": {Name: "none@1.service", Active: "inactive"},
+		"old":    {Name: "old.service", Found: true, Active: "inactive", Boot: "disabled"},
+		"nope":   {Name: "nope.service", Active: "inactive"},
+	} {
+		if got, err := u.Unit(ctx, name, ""); err != nil || got != want {
+			t.Errorf("%s is %+v, %v, want %+v", name, got, err, want)
+		}
+	}
+	var skipped *Skipped
+	if err := u.Act(ctx, Start, "web", true); !errors.As(err, &skipped) {
+		t.Errorf("starting in a chroot: %v", err)
+	}
+	if err := errors.Join(u.SetBoot(ctx, Enable, "db", false), u.SetBoot(ctx, Mask, "web", true), u.SetBoot(ctx, Enable, "old", false)); err != nil {
+		t.Error(err)
+	}
+	want := []string{"systemctl enable db.service", "systemctl --runtime mask web.service", "update-rc.d old defaults", "update-rc.d old enable"}
+	if !reflect.DeepEqual(commands.writes, want) {
+		t.Errorf("ran %q, want %q", commands.writes, want)
+	}
+	if err := u.SetBoot(ctx, Enable, "nope", false); !errors.Is(err, errNoUnit) || diag.HintOf(err) == "" {
+		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
+	}
+	if err := u.SetBoot(ctx, Enable, "gone", false); err == nil || !strings.Contains(err.Error(), "masked") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnitsBelowARoot(t *testing.T) {
+	h := rootWith(t, map[string]string{"/etc/init.d/web": initScript})
+	ctx := context.Background()
+	_, lookErr := h.Units.Unit(ctx, "web", "")
+	var skipped *Skipped
+	for _, err := range []error{
+		lookErr, h.Units.Allowed("x"), h.Units.AllowedAtBoot("x"), h.Units.Act(ctx, Start, "web", true), h.Units.SetBoot(ctx, Enable, "web", false),
+	} {
+		if !errors.As(err, &skipped) {
+			t.Errorf("got %v, want a refusal", err)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package pkg
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// install is what the states that install packages share.
+type install struct {
+	selection
+	FromRepo       string `sls:"fromrepo"` // a release to prefer
+	Refresh        *bool  `sls:"refresh"`  // nil: once in a run
+	CacheValidTime int    `sls:"cache_valid_time"`
+	SkipVerify     bool   `sls:"skip_verify"`
+	Recommends     *bool  `sls:"install_recommends"`
+	OnlyUpgrade    bool   `sls:"only_upgrade"`
+	NewConfig      bool   `sls:"force_conf_new"`
+
+	// These say something to other package managers, or to Salt. What apt has on hold and a state
+	// names is changed and put back on hold, and what is not found comes with a suggestion, always.
+	UpdateHolds     any `sls:"update_holds"`
+	SkipSuggestions any `sls:"skip_suggestions"`
+	RebootCodes     any `sls:"report_reboot_exit_codes"`
+	ForceYes        any `sls:"force_yes"`
+	Capabilities    any `sls:"resolve_capabilities"`
+	WatchFlags      any `sls:"watch_flags"`
+
+	refreshErr error // the refresh failed, and the old indexes may do
+}
+
+func newInstall() install { return install{selection: selection{Normalize: true}} }
+
+// stale reports whether the indexes are to be refreshed before something is installed.
+func (i *install) stale(h *host.Host) bool {
+	return (i.Refresh == nil || *i.Refresh) && !h.Packages.Fresh(time.Duration(i.CacheValidTime)*time.Second)
+}
+
+// refresh gets the indexes if they are to be had anew. One that fails is an error only where the
+// state asked for it: the old indexes may do.
+func (i *install) refresh(ctx context.Context, h *host.Host) (warnings []string, err error) {
+	if !i.stale(h) {
+		return nil, nil
+	}
+	warnings, i.refreshErr = h.Packages.Refresh(ctx)
+	if i.refreshErr != nil && i.Refresh != nil {
+		return warnings, i.refreshErr
+	}
+	if i.refreshErr != nil {
+		warnings = append(warnings, i.refreshErr.Error())
+	}
+	return warnings, nil
+}
+
+// blame adds a refresh that failed to an error that may come of it.
+func (i *install) blame(err error) error {
+	if err == nil || i.refreshErr == nil {
+		return err
+	}
+	return diag.WithHint(fmt.Errorf("%w; before that, %w", err, i.refreshErr), "%s", diag.HintOf(i.refreshErr))
+}
+
+// transaction is the order for packages, with all that the state says about how.
+func (i *install) transaction(packages []host.Wanted) host.Transaction {
+	return host.Transaction{
+		Packages: packages, Release: i.FromRepo, Recommends: i.Recommends, OnlyUpgrade: i.OnlyUpgrade,
+		Unverified: i.SkipVerify, NewConfig: i.NewConfig,
+	}
+}
+
+// present reports whether a package is there in a version that will do. A name that is only
+// provided by others is there with one of them.
+func (i *install) present(h *host.Host, v *host.Inventory, w wanted) (bool, error) {
+	versions := v.Versions(w.name)
+	if w.version == "" {
+		return len(versions) > 0 || len(v.Providers(w.name)) > 0, nil
+	}
+	d, err := newDemand(w.version, i.IgnoreEpoch, h)
+	if err != nil {
+		return false, fmt.Errorf("package %s: %w", w.name, err)
+	}
+	return d.allowsAny(versions), nil
+}
+
+// resolve turns what is wanted into what to order: conditions into the newest version that meets
+// them.
+func (i *install) resolve(ctx context.Context, h *host.Host, list []wanted) ([]host.Wanted, error) {
+	var versioned []string
+	for _, w := range list {
+		if w.version != "" {
+			versioned = append(versioned, w.name)
+		}
+	}
+	offers, err := h.Packages.Offers(ctx, versioned, i.FromRepo)
+	if err != nil {
+		return nil, err
+	}
+	order := make([]host.Wanted, 0, len(list))
+	for _, w := range list {
+		version, err := i.chosen(h, w, offers[w.name])
+		if err != nil {
+			return nil, err
+		}
+		order = append(order, host.Wanted{Name: w.name, Version: version})
+	}
+	return order, nil
+}
+
+func (i *install) chosen(h *host.Host, w wanted, offer host.Offer) (string, error) {
+	if w.version == "" {
+		return "", nil
+	}
+	d, err := newDemand(w.version, i.IgnoreEpoch, h)
+	if err != nil {
+		return "", fmt.Errorf("package %s: %w", w.name, err)
+	}
+	version, ok := d.choose(offer)
+	if !ok {
+		err := fmt.Errorf("the repositories have no version %s of package %s", w.version, w.name)
+		if len(offer.Versions) == 0 {
+			return "", diag.WithHint(err, "they do not have the package at all; add the repository that does in a pkgrepo.managed state")
+		}
+		return "", diag.WithHint(err, "they have %v", offer.Versions)
+	}
+	return version, nil
+}
+
+// missing lists the wanted packages that are not there in the end.
+func (i *install) missing(h *host.Host, v *host.Inventory, list []wanted) []string {
+	var names []string
+	for _, w := range list {
+		if ok, err := i.present(h, v, w); err != nil || !ok {
+			names = append(names, w.name)
+		}
+	}
+	return names
+}
+
+func notThere(names []string) error {
+	err := fmt.Errorf("after the package manager was done these are still not as they should be: %v", names)
+	return diag.WithHint(err, "see /var/log/apt/history.log for what it did instead")
+}
+
+func nameList(list []wanted) []string {
+	names := make([]string, len(list))
+	for i, w := range list {
+		names[i] = w.name
+	}
+	return names
+}
+
+// preseed answers the questions of packages beforehand, from a file of answers.
+func preseed(ctx context.Context, h *host.Host, sources Sources, url, env string) error {
+	file, err := sources.Open(ctx, url, env)
+	if err != nil {
+		return fmt.Errorf("reading answers to configuration questions: %w", err)
+	}
+	defer file.Close()
+	const most = 1 << 20
+	answers, err := io.ReadAll(io.LimitReader(file, most))
+	if err != nil {
+		return fmt.Errorf("reading answers to configuration questions from %s: %w", url, err)
+	}
+	// The answers may be secrets; on the standard input nobody else sees them.
+	out, err := h.Shell(ctx, host.Line{Text: "debconf-set-selections", Argv: []string{"debconf-set-selections"}, Stdin: string(answers)})
+	if err == nil && out.Code != 0 {
+		err = fmt.Errorf("it ended with code %d", out.Code)
+	}
+	if err != nil {
+		return diag.WithHint(fmt.Errorf("setting answers to configuration questions from %s: %w", url, err),
+			"each line reads: package question type value")
+	}
+	return nil
+}

@@ -1,0 +1,252 @@
+package pkg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// installed is pkg.installed: packages are there, in a version that will do.
+type installed struct {
+	install
+	Files        any    `sls:"sources"`
+	AllowUpdates bool   `sls:"allow_updates"` // a newer version than the one named will do
+	Reinstall    bool   `sls:"reinstall"`
+	Hold         *bool  `sls:"hold"`
+	Debconf      string `sls:"debconf"`
+	Verify       any    `sls:"pkg_verify"`
+	SLSEnv       string `sls:"__env__"`
+
+	sources Sources
+}
+
+// job is what there is to do for an installed state.
+type job struct {
+	all     []wanted // everything the state is about
+	targets []wanted // what is missing or in another version
+	again   []wanted // what is there and shall be installed again
+	files   []file   // where targets come from, if not from repositories
+	holds   []hold
+}
+
+func (j *job) empty() bool { return len(j.targets) == 0 && len(j.again) == 0 && len(j.holds) == 0 }
+
+func (i *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	if err := h.Packages.Allowed("installing packages"); err != nil {
+		return module.Diff{}, err
+	}
+	if i.none() {
+		return module.Diff{Comment: "there are no packages to install"}, nil
+	}
+	j, err := i.job(ctx, h)
+	switch {
+	case err != nil:
+		return module.Diff{}, err
+	case j.empty():
+		return module.Diff{Comment: "installed: " + strings.Join(nameList(j.all), ", ")}, nil
+	case len(j.targets) == 0 && len(j.again) == 0:
+		return module.Diff{Changes: withHolds(value.NewMap(), j.holds), Planned: value.NewMap(), Comment: "the hold of packages would change"}, nil
+	}
+	return i.predict(ctx, h, j)
+}
+
+func (i *installed) consistent() error {
+	switch {
+	case i.Pkgs != nil && i.Files != nil:
+		return errors.New("pkgs and sources cannot both be given")
+	case value.Truth(i.Verify):
+		return diag.WithHint(errors.New("pkg_verify is not there for this package manager"), "run `dpkg --verify` in a cmd.run state")
+	}
+	return nil
+}
+
+// job finds out what there is to do.
+func (i *installed) job(ctx context.Context, h *host.Host) (job, error) {
+	if err := i.consistent(); err != nil {
+		return job{}, err
+	}
+	v, err := h.Packages.Installed()
+	if err != nil {
+		return job{}, err
+	}
+	if i.Files != nil {
+		return i.fileJob(ctx, h, v)
+	}
+	var j job
+	if j.all, err = i.packages(v); err != nil {
+		return j, err
+	}
+	if j.all, err = i.latest(ctx, h, j.all); err != nil {
+		return j, err
+	}
+	for _, w := range j.all {
+		if err := i.sort(h, v, w, &j); err != nil {
+			return j, err
+		}
+	}
+	j.holds = holdsFor(v, j.all, i.Hold)
+	return j, nil
+}
+
+// sort puts a package where it belongs in the job.
+func (i *installed) sort(h *host.Host, v *host.Inventory, w wanted, j *job) error {
+	ok, err := i.present(h, v, w)
+	if err == nil && !ok && i.AllowUpdates && w.version != "" {
+		var d demand
+		d, err = newDemand(w.version, i.IgnoreEpoch, h)
+		ok = d.orNewer().allowsAny(v.Versions(w.name))
+	}
+	switch {
+	case err != nil:
+		return err
+	case ok && i.Reinstall:
+		j.again = append(j.again, w)
+	case !ok && i.OnlyUpgrade && v.Version(w.name) == "":
+		return diag.WithHint(fmt.Errorf("package %s is not installed, and only_upgrade installs nothing new", w.name), "leave out only_upgrade")
+	case !ok:
+		j.targets = append(j.targets, w)
+	}
+	return nil
+}
+
+// latest gives packages that are wanted in the version latest the one that the repositories have.
+func (i *installed) latest(ctx context.Context, h *host.Host, list []wanted) ([]wanted, error) {
+	var names []string
+	for _, w := range list {
+		if w.version == "latest" {
+			names = append(names, w.name)
+		}
+	}
+	offers, err := h.Packages.Offers(ctx, names, i.FromRepo)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.Clone(list)
+	for n, w := range list {
+		if w.version == "latest" {
+			list[n].version = offers[w.name].Candidate
+		}
+	}
+	return list, nil
+}
+
+// predict lets the package manager play it through. What it cannot do with the indexes it has, it
+// may be able to do with new ones.
+func (i *installed) predict(ctx context.Context, h *host.Host, j job) (module.Diff, error) {
+	d := module.Diff{Planned: plannedMap(nameList(append(slices.Clone(j.targets), j.again...)), "installed")}
+	changes, err := i.plan(ctx, h, j)
+	if err != nil {
+		if i.Refresh != nil && !*i.Refresh && i.Files == nil {
+			return module.Diff{}, err
+		}
+		d.Unknown = true
+		d.Comment = fmt.Sprintf("would install: %s; as of now, %v", strings.Join(d.Planned.Names(), ", "), err)
+		return d, nil
+	}
+	d.Changes = withHolds(changesMap(changes), j.holds)
+	d.Comment = describe(changes, "would be ")
+	return d, nil
+}
+
+// plan is what would become of the packages.
+func (i *installed) plan(ctx context.Context, h *host.Host, j job) ([]host.PackageChange, error) {
+	order, err := i.order(ctx, h, j)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := h.Packages.Plan(ctx, order)
+	if err != nil {
+		return nil, err
+	}
+	return i.reinstalls(h, j, changes, nil)
+}
+
+// order is the transaction that does the job.
+func (i *installed) order(ctx context.Context, h *host.Host, j job) (host.Transaction, error) {
+	packages, err := j.onHost()
+	if i.Files == nil {
+		packages, err = i.resolve(ctx, h, append(slices.Clone(j.targets), j.again...))
+	}
+	t := i.transaction(packages)
+	t.Reinstall = i.Reinstall
+	return t, err
+}
+
+// reinstalls leaves out what does not change, and adds what was installed again as asked for, unless
+// that failed.
+func (i *installed) reinstalls(h *host.Host, j job, changes []host.PackageChange, failure error) ([]host.PackageChange, error) {
+	v, err := h.Packages.Installed()
+	if err != nil || failure != nil {
+		return changes, err
+	}
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c host.PackageChange) bool { return c.Old == c.New })
+	for _, w := range j.again {
+		if !slices.ContainsFunc(changes, func(c host.PackageChange) bool { return c.Name == w.name }) {
+			changes = append(changes, host.PackageChange{Name: w.name, Old: v.Version(w.name), New: v.Version(w.name)})
+		}
+	}
+	slices.SortFunc(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	return changes, nil
+}
+
+func (i *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+	var report module.Report
+	j, err := i.job(ctx, h)
+	if err != nil {
+		return report, err
+	}
+	if len(j.targets) > 0 || len(j.again) > 0 {
+		if report.Warnings, err = i.refresh(ctx, h); err != nil {
+			return report, err
+		}
+		if err := i.perform(ctx, h, &report); err != nil {
+			return report, i.blame(err)
+		}
+	}
+	report.Changes = withHolds(report.Changes, j.holds)
+	report.Comment = strings.Trim(report.Comment+"; "+describeHolds(j.holds), "; ")
+	return report, setHolds(ctx, h, j.holds)
+}
+
+// perform installs, and reports what came of it even where it failed half-way. The job is found out
+// again, since new indexes may have other versions.
+func (i *installed) perform(ctx context.Context, h *host.Host, report *module.Report) error {
+	j, err := i.job(ctx, h)
+	if err != nil || len(j.targets) == 0 && len(j.again) == 0 {
+		return err
+	}
+	if i.Debconf != "" {
+		if err := preseed(ctx, h, i.sources, i.Debconf, i.SLSEnv); err != nil {
+			return err
+		}
+	}
+	defer j.discard(h)
+	if err := j.fetch(ctx, h, i); err != nil {
+		return err
+	}
+	order, err := i.order(ctx, h, j)
+	if err != nil {
+		return err
+	}
+	changes, failure := perform(ctx, h, order)
+	changes, err = i.reinstalls(h, j, changes, failure)
+	report.Changes, report.Comment = changesMap(changes), describe(changes, "")
+	if failure != nil || err != nil {
+		return errors.Join(failure, err)
+	}
+	v, err := h.Packages.Installed()
+	if missing := i.missing(h, v, j.targets); err == nil && len(missing) > 0 {
+		err = notThere(missing)
+	}
+	return err
+}
+
+// Watched installs, which is all that pkg states do when what they watch changes.
+func (i *installed) Watched() module.Resource { return i }

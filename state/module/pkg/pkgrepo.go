@@ -1,0 +1,287 @@
+package pkg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Repositories are the functions of pkgrepo.
+func Repositories(sources Sources) module.Table {
+	return module.Table{
+		"managed": func() module.Resource {
+			return &repository{keyed: keyed{AllowInsecure: true}, Refresh: true, sources: sources}
+		},
+		"absent": func() module.Resource { return &noRepository{Refresh: true} },
+	}
+}
+
+// repository is pkgrepo.managed: apt knows a repository, and the key that it is signed with.
+type repository struct {
+	keyed
+	Name        string `sls:"name"`
+	PPA         string `sls:"ppa"`
+	File        string `sls:"file"`
+	Dist        string `sls:"dist"`
+	Comps       any    `sls:"comps"`         // a list, or names with commas
+	Archs       any    `sls:"architectures"` // the same
+	SignedBy    string `sls:"signedby"`
+	Disabled    *bool  `sls:"disabled"`
+	Enabled     *bool  `sls:"enabled"`
+	Comments    any    `sls:"comments"`
+	CleanFile   bool   `sls:"clean_file"`
+	Consolidate bool   `sls:"consolidate"`
+	Refresh     bool   `sls:"refresh"`
+	RefreshDB   *bool  `sls:"refresh_db"` // another name of it
+	HumanName   any    `sls:"humanname"`  // for package managers that show one
+	GPGCheck    any    `sls:"gpgcheck"`   // the same
+	SLSEnv      string `sls:"__env__"`
+
+	sources Sources
+}
+
+// repositoryJob is what there is to do for a repository.
+type repositoryJob struct {
+	lists   *lists
+	want    entry
+	old     *entry // nil for a new one
+	differs bool
+	key     bool // the key is missing
+}
+
+func (r *repository) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	j, err := r.job(h)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	if !j.differs && !j.key {
+		return module.Diff{Comment: "the repository is as it should be"}, nil
+	}
+	return module.Diff{Changes: r.changes(j), Comment: "would set up " + host.WithoutPasswords(j.want.String())}, nil
+}
+
+func (r *repository) job(h *host.Host) (j repositoryJob, err error) {
+	if err := usesApt(h); err != nil {
+		return j, err
+	}
+	if err := errors.Join(r.consistent(), r.contradicts()); err != nil {
+		return j, err
+	}
+	if j.want, err = r.want(h); err != nil {
+		return j, err
+	}
+	if j.lists, err = readLists(h); err != nil {
+		return j, err
+	}
+	f, at, found, foreign := j.lists.find(j.want)
+	switch {
+	case foreign:
+		j.old = &f.foreign[at]
+	case found:
+		old := *f.lines[at].entry // a copy: the file's own will change
+		j.old = &old
+	}
+	if j.old != nil && r.Comments == nil {
+		j.want.comment = j.old.comment
+	}
+	j.differs = j.old == nil || !j.want.equal(*j.old)
+	if j.differs && foreign {
+		return j, diag.WithHint(fmt.Errorf("the repository is in %s, in another way than asked for", f.path),
+			"that format is read but not written; manage the file with file.managed")
+	}
+	j.key, err = r.missing(h, j.want)
+	return j, err
+}
+
+// usesApt makes sure that repositories are kept as apt keeps them.
+func usesApt(h *host.Host) error {
+	if h.Packages.Family() == "apt" {
+		return nil
+	}
+	if err := h.Packages.Allowed("setting up package repositories"); err != nil {
+		return err
+	}
+	return diag.WithHint(fmt.Errorf("repositories of %s are not managed", h.Packages.Family()), "write their files with file.managed")
+}
+
+func (r *repository) contradicts() error {
+	if r.Enabled != nil && r.Disabled != nil {
+		return diag.WithHint(errors.New("both enabled and disabled are given"), "keep one of them")
+	}
+	return nil
+}
+
+// want is the entry as it shall be.
+func (r *repository) want(h *host.Host) (entry, error) {
+	name := r.Name
+	if ppa, ok := r.ppa(); ok {
+		text, err := ppaLine(h, ppa)
+		if err != nil {
+			return entry{}, err
+		}
+		name = text
+	}
+	e, err := readEntry(name)
+	if err != nil {
+		return e, err
+	}
+	if r.Dist != "" {
+		e.suite = r.Dist
+	}
+	if comps := words(r.Comps); len(comps) > 0 {
+		e.comps = comps
+	}
+	for option, v := range map[string]string{"arch": strings.Join(words(r.Archs), ","), "signed-by": r.SignedBy} {
+		if v == "" {
+			v = e.option(option)
+		}
+		e.setOption(option, v)
+	}
+	if r.Disabled != nil {
+		e.disabled = *r.Disabled
+	}
+	if r.Enabled != nil {
+		e.disabled = !*r.Enabled
+	}
+	if list := words(r.Comments); len(list) > 0 {
+		e.comment = strings.Join(list, " ")
+	}
+	return e, nil
+}
+
+// words reads a list, or a text with commas.
+func words(v any) []string {
+	var list []string
+	switch v := v.(type) {
+	case string:
+		for word := range strings.SplitSeq(v, ",") {
+			if word = strings.TrimSpace(word); word != "" {
+				list = append(list, word)
+			}
+		}
+	case *value.List:
+		for _, item := range v.Items {
+			list = append(list, strings.TrimSpace(value.Str(item)))
+		}
+	}
+	return list
+}
+
+func (r *repository) ppa() (string, bool) {
+	if r.PPA != "" {
+		return strings.TrimPrefix(r.PPA, "ppa:"), true
+	}
+	return strings.CutPrefix(r.Name, "ppa:")
+}
+
+// ppaLine is the line of a personal archive, of which there are some for Ubuntu alone.
+func ppaLine(h *host.Host, ppa string) (string, error) {
+	data, _ := h.Files.ReadFile("/etc/os-release") // a host that does not say is none of Ubuntu's
+	release := map[string]string{}
+	for line := range strings.SplitSeq(string(data), "\n") {
+		key, v, _ := strings.Cut(line, "=")
+		release[key] = strings.Trim(v, `"'`)
+	}
+	codename := release["UBUNTU_CODENAME"]
+	if codename == "" {
+		return "", diag.WithHint(fmt.Errorf("ppa:%s is an archive for Ubuntu, and this is %s", ppa, release["PRETTY_NAME"]), "give the repository as a deb line")
+	}
+	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*$`).MatchString(ppa) {
+		return "", diag.WithHint(fmt.Errorf("%q is no personal archive", ppa), "write owner/archive")
+	}
+	return fmt.Sprintf("deb http://ppa.launchpad.net/%s/ubuntu %s main", ppa, codename), nil
+}
+
+// changes is what setting it up reports.
+func (r *repository) changes(j repositoryJob) *value.Map {
+	if j.old == nil {
+		name := r.Name
+		if ppa, ok := r.ppa(); ok {
+			name = "ppa:" + ppa
+		}
+		return value.NewMap("repo", host.WithoutPasswords(name))
+	}
+	m := j.old.difference(j.want)
+	if j.key {
+		m.Set("key", value.NewMap("new", r.placeOf(j.want), "old", nil))
+	}
+	return m
+}
+
+func (r *repository) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	j, err := r.job(h)
+	if err != nil {
+		return module.Report{}, err
+	}
+	if err := r.fetchKey(ctx, h, j); err != nil {
+		return module.Report{}, err
+	}
+	if j.differs {
+		r.edit(j)
+		if err := j.lists.write(h); err != nil {
+			return module.Report{}, err
+		}
+	}
+	report := module.Report{Changes: d.Changes, Comment: "set up " + host.WithoutPasswords(j.want.String())}
+	report.Warnings, err = refreshAfter(ctx, h, r.Refresh && (r.RefreshDB == nil || *r.RefreshDB))
+	return report, err
+}
+
+// fetchKey gets the key before the repository is made known, so that apt never meets one without.
+func (r *repository) fetchKey(ctx context.Context, h *host.Host, j repositoryJob) error {
+	ppa, personal := r.ppa()
+	if personal && !r.given() {
+		id, err := ppaKey(ctx, r.sources, ppa)
+		if err != nil {
+			return err
+		}
+		r.KeyID = id
+		return r.fetch(ctx, h, r.sources, r.SLSEnv, j.want)
+	}
+	if !j.key {
+		return nil
+	}
+	return r.fetch(ctx, h, r.sources, r.SLSEnv, j.want)
+}
+
+// edit changes the files in memory.
+func (r *repository) edit(j repositoryJob) {
+	if r.Consolidate {
+		j.lists.consolidate()
+	}
+	file := r.File
+	if ppa, ok := r.ppa(); ok && file == "" {
+		file = fmt.Sprintf("%s/%s-%s.list", listDir, strings.ReplaceAll(ppa, "/", "-"), j.want.suite)
+	}
+	if f, at, found, _ := j.lists.find(j.want); found {
+		if file == "" || file == f.path {
+			f.replace(at, j.want)
+			return
+		}
+		f.lines = slices.Delete(f.lines, at, at+1)
+	}
+	if file == "" {
+		file = mainList
+	}
+	f := j.lists.file(file)
+	if r.CleanFile {
+		f.lines = nil
+	}
+	f.append(j.want)
+}
+
+// refreshAfter gets the indexes of repositories that are others now. Below a root nobody would.
+func refreshAfter(ctx context.Context, h *host.Host, wanted bool) ([]string, error) {
+	if !wanted || h.Packages.Allowed("refreshing the package indexes") != nil {
+		return nil, nil
+	}
+	return h.Packages.Refresh(ctx)
+}

@@ -1,0 +1,109 @@
+package pkg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// noRepository is pkgrepo.absent: apt does not know a repository, or its key.
+type noRepository struct {
+	Name    string `sls:"name"`
+	PPA     string `sls:"ppa"`
+	KeyID   any    `sls:"keyid"`
+	Refresh bool   `sls:"refresh"`
+}
+
+func (r *noRepository) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	l, want, err := r.job(h)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	f, _, found, foreign := l.find(want)
+	switch {
+	case !found:
+		return module.Diff{Comment: "there is no such repository"}, nil
+	case foreign:
+		return module.Diff{}, diag.WithHint(fmt.Errorf("the repository is in %s", f.path), "that format is read but not written; remove the file with file.absent")
+	}
+	return module.Diff{Changes: r.changes(), Planned: value.NewMap(), Comment: "would remove it from " + f.path}, nil
+}
+
+func (r *noRepository) job(h *host.Host) (*lists, entry, error) {
+	if err := usesApt(h); err != nil {
+		return nil, entry{}, err
+	}
+	want, err := (&repository{Name: r.Name, PPA: r.PPA}).want(h)
+	if err != nil {
+		return nil, want, err
+	}
+	l, err := readLists(h)
+	if arch := want.option("arch"); arch != "" && err == nil {
+		l = l.only(func(e entry) bool { return e.option("arch") == arch })
+	}
+	return l, want, err
+}
+
+func (r *noRepository) changes() *value.Map {
+	m := value.NewMap("repo", host.WithoutPasswords(r.Name))
+	if ids := r.ids(); len(ids) > 0 {
+		m.Set("keyid", ids[0])
+	}
+	return m
+}
+
+func (r *noRepository) ids() []string { return (&keyed{KeyID: r.KeyID}).keyIDs() }
+
+func (r *noRepository) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	l, want, err := r.job(h)
+	if err != nil {
+		return module.Report{}, err
+	}
+	for f, at, found, foreign := l.find(want); found && !foreign; f, at, found, foreign = l.find(want) {
+		e := f.lines[at].entry
+		e.comps = slices.DeleteFunc(e.comps, func(c string) bool { return slices.Contains(want.comps, c) })
+		if len(e.comps) == 0 || len(want.comps) == 0 {
+			f.remove(at)
+		}
+	}
+	if err := l.write(h); err != nil {
+		return module.Report{}, err
+	}
+	for _, id := range r.ids() {
+		if err := removeKey(h, id); err != nil {
+			return module.Report{}, err
+		}
+	}
+	report := module.Report{Changes: d.Changes, Comment: "removed " + host.WithoutPasswords(want.String())}
+	report.Warnings, err = refreshAfter(ctx, h, r.Refresh)
+	return report, err
+}
+
+// removeKey deletes the file of a key.
+func removeKey(h *host.Host, id string) error {
+	for _, dir := range []string{"/etc/apt/keyrings", "/etc/apt/trusted.gpg.d"} {
+		names, err := h.Files.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("looking for a key: %w", err)
+		}
+		for _, name := range names {
+			file := dir + "/" + name
+			data, err := h.Files.ReadFile(file)
+			if err != nil || !strings.HasSuffix(name, ".gpg") && !strings.HasSuffix(name, ".asc") {
+				continue
+			}
+			if prints, err := fingerprints(data); err == nil && hasKey(prints, id) {
+				return h.Files.Remove(file)
+			}
+		}
+	}
+	return nil
+}

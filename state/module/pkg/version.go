@@ -1,0 +1,133 @@
+package pkg
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// condition is one demand on a version: an operator and what it compares with. With == the version
+// may be a glob.
+type condition struct {
+	operator string
+	version  string
+	glob     bool
+}
+
+// demand is all conditions on a version, and how to compare.
+type demand struct {
+	conditions  []condition
+	compare     func(a, b string) int
+	ignoreEpoch *bool
+}
+
+// newDemand reads conditions such as ">=1.2,<2", "1.2*" or "1.2".
+func newDemand(text string, ignoreEpoch *bool, h *host.Host) (demand, error) {
+	d := demand{compare: h.Packages.Compare, ignoreEpoch: ignoreEpoch}
+	syntax := regexp.MustCompile(`^(==|!=|>=|<=|>>|<<|<>|=|>|<)?\s*([^<>=!\s]+)$`)
+	for part := range strings.SplitSeq(text, ",") {
+		m := syntax.FindStringSubmatch(strings.TrimSpace(part))
+		if m == nil {
+			return d, fmt.Errorf("%q is no version and no condition on one, such as >=1.2", part)
+		}
+		c := condition{operator: m[1], version: m[2]}
+		if c.operator == "" || c.operator == "=" {
+			c.operator = "=="
+		}
+		c.glob = c.operator == "==" && strings.ContainsAny(c.version, "*?[")
+		d.conditions = append(d.conditions, c)
+	}
+	return d, nil
+}
+
+// exact is the version that the demand names, if it names a single one.
+func (d demand) exact() (string, bool) {
+	if len(d.conditions) != 1 || d.conditions[0].operator != "==" || d.conditions[0].glob {
+		return "", false
+	}
+	return d.conditions[0].version, true
+}
+
+// orNewer makes a demand for one version one for that or a newer one.
+func (d demand) orNewer() demand {
+	if len(d.conditions) == 1 && d.conditions[0].operator == "==" && !d.conditions[0].glob {
+		d.conditions = []condition{{operator: ">=", version: d.conditions[0].version}}
+	}
+	return d
+}
+
+// allows reports whether a version meets all conditions.
+func (d demand) allows(version string) bool {
+	for _, c := range d.conditions {
+		if !d.meets(version, c) {
+			return false
+		}
+	}
+	return true
+}
+
+func (d demand) allowsAny(versions []string) bool { return slices.ContainsFunc(versions, d.allows) }
+
+func (d demand) meets(version string, c condition) bool {
+	if c.glob {
+		return matches(c.version, version)
+	}
+	wanted := c.version
+	if d.withoutEpoch(c) {
+		version, wanted = withoutEpoch(version), withoutEpoch(wanted)
+	}
+	order := d.compare(version, wanted)
+	switch c.operator {
+	case "==":
+		return order == 0
+	case "!=", "<>":
+		return order != 0
+	case "<", "<<":
+		return order < 0
+	case "<=":
+		return order <= 0
+	case ">", ">>":
+		return order > 0
+	}
+	return order >= 0
+}
+
+// withoutEpoch says whether epochs count. Unless told, they do in comparisons, and where the wanted
+// version has one.
+func (d demand) withoutEpoch(c condition) bool {
+	if d.ignoreEpoch != nil {
+		return *d.ignoreEpoch
+	}
+	return !strings.ContainsAny(c.operator, "<>") && !strings.Contains(c.version, ":")
+}
+
+func withoutEpoch(version string) string {
+	if _, rest, ok := strings.Cut(version, ":"); ok {
+		return rest
+	}
+	return version
+}
+
+// matches is a shell's glob on a version.
+func matches(glob, version string) bool {
+	glob = strings.NewReplacer(`\`, `\\`, "[!", "[^").Replace(glob)
+	ok, err := path.Match(glob, version)
+	return err == nil && ok
+}
+
+// choose picks the version to install among those on offer, the newest first. Where none will do,
+// one that was named is left for the package manager to miss.
+func (d demand) choose(offer host.Offer) (string, bool) {
+	version, exact := d.exact()
+	if exact && (slices.Contains(offer.Versions, version) || !slices.ContainsFunc(offer.Versions, d.allows)) {
+		return version, true
+	}
+	if i := slices.IndexFunc(offer.Versions, d.allows); i >= 0 {
+		return offer.Versions[i], true
+	}
+	return "", false
+}

@@ -1,0 +1,271 @@
+//go:build hosts
+
+package service_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/service"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// machine opens the machine that the test runs on, which must be one to throw away.
+func machine(t *testing.T) *host.Host {
+	t.Helper()
+	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
+		t.Skip("this changes the machine it runs on; set CORPUS_THROWAWAY_HOST=1 on one to throw away")
+	}
+	h, err := host.New(host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(path) })
+}
+
+func unitFile(t *testing.T, name, text string) { write(t, "/etc/systemd/system/"+name, text, 0o644) }
+
+// systemctl asks systemd by another way than the states do.
+func systemctl(args ...string) string {
+	out, _ := exec.Command("systemctl", args...).Output()
+	return strings.TrimSpace(string(out))
+}
+
+type outcome struct {
+	diff   module.Diff
+	report module.Report
+	err    error
+}
+
+// apply checks twice, applies, and checks again, as runs do, each on a door of its own.
+func apply(t *testing.T, function string, pairs ...any) outcome {
+	t.Helper()
+	make := func() module.Resource {
+		r := service.Functions()[function]()
+		call := module.Call{Function: "service." + function, Arguments: value.NewMap(pairs...), At: func(string) diag.Pos { return diag.Pos{} }}
+		if warnings, problems := module.Decode(r, call); len(warnings) > 0 || len(problems) > 0 {
+			t.Fatal(warnings, problems)
+		}
+		return r
+	}
+	ctx, h := context.Background(), machine(t)
+	r := make()
+	d, err := r.Check(ctx, h)
+	if err != nil || d.Empty() {
+		return outcome{diff: d, err: err}
+	}
+	report, err := r.Apply(ctx, h, d)
+	if err != nil {
+		return outcome{d, report, err}
+	}
+	if !d.Unknown && !value.Equal(d.Changes, report.Changes) {
+		t.Errorf("%s predicted %s and did %s", function, value.Repr(d.Changes), value.Repr(report.Changes))
+	}
+	for name, h := range map[string]*host.Host{"the same run": h, "the next run": machine(t)} {
+		if again, err := make().Check(ctx, h); err != nil || !again.Empty() {
+			t.Errorf("%s finds something to do in %s: %+v, %v", function, name, again, err)
+		}
+	}
+	return outcome{d, report, nil}
+}
+
+const sleeper = "[Service]\nExecStart=/bin/sleep infinity\nExecReload=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
+
+func TestServiceOnSystemd(t *testing.T) {
+	machine(t)
+	unitFile(t, "corpus-web.service", sleeper)
+	defer systemctl("disable", "--now", "corpus-web.service")
+	// systemd has not been told of the file, and nobody told it to read its files again.
+	if o := apply(t, "running", "name", "corpus-web", "enable", true); o.err != nil || !value.Equal(o.report.Changes, value.NewMap("corpus-web", true)) {
+		t.Fatalf("%+v", o)
+	}
+	if systemctl("is-active", "corpus-web") != "active" || systemctl("is-enabled", "corpus-web") != "enabled" {
+		t.Error("corpus-web should be up and enabled")
+	}
+	if o := apply(t, "dead", "name", "corpus-web.service", "enable", false); o.err != nil {
+		t.Errorf("%+v", o)
+	}
+	if systemctl("is-active", "corpus-web") != "inactive" || systemctl("is-enabled", "corpus-web") != "disabled" {
+		t.Error("corpus-web should be down and disabled")
+	}
+	if o := apply(t, "masked", "name", "corpus-dbus-none"); o.err != nil || systemctl("is-enabled", "corpus-dbus-none.service") != "masked" {
+		t.Errorf("%+v", o)
+	}
+	if o := apply(t, "running", "name", "corpus-dbus-none"); o.err == nil || !strings.Contains(diag.HintOf(o.err), "unmask") {
+		t.Errorf("a masked unit was started: %+v", o)
+	}
+	if o := apply(t, "unmasked", "name", "corpus-dbus-none"); o.err != nil {
+		t.Errorf("%+v", o)
+	}
+	if o := apply(t, "masked", "name", "corpus-web", "runtime", true); o.err != nil {
+		t.Errorf("%+v", o)
+	}
+	if o := apply(t, "running", "name", "corpus-web", "unmask_runtime", true); o.err != nil {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestChangedUnitIsReadAnew(t *testing.T) {
+	h := machine(t)
+	unitFile(t, "corpus-new.service", sleeper)
+	defer systemctl("stop", "corpus-new.service")
+	if o := apply(t, "running", "name", "corpus-new"); o.err != nil {
+		t.Fatalf("%+v", o)
+	}
+	time.Sleep(10 * time.Millisecond) // mtimes have the clock's ticks
+	unitFile(t, "corpus-new.service", strings.Replace(sleeper, "[Service]", "[Service]\nEnvironment=A=new", 1))
+	r := service.Functions()["running"]()
+	if _, problems := module.Decode(r, module.Call{Arguments: value.NewMap("name", "corpus-new"), At: func(string) diag.Pos { return diag.Pos{} }}); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	w := r.(module.Watcher).Watched()
+	d, err := w.Check(context.Background(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Apply(context.Background(), h, d); err != nil {
+		t.Fatal(err)
+	}
+	if got := systemctl("show", "-p", "Environment", "corpus-new"); got != "Environment=A=new" {
+		t.Errorf("the unit still has %s", got)
+	}
+}
+
+func TestFailuresOnSystemd(t *testing.T) {
+	machine(t)
+	unitFile(t, "corpus-broken.service", "[Service]\nType=exec\nExecStartPre=/bin/sh -c 'echo cannot find my configuration; exit 3'\nExecStart=/bin/true\n")
+	o := apply(t, "running", "name", "corpus-broken")
+	if o.err == nil || !strings.Contains(o.err.Error(), "cannot find my configuration") || !strings.Contains(o.err.Error(), "exit-code") || diag.HintOf(o.err) == "" {
+		t.Errorf("got %v, hint %q; want the last words of the unit", o.err, diag.HintOf(o.err))
+	}
+	unitFile(t, "corpus-late.service", "[Service]\nExecStart=/bin/sh -c 'echo giving up; exit 4'\n")
+	o = apply(t, "running", "name", "corpus-late", "init_delay", 0.5)
+	if o.err == nil || !strings.Contains(o.err.Error(), "is failed now") {
+		t.Errorf("a service that ends at once was found up: %v", o.err)
+	}
+	unitFile(t, "corpus-wrong.service", "[Service]\nType=simple\n")
+	if o = apply(t, "running", "name", "corpus-wrong"); o.err == nil || !strings.Contains(diag.HintOf(o.err), "systemd-analyze verify") {
+		t.Errorf("got %v, hint %q", o.err, diag.HintOf(o.err))
+	}
+	if o = apply(t, "running", "name", "corpus-borken"); o.err == nil || diag.HintOf(o.err) != `did you mean "corpus-broken.service"?` {
+		t.Errorf("got %v, hint %q", o.err, diag.HintOf(o.err))
+	}
+	if o = apply(t, "enabled", "name", "corpus-borken"); o.err == nil || diag.HintOf(o.err) != `did you mean "corpus-broken.service"?` {
+		t.Errorf("got %v, hint %q", o.err, diag.HintOf(o.err))
+	}
+}
+
+func TestOtherUnits(t *testing.T) {
+	machine(t)
+	unitFile(t, "corpus-many@.service", strings.Replace(sleeper, "infinity", "1000%i", 1))
+	unitFile(t, "corpus-tick.service", "[Service]\nType=oneshot\nExecStart=/bin/true\n")
+	unitFile(t, "corpus-tick.timer", "[Timer]\nOnActiveSec=1h\n[Install]\nWantedBy=timers.target\n")
+	unitFile(t, "corpus-pipe.service", sleeper)
+	unitFile(t, "corpus-pipe.socket", "[Socket]\nListenStream=/run/corpus-pipe\n[Install]\nWantedBy=sockets.target\n")
+	defer systemctl("disable", "--now", "corpus-many@7.service", "corpus-tick.timer", "corpus-pipe.socket")
+	for _, unit := range []string{"corpus-many@7", "corpus-tick.timer", "corpus-pipe.socket"} {
+		if o := apply(t, "running", "name", unit, "enable", true); o.err != nil {
+			t.Errorf("%s: %+v", unit, o)
+		}
+		if systemctl("is-active", unit) != "active" || systemctl("is-enabled", unit) != "enabled" {
+			t.Errorf("%s should be up and enabled", unit)
+		}
+		if o := apply(t, "dead", "name", unit, "enable", false); o.err != nil {
+			t.Errorf("%s: %+v", unit, o)
+		}
+	}
+	if o := apply(t, "disabled", "name", "corpus-tick"); o.err != nil || len(o.diff.Warnings) == 0 {
+		t.Errorf("a static unit cannot be disabled, which deserves a warning: %+v", o)
+	}
+}
+
+func TestAlias(t *testing.T) {
+	machine(t)
+	unitFile(t, "corpus-real.service", sleeper+"Alias=corpus-nick.service\n")
+	defer systemctl("disable", "--now", "corpus-real.service")
+	if o := apply(t, "running", "name", "corpus-real", "enable", true); o.err != nil {
+		t.Fatalf("%+v", o)
+	}
+	if o := apply(t, "running", "name", "corpus-nick", "enable", true); o.err != nil || !o.diff.Empty() {
+		t.Errorf("the other name of a unit that is up: %+v", o)
+	}
+}
+
+const script = `#!/bin/sh
+### BEGIN INIT INFO
+# Provides: corpus-old
+# Required-Start:
+# Required-Stop:
+# Default-Start: 2 3 4 5
+# Default-Stop: 0 1 6
+### END INIT INFO
+case "$1" in
+start) start-stop-daemon --start --background --make-pidfile --pidfile /run/corpus-old.pid --exec /bin/sleep -- 100000;;
+stop) start-stop-daemon --stop --pidfile /run/corpus-old.pid;;
+restart) $0 stop; $0 start;;
+status) start-stop-daemon --status --pidfile /run/corpus-old.pid;;
+esac
+`
+
+func TestInitScriptOnSystemd(t *testing.T) {
+	machine(t)
+	write(t, "/etc/init.d/corpus-old", script, 0o755)
+	systemctl("daemon-reload")
+	defer func() { _ = exec.Command("update-rc.d", "-f", "corpus-old", "remove").Run() }()
+	if o := apply(t, "running", "name", "corpus-old", "enable", true); o.err != nil {
+		t.Fatalf("%+v", o)
+	}
+	if systemctl("is-active", "corpus-old") != "active" || systemctl("is-enabled", "corpus-old") != "enabled" {
+		t.Errorf("corpus-old should be up and enabled: %s", systemctl("is-enabled", "corpus-old"))
+	}
+	if o := apply(t, "dead", "name", "corpus-old", "enable", false); o.err != nil {
+		t.Errorf("%+v", o)
+	}
+	if systemctl("is-active", "corpus-old") != "inactive" || systemctl("is-enabled", "corpus-old") != "disabled" {
+		t.Errorf("corpus-old should be down and disabled: %s", systemctl("is-enabled", "corpus-old"))
+	}
+}
+
+// TestWithoutABus stops the bus: root talks to systemd's own socket then.
+func TestWithoutABus(t *testing.T) {
+	machine(t)
+	unitFile(t, "corpus-alone.service", sleeper)
+	defer systemctl("stop", "corpus-alone.service")
+	systemctl("stop", "dbus.socket", "dbus.service")
+	defer systemctl("start", "dbus.socket")
+	if o := apply(t, "running", "name", "corpus-alone"); o.err != nil {
+		t.Errorf("%+v", o)
+	}
+	if o := apply(t, "dead", "name", "corpus-alone"); o.err != nil {
+		t.Errorf("%+v", o)
+	}
+}
+
+func BenchmarkServiceThatIsUp(b *testing.B) {
+	h, err := host.New(host.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		for range 10 {
+			if _, err := h.Units.Unit(context.Background(), "systemd-journald", ""); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// running is service.running: a service is up, and perhaps starts at boot.
+type running struct {
+	activity
+	Unmask        bool `sls:"unmask"`
+	UnmaskRuntime bool `sls:"unmask_runtime"`
+	// What to do when something it watches changes.
+	Reload      bool `sls:"reload"`
+	Force       bool `sls:"force"`
+	FullRestart bool `sls:"full_restart"` // for init systems that know a difference
+}
+
+// todo is what a service lacks.
+type todo struct {
+	start    bool
+	unmask   []bool // for good, until the next boot
+	boot     host.BootVerb
+	warnings []string
+}
+
+func (t *todo) nothing() bool { return !t.start && len(t.unmask) == 0 && t.boot == "" }
+
+func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	if err := r.slip(); err != nil {
+		return module.Diff{}, err
+	}
+	t, found, err := r.todo(ctx, h)
+	d := module.Diff{Warnings: t.warnings}
+	switch {
+	case err != nil:
+		return d, err
+	case !found:
+		d.Unknown, d.Planned = true, value.NewMap()
+		d.Comment = fmt.Sprintf("%s is not there; if an earlier state brings it, it would be started", r.Name)
+	case t.nothing():
+		d.Comment = r.Name + " is up"
+	default:
+		d.Changes, d.Planned, d.Comment = changed(r.Name, true), value.NewMap(), "would "+r.describe(t)
+	}
+	return d, nil
+}
+
+// todo looks at the unit.
+func (r *running) todo(ctx context.Context, h *host.Host) (t todo, found bool, err error) {
+	boot, err := r.onlyAtBoot(h, "starting")
+	if err != nil {
+		return t, false, err
+	}
+	u, err := h.Units.Unit(ctx, r.Name, r.Process)
+	if err != nil || !u.Found && !u.Masked {
+		return t, false, err
+	}
+	t.start = !boot && !u.Running()
+	if boot {
+		t.warnings = []string{fmt.Sprintf("%s is not started: nothing runs in a chroot", r.Name)}
+	}
+	if (r.Unmask || r.UnmaskRuntime) && u.Masked {
+		t.unmask = append(t.unmask, false)
+	}
+	if r.UnmaskRuntime && u.MaskedRuntime {
+		t.unmask = append(t.unmask, true)
+	}
+	verb, warnings := r.bootVerb(u)
+	t.boot, t.warnings = verb, append(t.warnings, warnings...)
+	return t, true, nil
+}
+
+func (r *running) describe(t todo) string {
+	switch {
+	case t.start && t.boot != "":
+		return fmt.Sprintf("start and %s %s", t.boot, r.Name)
+	case t.start:
+		return "start " + r.Name
+	case t.boot != "":
+		return fmt.Sprintf("%s %s", t.boot, r.Name)
+	}
+	return "unmask " + r.Name
+}
+
+func (r *running) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+	t, found, err := r.todo(ctx, h)
+	if err != nil {
+		return module.Report{}, err
+	}
+	if !found {
+		// The attempt to use it tells why it is not there, and what may have been meant.
+		t.start, t.boot = h.Units.Allowed("") == nil, map[bool]host.BootVerb{true: host.Enable}[r.Enable != nil && *r.Enable]
+	}
+	for _, runtime := range t.unmask {
+		if err := h.Units.SetBoot(ctx, host.Unmask, r.Name, runtime); err != nil {
+			return module.Report{}, err
+		}
+	}
+	var startErr error
+	if t.start {
+		startErr = r.start(ctx, h)
+	}
+	// A service that does not start now may still start at the next boot.
+	bootErr := setBoot(ctx, h, r.Name, t.boot)
+	if startErr != nil && t.boot == "" || bootErr != nil {
+		return module.Report{}, errors.Join(startErr, bootErr)
+	}
+	return module.Report{Changes: changed(r.Name, true), Comment: "done: " + r.describe(t)}, startErr
+}
+
+// start starts the service and makes sure that it stays up.
+func (r *running) start(ctx context.Context, h *host.Host) error {
+	if err := h.Units.Act(ctx, host.Start, r.Name, !r.NoBlock); err != nil {
+		return err
+	}
+	if err := r.wait(ctx); err != nil {
+		return err
+	}
+	u, err := h.Units.Unit(ctx, r.Name, r.Process)
+	if err != nil || u.Running() || r.NoBlock && u.Active == "activating" {
+		return err
+	}
+	return diag.WithHint(fmt.Errorf("%s was started, and is %s now", r.Name, u.Active),
+		"a unit that does its work and ends needs RemainAfterExit=yes to count as up, or a cmd.run state instead")
+}
+
+// Watched restarts or reloads a service that is up, and starts one that is not.
+func (r *running) Watched() module.Resource { return &restart{running: *r} }

@@ -1,0 +1,351 @@
+package statetest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Packages is a package manager that keeps all it knows in files of the case's tree, so that cases
+// say in their tree what is installed and what could be:
+//
+//	/packages      what is there: "foo 1.0", "foo 1.0 held", "old 0.9 removed"
+//	/repository    what could be, versions with the newest first: "foo 2.0 1.0",
+//	               "bar 1.0 needs=foo provides=virtual"
+//	/upstream      what a refresh puts into /repository; without it a refresh finds nothing new
+//	/fresh         is there after a refresh
+//	/packages.log  what was done: "refresh", "install foo=1.0 bar", "hold foo"
+//
+// A package file is a file that says "foo 1.0".
+type Packages struct {
+	host.Packages // for the order of versions
+	h             *Host
+}
+
+// UsePackages gives a host a package manager.
+func UsePackages(h *Host) *Packages {
+	p := &Packages{Packages: h.Packages, h: h}
+	h.Packages = p
+	return p
+}
+
+// entry is a line of /packages or /repository.
+type entry struct {
+	name     string
+	versions []string
+	words    map[string]string
+}
+
+func (p *Packages) read(file string) []entry {
+	data, err := p.h.Files.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	var entries []entry
+	for line := range strings.SplitSeq(string(data), "\n") {
+		f := strings.Fields(line)
+		if len(f) == 0 {
+			continue
+		}
+		e := entry{name: f[0], words: map[string]string{}}
+		for _, word := range f[1:] {
+			if key, v, ok := strings.Cut(word, "="); ok || word == "held" || word == "removed" {
+				e.words[key] = cmp.Or(v, "yes")
+			} else {
+				e.versions = append(e.versions, word)
+			}
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+func (p *Packages) write(entries []entry) {
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.name, b.name) })
+	var text strings.Builder
+	for _, e := range entries {
+		text.WriteString(strings.Join(append([]string{e.name}, e.versions...), " "))
+		for _, word := range []string{"held", "removed"} {
+			if e.words[word] != "" {
+				text.WriteString(" " + word)
+			}
+		}
+		text.WriteString("\n")
+	}
+	p.put("/packages", text.String())
+}
+
+func (p *Packages) put(file, text string) {
+	err := p.h.Files.Write(file, host.NewFile{Content: strings.NewReader(text), UID: -1, GID: -1})
+	if err != nil {
+		panic(err) // a directory that this test made
+	}
+}
+
+func (p *Packages) log(line string) {
+	old, _ := p.h.Files.ReadFile("/packages.log") // none before the first line
+	p.put("/packages.log", string(old)+line+"\n")
+}
+
+// Allowed allows everything.
+func (p *Packages) Allowed(string) error { return nil }
+
+// Family is that of Debian.
+func (p *Packages) Family() string { return "apt" }
+
+// Describe reads a package file.
+func (p *Packages) Describe(file io.Reader) (host.Package, error) {
+	data, err := io.ReadAll(file)
+	name, version, ok := strings.Cut(strings.TrimSpace(string(data)), " ")
+	if err != nil || !ok {
+		return host.Package{}, errors.New("this is no package file")
+	}
+	return host.Package{Name: name, Version: version}, nil
+}
+
+// Installed reads /packages.
+func (p *Packages) Installed() (*host.Inventory, error) {
+	var packages []host.Package
+	offered := p.repository()
+	for _, e := range p.read("/packages") {
+		one := host.Package{Name: e.name, Held: e.words["held"] != "", State: host.InstalledPackage}
+		if len(e.versions) == 0 {
+			one.State = host.NotInstalled
+		} else {
+			one.Version = e.versions[0]
+		}
+		if e.words["removed"] != "" {
+			one.State = host.ConfigFiles
+		}
+		if virtual := offered[e.name].words["provides"]; virtual != "" {
+			one.Provides = []string{virtual}
+		}
+		packages = append(packages, one)
+	}
+	return host.NewInventory("amd64", packages), nil
+}
+
+func (p *Packages) repository() map[string]entry {
+	offered := map[string]entry{}
+	for _, e := range p.read("/repository") {
+		offered[e.name] = e
+	}
+	return offered
+}
+
+// Offers reads /repository.
+func (p *Packages) Offers(_ context.Context, names []string, _ string) (map[string]host.Offer, error) {
+	offers := map[string]host.Offer{}
+	for name, e := range p.repository() {
+		if slices.Contains(names, name) {
+			offers[name] = host.Offer{Candidate: e.versions[0], Versions: e.versions}
+		}
+	}
+	return offers, nil
+}
+
+// Names reads /repository.
+func (p *Packages) Names(context.Context) ([]string, error) {
+	return slices.Sorted(maps.Keys(p.repository())), nil
+}
+
+// Fresh looks for /fresh.
+func (p *Packages) Fresh(time.Duration) bool {
+	_, err := p.h.Files.Lstat("/fresh")
+	return err == nil
+}
+
+// Refresh puts /upstream into /repository.
+func (p *Packages) Refresh(context.Context) ([]string, error) {
+	p.log("refresh")
+	if text, err := p.h.Files.ReadFile("/upstream"); err == nil {
+		p.put("/repository", string(text))
+	}
+	p.put("/fresh", "")
+	return nil, nil
+}
+
+// Plan finds out what a transaction would change.
+func (p *Packages) Plan(_ context.Context, t host.Transaction) ([]host.PackageChange, error) {
+	v, err := p.Installed()
+	if err != nil {
+		return nil, err
+	}
+	plan := map[string]host.PackageChange{}
+	switch t.Action {
+	case host.InstallPackages:
+		err = p.planInstall(v, t, plan)
+	case host.RemovePackages, host.PurgePackages:
+		p.planRemove(v, t, plan)
+	default:
+		for name, e := range p.repository() {
+			if old := v.Version(name); old != "" && p.Compare(old, e.versions[0]) < 0 {
+				plan[name] = host.PackageChange{Name: name, Old: old, New: e.versions[0]}
+			}
+		}
+	}
+	changes := slices.Collect(maps.Values(plan))
+	slices.SortFunc(changes, func(a, b host.PackageChange) int { return cmp.Compare(a.Name, b.Name) })
+	return changes, err
+}
+
+func (p *Packages) planInstall(v *host.Inventory, t host.Transaction, plan map[string]host.PackageChange) error {
+	for _, w := range t.Packages {
+		if err := p.planOne(v, t, w, plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Packages) planOne(v *host.Inventory, t host.Transaction, w host.Wanted, plan map[string]host.PackageChange) error {
+	old, offered := v.Version(w.Name), p.repository()
+	name, version := w.Name, w.Version
+	e, ok := offered[w.Name]
+	for provider, other := range offered {
+		if other.words["provides"] == w.Name {
+			name, e, ok = provider, other, true
+		}
+	}
+	switch {
+	case w.File != "":
+		f, err := p.h.Files.Open(w.File)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		described, err := p.Describe(f)
+		if err != nil {
+			return err
+		}
+		version = described.Version
+	case !ok:
+		return diag.WithHint(fmt.Errorf("the repositories have no package %s", w.Name), "%s", diag.DidYouMean(w.Name, slices.Sorted(maps.Keys(offered))))
+	case version == "":
+		version = e.versions[0]
+	case !slices.Contains(e.versions, version):
+		return fmt.Errorf("the repositories have no version %s of package %s", version, w.Name)
+	}
+	if t.OnlyUpgrade && old == "" || old == version && !t.Reinstall {
+		return nil
+	}
+	plan[name] = host.PackageChange{Name: name, Old: old, New: version}
+	if needs := e.words["needs"]; needs != "" && v.Version(needs) == "" {
+		return p.planOne(v, t, host.Wanted{Name: needs}, plan)
+	}
+	return nil
+}
+
+func (p *Packages) planRemove(v *host.Inventory, t host.Transaction, plan map[string]host.PackageChange) {
+	for _, w := range t.Packages {
+		if old := v.Version(w.Name); old != "" {
+			plan[w.Name] = host.PackageChange{Name: w.Name, Old: old}
+		} else if old := v.Leftover(w.Name); old != "" && t.Action == host.PurgePackages {
+			plan[w.Name] = host.PackageChange{Name: w.Name, Old: old, Purged: true}
+		}
+		for name, e := range p.repository() {
+			if old := v.Version(name); old != "" && e.words["needs"] == w.Name {
+				plan[name] = host.PackageChange{Name: name, Old: old}
+			}
+		}
+	}
+}
+
+// Do does what Plan says. A package whose repository line has fails= is left half-way: it is not
+// installed, and what comes after it is not either.
+func (p *Packages) Do(ctx context.Context, t host.Transaction) error {
+	changes, err := p.Plan(ctx, t)
+	if err != nil {
+		return err
+	}
+	p.log(strings.TrimSpace(verb(t) + " " + words(t)))
+	if t.DownloadOnly {
+		for _, c := range changes {
+			p.put("/downloaded-"+c.Name, c.New)
+		}
+		return nil
+	}
+	for _, c := range changes {
+		if p.repository()[c.Name].words["fails"] != "" {
+			return fmt.Errorf("the script of package %s failed", c.Name)
+		}
+		p.change(c)
+	}
+	return nil
+}
+
+func verb(t host.Transaction) string {
+	if t.DownloadOnly {
+		return "download"
+	}
+	return []string{"install", "remove", "purge", "upgrade", "full-upgrade"}[t.Action]
+}
+
+func words(t host.Transaction) string {
+	var list []string
+	for _, w := range t.Packages {
+		word := w.Name
+		if w.Version != "" {
+			word += "=" + w.Version
+		}
+		if w.File != "" {
+			word += " from a file"
+		}
+		list = append(list, word)
+	}
+	return strings.Join(list, " ")
+}
+
+func (p *Packages) change(c host.PackageChange) {
+	entries := p.read("/packages")
+	held := ""
+	for _, e := range entries {
+		if e.name == c.Name {
+			held = e.words["held"]
+		}
+	}
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return e.name == c.Name })
+	if c.New != "" {
+		entries = append(entries, entry{name: c.Name, versions: []string{c.New}, words: map[string]string{"held": held}})
+	}
+	p.write(entries)
+}
+
+// Hold notes holds in /packages.
+func (p *Packages) Hold(_ context.Context, names []string, held bool) error {
+	entries := p.read("/packages")
+	for _, name := range names {
+		i := slices.IndexFunc(entries, func(e entry) bool { return e.name == name })
+		if i < 0 {
+			return fmt.Errorf("there is no package %s to put on hold", name)
+		}
+		entries[i].words["held"] = map[bool]string{true: "yes"}[held]
+		p.log(map[bool]string{true: "hold ", false: "unhold "}[held] + name)
+	}
+	if len(names) > 0 {
+		p.write(entries)
+	}
+	return nil
+}
+
+// Cached finds what was downloaded.
+func (p *Packages) Cached() ([]host.Package, error) {
+	names, err := p.h.Files.ReadDir("/")
+	var packages []host.Package
+	for _, file := range names {
+		if name, ok := strings.CutPrefix(file, "downloaded-"); ok {
+			version, _ := p.h.Files.ReadFile("/" + file)
+			packages = append(packages, host.Package{Name: name, Version: string(version)})
+		}
+	}
+	return packages, err
+}
