@@ -1,0 +1,129 @@
+package function
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// bind gives every parameter its argument, as Python does for a call. The result has one value for
+// each parameter; *args is a []any and **kwargs a *value.Map.
+func bind(parameters []Parameter, args []any, kwargs *value.Map) ([]any, error) {
+	b := binding{parameters: parameters, values: make([]any, len(parameters)), given: make([]bool, len(parameters))}
+	if err := b.positions(args); err != nil {
+		return nil, err
+	}
+	if err := b.names(kwargs); err != nil {
+		return nil, err
+	}
+	return b.values, b.defaults()
+}
+
+type binding struct {
+	parameters []Parameter
+	values     []any
+	given      []bool
+}
+
+// positions takes the arguments without names.
+func (b *binding) positions(args []any) error {
+	n := 0
+	for i, p := range b.parameters {
+		switch {
+		case p.Kind == Plain && n < len(args):
+			b.values[i], b.given[i] = args[n], true
+			n++
+		case p.Kind == Rest:
+			b.values[i] = append([]any{}, args[n:]...)
+			return nil
+		}
+	}
+	if n < len(args) {
+		return typeError("it takes %s, and %d were given", count(n), len(args))
+	}
+	return nil
+}
+
+func count(n int) string {
+	switch n {
+	case 0:
+		return "no arguments without a name"
+	case 1:
+		return "one argument"
+	}
+	return fmt.Sprintf("at most %d arguments", n)
+}
+
+// names takes the arguments with names.
+func (b *binding) names(kwargs *value.Map) error {
+	var rest *value.Map
+	for i, p := range b.parameters {
+		if p.Kind == Keywords {
+			rest = value.NewMap()
+			b.values[i] = rest
+		}
+	}
+	for key, v := range kwargs.All() {
+		name := value.Str(key)
+		i := b.find(name)
+		switch {
+		case i >= 0 && b.given[i]:
+			return typeError("argument %s is given twice", name)
+		case i >= 0:
+			b.values[i], b.given[i] = v, true
+		case rest != nil:
+			rest.Set(name, v)
+		default:
+			return diag.WithHint(typeError("there is no argument %s", name), "%s", b.hint(name))
+		}
+	}
+	return nil
+}
+
+func (b *binding) find(name string) int {
+	for i, p := range b.parameters {
+		if p.Name == name && (p.Kind == Plain || p.Kind == Named) {
+			return i
+		}
+	}
+	return -1
+}
+
+// hint is what may have been meant by a name.
+func (b *binding) hint(name string) string {
+	var known []string
+	for _, p := range b.parameters {
+		if p.Kind == Plain || p.Kind == Named {
+			known = append(known, p.Name)
+		}
+	}
+	if hint := diag.DidYouMean(name, known); hint != "" || len(known) == 0 {
+		return hint
+	}
+	return "its arguments are " + strings.Join(known, ", ")
+}
+
+// defaults fills in what was not given, and reports what had to be.
+func (b *binding) defaults() error {
+	var missing []string
+	for i, p := range b.parameters {
+		if b.given[i] || p.Kind == Rest || p.Kind == Keywords {
+			continue
+		}
+		if !p.Optional {
+			missing = append(missing, p.Name)
+		}
+		b.values[i] = value.Copy(p.Default)
+	}
+	switch len(missing) {
+	case 0:
+		return nil
+	case 1:
+		return typeError("missing argument %s", missing[0])
+	}
+	return typeError("missing arguments %s", strings.Join(missing, ", "))
+}
+
+func typeError(format string, args ...any) error { return value.Raise("TypeError", format, args...) }

@@ -1,0 +1,244 @@
+package function
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+type config struct{ *Facts }
+
+func configTable(f *Facts) Table {
+	c := config{f}
+	return Table{
+		"config.get": Of("key, default='', delimiter=':', merge=None, omit_opts=False, omit_pillar=False, omit_master=False, omit_grains=False", c.get),
+		"config.option": Of("value, default=None, omit_opts=False, omit_grains=False, omit_pillar=False, omit_master=False, "+
+			"omit_all=False, wildcard=False", c.option),
+		"config.merge":           Of("value, default='', omit_opts=False, omit_master=False, omit_pillar=False", c.merge),
+		"config.dot_vals":        Of("value", c.dotted),
+		"config.items":           Of("", c.items),
+		"config.backup_mode":     Of("backup=''", c.backupMode),
+		"config.manage_mode":     Of("mode", manageMode),
+		"config.valid_fileproto": Of("uri", validProtocol),
+	}
+}
+
+// sources are where settings come from, the one that wins first.
+func (c config) sources(opts, grains, pillar, master bool) []*value.Map {
+	var list []*value.Map
+	for _, s := range []struct {
+		wanted bool
+		data   *value.Map
+	}{{opts, c.Options}, {grains, c.Grains}, {pillar, c.currentPillar()}, {master, c.master()}} {
+		if s.wanted {
+			list = append(list, s.data)
+		}
+	}
+	return list
+}
+
+// master is the configuration of a master, where the pillar carries it.
+func (c config) master() *value.Map {
+	m, _ := c.currentPillar().Value("master").(*value.Map)
+	return m
+}
+
+func (c config) get(key, fallback any, delimiter string, merge any, noOpts, noPillar, noMaster, noGrains bool) (any, error) {
+	if merge != nil {
+		return c.getMerged(key, fallback, delimiter, value.Str(merge))
+	}
+	for _, data := range append(c.sources(!noOpts, !noGrains, !noPillar, !noMaster), builtIn()) {
+		if found, ok := find(data, key, delimiter); ok {
+			return plain(found)
+		}
+	}
+	return fallback, nil
+}
+
+// getMerged looks in all sources put over one another.
+func (c config) getMerged(key, fallback any, delimiter, strategy string) (any, error) {
+	how := value.Recurse
+	if strategy == "overwrite" {
+		how = value.Overwrite
+	}
+	all := builtIn()
+	for _, data := range []*value.Map{c.master(), c.currentPillar(), c.Grains, c.Options} {
+		merged, err := value.Merge(all, data, how, false)
+		if err != nil {
+			return nil, err
+		}
+		all = merged
+	}
+	if found, ok := find(all, key, delimiter); ok {
+		return plain(found)
+	}
+	return fallback, nil
+}
+
+// plain refuses a reference to Salt's secret stores.
+func plain(v any) (any, error) {
+	if s, ok := v.(string); ok && strings.HasPrefix(s, "sdb://") {
+		return nil, diag.WithHint(errors.New("the value is a reference to a secret store (sdb://), and there are none here"),
+			"keep the secret in the pillar, encrypted")
+	}
+	return v, nil
+}
+
+func (c config) option(key string, fallback any, noOpts, noGrains, noPillar, noMaster, noneOfAll, wildcard bool) any {
+	var sources []*value.Map
+	if !noneOfAll {
+		sources = c.sources(!noOpts, !noGrains, !noPillar, !noMaster)
+	}
+	sources = append(sources, builtIn())
+	if wildcard {
+		return matching(key, sources, fallback)
+	}
+	if v, ok := first(key, sources); ok {
+		return v
+	}
+	if fallback == nil {
+		return ""
+	}
+	return fallback
+}
+
+// first is a setting from the first source that has it.
+func first(key string, sources []*value.Map) (any, bool) {
+	for _, data := range sources {
+		if v, ok := data.Get(key); ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// matching gives all settings whose names fit a glob.
+func matching(pattern string, sources []*value.Map, fallback any) any {
+	found := value.NewMap()
+	for i := len(sources) - 2; i >= 0; i-- { // what wins comes last
+		for name, v := range sources[i].All() {
+			if value.Glob(pattern, value.Str(name)) {
+				found.Set(value.Str(name), v)
+			}
+		}
+	}
+	for name, v := range sources[len(sources)-1].All() {
+		if n := value.Str(name); value.Glob(pattern, n) && !found.Has(n) {
+			found.Set(n, v)
+		}
+	}
+	if found.Len() == 0 && fallback != nil {
+		return fallback
+	}
+	return found
+}
+
+// merge puts together what the sources have under one name: mappings and lists add up, anything
+// else stands alone. A mapping of the master's or the pillar's is changed, as in Salt.
+func (c config) merge(key string, fallback any, noOpts, noMaster, noPillar bool) any {
+	var merged any
+	for _, data := range append(c.sources(!noOpts, false, false, !noMaster), c.sources(false, false, !noPillar, false)...) {
+		v, ok := data.Get(key)
+		if !ok {
+			continue
+		}
+		merged = added(merged, v)
+		if s, ok := merged.(string); ok {
+			return s
+		}
+	}
+	if v, ok := builtIn().Get(key); ok && merged == nil {
+		return v
+	}
+	if merged == nil {
+		return fallback
+	}
+	return merged
+}
+
+func added(so, v any) any {
+	if so == nil {
+		return v
+	}
+	switch v := v.(type) {
+	case *value.Map:
+		if m, ok := so.(*value.Map); ok {
+			v.Update(m)
+			return v
+		}
+	case *value.List, value.Tuple:
+		one, errOne := list(so)
+		other, errOther := list(v)
+		if errOne == nil && errOther == nil {
+			return value.NewList(append(append([]any{}, one.Items...), other.Items...)...)
+		}
+	}
+	return so
+}
+
+// dotted gives the settings that begin with a name and a dot.
+func (c config) dotted(name string) *value.Map {
+	found := value.NewMap()
+	for _, data := range []*value.Map{c.master(), c.Options} {
+		for _, key := range data.Names() {
+			if strings.HasPrefix(key, name+".") {
+				found.Set(key, data.Value(key))
+			}
+		}
+	}
+	return found
+}
+
+func (c config) items() *value.Map { return c.Options }
+
+func (c config) backupMode(backup string) any {
+	if backup != "" {
+		return backup
+	}
+	if v, ok := first("backup_mode", c.sources(true, true, true, true)); ok {
+		return v
+	}
+	return ""
+}
+
+// manageMode writes a file mode as Salt does, with four digits.
+func manageMode(mode any) any {
+	if mode == nil {
+		return nil
+	}
+	text := strings.ReplaceAll(value.Str(mode), "0o", "0")
+	text = strings.TrimLeft(strings.Trim(strings.Trim(text, `"`), "'"), "0")
+	if pad := 4 - len(text); pad > 0 {
+		text = strings.Repeat("0", pad) + text
+	}
+	return text
+}
+
+func validProtocol(uri string) bool {
+	scheme, _, ok := strings.Cut(uri, ":")
+	switch strings.ToLower(scheme) {
+	case "salt", "file", "http", "https", "ftp", "swift", "s3":
+		return ok
+	}
+	return false
+}
+
+// builtIn are the settings that Salt has a value for when nobody sets them.
+func builtIn() *value.Map {
+	return value.NewMap(
+		"mongo.db", "salt", "mongo.password", "", "mongo.port", 27017, "mongo.user", "",
+		"redis.db", "0", "redis.host", "salt", "redis.port", 6379, "test.foo", "unconfigured", "ca.cert_base_path", "/etc/pki",
+		"solr.cores", value.NewList(), "solr.host", "localhost", "solr.port", "8983", "solr.baseurl", "/solr", "solr.type", "master",
+		"solr.request_timeout", nil, "solr.init_script", "/etc/rc.d/solr",
+		"solr.dih.import_options", value.NewMap("clean", false, "optimize", true, "commit", true, "verbose", false),
+		"solr.backup_path", nil, "solr.num_backups", 1,
+		"poudriere.config", "/usr/local/etc/poudriere.conf", "poudriere.config_dir", "/usr/local/etc/poudriere.d",
+		"ldap.uri", "", "ldap.server", "localhost", "ldap.port", "389", "ldap.tls", false, "ldap.no_verify", false,
+		"ldap.anonymous", true, "ldap.scope", 2, "ldap.attrs", nil, "ldap.binddn", "", "ldap.bindpw", "",
+		"hosts.file", "/etc/hosts", "aliases.file", "/etc/aliases",
+		"virt", value.NewMap("tunnel", false, "images", "/srv/salt-images"), "docker.exec_driver", "docker-exec",
+		"docker.compare_container_networks", value.NewMap("static", value.Strings("Aliases", "Links", "IPAMConfig"),
+			"automatic", value.Strings("IPAddress", "Gateway", "GlobalIPv6Address", "IPv6Gateway")))
+}

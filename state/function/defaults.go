@@ -1,0 +1,138 @@
+package function
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
+)
+
+type defaults struct{ *Facts }
+
+func defaultsTable(f *Facts) Table {
+	d := defaults{f}
+	return Table{
+		"defaults.get":      Of("key, default=''", d.get),
+		"defaults.merge":    Of("dest, src, merge_lists=False, in_place=True, convert_none=True", mergeDefaults),
+		"defaults.update":   Of("dest, defaults, merge_lists=True, in_place=True, convert_none=True", updateDefaults),
+		"defaults.deepcopy": Of("source", value.Copy),
+	}
+}
+
+// get looks up core:users:root in the defaults.yaml or defaults.json of the formula core.
+func (d defaults) get(_ context.Context, key string, fallback any) (any, error) {
+	formula, rest, deeper := strings.Cut(key, ":")
+	data, err := d.load(formula)
+	if err != nil {
+		return nil, err
+	}
+	if deeper && rest != "" {
+		return traverse(data, rest, fallback, ":"), nil
+	}
+	return data, nil
+}
+
+// load reads the defaults of a formula; nil where it has none.
+func (d defaults) load(formula string) (any, error) {
+	if d.States == nil {
+		return nil, errors.New("there is no state tree")
+	}
+	env := d.env("")
+	for _, name := range []string{formula + "/defaults.yaml", formula + "/defaults.json"} {
+		if _, ok := d.States.Find(env, name); !ok {
+			continue
+		}
+		data, file, err := d.States.Read(env, name)
+		if err != nil {
+			return nil, fmt.Errorf("reading defaults: %w", err)
+		}
+		read := fromYAML
+		if strings.HasSuffix(name, ".json") {
+			read = fromJSON
+		}
+		v, err := read(string(data), file)
+		if err == nil && !value.Truth(v) {
+			v = value.NewMap()
+		}
+		return v, err
+	}
+	return nil, nil
+}
+
+func fromYAML(text, file string) (any, error) {
+	doc, err := yaml.LoadString(text, file)
+	if err != nil {
+		return nil, err
+	}
+	return doc.Value, nil
+}
+
+func fromJSON(text, file string) (any, error) {
+	v, err := value.FromJSON([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: not JSON: %w", file, err)
+	}
+	return v, nil
+}
+
+// mergeDefaults merges src into dest, or into a copy of it.
+func mergeDefaults(dest, src any, mergeLists, inPlace, noneIsEmpty bool) (any, error) {
+	if src == nil && noneIsEmpty {
+		src = value.NewMap()
+	}
+	if dest == nil && noneIsEmpty {
+		if inPlace {
+			return nil, typeError("None cannot be merged into; give a mapping, or in_place=False")
+		}
+		dest = value.NewMap()
+	}
+	if !inPlace {
+		dest = value.Copy(dest)
+	}
+	return update(dest, src, true, mergeLists)
+}
+
+// update is the recursive merge that everything of Salt's is built on: it changes dest.
+func update(dest, src any, recursive, mergeLists bool) (any, error) {
+	under, ok := dest.(*value.Map)
+	over, okOver := src.(*value.Map)
+	if !ok || !okOver {
+		return nil, typeError("a %s cannot be merged into a %s: both have to be mappings", value.TypeName(src), value.TypeName(dest))
+	}
+	value.Update(under, over, recursive, mergeLists)
+	return under, nil
+}
+
+// updateDefaults gives every value of dest, a mapping of mappings, the defaults it lacks.
+func updateDefaults(dest, defaults any, mergeLists, inPlace, noneIsEmpty bool) (any, error) {
+	if dest == nil && inPlace {
+		return nil, typeError("None cannot be updated; give a mapping, or in_place=False")
+	}
+	if !inPlace {
+		if dest == nil && noneIsEmpty {
+			dest = value.NewMap()
+		}
+		dest = value.Copy(dest)
+	}
+	if defaults == nil && noneIsEmpty {
+		defaults = value.NewMap()
+	}
+	nodes, ok := dest.(*value.Map)
+	if !ok {
+		return nil, typeError("argument dest: %v", expected("a mapping", dest))
+	}
+	for _, name := range nodes.Keys() {
+		own, _, _ := nodes.GetKey(name) // what came out of a mapping can be looked up in it
+		merged, err := mergeDefaults(value.Copy(defaults), own, mergeLists, true, noneIsEmpty)
+		if err != nil {
+			return nil, err
+		}
+		if err := nodes.SetKey(name, merged); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}

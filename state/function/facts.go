@@ -1,0 +1,161 @@
+package function
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Facts is what functions answer from. What is nil is missing: the functions that need it say so, or
+// answer as on a host that has none of it.
+type Facts struct {
+	ID     string
+	Grains *value.Map
+	// Pillar is the pillar as it is when asked: pillar files call functions, too.
+	Pillar func() *value.Map
+	// Refresh renders the pillar anew, of one environment if it is named, with data to put over it.
+	// Without it, what Pillar gives has to do.
+	Refresh func(ctx context.Context, env string, override *value.Map) (*value.Map, error)
+	Options *value.Map // what Salt calls opts
+
+	States  *roots.Roots
+	Pillars *roots.Roots
+	// Render puts a file through a pipe of renderers, such as jinja|yaml, unless its first line
+	// names another. It is asked to only after the table was made.
+	Render func(ctx context.Context, src render.Source, pipe string, vars *value.Map) (any, error)
+	Match  func(q Query) (bool, error)
+
+	Host     *host.Host
+	Packages Packages
+	Units    Units
+	Network  Network
+	Resolver Resolver
+	Web      Web
+
+	// Log is told what templates say and which commands they run. The levels are those of Python's
+	// logging, in lower case.
+	Log func(level, message string)
+	Now func() time.Time // time.Now if nil
+	// Shell has cmd.run and its kin go through a shell unless they say otherwise, as when a person
+	// types them; in templates, Salt splits their words and runs the program itself.
+	Shell bool
+	// Version is the program's own.
+	Version string
+}
+
+// Query asks whether a host is meant by an expression.
+type Query struct {
+	Kind       string // as in top files: compound, glob, grain ...
+	Expression string
+	Delimiter  string // between the keys of grains and pillar
+	ID         string // of the host, if not this one
+}
+
+// Packages answers about software. Names are those of the package manager.
+type Packages interface {
+	// Versions are the versions of all installed packages, by name.
+	Versions() (map[string]string, error)
+	// Candidates are the versions that the repositories would install, by name; those they do not
+	// have are absent. It does not refresh the indexes.
+	Candidates(ctx context.Context, names []string, release string) (map[string]string, error)
+	// Compare orders two versions: -1, 0 or 1.
+	Compare(a, b string) int
+}
+
+// Units answers about services.
+type Units interface {
+	// Unit describes a service; found is false for one that is not there.
+	Unit(ctx context.Context, name string) (u Unit, found bool, err error)
+	// Names lists all services, without .service.
+	Names(ctx context.Context) ([]string, error)
+}
+
+// Unit is how a service is doing.
+type Unit struct{ Running, Enabled, Masked bool }
+
+// Network answers about the host's links.
+type Network interface {
+	Links() ([]Link, error)
+}
+
+// Link is a network interface.
+type Link struct {
+	Name      string
+	Hardware  string // such as 02:fc:00:00:00:01
+	Up        bool
+	Addresses []Address
+}
+
+// Address is an address of a link.
+type Address struct {
+	netip.Prefix
+	Broadcast netip.Addr // of IPv4, where there is one
+	Label     string     // of IPv4: the link's name, or an alias of it
+	Scope     string     // global, link or host
+	Secondary bool
+}
+
+// Resolver asks the domain name system. An error means that nothing was found or nobody answered.
+type Resolver interface {
+	// Lookup gives the records of a kind (A, AAAA, CNAME, MX, NS, PTR, TXT) as dig +short prints
+	// them. server is an address to ask, "" for the host's own.
+	Lookup(ctx context.Context, kind, name, server string) ([]string, error)
+}
+
+// Web fetches pages.
+type Web interface {
+	// Get gives the answer to a GET request. The body is cut at a limit.
+	Get(ctx context.Context, r Request) (Response, error)
+}
+
+// Request is a GET request.
+type Request struct {
+	URL            string
+	Header         map[string]string
+	User, Password string
+	Limit          time.Duration
+	Unverified     bool // take any certificate
+}
+
+// Response is the answer to a request.
+type Response struct {
+	Status int
+	Header map[string]string
+	Body   string
+}
+
+func (f *Facts) log(level, message string) {
+	if f.Log != nil {
+		f.Log(level, message)
+	}
+}
+
+func (f *Facts) now() time.Time {
+	if f.Now != nil {
+		return f.Now()
+	}
+	return time.Now()
+}
+
+func (f *Facts) currentPillar() *value.Map {
+	if f.Pillar == nil {
+		return nil
+	}
+	return f.Pillar()
+}
+
+// env is the environment to look in where a call names none.
+func (f *Facts) env(named string) string {
+	if named != "" {
+		return named
+	}
+	if env, ok := f.Options.Value("saltenv").(string); ok && env != "" {
+		return env
+	}
+	return "base"
+}

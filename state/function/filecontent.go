@@ -1,0 +1,197 @@
+package function
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// fileContentTable has the functions of file that look into files.
+func fileContentTable(o file) Table {
+	return Table{
+		"file.read":           Of("path, binary=False", o.read),
+		"file.contains":       Of("path, text", o.contains),
+		"file.contains_regex": Of("path, regex, lchar=''", o.containsRegexp),
+		"file.contains_glob":  Of("path, glob_expr", o.containsGlob),
+		"file.search":         Of("path, pattern, flags=8, bufsize=1, ignore_if_missing=False, multiline=False", o.search),
+		"file.grep":           Of("path, pattern, *opts", o.grep),
+		"file.get_hash":       Of("path, form='sha256', chunk_size=65536", func(p, form string, _ any) (string, error) { return o.sum(o.path(p), form) }),
+		"file.get_sum":        Of("path, form='sha256'", o.sumOrText),
+		"file.check_hash":     Of("path, file_hash", o.checkHash),
+		"file.find":           Of("path, *args, **kwargs", o.find),
+	}
+}
+
+func (o file) read(p string, binary any) (any, error) {
+	text, err := readText(o.Host, p)
+	if err == nil && binary == true {
+		return []byte(text), nil
+	}
+	return text, err
+}
+
+// content is a file's text, and false for what cannot be read: the contains functions then say that
+// it contains nothing.
+func (o file) content(p string) (string, bool) {
+	text, err := readText(o.Host, o.path(p))
+	return text, err == nil
+}
+
+func (o file) contains(p string, text any) bool {
+	content, ok := o.content(p)
+	return ok && strings.Contains(content, value.Strip(value.Str(text)))
+}
+
+// containsRegexp looks at one line at a time, its line break included.
+func (o file) containsRegexp(p, pattern, leading string) (bool, error) {
+	content, ok := o.content(p)
+	if !ok {
+		return false, nil
+	}
+	re, err := value.CompileRegexp(pattern, value.RegexpFlags{})
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(content) {
+		if leading != "" {
+			line = strings.TrimLeft(line, leading)
+		}
+		if m, err := re.Search(line); m != nil || err != nil {
+			return m != nil, err
+		}
+	}
+	return false, nil
+}
+
+func (o file) containsGlob(p, pattern string) bool {
+	content, ok := o.content(p)
+	return ok && content != "" && value.Glob(pattern, content)
+}
+
+// search looks for a regular expression anywhere in a file.
+func (o file) search(p, pattern string, flags, _ any, missingIsNothing, multiline bool) (bool, error) {
+	text, err := readText(o.Host, realpath(o.Host, o.path(p)))
+	if absent(err) && missingIsNothing {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+		return false, fmt.Errorf("%s is no text file", p)
+	}
+	read, inline, err := regexpFlags(flags)
+	if err != nil {
+		return false, err
+	}
+	read.Multiline = read.Multiline || multiline
+	re, err := value.CompileRegexp(inline+pattern, read)
+	if err != nil {
+		return false, err
+	}
+	m, err := re.Search(text)
+	return m != nil, err
+}
+
+// regexpFlags reads flags of Python's re: their sum, a name, or names. What is no flag of our own
+// comes back as text for the front of the expression.
+func regexpFlags(v any) (flags value.RegexpFlags, inline string, err error) {
+	const ignoreCase, multiline, dotAll, unicode = 2, 8, 16, 32
+	sum, isNumber := v.(int)
+	if !isNumber {
+		names, err := texts(v)
+		if err != nil {
+			return flags, "", err
+		}
+		known := map[string]int{"IGNORECASE": ignoreCase, "I": ignoreCase, "MULTILINE": multiline, "M": multiline,
+			"DOTALL": dotAll, "S": dotAll, "UNICODE": unicode, "U": unicode}
+		for _, name := range names {
+			flag, ok := known[strings.ToUpper(name)]
+			if !ok {
+				return flags, "", diag.WithHint(fmt.Errorf("%q is no flag of a regular expression here", name), "the flags are IGNORECASE, MULTILINE and DOTALL")
+			}
+			sum |= flag
+		}
+	}
+	if sum&dotAll != 0 {
+		inline = "(?s)"
+	}
+	if sum&^(ignoreCase|multiline|dotAll|unicode) != 0 {
+		err = errors.New("of the flags of regular expressions there are IGNORECASE (2), MULTILINE (8) and DOTALL (16) here")
+	}
+	return value.RegexpFlags{IgnoreCase: sum&ignoreCase != 0, Multiline: sum&multiline != 0}, inline, err
+}
+
+// grep runs grep(1) and tells everything about it, as cmd.run_all does.
+func (o file) grep(ctx context.Context, p, pattern string, options []string) (*value.Map, error) {
+	files := glob(o.Host, o.path(p))
+	if len(files) == 0 {
+		files = []string{o.path(p)}
+	}
+	argv := []string{"grep"}
+	for _, option := range options {
+		words, err := splitWords(option)
+		if err != nil {
+			return nil, err
+		}
+		if len(words) > 1 {
+			return nil, fmt.Errorf("%q is more than one option: give each as an argument of its own", option)
+		}
+		argv = append(argv, words...)
+	}
+	argv = append(append(argv, pattern), files...)
+	out, err := o.Host.Shell(ctx, host.Line{Text: strings.Join(argv, " "), Argv: argv, Quiet: true})
+	if err != nil {
+		return nil, err
+	}
+	return outcome(out), nil
+}
+
+func (o file) sum(p, form string) (string, error) {
+	h, err := newHash(form)
+	if err != nil {
+		return "", err
+	}
+	f, err := o.Host.Files.Open(p)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("reading %s: %w", p, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// sumOrText is Salt's answer for those who print it: a file that is not there is no error.
+func (o file) sumOrText(p, form string) (string, error) {
+	if !o.exists(p) {
+		return "File not found", nil
+	}
+	return o.sum(o.path(p), form)
+}
+
+// checkHash compares a file with md5=... or md5:..., or with a bare hash whose length tells its kind.
+func (o file) checkHash(p, want string) (bool, error) {
+	form, sum := "", want
+	if i := strings.IndexByte(want, ':'); i >= 0 {
+		form, sum = want[:i], want[i+1:]
+	} else if i := strings.IndexByte(want, '='); i >= 0 {
+		form, sum = want[:i], want[i+1:]
+	} else {
+		form = map[int]string{32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}[len(want)]
+	}
+	if form == "" {
+		return false, fmt.Errorf("no hash has %d digits", len(want))
+	}
+	got, err := o.sum(o.path(p), form)
+	return got == sum, err
+}

@@ -1,0 +1,120 @@
+// Package function holds what templates may call: salt['grains.filter_by'](...).
+//
+// A template asks and does not act. It is rendered before anybody knows whether the run will change
+// anything, in dry runs too, and sometimes twice; so the functions here read: grains, pillar, files,
+// accounts, the package database. The one way to act is cmd.run and its kin, which no template
+// could do without. They go through the host's door like every command, are told to the log, and
+// below a plain root they are refused.
+//
+// Names, parameters and answers are those of Salt 3006, since what calls them was written for it. A
+// Function is a plain Go function next to the signature that Salt documents; everything Python
+// about a call (names or positions, defaults, *args and **kwargs, None, what counts as true) is
+// settled once, where the two are brought together, and not in each of the functions. One file
+// holds the functions of one Salt module. What Salt has and this engine has not is refused with
+// the reason and the way out.
+package function
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Table holds functions by their full names, such as grains.filter_by.
+type Table map[string]*Function
+
+// Call calls a function with the arguments a template gave it. Errors begin with the function's
+// name; one of class TypeError is about the arguments.
+func (t Table) Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error) {
+	f, ok := t[name]
+	if !ok {
+		return nil, t.unknown(name)
+	}
+	v, err := f.call(ctx, args, kwargs)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return v, nil
+}
+
+// Has reports whether there is such a function.
+func (t Table) Has(name string) bool { return t[name] != nil }
+
+// Names lists the functions, sorted.
+func (t Table) Names() []string { return slices.Sorted(maps.Keys(t)) }
+
+// add takes over the functions of other tables.
+func (t Table) add(tables ...Table) Table {
+	for _, other := range tables {
+		maps.Copy(t, other)
+	}
+	return t
+}
+
+// Function is a Go function with the signature it has in Salt.
+type Function struct {
+	signature string
+	do        reflect.Value
+
+	once       sync.Once // signatures are read when first needed: a run calls few of the functions
+	parameters []Parameter
+	err        error
+}
+
+// Of makes a function. Its signature is written as in Python,
+//
+//	path, follow_symlinks=True, *args, **kwargs
+//
+// and do is a Go function with a Go parameter for each of these, in this order, and perhaps a
+// context before them. A parameter of type any takes what comes, bool the truth of it, and string,
+// int, float64, []string, *value.List and *value.Map what can be made one; for None they are
+// zero if None is the default, and *string and *int tell it apart. *args is []any or []string and
+// **kwargs a *value.Map. A function whose only parameter is Arguments gets all of them by name.
+//
+// do returns a value, or a value and an error.
+func Of(signature string, do any) *Function {
+	return &Function{signature: signature, do: reflect.ValueOf(do)}
+}
+
+// Signature is the function's signature as Python would write it.
+func (f *Function) Signature() string { return f.signature }
+
+// Parameters are what the signature says. An error says that the Go function does not fit it.
+func (f *Function) Parameters() ([]Parameter, error) {
+	f.once.Do(func() {
+		f.parameters, f.err = parseSignature(f.signature)
+		if f.err == nil {
+			f.err = f.fits()
+		}
+	})
+	return f.parameters, f.err
+}
+
+// Arguments are all arguments of a call by the names of the parameters, defaults included.
+type Arguments struct{ *value.Map }
+
+// call binds the arguments and calls the Go function.
+func (f *Function) call(ctx context.Context, args []any, kwargs *value.Map) (any, error) {
+	parameters, err := f.Parameters()
+	if err != nil {
+		return nil, err
+	}
+	bound, err := bind(parameters, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	in, err := f.arguments(ctx, parameters, bound)
+	if err != nil {
+		return nil, err
+	}
+	out := f.do.Call(in)
+	if len(out) == 2 && !out[1].IsNil() {
+		return nil, out[1].Interface().(error)
+	}
+	return result(out[0].Interface()), nil
+}

@@ -1,0 +1,144 @@
+package function
+
+import (
+	"crypto/hmac"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha3"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+type hashutil struct{ *Facts }
+
+func hashutilTable(f *Facts) Table {
+	h := hashutil{f}
+	return Table{
+		"hashutil.digest":              Of("instr, checksum='md5'", digest),
+		"hashutil.digest_file":         Of("infile, checksum='md5'", h.digestFile),
+		"hashutil.md5_digest":          Of("instr", func(text string) (string, error) { return hexDigest("md5", []byte(text)) }),
+		"hashutil.sha256_digest":       Of("instr", func(text string) (string, error) { return hexDigest("sha256", []byte(text)) }),
+		"hashutil.sha512_digest":       Of("instr", func(text string) (string, error) { return hexDigest("sha512", []byte(text)) }),
+		"hashutil.base64_b64encode":    Of("instr", func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }),
+		"hashutil.base64_b64decode":    Of("instr", decode64),
+		"hashutil.base64_encodestring": Of("instr", func(text string) string { return encode64Lines([]byte(text)) }),
+		"hashutil.base64_decodestring": Of("instr", decode64),
+		"hashutil.base64_encodefile":   Of("fname", h.encodeFile),
+		"hashutil.hmac_signature":      Of("string, shared_secret, challenge_hmac", hmacMatches),
+		"hashutil.hmac_compute":        Of("string, shared_secret", hmacHex),
+		"hashutil.github_signature":    Of("string, shared_secret, challenge_hmac", githubMatches),
+	}
+}
+
+// hashes are the algorithms by Python's names for them.
+func hashes() map[string]func() hash.Hash {
+	return map[string]func() hash.Hash{
+		"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
+		"sha3_224": func() hash.Hash { return sha3.New224() }, "sha3_256": func() hash.Hash { return sha3.New256() },
+		"sha3_384": func() hash.Hash { return sha3.New384() }, "sha3_512": func() hash.Hash { return sha3.New512() },
+	}
+}
+
+func newHash(form string) (hash.Hash, error) {
+	if make, ok := hashes()[strings.ToLower(form)]; ok {
+		return make(), nil
+	}
+	names := []string{"md5", "sha1", "sha224", "sha256", "sha384", "sha512"}
+	hint := diag.DidYouMean(form, names)
+	if hint == "" {
+		hint = "use one of " + strings.Join(names, ", ")
+	}
+	return nil, diag.WithHint(value.Raise("ValueError", "there is no hash called %q", form), "%s", hint)
+}
+
+func hexDigest(form string, data []byte) (string, error) {
+	h, err := newHash(form)
+	if err != nil {
+		return "", err
+	}
+	h.Write(data)
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func digest(text, form string) (string, error) {
+	if !slices.Contains([]string{"md5", "sha256", "sha512"}, form) {
+		return "", fmt.Errorf("%q is none of md5, sha256 and sha512", form)
+	}
+	return hexDigest(form, []byte(text))
+}
+
+func (h hashutil) digestFile(file, form string) (string, error) {
+	text, err := readText(h.Host, file)
+	if err != nil {
+		return "", err
+	}
+	return digest(text, form)
+}
+
+func (h hashutil) encodeFile(file string) (string, error) {
+	text, err := readText(h.Host, file)
+	return encode64Lines([]byte(text)), err
+}
+
+// encode64Lines breaks lines after 76 characters, as mail does.
+func encode64Lines(data []byte) string {
+	var b strings.Builder
+	for chunk := range slices.Chunk(data, 57) {
+		b.WriteString(base64.StdEncoding.EncodeToString(chunk))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// decode64 passes over what is no base64, as Python does. What is no text stays bytes.
+func decode64(text string) (any, error) {
+	clean := strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("+/=", r)) {
+			return r
+		}
+		return -1
+	}, text)
+	data, err := base64.StdEncoding.DecodeString(clean)
+	if err != nil {
+		return nil, value.Raise("binascii.Error", "it is not base64")
+	}
+	if utf8.Valid(data) {
+		return string(data), nil
+	}
+	return data, nil
+}
+
+func hmacSum(text, secret string, form func() hash.Hash) []byte {
+	mac := hmac.New(form, []byte(secret))
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+func hmacHex(text, secret string) string {
+	return hex.EncodeToString(hmacSum(text, secret, sha256.New))
+}
+
+func hmacMatches(text, secret, challenge string) bool {
+	sum := base64.StdEncoding.EncodeToString(hmacSum(text, secret, sha256.New))
+	return hmac.Equal([]byte(sum), []byte(challenge))
+}
+
+func githubMatches(text, secret, challenge string) (bool, error) {
+	form, sum, ok := strings.Cut(challenge, "=")
+	make := hashes()[form]
+	if !ok || make == nil {
+		return false, errors.New("the challenge does not read like sha256=...")
+	}
+	return hmac.Equal([]byte(hex.EncodeToString(hmacSum(text, secret, make))), []byte(sum)), nil
+}

@@ -1,0 +1,124 @@
+package function
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// mine is what hosts tell one another in Salt. Without a master a host knows itself only: it answers
+// with its own mine_functions when it is meant, and has nobody to send anything to.
+type mine struct {
+	*Facts
+	all Table
+}
+
+func mineTable(f *Facts, all Table) Table {
+	m := mine{f, all}
+	return Table{
+		"mine.get":    Of("tgt, fun, tgt_type='glob', exclude_minion=False", m.get),
+		"mine.valid":  Of("", m.valid),
+		"mine.update": Of("clear=False, mine_functions=None", func(_, _ any) bool { return true }),
+		"mine.send":   Of("name, *args, **kwargs", func(any, []any, *value.Map) bool { return true }),
+		"mine.delete": Of("fun", func(any) bool { return true }),
+		"mine.flush":  Of("", func() bool { return true }),
+	}
+}
+
+// get gives what functions tell about the hosts that are meant, by host; with several functions, by
+// function first.
+func (m mine) get(ctx context.Context, target, functions any, kind string, exclude bool) (*value.Map, error) {
+	is, err := match{m.Facts}.of(kind, "")
+	told := value.NewMap()
+	if err != nil || exclude || !is(target) {
+		return told, err
+	}
+	names := commaList(functions)
+	_, isList := functions.(*value.List)
+	for _, name := range names {
+		definition, ok := m.functions().Get(name)
+		if !ok {
+			continue
+		}
+		v, err := m.call(ctx, name, definition)
+		if err != nil {
+			m.log("error", fmt.Sprintf("mine.get: %v", err))
+			continue
+		}
+		if len(names) > 1 || isList {
+			told.Set(name, value.NewMap(m.ID, v))
+		} else {
+			told.Set(m.ID, v)
+		}
+	}
+	return told, nil
+}
+
+// functions are those that the configuration and the pillar name.
+func (m mine) functions() *value.Map {
+	all := value.NewMap()
+	for _, data := range []*value.Map{m.currentPillar(), m.Options} {
+		named, _ := data.Value("mine_functions").(*value.Map)
+		all.Update(named)
+	}
+	return all
+}
+
+func (m mine) call(ctx context.Context, name string, definition any) (any, error) {
+	function, args, kwargs := parseMine(definition)
+	if function == "" {
+		function = name
+	}
+	return m.all.Call(ctx, function, args, kwargs)
+}
+
+// parseMine reads a definition: arguments as a list, with mappings for those that have names, or as
+// one mapping. mine_function names the function where the entry has a name of its own.
+func parseMine(definition any) (function string, args []any, kwargs *value.Map) {
+	kwargs = value.NewMap()
+	switch d := definition.(type) {
+	case *value.Map:
+		kwargs.Update(d)
+	case *value.List:
+		for _, item := range d.Items {
+			if named, ok := item.(*value.Map); ok {
+				kwargs.Update(named)
+			} else {
+				args = append(args, item)
+			}
+		}
+	}
+	function, _ = kwargs.Value("mine_function").(string)
+	for _, own := range []string{"mine_function", "allow_tgt", "allow_tgt_type"} {
+		kwargs.Delete(own)
+	}
+	return function, args, kwargs
+}
+
+// valid lists the definitions whose functions are there.
+func (m mine) valid() *value.Map {
+	all := value.NewMap()
+	for _, name := range m.functions().Names() {
+		definition := m.functions().Value(name)
+		function, args, kwargs := parseMine(definition)
+		if function == "" {
+			if m.all.Has(name) {
+				all.Set(name, definition)
+			}
+			continue
+		}
+		if !m.all.Has(function) {
+			continue
+		}
+		list := value.NewList(args...)
+		for key, v := range kwargs.All() {
+			list.Append(value.NewMap(value.Str(key), v))
+		}
+		all.Set(name, value.NewMap(function, list))
+	}
+	if all.Len() == 0 {
+		return nil
+	}
+	return all
+}

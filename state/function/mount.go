@@ -1,0 +1,100 @@
+package function
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+type mount struct{ *Facts }
+
+func mountTable(f *Facts) Table {
+	m := mount{f}
+	return Table{
+		"mount.active":     Of("extended=False", m.active),
+		"mount.is_mounted": Of("name", m.mounted),
+		"mount.fstab":      Of("config='/etc/fstab'", m.fstab),
+		"mount.swaps":      Of("", m.swaps),
+	}
+}
+
+// active lists what is mounted, by directory.
+func (m mount) active(extended bool) (*value.Map, error) {
+	if extended {
+		return m.details()
+	}
+	text, err := readText(m.Host, "/proc/self/mounts")
+	all := value.NewMap()
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) > 3 {
+			all.Set(f[1], value.NewMap("device", f[0], "alt_device", f[0], "fstype", f[2], "opts", options(f[3])))
+		}
+	}
+	return all, err
+}
+
+func options(text string) *value.List {
+	return value.Strings(strings.Split(strings.ReplaceAll(text, `\040`, `\ `), ",")...)
+}
+
+// details reads mountinfo: id, parent, device number, root, directory, options, optional fields, a
+// dash, and then type, device and the options of the file system.
+func (m mount) details() (*value.Map, error) {
+	text, err := readText(m.Host, "/proc/self/mountinfo")
+	all := value.NewMap()
+	for line := range strings.Lines(text) {
+		before, after, ok := strings.Cut(line, " - ")
+		f, g := strings.Fields(before), strings.Fields(after)
+		if !ok || len(f) < 6 || len(g) < 3 {
+			continue
+		}
+		major, minor, _ := strings.Cut(f[2], ":")
+		all.Set(f[4], value.NewMap("mountid", f[0], "parentid", f[1], "major", major, "minor", minor, "root", f[3], "opts", options(f[5]),
+			"fstype", g[0], "device", strings.ReplaceAll(g[1], `\040`, `\ `), "alt_device", g[1], "superopts", options(g[2]),
+			"device_uuid", nil, "device_label", nil))
+	}
+	return all, err
+}
+
+func (m mount) mounted(name string) (bool, error) {
+	all, err := m.active(false)
+	return all.Has(name), err
+}
+
+// fstab lists the entries of a table of file systems; a second one for the same place gets a line
+// behind its name.
+func (m mount) fstab(file string) (*value.Map, error) {
+	text, err := readText(m.Host, file)
+	all := value.NewMap()
+	if absent(err) {
+		return all, nil
+	}
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if strings.HasPrefix(line, "#") || len(f) < 4 || len(f) > 6 {
+			continue
+		}
+		f = append(f, "0", "0")
+		name := f[1]
+		for all.Has(name) {
+			name += "_"
+		}
+		all.Set(name, value.NewMap("device", f[0], "fstype", f[2], "opts", value.Strings(strings.Split(f[3], ",")...), "dump", f[4], "pass", f[5]))
+	}
+	return all, err
+}
+
+func (m mount) swaps() (*value.Map, error) {
+	text, err := readText(m.Host, "/proc/swaps")
+	all := value.NewMap()
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) == 5 && f[0] != "Filename" {
+			all.Set(f[0], value.NewMap("type", f[1], "size", f[2], "used", f[3], "priority", f[4]))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing swap: %w", err)
+	}
+	return all, nil
+}

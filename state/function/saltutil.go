@@ -1,0 +1,37 @@
+package function
+
+import "github.com/corpus-agent/corpus-agent/state/value"
+
+// saltutilTable has what formulas call to have a minion fetch its extensions and read its data anew.
+// There is no master to fetch from, and every run reads everything anew.
+func saltutilTable() Table {
+	t := Table{
+		"saltutil.sync_all":        Of("saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None", syncAll),
+		"saltutil.refresh_pillar":  Of("wait=False, timeout=30, clean_cache=True", func(_, _, _ any) bool { return true }),
+		"saltutil.refresh_modules": Of("**kwargs", func(*value.Map) bool { return true }),
+		"saltutil.refresh_grains":  Of("**kwargs", func(*value.Map) bool { return true }),
+		"saltutil.clear_cache":     Of("", func() bool { return true }),
+		"saltutil.running":         Of("", func() *value.List { return value.NewList() }),
+		"saltutil.is_running":      Of("fun", func(any) *value.List { return value.NewList() }),
+		"saltutil.find_job":        Of("jid", func(any) *value.Map { return value.NewMap() }),
+	}
+	for _, kind := range extensions() {
+		t["saltutil.sync_"+kind] = Of("saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None",
+			func(_, _, _, _ any) *value.List { return value.NewList() })
+	}
+	return t
+}
+
+// extensions are the kinds of programs that Salt fetches, in its order.
+func extensions() []string {
+	return []string{"clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "output", "utils", "log_handlers",
+		"executors", "proxymodules", "engines", "thorium", "serializers", "matchers", "pillar"}
+}
+
+func syncAll(_, _, _, _ any) *value.Map {
+	none := value.NewMap()
+	for _, kind := range extensions() {
+		none.Set(kind, value.NewList())
+	}
+	return none
+}

@@ -1,0 +1,114 @@
+package function
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// status reads what the kernel tells in /proc.
+type status struct{ *Facts }
+
+func statusTable(f *Facts) Table {
+	s := status{f}
+	return Table{
+		"status.uptime":  Of("", s.uptime),
+		"status.loadavg": Of("", s.load),
+		"status.meminfo": Of("", s.memory),
+		"status.cpuinfo": Of("", s.processor),
+		"status.nproc":   Of("", s.processors),
+		"status.version": Of("", s.version),
+	}
+}
+
+func (s status) uptime(ctx context.Context) (*value.Map, error) {
+	text, err := readText(s.Host, "/proc/uptime")
+	if err != nil {
+		return nil, err
+	}
+	first, _, _ := strings.Cut(text, " ")
+	up, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return nil, fmt.Errorf("reading /proc/uptime: %w", err)
+	}
+	seconds := int(up)
+	boot := s.now().Add(-time.Duration(seconds) * time.Second).UTC()
+	m := value.NewMap("seconds", seconds, "since_iso", boot.Format("2006-01-02T15:04:05.000000"), "since_t", int(boot.Unix()),
+		"days", seconds/86400, "time", fmt.Sprintf("%d:%d", seconds%86400/3600, seconds%3600/60))
+	if out, err := s.ask(ctx, host.Line{Argv: []string{"who", "-s"}}); err == nil {
+		m.Set("users", len(strings.Split(out.Stdout, "\n")))
+	}
+	return m, nil
+}
+
+func (s status) load() (*value.Map, error) {
+	text, err := readText(s.Host, "/proc/loadavg")
+	f := strings.Fields(text)
+	if err != nil || len(f) < 3 {
+		return nil, fmt.Errorf("the load cannot be read: %w", err)
+	}
+	m := value.NewMap()
+	for i, name := range []string{"1-min", "5-min", "15-min"} {
+		n, err := strconv.ParseFloat(f[i], 64)
+		if err != nil {
+			return nil, fmt.Errorf("reading /proc/loadavg: %w", err)
+		}
+		m.Set(name, n)
+	}
+	return m, nil
+}
+
+func (s status) memory() (*value.Map, error) {
+	text, err := readText(s.Host, "/proc/meminfo")
+	m := value.NewMap()
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
+		}
+		entry := value.NewMap("value", f[1])
+		if len(f) > 2 {
+			entry.Set("unit", f[2])
+		}
+		m.Set(strings.TrimSuffix(f[0], ":"), entry)
+	}
+	return m, err
+}
+
+// processor describes the last processor that the kernel lists, as Salt does.
+func (s status) processor() (*value.Map, error) {
+	text, err := readText(s.Host, "/proc/cpuinfo")
+	m := value.NewMap()
+	for line := range strings.Lines(text) {
+		name, v, ok := strings.Cut(line, ":")
+		switch name = strings.TrimSpace(name); {
+		case !ok:
+		case name == "flags":
+			m.Set(name, value.Strings(strings.Fields(v)...))
+		default:
+			m.Set(name, strings.TrimSpace(v))
+		}
+	}
+	return m, err
+}
+
+func (s status) processors() (int, error) {
+	text, err := readText(s.Host, "/proc/cpuinfo")
+	n := 0
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "processor") {
+			n++
+		}
+	}
+	return n, err
+}
+
+func (s status) version() (string, error) {
+	text, err := readText(s.Host, "/proc/version")
+	return strings.TrimSpace(text), err
+}

@@ -1,0 +1,113 @@
+package function
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// sys tells about the functions of a table.
+type sys struct{ all Table }
+
+func sysTable(all Table) Table {
+	s := sys{all}
+	return Table{
+		"sys.list_functions": Of("*args, **kwargs", func(patterns []string, _ *value.Map) []string { return s.functions(patterns) }),
+		"sys.list_modules":   Of("*args", s.modules),
+		"sys.argspec":        Of("module=''", s.argspec),
+		"sys.doc":            Of("*args", s.doc),
+		"sys.reload_modules": Of("", func() bool { return true }),
+	}
+}
+
+// functions lists names, all or those of modules, or those that fit globs.
+func (s sys) functions(patterns []string) []string {
+	if len(patterns) == 0 {
+		return s.all.Names()
+	}
+	return slices.DeleteFunc(s.all.Names(), func(name string) bool {
+		return !slices.ContainsFunc(patterns, func(pattern string) bool {
+			if strings.ContainsAny(pattern, "*.") {
+				return value.Glob(pattern, name)
+			}
+			return strings.HasPrefix(name, pattern+".")
+		})
+	})
+}
+
+func (s sys) modules(patterns []string) []string {
+	names := []string{}
+	for _, name := range s.functions(patterns) {
+		module, _, _ := strings.Cut(name, ".")
+		names = append(names, module)
+	}
+	return slices.Compact(names)
+}
+
+// argspec gives parameters and defaults, by function.
+func (s sys) argspec(pattern string) (*value.Map, error) {
+	report := value.NewMap()
+	for _, name := range s.matching(pattern) {
+		spec, err := specOf(s.all[name])
+		if err != nil {
+			return nil, err
+		}
+		report.Set(name, spec)
+	}
+	return report, nil
+}
+
+func (s sys) matching(pattern string) []string {
+	switch {
+	case pattern == "":
+		return s.functions(nil)
+	case s.all.Has(pattern):
+		return []string{pattern}
+	}
+	return s.functions([]string{pattern})
+}
+
+func specOf(f *Function) (*value.Map, error) {
+	parameters, err := f.Parameters()
+	if err != nil {
+		return nil, err
+	}
+	names, defaults := value.NewList(), value.NewList()
+	spec := value.NewMap("args", names, "defaults", nil, "varargs", nil, "kwargs", nil)
+	for _, p := range parameters {
+		switch p.Kind {
+		case Rest:
+			spec.Set("varargs", true)
+		case Keywords:
+			spec.Set("kwargs", true)
+		case Plain:
+			names.Append(p.Name)
+			if p.Optional {
+				defaults.Append(withoutUnset(p.Default))
+			}
+		}
+	}
+	if defaults.Len() > 0 {
+		spec.Set("defaults", defaults)
+	}
+	return spec, nil
+}
+
+func withoutUnset(v any) any {
+	if v == (unset{}) {
+		return nil
+	}
+	return v
+}
+
+// doc gives how functions are called.
+func (s sys) doc(patterns []string) *value.Map {
+	texts := value.NewMap()
+	for _, name := range s.all.Names() {
+		if len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return slices.Contains(s.matching(p), name) }) {
+			texts.Set(name, name+"("+s.all[name].Signature()+")")
+		}
+	}
+	return texts
+}

@@ -1,0 +1,36 @@
+package function
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// ask runs a program that only reads and gives everything about it.
+func (f *Facts) ask(ctx context.Context, l host.Line) (host.Output, error) {
+	l.Quiet = true
+	l.Text = strings.Join(l.Argv, " ")
+	out, err := f.Host.Shell(ctx, l)
+	out.Stdout, out.Stderr = strings.TrimRight(toText(out.Stdout), " \t\r\n"), strings.TrimRight(toText(out.Stderr), " \t\r\n")
+	return out, err
+}
+
+// answer is what a program that only reads prints; its failure is an error with its own words.
+func (f *Facts) answer(ctx context.Context, argv ...string) (string, error) {
+	out, err := f.ask(ctx, host.Line{Argv: argv})
+	if err != nil {
+		return "", err
+	}
+	if out.Code != 0 {
+		return "", fmt.Errorf("%s ended with code %d: %s", argv[0], out.Code, lastLine(out.Stderr))
+	}
+	return out.Stdout, nil
+}
+
+func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

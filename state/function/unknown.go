@@ -1,0 +1,79 @@
+package function
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+//go:embed elsewhere.txt
+var elsewhere string
+
+//go:embed acting.txt
+var acting string
+
+// unknown says that there is no such function, why, and what to do about it.
+func (t Table) unknown(name string) error {
+	module, _, _ := strings.Cut(name, ".")
+	err := fmt.Errorf("there is no function %s", name)
+	hint := diag.DidYouMean(name, t.Names())
+	reason, instead := reasonFor(module)
+	switch {
+	case Acts(name) && !t.acts():
+		return diag.WithHint(fmt.Errorf("%s: it changes the host, and templates only read", name), "write a state for it, or call it by a module.run state")
+	case reason != "":
+		return diag.WithHint(fmt.Errorf("%s: %s", name, reason), "%s", instead)
+	case hint == "" && t.hasModule(module):
+		hint = "`corpus-agent call sys.list_functions " + module + "` lists what there is"
+	case hint == "":
+		hint = "if it is a module of your own, converge this host with `engine: salt-call`"
+	}
+	return diag.WithHint(err, "%s", hint)
+}
+
+func (t Table) hasModule(module string) bool {
+	for name := range t {
+		if strings.HasPrefix(name, module+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// acts reports whether the table has functions that act.
+func (t Table) acts() bool {
+	for name := range t {
+		if Acts(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Acts reports whether a function of Salt changes something, and so is none for templates.
+func Acts(name string) bool {
+	module, function, _ := strings.Cut(name, ".")
+	for line := range strings.Lines(acting) {
+		if words := strings.Fields(line); len(words) > 0 && words[0] == module && slices.Contains(words[1:], function) {
+			return true
+		}
+	}
+	return false
+}
+
+// reasonFor is why a module of Salt is not here, and what to do instead; "" for any other module.
+func reasonFor(module string) (reason, instead string) {
+	for line := range strings.Lines(elsewhere) {
+		if heading, ok := strings.CutPrefix(line, ":"); ok {
+			reason, instead, _ = strings.Cut(strings.TrimSpace(heading), "|")
+			continue
+		}
+		if !strings.HasPrefix(line, "#") && slices.Contains(strings.Fields(line), module) {
+			return reason, instead
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,93 @@
+package function
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+type user struct{ *Facts }
+
+func userTable(f *Facts) Table {
+	u := user{f}
+	return Table{
+		"user.info":          Of("name, root=None", u.info),
+		"user.list_users":    Of("root=None", u.names),
+		"user.list_groups":   Of("name", u.groups),
+		"user.primary_group": Of("name", u.primaryGroup),
+		"user.getent":        Of("refresh=False, root=None", u.all),
+	}
+}
+
+// info tells about a user; nothing about one that is not there.
+func (u user) info(name string, _ any) (*value.Map, error) {
+	account, ok, err := u.Host.Accounts.User(name)
+	if err != nil || !ok {
+		return value.NewMap(), err
+	}
+	return u.describe(account)
+}
+
+func (u user) describe(a host.User) (*value.Map, error) {
+	groups, err := u.Host.Accounts.GroupsOf(a.Name)
+	gecos := append(strings.SplitN(a.Gecos, ",", 5), "", "", "", "")
+	return value.NewMap("gid", a.GID, "groups", value.Strings(groups...), "home", a.Home, "name", a.Name, "passwd", a.Password,
+		"shell", a.Shell, "uid", a.UID, "fullname", gecos[0], "roomnumber", gecos[1], "workphone", gecos[2], "homephone", gecos[3],
+		"other", gecos[4]), err
+}
+
+func (u user) groups(name string) ([]string, error) {
+	groups, err := u.Host.Accounts.GroupsOf(name)
+	if groups == nil {
+		groups = []string{}
+	}
+	return groups, err
+}
+
+func (u user) primaryGroup(name string) (string, error) {
+	account, ok, err := u.Host.Accounts.User(name)
+	if err != nil || !ok {
+		return "", err
+	}
+	g, _, err := u.Host.Accounts.GroupByID(account.GID)
+	return g.Name, err
+}
+
+func (u user) names(any) ([]string, error) {
+	names, err := accountNames(u.Host, "/etc/passwd")
+	slices.Sort(names)
+	return names, err
+}
+
+func (u user) all(_, _ any) (*value.List, error) {
+	names, err := accountNames(u.Host, "/etc/passwd")
+	if err != nil {
+		return nil, err
+	}
+	all := value.NewList()
+	for _, name := range names {
+		m, err := u.info(name, nil)
+		if err != nil {
+			return nil, err
+		}
+		all.Append(m)
+	}
+	return all, nil
+}
+
+// accountNames lists the names in a file of accounts, in its order.
+func accountNames(h *host.Host, file string) ([]string, error) {
+	text, err := readText(h, file)
+	if absent(err) {
+		return []string{}, nil
+	}
+	names := []string{}
+	for line := range strings.SplitSeq(text, "\n") {
+		if name, _, ok := strings.Cut(line, ":"); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}

@@ -1,0 +1,106 @@
+package function
+
+import (
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// which finds a program in PATH, and where the system keeps programs whatever PATH says. None is a
+// program that is not there.
+func (c cmd) which(name string) any {
+	if name == "" {
+		return nil
+	}
+	if path.IsAbs(name) && c.executable(name) {
+		return name
+	}
+	dirs := strings.Split(os.Getenv("PATH"), ":")
+	for _, dir := range []string{"/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"} {
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	for _, dir := range dirs {
+		if file := joinPaths([]string{dir, strings.TrimLeft(name, "/")}); path.IsAbs(dir) && c.executable(file) {
+			return file
+		}
+	}
+	return nil
+}
+
+func (c cmd) executable(file string) bool {
+	info, err := c.Host.Files.Stat(file)
+	return err == nil && info.IsRegular() && permitted(info, 1)
+}
+
+func (c cmd) whichOf(names any) any {
+	list, err := texts(names)
+	if err != nil {
+		return nil
+	}
+	for _, name := range list {
+		if file := c.which(name); file != nil {
+			return file
+		}
+	}
+	return nil
+}
+
+// shells lists /etc/shells.
+func (c cmd) shells() []string {
+	text, err := readText(c.Host, "/etc/shells")
+	if err != nil {
+		return []string{}
+	}
+	list := []string{}
+	for _, line := range value.SplitLines(text, false) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// splitWords splits a command line as a POSIX shell would, but for comments and everything that a
+// shell expands.
+func splitWords(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	quote, inside, escaped := rune(0), false, false
+	for _, r := range line {
+		switch {
+		case escaped:
+			if quote == '"' && r != '"' && r != '\\' {
+				word.WriteByte('\\')
+			}
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, inside = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, inside = r, true
+		case quote == 0 && strings.ContainsRune(" \t\r\n", r):
+			if inside {
+				words = append(words, word.String())
+				word.Reset()
+				inside = false
+			}
+		default:
+			word.WriteRune(r)
+			inside = true
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, value.Raise("ValueError", "a quote or backslash of the command line is not ended")
+	}
+	if inside {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
