@@ -2,11 +2,54 @@ package state
 
 import (
 	"context"
-	"errors"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // Native is this project's own engine.
 type Native struct{}
 
-// Compile renders, targets and compiles.
-func (Native) Compile(context.Context, Request) (Program, error) { return nil, errors.New("not yet") }
+// SessionFor is the session in which a request converges.
+func SessionFor(r Request) *session.Session {
+	id, _ := r.Grains.Value("id").(string)
+	return session.New(session.Settings{
+		Host: r.Host, ID: id, Grains: r.Grains,
+		States:  []roots.Env{{Name: "base", Dirs: r.StateRoots}},
+		Pillar:  []roots.Env{{Name: "base", Dirs: r.PillarRoots}},
+		Options: value.NewMap("strict_arguments", r.StrictArguments),
+		Test:    r.Test, Failhard: r.Failhard, Strict: true,
+	})
+}
+
+// Compile renders what the top file gives this host and puts it in order. Whatever is certain to
+// fail when it runs is an error here, before anything changes.
+func (Native) Compile(ctx context.Context, r Request) (Program, error) {
+	s := SessionFor(r)
+	matches, err := s.Top(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Program(ctx, matches)
+	if err != nil {
+		return nil, err
+	}
+	return &nativeProgram{session: s, program: p}, nil
+}
+
+type nativeProgram struct {
+	session *session.Session
+	program *compile.Program
+}
+
+// Apply runs the states.
+func (p *nativeProgram) Apply(ctx context.Context, o exec.Observer) (Outcome, error) {
+	results := p.session.Run(ctx, p.program, o).All()
+	if err := ctx.Err(); err != nil {
+		return Outcome{Results: results}, err
+	}
+	return Outcome{Results: results}, failure(results)
+}

@@ -7,6 +7,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
+// Verify checks the shape of all declarations. Its error is a diag.List.
+func Verify(high *High) error {
+	var problems diag.List
+	verify(high, &problems)
+	return problems.Err()
+}
+
 // verify checks the shape of all declarations.
 func verify(high *High, problems *diag.List) {
 	for id, body := range high.Data.All() {

@@ -53,6 +53,18 @@ func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	return w.running
 }
 
+// RunID runs the steps of one ID, each with the steps it requires and no others.
+func (r *Runner) RunID(ctx context.Context, p *compile.Program, id string) *Results {
+	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{}}
+	for _, s := range p.Steps {
+		if s.ID() == id {
+			w.steps(ctx, []*compile.Step{s})
+		}
+	}
+	w.settle()
+	return w.running
+}
+
 // walk is one run over a program. Its maps are by tag, as requisites look results up.
 type walk struct {
 	runner  *Runner

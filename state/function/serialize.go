@@ -70,7 +70,10 @@ func jsonText(v, indent any, sorted, ascii bool) (string, error) {
 }
 
 func yamlText(v, flow any, indent, width int, sorted, unicode bool) string {
-	o := yaml.DumpOptions{SortKeys: sorted, ASCII: !unicode, Indent: indent, Width: width}
+	o := yaml.DumpOptions{ASCII: !unicode, Indent: indent, Width: width}
+	if sorted {
+		o.Sort = yaml.SortAll
+	}
 	switch {
 	case flow == nil:
 	case value.Truth(flow):

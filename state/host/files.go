@@ -55,9 +55,16 @@ type Info struct {
 	Accessed time.Time
 	Modified time.Time
 	Changed  time.Time
+	Device   uint64
 	Inode    uint64
 	Links    uint64
 }
+
+// FileID tells one file of the machine from all others.
+type FileID struct{ Device, Inode uint64 }
+
+// ID is the file's own, whatever path it was found by.
+func (i Info) ID() FileID { return FileID{i.Device, i.Inode} }
 
 // IsDir reports whether it is a directory.
 func (i Info) IsDir() bool { return i.Mode.IsDir() }

@@ -33,7 +33,7 @@ func (t *tree) Stat(p string) (Info, error) {
 
 func infoOf(st *unix.Stat_t) Info {
 	return Info{
-		Mode: modeOf(st.Mode), Size: st.Size, UID: int(st.Uid), GID: int(st.Gid), Inode: st.Ino, Links: uint64(st.Nlink),
+		Mode: modeOf(st.Mode), Size: st.Size, UID: int(st.Uid), GID: int(st.Gid), Device: uint64(st.Dev), Inode: st.Ino, Links: uint64(st.Nlink),
 		Accessed: time.Unix(st.Atim.Unix()), Modified: time.Unix(st.Mtim.Unix()), Changed: time.Unix(st.Ctim.Unix()),
 	}
 }

@@ -20,6 +20,8 @@ type Units interface {
 	// Unit describes a unit. One that does not exist is not Found, which is no error. Where the init
 	// system cannot tell by itself, process is a part of the command line of what the unit runs.
 	Unit(ctx context.Context, name, process string) (Unit, error)
+	// Names lists all services, without .service.
+	Names(ctx context.Context) ([]string, error)
 	// Act has a unit started, stopped and so on, and unless told not to waits until that is done.
 	// Unit files that changed are read anew before. An error tells the last words of the unit.
 	Act(ctx context.Context, verb UnitVerb, name string, wait bool) error
@@ -108,6 +110,20 @@ func (u *units) Unit(ctx context.Context, name, process string) (Unit, error) {
 		return Unit{}, err
 	}
 	return u.init.unit(ctx, name, process)
+}
+
+func (u *units) Names(ctx context.Context) ([]string, error) {
+	if err := u.AllowedAtBoot("listing units"); err != nil {
+		return nil, err
+	}
+	all, err := u.init.names(ctx)
+	var services []string
+	for _, name := range all {
+		if service, ok := strings.CutSuffix(name, ".service"); ok {
+			services = append(services, service)
+		}
+	}
+	return services, err
 }
 
 func (u *units) Act(ctx context.Context, verb UnitVerb, name string, wait bool) error {

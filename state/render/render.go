@@ -9,6 +9,7 @@ package render
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -106,6 +107,18 @@ func (r *Renderer) Render(ctx context.Context, src Source, vars *value.Map) (*Do
 		s.doc.Value = s.text
 	}
 	return s.doc, nil
+}
+
+// Text puts a text through a text renderer, as files that are templates name one.
+func (r *Renderer) Text(ctx context.Context, engine string, src Source, vars *value.Map) (string, error) {
+	if engine == "text" {
+		return src.Text, nil
+	}
+	if engine != "jinja" {
+		return "", diag.WithHint(fmt.Errorf("there is no template engine %q here", engine), "write `template: jinja`, or converge this host with `engine: salt-call`")
+	}
+	out, err := r.Templates.Render(ctx, src, vars)
+	return out.Text, err
 }
 
 // pipe reads the shebang.

@@ -160,7 +160,7 @@ func (r *Roots) list(env string) (listing, error) {
 	if done, ok := r.lists[env]; ok {
 		return done, nil
 	}
-	l := &lister{files: r.files, seen: map[uint64]bool{}}
+	l := &lister{files: r.files, seen: map[host.FileID]bool{}}
 	for _, dir := range r.Dirs(env) {
 		if err := l.walk(dir, ""); err != nil {
 			return listing{}, fmt.Errorf("listing environment %s: %w", env, err)
@@ -176,19 +176,19 @@ func (r *Roots) list(env string) (listing, error) {
 type lister struct {
 	files Files
 	found listing
-	seen  map[uint64]bool // directories on the way down, by inode
+	seen  map[host.FileID]bool // directories on the way down
 }
 
 func (l *lister) walk(dir, prefix string) error {
 	info, err := l.files.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && l.seen[info.Inode] {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && l.seen[info.ID()] {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	l.seen[info.Inode] = true
-	defer delete(l.seen, info.Inode)
+	l.seen[info.ID()] = true
+	defer delete(l.seen, info.ID())
 	names, err := l.files.ReadDir(dir)
 	if err != nil {
 		return err

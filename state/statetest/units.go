@@ -50,6 +50,15 @@ func (u *Units) read() []unit {
 	return units
 }
 
+// Names is part of host.Units.
+func (u *Units) Names(context.Context) ([]string, error) {
+	var names []string
+	for _, one := range u.read() {
+		names = append(names, strings.TrimSuffix(one.Name, ".service"))
+	}
+	return names, nil
+}
+
 func (u *Units) write(units []unit) {
 	slices.SortFunc(units, func(a, b unit) int { return cmp.Compare(a.Name, b.Name) })
 	var text strings.Builder

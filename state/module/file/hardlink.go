@@ -68,7 +68,7 @@ func (l *hardlink) compare(h *host.Host, d module.Diff) (module.Diff, error) {
 		}
 	case info.IsDir():
 		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is a directory", l.Name), "remove it first")
-	case info.Inode == target.Inode:
+	case info.ID() == target.ID():
 		return module.Diff{Comment: l.Name + " is as it should be"}, nil
 	case info.Links > 1:
 		d.Planned = value.NewMap("change", l.Name)

@@ -1,0 +1,287 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/top"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Answer is what a function that was called by name gave.
+type Answer struct {
+	Value  any
+	States bool // Value is results of states, by tag
+	Failed bool // a state failed, or the answer is a no
+}
+
+// Call is what `salt-call --local` users type: state.apply web test=True. Besides the functions of
+// state it calls everything templates may call. Problems in SLS files are a diag.List.
+func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *value.Map, o exec.Observer) (Answer, error) {
+	run, ok := s.callable(name)
+	if !ok {
+		return s.callFunction(ctx, name, args, kwargs)
+	}
+	own, err := s.with(kwargs)
+	if err != nil {
+		return Answer{}, err
+	}
+	return run(&caller{Session: own, ctx: ctx, args: args, kwargs: kwargs, observer: o})
+}
+
+func (s *Session) callFunction(ctx context.Context, name string, args []any, kwargs *value.Map) (Answer, error) {
+	if _, err := s.Pillar(ctx); err != nil && strings.HasPrefix(name, "pillar.") {
+		return Answer{}, err
+	}
+	v, err := s.functions.Call(ctx, name, args, kwargs)
+	return Answer{Value: v}, err
+}
+
+// Callable lists the names that Call knows.
+func (s *Session) Callable() []string {
+	names := s.functions.Names()
+	for name := range stateFunctions() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// caller is one call of a function of state.
+type caller struct {
+	*Session
+	ctx      context.Context
+	args     []any
+	kwargs   *value.Map
+	observer exec.Observer
+}
+
+func (s *Session) callable(name string) (func(*caller) (Answer, error), bool) {
+	run, ok := stateFunctions()[name]
+	return run, ok
+}
+
+func stateFunctions() map[string]func(*caller) (Answer, error) {
+	return map[string]func(*caller) (Answer, error){
+		"state.apply":          (*caller).apply,
+		"state.highstate":      (*caller).highstate,
+		"state.sls":            (*caller).sls,
+		"state.test":           (*caller).dry,
+		"state.sls_id":         (*caller).slsID,
+		"state.single":         (*caller).single,
+		"state.show_sls":       (*caller).showSLS,
+		"state.show_low_sls":   (*caller).showLowSLS,
+		"state.show_lowstate":  (*caller).showLowstate,
+		"state.show_highstate": (*caller).showHighstate,
+		"state.show_top":       (*caller).showTop,
+		"state.show_states":    (*caller).showStates,
+		"state.sls_exists":     (*caller).slsExists,
+		"state.id_exists":      (*caller).idExists,
+	}
+}
+
+// with is a session like s with what the keyword arguments of a call say otherwise.
+func (s *Session) with(kwargs *value.Map) (*Session, error) {
+	settings := s.Settings
+	settings.Options = s.Options.Clone()
+	for _, name := range []string{"saltenv", "pillarenv"} {
+		if v, ok := kwargs.Get(name); ok {
+			settings.Options.Set(name, v)
+		}
+	}
+	if v, ok := kwargs.Get("test"); ok {
+		settings.Test = value.Truth(v)
+	}
+	if v, ok := kwargs.Get("pillar"); ok && v != nil {
+		m, ok := v.(*value.Map)
+		if !ok {
+			return nil, diag.WithHint(fmt.Errorf("pillar is a %s, and a mapping was expected", value.TypeName(v)), "write it as pillar='{key: value}'")
+		}
+		settings.Override = m
+	}
+	return New(settings), nil
+}
+
+// names reads SLS names: one argument or several, with commas between them.
+func (c *caller) names() ([]string, error) {
+	args := c.args
+	if v, ok := c.kwargs.Get("mods"); ok && len(args) == 0 {
+		args = []any{v}
+	}
+	var names []string
+	for _, arg := range args {
+		if list, ok := arg.(*value.List); ok {
+			for _, item := range list.Items {
+				names = append(names, value.Str(item))
+			}
+			continue
+		}
+		for name := range strings.SplitSeq(value.Str(arg), ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, diag.WithHint(errors.New("no SLS was named"), "write the names of SLS files after the function")
+	}
+	return names, nil
+}
+
+func (c *caller) apply() (Answer, error) {
+	if len(c.args) == 0 && !c.kwargs.Has("mods") {
+		return c.highstate()
+	}
+	return c.sls()
+}
+
+func (c *caller) dry() (Answer, error) {
+	c.Session.Test = true
+	return c.apply()
+}
+
+// highstate runs what the top file gives.
+func (c *caller) highstate() (Answer, error) {
+	matches, err := c.Top(c.ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	if len(matches) == 0 {
+		return noStates(), nil
+	}
+	return c.run(matches)
+}
+
+// noStates is the answer of a host that no top file has anything for.
+func noStates() Answer {
+	result := value.NewMap("result", false, "comment", "no top file has states for this host", "name", "No States",
+		"changes", value.NewMap(), "__run_num__", 0)
+	return Answer{Value: value.NewMap("no_|-states_|-states_|-None", result), States: true, Failed: true}
+}
+
+func (c *caller) sls() (Answer, error) {
+	names, err := c.names()
+	if err != nil {
+		return Answer{}, err
+	}
+	return c.run(c.Named(names...))
+}
+
+func (c *caller) run(matches []top.Match) (Answer, error) {
+	high, err := c.High(c.ctx, matches)
+	if err != nil {
+		return Answer{}, err
+	}
+	c.exclude(high)
+	p, err := c.compile(high)
+	if err != nil {
+		return Answer{}, err
+	}
+	if len(p.Steps) == 0 {
+		return noStates(), nil
+	}
+	return results(c.Run(c.ctx, p, c.observer)), nil
+}
+
+// exclude takes the exclude argument of a call into account.
+func (c *caller) exclude(high *compile.High) {
+	v, ok := c.kwargs.Get("exclude")
+	if !ok {
+		return
+	}
+	more, ok := v.(*value.List)
+	if text, isText := v.(string); isText {
+		more, ok = value.Strings(strings.Split(text, ",")...), true
+	}
+	if !ok {
+		return
+	}
+	list, _ := high.Data.Value(compile.KeyExclude).(*value.List)
+	if list == nil {
+		list = value.NewList()
+		high.Data.Set(compile.KeyExclude, list)
+	}
+	list.Items = append(list.Items, more.Items...)
+}
+
+func results(all *exec.Results) Answer {
+	a := Answer{States: true}
+	m := value.NewMap()
+	for _, r := range all.All() {
+		m.Set(r.Tag(), r.Map())
+		a.Failed = a.Failed || r.Outcome == exec.Failed
+	}
+	a.Value = m
+	return a
+}
+
+// slsID runs one ID of SLS files, with what it requires.
+func (c *caller) slsID() (Answer, error) {
+	if len(c.args) < 2 {
+		return Answer{}, diag.WithHint(errors.New("state.sls_id takes an ID and SLS names"), "write state.sls_id ID SLS")
+	}
+	id := value.Str(c.args[0])
+	c.args = c.args[1:]
+	names, err := c.names()
+	if err != nil {
+		return Answer{}, err
+	}
+	p, err := c.Program(c.ctx, c.Named(names...))
+	if err != nil {
+		return Answer{}, err
+	}
+	var ids []string
+	for _, s := range p.Steps {
+		ids = append(ids, s.ID())
+	}
+	if !slices.Contains(ids, id) {
+		return Answer{}, diag.WithHint(fmt.Errorf("there is no ID %q in %s", id, strings.Join(names, ", ")), "%s", diag.DidYouMean(id, ids))
+	}
+	r := &exec.Runner{Host: c.Host, Modules: c.modules, Call: c.functions, Observer: c.observer, Test: c.Session.Test, Failhard: c.Failhard}
+	return results(r.RunID(c.ctx, p, id)), nil
+}
+
+// single runs one state function: state.single file.managed /x contents=y.
+func (c *caller) single() (Answer, error) {
+	args := slices.Clone(c.args)
+	take := func(key string) (string, bool) {
+		if v, ok := c.kwargs.Get(key); ok {
+			return value.Str(v), true
+		}
+		if len(args) == 0 {
+			return "", false
+		}
+		v := value.Str(args[0])
+		args = args[1:]
+		return v, true
+	}
+	fun, ok := take("fun")
+	state, function, dotted := strings.Cut(fun, ".")
+	if !ok || !dotted {
+		return Answer{}, diag.WithHint(fmt.Errorf("%q is no state function", fun), "write state.single STATE.FUNCTION NAME argument=value")
+	}
+	name, ok := take("name")
+	if !ok {
+		return Answer{}, errors.New("state.single takes a name")
+	}
+	list := value.NewList(function, value.NewMap("name", name))
+	for key, v := range c.kwargs.All() {
+		switch key {
+		case "fun", "name", "test", "pillar", "saltenv", "pillarenv":
+		default:
+			list.Append(value.NewMap(value.Str(key), v))
+		}
+	}
+	high := &compile.High{Data: value.NewMap(name, value.NewMap(state, list, compile.KeySLS, nil, compile.KeyEnv, "base"))}
+	p, err := c.compile(high)
+	if err != nil {
+		return Answer{}, err
+	}
+	return results(c.Run(c.ctx, p, c.observer)), nil
+}

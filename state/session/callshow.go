@@ -1,0 +1,151 @@
+package session
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/top"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// showSLS shows SLS files as they render, before they are put together.
+func (c *caller) showSLS() (Answer, error) {
+	names, err := c.names()
+	if err != nil {
+		return Answer{}, err
+	}
+	high, err := c.High(c.ctx, c.Named(names...))
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Value: high.Data}, compile.Verify(high)
+}
+
+// showHighstate is showSLS for what the top file gives.
+func (c *caller) showHighstate() (Answer, error) {
+	matches, err := c.Top(c.ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	high, err := c.High(c.ctx, matches)
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Value: high.Data}, nil
+}
+
+// showLowSLS shows the steps of SLS files before extensions and _in requisites are applied.
+func (c *caller) showLowSLS() (Answer, error) {
+	names, err := c.names()
+	if err != nil {
+		return Answer{}, err
+	}
+	high, err := c.High(c.ctx, c.Named(names...))
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := compile.Verify(high); err != nil {
+		return Answer{}, err
+	}
+	return chunks(high)
+}
+
+// showLowstate shows the steps that would run: of the top file, or of the SLS files named.
+func (c *caller) showLowstate() (Answer, error) {
+	var matches []top.Match
+	var err error
+	if len(c.args) > 0 {
+		var names []string
+		names, err = c.names()
+		matches = c.Named(names...)
+	} else {
+		matches, err = c.Top(c.ctx)
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	high, err := c.High(c.ctx, matches)
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := compile.Resolve(high); err != nil {
+		return Answer{}, err
+	}
+	return chunks(high)
+}
+
+func chunks(high *compile.High) (Answer, error) {
+	steps, err := compile.Expand(high)
+	list := value.NewList()
+	for _, s := range steps {
+		list.Append(s.Chunk)
+	}
+	return Answer{Value: list}, err
+}
+
+func (c *caller) showTop() (Answer, error) {
+	matches, err := c.Top(c.ctx)
+	return Answer{Value: top.Map(matches)}, err
+}
+
+// showStates lists the SLS files that a highstate reads.
+func (c *caller) showStates() (Answer, error) {
+	matches, err := c.Top(c.ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	high, err := c.High(c.ctx, matches)
+	if err != nil {
+		return Answer{}, err
+	}
+	list := value.NewList()
+	for _, body := range high.Data.All() {
+		if m, ok := body.(*value.Map); ok {
+			if sls := m.Value(compile.KeySLS); sls != nil && !value.Contains(list.Items, sls) {
+				list.Append(sls)
+			}
+		}
+	}
+	return Answer{Value: list}, nil
+}
+
+// slsExists tells whether SLS files are there and render.
+func (c *caller) slsExists() (Answer, error) {
+	_, err := c.showSLS()
+	return c.yes(err)
+}
+
+// idExists tells whether SLS files declare IDs.
+func (c *caller) idExists() (Answer, error) {
+	if len(c.args) < 2 {
+		return Answer{}, diag.WithHint(errors.New("state.id_exists takes IDs and SLS names"), "write state.id_exists ID SLS")
+	}
+	wanted := strings.Split(value.Str(c.args[0]), ",")
+	c.args = c.args[1:]
+	answer, err := c.showLowSLS()
+	if err != nil {
+		return c.yes(err)
+	}
+	var ids []string
+	for _, chunk := range answer.Value.(*value.List).Items {
+		ids = append(ids, value.Str(chunk.(*value.Map).Value(compile.KeyID)))
+	}
+	for _, id := range wanted {
+		if !slices.Contains(ids, id) {
+			return Answer{Value: false}, nil
+		}
+	}
+	return Answer{Value: true}, nil
+}
+
+// yes answers a question about SLS files: what is wrong with them is a no.
+func (c *caller) yes(err error) (Answer, error) {
+	var list diag.List
+	if err != nil && !errors.As(err, &list) {
+		return Answer{}, err
+	}
+	return Answer{Value: err == nil}, nil
+}

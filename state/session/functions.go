@@ -1,0 +1,107 @@
+package session
+
+import (
+	"context"
+
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// newFunctions is the table of what templates may call, with this session to answer from.
+func (s *Session) newFunctions() Functions {
+	return function.New(function.Facts{
+		ID: s.ID, Grains: s.Grains, Options: s.options, Host: s.Host,
+		Pillar: func() *value.Map { return s.pillar }, Refresh: s.refreshed,
+		States: s.states, Pillars: s.pillars,
+		Render: s.renderAs, Match: s.matches,
+		Packages: packages{s.Host}, Units: units{s.Host.Units},
+		Log: s.log, Shell: s.Shell, Version: s.Version,
+	})
+}
+
+func (s *Session) log(level, message string) {
+	if s.Log != nil {
+		s.Log(level, s.secrets.Hide(message))
+	}
+}
+
+// refreshed is the pillar compiled anew, of an environment if one is named, with data over it.
+func (s *Session) refreshed(ctx context.Context, env string, override *value.Map) (*value.Map, error) {
+	settings := s.Settings
+	settings.Options = s.Options.Clone()
+	if env != "" {
+		settings.Options.Set("pillarenv", env)
+	}
+	if override.Len() > 0 {
+		settings.Override = override
+	}
+	other := New(settings)
+	data, err := other.Pillar(ctx)
+	for secret := range other.secrets.whole {
+		s.secrets.add(secret)
+	}
+	return data, err
+}
+
+// renderAs renders a file with a pipe of its own.
+func (s *Session) renderAs(ctx context.Context, src render.Source, pipe string, vars *value.Map) (any, error) {
+	r := *s.renderer
+	r.Default = pipe
+	all := s.slsVars(src, "", s.pillar)
+	all.Update(vars)
+	doc, err := r.Render(withTree(ctx, s.states), src, all)
+	if err != nil {
+		return nil, err
+	}
+	return doc.Value, nil
+}
+
+// matches answers match.compound and its kin.
+func (s *Session) matches(q function.Query) (bool, error) {
+	target := s.target(s.pillar)
+	if q.ID != "" {
+		target.ID = q.ID
+	}
+	return target.MatchDelimited(q.Kind, q.Expression, q.Delimiter)
+}
+
+// packages answers functions from the host's package database.
+type packages struct{ host *host.Host }
+
+func (p packages) Versions() (map[string]string, error) {
+	inventory, err := p.host.Packages.Installed()
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]string{}
+	for _, name := range inventory.Names() {
+		versions[name] = inventory.Version(name)
+	}
+	return versions, nil
+}
+
+func (p packages) Candidates(ctx context.Context, names []string, release string) (map[string]string, error) {
+	offers, err := p.host.Packages.Offers(ctx, names, release)
+	if err != nil {
+		return nil, err
+	}
+	candidates := make(map[string]string, len(offers))
+	for name, offer := range offers {
+		if offer.Candidate != "" {
+			candidates[name] = offer.Candidate
+		}
+	}
+	return candidates, nil
+}
+
+func (p packages) Compare(a, b string) int { return p.host.Packages.Compare(a, b) }
+
+// units answers functions from the host's init system.
+type units struct{ host.Units }
+
+func (u units) Unit(ctx context.Context, name string) (function.Unit, bool, error) {
+	unit, err := u.Units.Unit(ctx, name, "")
+	return function.Unit{Running: unit.Running(), Enabled: unit.StartsAtBoot(), Masked: unit.Masked}, unit.Found, err
+}

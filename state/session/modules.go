@@ -1,0 +1,86 @@
+package session
+
+import (
+	"context"
+	"io"
+	"maps"
+
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/account"
+	"github.com/corpus-agent/corpus-agent/state/module/account/cron"
+	"github.com/corpus-agent/corpus-agent/state/module/command"
+	"github.com/corpus-agent/corpus-agent/state/module/file"
+	"github.com/corpus-agent/corpus-agent/state/module/pkg"
+	"github.com/corpus-agent/corpus-agent/state/module/service"
+	"github.com/corpus-agent/corpus-agent/state/module/test"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// newModules is the registry of all state functions, with this session to take sources, templates
+// and pillar from.
+func (s *Session) newModules() module.Registry {
+	in := inputs{file.Inputs{
+		Sources: s.sources, Templates: fileTemplates{s}, Secret: s.secrets.In, Cache: s.option("cachedir"),
+		Pillar: func(path, delimiter string) (any, bool) { return value.Lookup(s.pillar, path, delimiter) },
+		Grains: func(path, delimiter string) (any, bool) { return value.Lookup(s.Grains, path, delimiter) },
+	}}
+	all := module.Registry{
+		"cmd":     command.Functions(in),
+		"file":    file.Functions(in.Inputs),
+		"pkg":     pkg.Functions(packageSources{s.sources}),
+		"service": service.Functions(),
+		"test":    test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
+	}
+	maps.Copy(all, account.Tables(in))
+	return all
+}
+
+// inputs gives other families content the way in which file states get theirs.
+type inputs struct{ file.Inputs }
+
+// Script is part of command.Scripts.
+func (in inputs) Script(ctx context.Context, source, env, template string, vars *value.Map) ([]byte, error) {
+	return in.Inputs.Rendered(ctx, file.Wanted{URL: source, Env: env, Template: template, Context: vars})
+}
+
+// Source is part of account.Sources.
+func (in inputs) Source(ctx context.Context, url, env string) ([]byte, error) {
+	return in.Inputs.Rendered(ctx, file.Wanted{URL: url, Env: env})
+}
+
+// Rendered is part of account.Sources.
+func (in inputs) Rendered(ctx context.Context, s cron.Source) ([]byte, error) {
+	return in.Inputs.Rendered(ctx, file.Wanted(s))
+}
+
+// Diff is part of account.Sources.
+func (in inputs) Diff(before, after string) string { return in.Inputs.Difference(before, after) }
+
+// packageSources opens package files.
+type packageSources struct{ *sources }
+
+// Open is part of pkg.Sources.
+func (p packageSources) Open(ctx context.Context, url, env string) (io.ReadCloser, error) {
+	source, err := p.sources.Open(ctx, url, env)
+	if err != nil {
+		return nil, err
+	}
+	return source.ReadCloser, nil
+}
+
+// fileTemplates renders the templates of files.
+type fileTemplates struct{ session *Session }
+
+// Render is part of file.Templates.
+func (t fileTemplates) Render(ctx context.Context, f file.Template) ([]byte, error) {
+	s := t.session
+	vars := s.vars(f.Env, s.pillar)
+	vars.Update(f.Vars)
+	place := f.Source
+	if path, ok := s.sources.local(f.Source, f.Env); ok {
+		place = path
+	}
+	out, err := s.renderer.Text(withTree(ctx, s.states), f.Engine, render.Source{Name: treePath(f.Source), File: place, Env: f.Env, Text: string(f.Text)}, vars)
+	return []byte(out), err
+}

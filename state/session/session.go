@@ -1,0 +1,260 @@
+// Package session brings the parts of the native engine together for one pass over a host.
+//
+// A Session has the state tree and the pillar tree, renders, targets, compiles and runs. Its parts
+// know nothing of each other: templates call functions, functions look at the pillar, the pillar is
+// made of templates; the session is what each of them is given to ask the others. It also answers
+// calls by name, as people type them after salt-call: call.go and callshow.go.
+package session
+
+import (
+	"context"
+	"io"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/pillar"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/sls"
+	"github.com/corpus-agent/corpus-agent/state/top"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Remote opens what is not on the host.
+type Remote interface {
+	// Open opens the file at a URL. If it is not there, the error wraps fs.ErrNotExist.
+	Open(ctx context.Context, url string) (io.ReadCloser, error)
+}
+
+// Settings are what a session works on. Options are those a Salt minion has, by the same names;
+// templates see them as opts.
+type Settings struct {
+	Host     *host.Host
+	ID       string
+	Grains   *value.Map
+	States   []roots.Env
+	Pillar   []roots.Env
+	Override *value.Map // pillar given on the command line; wins over all files
+	Options  *value.Map
+
+	Remote  Remote // where sources come from that are on no tree; nil for nowhere
+	Log     func(level, message string)
+	Version string // the program's own
+	Shell   bool   // cmd.run is called by a person, and goes through a shell
+
+	Test     bool
+	Failhard bool
+	Strict   bool // what is certain to fail when it runs is an error before anything does
+}
+
+// Session is one pass of the native engine over a host: its trees, and what was worked out of them
+// so far. The pillar is compiled when somebody first asks for it.
+type Session struct {
+	Settings
+	states    *roots.Roots
+	pillars   *roots.Roots
+	templates *templates
+	renderer  *render.Renderer
+	sources   *sources
+	secrets   secrets
+	functions Functions
+	modules   module.Registry
+	options   *value.Map
+
+	pillar    *value.Map
+	pillarErr error
+	hasPillar bool
+	compiling bool // the pillar is being compiled, and asks for itself
+}
+
+// Functions are what templates may call.
+type Functions interface {
+	Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
+	Has(name string) bool
+	Names() []string
+}
+
+// New makes a session. It reads nothing yet.
+func New(settings Settings) *Session {
+	if settings.Options == nil {
+		settings.Options = value.NewMap()
+	}
+	if settings.Grains == nil {
+		settings.Grains = value.NewMap()
+	}
+	s := &Session{Settings: settings}
+	s.states = roots.New(settings.Host.Files, settings.States...)
+	s.pillars = roots.New(settings.Host.Files, settings.Pillar...)
+	s.options = s.minionOptions()
+	s.sources = &sources{tree: s.states, files: settings.Host.Files, remote: settings.Remote}
+	s.functions = s.newFunctions()
+	s.modules = s.newModules()
+	s.templates = newTemplates(s)
+	s.renderer = &render.Renderer{Templates: s.templates, Decrypters: s.decrypters(), Default: s.option("renderer")}
+	return s
+}
+
+// minionOptions is what templates see as opts.
+func (s *Session) minionOptions() *value.Map {
+	o := value.NewMap("id", s.ID, "file_client", "local", "test", s.Test, "failhard", s.Failhard,
+		"saltenv", nil, "pillarenv", nil, "renderer", "jinja|yaml", "state_top", "salt://top.sls", "environment", nil,
+		"cachedir", "/var/cache/corpus", "root_dir", "/", "conf_file", "/etc/corpus/agent.yaml", "local", true, "__role", "minion")
+	o.Set("file_roots", envMap(s.Settings.States))
+	o.Set("pillar_roots", envMap(s.Settings.Pillar))
+	o.Update(s.Options)
+	o.Set("grains", s.Grains)
+	return o
+}
+
+func envMap(envs []roots.Env) *value.Map {
+	m := value.NewMap()
+	for _, e := range envs {
+		m.Set(e.Name, value.Strings(e.Dirs...))
+	}
+	return m
+}
+
+// option reads an option that is a string.
+func (s *Session) option(name string) string {
+	text, _ := s.options.Value(name).(string)
+	return text
+}
+
+// flag reads an option that is true or false.
+func (s *Session) flag(name string, fallback bool) bool {
+	v, ok := s.options.Get(name)
+	if !ok || v == nil {
+		return fallback
+	}
+	return value.Truth(v)
+}
+
+// target is the host as top files see it.
+func (s *Session) target(pillarData *value.Map) *top.Target {
+	groups, _ := s.options.Value("nodegroups").(*value.Map)
+	return &top.Target{ID: s.ID, Grains: s.Grains, Pillar: pillarData, Nodegroups: groups}
+}
+
+// Pillar compiles the pillar, once. What goes wrong is a diag.List.
+func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
+	if s.hasPillar || s.compiling {
+		return s.pillar, s.pillarErr
+	}
+	s.compiling = true
+	s.pillar = value.NewMap()
+	s.pillar.Update(s.Override)
+	data, err := s.compilePillar(ctx)
+	s.compiling, s.hasPillar = false, true
+	if err != nil {
+		s.pillarErr = err
+		return s.pillar, err
+	}
+	s.pillar = data
+	return data, nil
+}
+
+func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
+	c := &pillar.Compiler{
+		Tree: s.pillars, Target: s.target(s.pillar), Env: s.option("pillarenv"), Override: s.Override,
+		Strategy: value.Strategy(s.option("pillar_source_merging_strategy")), MergeLists: s.flag("pillar_merge_lists", false),
+		IncludesWin: s.flag("pillar_includes_override_sls", false),
+		Render: func(ctx context.Context, src render.Source, name string, defaults *value.Map) (*render.Document, error) {
+			vars := s.slsVars(src, name, s.pillar)
+			vars.Update(defaults)
+			return s.renderIn(ctx, s.pillars, src, vars)
+		},
+	}
+	return c.Compile(ctx)
+}
+
+// renderIn renders a file of a tree.
+func (s *Session) renderIn(ctx context.Context, tree *roots.Roots, src render.Source, vars *value.Map) (*render.Document, error) {
+	return s.renderer.Render(withTree(ctx, tree), src, vars)
+}
+
+// renderState renders an SLS file of the state tree.
+func (s *Session) renderState(ctx context.Context, src render.Source, name string) (*render.Document, error) {
+	data, err := s.Pillar(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.renderIn(ctx, s.states, src, s.slsVars(src, name, data))
+}
+
+// Top tells which SLS files the top file gives this host.
+func (s *Session) Top(ctx context.Context) ([]top.Match, error) {
+	data, err := s.Pillar(ctx)
+	if err != nil {
+		return nil, err
+	}
+	loader := &top.Loader{
+		Tree: s.states, Target: s.target(data), Only: s.option("saltenv"), Render: s.renderState,
+		Merge: s.option("top_file_merging_strategy"), Base: s.option("default_top"),
+	}
+	return loader.States(ctx)
+}
+
+// High reads the SLS files that were matched.
+func (s *Session) High(ctx context.Context, matches []top.Match) (*compile.High, error) {
+	if _, err := s.Pillar(ctx); err != nil {
+		return nil, err
+	}
+	loader := &sls.Loader{Tree: s.states, Render: s.renderState, Unordered: !s.flag("state_auto_order", true)}
+	return loader.High(ctx, matches)
+}
+
+// Named are SLS files asked for by name instead of by a top file.
+func (s *Session) Named(names ...string) []top.Match {
+	env := s.option("saltenv")
+	if env == "" {
+		env = "base"
+	}
+	return []top.Match{{Env: env, SLS: names}}
+}
+
+// Program compiles SLS files to a program.
+func (s *Session) Program(ctx context.Context, matches []top.Match) (*compile.Program, error) {
+	high, err := s.High(ctx, matches)
+	if err != nil {
+		return nil, err
+	}
+	return s.compile(high)
+}
+
+func (s *Session) compile(high *compile.High) (*compile.Program, error) {
+	p, err := compile.Compile(high, s.modules)
+	if err != nil {
+		return nil, err
+	}
+	if s.Strict {
+		if err := p.Doubts.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Run runs a program.
+func (s *Session) Run(ctx context.Context, p *compile.Program, o exec.Observer) *exec.Results {
+	r := &exec.Runner{Host: s.Host, Modules: s.modules, Call: s.functions, Observer: o, Test: s.Test, Failhard: s.Failhard}
+	if shell, ok := s.Grains.Value("shell").(string); ok {
+		r.Shell = shell
+	}
+	return r.Run(ctx, p)
+}
+
+// slsVars are the variables of an SLS file. Besides what every template has they say where the file
+// is, in the ways that formulas use to find their own files.
+func (s *Session) slsVars(src render.Source, name string, data *value.Map) *value.Map {
+	vars := s.vars(src.Env, data)
+	vars.Set("sls", name)
+	vars.Update(placeVars(src, name))
+	return vars
+}
+
+// vars are the variables of every template.
+func (s *Session) vars(env string, data *value.Map) *value.Map {
+	return value.NewMap("salt", s.templates.salt, "grains", s.Grains, "pillar", data, "opts", s.options, "saltenv", env)
+}

@@ -1,0 +1,213 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module/file"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+)
+
+// sources opens what states name as a source: salt://path of the state tree, file:///path or /path
+// of the host, and anything else from where it is.
+type sources struct {
+	tree   *roots.Roots
+	files  host.Files
+	remote Remote
+}
+
+// place is a source's URL, taken apart.
+type place struct {
+	scheme string // salt, file, or another
+	path   string // in the tree, or on the host
+	env    string
+}
+
+func parsePlace(rawURL, env string) place {
+	scheme, rest, ok := strings.Cut(rawURL, "://")
+	switch {
+	case !ok:
+		return place{scheme: "file", path: rawURL}
+	case scheme == "file":
+		return place{scheme: "file", path: path.Clean("/" + strings.TrimPrefix(rest, "localhost/"))}
+	case scheme != "salt":
+		return place{scheme: scheme, path: rawURL}
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	if named, err := url.ParseQuery(query); err == nil && named.Get("saltenv") != "" {
+		env = named.Get("saltenv")
+	}
+	return place{scheme: "salt", path: strings.TrimPrefix(rest, "|"), env: env}
+}
+
+// treePath is the path in the state tree that a URL means; other URLs are no path in it.
+func treePath(rawURL string) string { return parsePlace(rawURL, "").path }
+
+// local is the file on the host that a URL means.
+func (s *sources) local(rawURL, env string) (string, bool) {
+	switch p := parsePlace(rawURL, env); p.scheme {
+	case "salt":
+		return s.tree.Find(p.env, p.path)
+	case "file":
+		return p.path, true
+	}
+	return "", false
+}
+
+// Open is part of file.Sources.
+func (s *sources) Open(ctx context.Context, rawURL, env string) (file.Source, error) {
+	p := parsePlace(rawURL, env)
+	if p.scheme != "salt" && p.scheme != "file" {
+		body, err := s.fetch(ctx, p)
+		return file.Source{ReadCloser: body}, err
+	}
+	name, ok := s.local(rawURL, env)
+	if !ok {
+		return file.Source{}, s.missing(p)
+	}
+	info, err := s.files.Stat(name)
+	if err != nil {
+		return file.Source{}, err
+	}
+	body, err := s.files.Open(name)
+	return file.Source{ReadCloser: body, Mode: info.Mode.Perm()}, err
+}
+
+func (s *sources) missing(p place) error {
+	err := fmt.Errorf("%w in environment %s", fs.ErrNotExist, p.env)
+	if dirs := s.tree.FindDir(p.env, p.path); len(dirs) > 0 {
+		return diag.WithHint(fmt.Errorf("it is a directory: %w", err), "file.recurse takes a directory")
+	}
+	files, listErr := s.tree.Files(p.env)
+	if listErr != nil {
+		return err
+	}
+	return diag.WithHint(err, "%s", diag.DidYouMean(p.path, files))
+}
+
+func (s *sources) fetch(ctx context.Context, p place) (io.ReadCloser, error) {
+	if s.remote == nil {
+		return nil, diag.WithHint(fmt.Errorf("%s:// is not fetched here", p.scheme), "put the file into the state tree and write salt://")
+	}
+	return s.remote.Open(ctx, p.path)
+}
+
+// First is part of file.Sources.
+func (s *sources) First(ctx context.Context, urls []string, env string) (int, error) {
+	for i, rawURL := range urls {
+		there, err := s.there(ctx, rawURL, env)
+		if err != nil {
+			return 0, err
+		}
+		if there {
+			return i, nil
+		}
+	}
+	return 0, fs.ErrNotExist
+}
+
+func (s *sources) there(ctx context.Context, rawURL, env string) (bool, error) {
+	p := parsePlace(rawURL, env)
+	switch p.scheme {
+	case "salt":
+		_, ok := s.tree.Find(p.env, p.path)
+		return ok || len(s.tree.FindDir(p.env, p.path)) > 0, nil
+	case "file":
+		_, err := s.files.Stat(p.path)
+		return err == nil, nil
+	}
+	body, err := s.fetch(ctx, p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, body.Close()
+}
+
+// List is part of file.Sources.
+func (s *sources) List(ctx context.Context, rawURL, env string) ([]file.Entry, error) {
+	p := parsePlace(rawURL, env)
+	if p.scheme != "salt" {
+		return nil, diag.WithHint(fmt.Errorf("%s is no directory of the state tree", rawURL), "write salt://")
+	}
+	dirs := s.tree.FindDir(p.env, p.path)
+	if len(dirs) == 0 {
+		return nil, fs.ErrNotExist
+	}
+	l := &treeLister{files: s.files, seen: map[string]bool{}, above: map[host.FileID]bool{}}
+	for _, dir := range dirs {
+		if err := l.walk(ctx, dir, ""); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(l.entries, func(a, b file.Entry) int { return strings.Compare(a.Path, b.Path) })
+	return l.entries, nil
+}
+
+// treeLister lists a directory that may be in several roots: what the first of them has, counts.
+type treeLister struct {
+	files   host.Files
+	entries []file.Entry
+	seen    map[string]bool
+	above   map[host.FileID]bool // directories on the way down, for links that lead back up
+}
+
+func (l *treeLister) walk(ctx context.Context, dir, prefix string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	info, err := l.files.Stat(dir)
+	if err != nil || l.above[info.ID()] {
+		return err
+	}
+	l.above[info.ID()] = true
+	defer delete(l.above, info.ID())
+	names, err := l.files.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := l.visit(ctx, path.Join(dir, name), path.Join(prefix, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *treeLister) visit(ctx context.Context, name, rel string) error {
+	entry := file.Entry{Path: rel}
+	info, err := l.files.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if info.IsLink() {
+		if entry.Target, err = l.files.Readlink(name); err != nil {
+			return err
+		}
+		followed, err := l.files.Stat(name)
+		if err != nil {
+			return nil // a link to nowhere is no content
+		}
+		info = followed
+	}
+	entry.Dir = info.IsDir()
+	if !l.seen[rel] {
+		l.seen[rel] = true
+		l.entries = append(l.entries, entry)
+	}
+	if entry.Dir {
+		return l.walk(ctx, name, rel)
+	}
+	return nil
+}

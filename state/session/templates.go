@@ -1,0 +1,108 @@
+package session
+
+import (
+	"context"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/corpus-agent/corpus-agent/state/jinja"
+	jinjasalt "github.com/corpus-agent/corpus-agent/state/jinja/salt"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// templates renders the templates of a session. Those of one tree and environment share what was
+// parsed.
+type templates struct {
+	session *Session
+	salt    *saltObject
+
+	mu   sync.Mutex
+	envs map[envKey]*jinja.Env
+}
+
+type envKey struct {
+	tree *roots.Roots
+	env  string
+	sls  bool // SLS files may have other options than the templates of files
+}
+
+func newTemplates(s *Session) *templates {
+	return &templates{session: s, salt: &saltObject{functions: s.functions}, envs: map[envKey]*jinja.Env{}}
+}
+
+// treeKey carries through a context which tree the templates of a file are looked for in.
+type treeKey struct{}
+
+func withTree(ctx context.Context, tree *roots.Roots) context.Context {
+	return context.WithValue(ctx, treeKey{}, tree)
+}
+
+// Render is part of render.Templates.
+func (t *templates) Render(ctx context.Context, src render.Source, vars *value.Map) (render.Text, error) {
+	tree, ok := ctx.Value(treeKey{}).(*roots.Roots)
+	if !ok {
+		tree = t.session.states
+	}
+	env := t.env(envKey{tree: tree, env: src.Env, sls: vars.Has("sls")})
+	template, err := env.Parse(jinja.Source{Name: src.Name, File: src.File, Text: src.Text})
+	if err != nil {
+		return render.Text{}, err
+	}
+	out, err := template.Render(ctx, vars)
+	if err != nil {
+		return render.Text{}, err
+	}
+	return render.Text{Text: out.Text, Origin: out.Origin}, nil
+}
+
+func (t *templates) env(key envKey) *jinja.Env {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if env, ok := t.envs[key]; ok {
+		return env
+	}
+	globals := value.NewMap()
+	for name, v := range jinjasalt.Globals() {
+		globals.Set(name, v)
+	}
+	s := t.session
+	options := "jinja_env"
+	if key.sls {
+		options = "jinja_sls_env"
+	}
+	own, _ := s.options.Value(options).(*value.Map)
+	env := jinja.New(jinja.Options{
+		Loader: jinja.Tree{Read: func(_ context.Context, name string) (string, string, error) {
+			data, file, err := key.tree.Read(key.env, name)
+			return string(data), file, err
+		}},
+		Globals: globals, Filters: jinjasalt.Filters(), Tests: jinjasalt.Tests(), Lenient: s.flag("allow_undefined", false),
+		TrimBlocks:   value.Truth(own.Value("trim_blocks")) || s.flag("jinja_trim_blocks", false),
+		LstripBlocks: value.Truth(own.Value("lstrip_blocks")) || s.flag("jinja_lstrip_blocks", false),
+	})
+	t.envs[key] = env
+	return env
+}
+
+// placeVars tell a template where it lies in its tree.
+func placeVars(src render.Source, sls string) *value.Map {
+	dir := path.Dir(src.Name)
+	if dir == "." {
+		dir = ""
+	}
+	tpldir := dir
+	if tpldir == "" {
+		tpldir = "."
+	}
+	if sls == "" {
+		// A top file has no SLS name; Salt gives it its own directory all the same.
+		return value.NewMap("tplpath", src.File, "tplfile", path.Base(src.Name), "tpldir", ".", "tpldot", "",
+			"slspath", "", "slsdotpath", "", "slscolonpath", "", "sls_path", "")
+	}
+	in := func(separator string) string { return strings.ReplaceAll(dir, "/", separator) }
+	return value.NewMap("tplpath", src.File, "tplfile", src.Name, "tpldir", tpldir, "tpldot", in("."),
+		"slspath", dir, "slsdotpath", in("."), "slscolonpath", in(":"), "sls_path", in("_"))
+}
