@@ -53,11 +53,6 @@ func (l Layout) Config() string { return l.Path("/etc/corpus/agent.yaml") }
 // StaticGrains is the file of grains that an operator wrote down.
 func (l Layout) StaticGrains() string { return l.Path("/etc/corpus/grains.yaml") }
 
-// GrainDirs are the directories of programs that print grains, in the order of their precedence.
-func (l Layout) GrainDirs() []string {
-	return []string{l.Path("/etc/corpus/grains.d"), filepath.Join(l.BaseLink(), "current", "grains")}
-}
-
 // State is the directory of what this host remembers.
 func (l Layout) State() string { return l.Path("/var/lib/corpus") }
 

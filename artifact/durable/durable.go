@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // tempPrefix starts the name of every temporary file made here.
@@ -134,4 +136,37 @@ func Sweep(dir string) error {
 		}
 	}
 	return errors.Join(append(errs, err)...)
+}
+
+// TempDir makes a directory beside the ones it will become, with a name that Sweep knows.
+func TempDir(dir string) (string, error) { return os.MkdirTemp(dir, tempPrefix) }
+
+// TempFile makes a file with a name that Sweep knows.
+func TempFile(dir string) (*os.File, error) { return os.CreateTemp(dir, tempPrefix) }
+
+// Install gives a finished directory its name. Everything written to the filesystem is synced
+// first, so that a directory under its final name is complete even after a power cut, without an
+// fsync per file.
+func Install(temp, path string) error {
+	d, err := os.Open(temp)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(unix.Syncfs(int(d.Fd())), d.Close()); err != nil {
+		return fmt.Errorf("syncing %s: %w", path, err)
+	}
+	return Rename(temp, path)
+}
+
+// Discard removes a directory so that it never stands under its name with a part of its content.
+func Discard(path string) error {
+	temp, err := TempDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	// A kill from here on leaves what Sweep removes.
+	if err := os.Rename(path, filepath.Join(temp, filepath.Base(path))); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return os.RemoveAll(temp)
 }

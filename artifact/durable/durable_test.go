@@ -76,6 +76,28 @@ func TestMkdirAllAndRemoveAreRepeatable(t *testing.T) {
 	}
 }
 
+func TestDiscardAndInstall(t *testing.T) {
+	dir := t.TempDir()
+	temp, err := TempDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(temp, "f"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	final := filepath.Join(dir, "release")
+	if err := Install(temp, final); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, filepath.Join(final, "f"), "x")
+	if err := Discard(final); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("%d entries left of a directory that was discarded", len(left))
+	}
+}
+
 func expect(t *testing.T, path, want string) {
 	t.Helper()
 	if got, err := os.ReadFile(path); err != nil || string(got) != want {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
@@ -24,6 +25,28 @@ func (p *Publisher) AddProject(ctx context.Context, name string, keys ...*metada
 		return err
 	}
 	return p.change(ctx, func(d *draft) error { return d.delegate(name, keys) })
+}
+
+// ReplaceKeys lets these keys sign a project and no others: what to do when a key was lost. It takes
+// the targets key; the project has to be signed anew by one of them before hosts believe it again.
+func (p *Publisher) ReplaceKeys(ctx context.Context, name string, keys ...*metadata.Key) error {
+	return p.change(ctx, func(d *draft) error {
+		if !d.delegates(name) {
+			return fmt.Errorf("%w: %s", trust.ErrNoProject, name)
+		}
+		role := d.targets()
+		for _, delegated := range role.Signed.Delegations.Roles {
+			if delegated.Name != name {
+				continue
+			}
+			for _, id := range slices.Clone(delegated.KeyIDs) {
+				if err := role.Signed.RevokeKey(id, name); err != nil {
+					return fmt.Errorf("revoking a key of %s: %w", name, err)
+				}
+			}
+		}
+		return d.delegate(name, keys)
+	})
 }
 
 func (d *draft) delegate(name string, keys []*metadata.Key) error {

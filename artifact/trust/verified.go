@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
 // Verified is an artifact whose bytes are those the project's key signed. It is made here and
@@ -37,7 +38,7 @@ func (c *Client) Fetch(ctx context.Context, r artifact.Release, into *os.File, p
 		return nil, fmt.Errorf("fetching %s: %w", r, err)
 	}
 	defer body.Close()
-	if info.Size != r.Length {
+	if wrongSize(info, r) {
 		return nil, badLength(r, info.Size)
 	}
 	// One byte more than signed is enough to know that there are too many.
@@ -70,6 +71,12 @@ func verify(r artifact.Release, from io.Reader) error {
 	return nil
 }
 
+// wrongSize reports whether the store itself says that the length is wrong; a web server may not say
+// any length.
+func wrongSize(info store.Info, r artifact.Release) bool {
+	return info.Size >= 0 && info.Size != r.Length
+}
+
 func badLength(r artifact.Release, got int64) error {
 	return &Refused{Check: CheckLength, Of: r.String(), Err: fmt.Errorf("it has %d bytes, and %d were signed", got, r.Length)}
 }
@@ -94,7 +101,7 @@ func (c *Client) Check(ctx context.Context, r artifact.Release, progress Progres
 		return fmt.Errorf("fetching %s: %w", r, err)
 	}
 	defer body.Close()
-	if info.Size != r.Length {
+	if wrongSize(info, r) {
 		return badLength(r, info.Size)
 	}
 	return verify(r, io.LimitReader(&counted{body, progress}, r.Length+1))

@@ -108,6 +108,9 @@ func walk(ctx context.Context, r io.Reader, format artifact.Format, limits Limit
 		// compression comes last.
 		_, err = io.Copy(io.Discard, plain)
 	}
+	if err == nil && rules.summary.Files == 0 {
+		err = errors.New("the archive is empty")
+	}
 	return rules.summary, errors.Join(err, rules.checkLinks())
 }
 

@@ -116,7 +116,7 @@ func (x *index) glob(t Target) []*Step {
 	}
 	var found []*Step
 	for _, s := range x.steps {
-		if t.State == "sls" && glob(t.Name, s.SLS()) || t.State != "sls" && (glob(t.Name, s.Name()) || glob(t.Name, s.ID())) {
+		if t.State == "sls" && value.Fnmatch(t.Name, s.SLS()) || t.State != "sls" && (value.Fnmatch(t.Name, s.Name()) || value.Fnmatch(t.Name, s.ID())) {
 			found = append(found, s)
 		}
 	}

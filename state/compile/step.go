@@ -90,5 +90,5 @@ func Match(pattern, name string) bool {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return pattern == name
 	}
-	return glob(pattern, name)
+	return value.Fnmatch(pattern, name)
 }

@@ -111,7 +111,7 @@ func (r *Runner) resource(s *compile.Step, m mode, result *Result) (module.Resou
 		result.Comment = fmt.Sprintf("the name of %s is %s, and a string was expected", s.ID(), value.Repr(s.Chunk.Value("name")))
 		return nil, false
 	}
-	warnings, problems := module.Decode(resource, module.Call{Function: s.Function(), Arguments: s.Chunk, At: s.At})
+	warnings, problems := module.Decode(resource, module.Call{Function: s.Function(), Arguments: s.Chunk, At: s.At, Reserved: reserved(s)})
 	result.Warnings = warnings
 	if err := problems.Err(); err != nil {
 		result.Comment = err.Error()
@@ -126,6 +126,28 @@ func (r *Runner) resource(s *compile.Step, m mode, result *Result) (module.Resou
 		return nil, false
 	}
 	return watcher.Watched(), true
+}
+
+// reserved gives a resource what it may know of the rest of the run: in __required__, the chunks of
+// the steps that have to come before it.
+func reserved(s *compile.Step) func(name string) any {
+	return func(name string) any {
+		if name != "__required__" {
+			return nil
+		}
+		chunks := value.NewList()
+		for _, q := range s.Requisites {
+			if !strings.HasPrefix(q.Kind, "require") && !strings.HasPrefix(q.Kind, "watch") && !strings.HasPrefix(q.Kind, "onchanges") {
+				continue
+			}
+			for _, t := range q.Targets {
+				for _, step := range t.Steps {
+					chunks.Append(step.Chunk)
+				}
+			}
+		}
+		return chunks
+	}
 }
 
 // settle checks a resource and, unless the run is dry, applies the difference.

@@ -34,9 +34,10 @@ type Files interface {
 	// error to RemoveAll.
 	Remove(path string) error
 	RemoveAll(path string) error
-	// Chmod and Chtimes change what a path leads to.
+	// Chmod, Chown and Chtimes change a path itself, and not what a link there leads to; Resolve
+	// tells that. A link has an owner, and no mode of its own.
 	Chmod(path string, mode fs.FileMode) error
-	// Chown gives a path itself, not what it leads to, another owner; -1 leaves one as it is.
+	// Chown leaves as it is what is -1.
 	Chown(path string, uid, gid int) error
 	Chtimes(path string, accessed, modified time.Time) error
 
@@ -73,4 +74,6 @@ type NewFile struct {
 	Mode    *fs.FileMode // nil keeps the mode, or takes 0644 less the umask for a new file
 	UID     int          // -1 keeps the owner
 	GID     int          // -1 keeps the group
+	// ReplaceLink puts the file in the place of a symbolic link, and not of what the link leads to.
+	ReplaceLink bool
 }

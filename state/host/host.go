@@ -22,7 +22,7 @@ type Host struct {
 	Accounts Accounts
 	Crontabs Crontabs
 
-	parsed parsed
+	parsed *parsed // nil keeps nothing
 }
 
 // Options choose what a Host is.

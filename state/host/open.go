@@ -22,6 +22,6 @@ func open(o Options, relocated bool) (*Host, error) {
 		}
 		accounts.commands = own
 	}
-	crontabs := &crontabs{files: files, commands: accounts.commands, accounts: accounts, recorder: o.Recorder, refused: refused}
-	return &Host{Files: files, Commands: accounts.commands, Accounts: accounts, Crontabs: crontabs}, nil
+	crontabs := &crontabs{files: files, commands: accounts.commands, accounts: accounts, recorder: o.Recorder, refused: refused, read: &parsed{}}
+	return &Host{Files: files, Commands: accounts.commands, Accounts: accounts, Crontabs: crontabs, parsed: &parsed{}}, nil
 }

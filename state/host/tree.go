@@ -123,6 +123,12 @@ func (t *tree) record(p string) error {
 	return nil
 }
 
+// What callers tell apart beside fs.ErrNotExist and its kin; errors of files wrap them.
+const (
+	ErrNotDir          = unix.ENOTDIR // a file is where a directory would have to be on the way
+	ErrOtherFilesystem = unix.EXDEV   // of a Rename or Link from one filesystem to another
+)
+
 func pathError(op, p string, err error) error {
 	if err == nil {
 		return nil

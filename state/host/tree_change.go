@@ -50,9 +50,6 @@ func (t *tree) Link(old, p string) error {
 	})
 }
 
-// ErrOtherFilesystem is wrapped by the error of a Rename or Link from one filesystem to another.
-const ErrOtherFilesystem = unix.EXDEV
-
 func (t *tree) Rename(old, p string) error {
 	if err := t.record(old); err != nil {
 		return err
@@ -91,7 +88,7 @@ func unlink(dir int, name string) error {
 // RemoveAll goes down by directory handles, so that nobody can put a link in its way.
 func (t *tree) RemoveAll(p string) error {
 	err := t.do("remove", p, func(dir int, name string) error { return t.removeAll(dir, name, p) })
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotDir) {
 		return nil
 	}
 	return explain(err)
@@ -137,30 +134,26 @@ func (t *tree) removeBelow(dir int, name, p string) error {
 	return nil
 }
 
-// Chmod and Chtimes mean what a path leads to. The kernel's own calls would follow a last link out
-// of a root, so the place is opened first and changed by its handle.
+// Chmod and Chtimes open the place first and change it by its handle, since the kernel's own calls
+// would follow a last link, out of a root or to where somebody just pointed it.
 func (t *tree) Chmod(p string, mode fs.FileMode) error {
-	return t.follow("chmod", p, func(place string) error { return unix.Chmod(place, rawMode(mode)) })
+	return t.itself("chmod", p, func(place string) error { return unix.Chmod(place, rawMode(mode)) })
 }
 
 func (t *tree) Chtimes(p string, accessed, modified time.Time) error {
 	times := []unix.Timespec{unix.NsecToTimespec(accessed.UnixNano()), unix.NsecToTimespec(modified.UnixNano())}
-	return t.follow("chtimes", p, func(place string) error { return unix.UtimesNano(place, times) })
+	return t.itself("chtimes", p, func(place string) error { return unix.UtimesNano(place, times) })
 }
 
-func (t *tree) follow(op, p string, call func(place string) error) error {
-	if err := t.record(p); err != nil {
-		return err
-	}
-	fd, err := t.openat(p, unix.O_PATH)
-	if err == nil {
-		err = again(func() error { return call(handle(fd)) })
-		_ = unix.Close(fd)
-	}
-	if err == nil {
-		t.changed(p)
-	}
-	return explain(pathError(op, p, err))
+func (t *tree) itself(op, p string, call func(place string) error) error {
+	return t.write(op, p, func(dir int, name string) error {
+		fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return call(handle(fd))
+	})
 }
 
 func (t *tree) Chown(p string, uid, gid int) error {

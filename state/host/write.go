@@ -12,9 +12,12 @@ import (
 )
 
 func (t *tree) Write(p string, f NewFile) error {
-	real, err := t.Resolve(p)
-	if err != nil {
-		return err
+	real := p
+	if !f.ReplaceLink {
+		var err error
+		if real, err = t.Resolve(p); err != nil {
+			return err
+		}
 	}
 	return t.write("write", real, func(dir int, name string) error { return t.replace(dir, name, f) })
 }
@@ -56,6 +59,7 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 	var old unix.Stat_t
 	err := unix.Fstatat(dir, name, &old, unix.AT_SYMLINK_NOFOLLOW)
 	switch {
+	case err == nil && f.ReplaceLink && old.Mode&unix.S_IFMT == unix.S_IFLNK:
 	case err == nil && old.Mode&unix.S_IFMT != unix.S_IFREG:
 		return errors.New("what is there is no regular file")
 	case err == nil:

@@ -16,6 +16,9 @@ type Call struct {
 	Function  string     // state.function
 	Arguments *value.Map // everything the declaration says
 	At        func(argument string) diag.Pos
+	// Reserved gives what only the run knows, such as __required__, to a field that is tagged with
+	// its name and that Arguments has nothing for. nil, or a nil answer, is nothing.
+	Reserved func(name string) any
 }
 
 // Decode sets a resource's fields from the arguments of a step. A field takes part by its tag:
@@ -25,7 +28,7 @@ type Call struct {
 //	Source []string `sls:"source,required"`
 //
 // A field of type any takes what comes; Mode, *bool, *int and *string tell an argument that was not
-// given. Embedded structs share their fields. Arguments that no field takes are warnings, as in
+// given. Embedded structs share their fields. A field of __arguments__ gets all of them. Arguments that no field takes are warnings, as in
 // Salt; values of the wrong type and required arguments that are missing are problems, at the
 // argument's place in its file.
 func Decode(r Resource, c Call) (warnings []string, problems diag.List) {
@@ -43,7 +46,27 @@ func Decode(r Resource, c Call) (warnings []string, problems diag.List) {
 			warnings = append(warnings, d.unknown(name))
 		}
 	}
+	d.reserved()
 	return warnings, d.problems
+}
+
+// reserved fills the fields that declarations do not name.
+func (d *decoder) reserved() {
+	for name, field := range d.known {
+		if !strings.HasPrefix(name, "__") || d.call.Arguments.Has(name) {
+			continue
+		}
+		v := any(d.call.Arguments)
+		if name != "__arguments__" {
+			if d.call.Reserved == nil {
+				continue
+			}
+			v = d.call.Reserved(name)
+		}
+		if err := assign(field, v); err != nil {
+			d.problems.Add(d.call.At(name), "argument %s of %s: %v", name, d.call.Function, err)
+		}
+	}
 }
 
 type decoder struct {

@@ -22,7 +22,7 @@ func (m *Mode) UnmarshalSLS(v any) error {
 	if v == nil {
 		return nil
 	}
-	text := strings.TrimSpace(value.Str(v))
+	text := strings.Trim(strings.TrimSpace(value.Str(v)), `"'`)
 	if text == "keep" {
 		*m = Mode{Given: true, Keep: true}
 		return nil

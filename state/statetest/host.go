@@ -23,7 +23,7 @@ type Host struct {
 	watched  map[string]func() string
 }
 
-// NewHost makes a host with nothing but /tmp, the users root and games and the groups root, games and users.
+// NewHost makes a host with nothing but /etc, /srv and /tmp, the users root and games and the groups root, games and users.
 // It has no commands: a test gives it some with
 //
 //	h.Commands = statetest.Commands(func(c host.Command) (host.Output, error) { ... })
@@ -37,6 +37,8 @@ func NewHost(t *testing.T) *Host {
 	h.Files = &owners{Files: real.Files, of: map[uint64]owner{}, ordinary: &h.ordinary}
 	h.Accounts, h.Crontabs, h.Users.Files = h.Users, h.Cron, h.Files
 	must(t, h.Files.Mkdir("/tmp", 0o777|fs.ModeSticky))
+	must(t, h.Files.Mkdir("/etc", 0o755))
+	must(t, h.Files.Mkdir("/srv", 0o755))
 	return h
 }
 

@@ -25,9 +25,9 @@ import (
 //     second: {result: true, changes: {}}
 //     after: {/etc/motd: "hello\n", /etc/old: null}     # null: nothing is there
 //
-// and, where needed, before (calls that come first), always, user and secrets, as Case has them. In
-// trees a text is a file's content, a name that ends in a slash is a directory, and the long form is
-// {content: ..., mode: ..., user: ..., group: ..., link: ..., modified: SECONDS}.
+// and, where needed, before (calls that come first), always, user and secrets, as Case has them, and
+// why, a remark. In trees a text is a file's content, a name that ends in a slash is a directory,
+// and the long form is {content: ..., mode: ..., user: ..., group: ..., link: ..., modified: SECONDS}.
 func Load(t *testing.T, pattern string) []Case {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -82,6 +82,7 @@ func caseOf(v any) (c Case, err error) {
 	}
 	for key, v := range m.All() {
 		switch key {
+		case "why": // a case is as it is; for the reader
 		case "case":
 			c.Name = value.Str(v)
 		case "tree":

@@ -42,15 +42,16 @@ func (o *owners) born(p string) error {
 
 func (o *owners) Write(p string, f host.NewFile) error {
 	old, missing := o.Stat(p)
-	who := host.NewFile{Content: f.Content, Mode: f.Mode, UID: -1, GID: -1}
-	if err := o.Files.Write(p, who); err != nil {
+	plain := f
+	plain.UID, plain.GID = -1, -1
+	if err := o.Files.Write(p, plain); err != nil {
 		return err
 	}
 	info, err := o.Files.Stat(p)
 	if err != nil {
 		return err
 	}
-	if missing != nil {
+	if missing != nil || f.ReplaceLink {
 		if err := o.born(p); err != nil {
 			return err
 		}

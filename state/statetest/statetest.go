@@ -44,7 +44,10 @@ func Run(t *testing.T, s Suite) {
 	tried := map[string]bool{}
 	for _, c := range s.Cases {
 		tried[c.Function] = true
-		t.Run(c.Name, func(t *testing.T) { s.try(t, c) })
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel() // most of a case is waiting for the disk
+			s.try(t, c)
+		})
 	}
 	for name, resource := range s.Functions(NewHost(t)) {
 		if !tried[name] {

@@ -29,6 +29,22 @@ func (m *Map) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// UnmarshalJSON reads an object, keeping the order of its members.
+func (m *Map) UnmarshalJSON(data []byte) error {
+	v, err := FromJSON(data)
+	if err != nil {
+		return err
+	}
+	object, ok := v.(*Map)
+	if v != nil && !ok {
+		return fmt.Errorf("an object was expected, not a %s", TypeName(v))
+	}
+	if object != nil {
+		*m = *object
+	}
+	return nil
+}
+
 func writeMember(b *bytes.Buffer, k, v any) error {
 	name, err := JSONKey(k)
 	if err != nil {

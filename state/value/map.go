@@ -42,6 +42,15 @@ func NewMap(pairs ...any) *Map {
 	return m
 }
 
+// MakeMap makes an empty Map with room for n keys.
+func MakeMap(n int) *Map {
+	m := &Map{entries: make([]entry, 0, n)}
+	if n > scanLimit {
+		m.index = make(map[any]int, n)
+	}
+	return m
+}
+
 // KeyError says that a value cannot be a key of a mapping.
 type KeyError struct{ Type string }
 
@@ -186,6 +195,17 @@ func (m *Map) SetKey(key, v any) error {
 	return nil
 }
 
+// Insert sets a key that is not there yet, and reports with taken that it is there already and
+// keeps its value. A list or mapping as key is a *KeyError.
+func (m *Map) Insert(key, v any) (taken bool, err error) {
+	norm, err := normal(key)
+	if err != nil || m.find(norm) >= 0 {
+		return err == nil, err
+	}
+	m.add(key, norm, v)
+	return false, nil
+}
+
 // DeleteKey is Delete for a key of any type. A list or mapping as key is a *KeyError.
 func (m *Map) DeleteKey(key any) (bool, error) {
 	norm, err := normal(key)
@@ -206,6 +226,10 @@ func (m *Map) set(key, norm, v any) {
 		m.entries[i].value = v
 		return
 	}
+	m.add(key, norm, v)
+}
+
+func (m *Map) add(key, norm, v any) {
 	m.entries = append(m.entries, entry{key: key, value: v})
 	if m.index != nil {
 		m.index[norm] = len(m.entries) - 1

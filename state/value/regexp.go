@@ -23,15 +23,15 @@ type Regexp struct {
 	backward *regexp2.Regexp // compiled when first needed
 }
 
-// RegexpFlags are the flags of Python's re that templates can ask for.
-type RegexpFlags struct{ IgnoreCase, Multiline bool }
+// RegexpFlags are the flags of Python's re that templates and states can ask for.
+type RegexpFlags struct{ IgnoreCase, Multiline, DotAll bool }
 
 // backtrackingTime is how long the backtracking engine may work on one text.
 const backtrackingTime = time.Second
 
 // CompileRegexp reads a pattern. What Python's re refuses is an *Error of class re.error.
 func CompileRegexp(pattern string, flags RegexpFlags) (*Regexp, error) {
-	translated, wary, err := translateRegexp(pattern)
+	translated, wary, err := translateRegexp(pattern, flags.Multiline)
 	if err != nil {
 		return nil, err
 	}
@@ -48,15 +48,19 @@ func CompileRegexp(pattern string, flags RegexpFlags) (*Regexp, error) {
 }
 
 func (f RegexpFlags) prefix() string {
-	switch {
-	case f.IgnoreCase && f.Multiline:
-		return "(?im)"
-	case f.IgnoreCase:
-		return "(?i)"
-	case f.Multiline:
-		return "(?m)"
+	letters := ""
+	for _, flag := range []struct {
+		set    bool
+		letter string
+	}{{f.IgnoreCase, "i"}, {f.Multiline, "m"}, {f.DotAll, "s"}} {
+		if flag.set {
+			letters += flag.letter
+		}
 	}
-	return ""
+	if letters == "" {
+		return ""
+	}
+	return "(?" + letters + ")"
 }
 
 func (r *Regexp) compileBacktracking() error {
@@ -69,6 +73,9 @@ func (r *Regexp) compileBacktracking() error {
 	}
 	if r.flags.Multiline {
 		options |= regexp2.Multiline
+	}
+	if r.flags.DotAll {
+		options |= regexp2.Singleline
 	}
 	back, err := regexp2.Compile(r.pattern, options)
 	if err != nil {
@@ -153,7 +160,7 @@ func (r *Regexp) eachBacktracking(s string, yield func(*Match) bool) error {
 	m, err := r.backward.FindStringMatch(s)
 	offsets := runeOffsets(s)
 	for m != nil && err == nil {
-		if !yield(r.backwardMatch(m, offsets)) {
+		if !yield(r.backwardMatch(s, m, offsets)) {
 			return nil
 		}
 		m, err = r.backward.FindNextMatch(m)
@@ -173,12 +180,12 @@ func runeOffsets(s string) []int {
 	return append(offsets, len(s))
 }
 
-func (r *Regexp) backwardMatch(m *regexp2.Match, offsets []int) *Match {
+func (r *Regexp) backwardMatch(s string, m *regexp2.Match, offsets []int) *Match {
 	out := &Match{Start: offsets[m.Index], End: offsets[m.Index+m.Length], names: map[string]int{}}
 	for i, g := range m.Groups()[1:] {
 		out.names[g.Name] = i
 		if len(g.Captures) > 0 {
-			out.Groups = append(out.Groups, g.String())
+			out.Groups = append(out.Groups, s[offsets[g.Index]:offsets[g.Index+g.Length]])
 		} else {
 			out.Groups = append(out.Groups, nil)
 		}
@@ -188,12 +195,19 @@ func (r *Regexp) backwardMatch(m *regexp2.Match, offsets []int) *Match {
 
 // Replace is re.sub(pattern, template, s): the template may name groups as \1, \g<1> and \g<name>.
 func (r *Regexp) Replace(s, template string) (string, error) {
+	replaced, _, err := r.ReplaceSome(s, template, 0)
+	return replaced, err
+}
+
+// ReplaceSome is re.subn(pattern, template, s, limit): it replaces at most limit matches, or all if
+// limit is 0, and tells how many.
+func (r *Regexp) ReplaceSome(s, template string, limit int) (string, int, error) {
 	parts, err := parseReplacement(template)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	var b strings.Builder
-	last := 0
+	last, n := 0, 0
 	eachErr := r.each(s, func(m *Match) bool {
 		b.WriteString(s[last:m.Start])
 		last = m.End
@@ -202,14 +216,15 @@ func (r *Regexp) Replace(s, template string) (string, error) {
 				return false
 			}
 		}
+		n++
 		err = checkText(b.Len())
-		return err == nil
+		return err == nil && n != limit
 	})
 	if eachErr != nil {
 		err = eachErr
 	}
 	b.WriteString(s[last:])
-	return b.String(), err
+	return b.String(), n, err
 }
 
 // FindAll is re.findall: the text of every match, or its only group, or a tuple of its groups.

@@ -32,8 +32,8 @@ func (w waryOf) of(s string) bool {
 }
 
 // translateRegexp rewrites Python's syntax into what Go's engine and the backtracking one both read.
-func translateRegexp(pattern string) (string, waryOf, error) {
-	t := regexpTranslator{rest: pattern, multiline: false}
+func translateRegexp(pattern string, multiline bool) (string, waryOf, error) {
+	t := regexpTranslator{rest: pattern, multiline: multiline}
 	for t.rest != "" {
 		if err := t.step(); err != nil {
 			return "", waryOf{}, err

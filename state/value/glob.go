@@ -1,11 +1,11 @@
-package compile
+package value
 
 import "strings"
 
-// glob matches as Python's fnmatch: * and ? match any character, / included, [!a-c] negates, and a
-// bracket that is never closed is a bracket. It keeps one place to return to, so it is never worse
-// than pattern times name.
-func glob(pattern, name string) bool {
+// Fnmatch reports whether a name fits a pattern, as Python's fnmatch does: * and ? match any
+// character, / included, [!a-c] negates, and a bracket that is never closed is a bracket. It keeps
+// one place to return to, so it is never worse than pattern times name.
+func Fnmatch(pattern, name string) bool {
 	p, n := 0, 0
 	star, retry := -1, 0
 	for n < len(name) {

@@ -1,0 +1,29 @@
+# Go and make are all this needs; everything else is fetched or built by the targets that want it.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X github.com/corpus-agent/corpus-agent/cmd/cli.Version=$(VERSION)
+LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
+export CGO_ENABLED ?= 0
+
+.PHONY: build test demo integration hosts bench lint fuzz generate snapshot
+build: ## both programs, into bin/
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/corpus-agent ./cmd/corpus
+test: ## everything that needs no server, no root and no network
+	go vet ./...
+	go test ./...
+demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/
+	testdata/demo/run bin demo
+integration: ## the stores and a whole deploy against a real MinIO server
+	go test -tags integration -timeout 25m ./artifact/store/... ./cmd/...
+hosts: build ## real systemd hosts; needs root
+	go test -tags hosts -timeout 60m -count 1 -v ./testdata/hosts/...
+bench: ## benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+lint: ## style, floors and known mistakes
+	go run $(LINT) run
+fuzz: ## every fuzz target for FUZZTIME each
+	testdata/fuzz-all $(or $(FUZZTIME),30s)
+generate: ## man pages and completions
+	go test ./cmd/corpus ./cmd/corpus-agent -run TestGenerated -count 1 -args -write $(CURDIR)/packaging/generated
+snapshot: ## packages and archives, as a release has them
+	go run $(RELEASER) release --snapshot --clean

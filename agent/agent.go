@@ -1,0 +1,87 @@
+// Package agent is the run: the only place that knows the whole order of a deploy.
+//
+//	lock, identity -> resolve -> fetch, verify, unpack -> link next -> pre hooks
+//	  -> converge -> link current -> post hooks -> health -> ledger -> prune -> report
+//
+// Up to "link next" nothing on the host has changed that anything reads. From there to "health" a
+// failure puts the links back, converges the last good pair again and quarantines the new one. The
+// ledger is written before the first link and after the last, so a run that power or a signal cut
+// short is found by the next one, which takes it up again.
+package agent
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/config"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state"
+)
+
+// Agent runs deploys on one host.
+type Agent struct {
+	Layout layout.Layout
+	Chroot bool // the layout's root is a system tree to be entered
+	Config config.Config
+	Sinks  []report.Sink
+
+	// OpenStore opens the store of a URL.
+	OpenStore func(url string) (store.Store, error)
+	// Cloud knows what instance metadata says; nil where there is none to ask.
+	Cloud grains.Cloud
+	// OnCloud says that this host surely runs in that cloud.
+	OnCloud bool
+	// Hostname is the host's name.
+	Hostname func() (string, error)
+	// Engine converges; nil means the one the configuration names.
+	Engine state.Engine
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Stderr is where an engine's own words go while it runs; nil for nowhere.
+	Stderr io.Writer
+}
+
+func (a *Agent) now() time.Time {
+	if a.Now != nil {
+		return a.Now()
+	}
+	return time.Now()
+}
+
+func (a *Agent) hostname() (string, error) {
+	if a.Hostname != nil {
+		return a.Hostname()
+	}
+	return os.Hostname()
+}
+
+// Given is what a person said about the host on the command line.
+type Given struct {
+	Identity  grains.Identity
+	TrustRoot string // file of the first root, or sha256:HEX of it
+}
+
+// Project is the layout of a project.
+func (a *Agent) project(name string) layout.Project { return a.Layout.Project(name) }
+
+// pairDirs are the directories of a pair's releases as the host calls them. base is empty for a
+// pair without one.
+func (a *Agent) pairDirs(p ledger.Pair) (service, base string) {
+	service = a.Layout.Inside(a.project(p.Service.Project).Release(p.Service.Dir()))
+	if p.Base != nil {
+		base = a.Layout.Inside(a.project(p.Base.Project).Release(p.Base.Dir()))
+	}
+	return service, base
+}
+
+// archive is where reports are kept.
+func (a *Agent) archive() report.Archive { return report.Archive{Dir: a.Layout.Reports()} }
+
+// stopped tells a run that a signal ended from one that failed.
+func stopped(ctx context.Context) bool { return ctx.Err() != nil }

@@ -1,0 +1,166 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+)
+
+// The stages at which a release's hooks run.
+const (
+	preRelease  = "pre-release"
+	postRelease = "post-release"
+)
+
+// apply makes a pair that is unpacked the one that runs, or leaves the host on the last good one.
+func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
+	before, err := r.open(pair)
+	if err != nil {
+		return err
+	}
+	if err := r.switchTo(ctx, pair, before); err != nil {
+		return r.back(ctx, pair, before, err)
+	}
+	r.ledger.Deployed(pair, r.now().UTC())
+	if err := r.save(); err != nil {
+		r.record.Note("the deploy is done, but the ledger was not written: %v", err)
+	}
+	if err := r.prune(); err != nil {
+		r.record.Note("old releases were not all removed: %v", err)
+	}
+	return nil
+}
+
+// open writes into the ledger that a deploy is under way and where its links have to go back to.
+// When it takes up one that was cut short, that is where they were before the first attempt.
+func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
+	running := &ledger.Running{Run: r.id, Pair: pair, Attempts: 1}
+	if cut := r.ledger.Running; cut != nil {
+		running.Before = cut.Before
+		if cut.Pair.Same(pair) {
+			running.Attempts = cut.Attempts + 1
+		}
+	}
+	if running.Before == nil {
+		running.Before = map[string]link.Set{}
+	}
+	for _, release := range pair.Releases() {
+		if _, known := running.Before[release.Project]; known {
+			continue
+		}
+		s, err := link.Of(r.project(release.Project)).Read()
+		if err != nil {
+			return nil, fmt.Errorf("reading the links: %w", err)
+		}
+		running.Before[release.Project] = s
+	}
+	r.ledger.Running = running
+	return running.Before, r.save()
+}
+
+// switchTo is the part of a deploy that a failure undoes.
+func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]link.Set) error {
+	err := r.record.Stage("link", pair.String(), func() error { return r.link(pair) })
+	if err != nil {
+		return err
+	}
+	if err := r.hooks(ctx, preRelease, pair); err != nil {
+		return err
+	}
+	if err := r.converge(ctx, pair); err != nil {
+		return err
+	}
+	if stopped(ctx) {
+		return ctx.Err()
+	}
+	err = r.record.Stage("release", pair.String(), func() error { return r.promote(pair, before) })
+	if err != nil {
+		return err
+	}
+	return r.hooks(ctx, postRelease, pair)
+}
+
+// link points base at its new release and next at the service's. States are read from both.
+func (r *run) link(pair ledger.Pair) error {
+	for _, release := range pair.Releases() {
+		project := r.project(release.Project)
+		for _, dir := range []string{project.Archives(), project.Data()} {
+			if err := durable.MkdirAll(dir, 0o755); err != nil {
+				return fmt.Errorf("laying out %s: %w", project.Name, err)
+			}
+		}
+		if err := durable.MkdirAll(project.Pillar(), 0o700); err != nil {
+			return fmt.Errorf("laying out %s: %w", project.Name, err)
+		}
+	}
+	if pair.Base != nil {
+		base := r.project(pair.Base.Project)
+		links := link.Of(base)
+		if err := links.SetNext(pair.Base.Dir()); err != nil {
+			return err
+		}
+		if err := links.SetCurrent(pair.Base.Dir()); err != nil {
+			return err
+		}
+		if err := link.Name(r.Layout.BaseLink(), base); err != nil {
+			return err
+		}
+	}
+	service := r.project(pair.Service.Project)
+	if err := link.Name(r.Layout.ServiceLink(), service); err != nil {
+		return err
+	}
+	return link.Of(service).SetNext(pair.Service.Dir())
+}
+
+// promote makes the pair current, and what was current previous.
+func (r *run) promote(pair ledger.Pair, before map[string]link.Set) error {
+	for _, release := range pair.Releases() {
+		if err := link.Of(r.project(release.Project)).Promote(release.Dir(), before[release.Project].Current); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hooks runs the service's programs of a stage.
+func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
+	release := r.project(pair.Service.Project).Release(pair.Service.Dir())
+	dir := layout.Hooks(release, stage)
+	if _, err := os.Stat(dir); err != nil {
+		return nil
+	}
+	if r.Layout.Relocated() {
+		r.record.Note("the %s hooks were skipped: they would run on the running system and not below %s", stage, r.Layout.Root)
+		return nil
+	}
+	return r.record.Stage(stage, "", func() error {
+		results, err := hook.Run(ctx, dir, hook.Options{Env: r.hookEnv(stage, pair), Dir: release, Timeout: r.Config.HookTimeout})
+		r.record.Hooks(stage, results)
+		return err
+	})
+}
+
+// hookEnv is all that a hook sees of its surroundings; docs/deploy.md lists it.
+func (r *run) hookEnv(stage string, pair ledger.Pair) []string {
+	service, base := r.pairDirs(pair)
+	project := r.project(pair.Service.Project)
+	env := []string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C.UTF-8",
+		"CORPUS_STAGE=" + stage, "CORPUS_RUN=" + r.id,
+		"CORPUS_SERVICE=" + r.identity.Service, "CORPUS_INSTANCE=" + r.identity.Instance,
+		"CORPUS_REGION=" + r.identity.Region, "CORPUS_NODE=" + r.identity.Node,
+		"CORPUS_VERSION=" + pair.Service.Version, "CORPUS_RELEASE=" + service, "CORPUS_BASE_RELEASE=" + base,
+		"CORPUS_DATA=" + r.Layout.Inside(project.Data()),
+	}
+	if good := r.ledger.Good; good != nil {
+		env = append(env, "CORPUS_PREVIOUS_VERSION="+good.Service.Version)
+	}
+	return env
+}

@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// back takes the host back after a deploy that failed: to the last good pair, or on a first deploy
+// to where there is nothing current.
+func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
+	switch {
+	case stopped(ctx):
+		return r.interrupted(before, cause)
+	case r.ledger.Good == nil:
+		return r.firstFailed(pair, before, cause)
+	}
+	return r.rollBack(ctx, pair, before, cause)
+}
+
+// interrupted puts the links back and blames nobody: the next run starts over.
+func (r *run) interrupted(before map[string]link.Set, cause error) error {
+	err := r.restoreLinks(before)
+	if err == nil {
+		r.ledger.Running = nil
+		err = r.save()
+	}
+	if err != nil {
+		return r.stuck(cause, err)
+	}
+	return exit.WithCode(exit.Interrupted, errors.New("interrupted; the links are as they were before"))
+}
+
+// firstFailed leaves next on the release that failed, to be looked at, and nothing current. It is
+// not quarantined: there is nothing else this host could run, so the next run tries again.
+func (r *run) firstFailed(pair ledger.Pair, before map[string]link.Set, cause error) error {
+	err := r.restoreLinks(before)
+	if err == nil {
+		service := link.Of(r.project(pair.Service.Project))
+		err = service.Restore(link.Set{Next: pair.Service.Dir()})
+	}
+	r.ledger.Running = nil
+	if err := errors.Join(err, r.save()); err != nil {
+		return r.stuck(cause, err)
+	}
+	r.record.Note("this was the first deploy, so there is nothing to roll back to; %s/next is what failed",
+		r.Layout.Inside(r.project(pair.Service.Project).Dir))
+	return exit.WithCode(exit.Failed, cause)
+}
+
+// rollBack quarantines the pair, puts the links back and converges the last good pair.
+func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
+	good := *r.ledger.Good
+	r.record.Note("rolling back to %s: %v", good, cause)
+	// The quarantine is written first: a cut from here on is found by the next run, which puts the
+	// links back and does not try the pair again.
+	r.ledger.MarkBad(ledger.Bad{Pair: pair, Reason: firstLine(cause), Run: r.id, At: r.now().UTC()})
+	err := r.record.Stage("roll back", good.String(), func() error {
+		return errors.Join(r.save(), r.restoreLinks(before))
+	})
+	if err != nil {
+		return r.stuck(cause, err)
+	}
+	r.ledger.Running = nil
+	if err := r.save(); err != nil {
+		return r.stuck(cause, err)
+	}
+	r.keepFailed(pair)
+	if err := r.converge(ctx, good); err != nil {
+		return r.stuck(cause, err)
+	}
+	return exit.WithCode(exit.RolledBack, diag.WithHint(fmt.Errorf("rolled back to %s: %w", good, cause), "%s", r.afterwards(cause)))
+}
+
+func (r *run) afterwards(cause error) string {
+	if hint := diag.HintOf(cause); hint != "" {
+		return hint
+	}
+	return "what failed is kept under archives/" + r.id + "; publish a mended version"
+}
+
+// stuck is a way back that failed: a person has to look.
+func (r *run) stuck(cause, err error) error {
+	commands := []string{"ls -l " + r.Layout.Path("/srv/projects") + "/*", "corpus-agent status", "corpus-agent converge"}
+	return exit.WithCode(exit.RollbackFailed, diag.WithHint(
+		fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err),
+		"look at the host and finish by hand: %s", strings.Join(commands, "; ")))
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// restoreLinks puts the links of all projects back.
+func (r *run) restoreLinks(before map[string]link.Set) error {
+	var errs []error
+	for project, s := range before {
+		errs = append(errs, link.Of(r.project(project)).Restore(s))
+	}
+	return errors.Join(errs...)
+}
+
+// keepFailed moves the releases that nothing uses any more out of the way of the good ones, to be
+// looked at.
+func (r *run) keepFailed(pair ledger.Pair) {
+	for _, release := range pair.Releases() {
+		project := r.project(release.Project)
+		if r.used(project, release.Dir()) {
+			continue
+		}
+		dir := filepath.Join(project.Archives(), r.id)
+		err := durable.MkdirAll(dir, 0o755)
+		if err == nil {
+			err = durable.Rename(project.Release(release.Dir()), filepath.Join(dir, "project.failed"))
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			r.record.Note("the failed release stays under releases: %v", err)
+		}
+	}
+}
+
+// used reports whether a link or the ledger still needs a release's directory.
+func (r *run) used(p layout.Project, dir string) bool {
+	s, err := link.Of(p).Read()
+	if err != nil || dir == s.Next || dir == s.Current || dir == s.Previous {
+		return true
+	}
+	for _, pair := range []*ledger.Pair{r.ledger.Good, r.ledger.Previous} {
+		if pair == nil {
+			continue
+		}
+		for _, kept := range pair.Releases() {
+			if kept.Project == p.Name && kept.Dir() == dir {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,66 @@
+package config_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/config"
+)
+
+var update = flag.Bool("update", false, "write the table of settings into docs/configuration.md")
+
+const (
+	docs  = "../../docs/configuration.md"
+	begin = "<!-- settings -->\n"
+	end   = "<!-- end -->"
+)
+
+// TestDocumentationListsAllSettings holds docs/configuration.md to the table of keys.
+func TestDocumentationListsAllSettings(t *testing.T) {
+	data, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(data), begin)
+	written, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table", docs)
+	}
+	if *update {
+		if err := os.WriteFile(docs, []byte(before+begin+table()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if written != table() {
+		t.Errorf("%s lists other settings than there are: go test ./agent/config -run Documentation -args -update", docs)
+	}
+}
+
+func table() string {
+	var b strings.Builder
+	b.WriteString("| setting | default | meaning |\n|---|---|---|\n")
+	for _, k := range config.Keys() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, shown(k.Default), k.Doc)
+	}
+	return b.String()
+}
+
+func shown(v any) string {
+	switch v := v.(type) {
+	case string:
+		if v == "" {
+			return ""
+		}
+		return "`" + v + "`"
+	case time.Duration:
+		return "`" + strings.TrimSuffix(strings.TrimSuffix(v.String(), "0s"), "0m") + "`"
+	case []string:
+		return ""
+	}
+	return fmt.Sprintf("`%v`", v)
+}

@@ -1,0 +1,109 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Converge brings the host to what its current releases say. It never contacts the store.
+func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error) {
+	return a.pass(ctx, "converge", test, func(r *run) error {
+		if r.ledger.Good == nil {
+			return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed on this host"), "deploy first: corpus-agent deploy"))
+		}
+		if err := r.identify(ctx, grains.Identity{}); err != nil {
+			return err
+		}
+		if err := r.settleCut(); err != nil {
+			return err
+		}
+		return r.convergeGood(ctx)
+	})
+}
+
+// convergeGood converges what is deployed.
+func (r *run) convergeGood(ctx context.Context) error { return r.converge(ctx, *r.ledger.Good) }
+
+// converge runs the engine over a pair.
+func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
+	return r.record.Stage("converge", pair.String(), func() error {
+		ctx, cancel := context.WithTimeout(ctx, r.Config.ConvergeTimeout)
+		defer cancel()
+		program, err := r.compile(ctx, pair)
+		if err != nil {
+			return err
+		}
+		outcome, err := program.Apply(ctx, r.record)
+		if outcome.Output != "" {
+			r.record.Output(outcome.Output)
+		}
+		var failed *state.Failure
+		if errors.As(err, &failed) {
+			return exit.WithCode(exit.Failed, err)
+		}
+		return err
+	})
+}
+
+func (r *run) compile(ctx context.Context, pair ledger.Pair) (state.Program, error) {
+	engine := r.Engine
+	if engine == nil {
+		var err error
+		if engine, err = state.ByName(r.Config.Engine, r.Config.EngineCommand); err != nil {
+			return nil, exit.WithCode(exit.Usage, err)
+		}
+	}
+	request, err := r.request(ctx, pair)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Compile(ctx, request)
+}
+
+// request says what to converge. A pair that links name is converged through them, so that paths in
+// SLS files, which people write as /srv/service/next, mean what they say; a rehearsal has only the
+// release directories.
+func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, error) {
+	service, base := r.pairDirs(pair)
+	if !r.test || r.linked(pair) {
+		service = filepath.Join(r.Layout.Inside(r.Layout.ServiceLink()), "next")
+		if pair.Base != nil {
+			base = filepath.Join(r.Layout.Inside(r.Layout.BaseLink()), "current")
+		}
+	}
+	baseGrains := ""
+	if base != "" {
+		baseGrains = r.Layout.Path(base)
+	}
+	all, warnings, err := r.Grains(ctx, r.identity, baseGrains)
+	if err != nil {
+		return state.Request{}, err
+	}
+	for _, w := range warnings {
+		r.record.Note("grains: %v", w)
+	}
+	root := ""
+	if r.Layout.Relocated() {
+		root = r.Layout.Root
+	}
+	h, err := host.New(host.Options{Root: root, Chroot: r.Chroot})
+	if err != nil {
+		return state.Request{}, err
+	}
+	return state.Request{
+		Host: h, Grains: all, Service: service, Base: base,
+		StateRoots: layout.StateRoots(service, base), PillarRoots: layout.PillarRoots(service, base),
+		WorkDir: r.Layout.State(), Test: r.test, Failhard: r.Config.Failhard, StrictArguments: r.Config.StrictArguments,
+		StateOutput: r.Config.StateOutput, StateVerbose: r.Config.StateVerbose,
+	}, nil
+}

@@ -1,0 +1,167 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// maxAttempts is how often a deploy that is cut short is taken up again.
+const maxAttempts = 3
+
+// Deploy brings the host to the releases that its channels name, or converges what is current when
+// there is nothing new. With test it changes nothing.
+func (a *Agent) Deploy(ctx context.Context, given Given, test bool) (*report.Report, error) {
+	return a.pass(ctx, "deploy", test, func(r *run) error { return r.deploy(ctx, given) })
+}
+
+func (r *run) deploy(ctx context.Context, given Given) error {
+	if err := r.identify(ctx, given.Identity); err != nil {
+		return err
+	}
+	if err := r.settleCut(); err != nil {
+		return err
+	}
+	var client *trust.Client
+	var pair ledger.Pair
+	err := r.record.Stage("resolve", r.identity.String(), func() (err error) {
+		if client, err = r.connect(ctx, given); err == nil {
+			pair, err = r.resolve(ctx, client)
+		}
+		return err
+	})
+	if err != nil {
+		return r.without(ctx, err)
+	}
+	r.report.To = &pair
+	if keep, err := r.stay(pair); keep || err != nil {
+		return errors.Join(err, r.convergeGood(ctx))
+	}
+	err = r.record.Stage("fetch", pair.String(), func() error {
+		ctx, cancel := context.WithTimeout(ctx, r.Config.FetchTimeout)
+		defer cancel()
+		return r.fetch(ctx, client, pair)
+	})
+	if err != nil {
+		return r.without(ctx, err)
+	}
+	if r.test {
+		return r.rehearse(ctx, pair)
+	}
+	return r.apply(ctx, pair)
+}
+
+// identify decides who the host is and remembers what was given.
+func (r *run) identify(ctx context.Context, given grains.Identity) error {
+	id, err := r.Identify(ctx, given, r.ledger.Host)
+	if err != nil {
+		return err
+	}
+	r.identity = id
+	if given.Service != "" {
+		h := &r.ledger.Host
+		h.Service, h.Instance, h.Region, h.Node = given.Service, given.Instance, given.Region, given.Node
+	}
+	return nil
+}
+
+// settleCut looks for a deploy that was cut short. One that was being rolled back is finished, and
+// one that was cut too often is given up; otherwise it is left for this run to take up again.
+func (r *run) settleCut() error {
+	cut := r.ledger.Running
+	if cut == nil || r.test {
+		return nil
+	}
+	_, bad := r.ledger.IsBad(cut.Pair)
+	switch {
+	case bad:
+		r.record.Note("run %s was cut short while it rolled back; the links are put back", cut.Run)
+	case cut.Attempts >= maxAttempts && r.ledger.Good != nil:
+		reason := fmt.Sprintf("its deploy was cut short %d times", cut.Attempts)
+		r.record.Note("%s is quarantined: %s", cut.Pair, reason)
+		r.ledger.MarkBad(ledger.Bad{Pair: cut.Pair, Reason: reason, Run: cut.Run, At: r.now().UTC()})
+	default:
+		r.record.Note("run %s was cut short; its deploy of %s is taken up again", cut.Run, cut.Pair)
+		return nil
+	}
+	if err := r.restoreLinks(cut.Before); err != nil {
+		return err
+	}
+	r.ledger.Running = nil
+	return r.save()
+}
+
+// stay reports whether the host keeps what it has, and says why.
+func (r *run) stay(pair ledger.Pair) (bool, error) {
+	good := r.ledger.Good
+	switch bad, quarantined := r.ledger.IsBad(pair); {
+	case quarantined && good == nil:
+		return false, exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", pair, bad.Reason), "publish a mended version"))
+	case quarantined:
+		r.record.Note("%s is quarantined since run %s: %s", pair, bad.Run, bad.Reason)
+		return true, nil
+	case r.ledger.Hold != nil && good != nil && !good.Same(pair):
+		r.record.Note("this host is held since %s; %s waits", r.ledger.Hold.Since.Format("2006-01-02 15:04"), pair)
+		return true, nil
+	}
+	return good != nil && good.Same(pair) && r.ledger.Running == nil && r.linked(*good), nil
+}
+
+// linked reports whether the links say what the ledger says.
+func (r *run) linked(p ledger.Pair) bool {
+	for _, release := range p.Releases() {
+		s, err := link.Of(r.project(release.Project)).Read()
+		if err != nil || s.Current != release.Dir() || s.Next != release.Dir() || !r.has(release) {
+			return false
+		}
+	}
+	return true
+}
+
+// without goes on when the store did not give what the host is to run: an interrupted deploy is
+// finished from what is on disk, and else what is current converges. The store's failure stays the
+// result of the run, unless states fail as well.
+func (r *run) without(ctx context.Context, cause error) error {
+	if stopped(ctx) {
+		return cause
+	}
+	var err error
+	switch cut := r.ledger.Running; {
+	case cut != nil && !r.test && r.hasAll(cut.Pair):
+		err = r.apply(ctx, cut.Pair)
+	case r.ledger.Good != nil && exit.Code(cause) != exit.Usage:
+		r.record.Note("converging what is current: %v", cause)
+		err = r.convergeGood(ctx)
+	default:
+		return cause
+	}
+	if err != nil {
+		return err
+	}
+	return cause
+}
+
+func (r *run) hasAll(p ledger.Pair) bool {
+	for _, release := range p.Releases() {
+		if !r.has(release) {
+			return false
+		}
+	}
+	return true
+}
+
+// rehearse is the dry run of a deploy: states as they would run, no link, no hook.
+func (r *run) rehearse(ctx context.Context, pair ledger.Pair) error {
+	if r.ledger.Good == nil || !r.ledger.Good.Same(pair) {
+		r.record.Note("would deploy %s", pair)
+	}
+	return r.converge(ctx, pair)
+}

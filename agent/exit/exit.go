@@ -1,0 +1,81 @@
+// Package exit is the one place that knows exit codes. Scripts, timers and monitoring act on them,
+// so a code never changes its meaning.
+package exit
+
+import (
+	"context"
+	"errors"
+
+	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// The exit codes of both programs.
+const (
+	OK             = 0   // converged; done
+	Internal       = 1   // something went wrong that has no code of its own
+	Usage          = 2   // command line, configuration, or SLS that does not compile
+	Failed         = 3   // states failed, or a first deploy failed and there is nothing to roll back to
+	Refused        = 4   // verification refused something
+	Unreachable    = 5   // the store cannot be reached
+	Locked         = 6   // another run is under way
+	RolledBack     = 7   // a deploy failed and the host is back on what ran before
+	RollbackFailed = 8   // and the way back failed as well
+	Interrupted    = 130 // by a signal
+)
+
+// WithCode gives an error its exit code, where its kind does not tell.
+func WithCode(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{code: code, err: err}
+}
+
+type coded struct {
+	code int
+	err  error
+}
+
+func (c *coded) Error() string { return c.err.Error() }
+func (c *coded) Unwrap() error { return c.err }
+
+// Code is the exit code of an error.
+func Code(err error) int {
+	var given *coded
+	var list diag.List
+	var one *diag.Diagnostic
+	var refused *trust.Refused
+	var hostile *unpack.Hostile
+	var held *lock.Held
+	switch {
+	case err == nil:
+		return OK
+	case errors.As(err, &given):
+		return given.code
+	case errors.Is(err, context.Canceled):
+		return Interrupted
+	case errors.As(err, &held):
+		return Locked
+	case errors.As(err, &refused), errors.As(err, &hostile):
+		return Refused
+	case outOfReach(err):
+		return Unreachable
+	case errors.As(err, &list), errors.As(err, &one):
+		return Usage
+	}
+	return Internal
+}
+
+// outOfReach reports whether a store, or what a host needs from it, cannot be had.
+func outOfReach(err error) bool {
+	for _, reason := range []error{store.ErrUnreachable, store.ErrThrottled, store.ErrForbidden, store.ErrNotFound, trust.ErrNoProject, trust.ErrNoChannel} {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,225 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/config"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
+	"github.com/corpus-agent/corpus-agent/state"
+)
+
+// The environment by which a test tells its own binary to be an agent that kills itself.
+const (
+	childRoot  = "CORPUS_TEST_ROOT"
+	childStore = "CORPUS_TEST_STORE"
+	childTrust = "CORPUS_TEST_TRUST"
+	childKill  = "CORPUS_TEST_KILL" // number of the event at which it dies; 0 for never
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childRoot) != "" {
+		os.Exit(child())
+	}
+	os.Exit(m.Run())
+}
+
+// child is one deploy in a process of its own.
+func child() int {
+	at, _ := strconv.Atoi(os.Getenv(childKill))
+	k := &killer{at: at}
+	settings, err := config.Load(config.Sources{Flags: map[string]string{"store": "file://" + os.Getenv(childStore), "metadata.enabled": "false"}})
+	if err != nil {
+		return exit.Internal
+	}
+	a := &agent.Agent{
+		Layout: layout.At(os.Getenv(childRoot)), Config: settings, Sinks: []report.Sink{k},
+		OpenStore: func(string) (store.Store, error) { return dir.New(os.Getenv(childStore)), nil },
+		Hostname:  func() (string, error) { return "myapp-testing-useast1-1", nil },
+		Engine:    &engine{during: func(state.Request) { k.count() }},
+	}
+	_, err = a.Deploy(context.Background(), agent.Given{TrustRoot: os.Getenv(childTrust)}, false)
+	return exit.Code(err)
+}
+
+// killer is a sink that kills the process at an event, without a word.
+type killer struct{ at, seen int }
+
+func (k *killer) count() {
+	if k.seen++; k.seen == k.at {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+func (k *killer) Begin(*report.Report)          { k.count() }
+func (k *killer) Stage(string, string)          { k.count() }
+func (k *killer) Fetching(string, int64, int64) { k.count() }
+func (k *killer) Step(report.Step)              { k.count() }
+func (k *killer) Hook(string, hook.Result)      { k.count() }
+func (k *killer) Note(string)                   { k.count() }
+func (k *killer) End(*report.Report)            { k.count() }
+
+// spawn runs a child and gives its exit code, or -1 when it was killed.
+func spawn(t *testing.T, root, storeDir, trustRoot string, kill int) int {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childRoot+"="+root, childStore+"="+storeDir, childTrust+"="+trustRoot, childKill+"="+strconv.Itoa(kill))
+	out, err := cmd.CombinedOutput()
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		t.Fatalf("starting an agent: %v: %s", err, out)
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// TestKilledAtAnyMoment kills a deploy at every event of it. Whatever the moment, current names a
+// complete release, and the next run finishes the deploy without help.
+func TestKilledAtAnyMoment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an agent dozens of times")
+	}
+	storeDir := t.TempDir()
+	repo := artifacttest.On(t, dir.New(storeDir))
+	trustRoot := filepath.Join(t.TempDir(), "root.json")
+	if err := os.WriteFile(trustRoot, repo.Root(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	publish := func(v string) {
+		repo.Release("myapp", v, "testing", artifacttest.Files{"version": v})
+	}
+	repo.Release("base", "1", "production", artifacttest.Files{"version": "1"})
+
+	first, upgrade := 0, 0
+	for n := 1; ; n++ { // a first deploy, killed at its nth event
+		root := t.TempDir()
+		if n == 1 {
+			publish("1")
+		}
+		code := spawn(t, root, storeDir, trustRoot, n)
+		if code == 0 {
+			break
+		}
+		first++
+		survived(t, root, n, "1", storeDir, trustRoot)
+	}
+	template := t.TempDir()
+	if code := spawn(t, template, storeDir, trustRoot, 0); code != 0 {
+		t.Fatalf("deploying version 1: exit code %d", code)
+	}
+	publish("2")
+	for n := 1; ; n++ { // an upgrade, killed at its nth event
+		root := t.TempDir()
+		if out, err := exec.Command("cp", "-a", template+"/.", root).CombinedOutput(); err != nil {
+			t.Fatalf("copying: %v: %s", err, out)
+		}
+		code := spawn(t, root, storeDir, trustRoot, n)
+		if code == 0 {
+			break
+		}
+		upgrade++
+		survived(t, root, n, "2", storeDir, trustRoot)
+	}
+	if first < 8 || upgrade < 8 {
+		t.Errorf("only %d and %d moments were tried", first, upgrade)
+	}
+}
+
+// survived checks a host that lost its agent, and lets the next run finish.
+func survived(t *testing.T, root string, n int, want, storeDir, trustRoot string) {
+	t.Helper()
+	current := filepath.Join(root, "srv/service/current")
+	if _, err := os.Lstat(current); err == nil {
+		if v, err := os.ReadFile(filepath.Join(current, "version")); err != nil || len(v) != 1 {
+			t.Errorf("killed at event %d: current holds %q, %v", n, v, err)
+		}
+	}
+	if code := spawn(t, root, storeDir, trustRoot, 0); code != 0 {
+		t.Errorf("killed at event %d: the next run ends with exit code %d", n, code)
+	}
+	for _, link := range []string{"next", "current"} {
+		if v, err := os.ReadFile(filepath.Join(root, "srv/service", link, "version")); err != nil || string(v) != want {
+			t.Errorf("killed at event %d: after the next run %s holds %q, %v, want %q", n, link, v, err, want)
+		}
+	}
+	if left := leftovers(t, root); left != "" {
+		t.Errorf("killed at event %d: after the next run there is left: %s", n, left)
+	}
+}
+
+// leftovers lists temporary files.
+func leftovers(t *testing.T, root string) string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(d.Name(), ".corpus-tmp") {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(found, " ")
+}
+
+// TestCutThreeTimesIsQuarantined kills the same deploy again and again.
+func TestCutThreeTimesIsQuarantined(t *testing.T) {
+	storeDir := t.TempDir()
+	repo := artifacttest.On(t, dir.New(storeDir))
+	trustRoot := filepath.Join(t.TempDir(), "root.json")
+	if err := os.WriteFile(trustRoot, repo.Root(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
+	if code := spawn(t, root, storeDir, trustRoot, 0); code != 0 {
+		t.Fatalf("deploying version 1: exit code %d", code)
+	}
+	repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2"})
+	at := convergeEvent(t, root, storeDir, trustRoot)
+	for attempt := range 3 {
+		if code := spawn(t, root, storeDir, trustRoot, at); code != -1 {
+			t.Fatalf("attempt %d ended with exit code %d, want it killed", attempt+1, code)
+		}
+	}
+	if code := spawn(t, root, storeDir, trustRoot, 0); code != 0 {
+		t.Errorf("the run after three cuts: exit code %d, want the good release converged", code)
+	}
+	if v, err := os.ReadFile(filepath.Join(root, "srv/service/current/version")); err != nil || string(v) != "1" {
+		t.Errorf("current holds %q, %v, want the release before", v, err)
+	}
+}
+
+// convergeEvent finds the event of an upgrade at which its states run, on a copy of the host.
+func convergeEvent(t *testing.T, root, storeDir, trustRoot string) int {
+	t.Helper()
+	for n := 1; n < 100; n++ {
+		copied := t.TempDir()
+		if out, err := exec.Command("cp", "-a", root+"/.", copied).CombinedOutput(); err != nil {
+			t.Fatalf("copying: %v: %s", err, out)
+		}
+		if spawn(t, copied, storeDir, trustRoot, n) == 0 {
+			t.Fatal("the upgrade never reached its states")
+		}
+		next, _ := os.ReadFile(filepath.Join(copied, "srv/service/next/version"))
+		if string(next) == "2" {
+			return n + 1
+		}
+	}
+	return 0
+}

@@ -1,0 +1,167 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/config"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+)
+
+// lab is a host below a directory of its own, and a store it trusts.
+type lab struct {
+	*agent.Agent
+	t      *testing.T
+	repo   *artifacttest.Repo
+	engine *engine
+	store  store.Store // what the host sees; the repository's own by default
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	l := &lab{t: t, repo: artifacttest.New(t), engine: &engine{}}
+	l.store = l.repo.Store
+	l.Agent = &agent.Agent{
+		Layout: layout.At(t.TempDir()), Config: settings(t), Engine: l.engine,
+		OpenStore: func(string) (store.Store, error) { return l.store, nil },
+		Hostname:  func() (string, error) { return "myapp-testing-useast1-1.example.com", nil },
+	}
+	return l
+}
+
+func settings(t *testing.T) config.Config {
+	t.Helper()
+	c, err := config.Load(config.Sources{Flags: map[string]string{"store": "mem://", "metadata.enabled": "false"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// publish makes a version of the service that converges, or breaks the engine if its name says so.
+func (l *lab) publish(version string) {
+	l.t.Helper()
+	l.repo.Release("myapp", version, "testing", artifacttest.Files{"version": version, "salt/config/states/top.sls": "base: {}"})
+}
+
+func (l *lab) publishBase(version string) {
+	l.t.Helper()
+	l.repo.Release("base", version, "production", artifacttest.Files{"version": version, "states/top.sls": "base: {}"})
+}
+
+// deploy runs a deploy that is told whom to trust.
+func (l *lab) deploy() (*report.Report, error) {
+	l.t.Helper()
+	root := filepath.Join(l.t.TempDir(), "root.json")
+	if err := os.WriteFile(root, l.repo.Root(), 0o644); err != nil {
+		l.t.Fatal(err)
+	}
+	return l.Deploy(context.Background(), agent.Given{TrustRoot: root}, false)
+}
+
+// expect runs a deploy and checks its exit code.
+func (l *lab) expect(code int) *report.Report {
+	l.t.Helper()
+	r, err := l.deploy()
+	if got := exit.Code(err); got != code {
+		l.t.Fatalf("deploy: exit code %d (%v), want %d", got, err, code)
+	}
+	return r
+}
+
+// version reads which version a link of a project leads to; "" where it leads nowhere.
+func (l *lab) version(link string) string {
+	l.t.Helper()
+	data, err := os.ReadFile(l.Layout.Path("/srv/" + link + "/version"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		l.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// links checks next, current and previous of the service.
+func (l *lab) links(next, current, previous string) {
+	l.t.Helper()
+	for link, want := range map[string]string{"next": next, "current": current, "previous": previous} {
+		if got := l.version("service/" + link); got != want {
+			l.t.Errorf("%s is %q, want %q", link, got, want)
+		}
+	}
+}
+
+// noted checks that a run said something.
+func noted(t *testing.T, r *report.Report, text string) {
+	t.Helper()
+	if !strings.Contains(strings.Join(r.Notes, "\n"), text) {
+		t.Errorf("notes are %q, want %q among them", r.Notes, text)
+	}
+}
+
+// engine stands in for converging: it notes what it was asked, and fails where the service's
+// version says so.
+type engine struct {
+	asked  []string // versions that were converged, as "base+service"
+	during func(state.Request)
+}
+
+func (e *engine) Compile(_ context.Context, r state.Request) (state.Program, error) {
+	read := func(dir string) string {
+		if dir == "" {
+			return ""
+		}
+		data, err := r.Host.Files.ReadFile(dir + "/version")
+		if err != nil {
+			return err.Error()
+		}
+		return string(data)
+	}
+	return &pass{engine: e, request: r, what: read(r.Base) + "+" + read(r.Service)}, nil
+}
+
+type pass struct {
+	engine  *engine
+	request state.Request
+	what    string
+}
+
+func (p *pass) Apply(ctx context.Context, _ exec.Observer) (state.Outcome, error) {
+	p.engine.asked = append(p.engine.asked, p.what)
+	if p.engine.during != nil {
+		p.engine.during(p.request)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return state.Outcome{}, ctx.Err()
+	case strings.Contains(p.what, "broken"):
+		return state.Outcome{}, exit.WithCode(exit.Failed, errors.New("file.managed of Ensure something failed"))
+	}
+	return state.Outcome{}, nil
+}
+
+func (e *engine) last() string {
+	if len(e.asked) == 0 {
+		return ""
+	}
+	return e.asked[len(e.asked)-1]
+}
+
+// given is what a person types who knows who the host is.
+func given(service, instance string) agent.Given {
+	return agent.Given{Identity: grains.Identity{Service: service, Instance: instance}}
+}
+
+// soon is long enough for anything here, and short enough to fail.
+const soon = 10 * time.Second

@@ -1,0 +1,190 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Lines tells a run in lines of text: nothing when nothing changed, one line for each change, and
+// everything about a failure.
+type Lines struct {
+	Out     io.Writer
+	Color   bool
+	Verbose bool // stages, and states that changed nothing
+	Always  bool // a closing line even when nothing changed, for a person who waits for one
+	Bars    *Bars
+
+	told bool
+}
+
+// Colours of the words at the start of lines.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+// line prints a line that starts with a word in colour.
+func (l *Lines) line(color, word, format string, args ...any) {
+	l.told = true
+	if l.Color {
+		word = "\x1b[" + color + "m" + word + "\x1b[0m"
+	}
+	text := word + " " + fmt.Sprintf(format, args...) + "\n"
+	l.Bars.above(l.Out, text)
+}
+
+// Begin is part of Sink.
+func (l *Lines) Begin(*Report) {}
+
+// Stage is part of Sink.
+func (l *Lines) Stage(name, detail string) {
+	if l.Verbose {
+		l.line(cyan, "stage   ", "%s", strings.TrimSpace(name+" "+detail))
+		l.told = false
+	}
+}
+
+// Fetching is part of Sink.
+func (l *Lines) Fetching(artifact string, done, total int64) {
+	l.Bars.fetching(artifact, done, total)
+	if done == total {
+		l.line(cyan, "fetched ", "%s (%s)", artifact, diag.Size(total))
+	}
+}
+
+// Step is part of Sink.
+func (l *Lines) Step(s Step) {
+	for _, w := range s.Warnings {
+		l.line(yellow, "warning ", "%s %s: %s", s.Function, s.Name, w)
+	}
+	switch {
+	case s.Result == StepFailed:
+		l.failed(s)
+	case s.Result == StepSkipped:
+		l.line(yellow, "skipped ", "%s %s: %s", s.Function, short(s.Name), strings.TrimPrefix(s.Comment, "skipped: "))
+	case s.Result == StepPending:
+		l.line(yellow, "would   ", "%s %s%s", s.Function, short(s.Name), l.detail(s))
+	case s.Changes.Len() > 0:
+		l.line(green, "changed ", "%s %s%s", s.Function, short(s.Name), l.detail(s))
+	case l.Verbose:
+		l.line(cyan, "ok      ", "%s %s", s.Function, short(s.Name))
+	}
+}
+
+func (l *Lines) failed(s Step) {
+	l.line(red, "FAILED  ", "%s %s (%s in %s)", s.Function, short(s.Name), s.ID, s.SLS)
+	l.indented(s.Comment)
+	l.indented(Changes(s.Changes))
+	if s.Hint != "" {
+		l.indented("hint: " + s.Hint)
+	}
+}
+
+func (l *Lines) indented(text string) {
+	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
+		if strings.TrimSpace(line) != "" {
+			l.Bars.above(l.Out, "         "+line)
+		}
+	}
+}
+
+// detail is what changed, below the line when there is much of it.
+func (l *Lines) detail(s Step) string {
+	text := Changes(s.Changes)
+	if text == "" || !l.Verbose {
+		return ""
+	}
+	return "\n         " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n         ")
+}
+
+// Hook is part of Sink.
+func (l *Lines) Hook(stage string, r hook.Result) {
+	if r.Error != "" {
+		l.line(red, "FAILED  ", "%s hook %s: %s", stage, r.Name, r.Error)
+		l.indented(r.Output)
+		return
+	}
+	l.line(green, "hook    ", "%s %s (%s)", stage, r.Name, diag.Elapsed(r.Duration))
+	if l.Verbose {
+		l.indented(r.Output)
+	}
+}
+
+// Note is part of Sink.
+func (l *Lines) Note(text string) { l.line(yellow, "note    ", "%s", text) }
+
+// End is part of Sink.
+func (l *Lines) End(r *Report) {
+	l.Bars.stop()
+	if !l.told && !l.Always && !l.Verbose && r.Error == "" {
+		return
+	}
+	color := green
+	if r.Exit != 0 {
+		color = red
+	}
+	l.line(color, string(r.Outcome)+":", "%s in %s", r.summary(), diag.Elapsed(r.Duration()))
+}
+
+// summary is the run in one line.
+func (r *Report) summary() string {
+	c := r.States
+	parts := []string{plural(c.Total, "state")}
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{c.Changed, "changed"}, {c.Pending, "would change"}, {c.Failed, "failed"}, {c.Skipped, "skipped"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if r.To != nil && r.Command != "converge" {
+		text = r.To.String() + "; " + text
+	}
+	return text
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// short is a name that fits a line: the first line of a command, and not more of it than is read.
+func short(name string) string {
+	const most = 100
+	first, rest, _ := strings.Cut(strings.TrimSpace(name), "\n")
+	if r := []rune(first); len(r) > most {
+		first, rest = string(r[:most]), "..."
+	}
+	if rest != "" {
+		first += " ..."
+	}
+	return first
+}
+
+// Changes are the changes of a step as text: a diff as it is, anything else name by name.
+func Changes(changes *value.Map) string {
+	var b strings.Builder
+	for name, v := range changes.All() {
+		text := value.Str(v)
+		if m, ok := v.(*value.Map); ok && m.Has("old") && m.Has("new") {
+			text = fmt.Sprintf("%s -> %s", value.Str(m.Value("old")), value.Str(m.Value("new")))
+		}
+		if strings.Contains(text, "\n") {
+			fmt.Fprintf(&b, "%s:\n%s\n", value.Str(name), strings.TrimRight(text, "\n"))
+			continue
+		}
+		fmt.Fprintf(&b, "%s: %s\n", value.Str(name), text)
+	}
+	return b.String()
+}

@@ -1,0 +1,123 @@
+package report
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+)
+
+// Sink is told what happens. Calls come one at a time.
+type Sink interface {
+	// Begin starts a run; End has the whole report.
+	Begin(r *Report)
+	// Stage starts a part of the run, detail saying on what.
+	Stage(name, detail string)
+	// Fetching tells how much of an artifact has arrived. It is called often.
+	Fetching(artifact string, done, total int64)
+	// Step tells about a state when it is done; one that needs no words is told too.
+	Step(s Step)
+	// Hook tells about an operator's program.
+	Hook(stage string, r hook.Result)
+	// Note is a sentence that is no failure.
+	Note(text string)
+	End(r *Report)
+}
+
+// Recorder builds the report of a run. It is safe for concurrent use.
+type Recorder struct {
+	mu     sync.Mutex
+	report *Report
+	sinks  []Sink
+}
+
+// Record starts a report.
+func Record(r *Report, sinks ...Sink) *Recorder {
+	r.Stages, r.Steps = []Stage{}, []Step{}
+	rec := &Recorder{report: r, sinks: sinks}
+	rec.each(func(s Sink) { s.Begin(r) })
+	return rec
+}
+
+func (r *Recorder) each(tell func(Sink)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.sinks {
+		tell(s)
+	}
+}
+
+// update changes the report under the lock that guards it.
+func (r *Recorder) update(change func(*Report)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(r.report)
+}
+
+// Stage runs one part of the run and records how long it took and whether it failed.
+func (r *Recorder) Stage(name, detail string, part func() error) error {
+	started := time.Now()
+	r.each(func(s Sink) { s.Stage(name, detail) })
+	err := part()
+	stage := Stage{Name: name, Started: started.UTC(), Duration: time.Since(started)}
+	if err != nil {
+		stage.Error = err.Error()
+	}
+	r.update(func(rep *Report) { rep.Stages = append(rep.Stages, stage) })
+	return err
+}
+
+// Note records a sentence that is no failure.
+func (r *Recorder) Note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	r.update(func(rep *Report) { rep.Notes = append(rep.Notes, text) })
+	r.each(func(s Sink) { s.Note(text) })
+}
+
+// Fetching tells how much of an artifact has arrived.
+func (r *Recorder) Fetching(artifact string, done, total int64) {
+	r.each(func(s Sink) { s.Fetching(artifact, done, total) })
+}
+
+// Hooks records the hooks of a stage.
+func (r *Recorder) Hooks(stage string, results []hook.Result) {
+	if len(results) == 0 {
+		return
+	}
+	r.update(func(rep *Report) {
+		if rep.Hooks == nil {
+			rep.Hooks = map[string][]hook.Result{}
+		}
+		rep.Hooks[stage] = append(rep.Hooks[stage], results...)
+	})
+	for _, result := range results {
+		r.each(func(s Sink) { s.Hook(stage, result) })
+	}
+}
+
+// StepStarted is part of exec.Observer. States are many and short: only their end is told.
+func (r *Recorder) StepStarted(*compile.Step) {}
+
+// StepDone is part of exec.Observer.
+func (r *Recorder) StepDone(result *exec.Result) {
+	s := StepOf(result)
+	r.update(func(rep *Report) {
+		rep.States.Add(s)
+		if !s.Quiet() {
+			rep.Steps = append(rep.Steps, s)
+		}
+	})
+	r.each(func(sink Sink) { sink.Step(s) })
+}
+
+// Output records what an engine that is a program printed.
+func (r *Recorder) Output(text string) { r.update(func(rep *Report) { rep.Output = text }) }
+
+// End completes the report.
+func (r *Recorder) End(finish func(*Report)) {
+	r.update(finish)
+	r.each(func(s Sink) { s.End(r.report) })
+}

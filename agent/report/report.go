@@ -1,0 +1,137 @@
+// Package report records what a run did and tells it to whoever wants to know.
+//
+// A run makes one stream of events. A Recorder keeps what belongs into the report, and hands every
+// event on to its sinks: the terminal, the journal, JSON. None of them decides anything; what a
+// run says is the same wherever it is read. The report is kept on the host as one JSON file per
+// run.
+package report
+
+import (
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Outcome is how a run ended, in the words people read.
+type Outcome string
+
+// The outcomes of a run.
+const (
+	Converged   Outcome = "converged"
+	Failed      Outcome = "failed"
+	RolledBack  Outcome = "rolled back"
+	Stuck       Outcome = "rollback failed"
+	Interrupted Outcome = "interrupted"
+)
+
+// Report is the record of a run.
+type Report struct {
+	ID       string    `json:"id"`
+	Command  string    `json:"command"` // deploy, converge or rollback
+	Test     bool      `json:"test,omitempty"`
+	Host     string    `json:"host"`
+	Service  string    `json:"service,omitempty"`
+	Instance string    `json:"instance,omitempty"`
+	Started  time.Time `json:"started"`
+	Ended    time.Time `json:"ended,omitzero"`
+	Outcome  Outcome   `json:"outcome,omitempty"`
+	Exit     int       `json:"exit_code"`
+
+	From *ledger.Pair `json:"from,omitempty"` // what ran before
+	To   *ledger.Pair `json:"to,omitempty"`   // what was to run
+
+	Stages []Stage                  `json:"stages"`
+	Hooks  map[string][]hook.Result `json:"hooks,omitempty"` // by stage
+	States Counts                   `json:"states"`
+	Steps  []Step                   `json:"steps"` // those that did something, failed, or were skipped
+	Notes  []string                 `json:"notes,omitempty"`
+	Output string                   `json:"output,omitempty"` // of an engine that is a program
+
+	Error string `json:"error,omitempty"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+// Duration is how long the run took.
+func (r *Report) Duration() time.Duration { return r.Ended.Sub(r.Started) }
+
+// Stage is one part of a run.
+type Stage struct {
+	Name     string        `json:"name"`
+	Started  time.Time     `json:"started"`
+	Duration time.Duration `json:"duration_ns"`
+	Error    string        `json:"error,omitempty"`
+}
+
+// Counts sums up the states of a run.
+type Counts struct {
+	Total   int `json:"total"`
+	Changed int `json:"changed"`
+	Failed  int `json:"failed"`
+	Skipped int `json:"skipped"` // would have left the root
+	Pending int `json:"pending"` // a dry run: would change
+}
+
+// Add counts one step.
+func (c *Counts) Add(s Step) {
+	c.Total++
+	switch {
+	case s.Result == StepFailed:
+		c.Failed++
+	case s.Result == StepSkipped:
+		c.Skipped++
+	case s.Result == StepPending:
+		c.Pending++
+	case s.Changes.Len() > 0:
+		c.Changed++
+	}
+}
+
+// How a step ended.
+const (
+	StepOK      = "ok"
+	StepFailed  = "failed"
+	StepPending = "would change"
+	StepSkipped = "skipped"
+	StepNotRun  = "not run"
+)
+
+// Step is what became of one state.
+type Step struct {
+	ID       string        `json:"id"`
+	Function string        `json:"function"`
+	Name     string        `json:"name"`
+	SLS      string        `json:"sls"`
+	Result   string        `json:"result"`
+	Changes  *value.Map    `json:"changes"`
+	Comment  string        `json:"comment,omitempty"`
+	Hint     string        `json:"hint,omitempty"`
+	Warnings []string      `json:"warnings,omitempty"`
+	Duration time.Duration `json:"duration_ns"`
+}
+
+// StepOf tells an engine's result in the report's words.
+func StepOf(r *exec.Result) Step {
+	s := Step{
+		ID: r.Step.ID(), Function: r.Step.Function(), Name: r.Step.Name(), SLS: r.Step.SLS(), Result: StepOK,
+		Changes: r.Changes, Comment: r.Comment, Hint: r.Hint, Warnings: r.Warnings, Duration: r.Duration,
+	}
+	switch {
+	case r.Skipped != "":
+		s.Result = StepSkipped
+	case r.Outcome == exec.Failed:
+		s.Result = StepFailed
+	case r.Outcome == exec.Pending:
+		s.Result = StepPending
+	case r.NotRun:
+		s.Result = StepNotRun
+	}
+	return s
+}
+
+// Quiet reports whether there is nothing to tell about a step.
+func (s Step) Quiet() bool {
+	return (s.Result == StepOK || s.Result == StepNotRun) && s.Changes.Len() == 0 && len(s.Warnings) == 0
+}

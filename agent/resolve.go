@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// connect opens the store and pins the first root, if one was given.
+func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
+	url := r.Config.Store
+	if url == "" {
+		url = r.ledger.Host.Store
+	}
+	if url == "" {
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml"))
+	}
+	s, err := r.OpenStore(url)
+	if err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	if given.TrustRoot != "" {
+		if err := r.pin(ctx, s, given.TrustRoot); err != nil {
+			return nil, err
+		}
+	}
+	if !trust.Pinned(r.Layout.Trust()) {
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"),
+			"give --trust-root once: the root.json of `corpus store init`, or sha256:HEX of it"))
+	}
+	r.ledger.Host.Store = url
+	return trust.Open(s, r.Layout.Trust(), r.now)
+}
+
+func (r *run) pin(ctx context.Context, s store.Store, root string) error {
+	var data []byte
+	if strings.HasPrefix(root, "sha256:") {
+		digest, err := artifact.ParseDigest(root)
+		if err != nil {
+			return exit.WithCode(exit.Usage, err)
+		}
+		data, err = trust.FirstRoot(ctx, s, digest)
+		if err != nil {
+			return err
+		}
+	} else {
+		var err error
+		data, err = os.ReadFile(root)
+		if err != nil {
+			return exit.WithCode(exit.Usage, fmt.Errorf("reading the root of trust: %w", err))
+		}
+	}
+	return trust.Pin(r.Layout.Trust(), data)
+}
+
+// resolve asks the store which pair this host is to run.
+func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, error) {
+	if err := client.Refresh(ctx); err != nil {
+		return ledger.Pair{}, err
+	}
+	channel := r.Config.ServiceChannel
+	if channel == "" {
+		channel = r.identity.Instance
+	}
+	service, err := client.Resolve(ctx, artifact.Ref{Project: r.identity.Service, Channel: channel})
+	if err != nil {
+		return ledger.Pair{}, err
+	}
+	base, err := r.resolveBase(ctx, client)
+	return ledger.Pair{Base: base, Service: service}, err
+}
+
+// resolveBase finds base's release. A store without a base is no error; one that lost it leaves
+// the base that the host has.
+func (r *run) resolveBase(ctx context.Context, client *trust.Client) (*artifact.Release, error) {
+	base, err := client.Resolve(ctx, artifact.Ref{Project: artifact.Base, Channel: r.Config.BaseChannel})
+	switch {
+	case err == nil:
+		return &base, nil
+	case !errors.Is(err, trust.ErrNoProject):
+		return nil, err
+	case r.ledger.Good != nil && r.ledger.Good.Base != nil:
+		r.record.Note("the store has no base any more; this host keeps base %s", r.ledger.Good.Base.Version)
+		return r.ledger.Good.Base, nil
+	}
+	r.record.Note("the store has no base, so the service is deployed alone")
+	return nil, nil
+}

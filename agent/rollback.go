@@ -1,0 +1,41 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Rollback puts the previous pair back and quarantines the one that ran, so that the next tick of
+// the timer does not deploy it again.
+func (a *Agent) Rollback(ctx context.Context) (*report.Report, error) {
+	return a.pass(ctx, "rollback", false, func(r *run) error {
+		if err := r.identify(ctx, grains.Identity{}); err != nil {
+			return err
+		}
+		if err := r.settleCut(); err != nil {
+			return err
+		}
+		return r.rollback(ctx)
+	})
+}
+
+func (r *run) rollback(ctx context.Context) error {
+	good, previous := r.ledger.Good, r.ledger.Previous
+	if good == nil || previous == nil || !r.hasAll(*previous) {
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("there is no earlier deploy to go back to"), "`corpus-agent history` shows what was deployed"))
+	}
+	left := *good
+	r.report.To = previous
+	if err := r.apply(ctx, *previous); err != nil {
+		return err
+	}
+	r.ledger.MarkBad(ledger.Bad{Pair: left, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
+	r.ledger.Previous = nil
+	return r.save()
+}

@@ -1,0 +1,125 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// run is one pass over a host, from lock to report.
+type run struct {
+	*Agent
+	id       string
+	test     bool
+	ledger   *ledger.Ledger
+	record   *report.Recorder
+	report   *report.Report
+	identity grains.Identity
+}
+
+// pass holds the lock, records what body does, and turns how it ended into a report.
+func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*run) error) (*report.Report, error) {
+	held, err := a.lock(command)
+	if err != nil {
+		return nil, err
+	}
+	defer held.Release()
+	book, err := ledger.Load(a.Layout.Ledger())
+	if err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	hostname, err := a.hostname()
+	if err != nil {
+		return nil, fmt.Errorf("reading the hostname: %w", err)
+	}
+	started := a.now()
+	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good}
+	r := &run{Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: report.Record(rep, a.Sinks...)}
+	err = r.sweep()
+	if err == nil {
+		err = body(r)
+	}
+	r.finish(ctx, err)
+	return rep, err
+}
+
+func (a *Agent) lock(command string) (*lock.Lock, error) {
+	held, err := lock.Acquire(a.Layout.Lock(), command)
+	if errors.Is(err, os.ErrPermission) {
+		return nil, diag.WithHint(err, "run as root, or give a directory of your own with --root")
+	}
+	return held, err
+}
+
+// sweep removes what a killed run left behind; under the lock nobody else is writing.
+func (r *run) sweep() error {
+	dirs := []string{r.Layout.State(), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(), filepath.Join(r.Layout.Trust(), "projects"), r.Layout.Path("/srv")}
+	projects, err := filepath.Glob(filepath.Join(r.Layout.Path("/srv/projects"), "*"))
+	if err != nil {
+		return err
+	}
+	for _, p := range projects {
+		dirs = append(dirs, p, filepath.Join(p, "releases"), filepath.Join(p, "archives"))
+	}
+	var errs []error
+	for _, dir := range dirs {
+		errs = append(errs, durable.Sweep(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// finish completes the report and keeps it. A dry run leaves no report behind, since it did
+// nothing.
+func (r *run) finish(ctx context.Context, err error) {
+	r.record.End(func(rep *report.Report) {
+		rep.Ended = r.now().UTC()
+		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
+		rep.Exit = exit.Code(err)
+		rep.Outcome = outcome(ctx, rep.Exit)
+		if err != nil {
+			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), diag.HintOf(err)
+		}
+	})
+	if r.test {
+		return
+	}
+	if err := r.archive().Save(r.report, r.Config.KeepReports); err != nil {
+		r.record.Note("the report was not kept: %v", err)
+	}
+}
+
+func outcome(ctx context.Context, code int) report.Outcome {
+	switch code {
+	case exit.OK:
+		return report.Converged
+	case exit.RolledBack:
+		return report.RolledBack
+	case exit.RollbackFailed:
+		return report.Stuck
+	case exit.Interrupted:
+		return report.Interrupted
+	}
+	if stopped(ctx) {
+		return report.Interrupted
+	}
+	return report.Failed
+}
+
+// save writes the ledger.
+func (r *run) save() error {
+	if r.test {
+		return nil
+	}
+	return r.ledger.Save(r.Layout.Ledger())
+}

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Status is what a host can say of itself without asking anybody.
+type Status struct {
+	Bootstrapped bool                `json:"bootstrapped"` // it was told whom to trust
+	Host         ledger.Host         `json:"host"`
+	Deployed     *ledger.Pair        `json:"deployed,omitempty"`
+	Since        *time.Time          `json:"since,omitempty"`
+	Previous     *ledger.Pair        `json:"previous,omitempty"`
+	Links        map[string]link.Set `json:"links"`
+	CutShort     *ledger.Running     `json:"cut_short,omitempty"`
+	Hold         *ledger.Hold        `json:"hold,omitempty"`
+	Quarantined  []ledger.Bad        `json:"quarantined"`
+	Running      *lock.Holder        `json:"running,omitempty"`
+	LastRun      *report.Report      `json:"last_run,omitempty"`
+}
+
+// Status reads what is known. It takes no lock and changes nothing.
+func (a *Agent) Status() (Status, error) {
+	book, err := ledger.Load(a.Layout.Ledger())
+	if err != nil {
+		return Status{}, exit.WithCode(exit.Usage, err)
+	}
+	s := Status{
+		Bootstrapped: trust.Pinned(a.Layout.Trust()), Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: book.Previous,
+		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad,
+	}
+	if holder, ok := lock.Current(a.Layout.Lock()); ok {
+		s.Running = &holder
+		s.CutShort = nil // it is under way, not cut short
+	}
+	for _, name := range projects(book) {
+		set, err := link.Of(a.project(name)).Read()
+		if err != nil {
+			return s, fmt.Errorf("reading the links: %w", err)
+		}
+		s.Links[name] = set
+	}
+	ids, err := a.archive().IDs()
+	if err != nil || len(ids) == 0 {
+		return s, err
+	}
+	s.LastRun, err = a.archive().Load(ids[len(ids)-1])
+	return s, err
+}
+
+// projects are the projects that the ledger speaks of.
+func projects(book *ledger.Ledger) []string {
+	names := []string{artifact.Base}
+	for _, pair := range []*ledger.Pair{book.Good, book.Previous} {
+		if pair != nil {
+			names = append(names, pair.Service.Project)
+		}
+	}
+	if book.Running != nil {
+		names = append(names, book.Running.Pair.Service.Project)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// History lists the reports that are kept, newest first.
+func (a *Agent) History() ([]*report.Report, error) {
+	ids, err := a.archive().IDs()
+	if err != nil {
+		return nil, err
+	}
+	reports := []*report.Report{}
+	for _, id := range slices.Backward(ids) {
+		r, err := a.archive().Load(id)
+		if err != nil {
+			return reports, err
+		}
+		reports = append(reports, r)
+	}
+	return reports, nil
+}
+
+// Hold keeps new releases away until Unhold; what is deployed goes on converging.
+func (a *Agent) Hold(reason string) error {
+	return a.edit("hold", func(book *ledger.Ledger) error {
+		if book.Good == nil {
+			return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed that could be held"), "deploy first: corpus-agent deploy"))
+		}
+		if book.Hold == nil {
+			book.Hold = &ledger.Hold{Since: a.now().UTC()}
+		}
+		book.Hold.Reason = reason
+		return nil
+	})
+}
+
+// Unhold lets new releases in again.
+func (a *Agent) Unhold() error {
+	return a.edit("unhold", func(book *ledger.Ledger) error {
+		book.Hold = nil
+		return nil
+	})
+}
+
+// edit changes the ledger under the lock.
+func (a *Agent) edit(command string, change func(*ledger.Ledger) error) error {
+	held, err := a.lock(command)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	book, err := ledger.Load(a.Layout.Ledger())
+	if err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
+	if err := change(book); err != nil {
+		return err
+	}
+	return book.Save(a.Layout.Ledger())
+}

@@ -1,0 +1,182 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+
+	getter "github.com/hashicorp/go-getter/v2"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
+	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
+)
+
+// webGetter is go-getter's own, on a client that tells failures as stores do and ends a body at
+// the limit. It does not look for files to resume: it would append whatever the server has now.
+func webGetter(shown string, limit int64) getter.Getter {
+	client := wire.NewClient(bounded{wire.NewTransport(), shown, limit})
+	return &getter.HttpGetter{Client: client, DoNotCheckHeadFirst: true, XTerraformGetDisabled: true}
+}
+
+// bounded lets through answers that are a file of bearable size.
+type bounded struct {
+	next  http.RoundTripper
+	shown string
+	limit int64
+}
+
+// RoundTrip makes a request.
+func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, call := wire.Begin(req.Context(), store.OpGet, "", b.shown)
+	resp, err := b.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		return nil, call.Fail(err)
+	}
+	redirect := resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.Header.Get("Location") != ""
+	if resp.StatusCode != http.StatusOK && !redirect {
+		_ = resp.Body.Close() // an error page
+		return nil, call.Refused("", "")
+	}
+	resp.Body = &limitedBody{resp.Body, b.limit, b.limit}
+	return resp, nil
+}
+
+// limitedBody fails where io.LimitReader would end.
+type limitedBody struct {
+	io.ReadCloser
+	limit, left int64
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, tooLarge(b.limit)
+	}
+	return n, err
+}
+
+// storeGetter reads from one of our stores.
+type storeGetter struct {
+	only
+	limit int64
+}
+
+// GetFile fetches a file.
+func (g storeGetter) GetFile(ctx context.Context, req *getter.Request) error {
+	u := *req.URL()
+	dir, key := path.Split(u.Path)
+	u.Path, u.RawPath = dir, ""
+	s, err := stores.Open(u.String(), stores.Options{})
+	if err != nil {
+		return err
+	}
+	body, _, err := s.Get(ctx, key, 0)
+	if err != nil {
+		return err
+	}
+	return writeTo(ctx, req.Dst, &limitedBody{body, g.limit, g.limit})
+}
+
+// fileGetter reads from this host's disk.
+type fileGetter struct {
+	only
+	limit int64
+}
+
+// GetFile copies a file. A FIFO would be waited for, and a link may lead anywhere.
+func (g fileGetter) GetFile(ctx context.Context, req *getter.Request) error {
+	stat, err := os.Lstat(req.URL().Path)
+	if err != nil {
+		return err
+	}
+	if !stat.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
+	f, err := os.Open(req.URL().Path)
+	if err != nil {
+		return err
+	}
+	return writeTo(ctx, req.Dst, &limitedBody{f, g.limit, g.limit})
+}
+
+// Get copies a directory.
+func (g fileGetter) Get(_ context.Context, req *getter.Request) error {
+	stat, err := os.Stat(req.URL().Path)
+	if err != nil {
+		return err
+	}
+	if !stat.IsDir() {
+		return errors.New("it is not a directory")
+	}
+	return os.CopyFS(req.Dst, os.DirFS(req.URL().Path))
+}
+
+func writeTo(ctx context.Context, dst string, body io.ReadCloser) error {
+	defer body.Close()
+	f, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = getter.Copy(ctx, f, body)
+	return errors.Join(err, f.Close())
+}
+
+// only is what our getters have in common: each is the only one of its client.
+type only struct{}
+
+// Mode is not asked for, since every request says it.
+func (only) Mode(context.Context, *url.URL) (getter.Mode, error) { return getter.ModeFile, nil }
+
+// Detect takes every request.
+func (only) Detect(*getter.Request) (bool, error) { return true, nil }
+
+// Get refuses a directory.
+func (only) Get(context.Context, *getter.Request) error { return errors.New("it is not a directory") }
+
+// GetFile refuses a file.
+func (only) GetFile(context.Context, *getter.Request) error { return errors.New("it is not a file") }
+
+// inspect refuses a tree that is too large or whose links lead out of it.
+func inspect(dir string, limit int64) error {
+	left := limit
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Type()&fs.ModeSymlink != 0 {
+			return checkLink(dir, name)
+		}
+		stat, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if d.Type().IsRegular() {
+			left -= stat.Size()
+		}
+		if left < 0 {
+			return tooLarge(limit)
+		}
+		return nil
+	})
+}
+
+func checkLink(dir, name string) error {
+	target, err := os.Readlink(name)
+	if err != nil {
+		return err
+	}
+	inside, err := filepath.Rel(dir, filepath.Join(filepath.Dir(name), target))
+	if filepath.IsAbs(target) || err != nil || !filepath.IsLocal(inside) {
+		rel, _ := filepath.Rel(dir, name) // it is below dir
+		return fmt.Errorf("the link %s leads out of the tree, to %s", rel, target)
+	}
+	return nil
+}

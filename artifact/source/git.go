@@ -1,0 +1,100 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	getter "github.com/hashicorp/go-getter/v2"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// gitGetter fetches one commit of a repository. Go-getter's own clones the default branch and goes
+// to the ref from there, which needs all of the history.
+type gitGetter struct {
+	only
+	ref string // branch, tag or commit; empty means the default branch
+}
+
+// Get fetches the tree of the commit, without the repository around it.
+func (g gitGetter) Get(ctx context.Context, req *getter.Request) error {
+	ref := g.ref
+	if ref == "" {
+		ref = "HEAD"
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet", "--template=", req.Dst},
+		{"-C", req.Dst, "fetch", "--quiet", "--depth=1", "--no-tags", "--", req.URL().String(), ref},
+		{"-C", req.Dst, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", "FETCH_HEAD"},
+	} {
+		if err := git(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(filepath.Join(req.Dst, ".git"))
+}
+
+func git(ctx context.Context, args ...string) error {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		return diag.WithHint(errors.New("git is not installed"), "apt install git")
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = gitEnv(os.Environ())
+	// Git's own children, which do the network's part, must not outlive it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return diag.WithHint(fmt.Errorf("git: %s", complaint(string(out), err)),
+			"check that the repository and the ref exist and that `git ls-remote` works; a commit is named by all of its 40 digits")
+	}
+	return nil
+}
+
+// gitEnv is what git needs to find its way, without what would lead it to another repository, and
+// with what keeps it from asking questions.
+func gitEnv(environ []string) []string {
+	keep := []string{
+		"PATH", "HOME", "USER", "TMPDIR", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "SSL_CERT_FILE",
+		"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy",
+	}
+	env := []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=https:http:ssh:file"}
+	ssh := false
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if slices.Contains(keep, name) {
+			env = append(env, entry)
+			ssh = ssh || name == "GIT_SSH_COMMAND"
+		}
+	}
+	if !ssh {
+		env = append(env, "GIT_SSH_COMMAND=ssh -o BatchMode=yes")
+	}
+	return env
+}
+
+// complaint is what git says is wrong, on one line that does a terminal no harm.
+func complaint(out string, err error) string {
+	lines := strings.FieldsFunc(out, func(r rune) bool { return r == '\n' || r == '\r' })
+	if len(lines) == 0 {
+		return err.Error()
+	}
+	i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "fatal: ") || strings.HasPrefix(l, "error: ") })
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, lines[max(i, 0)])
+}

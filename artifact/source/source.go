@@ -1,0 +1,167 @@
+// Package source fetches what a person names by a URL once: an artifact to publish, or a tree to
+// build one from. It is for workstations and CI; hosts read stores.
+//
+//	https://host/app.tar.zst?checksum=sha256:...    a file on a web server
+//	s3://bucket/path/app.tar.zst?region=eu-west-1   in a store, by any URL that package stores
+//	minio://host:9000/bucket/app.tar.zst?tls=0          opens, with the file's name at its end
+//	file:///home/me/app.tar.zst                     a file or directory here
+//	git::https://host/app.git?ref=v1.2              a git repository at a branch, tag or commit
+//	git::ssh://git@host/app.git//states?ref=main    a directory of one
+//
+// Behind it is go-getter, of which little is let through: one getter for each URL, chosen here and
+// not by detection; none of its archive formats, since artifact/unpack alone opens archives; no
+// symbolic links; no resuming into files that were there before. What is fetched appears under its
+// name when it is whole and what its checksum says, and not before.
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	getter "github.com/hashicorp/go-getter/v2"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Options of a fetch. The zero value is what an ordinary fetch wants.
+type Options struct {
+	Limit int64 // most bytes of a file, or of all files of a tree; 0 means 5 GiB
+}
+
+func (o Options) limit() int64 {
+	if o.Limit == 0 {
+		return 5 << 30
+	}
+	return o.Limit
+}
+
+// Info describes a fetched file.
+type Info struct {
+	Size   int64
+	Digest artifact.Digest
+}
+
+// File fetches the file at a URL to the path dst, over whatever is there.
+func File(ctx context.Context, rawURL, dst string, opts Options) (Info, error) {
+	o, err := parse(rawURL)
+	if err != nil {
+		return Info{}, err
+	}
+	info, err := o.file(ctx, dst, opts.limit())
+	if err != nil {
+		return Info{}, fmt.Errorf("fetching %s: %w", o.shown(), err)
+	}
+	return info, nil
+}
+
+// Tree fetches a directory, or a git repository without its history, to the directory dst, which
+// must not be there or be empty. Submodules are not fetched.
+func Tree(ctx context.Context, rawURL, dst string, opts Options) error {
+	o, err := parse(rawURL)
+	if err != nil {
+		return err
+	}
+	if err := o.tree(ctx, dst, opts.limit()); err != nil {
+		return fmt.Errorf("fetching %s: %w", o.shown(), err)
+	}
+	return nil
+}
+
+func (o origin) file(ctx context.Context, dst string, limit int64) (Info, error) {
+	if o.kind == kindGit {
+		return Info{}, diag.WithHint(errors.New("a git repository is a tree, not a file"), "name a file, or build the tree")
+	}
+	temp, err := os.CreateTemp(filepath.Dir(dst), ".corpus-source-*")
+	if err != nil {
+		return Info{}, err
+	}
+	defer os.Remove(temp.Name()) // it has another name when all went well
+	defer temp.Close()
+	if err := o.get(ctx, temp.Name(), getter.ModeFile, limit); err != nil {
+		return Info{}, err
+	}
+	info, err := o.check(temp.Name(), limit)
+	if err != nil {
+		return Info{}, err
+	}
+	return info, os.Rename(temp.Name(), dst)
+}
+
+// check reads what was fetched, compares it with what was promised, and sees it to the disk.
+func (o origin) check(path string, limit int64) (Info, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Info{}, err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	n, err := io.Copy(hash, f)
+	if err != nil {
+		return Info{}, err
+	}
+	if n > limit {
+		return Info{}, tooLarge(limit)
+	}
+	info := Info{Size: n, Digest: artifact.NewDigest([32]byte(hash.Sum(nil)))}
+	if o.checksum != "" && info.Digest != o.checksum {
+		return Info{}, diag.WithHint(fmt.Errorf("its checksum is %s, not %s", info.Digest, o.checksum), "what is there is not what was meant: ask where the checksum comes from")
+	}
+	return info, errors.Join(f.Chmod(0o644), f.Sync())
+}
+
+func tooLarge(limit int64) error {
+	return diag.WithHint(fmt.Errorf("it has more than %d bytes", limit), "raise the limit if it is really that large")
+}
+
+func (o origin) tree(ctx context.Context, dst string, limit int64) error {
+	if o.kind != kindGit && o.kind != kindFile {
+		return diag.WithHint(errors.New("a tree comes from git or from a directory"), "write git:: before the URL of a repository; an archive is fetched as a file")
+	}
+	if o.checksum != "" {
+		return diag.WithHint(errors.New("a tree has no checksum"), "name a commit with ?ref=, which is one")
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(dst), ".corpus-source-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	got := filepath.Join(temp, "tree")
+	if err := o.get(ctx, got, getter.ModeDir, limit); err != nil {
+		return err
+	}
+	if err := inspect(got, limit); err != nil {
+		return err
+	}
+	// Go's rename does not go over an empty directory, and rmdir takes no other away.
+	if err := syscall.Rmdir(dst); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diag.WithHint(fmt.Errorf("replacing %s: %w", dst, err), "it must not be there yet, or be an empty directory")
+	}
+	return os.Rename(got, dst)
+}
+
+// get lets go-getter fetch, with the one getter that the URL is for.
+func (o origin) get(ctx context.Context, dst string, mode getter.Mode, limit int64) error {
+	client := getter.Client{
+		Getters:         []getter.Getter{o.getter(limit)},
+		Decompressors:   map[string]getter.Decompressor{},
+		DisableSymlinks: true,
+	}
+	_, err := client.Get(ctx, &getter.Request{Src: o.url.String(), Dst: dst, GetMode: mode})
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var wrapped *url.Error // which would show the query
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}

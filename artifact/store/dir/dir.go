@@ -1,0 +1,219 @@
+// Package dir keeps objects as files in a directory: on a workstation, on a share that is mounted,
+// or on a disk that is carried to where there is no network.
+//
+// A key is the path of a file below the directory, so that the tree can be looked at, copied with
+// rsync or served by any web server. Nothing above the directory is ever reached, by odd keys or by
+// symbolic links. A write goes to a temporary file beside its target, to the disk, and only then
+// to its name; a reader sees the old object or the new one, and so does whoever looks after a
+// power failure. Writers of one directory take turns on a lock file, with which conditional
+// writes are honest between processes, and between hosts where the file system's locks are.
+// Temporary and lock files start with .corpus- and are never listed.
+package dir
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Store is a store in a directory.
+type Store struct {
+	path    string
+	cleaned sync.Map // directories whose leftovers were looked for
+}
+
+// New makes a store of the directory at path, which the first Put creates. Nothing is read yet.
+func New(path string) *Store { return &Store{path: path} }
+
+// ours starts the names of files that are no objects.
+const ours = ".corpus-"
+
+// smallObject is the size up to which an ETag is the hash of the content. These are the objects
+// that conditions are put on. What is larger is told apart by the identity of its file, since
+// hashing it would cost as much as reading it.
+const smallObject = 1 << 20
+
+// Get opens an object from an offset on.
+func (s *Store) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+	return s.GetRange(ctx, key, store.Range{From: from})
+}
+
+// GetRange opens a part of an object.
+func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.ReadCloser, store.Info, error) {
+	o := operation{store.OpGet, s.path, key}
+	root, err := s.begin(ctx, o)
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	defer root.Close()
+	f, info, err := open(root, key)
+	if err != nil {
+		return nil, store.Info{}, o.failed(err)
+	}
+	if part.ETag != "" && part.ETag != info.ETag {
+		_ = f.Close() // nothing was read
+		return nil, store.Info{}, o.failed(store.ErrPrecondition)
+	}
+	left := max(info.Size-part.From, 0)
+	if part.Length > 0 {
+		left = min(left, part.Length)
+	}
+	return &body{ctx: ctx, op: o, f: f, at: part.From, left: left}, info, nil
+}
+
+// begin checks what every operation starts with, and opens the directory.
+func (s *Store) begin(ctx context.Context, o operation) (*os.Root, error) {
+	if ctx.Err() != nil {
+		return nil, o.stopped(ctx)
+	}
+	if err := store.CheckKey(o.key); err != nil {
+		return nil, err
+	}
+	for segment := range strings.SplitSeq(o.key, "/") {
+		if strings.HasPrefix(segment, ours) {
+			return nil, diag.WithHint(fmt.Errorf("%q cannot be the key of an object in a directory", o.key), "names that start with %s are the store's own", ours)
+		}
+	}
+	return s.root(o)
+}
+
+func (s *Store) root(o operation) (*os.Root, error) {
+	root, err := os.OpenRoot(s.path)
+	switch {
+	case err != nil && (absent(err) || notDirectory(s.path)):
+		return nil, diag.WithHint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore},
+			"check the path %s and, if it is on another disk or a share, that it is mounted; a write creates it", s.path)
+	case err != nil:
+		return nil, o.failed(err)
+	}
+	return root, nil
+}
+
+func notDirectory(path string) bool {
+	stat, err := os.Stat(path)
+	return err == nil && !stat.IsDir()
+}
+
+// open opens an object's file without ever waiting, which the open of a FIFO would.
+func open(root *os.Root, key string) (*os.File, store.Info, error) {
+	f, err := root.OpenFile(key, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	info, err := describe(f, key)
+	if err != nil {
+		_ = f.Close() // the first error tells more
+		return nil, store.Info{}, err
+	}
+	return f, info, nil
+}
+
+func describe(f *os.File, key string) (store.Info, error) {
+	stat, err := f.Stat()
+	if err != nil {
+		return store.Info{}, err
+	}
+	if !stat.Mode().IsRegular() {
+		return store.Info{}, fs.ErrNotExist
+	}
+	info := store.Info{Key: key, Size: stat.Size(), Modified: stat.ModTime()}
+	if info.Size > smallObject {
+		info.ETag = identity(stat)
+		return info, nil
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, info.Size))
+	info.ETag = etagOf(data)
+	return info, err
+}
+
+func etagOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16])
+}
+
+// identity is an ETag for a large file: every write makes a new one of these, see Put.
+func identity(stat fs.FileInfo) string {
+	inode := uint64(0)
+	if sys, ok := stat.Sys().(*syscall.Stat_t); ok {
+		inode = sys.Ino
+	}
+	return fmt.Sprintf("%x-%x-%x", inode, stat.ModTime().UnixNano(), stat.Size())
+}
+
+// Delete removes an object.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	o := operation{store.OpDelete, s.path, key}
+	root, err := s.begin(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	stat, err := root.Stat(key)
+	if absent(err) || err == nil && stat.IsDir() {
+		return nil
+	}
+	if err != nil {
+		return o.failed(err)
+	}
+	unlock, err := lock(ctx, root, path.Dir(key))
+	if err != nil {
+		return o.failed(err)
+	}
+	defer unlock()
+	if err := root.Remove(key); err != nil && !absent(err) {
+		return o.failed(err)
+	}
+	return o.failed(syncDir(root, path.Dir(key)))
+}
+
+// operation is what an error tells about.
+type operation struct {
+	op       store.Op
+	dir, key string
+}
+
+func (o operation) stopped(ctx context.Context) error { return store.Stopped(ctx, o.op, o.object()) }
+
+func (o operation) object() string { return filepath.Join(o.dir, o.key) }
+
+// body reads a part of a file.
+type body struct {
+	ctx  context.Context
+	op   operation
+	f    *os.File
+	at   int64
+	left int64
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	if b.ctx.Err() != nil {
+		return 0, b.op.stopped(b.ctx)
+	}
+	n, err := b.f.ReadAt(p[:min(int64(len(p)), b.left)], b.at)
+	b.at += int64(n)
+	b.left -= int64(n)
+	if n > 0 {
+		return n, nil
+	}
+	if err == io.EOF { // someone cut the file who does not know how to write here
+		err = io.ErrUnexpectedEOF
+	}
+	return 0, b.op.failed(err)
+}
+
+func (b *body) Close() error { return b.f.Close() }

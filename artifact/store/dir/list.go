@@ -1,0 +1,89 @@
+package dir
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// List walks the directory.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		o := operation{store.OpList, s.path, prefix}
+		root, err := s.root(o)
+		if err != nil {
+			yield(store.Info{}, err)
+			return
+		}
+		defer root.Close()
+		w := walk{ctx: ctx, op: o, root: root, files: root.FS(), yield: yield}
+		dir, start := path.Split(prefix)
+		if dir = cmp.Or(strings.TrimSuffix(dir, "/"), "."); fs.ValidPath(dir) {
+			w.dir(dir, start)
+		}
+	}
+}
+
+// walk is one listing under way.
+type walk struct {
+	ctx   context.Context
+	op    operation
+	root  *os.Root
+	files fs.FS
+	yield func(store.Info, error) bool
+}
+
+// dir yields what is in a directory under names with this start, and reports whether to go on.
+func (w *walk) dir(dir, start string) bool {
+	if w.ctx.Err() != nil {
+		w.yield(store.Info{}, w.op.stopped(w.ctx))
+		return false
+	}
+	entries, err := fs.ReadDir(w.files, dir)
+	if absent(err) {
+		return true
+	}
+	if err != nil {
+		w.yield(store.Info{}, w.op.failed(err))
+		return false
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(sortKey(a), sortKey(b)) })
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, start) || strings.HasPrefix(name, ours) {
+			continue
+		}
+		if !w.entry(path.Join(dir, name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// sortKey makes directories sort as their contents' keys do: a/x comes after a-b.
+func sortKey(e fs.DirEntry) string {
+	if e.IsDir() {
+		return e.Name() + "/"
+	}
+	return e.Name()
+}
+
+func (w *walk) entry(key string) bool {
+	stat, err := w.root.Stat(key) // follows links, as reading would
+	switch {
+	case err != nil:
+		return true // gone meanwhile, or a link that leads out: it cannot be read as an object
+	case stat.IsDir():
+		return w.dir(key, "")
+	case !stat.Mode().IsRegular() || store.CheckKey(key) != nil:
+		return true
+	}
+	return w.yield(store.Info{Key: key, Size: stat.Size(), Modified: stat.ModTime()}, nil)
+}

@@ -1,0 +1,134 @@
+package dir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
+)
+
+// The test's program is also the other processes that write to the same directory.
+func TestMain(m *testing.M) {
+	var err error
+	switch os.Getenv("CORPUS_TEST_WRITER") {
+	case "":
+		os.Exit(m.Run())
+	case "append":
+		err = appendLines(os.Getenv("CORPUS_TEST_DIR"), os.Getenv("CORPUS_TEST_NAME"))
+	case "overwrite":
+		err = overwriteForEver(os.Getenv("CORPUS_TEST_DIR"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func writer(t *testing.T, role, root, name string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), "CORPUS_TEST_WRITER="+role, "CORPUS_TEST_DIR="+root, "CORPUS_TEST_NAME="+name)
+	return cmd
+}
+
+const linesEach = 15
+
+func appendLines(root, name string) error {
+	ctx, s := context.Background(), dir.New(root)
+	for i := range linesEach {
+		for {
+			text, info, err := read(ctx, s, "log")
+			if err != nil {
+				return err
+			}
+			_, err = put(ctx, s, "log", fmt.Sprintf("%s%s line %d\n", text, name, i), store.Condition{IfMatch: info.ETag})
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, store.ErrPrecondition) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func TestProcessesLoseNothing(t *testing.T) {
+	root := t.TempDir()
+	s := dir.New(root)
+	mustPut(t, s, "log", "")
+	names := []string{"ann", "bob", "eve", "joe"}
+	var all sync.WaitGroup
+	for _, name := range names {
+		cmd := writer(t, "append", root, name)
+		all.Go(func() {
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, out)
+			}
+		})
+	}
+	all.Wait()
+	text, _, err := read(t.Context(), s, "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		for i := range linesEach {
+			if n := strings.Count(text, fmt.Sprintf("%s line %d\n", name, i)); n != 1 {
+				t.Errorf("%s line %d is there %d times", name, i, n)
+			}
+		}
+	}
+}
+
+const versionSize = 300_000
+
+func overwriteForEver(root string) error {
+	s := dir.New(root)
+	for i := 0; ; i++ {
+		text := strings.Repeat(string(rune('a'+i%26)), versionSize)
+		if _, err := put(context.Background(), s, "key", text, store.Condition{}); err != nil {
+			return err
+		}
+	}
+}
+
+// A writer is killed at any moment: what is there is whole, and the next writer is not in its way.
+func TestKilledWriters(t *testing.T) {
+	root := t.TempDir()
+	s := dir.New(root)
+	mustPut(t, s, "key", strings.Repeat("z", versionSize))
+	for i := range 8 {
+		cmd := writer(t, "overwrite", root, "")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(40+7*i) * time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // killed is what it should be
+		text, info, err := read(t.Context(), s, "key")
+		if err != nil || len(text) != versionSize || strings.Count(text, text[:1]) != versionSize {
+			t.Fatalf("after kill %d: %d bytes, %v", i, len(text), err)
+		}
+		if got := keys(t, s); got != "key" {
+			t.Errorf("listed: %s", got)
+		}
+		if _, err := put(t.Context(), s, "key", text, store.Condition{IfMatch: info.ETag}); err != nil {
+			t.Errorf("the next write: %v", err)
+		}
+	}
+}

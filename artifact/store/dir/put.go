@@ -1,0 +1,249 @@
+package dir
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// Put writes an object.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+	o := operation{store.OpPut, s.path, key}
+	root, err := s.begin(ctx, o)
+	if errors.Is(err, store.ErrNoStore) {
+		if err := makeStore(s.path); err != nil {
+			return store.Info{}, o.failed(err)
+		}
+		root, err = s.begin(ctx, o)
+	}
+	if err != nil {
+		return store.Info{}, err
+	}
+	defer root.Close()
+	if err := makeDirs(root, path.Dir(key)); err != nil {
+		return store.Info{}, o.failed(err)
+	}
+	s.clean(root, path.Dir(key))
+	info, err := put(ctx, root, key, source{ctx, r, size}, cond)
+	if err != nil && ctx.Err() != nil {
+		return store.Info{}, o.stopped(ctx)
+	}
+	return info, o.failed(err)
+}
+
+// source is what is to be written.
+type source struct {
+	ctx  context.Context
+	r    io.Reader
+	size int64
+}
+
+// Read stops when the context does, and marks the source's errors as its own.
+func (s source) Read(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = badSource{err}
+	}
+	return n, err
+}
+
+func put(ctx context.Context, root *os.Root, key string, from source, cond store.Condition) (store.Info, error) {
+	name := path.Join(path.Dir(key), ours+"put-"+rand.Text())
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	if err != nil {
+		return store.Info{}, err
+	}
+	defer f.Close() // and with it the lock that keeps clean away
+	if err = fill(root, name, f, from); err == nil {
+		err = replace(ctx, root, name, key, cond)
+	}
+	if err != nil {
+		_ = root.Remove(name) // a leftover is cleaned later
+		return store.Info{}, err
+	}
+	if err := syncDir(root, path.Dir(key)); err != nil {
+		return store.Info{}, err
+	}
+	return describe(f, key)
+}
+
+// fill writes the source to the temporary file and through to the disk.
+func fill(root *os.Root, name string, f *os.File, from source) error {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("locking a new file: %w", err)
+	}
+	n, err := io.Copy(f, io.LimitReader(from, from.size+1))
+	if err != nil {
+		return err
+	}
+	if n != from.size {
+		return badSource{fmt.Errorf("the source has not the %d bytes that were said", from.size)}
+	}
+	// Kernels before 6.13 stamp files by their tick, in which a file can be replaced twice and get
+	// the inode of the first again. The clock is finer, and tells all versions apart.
+	now := time.Now()
+	if err := root.Chtimes(name, now, now); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// replace puts the temporary file in the object's place if the condition is met.
+func replace(ctx context.Context, root *os.Root, name, key string, cond store.Condition) error {
+	unlock, err := lock(ctx, root, path.Dir(key))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if cond != (store.Condition{}) {
+		if err := meets(root, key, cond); err != nil {
+			return err
+		}
+	}
+	return root.Rename(name, key)
+}
+
+func meets(root *os.Root, key string, cond store.Condition) error {
+	f, info, err := open(root, key)
+	switch {
+	case absent(err) && cond.IfMatch == "":
+		return nil
+	case absent(err):
+		return store.ErrPrecondition
+	case err != nil:
+		return err
+	}
+	_ = f.Close() // only looked at
+	if cond.IfAbsent || cond.IfMatch != info.ETag {
+		return store.ErrPrecondition
+	}
+	return nil
+}
+
+// lock waits for its turn to change a directory. A blocking flock could not be cancelled.
+func lock(ctx context.Context, root *os.Root, dir string) (unlock func(), err error) {
+	f, err := openLock(root, path.Join(dir, ours+"lock"))
+	if err != nil {
+		return nil, err
+	}
+	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil // closing unlocks
+		}
+		if err != syscall.EWOULDBLOCK && err != syscall.EINTR {
+			_ = f.Close() // there is nothing to unlock
+			return nil, fmt.Errorf("locking %s: %w", dir, err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			_ = f.Close() // there is nothing to unlock
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// openLock opens a lock file, which someone else may have made whose files we may only read.
+func openLock(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+	if errors.Is(err, fs.ErrPermission) {
+		if theirs, openErr := root.Open(name); openErr == nil {
+			return theirs, nil
+		}
+	}
+	return f, err
+}
+
+// makeStore makes the store's own directory, and those above it, in the same way as makeDirs.
+func makeStore(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeStore(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	above, err := os.Open(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer above.Close()
+	return above.Sync()
+}
+
+// makeDirs makes a directory that a power failure does not take away.
+func makeDirs(root *os.Root, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	if stat, err := root.Stat(dir); err == nil && stat.IsDir() {
+		return nil
+	}
+	if err := makeDirs(root, path.Dir(dir)); err != nil {
+		return err
+	}
+	if err := root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(root, path.Dir(dir))
+}
+
+func syncDir(root *os.Root, dir string) error {
+	f, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// abandoned is how long a temporary file must have been left alone to be a leftover.
+const abandoned = time.Minute
+
+// clean removes what writers that died left in a directory, once for each directory. A writer
+// that lives holds the lock of its file. What cannot be cleaned stays: it does no harm.
+func (s *Store) clean(root *os.Root, dir string) {
+	if _, done := s.cleaned.LoadOrStore(dir, true); done {
+		return
+	}
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		stat, err := e.Info()
+		if !strings.HasPrefix(e.Name(), ours+"put-") || err != nil || time.Since(stat.ModTime()) < abandoned {
+			continue
+		}
+		removeAbandoned(root, path.Join(dir, e.Name()))
+	}
+}
+
+func removeAbandoned(root *os.Root, name string) {
+	f, err := root.OpenFile(name, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		_ = root.Remove(name) // see clean
+	}
+}

@@ -1,0 +1,220 @@
+// Package minio keeps objects on a MinIO server, or on another that speaks S3 and is no part of
+// AWS, through MinIO's own client.
+//
+// Beside package s3 it is for those who know their server by host and port and their keys by
+// MINIO_ACCESS_KEY, and have no region or profile. Like there, the client's own retries are off:
+// store.Retry knows what is safe to repeat.
+package minio
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+
+	minio "github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
+)
+
+// Options say where the objects are. Host and Bucket are needed.
+type Options struct {
+	Host   string // host:port, or a host alone for the scheme's own port
+	Bucket string
+	Prefix string // before every key, with a slash between; may be empty
+	Region string // default us-east-1, which MinIO takes unless it was given another
+	Plain  bool   // HTTP instead of HTTPS
+
+	Transport http.RoundTripper // nil means wire.NewTransport
+}
+
+// Store is a store in a bucket.
+type Store struct {
+	opts Options
+	mu   sync.Mutex
+	api  *minio.Core // nil until the first request
+}
+
+// New makes a store. It neither reads files nor connects.
+func New(opts Options) *Store { return &Store{opts: opts} }
+
+// name is how messages call an object.
+func (s *Store) name(key string) string {
+	return "minio://" + s.opts.Host + "/" + s.opts.Bucket + "/" + s.path(key)
+}
+
+func (s *Store) path(key string) string {
+	if s.opts.Prefix == "" {
+		return key
+	}
+	return s.opts.Prefix + "/" + key
+}
+
+// client sets the client up for the first request.
+func (s *Store) client(call *wire.Call) (*minio.Core, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.api != nil {
+		return s.api, nil
+	}
+	creds, err := findKeys(s.opts)
+	if err != nil {
+		return nil, call.Credentials(err, whence)
+	}
+	region := s.opts.Region
+	if region == "" {
+		region = "us-east-1" // asking the server would be a request, and a permission, more
+	}
+	transport := s.opts.Transport
+	if transport == nil {
+		transport = wire.NewTransport()
+	}
+	api, err := minio.NewCore(s.opts.Host, &minio.Options{
+		Creds:      credentials.NewStaticV4(creds.access, creds.secret, creds.token),
+		Secure:     !s.opts.Plain,
+		Region:     region,
+		Transport:  transport,
+		MaxRetries: 1,
+	})
+	if err != nil {
+		return nil, call.Unusable(err, "a store's URL reads minio://host:port/bucket/prefix")
+	}
+	s.api = api
+	return api, nil
+}
+
+// begin starts an operation on an object.
+func (s *Store) begin(ctx context.Context, op store.Op, key string) (context.Context, *wire.Call, *minio.Core, error) {
+	if err := store.CheckKey(key); err != nil {
+		return nil, nil, nil, err
+	}
+	ctx, call := wire.Begin(ctx, op, key, s.name(key))
+	api, err := s.client(call)
+	return ctx, call, api, err
+}
+
+// Get opens an object from an offset on.
+func (s *Store) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+	return s.GetRange(ctx, key, store.Range{From: from})
+}
+
+// GetRange opens a part of an object.
+func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.ReadCloser, store.Info, error) {
+	ctx, call, api, err := s.begin(ctx, store.OpGet, key)
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	body, info, header, err := api.GetObject(ctx, s.opts.Bucket, s.path(key), getOptions(part))
+	if err != nil && call.Status() == http.StatusRequestedRangeNotSatisfiable {
+		return s.pastEnd(ctx, call, api, part)
+	}
+	if err != nil {
+		return nil, store.Info{}, explain(call, err)
+	}
+	return call.Open(part, wire.Opened{
+		Body: body, ETag: info.ETag, Modified: info.LastModified, Length: info.Size, ContentRange: header.Get("Content-Range"),
+	})
+}
+
+func getOptions(part store.Range) minio.GetObjectOptions {
+	opts := minio.GetObjectOptions{}
+	if r := wire.RangeHeader(part); r != "" {
+		opts.Set("Range", r)
+	}
+	if part.ETag != "" {
+		_ = opts.SetMatchETag(part.ETag) // fails for an empty one only
+	}
+	return opts
+}
+
+// pastEnd describes an object of which a part was asked that it does not have.
+func (s *Store) pastEnd(ctx context.Context, call *wire.Call, api *minio.Core, part store.Range) (io.ReadCloser, store.Info, error) {
+	info, err := api.StatObject(ctx, s.opts.Bucket, s.path(call.Key), getOptions(store.Range{ETag: part.ETag}))
+	if err != nil {
+		return nil, store.Info{}, explain(call, err)
+	}
+	return call.PastEnd(part, store.Info{Key: call.Key, Size: info.Size, ETag: info.ETag, Modified: info.LastModified})
+}
+
+// Put writes an object in one request.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+	ctx, call, api, err := s.begin(ctx, store.OpPut, key)
+	if err != nil {
+		return store.Info{}, err
+	}
+	opts := minio.PutObjectOptions{DisableContentSha256: size == 0} // no chunk, no sum of chunks
+	if cond.IfAbsent {
+		opts.SetMatchETagExcept("*")
+	}
+	if cond.IfMatch != "" {
+		opts.SetMatchETag(cond.IfMatch)
+	}
+	return call.Write(r, size, cond, func(body io.Reader) (string, error) {
+		out, err := api.PutObject(ctx, s.opts.Bucket, s.path(key), body, size, "", "", opts)
+		if err != nil {
+			return "", explain(call, err)
+		}
+		return out.ETag, nil
+	})
+}
+
+// List lists page after page.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		ctx, call := wire.Begin(ctx, store.OpList, prefix, s.name(prefix))
+		api, err := s.client(call)
+		if err != nil {
+			yield(store.Info{}, err)
+			return
+		}
+		call.InOrder(s.objects(ctx, call, api, prefix))(yield)
+	}
+}
+
+func (s *Store) objects(ctx context.Context, call *wire.Call, api *minio.Core, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		owner := false
+		for o := range api.ListObjectsIter(ctx, s.opts.Bucket, minio.ListObjectsOptions{Prefix: s.path(prefix), Recursive: true, FetchOwner: &owner}) {
+			if o.Err != nil {
+				yield(store.Info{}, explain(call, o.Err))
+				return
+			}
+			if !yield(store.Info{Key: strings.TrimPrefix(o.Key, s.path("")), Size: o.Size, ETag: o.ETag, Modified: o.LastModified}, nil) {
+				return
+			}
+		}
+		if ctx.Err() != nil { // the client ends a listing then without a word
+			yield(store.Info{}, call.Fail(ctx.Err()))
+		}
+	}
+}
+
+// Delete removes an object.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	ctx, call, api, err := s.begin(ctx, store.OpDelete, key)
+	if err != nil {
+		return err
+	}
+	err = api.RemoveObject(ctx, s.opts.Bucket, s.path(key), minio.RemoveObjectOptions{})
+	if err == nil {
+		return nil
+	}
+	return call.Gone(explain(call, err))
+}
+
+// explain tells what the client's error means.
+func explain(call *wire.Call, err error) error {
+	var told minio.ErrorResponse
+	switch {
+	case !errors.As(err, &told):
+		return call.Fail(err)
+	case call.Status() == 0: // the client itself refused
+		return call.Unusable(err, "check the store's URL, minio://host:port/bucket/prefix")
+	}
+	return call.Refused(told.Code, told.Message)
+}

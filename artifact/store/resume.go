@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+// resuming is a body that opens the rest of its object again when it breaks off.
+type resuming struct {
+	ctx      context.Context
+	inner    Store
+	patience *patience
+	body     io.ReadCloser
+	failed   error // what body said with its last bytes
+	info     Info
+	part     Range // what was asked for
+	done     int64 // bytes of it that were read
+}
+
+func (b *resuming) Read(p []byte) (int, error) {
+	for {
+		if b.left() == 0 {
+			return 0, io.EOF
+		}
+		n, err := b.readOnce(p)
+		if n > 0 {
+			b.done += int64(n)
+			b.failed = err // dealt with when this much is taken
+			b.patience.progress()
+			return n, nil
+		}
+		if err == nil || errors.Is(err, io.EOF) && b.left() < 0 {
+			return 0, err
+		}
+		if err = b.reopen(b.broken(err)); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (b *resuming) readOnce(p []byte) (int, error) {
+	if b.failed != nil {
+		return 0, b.failed
+	}
+	if left := b.left(); left >= 0 && int64(len(p)) > left {
+		p = p[:left] // a store may send more than the object has
+	}
+	return b.body.Read(p)
+}
+
+// left is how many bytes are still to come, or -1 when nobody said.
+func (b *resuming) left() int64 {
+	if b.info.Size < 0 {
+		return -1
+	}
+	all := max(b.info.Size-b.part.From, 0)
+	if b.part.Length > 0 {
+		all = min(all, b.part.Length)
+	}
+	return all - b.done
+}
+
+// broken gives a body's failure its kind, since a plain reader knows none.
+func (b *resuming) broken(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	var e *Error
+	if errors.As(err, &e) || b.ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &Error{Op: OpGet, Object: b.info.Key, Kind: ErrUnreachable, Cause: err, Again: true}
+}
+
+// reopen gets the rest after the failure err, or returns why that cannot be.
+func (b *resuming) reopen(err error) error {
+	for {
+		if b.info.ETag == "" {
+			return err // nothing would tell whether the rest is of the same version
+		}
+		if err = b.patience.wait(b.ctx, err); err != nil {
+			return err
+		}
+		rest := Range{From: b.part.From + b.done, ETag: b.info.ETag}
+		if b.part.Length > 0 {
+			rest.Length = b.part.Length - b.done
+		}
+		body, info, openErr := GetRange(b.ctx, b.inner, b.info.Key, rest)
+		if openErr == nil && info.Size != b.info.Size {
+			_ = body.Close() // nothing of it is used
+			return &Error{Op: OpGet, Object: b.info.Key, Kind: ErrPrecondition}
+		}
+		if openErr == nil {
+			_ = b.body.Close() // it has failed already
+			b.body, b.failed = body, nil
+			return nil
+		}
+		err = openErr
+	}
+}
+
+// Close closes the body that is open.
+func (b *resuming) Close() error { return b.body.Close() }

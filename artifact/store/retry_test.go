@@ -1,0 +1,262 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
+)
+
+// Every test here runs on a clock of its own that jumps over waits.
+
+func passing(kind error) error {
+	return &store.Error{Op: store.OpGet, Object: "key", Kind: kind, Again: true}
+}
+
+func mustPut(t *testing.T, s store.Store, key string, data []byte) store.Info {
+	t.Helper()
+	info, err := s.Put(t.Context(), key, bytes.NewReader(data), int64(len(data)), store.Condition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+func getAll(ctx context.Context, s store.Store, key string, part store.Range) ([]byte, error) {
+	body, _, err := store.GetRange(ctx, s, key, part)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return io.ReadAll(body)
+}
+
+func TestConformanceOfDecorators(t *testing.T) {
+	for name, around := range map[string]func(store.Store) store.Store{
+		"Retry":   func(s store.Store) store.Store { return store.Retry(s, store.RetryPolicy{}) },
+		"Timeout": func(s store.Store) store.Store { return store.Timeout(s, store.TimeoutPolicy{}) },
+		"Limit":   func(s store.Store) store.Store { return store.Limit(s, store.NewLimiter(1<<40)) },
+		"Observe": func(s store.Store) store.Store { return store.Observe(s, func(store.Request) {}) },
+		"Stack": func(s store.Store) store.Store {
+			return store.Stack(s, store.Settings{Limiter: store.NewLimiter(1 << 40), Observe: func(store.Request) {}})
+		},
+		"GetRange of a plain store": func(s store.Store) store.Store { return struct{ store.Store }{s} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, func(*testing.T) store.Store { return around(mem.New()) })
+		})
+	}
+}
+
+func TestRetryGetsThere(t *testing.T) {
+	for _, kind := range []error{store.ErrThrottled, store.ErrUnreachable} {
+		synctest.Test(t, func(t *testing.T) {
+			inner := mem.New()
+			mustPut(t, inner, "key", []byte("content"))
+			s := store.Retry(storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Last: 3, Err: passing(kind)}), store.RetryPolicy{})
+			if got, err := getAll(t.Context(), s, "key", store.Range{}); string(got) != "content" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestRetryGivesUp(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		err   error
+		tries int
+	}{
+		{"throttled", store.ErrThrottled, 6},
+		{"unreachable", passing(store.ErrUnreachable), 6},
+		{"absent", store.ErrNotFound, 1},
+		{"forbidden", store.ErrForbidden, 1},
+		{"no store", store.ErrNoStore, 1},
+		{"a certificate", &store.Error{Kind: store.ErrUnreachable}, 1},
+		{"read-only", store.ErrReadOnly, 1},
+		{"another error", errors.New("what is this"), 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			log := &storetest.Log{}
+			faulty := storetest.NewFaulty(mem.New(), storetest.Fault{Err: c.err})
+			s := store.Retry(store.Observe(faulty, log.Add), store.RetryPolicy{})
+			_, _, err := s.Get(t.Context(), "key", 0)
+			if !errors.Is(err, c.err) || len(log.Requests()) != c.tries {
+				t.Errorf("%s: %v after %d tries, want %d", c.name, err, len(log.Requests()), c.tries)
+			}
+			if c.tries > 1 && !strings.Contains(err.Error(), "gave up after 6 tries") {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			log.Reset()
+			if err := s.Delete(t.Context(), "key"); !errors.Is(err, c.err) || len(log.Requests()) != c.tries {
+				t.Errorf("%s: Delete: %v after %d tries", c.name, err, len(log.Requests()))
+			}
+		})
+	}
+}
+
+// Waits are random, at most double each time, and end together within the total.
+func TestRetryWaits(t *testing.T) {
+	var waits [5]map[time.Duration]bool
+	for i := range waits {
+		waits[i] = map[time.Duration]bool{}
+	}
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			var times []time.Time
+			faulty := storetest.NewFaulty(mem.New(), storetest.Fault{Err: store.ErrThrottled})
+			s := store.Retry(store.Observe(faulty, func(store.Request) { times = append(times, time.Now()) }), store.RetryPolicy{})
+			_ = s.Delete(t.Context(), "key") // fails, as shown elsewhere
+			for i := range 5 {
+				wait := times[i+1].Sub(times[i])
+				if ceiling := 250 * time.Millisecond << i; wait > ceiling {
+					t.Errorf("wait %d is %v, more than %v", i, wait, ceiling)
+				}
+				waits[i][wait] = true
+			}
+		})
+	}
+	for i, w := range waits {
+		if len(w) < 40 {
+			t.Errorf("only %d different waits of 50 before try %d: hosts would come back together", len(w), i+2)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := mem.New()
+		mustPut(t, inner, "key", []byte("x"))
+		asked := &store.Error{Kind: store.ErrThrottled, Again: true, After: 20 * time.Second}
+		s := store.Retry(storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Err: asked}), store.RetryPolicy{})
+		start := time.Now()
+		if _, err := getAll(t.Context(), s, "key", store.Range{}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took < 20*time.Second || took > 21*time.Second {
+			t.Errorf("came back after %v, asked for 20 s", took)
+		}
+		asked.After = time.Hour
+		s = store.Retry(storetest.NewFaulty(inner, storetest.Fault{Err: asked}), store.RetryPolicy{})
+		start = time.Now()
+		if _, err := getAll(t.Context(), s, "key", store.Range{}); !errors.Is(err, store.ErrThrottled) || time.Since(start) > time.Minute {
+			t.Errorf("asked to wait an hour: %v after %v", err, time.Since(start))
+		}
+	})
+}
+
+func TestRetryIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := store.Retry(storetest.NewFaulty(mem.New(), storetest.Fault{Err: store.ErrThrottled}), store.RetryPolicy{First: time.Hour, Longest: time.Hour, Total: 24 * time.Hour})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		_, _, err := s.Get(ctx, "key", 0)
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, store.ErrThrottled) || time.Since(start) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// A body that is cut goes on where it was, at any place, as often as it must.
+func TestBodyResumes(t *testing.T) {
+	data := make([]byte, 100_000)
+	for i := range data {
+		data[i] = byte(rand.Uint32())
+	}
+	for _, c := range []struct {
+		cut  int64
+		err  error
+		part store.Range
+	}{
+		{1, io.ErrUnexpectedEOF, store.Range{From: 99_990}},
+		{1000, io.ErrUnexpectedEOF, store.Range{}},
+		{1000, nil, store.Range{}}, // a server that just stops
+		{33_333, passing(store.ErrUnreachable), store.Range{From: 5}},
+		{33_333, errors.New("connection reset"), store.Range{From: 5, Length: 70_000}},
+		{99_999, nil, store.Range{}},
+		{50_000, nil, store.Range{From: 10, Length: 50_000}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			inner, log := mem.New(), &storetest.Log{}
+			mustPut(t, inner, "key", data)
+			s := store.Retry(store.Observe(storetest.NewFaulty(inner, storetest.Fault{Cut: c.cut, Err: c.err}), log.Add), store.RetryPolicy{})
+			got, err := getAll(t.Context(), s, "key", c.part)
+			want := data[c.part.From:]
+			if c.part.Length > 0 {
+				want = want[:c.part.Length]
+			}
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%+v: %d of %d bytes, %v", c, len(got), len(want), err)
+			}
+			if log.Bytes() != int64(len(want)) {
+				t.Errorf("%+v: %d bytes moved for %d", c, log.Bytes(), len(want))
+			}
+		})
+	}
+}
+
+func TestBodyGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := mem.New()
+		mustPut(t, inner, "key", make([]byte, 1000))
+		faulty := storetest.NewFaulty(inner,
+			storetest.Fault{Nth: 1, Cut: 600, Err: io.ErrUnexpectedEOF}, storetest.Fault{Err: store.ErrThrottled})
+		got, err := getAll(t.Context(), store.Retry(faulty, store.RetryPolicy{}), "key", store.Range{})
+		if len(got) != 600 || !errors.Is(err, store.ErrThrottled) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	})
+}
+
+// Two versions are never mixed.
+func TestBodyOfAnotherVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := mem.New()
+		mustPut(t, inner, "key", bytes.Repeat([]byte("a"), 1000))
+		s := store.Retry(storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Cut: 600, Err: io.ErrUnexpectedEOF}), store.RetryPolicy{})
+		body, _, err := s.Get(t.Context(), "key", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer body.Close()
+		if _, err := io.ReadFull(body, make([]byte, 600)); err != nil {
+			t.Fatal(err)
+		}
+		mustPut(t, inner, "key", bytes.Repeat([]byte("b"), 1000))
+		if rest, err := io.ReadAll(body); len(rest) != 0 || !errors.Is(err, store.ErrPrecondition) {
+			t.Errorf("%d bytes more, %v", len(rest), err)
+		}
+	})
+}
+
+func TestListResumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := mem.New()
+		for i := range 10 {
+			mustPut(t, inner, fmt.Sprintf("key%d", i), nil)
+		}
+		faulty := storetest.NewFaulty(inner, storetest.Fault{Op: store.OpList, Nth: 1, Cut: 4, Err: store.ErrThrottled},
+			storetest.Fault{Op: store.OpList, Nth: 2, Err: store.ErrThrottled})
+		keys := ""
+		for info, err := range store.Retry(faulty, store.RetryPolicy{}).List(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys += strings.TrimPrefix(info.Key, "key")
+		}
+		if keys != "0123456789" {
+			t.Errorf("listed %s", keys)
+		}
+	})
+}

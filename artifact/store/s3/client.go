@@ -1,0 +1,139 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
+)
+
+// client is the SDK's client, set up.
+type client struct {
+	*s3.Client
+	credentials *credentials
+}
+
+// client sets the SDK up for the first request. A failure is not remembered: metadata services
+// are late at boot.
+func (s *Store) client(ctx context.Context, call *wire.Call) (*client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.api != nil {
+		return s.api, nil
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, s.loadOptions()...)
+	if err != nil {
+		var missing config.SharedConfigProfileNotExistError
+		if errors.As(err, &missing) {
+			return nil, call.Credentials(err, "aws configure list-profiles shows the profiles there are")
+		}
+		return nil, call.Credentials(err, "check the AWS_* environment and ~/.aws/config")
+	}
+	creds := &credentials{inner: cfg.Credentials}
+	api := &client{credentials: creds, Client: s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.Credentials = creds
+		o.HTTPClient = listening(cfg.HTTPClient)
+		s.place(o)
+	})}
+	if api.Options().Region == "" {
+		if cfg.Region = regionOf(ctx, cfg); cfg.Region == "" {
+			return nil, call.Unusable(errors.New("no region is known"), "add ?region= to the store's URL, or set AWS_REGION")
+		}
+		api.Client = s3.New(api.Options(), func(o *s3.Options) { o.Region = cfg.Region })
+	}
+	s.api = api
+	return api, nil
+}
+
+func (s *Store) loadOptions() []func(*config.LoadOptions) error {
+	opts := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
+	if s.opts.Region != "" {
+		opts = append(opts, config.WithRegion(s.opts.Region))
+	}
+	if s.opts.Profile != "" {
+		opts = append(opts, config.WithSharedConfigProfile(s.opts.Profile))
+	}
+	return opts
+}
+
+// place says which server it is and what it is known to bear. Servers other than AWS seldom know
+// checksums in trailers, and take any region for granted.
+func (s *Store) place(o *s3.Options) {
+	o.Retryer = aws.NopRetryer{}
+	o.DisableLogOutputChecksumValidationSkipped = true
+	o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // trust checks digests
+	if s.opts.Endpoint != "" {
+		o.BaseEndpoint = aws.String(s.opts.Endpoint)
+	}
+	if o.BaseEndpoint != nil {
+		o.UsePathStyle = true
+		if os.Getenv("AWS_REQUEST_CHECKSUM_CALCULATION") == "" {
+			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		}
+		if o.Region == "" {
+			o.Region = "us-east-1"
+		}
+	}
+	if s.opts.PathStyle != nil {
+		o.UsePathStyle = *s.opts.PathStyle
+	}
+}
+
+// regionOf asks the instance's metadata where it runs; its buckets are most likely there too.
+func regionOf(ctx context.Context, cfg aws.Config) string {
+	out, err := imds.NewFromConfig(cfg).GetRegion(ctx, nil)
+	if err != nil {
+		return ""
+	}
+	return out.Region
+}
+
+// listening gives S3 a transport of its own that calls can listen to. The SDK's stays as it is for
+// metadata and sign-in; what it has is kept, such as a bundle of authorities from the environment.
+func listening(sdk aws.HTTPClient) *http.Client {
+	buildable, ok := sdk.(*awshttp.BuildableClient)
+	if !ok {
+		buildable = awshttp.NewBuildableClient()
+	}
+	transport := buildable.GetTransport()
+	wire.Tune(transport)
+	return &http.Client{
+		Transport:     wire.Listen(transport),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// credentials are the SDK's, with failures that can be told from others.
+type credentials struct{ inner aws.CredentialsProvider }
+
+type noCredentials struct{ err error }
+
+func (e *noCredentials) Error() string { return e.err.Error() }
+
+// Retrieve gives the credentials to sign with.
+func (c *credentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	if c.inner == nil {
+		return aws.Credentials{}, &noCredentials{errors.New("there are none")}
+	}
+	value, err := c.inner.Retrieve(ctx)
+	if err != nil {
+		return aws.Credentials{}, &noCredentials{err}
+	}
+	return value, nil
+}
+
+// forget makes the next request ask for new ones.
+func (c *credentials) forget() {
+	if cache, ok := c.inner.(*aws.CredentialsCache); ok {
+		cache.Invalidate()
+	}
+}

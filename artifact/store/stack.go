@@ -1,0 +1,28 @@
+package store
+
+import "golang.org/x/time/rate"
+
+// Settings are what a store is surrounded with. The zero value is what an ordinary run wants.
+type Settings struct {
+	Retry   RetryPolicy
+	Timeout TimeoutPolicy
+	Limiter *rate.Limiter // bytes per second, from NewLimiter; nil means no limit
+	Observe func(Request) // told about every request, a repeated one each time; may be nil
+}
+
+// Stack surrounds a store with the usual decorators. From the outside in:
+//
+//	Retry    sees every failure of the layers below, a timeout included
+//	Limit    counts repeated bytes too, since they use the line too
+//	Timeout  is inside Limit, so that waiting for our own limit is no stall
+//	Observe  is innermost and sees each request that really goes out
+func Stack(s Store, with Settings) Store {
+	if with.Observe != nil {
+		s = Observe(s, with.Observe)
+	}
+	s = Timeout(s, with.Timeout)
+	if with.Limiter != nil {
+		s = Limit(s, with.Limiter)
+	}
+	return Retry(s, with.Retry)
+}

@@ -1,0 +1,141 @@
+package stores
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// address is a store's URL, taken apart.
+type address struct {
+	scheme scheme
+	url    *url.URL
+	query  url.Values
+}
+
+// parse checks what all kinds of stores have in common. Its errors never quote what may be secret.
+func parse(rawURL string) (address, error) {
+	shown := Display(rawURL)
+	name, _, ok := strings.Cut(rawURL, "://")
+	if !ok {
+		return address{}, diag.WithHint(fmt.Errorf("%q is not the URL of a store", shown), "%s", missingScheme(rawURL))
+	}
+	kinds := schemes()
+	i := slices.IndexFunc(kinds, func(s scheme) bool { return s.name == strings.ToLower(name) })
+	if i < 0 {
+		return address{}, diag.WithHint(fmt.Errorf("store %s: there is no kind of store called %q", shown, name), "%s", oneOf(name, known()))
+	}
+	u, err := url.Parse(rawURL)
+	if err != nil { // whose text quotes the URL, or a part of it that may be a password
+		return address{}, diag.WithHint(fmt.Errorf("store %s: it is not a URL", shown), "a port is a number; write special characters as %%25, %%20 and so on")
+	}
+	a := address{scheme: kinds[i], url: u}
+	if err := a.check(); err != nil {
+		return address{}, fmt.Errorf("store %s: %w", shown, err)
+	}
+	return a, nil
+}
+
+func missingScheme(rawURL string) string {
+	if strings.HasPrefix(rawURL, "/") {
+		return "for a directory write file://" + rawURL
+	}
+	return "write file:///dir, s3://bucket/prefix, minio://host:port/bucket/prefix or https://host/path"
+}
+
+// check refuses what no store's URL has, and parses the options.
+func (a *address) check() error {
+	if a.url.User != nil {
+		return diag.WithHint(errors.New("it holds credentials, which would be remembered and shown with it"),
+			"leave them out, and give them in the environment or in the files that the cloud's own tools use")
+	}
+	if a.url.Fragment != "" {
+		return diag.WithHint(errors.New("it has a # in it"), "write %%23 if the # is part of a name")
+	}
+	query, err := url.ParseQuery(a.url.RawQuery)
+	if err != nil {
+		return errors.New("what follows the ? is not of the form name=value&name=value")
+	}
+	for name, values := range query {
+		if !slices.Contains(a.scheme.options, name) {
+			return diag.WithHint(fmt.Errorf("there is no option %q", name), "%s", oneOf(name, a.scheme.options))
+		}
+		if len(values) != 1 || values[0] == "" {
+			return fmt.Errorf("the option %s needs one value", name)
+		}
+	}
+	a.query = query
+	return nil
+}
+
+func oneOf(word string, known []string) string {
+	if len(known) == 0 {
+		return "such a URL takes no options"
+	}
+	if did := diag.DidYouMean(word, known); did != "" {
+		return did
+	}
+	return "there are: " + strings.Join(known, ", ")
+}
+
+// prefix is a path as the start of keys.
+func prefix(path string) (string, error) {
+	path = strings.Trim(path, "/")
+	if path == "" {
+		return "", nil
+	}
+	return path, store.CheckKey(path)
+}
+
+// flag reads an option that is 0 or 1.
+func (a *address) flag(name string) (on, given bool, err error) {
+	switch v := a.query.Get(name); v {
+	case "":
+		return false, false, nil
+	case "1", "true", "yes":
+		return true, true, nil
+	case "0", "false", "no":
+		return false, true, nil
+	default:
+		return false, false, fmt.Errorf("the option %s is 0 or 1, not %q", name, v)
+	}
+}
+
+// Display is a store's URL for messages and reports: without what may be secret, even where Open
+// would refuse it.
+func Display(rawURL string) string {
+	scheme, _, ok := strings.Cut(rawURL, "://")
+	u, err := url.Parse(rawURL)
+	switch {
+	case err != nil && ok:
+		return scheme + "://..."
+	case err != nil || !ok && strings.Contains(rawURL, "@"):
+		return "..."
+	}
+	if u.User != nil {
+		u.User = url.User("xxxxx")
+	}
+	u.RawQuery, u.Fragment = displayQuery(u.RawQuery), ""
+	return u.String()
+}
+
+// displayQuery hides the values of options that nobody knows, and of those with a login in them.
+func displayQuery(query string) string {
+	if query == "" {
+		return ""
+	}
+	options := strings.Split(query, "&")
+	for i, option := range options {
+		name, _, _ := strings.Cut(option, "=")
+		public := slices.ContainsFunc(schemes(), func(s scheme) bool { return slices.Contains(s.options, name) })
+		if !public || strings.Contains(option, "@") || strings.Contains(option, "%40") {
+			options[i] = name + "=xxxxx"
+		}
+	}
+	return strings.Join(options, "&")
+}

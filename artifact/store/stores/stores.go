@@ -1,0 +1,178 @@
+// Package stores opens a store by its URL, which is how operators name one:
+//
+//	file:///srv/store                    a directory
+//	s3://bucket/prefix                   S3, with the credentials every AWS tool would find
+//	    ?region=eu-west-1                where the bucket is
+//	    ?profile=deploy                  a profile of ~/.aws/config
+//	    ?endpoint=https://host:9000      another server that speaks S3
+//	    ?path-style=1                    the bucket in the path, not in the host name
+//	minio://host:9000/bucket/prefix      MinIO and its like, with MINIO_ACCESS_KEY and so on
+//	    ?tls=0                           plain HTTP
+//	    ?region=name                     where the server was given a region
+//	https://host/path                    a web server, read-only
+//	http://127.0.0.1:8080/path           the same on this host, for tests and tunnels
+//	    ?insecure=1                      over the network too: signatures still protect what is
+//	                                     read, but everyone on the way sees it
+//
+// A URL says where a store is and never how to log in: it is remembered, logged and shown, so one
+// with a password in it is refused.
+package stores
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
+	"github.com/corpus-agent/corpus-agent/artifact/store/minio"
+	"github.com/corpus-agent/corpus-agent/artifact/store/s3"
+	"github.com/corpus-agent/corpus-agent/artifact/store/web"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Options say what surrounds a store; see store.Settings.
+type Options = store.Settings
+
+// Open opens the store at a URL, with the usual decorators around it. It checks the URL and does
+// no more: no file is read and no connection made before the first request.
+func Open(rawURL string, opts Options) (store.Store, error) {
+	s, err := bare(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	return store.Stack(s, opts), nil
+}
+
+// Check reports what is wrong with a store's URL.
+func Check(rawURL string) error {
+	_, err := bare(rawURL)
+	return err
+}
+
+// scheme is one kind of store.
+type scheme struct {
+	name    string
+	options []string
+	open    func(address) (store.Store, error)
+}
+
+// schemes are all kinds of stores there are.
+func schemes() []scheme {
+	return []scheme{
+		{"file", nil, openDir},
+		{"s3", []string{"region", "profile", "endpoint", "path-style"}, openS3},
+		{"minio", []string{"tls", "region"}, openMinio},
+		{"https", nil, openWeb},
+		{"http", []string{"insecure"}, openWeb},
+	}
+}
+
+func bare(rawURL string) (store.Store, error) {
+	a, err := parse(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.scheme.open(a)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", Display(rawURL), err)
+	}
+	return s, nil
+}
+
+func openDir(a address) (store.Store, error) {
+	if a.url.Host != "" && a.url.Host != "localhost" {
+		return nil, diag.WithHint(fmt.Errorf("a directory is on no host, and here %q is one", a.url.Host), "write three slashes: file:///%s%s", a.url.Host, a.url.Path)
+	}
+	if a.url.Path == "" || a.url.Path == "/" {
+		return nil, diag.WithHint(errors.New("the directory is missing"), "write file:///srv/store")
+	}
+	return dir.New(path.Clean(a.url.Path)), nil
+}
+
+func openS3(a address) (store.Store, error) {
+	if a.url.Hostname() == "" || a.url.Port() != "" {
+		return nil, diag.WithHint(errors.New("the bucket is missing"), "write s3://bucket/prefix; a server goes into ?endpoint=https://host:port")
+	}
+	pathStyle, given, err := a.flag("path-style")
+	if err != nil {
+		return nil, err
+	}
+	start, err := prefix(a.url.Path)
+	if err != nil {
+		return nil, err
+	}
+	opts := s3.Options{
+		Bucket: a.url.Host, Prefix: start,
+		Region: a.query.Get("region"), Profile: a.query.Get("profile"), Endpoint: a.query.Get("endpoint"),
+	}
+	if given {
+		opts.PathStyle = &pathStyle
+	}
+	if opts.Endpoint != "" {
+		if err := checkEndpoint(opts.Endpoint); err != nil {
+			return nil, err
+		}
+	}
+	return s3.New(opts), nil
+}
+
+func checkEndpoint(endpoint string) error {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return diag.WithHint(errors.New("the endpoint is not the URL of a server"), "write ?endpoint=https://host:port")
+	}
+	return nil
+}
+
+func openMinio(a address) (store.Store, error) {
+	bucket, rest, _ := strings.Cut(strings.TrimPrefix(a.url.Path, "/"), "/")
+	if a.url.Hostname() == "" || bucket == "" {
+		return nil, diag.WithHint(errors.New("the host or the bucket is missing"), "write minio://host:port/bucket/prefix")
+	}
+	tls, given, err := a.flag("tls")
+	if err != nil {
+		return nil, err
+	}
+	start, err := prefix(rest)
+	if err != nil {
+		return nil, err
+	}
+	return minio.New(minio.Options{
+		Host: a.url.Host, Bucket: bucket, Prefix: start, Region: a.query.Get("region"), Plain: given && !tls,
+	}), nil
+}
+
+func openWeb(a address) (store.Store, error) {
+	if a.url.Hostname() == "" {
+		return nil, diag.WithHint(errors.New("the host is missing"), "write https://host/path")
+	}
+	insecure, _, err := a.flag("insecure")
+	if err != nil {
+		return nil, err
+	}
+	if a.scheme.name == "http" && !insecure && !loopback(a.url.Hostname()) {
+		return nil, diag.WithHint(errors.New("plain HTTP shows everyone on the way what this host deploys"),
+			"use https://, or add ?insecure=1 if that is acceptable: signatures are checked either way")
+	}
+	base := *a.url
+	base.RawQuery = ""
+	return web.New(&base, web.Options{}), nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// known are the names of what there is to choose from.
+func known() []string {
+	names := []string{}
+	for _, s := range schemes() {
+		names = append(names, s.name)
+	}
+	return names
+}

@@ -1,0 +1,58 @@
+// Package fakes3 runs an S3 server in the test's own process, for tests that must be quick and
+// need no server installed. It forgets everything, believes every signature and does what the
+// stores here ask of S3, conditional writes included. Package minioserver has the real thing.
+package fakes3
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+// Bucket exists on every server that Start starts.
+const Bucket = "corpus"
+
+// Server is a running server.
+type Server struct {
+	Host string // host:port
+}
+
+// Start starts a server that ends with the test, and gives the test's process credentials for it.
+// Wrap may put a handler of the test's own before it; nil means none.
+func Start(t *testing.T, wrap func(http.Handler) http.Handler) Server {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket(Bucket); err != nil {
+		t.Fatal(err)
+	}
+	handler := gofakes3.New(backend).Server()
+	if wrap != nil {
+		handler = wrap(handler)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it answers twice when a client goes away
+	server.Start()
+	t.Cleanup(server.Close)
+	Login(t, "user", "secret")
+	return Server{Host: strings.TrimPrefix(server.URL, "http://")}
+}
+
+// Login sets the environment from which both S3 stores take credentials, and nothing else.
+func Login(t *testing.T, access, secret string) {
+	t.Helper()
+	home := t.TempDir()
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": access, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": "",
+		"AWS_PROFILE": "", "AWS_REGION": "", "AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_S3": "", "AWS_EC2_METADATA_DISABLED": "true",
+		"MINIO_ACCESS_KEY": "", "MINIO_SECRET_KEY": "", "MINIO_ROOT_USER": "", "MINIO_ROOT_PASSWORD": "",
+		"AWS_CONFIG_FILE": home + "/config", "AWS_SHARED_CREDENTIALS_FILE": home + "/credentials", "MC_CONFIG_DIR": home,
+	} {
+		t.Setenv(name, value)
+	}
+}

@@ -1,0 +1,152 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"time"
+)
+
+// TimeoutPolicy says when Timeout loses patience. The zero value means the defaults.
+type TimeoutPolicy struct {
+	Answer time.Duration // from a request until its answer begins; default 30 s
+	Idle   time.Duration // how long a body may stand still, either way; default 30 s
+}
+
+func (p TimeoutPolicy) orDefaults() TimeoutPolicy {
+	return TimeoutPolicy{Answer: cmp.Or(p.Answer, 30*time.Second), Idle: cmp.Or(p.Idle, 30*time.Second)}
+}
+
+// Timeout cuts requests that are not answered and bodies that stand still. A body that moves is
+// never cut, however slow it is: how long a whole download may take is for the caller's context.
+// Time that the caller spends between two reads, or on giving the bytes of a Put, does not count.
+func Timeout(s Store, policy TimeoutPolicy) Store { return &timed{s, policy.orDefaults()} }
+
+type timed struct {
+	inner  Store
+	policy TimeoutPolicy
+}
+
+func (t *timed) Get(ctx context.Context, key string, from int64) (io.ReadCloser, Info, error) {
+	return t.GetRange(ctx, key, Range{From: from})
+}
+
+func (t *timed) GetRange(ctx context.Context, key string, part Range) (io.ReadCloser, Info, error) {
+	ctx, w := watch(ctx, OpGet, key)
+	w.arm(t.policy.Answer)
+	body, info, err := GetRange(ctx, t.inner, key, part)
+	w.disarm()
+	if err != nil {
+		w.release()
+		return nil, Info{}, w.explain(ctx, err)
+	}
+	return &timedBody{ctx, body, w, t.policy.Idle}, info, nil
+}
+
+func (t *timed) Put(ctx context.Context, key string, r io.Reader, size int64, cond Condition) (Info, error) {
+	ctx, w := watch(ctx, OpPut, key)
+	defer w.release()
+	w.arm(t.policy.Answer)
+	info, err := t.inner.Put(ctx, key, &timedSource{r, w, t.policy}, size, cond)
+	w.disarm()
+	return info, w.explain(ctx, err)
+}
+
+func (t *timed) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		ctx, w := watch(ctx, OpList, prefix)
+		defer w.release()
+		w.arm(t.policy.Answer)
+		for info, err := range t.inner.List(ctx, prefix) {
+			w.disarm()
+			if !yield(info, w.explain(ctx, err)) {
+				return
+			}
+			w.arm(t.policy.Answer)
+		}
+	}
+}
+
+func (t *timed) Delete(ctx context.Context, key string) error {
+	ctx, w := watch(ctx, OpDelete, key)
+	defer w.release()
+	w.arm(t.policy.Answer)
+	err := t.inner.Delete(ctx, key)
+	return w.explain(ctx, err)
+}
+
+// timedBody lets each read take no longer than idle.
+type timedBody struct {
+	ctx  context.Context
+	body io.ReadCloser
+	w    *watchdog
+	idle time.Duration
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	b.w.arm(b.idle)
+	n, err := b.body.Read(p)
+	b.w.disarm()
+	if err == io.EOF {
+		return n, err
+	}
+	return n, b.w.explain(b.ctx, err)
+}
+
+func (b *timedBody) Close() error {
+	err := b.body.Close()
+	b.w.release()
+	return err
+}
+
+// timedSource measures a Put by how the store comes for more: each read of the source shows that
+// what was read before has gone out.
+type timedSource struct {
+	r      io.Reader
+	w      *watchdog
+	policy TimeoutPolicy
+}
+
+func (s *timedSource) Read(p []byte) (int, error) {
+	s.w.disarm()
+	n, err := s.r.Read(p)
+	if err != nil {
+		s.w.arm(s.policy.Answer)
+	} else {
+		s.w.arm(s.policy.Idle)
+	}
+	return n, err
+}
+
+// watchdog cancels a request when nobody disarms it in time.
+type watchdog struct {
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+func watch(ctx context.Context, op Op, key string) (context.Context, *watchdog) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := &Error{Op: op, Object: key, Kind: ErrUnreachable, Cause: errors.New("it stopped answering"), Again: true}
+	timer := time.AfterFunc(time.Hour, func() { cancel(late) })
+	timer.Stop()
+	return ctx, &watchdog{cancel: cancel, timer: timer}
+}
+
+func (w *watchdog) arm(d time.Duration) { w.timer.Reset(d) }
+func (w *watchdog) disarm()             { w.timer.Stop() }
+
+// release frees what the request's context holds.
+func (w *watchdog) release() {
+	w.timer.Stop()
+	w.cancel(nil)
+}
+
+// explain puts the watchdog's reason in place of whatever failed because of it.
+func (w *watchdog) explain(ctx context.Context, err error) error {
+	if late, ok := context.Cause(ctx).(*Error); ok && err != nil {
+		return late
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
+)
+
+var patience = store.TimeoutPolicy{Answer: 5 * time.Second, Idle: 10 * time.Second}
+
+func wantStopped(t *testing.T, what string, err error, start time.Time, after time.Duration) {
+	t.Helper()
+	if !errors.Is(err, store.ErrUnreachable) || errors.Is(err, context.Canceled) {
+		t.Errorf("%s: %v", what, err)
+	}
+	if took := time.Since(start); took != after {
+		t.Errorf("%s: ended after %v, want %v", what, took, after)
+	}
+}
+
+func TestNoAnswer(t *testing.T) {
+	for what, do := range map[string]func(context.Context, store.Store) error{
+		"Get":    func(ctx context.Context, s store.Store) error { _, _, err := s.Get(ctx, "key", 0); return err },
+		"Delete": func(ctx context.Context, s store.Store) error { return s.Delete(ctx, "key") },
+		"Put": func(ctx context.Context, s store.Store) error {
+			_, err := s.Put(ctx, "key", strings.NewReader("x"), 1, store.Condition{})
+			return err
+		},
+		"List": func(ctx context.Context, s store.Store) error {
+			for _, err := range s.List(ctx, "") {
+				return err
+			}
+			return nil
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			err := do(t.Context(), store.Timeout(storetest.NewFaulty(mem.New(), storetest.Fault{Hang: true}), patience))
+			wantStopped(t, what, err, start, patience.Answer)
+		})
+	}
+}
+
+func TestStalledBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := mem.New()
+		mustPut(t, inner, "key", make([]byte, 1000))
+		s := store.Timeout(storetest.NewFaulty(inner, storetest.Fault{Stall: 600}), patience)
+		start := time.Now()
+		got, err := getAll(t.Context(), s, "key", store.Range{})
+		wantStopped(t, "stalled", err, start, patience.Idle)
+		if len(got) != 600 {
+			t.Errorf("%d bytes", len(got))
+		}
+	})
+}
+
+func TestSlowBodyIsBorneWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := mem.New()
+		mustPut(t, inner, "key", make([]byte, 100))
+		s := store.Timeout(storetest.NewFaulty(inner, storetest.Fault{Drip: 9 * time.Second}), patience)
+		if got, err := getAll(t.Context(), s, "key", store.Range{}); len(got) != 100 || err != nil {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	})
+}
+
+// A reader that takes its time, unpacking for example, must not be punished.
+func TestSlowReaderIsBorneWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := mem.New()
+		mustPut(t, inner, "key", make([]byte, 1000))
+		body, _, err := store.Timeout(inner, patience).Get(t.Context(), "key", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer body.Close()
+		for range 10 {
+			time.Sleep(time.Minute)
+			if _, err := io.ReadFull(body, make([]byte, 100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// slowSource gives a byte in a while.
+type slowSource struct {
+	r    io.Reader
+	wait time.Duration
+}
+
+func (s slowSource) Read(p []byte) (int, error) {
+	time.Sleep(s.wait)
+	return s.r.Read(p[:1])
+}
+
+func TestSlowSourceIsBorneWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := store.Timeout(mem.New(), patience)
+		if _, err := s.Put(t.Context(), "key", slowSource{strings.NewReader("0123456789"), time.Minute}, 10, store.Condition{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestStackResumesAfterAStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, log := mem.New(), &storetest.Log{}
+		data := bytes.Repeat([]byte("0123456789"), 1000)
+		mustPut(t, inner, "key", data)
+		faulty := storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Hang: true}, storetest.Fault{Nth: 2, Stall: 1234}, storetest.Fault{Nth: 3, Cut: 100})
+		s := store.Stack(faulty, store.Settings{Timeout: patience, Observe: log.Add})
+		got, err := getAll(t.Context(), s, "key", store.Range{})
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+		if n := len(log.Requests()); n != 4 {
+			t.Errorf("%d requests:\n%v", n, log)
+		}
+	})
+}
+
+func TestLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := store.Stack(mem.New(), store.Settings{Timeout: patience, Limiter: store.NewLimiter(1000)})
+		start := time.Now()
+		mustPut(t, s, "key", make([]byte, 30_000))
+		if took := time.Since(start); took < 28*time.Second || took > 31*time.Second {
+			t.Errorf("30,000 bytes up at 1,000 a second took %v", took)
+		}
+		start = time.Now()
+		if _, err := getAll(t.Context(), s, "key", store.Range{}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took < 28*time.Second || took > 31*time.Second {
+			t.Errorf("30,000 bytes down at 1,000 a second took %v", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if _, err := getAll(ctx, s, "key", store.Range{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with too little time: %v", err)
+		}
+	})
+}
+
+func TestTwoStoresShareALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter, inner := store.NewLimiter(1000), mem.New()
+		mustPut(t, inner, "key", make([]byte, 10_000))
+		start, done := time.Now(), make(chan error)
+		for range 2 {
+			s := store.Limit(inner, limiter)
+			go func() {
+				_, err := getAll(t.Context(), s, "key", store.Range{})
+				done <- err
+			}()
+		}
+		if err := errors.Join(<-done, <-done); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took < 18*time.Second || took > 21*time.Second {
+			t.Errorf("two times 10,000 bytes at 1,000 a second took %v", took)
+		}
+	})
+}
+
+func TestObserve(t *testing.T) {
+	log := &storetest.Log{}
+	s := store.Observe(mem.New(), log.Add)
+	mustPut(t, s, "key", []byte("0123456789"))
+	if _, err := getAll(t.Context(), s, "key", store.Range{From: 4}); err != nil {
+		t.Fatal(err)
+	}
+	_, _, _ = s.Get(t.Context(), "absent", 0) // its error is in the log
+	for range s.List(t.Context(), "k") {
+		break
+	}
+	if err := s.Delete(t.Context(), "key"); err != nil {
+		t.Fatal(err)
+	}
+	want := "put key, 10 bytes\nget key from 4, 6 bytes\nget absent, 0 bytes: reading absent: no such object\nlist k, 0 bytes\ndelete key, 0 bytes"
+	if log.String() != want {
+		t.Errorf("got\n%v\nwant\n%s", log, want)
+	}
+	if log.Bytes() != 16 {
+		t.Errorf("%d bytes", log.Bytes())
+	}
+}

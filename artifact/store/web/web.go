@@ -1,0 +1,171 @@
+// Package web reads objects from a web server: a mirror behind a CDN, a bucket that is public, a
+// directory store that nginx serves.
+//
+// It reads and does no more; HTTP has no way to list or to write that servers agree on. It speaks
+// to servers that know neither ranges nor ETags, and believes none: an answer must be to the
+// question, must not be re-encoded on its way, and must end where it said it would.
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Store is a read-only store on a web server.
+type Store struct {
+	base   *url.URL
+	client *http.Client
+}
+
+// Options of a store. The zero value is what an ordinary run wants.
+type Options struct {
+	Transport http.RoundTripper // nil means wire.NewTransport
+}
+
+// New makes a store of what lies under a URL that has no query.
+func New(base *url.URL, opts Options) *Store {
+	transport := opts.Transport
+	if transport == nil {
+		transport = wire.NewTransport()
+	}
+	return &Store{base: base, client: wire.NewClient(transport)}
+}
+
+// Get opens an object from an offset on.
+func (s *Store) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+	return s.GetRange(ctx, key, store.Range{From: from})
+}
+
+// GetRange opens a part of an object. A server that knows no ranges sends all, and what comes
+// before the part is read and dropped.
+func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.ReadCloser, store.Info, error) {
+	if err := store.CheckKey(key); err != nil {
+		return nil, store.Info{}, err
+	}
+	where := s.url(key)
+	ctx, call := wire.Begin(ctx, store.OpGet, key, where.Redacted())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where.String(), nil)
+	if err != nil {
+		return nil, store.Info{}, call.Unusable(err, "check the store's URL")
+	}
+	ask(req.Header, part)
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, store.Info{}, call.Fail(err)
+	}
+	body, info, err := answer(call, part, resp)
+	if err != nil {
+		_ = resp.Body.Close() // nothing more of it is used
+	}
+	return body, info, err
+}
+
+func (s *Store) url(key string) *url.URL {
+	u := *s.base
+	segments := strings.Split(key, "/")
+	for i, segment := range segments {
+		// Some servers take a plus sign for a space even in a path.
+		segments[i] = strings.ReplaceAll(url.PathEscape(segment), "+", "%2B")
+	}
+	base := strings.TrimSuffix(s.base.EscapedPath(), "/")
+	u.Path = strings.TrimSuffix(s.base.Path, "/") + "/" + key
+	u.RawPath = base + "/" + strings.Join(segments, "/")
+	return &u
+}
+
+func ask(h http.Header, part store.Range) {
+	h.Set("User-Agent", "corpus-agent")
+	h.Set("Accept-Encoding", "identity")
+	if r := wire.RangeHeader(part); r != "" {
+		h.Set("Range", r)
+	}
+	if strings.HasPrefix(part.ETag, `"`) { // a weak tag, or one we made up, would never match
+		h.Set("If-Match", part.ETag)
+	}
+}
+
+func answer(call *wire.Call, part store.Range, resp *http.Response) (io.ReadCloser, store.Info, error) {
+	opened := wire.Opened{Body: resp.Body, Length: resp.ContentLength, ETag: resp.Header.Get("ETag")}
+	opened.Modified, _ = http.ParseTime(resp.Header.Get("Last-Modified"))
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusPartialContent:
+		opened.ContentRange = resp.Header.Get("Content-Range")
+		if opened.ContentRange == "" {
+			return nil, store.Info{}, call.Malformed("it sent a part without saying which")
+		}
+	case http.StatusRequestedRangeNotSatisfiable:
+		return pastEnd(call, part, resp, opened)
+	default:
+		return nil, store.Info{}, call.Refused("", "")
+	}
+	if e := resp.Header.Get("Content-Encoding"); !harmless(e, call.Key) {
+		return nil, store.Info{}, diag.WithHint(call.Malformed("it sent Content-Encoding %.20q though asked not to", e),
+			"turn off compression for the store's files on the web server")
+	}
+	if opened.ETag == "" && !opened.Modified.IsZero() {
+		opened.ETag = fmt.Sprintf("modified-%d", opened.Modified.Unix()) // the best such a server lets us have
+	}
+	return call.Open(part, opened)
+}
+
+// pastEnd answers a range that begins where the object ends, or after.
+func pastEnd(call *wire.Call, part store.Range, resp *http.Response, opened wire.Opened) (io.ReadCloser, store.Info, error) {
+	size := int64(-1)
+	if total, ok := strings.CutPrefix(resp.Header.Get("Content-Range"), "bytes */"); ok {
+		if n, err := strconv.ParseInt(total, 10, 64); err == nil && n >= 0 {
+			size = n
+		}
+	}
+	_ = resp.Body.Close() // an error page
+	return call.PastEnd(part, store.Info{Key: call.Key, Size: size, ETag: opened.ETag, Modified: opened.Modified})
+}
+
+// harmless reports whether the bytes are the object's own: servers also declare the encoding that
+// a file has by itself, as its name says.
+func harmless(encoding, key string) bool {
+	switch encoding {
+	case "", "identity":
+		return true
+	case "gzip", "x-gzip":
+		return path.Ext(key) == ".gz" || path.Ext(key) == ".tgz"
+	case "zstd":
+		return path.Ext(key) == ".zst"
+	}
+	return false
+}
+
+// Put is refused.
+func (s *Store) Put(_ context.Context, key string, _ io.Reader, _ int64, _ store.Condition) (store.Info, error) {
+	return store.Info{}, s.readOnly(store.OpPut, key)
+}
+
+// Delete is refused.
+func (s *Store) Delete(_ context.Context, key string) error {
+	return s.readOnly(store.OpDelete, key)
+}
+
+func (s *Store) readOnly(op store.Op, key string) error {
+	return diag.WithHint(&store.Error{Op: op, Object: s.url(key).Redacted(), Kind: store.ErrReadOnly},
+		"publish through the store behind the web server, by its s3://, minio:// or file:// URL")
+}
+
+// List is refused with errors.ErrUnsupported.
+func (s *Store) List(_ context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		yield(store.Info{}, diag.WithHint(&store.Error{Op: store.OpList, Object: s.url(prefix).Redacted(), Kind: errors.ErrUnsupported},
+			"a web server cannot list: use the store behind it, by its s3://, minio:// or file:// URL"))
+	}
+}

@@ -1,0 +1,170 @@
+package wire
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// verdict is what a failure means.
+type verdict struct {
+	kind  error
+	again bool
+	hint  string
+}
+
+// Fail tells of a request that got no answer, or whose answer broke off.
+func (c *Call) Fail(err error) error {
+	if c.ctx.Err() != nil {
+		return store.Stopped(c.ctx, c.Op, c.Object)
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // without the URL, which Object tells better
+	}
+	return c.tell(network(err), err)
+}
+
+// tell makes the error that callers of a store see.
+func (c *Call) tell(v verdict, cause error) error {
+	err := &store.Error{Op: c.Op, Object: c.Object, Kind: v.kind, Cause: cause, Again: v.again, After: c.answer.after}
+	if v.hint == "" {
+		return err
+	}
+	return diag.WithHint(err, "%s", v.hint)
+}
+
+// Precondition tells that an object is not the version that was meant.
+func (c *Call) Precondition() error {
+	return c.tell(verdict{kind: store.ErrPrecondition}, nil)
+}
+
+// Gone is what a Delete returns that failed with err: what is absent already is no failure.
+func (c *Call) Gone(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Credentials tells that there are none to sign a request with.
+func (c *Call) Credentials(cause error, hint string) error {
+	if c.ctx.Err() != nil {
+		return store.Stopped(c.ctx, c.Op, c.Object)
+	}
+	return c.tell(verdict{kind: store.ErrCredentials, hint: hint}, cause)
+}
+
+// Unusable tells that the store is not set up as its URL says, so that trying again is no use.
+func (c *Call) Unusable(cause error, hint string) error {
+	return c.tell(verdict{kind: store.ErrUnreachable, hint: hint}, cause)
+}
+
+// Malformed tells of an answer that contradicts itself or what was asked for.
+func (c *Call) Malformed(format string, args ...any) error {
+	return c.tell(verdict{kind: store.ErrUnreachable, hint: "something between here and the store, or the store itself, does not follow HTTP"},
+		fmt.Errorf(format, args...))
+}
+
+func network(err error) verdict {
+	v := verdict{kind: store.ErrUnreachable, again: true}
+	var (
+		dns       *net.DNSError
+		authority x509.UnknownAuthorityError
+		host      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		verify    *tls.CertificateVerificationError
+		redirect  wayward
+	)
+	switch {
+	case errors.As(err, &dns):
+		v.hint = fmt.Sprintf("check the name %s in the store's URL, and this host's resolver", dns.Name)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		v.hint = "nothing listens there: check the store's host and port, and that the server runs"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		v.again, v.hint = false, "the server speaks plain HTTP on this port: ?tls=0 in a minio:// URL allows that, http:// in an endpoint"
+	case errors.As(err, &authority):
+		v.again, v.hint = false, "if the server's certificate is from an authority of your own, install that authority on this host or name its file in SSL_CERT_FILE"
+	case errors.As(err, &host):
+		v.again, v.hint = false, "the certificate is for another name: check the host in the store's URL"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		v.again, v.hint = false, fmt.Sprintf("the certificate has expired, or this host's clock is wrong: it reads %s", time.Now().UTC().Format(time.RFC3339))
+	case errors.As(err, &verify):
+		v.again = false
+	case errors.As(err, &redirect):
+		v.again, v.hint = false, "give the URL that the redirects lead to"
+	}
+	return v
+}
+
+// Refused tells of an answer that is no success, by the S3 error code, which may be empty, and
+// else by the HTTP status.
+func (c *Call) Refused(code, message string) error {
+	if c.ctx.Err() != nil {
+		return store.Stopped(c.ctx, c.Op, c.Object)
+	}
+	v := c.byCode(code)
+	if v.kind == nil {
+		v = c.byStatus()
+	}
+	return c.tell(v, c.said(code, message))
+}
+
+// said quotes the server, without what could upset a terminal.
+func (c *Call) said(code, message string) error {
+	words := []string{}
+	if code != "" {
+		words = append(words, code+":")
+	}
+	if message == "" {
+		message = http.StatusText(c.answer.status)
+	}
+	words = append(words, message, fmt.Sprintf("(HTTP %d", c.answer.status))
+	if c.answer.request != "" {
+		words[len(words)-1] += ", request " + c.answer.request
+	}
+	text := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.Join(words, " ")+")")
+	if len(text) > 400 {
+		text = strings.ToValidUTF8(text[:400], "") + "..."
+	}
+	return errors.New(text)
+}
+
+// byStatus judges by the HTTP status alone.
+func (c *Call) byStatus() verdict {
+	switch s := c.answer.status; {
+	case s == http.StatusNotFound || s == http.StatusGone:
+		return verdict{kind: store.ErrNotFound}
+	case s == http.StatusUnauthorized || s == http.StatusForbidden:
+		return verdict{kind: store.ErrForbidden, hint: c.permission()}
+	case s == http.StatusPreconditionFailed:
+		return verdict{kind: store.ErrPrecondition}
+	case s == http.StatusConflict:
+		return verdict{kind: store.ErrThrottled, again: true}
+	case s == http.StatusServiceUnavailable || s == http.StatusTooManyRequests:
+		return verdict{kind: store.ErrThrottled, again: true, hint: throttled}
+	case s == http.StatusRequestTimeout || s >= 500 && s != http.StatusNotImplemented:
+		return verdict{kind: store.ErrUnreachable, again: true}
+	case s >= 300 && s < 400:
+		return c.elsewhere()
+	}
+	return verdict{kind: store.ErrUnreachable}
+}
+
+const throttled = "the store is overloaded, or too many hosts come at once: a randomised delay of the timer spreads them"

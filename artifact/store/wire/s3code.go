@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// byCode judges by an S3 error code. The verdict has no kind when the code says nothing special.
+func (c *Call) byCode(code string) verdict {
+	switch code {
+	case "NoSuchKey", "NoSuchVersion", "NotFound":
+		return verdict{kind: store.ErrNotFound}
+	case "NoSuchBucket":
+		return verdict{kind: store.ErrNoStore, hint: "check the bucket's name in the store's URL, or create the bucket"}
+	case "AccessDenied", "AccountProblem", "AllAccessDisabled", "Forbidden":
+		return verdict{kind: store.ErrForbidden, hint: c.permission()}
+	case "PreconditionFailed":
+		return verdict{kind: store.ErrPrecondition}
+	case "ConditionalRequestConflict", "OperationAborted":
+		// Another write was under way; whether the condition holds shows when that has ended.
+		return verdict{kind: store.ErrThrottled, again: true}
+	case "SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "RequestLimitExceeded",
+		"Throttling", "ThrottlingException", "TooManyRequests", "BandwidthLimitExceeded":
+		return verdict{kind: store.ErrThrottled, again: true, hint: throttled}
+	case "RequestTimeout", "InternalError", "IncompleteBody":
+		return verdict{kind: store.ErrUnreachable, again: true}
+	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "InvalidRegion":
+		return c.elsewhere()
+	case "NotImplemented":
+		return verdict{kind: store.ErrUnreachable, hint: "this server lacks a part of S3 that is needed, such as conditional writes"}
+	}
+	return c.byCredentials(code)
+}
+
+func (c *Call) byCredentials(code string) verdict {
+	if Expired(code) {
+		// Where credentials renew themselves, those are dropped, and another try has new ones.
+		return verdict{kind: store.ErrCredentials, again: true, hint: "the session has expired: log in again, or let the host's role give credentials"}
+	}
+	switch code {
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSecurity":
+		return verdict{kind: store.ErrCredentials, hint: "the access key is unknown there or its secret is wrong: check where the credentials come from"}
+	case "RequestTimeTooSkewed", "RequestExpired":
+		return verdict{kind: store.ErrCredentials, hint: "set this host's clock, for example with timedatectl set-ntp true" + c.skew()}
+	}
+	return verdict{}
+}
+
+// Expired reports whether an S3 error code says that credentials were good once.
+func Expired(code string) bool {
+	switch code {
+	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken":
+		return true
+	}
+	return false
+}
+
+// skew says how far this host's clock is from the server's.
+func (c *Call) skew() string {
+	if c.answer.clock.IsZero() {
+		return ""
+	}
+	off := time.Since(c.answer.clock).Round(time.Second)
+	if off < 0 {
+		return fmt.Sprintf("; it is %v behind the store's", -off)
+	}
+	return fmt.Sprintf("; it is %v ahead of the store's", off)
+}
+
+// permission names what an access policy would have to allow.
+func (c *Call) permission() string {
+	action := map[store.Op]string{
+		store.OpGet:    "reading it (s3:GetObject)",
+		store.OpPut:    "writing it (s3:PutObject)",
+		store.OpList:   "listing the bucket (s3:ListBucket)",
+		store.OpDelete: "deleting it (s3:DeleteObject)",
+	}[c.Op]
+	hint := "the store's policy must allow " + action
+	if c.Op == store.OpGet {
+		hint += "; S3 also answers so for an object that does not exist, to whoever may not list the bucket"
+	}
+	return hint
+}
+
+// elsewhere judges a redirect, which for S3 means another region.
+func (c *Call) elsewhere() verdict {
+	v := verdict{kind: store.ErrUnreachable, hint: "the store's URL leads elsewhere: check its host, region and bucket"}
+	if c.answer.region != "" {
+		v.hint = fmt.Sprintf("the bucket is in another region: add ?region=%s to the store's URL", c.answer.region)
+	}
+	return v
+}

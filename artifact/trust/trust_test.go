@@ -1,0 +1,321 @@
+package trust_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// app is the tree of most releases here.
+func app(content string) artifacttest.Files { return artifacttest.Files{"app": content} }
+
+// refused checks that an error is a refusal by a check.
+func refused(t *testing.T, err error, check trust.Check) {
+	t.Helper()
+	var r *trust.Refused
+	if !errors.As(err, &r) || r.Check != check {
+		t.Fatalf("error is %v, want a refusal by the %s check", err, check)
+	}
+	if diag.HintOf(err) == "" {
+		t.Errorf("%v has no hint", err)
+	}
+}
+
+func TestStoreThatWentBackInTimeIsRefused(t *testing.T) {
+	repo := artifacttest.New(t)
+	host := repo.Host()
+	repo.Release("myapp", "1", "testing", app("1"))
+	old := repo.Snapshot()
+	repo.Release("myapp", "2", "testing", app("2"))
+	if r, err := host.Resolve("myapp/testing"); err != nil || r.Version != "2" {
+		t.Fatalf("testing is %v, %v", r, err)
+	}
+	repo.Restore(old)
+	_, err := host.Resolve("myapp/testing")
+	refused(t, err, trust.CheckVersion)
+}
+
+func TestFrozenStoreIsRefusedWhenItsTimestampExpires(t *testing.T) {
+	repo := artifacttest.New(t)
+	host := repo.Host()
+	repo.Release("myapp", "1", "testing", app("1"))
+	for days, ok := range map[int]bool{13: true, 15: false} {
+		host.Now = func() time.Time { return time.Now().AddDate(0, 0, days) }
+		_, err := host.Resolve("myapp/testing")
+		if ok && err != nil {
+			t.Errorf("after %d days: %v", days, err)
+		}
+		if !ok {
+			refused(t, err, trust.CheckExpiry)
+		}
+	}
+}
+
+func TestClockBeforeWhatWasSignedIsRefused(t *testing.T) {
+	repo := artifacttest.New(t)
+	host := repo.Host()
+	host.Now = func() time.Time { return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) }
+	_, err := host.Client()
+	refused(t, err, trust.CheckClock)
+}
+
+func TestMixedMetadataIsRefused(t *testing.T) {
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "testing", app("1"))
+	key := newest(repo, ".myapp.json")
+	repo.Release("myapp", "2", "testing", app("2"))
+	// The new snapshot, with the project's metadata of another time under the new name.
+	repo.Replace(newest(repo, ".myapp.json"), repo.Object(key))
+	_, err := repo.Host().Resolve("myapp/testing")
+	refused(t, err, trust.CheckDigest)
+}
+
+// newest is the key of the newest version of a metadata file.
+func newest(repo *artifacttest.Repo, suffix string) string {
+	best, length := "", 0
+	for key := range repo.Snapshot() {
+		if strings.HasSuffix(key, suffix) && (len(key) > length || len(key) == length && key > best) {
+			best, length = key, len(key)
+		}
+	}
+	return best
+}
+
+func TestOtherKeysAreRefused(t *testing.T) {
+	ctx := context.Background()
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "testing", app("1"))
+	repo.Release("base", "1", "production", app("1"))
+
+	t.Run("a stranger's key", func(t *testing.T) {
+		stranger := strangerTo(t, repo, "timestamp", "snapshot")
+		if _, err := stranger.Promote(ctx, "myapp", "testing", "production"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := repo.Host().Client()
+		refused(t, err, trust.CheckSignature)
+	})
+	t.Run("another project's key", func(t *testing.T) {
+		repo := artifacttest.New(t)
+		repo.Release("myapp", "1", "testing", app("1"))
+		repo.Release("base", "1", "production", app("1"))
+		// The team of myapp has its own key and the online ones, and signs base with its own.
+		copyKey(t, repo.Keys.Dir, "myapp", "base")
+		repo.Release("base", "2", "production", app("evil"))
+		if _, err := repo.Host().Resolve("myapp/testing"); err != nil {
+			t.Errorf("myapp is no longer to be had: %v", err)
+		}
+		_, err := repo.Host().Resolve("base/production")
+		refused(t, err, trust.CheckSignature)
+	})
+}
+
+// strangerTo is a publisher who made the keys of some roles himself.
+func strangerTo(t *testing.T, repo *artifacttest.Repo, roles ...string) *publish.Publisher {
+	t.Helper()
+	p := *repo.Publisher
+	p.Keys = publish.Keyring{Dir: t.TempDir()}
+	if err := os.CopyFS(p.Keys.Dir, os.DirFS(repo.Keys.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range roles {
+		_ = os.Remove(filepath.Join(p.Keys.Dir, role+".key"))
+		if _, err := p.Keys.New(role, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &p
+}
+
+func copyKey(t *testing.T, dir, from, to string) {
+	t.Helper()
+	for _, suffix := range []string{".key", ".pub"} {
+		data, err := os.ReadFile(filepath.Join(dir, from+suffix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, to+suffix), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRevokedKeyIsRefusedEvenFromTheCache(t *testing.T) {
+	ctx := context.Background()
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "testing", app("1"))
+	host := repo.Host()
+	if _, err := host.Resolve("myapp/testing"); err != nil {
+		t.Fatal(err)
+	}
+	// The next targets delegate myapp to another key; the project's old metadata, which the host
+	// has verified and kept, is still what the snapshot names.
+	other := publish.Keyring{Dir: t.TempDir()}
+	if _, err := other.New("myapp", 1); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := other.Public("myapp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := repo.ReplaceKeys(ctx, "myapp", keys...); err != nil {
+		t.Fatal(err)
+	}
+	_, err = host.Resolve("myapp/testing")
+	refused(t, err, trust.CheckSignature)
+}
+
+func TestTamperedArtifactsAreRefused(t *testing.T) {
+	repo := artifacttest.New(t)
+	release := repo.Release("myapp", "1", "testing", app("1"))
+	good := repo.Object(trust.ObjectKey(release))
+	flipped := bytes.Clone(good)
+	flipped[len(flipped)/2] ^= 1
+	for name, c := range map[string]struct {
+		data  []byte
+		check trust.Check
+	}{
+		"one bit":        {flipped, trust.CheckDigest},
+		"cut short":      {good[:len(good)-1], trust.CheckLength},
+		"something more": {append(bytes.Clone(good), 0), trust.CheckLength},
+		"nothing":        {nil, trust.CheckLength},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo.Replace(trust.ObjectKey(release), c.data)
+			client, err := repo.Host().Client()
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, err := os.Create(filepath.Join(t.TempDir(), "artifact"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			_, err = client.Fetch(context.Background(), release, file, nil)
+			refused(t, err, c.check)
+		})
+	}
+}
+
+func TestEndlessMetadataIsRefused(t *testing.T) {
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "testing", app("1"))
+	endless := bytes.Repeat([]byte(" "), 1<<20)
+	repo.Replace(trust.TimestampKey, append(endless, repo.Object(trust.TimestampKey)...))
+	_, err := repo.Host().Client()
+	refused(t, err, trust.CheckLength)
+}
+
+func TestMalformedMetadataIsRefusedAndNeverPanics(t *testing.T) {
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "testing", app("1"))
+	good := repo.Object(trust.TimestampKey)
+	for name, data := range map[string]string{
+		"not JSON":    "<html>Sign in to the guest network</html>",
+		"empty":       "",
+		"null":        "null",
+		"another one": string(repo.Object(newest(repo, ".snapshot.json"))),
+		"no snapshot": strings.Replace(string(good), `"snapshot.json"`, `"other.json"`, 1),
+		"no version":  strings.Replace(string(good), `"version"`, `"vversion"`, 1),
+		"cut":         string(good[:len(good)/2]),
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo.Replace(trust.TimestampKey, []byte(data))
+			_, err := repo.Host().Client()
+			var r *trust.Refused
+			if !errors.As(err, &r) {
+				t.Fatalf("error is %v, want a refusal", err)
+			}
+		})
+	}
+}
+
+func TestPinIsForOneRoot(t *testing.T) {
+	repo, other := artifacttest.New(t), artifacttest.New(t)
+	host := repo.Host()
+	if err := trust.Pin(host.Dir, repo.Root()); err != nil {
+		t.Errorf("the same root again: %v", err)
+	}
+	refused(t, trust.Pin(host.Dir, other.Root()), trust.CheckPin)
+
+	if _, err := trust.FirstRoot(context.Background(), repo.Store, artifact.Digest("sha256:"+strings.Repeat("0", 64))); err == nil {
+		t.Error("a first root with another digest was taken")
+	} else {
+		refused(t, err, trust.CheckPin)
+	}
+	if err := trust.Pin(t.TempDir(), []byte("{}")); err == nil {
+		t.Error("an empty document was pinned")
+	}
+}
+
+func TestCheckThatFindsNothingNewCostsTwoSmallRequests(t *testing.T) {
+	repo := artifacttest.New(t)
+	repo.Release("base", "1", "production", app("1"))
+	repo.Release("myapp", "1", "testing", app("1"))
+	host := repo.Host()
+	if _, err := host.Resolve("myapp/testing"); err != nil {
+		t.Fatal(err)
+	}
+	requests, bytes := 0, int64(0)
+	host.Store = store.Observe(repo.Store, func(r store.Request) {
+		requests++
+		bytes += r.Bytes
+	})
+	if _, err := host.Resolve("myapp/testing"); err != nil {
+		t.Fatal(err)
+	}
+	if requests != 2 || bytes > 5000 {
+		t.Errorf("%d requests, %d bytes; want 2 requests under 5 KB", requests, bytes)
+	}
+}
+
+func TestForbiddenMeansAbsentWhereTheTimestampIsReadable(t *testing.T) {
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "testing", app("1"))
+	host := repo.Host()
+	host.Store = forbidding{repo.Store, false}
+	if _, err := host.Resolve("myapp/testing"); err != nil {
+		t.Errorf("a bucket that may not be listed: %v", err)
+	}
+	host.Store = forbidding{repo.Store, true}
+	if _, err := host.Resolve("myapp/testing"); !errors.Is(err, store.ErrForbidden) {
+		t.Errorf("a bucket that may not be read: %v, want ErrForbidden", err)
+	}
+}
+
+func TestTargetsOutsideAProjectsPathDoNotCount(t *testing.T) {
+	role := metadata.Targets()
+	file := metadata.TargetFile()
+	file.Hashes["sha256"] = make([]byte, 32)
+	for _, target := range []string{"deploy/base/1.tar.zst", "deploy/myapp/x/1.tar.zst", "1.tar.zst", "deploy/myapp/..tar.zst"} {
+		role.Signed.Targets[target] = file
+	}
+	if got := trust.Releases("myapp", role); len(got) != 0 {
+		t.Errorf("releases outside of the project's path count: %v", got)
+	}
+}
+
+func FuzzRefusalsNeverPanic(f *testing.F) {
+	f.Add([]byte(`{"signed":{"_type":"timestamp"},"signatures":[]}`))
+	f.Add([]byte(`{"signed":{"_type":"root","keys":{"a":{"keytype":"ed25519","keyval":{"public":"00"}}},"roles":{"root":{"keyids":["a"],"threshold":1}}},"signatures":[{"keyid":"a","sig":"00"}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := trust.Pin(t.TempDir(), data); err == nil && !json.Valid(data) {
+			t.Error("something that is not JSON was pinned")
+		}
+	})
+}

@@ -1,0 +1,183 @@
+// Package cli is what both programs' command lines have in common: streams that a test can
+// replace, answers as text or JSON, errors with hints, and exit codes.
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Version is set when a release is built.
+var Version = "dev"
+
+// IO is everything a command touches of the process it runs in.
+type IO struct {
+	In     io.Reader
+	Out    io.Writer
+	Err    io.Writer
+	Getenv func(string) string
+}
+
+// Process is the IO of the running process.
+func Process() IO { return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv} }
+
+// Terminal reports whether a person reads what is written to w.
+func Terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Color reports whether what is written to w may have colours: on a terminal, and never where
+// NO_COLOR is set (https://no-color.org) or the terminal is a dumb one.
+func (s IO) Color(w io.Writer) bool {
+	return Terminal(w) && s.Getenv("NO_COLOR") == "" && s.Getenv("TERM") != "dumb"
+}
+
+// Run runs a command line and gives its exit code. SIGINT and SIGTERM end it through its context;
+// a second one ends the process at once.
+func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	root.SetArgs(args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, err) })
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exit.OK
+	}
+	err = unknownCommand(root, err)
+	code := exit.Code(err)
+	if !errors.Is(err, Told) {
+		wantsJSON, _ := root.PersistentFlags().GetBool("json")
+		streams.fail(err, code, wantsJSON)
+	}
+	return code
+}
+
+// Told marks an error that its command has already told about; only its exit code is left.
+var Told = errors.New("told")
+
+// AlreadyTold wraps an error that needs no more words.
+func AlreadyTold(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &told{err}
+}
+
+type told struct{ err error }
+
+func (t *told) Error() string   { return t.err.Error() }
+func (t *told) Unwrap() []error { return []error{t.err, Told} }
+
+func usage(c *cobra.Command, err error) error {
+	return exit.WithCode(exit.Usage, diag.WithHint(err, "`%s --help` shows what there is", c.CommandPath()))
+}
+
+// unknownCommand turns cobra's own mistakes into usage errors.
+func unknownCommand(root *cobra.Command, err error) error {
+	text, suggestion, _ := strings.Cut(err.Error(), "\n\nDid you mean this?\n\t")
+	if !strings.HasPrefix(text, "unknown command") {
+		return err
+	}
+	hint := fmt.Sprintf("`%s --help` lists the commands", root.CommandPath())
+	if s := strings.Fields(suggestion); len(s) > 0 {
+		hint = fmt.Sprintf("did you mean %q?", s[0])
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(errors.New(text), "%s", hint))
+}
+
+// Args makes a check of the number of arguments whose error is a usage error.
+func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return usage(c, fmt.Errorf("%s: %w", c.Use, err))
+		}
+		return nil
+	}
+}
+
+// fail tells about an error: all problems in files with their places, or the error and its hint.
+func (s IO) fail(err error, code int, asJSON bool) {
+	if asJSON {
+		_ = s.JSON(failureOf(err, code))
+		return
+	}
+	var b bytes.Buffer
+	var list diag.List
+	var one *diag.Diagnostic
+	switch {
+	case errors.As(err, &list):
+		for _, d := range list {
+			b.WriteString(s.label("error:") + " " + d.Text() + "\n")
+		}
+	case errors.As(err, &one):
+		b.WriteString(s.label("error:") + " " + one.Text() + "\n")
+	default:
+		b.WriteString(s.label("error:") + " " + strings.TrimSpace(err.Error()) + "\n")
+		if hint := diag.HintOf(err); hint != "" {
+			b.WriteString("hint: " + hint + "\n")
+		}
+	}
+	_, _ = s.Err.Write(b.Bytes()) // there is nobody left to tell
+}
+
+func (s IO) label(word string) string {
+	if s.Color(s.Err) {
+		return "\x1b[31m" + word + "\x1b[0m"
+	}
+	return word
+}
+
+// failure is an error as JSON.
+type failure struct {
+	Error    string    `json:"error"`
+	Hint     string    `json:"hint,omitempty"`
+	Exit     int       `json:"exit_code"`
+	Problems []problem `json:"problems,omitempty"` // in users' files
+}
+
+type problem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Col     int    `json:"col,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func failureOf(err error, code int) failure {
+	f := failure{Error: strings.TrimSpace(err.Error()), Hint: diag.HintOf(err), Exit: code}
+	var list diag.List
+	if errors.As(err, &list) {
+		for _, d := range list {
+			f.Problems = append(f.Problems, problem{d.Pos.File, d.Pos.Line, d.Pos.Col, d.Message, d.Hint})
+		}
+	}
+	return f
+}
+
+// JSON writes a value as an indented JSON document.
+func (s IO) JSON(v any) error {
+	e := json.NewEncoder(s.Out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func (p *program) deployCommand() *cobra.Command {
+	var given agent.Given
+	test := false
+	c := &cobra.Command{
+		Use:   "deploy [SERVICE INSTANCE]",
+		Short: "Bring this host to what its channels name",
+		Long: `deploy asks the store which releases of base and of the service this host is to run, fetches and
+verifies them, converges the host, and makes them current. When there is nothing new it only converges.
+
+A deploy that fails puts the host back on what ran before and does not try the same pair again. Who
+this host is comes from its hostname; SERVICE and INSTANCE say it where the hostname does not.
+
+Exit codes: 0 converged, 2 usage or configuration, 3 states failed, 4 verification refused, 5 store
+unreachable, 6 another run is under way, 7 rolled back, 8 rollback failed, 130 interrupted.`,
+		Example: `  corpus-agent deploy --store s3://bucket/prefix --trust-root root.json
+  corpus-agent deploy myapp testing --store file:///srv/store --trust-root sha256:650c...
+  corpus-agent deploy
+  corpus-agent deploy --test`,
+		Args: cli.Args(cobra.MaximumNArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := p.identify(args, &given.Identity); err != nil {
+				return err
+			}
+			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return a.Deploy(c.Context(), given, test) })
+		},
+	}
+	flags := c.Flags()
+	flags.BoolVar(&test, "test", false, "show what would change, and change nothing")
+	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"), "root.json to trust, or sha256:HEX of it; needed once")
+	flags.StringVar(&given.Identity.Region, "region", "", "region of this host, where its name does not say")
+	flags.StringVar(&given.Identity.Node, "node", "", "node of this host, where its name does not say")
+	return c
+}
+
+func (p *program) identify(args []string, id *grains.Identity) error {
+	switch len(args) {
+	case 1:
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("a service without an instance"), "write `corpus-agent deploy SERVICE INSTANCE`"))
+	case 2:
+		id.Service, id.Instance = args[0], args[1]
+	}
+	return nil
+}
+
+// run runs what makes a report. Its sink has told how it ended, but for what failed before there
+// was a report.
+func (p *program) run(flags map[string]string, work func(*agent.Agent) (*report.Report, error)) error {
+	a, err := p.agent(flags)
+	if err != nil {
+		return err
+	}
+	r, err := work(a)
+	if r != nil && p.json {
+		return cli.AlreadyTold(err)
+	}
+	return err
+}
+
+func (p *program) convergeCommand() *cobra.Command {
+	test := false
+	c := &cobra.Command{
+		Use:   "converge",
+		Short: "Converge what is deployed; the store is not asked",
+		Example: `  corpus-agent converge
+  corpus-agent converge --test`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return a.Converge(c.Context(), test) })
+		},
+	}
+	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
+	return c
+}
+
+func (p *program) rollbackCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rollback",
+		Short: "Go back to the previous releases",
+		Long: `rollback deploys the releases that ran before, without asking the store, and quarantines the ones
+that run now, so that the timer does not bring them back.`,
+		Example: `  corpus-agent rollback`,
+		Args:    cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return a.Rollback(c.Context()) })
+		},
+	}
+}
+
+func (p *program) holdCommand() *cobra.Command {
+	reason := ""
+	c := &cobra.Command{
+		Use:     "hold",
+		Short:   "Keep new releases away; what is deployed goes on converging",
+		Example: `  corpus-agent hold --reason "load test until Friday"`,
+		Args:    cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			return p.edit("held: new releases wait for `corpus-agent unhold`", func(a *agent.Agent) error { return a.Hold(reason) })
+		},
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for whoever looks at the status")
+	return c
+}
+
+func (p *program) unholdCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "unhold",
+		Short: "Let new releases in again",
+		Args:  cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			return p.edit("not held", func(a *agent.Agent) error { return a.Unhold() })
+		},
+	}
+}
+
+func (p *program) edit(done string, change func(*agent.Agent) error) error {
+	a, err := p.agent(map[string]string{})
+	if err != nil {
+		return err
+	}
+	if err := change(a); err != nil {
+		return err
+	}
+	return p.answer(map[string]string{"result": done}, done)
+}

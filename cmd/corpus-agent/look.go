@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
+)
+
+// answer writes a result as JSON, or as text.
+func (p *program) answer(result any, text string) error {
+	if p.json {
+		return p.JSON(result)
+	}
+	_, err := fmt.Fprintln(p.Out, text)
+	return err
+}
+
+func (p *program) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "status",
+		Short:   "Tell what runs on this host, since when, and what is wrong",
+		Example: `  corpus-agent status --json`,
+		Args:    cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			a, err := p.agent(map[string]string{})
+			if err != nil {
+				return err
+			}
+			s, err := a.Status()
+			if err != nil {
+				return err
+			}
+			if p.json {
+				return p.JSON(s)
+			}
+			return p.printStatus(s)
+		},
+	}
+}
+
+func (p *program) printStatus(s agent.Status) error {
+	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+	say := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	switch {
+	case s.Deployed != nil:
+		say("deployed", "%s", s.Deployed)
+		if s.Since != nil {
+			say("since", "%s", when(*s.Since))
+		}
+	case s.Bootstrapped:
+		say("deployed", "nothing")
+	default:
+		say("deployed", "nothing; this host has not been told whom to trust")
+	}
+	if s.Previous != nil {
+		say("previous", "%s", s.Previous)
+	}
+	if s.Host.Store != "" {
+		say("store", "%s", s.Host.Store)
+	}
+	if s.Running != nil {
+		say("running", "%s, process %d, since %s", s.Running.Command, s.Running.PID, when(s.Running.Since))
+	}
+	if s.CutShort != nil {
+		say("cut short", "run %s, deploying %s; the next run takes it up again", s.CutShort.Run, s.CutShort.Pair)
+	}
+	if s.Hold != nil {
+		say("held", "%s", strings.TrimSpace("since "+when(s.Hold.Since)+" "+s.Hold.Reason))
+	}
+	for _, b := range s.Quarantined {
+		say("quarantined", "%s since run %s: %s", b.Pair, b.Run, b.Reason)
+	}
+	if r := s.LastRun; r != nil {
+		say("last run", "%s %s %s", r.Command, r.Outcome, when(r.Ended))
+		if r.Error != "" {
+			say("", "%s", r.Error)
+		}
+	}
+	return w.Flush()
+}
+
+// when writes a time with how long ago it was.
+func when(t time.Time) string {
+	return fmt.Sprintf("%s (%s ago)", t.Local().Format("2006-01-02 15:04:05"), diag.Elapsed(time.Since(t)))
+}
+
+func (p *program) historyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "history",
+		Short:   "List the runs that are remembered, newest first",
+		Example: `  corpus-agent history`,
+		Args:    cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			a, err := p.agent(map[string]string{})
+			if err != nil {
+				return err
+			}
+			list, err := a.History()
+			if err != nil {
+				return err
+			}
+			if p.json {
+				return p.JSON(list)
+			}
+			w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+			for _, r := range list {
+				what := ""
+				if r.To != nil {
+					what = r.To.String()
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d changed, %d failed\t%s\n", r.ID, r.Command, r.Outcome, what, r.States.Changed, r.States.Failed, diag.Elapsed(r.Duration()))
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func (p *program) grainsCommand() *cobra.Command {
+	return p.dataCommand("grains", "Show what is known about this host", func(ctx context.Context, a *agent.Agent) (*value.Map, error) {
+		return a.ShowGrains(ctx)
+	})
+}
+
+func (p *program) pillarCommand() *cobra.Command {
+	return p.dataCommand("pillar", "Show this host's pillar", func(ctx context.Context, a *agent.Agent) (*value.Map, error) {
+		return a.ShowPillar(ctx)
+	})
+}
+
+// dataCommand shows a mapping, or one value of it.
+func (p *program) dataCommand(name, short string, get func(context.Context, *agent.Agent) (*value.Map, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:     name + " [KEY]",
+		Short:   short,
+		Long:    short + ". KEY is one of them; a:b:0 looks inside.",
+		Example: fmt.Sprintf("  corpus-agent %s\n  corpus-agent %s a:b", name, name),
+		Args:    cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			a, err := p.agent(map[string]string{})
+			if err != nil {
+				return err
+			}
+			all, err := get(c.Context(), a)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return p.printValue(all)
+			}
+			v, ok := value.Lookup(all, args[0], ":")
+			if !ok {
+				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("there is no %s %s", name, args[0]), "%s", diag.DidYouMean(args[0], all.Names())))
+			}
+			return p.printValue(v)
+		},
+	}
+}
+
+func (p *program) printValue(v any) error {
+	if p.json {
+		return p.JSON(v)
+	}
+	text := value.Str(v) + "\n"
+	switch v.(type) {
+	case *value.Map, *value.List, value.Tuple:
+		text = yaml.Dump(v, yaml.DumpOptions{})
+	}
+	_, err := fmt.Fprint(p.Out, text)
+	return err
+}
+
+func (p *program) configCommand() *cobra.Command {
+	c := &cobra.Command{Use: "config", Short: "Look at the configuration"}
+	c.AddCommand(&cobra.Command{
+		Use:     "check",
+		Short:   "Check the configuration file, the environment and who this host is",
+		Example: `  corpus-agent config check --config agent.yaml`,
+		Args:    cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			a, err := p.agent(map[string]string{})
+			if err != nil {
+				return err
+			}
+			s, err := a.Status()
+			if err != nil {
+				return err
+			}
+			id, err := a.Identify(c.Context(), agent.Given{}.Identity, s.Host)
+			if err != nil {
+				return err
+			}
+			return p.answer(map[string]any{"identity": id}, "the configuration is good; this host is "+id.String())
+		},
+	})
+	return c
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Show the version of this program",
+		Args:  cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			return p.answer(map[string]string{"version": cli.Version}, "corpus-agent "+cli.Version)
+		},
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/config"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/grains/ec2"
+)
+
+// Main runs the program and gives its exit code.
+func Main(ctx context.Context, args []string, streams cli.IO) int {
+	return cli.Run(ctx, newRoot(streams), args, streams)
+}
+
+// program is what all commands share.
+type program struct {
+	cli.IO
+	root    string
+	chroot  bool
+	config  string
+	store   string
+	json    bool
+	verbose bool
+}
+
+func newRoot(streams cli.IO) *cobra.Command {
+	p := &program{IO: streams}
+	root := &cobra.Command{
+		Use:   "corpus-agent",
+		Short: "Deploy and converge this host from signed artifacts",
+		Long: `corpus-agent fetches the base and service artifacts that this host's channels name, verifies them,
+converges the host, and makes them current. A deploy that fails is rolled back.
+
+The first deploy is told where the store is and whom to trust. After that, "corpus-agent deploy" is
+all a timer needs.`,
+		Example: `  corpus-agent deploy --store s3://bucket/prefix --trust-root root.json
+  corpus-agent deploy myapp testing --store file:///srv/store --trust-root root.json --root /tmp/try
+  corpus-agent deploy --test
+  corpus-agent status`,
+		Version: cli.Version,
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&p.root, "root", streams.Getenv("CORPUS_ROOT"), `directory that stands for "/" (CORPUS_ROOT); nothing outside of it is changed`)
+	flags.BoolVar(&p.chroot, "chroot", false, "the root is a whole system: run commands inside of it")
+	flags.StringVar(&p.config, "config", streams.Getenv("CORPUS_CONFIG"), "configuration file (CORPUS_CONFIG); /etc/corpus/agent.yaml by default")
+	flags.StringVar(&p.store, "store", "", "URL of the store (CORPUS_STORE); remembered after the first deploy")
+	flags.BoolVar(&p.json, "json", false, "answer in JSON")
+	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
+	root.AddCommand(p.deployCommand(), p.convergeCommand(), p.rollbackCommand(), p.statusCommand(), p.historyCommand(),
+		p.grainsCommand(), p.pillarCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(), p.versionCommand())
+	return root
+}
+
+func (p *program) layout() layout.Layout {
+	if p.root == "" {
+		return layout.At("")
+	}
+	// Links and reports must mean the same directory whatever the working directory is.
+	if abs, err := filepath.Abs(p.root); err == nil {
+		return layout.At(abs)
+	}
+	return layout.At(p.root)
+}
+
+// settings reads the configuration; flags are those that were given on the command line, by the
+// name of their setting.
+func (p *program) settings(flags map[string]string) (config.Config, error) {
+	if p.store != "" {
+		flags["store"] = p.store
+	}
+	file := p.config
+	if file == "" {
+		file = p.layout().Config()
+	}
+	return config.Load(config.Sources{File: file, Required: p.config != "", Getenv: p.Getenv, Flags: flags})
+}
+
+// agent makes the agent that a command works with.
+func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
+	settings, err := p.settings(flags)
+	if err != nil {
+		return nil, err
+	}
+	l := p.layout()
+	if l.Relocated() {
+		if err := os.MkdirAll(l.Root, 0o755); err != nil {
+			return nil, exit.WithCode(exit.Usage, err)
+		}
+	}
+	return &agent.Agent{
+		Layout: l, Chroot: p.chroot, Config: settings, Sinks: []report.Sink{p.sink()},
+		OpenStore: func(url string) (store.Store, error) {
+			return stores.Open(url, stores.Options{Limiter: store.NewLimiter(settings.FetchRate)})
+		},
+		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
+	}, nil
+}
+
+// sink is where a run is told: lines for people, one document for programs.
+func (p *program) sink() report.Sink {
+	if p.json {
+		return &document{p: p}
+	}
+	lines := &report.Lines{Out: p.Out, Color: p.Color(p.Out), Verbose: p.verbose, Always: cli.Terminal(p.Out)}
+	if cli.Terminal(p.Out) {
+		lines.Bars = report.NewBars(p.Out)
+	}
+	return lines
+}

@@ -1,0 +1,12 @@
+// Corpus is the program of people and CI: it makes keys, builds artifacts, publishes and promotes
+// them, and looks at a store. It never changes the machine it runs on.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+)
+
+func main() { os.Exit(Main(context.Background(), os.Args[1:], cli.Process())) }

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/packaging"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func (p *program) buildCommand() *cobra.Command {
+	out := ""
+	c := &cobra.Command{
+		Use:   "build TREE -o FILE",
+		Short: "Pack a tree as an artifact",
+		Long: `build packs a directory. The same tree gives the same bytes on every machine, so the digest stands
+for the tree. Whatever a host would refuse to unpack is an error here. Directories named .git are left
+out.
+
+Files get the time at which a host unpacks them, unless SOURCE_DATE_EPOCH is set.`,
+		Example: `  corpus build ./myapp -o myapp-1.0.tar.zst`,
+		Args:    cli.Args(cobra.ExactArgs(1)),
+		RunE:    func(c *cobra.Command, args []string) error { return p.build(c.Context(), args[0], out) },
+	}
+	c.Flags().StringVarP(&out, "output", "o", "", "file to write, ending in .tar.zst")
+	_ = c.MarkFlagRequired("output")
+	return c
+}
+
+func (p *program) build(ctx context.Context, tree, out string) error {
+	if f, err := artifact.FormatOf(out); err != nil || f != artifact.TarZst {
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: corpus build writes .tar.zst", out), "name the file so"))
+	}
+	options := packaging.Options{Skip: out}
+	if epoch := p.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
+		seconds, err := strconv.ParseInt(epoch, 10, 64)
+		if err != nil {
+			return exit.WithCode(exit.Usage, fmt.Errorf("SOURCE_DATE_EPOCH is %q, and a number of seconds was expected", epoch))
+		}
+		options.Time = time.Unix(seconds, 0)
+	}
+	var summary packaging.Summary
+	err := durable.Write(out, 0o644, func(w io.Writer) (err error) {
+		summary, err = packaging.Build(ctx, tree, w, options)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range summary.LeftOut {
+		p.explain("left out %s", name)
+	}
+	info, err := os.Stat(out)
+	if err != nil {
+		return err
+	}
+	return p.answer(struct {
+		packaging.Summary
+		File string `json:"file"`
+		Size int64  `json:"size"`
+	}{summary, out, info.Size()}, "built %s: %d files, %s packed to %s", out, summary.Files, diag.Size(summary.Bytes), diag.Size(info.Size()))
+}
+
+func (p *program) publishCommand() *cobra.Command {
+	channel := ""
+	c := &cobra.Command{
+		Use:   "publish PROJECT VERSION FILE",
+		Short: "Upload an artifact, sign it as a version, and point a channel at it",
+		Long: `publish takes the project's key and those of snapshot and timestamp. While the targets key is at
+hand too, a project that is new gets a key of its own.
+
+A version is immutable: publishing it again with other bytes is refused.`,
+		Example: `  corpus publish myapp 1.0 myapp-1.0.tar.zst --store s3://bucket/prefix --keys keys --channel testing`,
+		Args:    cli.Args(cobra.ExactArgs(3)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.publish(c.Context(), publish.Request{Project: args[0], Version: args[1], File: args[2], Channel: channel})
+		},
+	}
+	c.Flags().StringVar(&channel, "channel", "", "channel to point at the version; none by default")
+	return c
+}
+
+func (p *program) publish(ctx context.Context, request publish.Request) error {
+	publisher, err := p.pinned()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(request.File); err != nil {
+		return exit.WithCode(exit.Usage, fmt.Errorf("reading the artifact: %w", err))
+	}
+	release, err := publisher.Publish(ctx, request)
+	if err != nil {
+		return code(err)
+	}
+	text := fmt.Sprintf("published %s (%s, %s)", release, release.Digest, diag.Size(release.Length))
+	if request.Channel != "" {
+		text += fmt.Sprintf("\n%s/%s is %s", release.Project, request.Channel, release.Version)
+	}
+	return p.answer(release, "%s", text)
+}
+
+func (p *program) promoteCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "promote PROJECT FROM TO",
+		Short:   "Point a channel at what another one points at",
+		Long:    `promote signs a new pointer. The bytes that were tested are the bytes that are promoted.`,
+		Example: `  corpus promote myapp testing production --store s3://bucket/prefix --keys keys`,
+		Args:    cli.Args(cobra.ExactArgs(3)),
+		RunE: func(c *cobra.Command, args []string) error {
+			publisher, err := p.pinned()
+			if err != nil {
+				return err
+			}
+			release, err := publisher.Promote(c.Context(), args[0], args[1], args[2])
+			if err != nil {
+				return err
+			}
+			return p.answer(release, "%s/%s is %s, as %s/%s", args[0], args[2], release.Version, args[0], args[1])
+		},
+	}
+}
+
+func (p *program) addProject(ctx context.Context, name, key string) error {
+	public, err := publish.ReadPublic(key)
+	if err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
+	publisher, err := p.pinned()
+	if err != nil {
+		return err
+	}
+	if err := publisher.AddProject(ctx, name, public); err != nil {
+		return err
+	}
+	return p.answer(map[string]string{"project": name, "key": filepath.Base(key)}, "%s may publish %s", key, name)
+}

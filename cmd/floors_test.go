@@ -1,0 +1,139 @@
+// Package cmd_test holds the architecture against the code: which package may import which.
+package cmd_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/corpus-agent/corpus-agent/"
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+	Doc        string
+	Name       string
+	GoFiles    []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Deps,Doc,Name,GoFiles", module+"...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var list []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.GoFiles) > 0 {
+			list = append(list, p)
+		}
+	}
+	if len(list) < 20 {
+		t.Fatalf("go list found %d packages", len(list))
+	}
+	return list
+}
+
+// floor is the floor a package lives on; imports point down only.
+func floor(path string) int {
+	switch {
+	case under(path, "grains"), path == "artifact", under(path, "state/value"), path == "state/diag", path == "state/yaml", path == "artifact/durable":
+		return 1
+	case under(path, "state") && path != "state":
+		return 2
+	case under(path, "state"), under(path, "artifact"), under(path, "packaging"):
+		return 3
+	case under(path, "agent"):
+		return 4
+	}
+	return 5
+}
+
+func under(path, room string) bool { return path == room || strings.HasPrefix(path, room+"/") }
+
+func TestImportsPointDown(t *testing.T) {
+	for _, p := range packages(t) {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		for _, i := range p.Imports {
+			to, ours := strings.CutPrefix(i, module)
+			if !ours {
+				continue
+			}
+			if floor(to) > floor(from) {
+				t.Errorf("%s (floor %d) imports %s (floor %d)", from, floor(from), to, floor(to))
+			}
+			if floor(from) == 3 && floor(to) >= 2 && room(from) != room(to) {
+				t.Errorf("%s imports %s: state, artifact and packaging never import each other", from, to)
+			}
+			if under(from, "agent") && from != "agent" && to == "agent" {
+				t.Errorf("%s imports agent: its children never do", from)
+			}
+			if family(from) != "" && family(to) != "" && family(from) != family(to) {
+				t.Errorf("%s imports %s: families of state functions never import each other", from, to)
+			}
+		}
+	}
+}
+
+func room(path string) string {
+	r, _, _ := strings.Cut(path, "/")
+	return r
+}
+
+// family is the family of state functions that a package belongs to, or "".
+func family(path string) string {
+	f, ok := strings.CutPrefix(path, "state/module/")
+	if !ok {
+		return ""
+	}
+	return room(f)
+}
+
+func TestHostsCarryOnlyWhatHostsNeed(t *testing.T) {
+	for _, p := range packages(t) {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		for _, d := range p.Deps {
+			dep := strings.TrimPrefix(d, module)
+			if from == "cmd/corpus-agent" && (under(dep, "artifact/publish") || under(dep, "packaging/deb") || under(dep, "packaging/oci")) {
+				t.Errorf("corpus-agent links %s, which only publishers need", dep)
+			}
+			if from == "cmd/corpus" && (dep == "state" || under(dep, "state/exec") || under(dep, "state/module")) {
+				t.Errorf("corpus links %s, and it never converges a host", dep)
+			}
+		}
+	}
+}
+
+func TestEveryPackageExplainsItself(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.Doc == "" {
+			t.Errorf("%s has no package comment", strings.TrimPrefix(p.ImportPath, module))
+		}
+	}
+}
+
+// loggers are what only agent/report and the programs may import.
+func TestFloorsBelowTheAgentDoNotLog(t *testing.T) {
+	for _, p := range packages(t) {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		if strings.Contains(from, "test") { // packages that only lend things to tests
+			continue
+		}
+		for _, i := range p.Imports {
+			if (i == "log" || i == "log/slog") && floor(from) <= 3 {
+				t.Errorf("%s imports %s: floors 1 to 3 return errors or tell an observer", from, i)
+			}
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package grains
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// DefaultConvention is how hostnames are built unless the configuration says otherwise.
+const DefaultConvention = "{service}-{instance}-{region}-{node}"
+
+// maxHostname bounds what is looked at; a DNS name is not longer.
+const maxHostname = 253
+
+// A part is one piece of a hostname.
+type part struct {
+	name    string
+	pattern string
+	rule    string // what the pattern demands, for people
+	example string
+}
+
+// Only a service may hold dashes, so a hostname can be read from its end in one way only. Instance
+// and region start with a letter and a region ends in a digit: in ip-10-0-0-12, the name a cloud
+// gives by itself, 10 is no instance and 0 is no region.
+var parts = []part{
+	{"service", `[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?`, "a service holds letters, digits and inner dashes", "myapp"},
+	{"instance", `[A-Za-z][A-Za-z0-9]*`, "an instance starts with a letter", "testing"},
+	{"region", `[A-Za-z][A-Za-z0-9]*[0-9]`, "a region starts with a letter and ends in a digit", "useast1"},
+	{"node", `[A-Za-z0-9]+`, "a node holds letters and digits", "898900"},
+}
+
+// Convention says how a hostname is built out of an identity. The zero Convention is the default
+// one. A Convention is made by NewConvention and never changes.
+type Convention struct {
+	form, example           string         // as the operator wrote it; a regular expression has no example
+	groupForm, groupExample string         // the same for auto scaling groups
+	host, group             *regexp.Regexp // what short hostnames and names of groups match
+	loose                   *regexp.Regexp // hostnames with the right number of parts; nil for a regular expression
+}
+
+var standard = mustTemplate(DefaultConvention)
+
+func mustTemplate(form string) Convention {
+	c, err := fromTemplate(form)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// NewConvention reads a convention: a template such as {service}-{instance}-{region}-{node}, or a
+// regular expression with named groups of these names, (?P<service>...) or (?<service>...). Service
+// and instance are mandatory. The expression has to match the whole short hostname. An empty form
+// is the default convention.
+func NewConvention(form string) (Convention, error) {
+	from := fromTemplate
+	switch {
+	case form == "":
+		form = DefaultConvention
+	case strings.Contains(form, "(?"):
+		from = fromRegexp
+	}
+	c, err := from(form)
+	if err != nil {
+		return Convention{}, fmt.Errorf("hostname convention %q: %w", form, err)
+	}
+	return c, nil
+}
+
+// String is the convention as it was written.
+func (c Convention) String() string { return c.orStandard().form }
+
+// Example is a hostname that conforms, or "" where the convention is a regular expression.
+func (c Convention) Example() string { return c.orStandard().example }
+
+func (c Convention) orStandard() Convention {
+	if c.host == nil {
+		return standard
+	}
+	return c
+}
+
+func fromRegexp(form string) (Convention, error) {
+	re, err := regexp.Compile(`^(?:` + form + `)$`)
+	if err != nil {
+		return Convention{}, diag.WithHint(err, "the syntax is RE2's: https://golang.org/s/re2syntax")
+	}
+	var names []string
+	for _, name := range re.SubexpNames() {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	if err := checkParts(names); err != nil {
+		return Convention{}, err
+	}
+	return Convention{
+		form: form, host: re,
+		// What a regular expression would be without its node, nobody can tell.
+		groupForm: standard.groupForm, groupExample: standard.groupExample, group: standard.group,
+	}, nil
+}
+
+// checkParts says whether the names that a convention uses are the ones it needs.
+func checkParts(names []string) error {
+	for i, name := range names {
+		if !slices.Contains(partNames(), name) {
+			return diag.WithHint(fmt.Errorf("there is no part called %q", name), "%s", unknownPartHint(name))
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("%s is named twice", name)
+		}
+	}
+	for _, name := range []string{"service", "instance"} {
+		if !slices.Contains(names, name) {
+			return diag.WithHint(fmt.Errorf("%s is missing", name), "a convention names at least service and instance, such as %s", DefaultConvention)
+		}
+	}
+	return nil
+}
+
+func unknownPartHint(name string) string {
+	if hint := diag.DidYouMean(name, partNames()); hint != "" {
+		return hint
+	}
+	return "the parts are " + strings.Join(partNames(), ", ")
+}
+
+func partNames() []string {
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = p.name
+	}
+	return names
+}
+
+// MismatchError says that a name was not built by the convention, so that nobody knows whose it is.
+type MismatchError struct {
+	Kind    string // what has the name: hostname or auto scaling group
+	Name    string
+	Form    string // the form that was expected
+	Example string // a name of that form; may be empty
+	Reason  string // which part is wrong, where that can be told; may be empty
+}
+
+func (e *MismatchError) Error() string {
+	s := fmt.Sprintf("%s %q does not follow %s", e.Kind, clip(e.Name), e.Form)
+	if e.Example != "" {
+		s += ", such as " + e.Example
+	}
+	if e.Reason != "" {
+		s += ": " + e.Reason
+	}
+	return s
+}
+
+// clip keeps a name of any length readable in a message.
+func clip(name string) string {
+	if len(name) > 80 {
+		return name[:80] + "..."
+	}
+	return name
+}
+
+// Parse reads the identity off a hostname, with or without a domain. A hostname that was not built
+// by the convention is a *MismatchError with a hint.
+func Parse(hostname string, c Convention) (Identity, error) {
+	c = c.orStandard()
+	short, domain := splitHost(hostname)
+	id, ok := read(c.host, short)
+	if !ok || len(hostname) > maxHostname {
+		return Identity{}, diag.WithHint(
+			&MismatchError{Kind: "hostname", Name: hostname, Form: c.form, Example: c.example, Reason: c.reason(short)},
+			"set the hostname, or say who this host is: corpus-agent deploy SERVICE INSTANCE")
+	}
+	id.Domain = domain
+	return id, nil
+}
+
+// ParseGroup reads service, instance and region off the name of an auto scaling group, which is a
+// hostname of the convention without its node. A name that does not conform is a *MismatchError.
+func ParseGroup(name string, c Convention) (Identity, error) {
+	c = c.orStandard()
+	id, ok := read(c.group, name)
+	if !ok {
+		return Identity{}, diag.WithHint(
+			&MismatchError{Kind: "auto scaling group", Name: name, Form: c.groupForm, Example: c.groupExample},
+			"name the group so, set the hostname, or say who this host is: corpus-agent deploy SERVICE INSTANCE")
+	}
+	return id, nil
+}
+
+// reason tells which part of a hostname breaks its rule. It is silent where the parts cannot even be
+// told apart.
+func (c Convention) reason(short string) string {
+	if c.loose == nil || len(short) > maxHostname {
+		return ""
+	}
+	match := c.loose.FindStringSubmatch(short)
+	for i, text := range match {
+		at := slices.Index(partNames(), c.loose.SubexpNames()[i])
+		if at >= 0 && !regexp.MustCompile(`^(?:`+parts[at].pattern+`)$`).MatchString(text) {
+			return fmt.Sprintf("%s, and %q does not", parts[at].rule, text)
+		}
+	}
+	return ""
+}
+
+func read(re *regexp.Regexp, name string) (Identity, bool) {
+	match := re.FindStringSubmatch(name)
+	if match == nil {
+		return Identity{}, false
+	}
+	var id Identity
+	for i, group := range re.SubexpNames() {
+		field := id.part(group)
+		if field == nil {
+			continue
+		}
+		if *field = match[i]; *field != "" && !isName(*field) {
+			return Identity{}, false
+		}
+	}
+	return id, id.Service != "" && id.Instance != ""
+}
+
+func (i *Identity) part(name string) *string {
+	switch name {
+	case "service":
+		return &i.Service
+	case "instance":
+		return &i.Instance
+	case "region":
+		return &i.Region
+	case "node":
+		return &i.Node
+	}
+	return nil
+}

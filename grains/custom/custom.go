@@ -1,0 +1,183 @@
+// Package custom adds the grains that an operator makes: a static file, and directories of programs
+// and files.
+//
+// The static file is a YAML mapping, /etc/corpus/grains.yaml. It is configuration, so a mistake
+// in it is an error with a position, for the caller to stop at.
+//
+// A grains directory holds programs that print a YAML or JSON mapping, and files that are one. A
+// base project brings its own directory, a host may have another. Programs run in every run, on
+// every host, and somebody else may have written them, so they get little: a clean environment, a
+// time limit, a bounded output, and the end of whatever they leave running. A program that fails
+// costs its own grains and a warning, never the run: the others still count, and a host that cannot
+// be converged because one fact is missing helps nobody. Independent programs run side by side, and
+// their grains are merged in the order of their names all the same.
+package custom
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Options say where grains are and how programs run.
+type Options struct {
+	// Dirs are the grains directories, weakest first. One that is absent is empty.
+	Dirs []string
+	// Timeout is how long one program may take; 0 means ten seconds.
+	Timeout time.Duration
+	// Skip is why programs must not run, such as that the root is not this machine's; "" lets them.
+	Skip string
+	// Root is the tree that Dirs are in, "" for the machine's own. Programs are told it as CORPUS_ROOT.
+	Root string
+	// Chroot has programs run inside of Root, which then is / to them. It takes root's rights.
+	Chroot bool
+	// Identity is told to programs, as CORPUS_SERVICE and so on.
+	Identity grains.Identity
+}
+
+// Result is what directories gave.
+type Result struct {
+	Grains   *value.Map
+	Skipped  []string // programs that were not run because of Options.Skip
+	Warnings []error  // what is missing from Grains and why, with hints
+}
+
+// atOnce is how many programs run side by side.
+const atOnce = 4
+
+// Load runs the programs and reads the files of all directories. Grains of a later directory win,
+// and inside of one those of a later name.
+func Load(ctx context.Context, o Options) Result {
+	result := Result{Grains: value.NewMap()}
+	var found []entry
+	for _, dir := range o.Dirs {
+		entries, err := list(dir)
+		if err != nil {
+			result.Warnings = append(result.Warnings, fmt.Errorf("grains directory: %w", err))
+		}
+		found = append(found, entries...)
+	}
+	answers := make([]answer, len(found))
+	slots := make(chan struct{}, atOnce)
+	var wait sync.WaitGroup
+	for i, e := range found {
+		slots <- struct{}{}
+		wait.Go(func() {
+			answers[i] = o.load(ctx, e)
+			<-slots
+		})
+	}
+	wait.Wait()
+	for i, a := range answers {
+		result.Grains.Update(a.grains)
+		if a.err != nil {
+			result.Warnings = append(result.Warnings, a.err)
+		}
+		if found[i].kind == program && o.Skip != "" {
+			result.Skipped = append(result.Skipped, found[i].path)
+		}
+	}
+	return result
+}
+
+type answer struct {
+	grains *value.Map
+	err    error
+}
+
+func (o Options) load(ctx context.Context, e entry) answer {
+	switch e.kind {
+	case static:
+		m, err := ReadFile(e.path)
+		return answer{m, err}
+	case saltModule:
+		return answer{nil, diag.WithHint(fmt.Errorf("%s is a grain module for Salt, which is not run: it needs Salt's loader", e.path),
+			"make it a program that prints its grains as JSON: add #!/usr/bin/env python3, print(json.dumps(...)), and chmod +x")}
+	case forgotten:
+		return answer{nil, diag.WithHint(fmt.Errorf("%s looks like a program but is not executable, so it was not run", e.path),
+			"chmod +x %s", e.path)}
+	}
+	if o.Skip != "" {
+		return answer{}
+	}
+	m, err := o.run(ctx, e.path)
+	return answer{m, err}
+}
+
+// kind is what a file in a grains directory is.
+type kind int
+
+const (
+	other kind = iota
+	program
+	static
+	saltModule
+	forgotten // a program without the bit that makes it one
+)
+
+type entry struct {
+	path string
+	kind kind
+}
+
+// list returns what there is to read and to run in a directory, by name.
+func list(dir string) ([]entry, error) {
+	names, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var found []entry
+	for _, n := range names {
+		path := filepath.Join(dir, n.Name())
+		if k := classify(path); k != other {
+			found = append(found, entry{path, k})
+		}
+	}
+	return found, nil
+}
+
+// classify tells what a file is. Directories, hidden files, what editors and packages leave behind,
+// and texts such as a README are nothing.
+func classify(path string) kind {
+	name := filepath.Base(path)
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(name, ".") {
+		return other
+	}
+	executable := info.Mode().Perm()&0o111 != 0
+	switch ext := filepath.Ext(name); {
+	case strings.HasSuffix(name, "~"), strings.HasPrefix(ext, ".dpkg-"), strings.HasPrefix(ext, ".rpm"), ext == ".pyc":
+		return other
+	case ext == ".py" && !(executable && hasShebang(path)):
+		return saltModule
+	case executable:
+		return program
+	case ext == ".yaml", ext == ".yml", ext == ".json":
+		return static
+	case hasShebang(path):
+		return forgotten
+	}
+	return other
+}
+
+func hasShebang(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var start [2]byte
+	n, _ := f.Read(start[:])
+	return bytes.Equal(start[:n], []byte("#!"))
+}

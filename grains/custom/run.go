@@ -1,0 +1,126 @@
+package custom
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+const (
+	defaultTimeout = 10 * time.Second
+	maxOutput      = 1 << 20
+	maxMessages    = 4 << 10
+
+	// grace is how long a program has between SIGTERM and SIGKILL, and how long its output is still
+	// awaited when it is gone but something it started keeps the pipe open.
+	grace = time.Second
+
+	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+)
+
+// run starts a program and reads the mapping it prints. There can be both: a mapping, and something
+// to warn about.
+func (o Options) run(ctx context.Context, path string) (*value.Map, error) {
+	timeout := cmp.Or(o.Timeout, defaultTimeout)
+	ctx, stop := context.WithTimeout(ctx, timeout)
+	defer stop()
+	out := bounded{limit: maxOutput, full: stop}
+	messages := bounded{limit: maxMessages, full: func() {}}
+	var left error
+	err := o.start(ctx, path, &out, &messages)
+	switch {
+	case out.over:
+		return nil, fmt.Errorf("%s prints more than %d KiB", path, maxOutput>>10)
+	case errors.Is(err, exec.ErrWaitDelay):
+		left = fmt.Errorf("%s left something running that kept its output open; that was ended", path)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, diag.WithHint(fmt.Errorf("%s was stopped: it took longer than %s", path, timeout), "run it by hand to see what it waits for")
+	case errors.Is(err, syscall.ENOEXEC):
+		return nil, diag.WithHint(fmt.Errorf("running %s: %w", path, err), "start the file with the program that reads it, such as #!/bin/sh")
+	case err != nil:
+		return nil, fmt.Errorf("running %s: %w%s", path, err, lastLine(messages.text()))
+	}
+	m, err := parse("the output of "+path, out.text())
+	return m, cmp.Or(err, left)
+}
+
+// start runs a program in a process group of its own, so that what it forks ends with it.
+func (o Options) start(ctx context.Context, path string, out, messages *bounded) error {
+	attributes := &syscall.SysProcAttr{Setpgid: true}
+	if o.Chroot {
+		attributes.Chroot, path = o.Root, "/"+strings.TrimLeft(strings.TrimPrefix(path, o.Root), "/")
+	}
+	cmd := exec.CommandContext(ctx, path)
+	cmd.Dir = "/"
+	cmd.Env = o.environ()
+	cmd.Stdout, cmd.Stderr = out, messages
+	cmd.SysProcAttr = attributes
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	err := cmd.Wait()
+	// Whatever is left of the group ignored SIGTERM or was left behind on purpose. The number stays
+	// taken while anything is left; when nothing is, it is free for microseconds only.
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	return err
+}
+
+// environ is all that programs see of the environment.
+func (o Options) environ() []string {
+	root := cmp.Or(o.Root, "/")
+	if o.Chroot {
+		root = "/"
+	}
+	return []string{
+		"PATH=" + searchPath,
+		"LANG=C.UTF-8",
+		"HOME=/",
+		"CORPUS_ROOT=" + root,
+		"CORPUS_SERVICE=" + o.Identity.Service,
+		"CORPUS_INSTANCE=" + o.Identity.Instance,
+		"CORPUS_REGION=" + o.Identity.Region,
+		"CORPUS_NODE=" + o.Identity.Node,
+	}
+}
+
+// lastLine is what a program said before it failed, as the end of a message.
+func lastLine(messages []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(messages)), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		return ": " + last
+	}
+	return ""
+}
+
+// bounded keeps the start of what is written to it and says once when there is more. Writing never
+// fails, so that the writer is not told by a signal it does not expect. The buffer is not embedded:
+// its ReadFrom would be preferred to Write, and takes everything.
+type bounded struct {
+	buffer bytes.Buffer
+	limit  int
+	over   bool
+	full   func()
+}
+
+func (b *bounded) text() []byte { return b.buffer.Bytes() }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	room := b.limit - b.buffer.Len()
+	if len(p) > room && !b.over {
+		b.over = true
+		b.full()
+	}
+	b.buffer.Write(p[:min(len(p), room)])
+	return len(p), nil
+}

@@ -1,0 +1,195 @@
+// Package ec2 asks Amazon EC2 who a host is, for a host whose hostname does not say.
+//
+// An auto scaling group starts hosts without names. The group itself has one that follows the
+// convention, so service, instance and region are in it, and the instance id tells the hosts of a
+// group apart. The instance's own metadata service has the id, and the group's name too where
+// instance tags are allowed in metadata, which costs nothing to allow and needs no permission. Where
+// they are not, EC2's API is asked for the tag, with the credentials of the instance's role, which
+// then must allow ec2:DescribeTags.
+//
+// Metadata is asked for by version 2 of the service, which a program that was tricked into fetching
+// a URL cannot speak. Version 1 is used only where somebody asks for it.
+//
+// A host is asked for once: a state sets the hostname from the grains, and a hostname that follows
+// the convention answers every later run.
+package ec2
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// groupTag is the tag that EC2 puts on instances of an auto scaling group.
+const groupTag = "aws:autoscaling:groupName"
+
+const (
+	defaultEndpoint = "http://169.254.169.254"
+	endpointEnv     = "AWS_EC2_METADATA_SERVICE_ENDPOINT"
+)
+
+// ErrNoMetadata says that no metadata service answers: this is not an EC2 instance, or what stands
+// in between does not let it be one.
+var ErrNoMetadata = errors.New("no EC2 instance metadata")
+
+// Options say how EC2 is asked. The zero Options are right on EC2.
+type Options struct {
+	// Endpoint is the metadata service; "" means AWS_EC2_METADATA_SERVICE_ENDPOINT, and without it
+	// the address every instance has.
+	Endpoint string
+	// API is EC2's API; "" means the one of the instance's region.
+	API string
+	// AllowV1 lets version 1 of the metadata service be used where version 2 is not to be had.
+	AllowV1 bool
+	// Timeout bounds every question to the metadata service; 0 means 900 milliseconds.
+	Timeout time.Duration
+	// APITimeout bounds the question to EC2's API, all attempts included; 0 means ten seconds.
+	APITimeout time.Duration
+}
+
+// Host is the instance this program runs on, as EC2 knows it. It remembers what it was told, and is
+// not for concurrent use. It is a grains.Cloud.
+type Host struct {
+	options  Options
+	metadata *imds.Client
+	line     *line
+	document *imds.InstanceIdentityDocument
+}
+
+// New returns the instance this program runs on. Nothing is asked yet.
+func New(o Options) *Host {
+	o.Endpoint = cmp.Or(o.Endpoint, os.Getenv(endpointEnv), defaultEndpoint)
+	o.Timeout = cmp.Or(o.Timeout, 900*time.Millisecond)
+	o.APITimeout = cmp.Or(o.APITimeout, 10*time.Second)
+	l := newLine()
+	return &Host{options: o, line: l, metadata: imds.New(imds.Options{
+		Endpoint:       o.Endpoint,
+		HTTPClient:     l,
+		EnableFallback: aws.BoolTernary(o.AllowV1),
+		Retryer: retry.NewStandard(func(s *retry.StandardOptions) {
+			s.MaxAttempts = 2
+			s.MaxBackoff = 50 * time.Millisecond
+		}),
+		DisableDefaultMaxBackoff: true, // which would be a second
+	})}
+}
+
+// Likely reports whether this looks like an EC2 instance, without asking anybody: the firmware says
+// so, or the environment names a metadata service. Machine is a tree to read in place of the
+// machine's own, "" for none.
+func Likely(machine string) bool {
+	if os.Getenv(endpointEnv) != "" {
+		return true
+	}
+	for file, sign := range map[string]string{
+		"sys/class/dmi/id/sys_vendor":   "Amazon EC2",
+		"sys/class/dmi/id/bios_version": ".amazon",
+		"sys/hypervisor/uuid":           "ec2",
+	} {
+		text, err := os.ReadFile(filepath.Join(cmp.Or(machine, "/"), file))
+		if err == nil && strings.Contains(string(text), sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// Place returns the region in the form hostnames have it, such as useast1 for us-east-1, and the
+// instance id without its i- as the node. Off EC2 the error wraps ErrNoMetadata.
+func (h *Host) Place(ctx context.Context) (region, node string, err error) {
+	doc, err := h.identify(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	return strings.ReplaceAll(doc.Region, "-", ""), strings.TrimPrefix(doc.InstanceID, "i-"), nil
+}
+
+// Group returns the name of the auto scaling group that started this instance. Off EC2 the error
+// wraps ErrNoMetadata.
+func (h *Host) Group(ctx context.Context) (string, error) {
+	doc, err := h.identify(ctx)
+	if err != nil {
+		return "", err
+	}
+	name, err := h.tagFromMetadata(ctx)
+	if err != nil || name != "" {
+		return name, err
+	}
+	return h.tagFromAPI(ctx, doc)
+}
+
+func (h *Host) identify(ctx context.Context) (*imds.InstanceIdentityDocument, error) {
+	if h.document != nil {
+		return h.document, nil
+	}
+	ctx, stop := context.WithTimeout(ctx, h.options.Timeout)
+	defer stop()
+	answer, err := h.metadata.GetInstanceIdentityDocument(ctx, nil)
+	if err != nil {
+		return nil, h.explain(err)
+	}
+	if answer.Region == "" || answer.InstanceID == "" {
+		return nil, fmt.Errorf("%w: the service at %s names no region and instance", ErrNoMetadata, h.options.Endpoint)
+	}
+	h.document = &answer.InstanceIdentityDocument
+	return h.document, nil
+}
+
+// explain turns what the metadata service said, or that it said nothing, into an error for people.
+func (h *Host) explain(err error) error {
+	at := h.options.Endpoint
+	switch h.line.status {
+	case 0:
+		return diag.WithHint(fmt.Errorf("%w: nothing answers at %s: %w", ErrNoMetadata, at, innermost(cmp.Or(h.line.err, err))),
+			"on EC2, see that metadata is enabled for the instance, and in a container that its hop limit is 2")
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return diag.WithHint(fmt.Errorf("%w: the service at %s has no version 2", ErrNoMetadata, at),
+			"enable version 2 (IMDSv2), or allow version 1")
+	case http.StatusForbidden, http.StatusUnauthorized:
+		return diag.WithHint(fmt.Errorf("%w: the service at %s refuses to answer", ErrNoMetadata, at), "enable metadata for the instance")
+	}
+	return fmt.Errorf("EC2 instance metadata at %s: status %d: %w", at, h.line.status, innermost(err))
+}
+
+// tagFromMetadata returns "" where tags are not allowed in metadata, or there is no such tag.
+func (h *Host) tagFromMetadata(ctx context.Context) (string, error) {
+	ctx, stop := context.WithTimeout(ctx, h.options.Timeout)
+	defer stop()
+	answer, err := h.metadata.GetMetadata(ctx, &imds.GetMetadataInput{Path: "tags/instance/" + groupTag})
+	switch {
+	case err != nil && h.line.status == http.StatusNotFound:
+		return "", nil
+	case err != nil:
+		return "", h.explain(err)
+	}
+	defer answer.Content.Close()
+	name, err := io.ReadAll(io.LimitReader(answer.Content, 1<<10))
+	if err != nil {
+		return "", h.explain(err)
+	}
+	return strings.TrimSpace(string(name)), nil
+}
+
+// innermost is what went wrong at first. What the client wraps around it are its own steps.
+func innermost(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}

@@ -1,0 +1,146 @@
+package grains
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// kernel sets what uname prints, and the command that lists processes.
+func (c *collector) kernel() {
+	c.set("ps", "ps -efHww")
+	c.set("kernel", cmp.Or(c.machine.line("proc/sys/kernel/ostype"), "Linux"))
+	c.set("kernelrelease", c.machine.line("proc/sys/kernel/osrelease"))
+	c.set("kernelversion", c.machine.line("proc/sys/kernel/version"))
+	c.set("cpuarch", cmp.Or(c.machine.line("proc/sys/kernel/arch"), machineOf[runtime.GOARCH], runtime.GOARCH))
+}
+
+// machineOf is what the kernel calls the machine a program was built for. Kernels before 6.1 do not
+// tell through /proc.
+var machineOf = map[string]string{
+	"386": "i686", "amd64": "x86_64", "arm": "armv7l", "arm64": "aarch64", "loong64": "loongarch64",
+}
+
+// init names the first process.
+func (c *collector) init() {
+	c.set("init", c.initSystem())
+}
+
+func (c *collector) initSystem() string {
+	if c.machine.exists("run/systemd/system") {
+		return "systemd"
+	}
+	words := strings.Fields(strings.ReplaceAll(c.machine.read("proc/1/cmdline"), "\x00", " "))
+	if len(words) == 0 {
+		return "unknown"
+	}
+	if strings.HasSuffix(words[0], "bin/init") {
+		return c.initProgram(words[0])
+	}
+	for _, w := range words {
+		switch name := path.Base(w); name {
+		case "supervisord", "dumb-init", "tini", "runit":
+			return name
+		case "my_init":
+			return "runit"
+		}
+	}
+	return "unknown"
+}
+
+// initProgram tells programs apart that are all called init: each has its own name inside.
+func (c *collector) initProgram(name string) string {
+	program := strings.ToLower(c.machine.read(name))
+	for _, known := range []string{"upstart", "sysvinit", "systemd"} {
+		if strings.Contains(program, known) {
+			return known
+		}
+	}
+	return "unknown"
+}
+
+func (c *collector) selinux() {
+	if !c.system.program("selinuxenabled") {
+		return
+	}
+	state := map[string]string{"1": "Enforcing", "0": "Permissive"}[c.machine.line("sys/fs/selinux/enforce")]
+	c.set("selinux", value.NewMap("enabled", state != "", "enforced", cmp.Or(state, "Disabled")))
+}
+
+// systemd sets version and features. systemctl would print them, but it is a process; both are in
+// the library that every part of systemd shares, the version in its very name.
+func (c *collector) systemd() {
+	if !c.system.program("systemctl") || !c.system.program("localectl") {
+		return
+	}
+	const prefix = "libsystemd-shared-"
+	for _, dir := range []string{"usr/lib/systemd", "lib/systemd", "usr/lib/" + c.triplet() + "/systemd"} {
+		for _, name := range c.system.names(dir) {
+			version, ours := strings.CutPrefix(name, prefix)
+			end := strings.IndexAny(version, ".-")
+			if !ours || end < 0 {
+				continue
+			}
+			features := textWith(c.system.path(dir+"/"+name), "PAM +AUDIT ")
+			if features == "" {
+				features = textWith(c.system.path(dir+"/"+name), "PAM -AUDIT ")
+			}
+			c.set("systemd", value.NewMap("version", version[:end], "features", features))
+			return
+		}
+	}
+}
+
+// triplet names the directory in which Debian keeps libraries of this architecture.
+func (c *collector) triplet() string {
+	switch machine := c.text("cpuarch"); {
+	case strings.HasPrefix(machine, "armv"):
+		return "arm-linux-gnueabihf"
+	case machine == "ppc64le":
+		return "powerpc64le-linux-gnu"
+	case machine == "i586" || machine == "i686":
+		return "i386-linux-gnu"
+	default:
+		return machine + "-linux-gnu"
+	}
+}
+
+// textWith returns the printable text around a place of a binary file that has the marker. It
+// looks from the end, since linkers put code, which is large, before texts. The text is taken to be
+// shorter than a kilobyte, so that blocks overlap by as much.
+func textWith(file, marker string) string {
+	const overlap, size = 1 << 10, 64 << 10
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	block := make([]byte, overlap+size+overlap)
+	for end := info.Size(); end > 0; end -= size {
+		n, _ := f.ReadAt(block, max(0, end-size-overlap))
+		if at := bytes.Index(block[:n], []byte(marker)); at >= 0 {
+			return printable(block[:n], at)
+		}
+	}
+	return ""
+}
+
+// printable is the run of printable ASCII around a place.
+func printable(block []byte, at int) string {
+	special := func(r rune) bool { return r < ' ' || r > '~' }
+	from := bytes.LastIndexFunc(block[:at], special) + 1
+	text := block[from:]
+	if to := bytes.IndexFunc(text, special); to >= 0 {
+		text = text[:to]
+	}
+	return string(text)
+}

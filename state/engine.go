@@ -1,0 +1,117 @@
+// Package state converges a host: SLS in, changes on the host out.
+//
+// An Engine is asked in two steps, like everything below it. Compile reads what there is to do and
+// changes nothing; what it cannot make sense of is an error with a place in a file. Apply does it.
+// The native engine is this project's own and the default; salt-call, ansible-playbook and any
+// other command can stand in for it, since a deploy cares only that something converges.
+package state
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Request is what to converge.
+type Request struct {
+	Host   *host.Host
+	Grains *value.Map
+
+	Service string // directory of the service's release, as the host calls it
+	Base    string // directory of base's release; empty without one
+
+	StateRoots  []string // directories of SLS files; the first that has a file wins
+	PillarRoots []string
+
+	WorkDir string // directory on this machine for what an engine has to write down
+
+	Test            bool // change nothing
+	Failhard        bool
+	StrictArguments bool
+	StateOutput     string
+	StateVerbose    bool
+}
+
+// Engine makes a program of a request.
+type Engine interface {
+	// Compile changes nothing. Problems in users' files are a diag.List.
+	Compile(ctx context.Context, r Request) (Program, error)
+}
+
+// Program is what an engine is about to do.
+type Program interface {
+	// Apply does it, or with Request.Test says what it would do. States that failed are a
+	// *Failure beside the outcome.
+	Apply(ctx context.Context, o exec.Observer) (Outcome, error)
+}
+
+// Outcome is what was done.
+type Outcome struct {
+	Results []*exec.Result
+	Output  string // of an engine that is a program, as it printed it
+}
+
+// Failure says that states failed, and which was the first.
+type Failure struct {
+	Count int
+	First *exec.Result
+}
+
+func (f *Failure) Error() string {
+	s := f.First.Step
+	text := fmt.Sprintf("%s of %s failed: %s", s.Function(), s.ID(), f.First.Comment)
+	if f.Count > 1 {
+		text = fmt.Sprintf("%d states failed, the first: %s", f.Count, text)
+	}
+	return text
+}
+
+// Hint is the first failure's own.
+func (f *Failure) Hint() string { return f.First.Hint }
+
+// failure finds the states that failed.
+func failure(results []*exec.Result) error {
+	var f Failure
+	for _, r := range results {
+		if r.Outcome == exec.Failed {
+			f.Count++
+			if f.First == nil {
+				f.First = r
+			}
+		}
+	}
+	if f.Count == 0 {
+		return nil
+	}
+	return &f
+}
+
+// ByName gives the engine of a name. command is the program and arguments of an engine that is
+// not native.
+func ByName(name string, command []string) (Engine, error) {
+	switch name {
+	case "native", "":
+		return Native{}, nil
+	case "salt-call":
+		return SaltCall{Program: first(command, "salt-call")}, nil
+	case "ansible":
+		return Ansible{Program: first(command, "ansible-playbook")}, nil
+	case "command":
+		if len(command) == 0 {
+			return nil, diag.WithHint(fmt.Errorf("the engine `command` has no command"), "set engine_command in agent.yaml")
+		}
+		return Command{Argv: command}, nil
+	}
+	return nil, diag.WithHint(fmt.Errorf("there is no engine %q", name), "the engines are native, salt-call, ansible and command")
+}
+
+func first(list []string, fallback string) string {
+	if len(list) > 0 {
+		return list[0]
+	}
+	return fallback
+}

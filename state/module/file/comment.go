@@ -1,0 +1,141 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// comment is file.comment and file.uncomment: lines that a pattern fits become comments, or cease
+// to be some.
+type comment struct {
+	Name          string `sls:"name"`
+	Regex         string `sls:"regex,required"`
+	Char          string `sls:"char"`
+	Backup        any    `sls:"backup"`
+	IgnoreMissing bool   `sls:"ignore_missing"`
+
+	remove bool // make lines ordinary ones
+	family *family
+	edit   edit
+}
+
+func newComment(f *family, remove bool) *comment {
+	return &comment{Char: "#", Backup: ".bak", remove: remove, family: f}
+}
+
+// expression is the regex argument taken apart.
+type expression struct {
+	flags      string // as (?i) at its start
+	start, end string // ^ and $, or ""
+	body       string
+}
+
+func takeApart(regex string) expression {
+	var e expression
+	if at := regexp.MustCompile(`^\(\?[aiLmsux]+\)`).FindString(regex); at != "" {
+		e.flags, regex = at, regex[len(at):]
+	}
+	e.body = strings.TrimRight(strings.TrimLeft(regex, "^"), "$")
+	if strings.HasPrefix(regex, "^") {
+		e.start = "^"
+	}
+	if strings.HasSuffix(regex, "$") {
+		e.end = "$"
+	}
+	return e
+}
+
+func (c *comment) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	var err error
+	if c.edit, err = c.family.openEdit(h, c.Name); err != nil {
+		return module.Diff{}, err
+	}
+	open, done, line := c.patterns(takeApart(c.Regex))
+	todo, err := c.finds(open)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	if !todo {
+		finished, err := c.finds(done)
+		return c.nothing(finished, err)
+	}
+	if err := c.edit.asText(); err != nil {
+		return module.Diff{}, err
+	}
+	after, err := c.changed(line)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	d := c.edit.diff(linesOf(c.edit.before), after, true)
+	if d.Empty() {
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is in %s, but no line starts with it", c.Regex, c.edit.name), "let regex fit the line from its start")
+	}
+	d.Planned = value.NewMap(c.edit.name, "updated")
+	return d, nil
+}
+
+// patterns are three regular expressions: for what is yet to be done, for what is done already, and
+// for the lines to change.
+func (c *comment) patterns(e expression) (open, done, line string) {
+	if c.remove {
+		sign := value.EscapeRegexp(c.Char)
+		return e.flags + sign + `[ \t]*` + e.body + e.end, e.flags + `^[ \t]*` + e.body + e.end, e.flags + sign + `\s*(?:` + e.body + `)` + e.end
+	}
+	sign := value.EscapeRegexp(c.Char)
+	return e.flags + `^(?!\s*` + sign + `).*` + e.body, e.flags + sign + e.body, e.flags + `(?:` + e.body + `)` + e.end
+}
+
+func (c *comment) finds(pattern string) (bool, error) {
+	r, err := compileRegexp("regex", pattern, value.RegexpFlags{Multiline: true})
+	if err != nil {
+		return false, err
+	}
+	m, err := r.Search(string(c.edit.before))
+	return m != nil, err
+}
+
+// nothing is the answer where there is nothing to do, which may be because nothing is there.
+func (c *comment) nothing(finished bool, err error) (module.Diff, error) {
+	switch {
+	case err != nil:
+		return module.Diff{}, err
+	case finished:
+		return module.Diff{Comment: c.edit.name + " is as it should be"}, nil
+	case c.IgnoreMissing && !c.remove:
+		return module.Diff{Comment: c.Regex + " is not in " + c.edit.name + ", and need not be"}, nil
+	}
+	return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not in %s", c.Regex, c.edit.name), "compare regex with the file; it is a Python regular expression")
+}
+
+// changed are the lines of the file, those changed that a pattern fits from their start.
+func (c *comment) changed(pattern string) ([]string, error) {
+	r, err := compileRegexp("regex", pattern, value.RegexpFlags{})
+	if err != nil {
+		return nil, err
+	}
+	after := lines(string(c.edit.before))
+	for i, line := range after {
+		m, err := r.MatchStart(line)
+		switch {
+		case err != nil:
+			return nil, err
+		case m == nil:
+		case c.remove:
+			after[i] = strings.TrimLeft(line, c.Char)
+		default:
+			after[i] = c.Char + line
+		}
+	}
+	return after, nil
+}
+
+func (c *comment) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	return c.edit.apply(h, d, suffix(c.Backup))
+}

@@ -1,0 +1,153 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// content is what a file shall hold: bytes, or something bigger that is read again when it is
+// written. The zero content is none at all, which leaves what is there.
+type content struct {
+	given  bool
+	data   []byte
+	source *origin     // nil when data is all of it
+	mode   fs.FileMode // of the source, 0 for none
+	copied bool        // it comes from a source as it is, or as a template
+}
+
+// text is content that is in memory.
+func text(data []byte) content { return content{given: true, data: data} }
+
+// reader opens the content for writing.
+func (c content) reader(ctx context.Context, f *family) (io.ReadCloser, error) {
+	if c.source == nil {
+		return io.NopCloser(bytes.NewReader(c.data)), nil
+	}
+	return f.open(ctx, *c.source)
+}
+
+// load reads a source as far as a difference needs it; if there is more, the rest stays where it is.
+func (f *family) load(ctx context.Context, o origin) (content, error) {
+	source, err := f.open(ctx, o)
+	if err != nil {
+		return content{}, err
+	}
+	defer source.Close()
+	c := content{given: true, mode: source.Mode, copied: true}
+	c.data, err = io.ReadAll(io.LimitReader(source, maxDiffBytes+1))
+	if err != nil {
+		return c, fmt.Errorf("reading the source %s: %w", redacted(o.url), err)
+	}
+	if len(c.data) > maxDiffBytes {
+		c.data, c.source = c.data[:maxDiffBytes], &o
+	}
+	return c, nil
+}
+
+// whole reads all of a source, and gives its mode.
+func (f *family) whole(ctx context.Context, o origin) ([]byte, fs.FileMode, error) {
+	source, err := f.open(ctx, o)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer source.Close()
+	data, err := io.ReadAll(source)
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading the source %s: %w", redacted(o.url), err)
+	}
+	return data, source.Mode, nil
+}
+
+// compare describes how the content differs from a file, or returns "".
+func (f *family) compare(ctx context.Context, h *host.Host, file string, info host.Info, c content, show bool) (string, error) {
+	if !c.given {
+		return "", nil
+	}
+	if c.source == nil && info.Size <= maxDiffBytes {
+		old, err := h.Files.ReadFile(file)
+		return f.difference(old, c.data, show), err
+	}
+	same, err := f.same(ctx, h, file, info, c)
+	if err != nil || same {
+		return "", err
+	}
+	if !show {
+		return hiddenDiff, nil
+	}
+	head, err := start(h, file)
+	if text := binaryChange(head, c.data); text != "" || err != nil {
+		return text, err
+	}
+	return fmt.Sprintf("Replace %d bytes: too many to compare", info.Size), nil
+}
+
+// same compares what is too big for a difference.
+func (f *family) same(ctx context.Context, h *host.Host, file string, info host.Info, c content) (bool, error) {
+	if c.source == nil && info.Size != int64(len(c.data)) || c.source != nil && info.Size <= maxDiffBytes {
+		return false, nil
+	}
+	old, err := h.Files.Open(file)
+	if err != nil {
+		return false, err
+	}
+	defer old.Close()
+	shall, err := c.reader(ctx, f)
+	if err != nil {
+		return false, err
+	}
+	defer shall.Close()
+	return equal(old, shall)
+}
+
+// equal reads two streams for as long as they are the same.
+func equal(a, b io.Reader) (bool, error) {
+	const block = 256 << 10
+	one, two := make([]byte, block), make([]byte, block)
+	for {
+		n, errA := io.ReadFull(a, one)
+		m, errB := io.ReadFull(b, two)
+		if err := errors.Join(failed(errA), failed(errB)); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(one[:n], two[:m]) {
+			return false, nil
+		}
+		if errA != nil || errB != nil {
+			return errA != nil && errB != nil, nil
+		}
+	}
+}
+
+// failed is an error of reading that is not just the end.
+func failed(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
+
+// start reads the beginning of a file.
+func start(h *host.Host, file string) ([]byte, error) {
+	r, err := h.Files.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, 512))
+}
+
+// sumOfFile hashes a file.
+func sumOfFile(h *host.Host, file string, a algorithm) (sum, error) {
+	r, err := h.Files.Open(file)
+	if err != nil {
+		return sum{}, err
+	}
+	defer r.Close()
+	return sum{algorithm: a}.of(r)
+}

@@ -1,0 +1,176 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// duplicate is file.copy: a copy of a file or directory of the host.
+type duplicate struct {
+	ownership
+	unsupported
+	Name     string      `sls:"name"`
+	Source   string      `sls:"source,required"`
+	Force    bool        `sls:"force"`
+	MakeDirs bool        `sls:"makedirs"`
+	Preserve bool        `sls:"preserve"`
+	Mode     module.Mode `sls:"mode"`
+	DirMode  module.Mode `sls:"dir_mode"`
+	Subdir   bool        `sls:"subdir"`
+
+	own    perms
+	source host.Info
+	real   string // what is copied, links at its end followed
+	target string
+	there  bool
+}
+
+func (c *duplicate) Check(_ context.Context, h *host.Host) (d module.Diff, err error) {
+	d.Warnings = c.unsupported.warnings()
+	if err := c.resolve(h); err != nil {
+		return d, err
+	}
+	info, there, err := look(h.Files.Lstat, c.target)
+	if err != nil {
+		return d, err
+	}
+	c.there = there
+	if there && !c.Force {
+		d.Comment = c.target + " is there and stays"
+		return d, nil
+	}
+	if there {
+		same, err := c.same(h, info)
+		if err != nil || same {
+			d.Comment = c.target + " is the same already"
+			return d, err
+		}
+	}
+	d.Comment = fmt.Sprintf("would copy %s to %s", c.Source, c.target)
+	d.Changes, d.Planned = value.NewMap(c.target, c.Source), value.NewMap()
+	if !c.Preserve {
+		c.own.note(birth(h, c.target, c.source.Mode&permBits), d.Changes)
+	}
+	d.Warnings = append(d.Warnings, c.own.notes...)
+	if !c.MakeDirs && !isDir(h, path.Dir(c.target)) {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("the directory %s is not there yet", path.Dir(c.target)))
+	}
+	return d, nil
+}
+
+// resolve settles the paths, the owner and the mode.
+func (c *duplicate) resolve(h *host.Host) (err error) {
+	if c.target, err = absolute(h, "name", c.Name); err != nil {
+		return err
+	}
+	if c.Source, err = absolute(h, "source", c.Source); err != nil {
+		return err
+	}
+	var there bool
+	if c.source, there, err = look(h.Files.Stat, c.Source); err != nil || !there {
+		return diag.WithHint(orMissing(err, c.Source), "require the state that makes it")
+	}
+	if c.real, err = h.Files.Resolve(c.Source); err != nil {
+		return err
+	}
+	if c.Subdir && isDir(h, c.target) {
+		c.target = path.Join(c.target, path.Base(c.Source))
+	}
+	if c.Preserve {
+		c.own = perms{owner: ownerOf(h, c.source)}
+		return nil
+	}
+	who := c.ownership
+	if h.Files.CanChown() {
+		who = who.orRoot(h)
+	}
+	c.own.mode = c.Mode
+	if !c.Mode.Given {
+		c.own.mode = module.Mode{Given: true, Bits: c.source.Mode & permBits}
+	}
+	c.own.owner, err = who.resolve(h)
+	return err
+}
+
+func orMissing(err error, p string) error {
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s is not there", p)
+}
+
+// same reports whether a forced copy would change nothing.
+func (c *duplicate) same(h *host.Host, info host.Info) (bool, error) {
+	found := value.NewMap()
+	c.own.note(info, found)
+	if found.Len() > 0 || !info.IsRegular() || !c.source.IsRegular() || info.Size != c.source.Size {
+		return false, nil
+	}
+	one, err := h.Files.Open(c.Source)
+	if err != nil {
+		return false, err
+	}
+	defer one.Close()
+	two, err := h.Files.Open(c.target)
+	if err != nil {
+		return false, err
+	}
+	defer two.Close()
+	return equal(one, two)
+}
+
+func (c *duplicate) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if c.own.problem != nil {
+		return module.Report{}, c.own.problem
+	}
+	if err := c.place(h); err != nil {
+		return module.Report{}, err
+	}
+	temp := path.Join(path.Dir(c.target), host.TempName("*"))
+	if err := c.fill(h, temp); err != nil {
+		_ = h.Files.RemoveAll(temp)
+		return module.Report{}, fmt.Errorf("copying %s: %w", c.Source, err)
+	}
+	if c.there {
+		if err := h.Files.RemoveAll(c.target); err != nil {
+			return module.Report{}, err
+		}
+	}
+	if err := h.Files.Rename(temp, c.target); err != nil {
+		_ = h.Files.RemoveAll(temp)
+		return module.Report{}, err
+	}
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("copied %s to %s", c.Source, c.target)}, nil
+}
+
+// fill makes the copy under a name of its own, so that a half of it is never at the target.
+func (c *duplicate) fill(h *host.Host, temp string) error {
+	if err := copyTree(h, c.real, temp, c.own.owner); err != nil {
+		return err
+	}
+	info, err := h.Files.Lstat(temp)
+	if err != nil {
+		return err
+	}
+	return c.own.set(h, temp, info)
+}
+
+func (c *duplicate) place(h *host.Host) error {
+	if isDir(h, path.Dir(c.target)) {
+		return nil
+	}
+	if !c.MakeDirs {
+		return noParent(c.target)
+	}
+	above := perms{owner: c.own.owner, mode: c.DirMode}
+	if !above.mode.Given && c.own.mode.Given {
+		above.mode = module.Mode{Given: true, Bits: searchable(c.own.mode.Bits)}
+	}
+	return parents(h, c.target, above)
+}

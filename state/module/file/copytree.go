@@ -1,0 +1,75 @@
+package file
+
+import (
+	"errors"
+	"path"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// copyTree copies a file, a link as a link, or a directory with all that is in it, modes included.
+// to must not be there. own is the owner of what is made.
+func copyTree(h *host.Host, from, to string, own owner) error {
+	info, err := h.Files.Lstat(from)
+	if err != nil {
+		return err
+	}
+	if err := copyOne(h, from, to, info, own); err != nil || !info.IsDir() {
+		return err
+	}
+	names, err := h.Files.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := copyTree(h, path.Join(from, name), path.Join(to, name), own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyOne(h *host.Host, from, to string, info host.Info, own owner) error {
+	uid, gid := own.ids()
+	mode := info.Mode & permBits
+	switch {
+	case info.IsLink():
+		target, err := h.Files.Readlink(from)
+		if err != nil {
+			return err
+		}
+		if err := h.Files.Symlink(target, to); err != nil {
+			return err
+		}
+	case info.IsDir():
+		if err := h.Files.Mkdir(to, mode); err != nil {
+			return err
+		}
+	case info.IsRegular():
+		return copyContent(h, from, to, host.NewFile{Mode: &mode, UID: uid, GID: gid})
+	default:
+		return errors.New(from + " is neither a file, a link nor a directory")
+	}
+	if uid < 0 && gid < 0 {
+		return nil
+	}
+	if err := h.Files.Chown(to, uid, gid); err != nil || info.IsLink() {
+		return err
+	}
+	return h.Files.Chmod(to, mode)
+}
+
+func copyContent(h *host.Host, from, to string, f host.NewFile) error {
+	source, err := h.Files.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	f.Content = source
+	return h.Files.Write(to, f)
+}
+
+// ownerOf is the owner a file has, to be kept where it can be.
+func ownerOf(h *host.Host, info host.Info) owner {
+	return owner{uid: info.UID, gid: info.GID, settable: h.Files.CanChown()}
+}

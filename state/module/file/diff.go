@@ -1,0 +1,155 @@
+package file
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pmezard/go-difflib/difflib"
+)
+
+// What is bigger than this is not compared line by line, and not held in memory.
+const (
+	maxDiffBytes = 1 << 20
+	maxDiffLines = 20000
+	maxDiffText  = 128 << 10 // of the difference itself
+)
+
+// What stands in the place of a difference.
+const (
+	newFile      = "New file"
+	hiddenDiff   = "<show_changes=False>"
+	secretDiff   = "<secret>"
+	linkReplaced = "Replace symbolic link with regular file"
+)
+
+// difference describes a change of content as changes do: a unified diff, or a sentence where the
+// content is binary, too big, or not to be seen. It is "" if nothing differs.
+func (f *family) difference(before, after []byte, show bool) string {
+	switch {
+	case bytes.Equal(before, after):
+		return ""
+	case !show:
+		return hiddenDiff
+	}
+	if text := binaryChange(before, after); text != "" {
+		return text
+	}
+	return f.unified(linesOf(before), linesOf(after), "")
+}
+
+// seen is a text that may be shown, or what stands for it if it has a secret.
+func (f *family) seen(text string) string {
+	if f.Secret != nil && f.Secret(text) {
+		return secretDiff
+	}
+	return text
+}
+
+// unified is what Python's difflib.unified_diff gives, its lines put together with join between.
+func (f *family) unified(before, after []string, join string) string {
+	if len(before) > maxDiffLines || len(after) > maxDiffLines {
+		return fmt.Sprintf("Replace %d lines with %d: too many to compare", len(before), len(after))
+	}
+	lines := []string{"--- \n", "+++ \n"}
+	for _, group := range difflib.NewMatcher(before, after).GetGroupedOpCodes(3) {
+		first, last := group[0], group[len(group)-1]
+		lines = append(lines, "@@ -"+span(first.I1, last.I2)+" +"+span(first.J1, last.J2)+" @@\n")
+		for _, c := range group {
+			if c.Tag == 'e' {
+				lines = signed(lines, " ", before[c.I1:c.I2])
+				continue
+			}
+			lines = signed(lines, "-", before[c.I1:c.I2])
+			lines = signed(lines, "+", after[c.J1:c.J2])
+		}
+	}
+	if len(lines) == 2 {
+		return ""
+	}
+	return f.seen(bounded(strings.Join(lines, join)))
+}
+
+func signed(lines []string, sign string, more []string) []string {
+	for _, line := range more {
+		lines = append(lines, sign+line)
+	}
+	return lines
+}
+
+// span is a range of lines as unified diffs have it: from 1, and an empty one by the line before.
+func span(start, stop int) string {
+	switch n := stop - start; n {
+	case 1:
+		return strconv.Itoa(start + 1)
+	case 0:
+		return strconv.Itoa(start) + ",0"
+	default:
+		return strconv.Itoa(start+1) + "," + strconv.Itoa(n)
+	}
+}
+
+// bounded cuts a text that nobody would read to the end.
+func bounded(text string) string {
+	if len(text) <= maxDiffText {
+		return text
+	}
+	cut := strings.LastIndexByte(text[:maxDiffText], '\n') + 1
+	return fmt.Sprintf("%s... %d more lines\n", text[:cut], strings.Count(text[cut:], "\n"))
+}
+
+// linesOf splits content into lines with their ends. A line that is not UTF-8 is taken for Latin-1.
+func linesOf(content []byte) []string {
+	var lines []string
+	for line := range bytes.Lines(content) {
+		lines = append(lines, readable(line))
+	}
+	return lines
+}
+
+func validText(line string) bool { return utf8.ValidString(line) }
+
+func readable(line []byte) string {
+	if utf8.Valid(line) {
+		return string(line)
+	}
+	runes := make([]rune, len(line))
+	for i, b := range line {
+		runes[i] = rune(b)
+	}
+	return string(runes)
+}
+
+// isText guesses by the first 512 bytes whether content is text.
+func isText(content []byte) bool {
+	block := content[:min(len(content), 512)]
+	if bytes.IndexByte(block, 0) >= 0 {
+		return false
+	}
+	if len(block) == 0 || utf8.Valid(block) {
+		return true
+	}
+	odd := 0
+	for _, b := range block {
+		if (b < 32 || b > 126) && bytes.IndexByte([]byte("\n\r\t\f\b"), b) < 0 {
+			odd++
+		}
+	}
+	return float64(odd)/float64(len(block)) <= 0.30
+}
+
+// binaryChange is the sentence for a change from or to binary content, or "".
+func binaryChange(before, after []byte) string {
+	was, is := !isText(before), !isText(after)
+	switch {
+	case was && is:
+		return "Replace binary file"
+	case was:
+		return "Replace binary file with text file"
+	case is:
+		return "Replace text file with binary file"
+	}
+	return ""
+}

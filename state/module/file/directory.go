@@ -1,0 +1,293 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// directory is file.directory: a directory with its mode and owner and, if asked for, those of all
+// that is in it, and nothing in it but what other states put there.
+type directory struct {
+	ownership
+	unsupported
+	cleaning
+	Name           string      `sls:"name"`
+	Mode           module.Mode `sls:"mode"`
+	DirMode        module.Mode `sls:"dir_mode"`
+	FileMode       module.Mode `sls:"file_mode"`
+	Recurse        any         `sls:"recurse"`
+	MaxDepth       *int        `sls:"max_depth"`
+	MakeDirs       bool        `sls:"makedirs"`
+	FollowSymlinks bool        `sls:"follow_symlinks"`
+	Force          bool        `sls:"force"`
+	BackupName     string      `sls:"backupname"`
+	AllowSymlink   bool        `sls:"allow_symlink"`
+	ChildrenOnly   bool        `sls:"children_only"`
+
+	family *family
+	own    perms
+	way    obstacle
+	there  bool
+	set    []ownedPath // what gets another owner or mode
+	remove []string    // what is cleaned away
+}
+
+// ownedPath is a path with what it is and what it shall be.
+type ownedPath struct {
+	path string
+	info host.Info
+	perms
+}
+
+func (d *directory) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	diff := module.Diff{Warnings: d.unsupported.warnings()}
+	name, err := absolute(h, "name", strings.TrimRight(d.Name, "/")+strings.Repeat("/", min(1, len(d.Name)-len(strings.Trim(d.Name, "/")))))
+	if err != nil {
+		return diff, err
+	}
+	d.Name = path.Clean(name)
+	if d.MaxDepth != nil && d.Clean {
+		return diff, diag.WithHint(errors.New("max_depth and clean contradict each other"), "keep one of them")
+	}
+	if !d.DirMode.Given {
+		d.DirMode = d.Mode
+	}
+	if !d.FileMode.Given {
+		d.FileMode = d.DirMode
+	}
+	d.own.mode = d.DirMode
+	if d.own.owner, err = d.ownership.resolve(h); err != nil {
+		return diff, err
+	}
+	kinds, err := recursion(d.Recurse)
+	if err != nil {
+		return diff, err
+	}
+	if d.way, err = d.obstacle(h); err != nil {
+		return diff, err
+	}
+	diff, err = d.compare(ctx, h, kinds, diff)
+	diff.Warnings = append(diff.Warnings, d.own.notes...)
+	return diff, err
+}
+
+func (d *directory) compare(ctx context.Context, h *host.Host, kinds []string, diff module.Diff) (module.Diff, error) {
+	d.there = d.way == (obstacle{}) && isDir(h, d.Name)
+	if !d.there {
+		return d.checkNew(h, diff), nil
+	}
+	changes, inside := value.NewMap(), value.NewMap()
+	if slices.Contains(kinds, "user") && d.own.user == nil || slices.Contains(kinds, "group") && d.own.group == nil {
+		diff.Warnings = append(diff.Warnings, "recurse names user or group, and none is given")
+	}
+	if err := d.checkAll(h, kinds, changes, inside); err != nil {
+		return diff, err
+	}
+	if err := d.checkClean(ctx, h, changes, inside); err != nil {
+		return diff, err
+	}
+	diff.Comment = d.Name + " is as it should be"
+	if changes.Len() == 0 {
+		return diff, nil
+	}
+	diff.Comment = "would update " + d.Name
+	diff.Planned = changes
+	diff.Changes = changes.Clone()
+	diff.Changes.Update(inside)
+	if slices.Contains(kinds, "silent") {
+		diff.Changes = value.NewMap("recursion", "Changes silenced")
+		diff.Changes.Update(inside)
+	}
+	return diff, nil
+}
+
+// checkNew foretells a directory that is not there, or where something is in its way.
+func (d *directory) checkNew(h *host.Host, diff module.Diff) module.Diff {
+	made := value.NewMap("directory", "new")
+	diff.Comment = "would make " + d.Name
+	diff.Changes = value.NewMap(d.Name, made)
+	if d.way.forced {
+		diff.Changes = value.NewMap("forced", d.way.kind+" was forcibly replaced", d.Name, made)
+		diff.Planned = value.NewMap("forced", d.way.kind+" would be forcibly replaced", d.Name, made)
+	}
+	if !d.MakeDirs && !isDir(h, path.Dir(d.Name)) {
+		diff.Warnings = append(diff.Warnings, fmt.Sprintf("the directory %s is not there yet", path.Dir(d.Name)))
+	}
+	return diff
+}
+
+// checkAll compares the directory and, by the kinds of recursion, what is in it. Every path has its
+// own changes; inside gets them once more without the path, as Salt reports what it does.
+func (d *directory) checkAll(h *host.Host, kinds []string, changes, inside *value.Map) error {
+	if !d.ChildrenOnly {
+		info, err := d.stat(h, d.Name)
+		if err != nil {
+			return err
+		}
+		d.compareOne(ownedPath{d.Name, info, d.own}, changes, inside)
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	depth := -1
+	if d.MaxDepth != nil {
+		depth = *d.MaxDepth
+	}
+	all, err := walk(h, d.Name, depth)
+	if err != nil {
+		return fmt.Errorf("walking %s: %w", d.Name, err)
+	}
+	files, dirs := d.recursive(kinds, d.FileMode), d.recursive(kinds, d.DirMode)
+	for _, f := range all {
+		p := ownedPath{f.path, f.info, files}
+		if f.dir {
+			p.perms = dirs
+		}
+		if f.dir && slices.Contains(kinds, "ignore_dirs") || !f.dir && slices.Contains(kinds, "ignore_files") {
+			continue
+		}
+		if d.FollowSymlinks && f.info.IsLink() {
+			if p.info, err = d.stat(h, f.path); err != nil {
+				return err
+			}
+		}
+		d.compareOne(p, changes, inside)
+	}
+	return nil
+}
+
+// stat looks at a path, through a link if that is asked for and leads somewhere.
+func (d *directory) stat(h *host.Host, p string) (host.Info, error) {
+	if d.FollowSymlinks {
+		if info, there, err := look(h.Files.Stat, p); there || err != nil {
+			return info, err
+		}
+	}
+	return h.Files.Lstat(p)
+}
+
+// recursive is the owner and mode for what is in the directory.
+func (d *directory) recursive(kinds []string, mode module.Mode) perms {
+	p := perms{owner: d.own.owner, mode: mode}
+	if !slices.Contains(kinds, "user") {
+		p.user, p.uid = nil, -1
+	}
+	if !slices.Contains(kinds, "group") {
+		p.group, p.gid = nil, -1
+	}
+	if !slices.Contains(kinds, "mode") {
+		p.mode = module.Mode{}
+	}
+	return p
+}
+
+func (d *directory) compareOne(p ownedPath, changes, inside *value.Map) {
+	found := value.NewMap()
+	p.perms.note(p.info, found)
+	if len(p.perms.notes) > len(d.own.notes) {
+		d.own.notes = p.perms.notes
+	}
+	if found.Len() == 0 {
+		return
+	}
+	changes.Set(p.path, found)
+	inside.Update(found)
+	d.set = append(d.set, p)
+}
+
+func (d *directory) checkClean(ctx context.Context, h *host.Host, changes, inside *value.Map) error {
+	if !d.Clean {
+		return nil
+	}
+	all, tops, err := d.cleaning.unwanted(ctx, h, d.family, d.Name, nil)
+	if err != nil {
+		return fmt.Errorf("cleaning %s: %w", d.Name, err)
+	}
+	for _, p := range all {
+		changes.Set(p, value.NewMap("removed", "Removed due to clean"))
+	}
+	if len(tops) > 0 {
+		inside.Set("removed", value.Strings(tops...))
+	}
+	d.remove = tops
+	return nil
+}
+
+func (d *directory) Apply(_ context.Context, h *host.Host, diff module.Diff) (module.Report, error) {
+	if d.own.problem != nil {
+		return module.Report{}, d.own.problem
+	}
+	if !d.there {
+		return d.make(h, diff)
+	}
+	for _, p := range d.set {
+		target := p.path
+		if d.FollowSymlinks {
+			var err error
+			if target, err = h.Files.Resolve(p.path); err != nil {
+				return module.Report{}, err
+			}
+		}
+		if err := p.perms.set(h, target, p.info); err != nil {
+			return module.Report{}, err
+		}
+	}
+	for _, p := range d.remove {
+		if err := h.Files.RemoveAll(p); err != nil {
+			return module.Report{}, fmt.Errorf("cleaning %s: %w", d.Name, err)
+		}
+	}
+	return module.Report{Changes: diff.Changes, Comment: "updated " + d.Name}, nil
+}
+
+func (d *directory) make(h *host.Host, diff module.Diff) (module.Report, error) {
+	if err := d.way.clear(h, d.Name); err != nil {
+		return module.Report{}, err
+	}
+	if !isDir(h, path.Dir(d.Name)) {
+		if !d.MakeDirs {
+			// Salt reports what it meant to do beside the failure.
+			return module.Report{Changes: diff.Changes}, noParent(d.Name)
+		}
+		if err := parents(h, d.Name, d.own); err != nil {
+			return module.Report{}, err
+		}
+	}
+	if err := makeDir(h, d.Name, d.own); err != nil {
+		return module.Report{}, err
+	}
+	return module.Report{Changes: diff.Changes, Comment: "made " + d.Name}, nil
+}
+
+// recursion reads the recurse argument: what of the directory its content shall have too.
+func recursion(v any) ([]string, error) {
+	if !value.Truth(v) {
+		return nil, nil
+	}
+	list, ok := v.(*value.List)
+	if !ok {
+		return nil, diag.WithHint(fmt.Errorf("recurse is a %s", value.TypeName(v)), "write it as a list, such as [user, group, mode]")
+	}
+	known := []string{"user", "group", "mode", "ignore_files", "ignore_dirs", "silent"}
+	var kinds []string
+	for _, item := range list.Items {
+		kind := value.Str(item)
+		if !slices.Contains(known, kind) {
+			return nil, diag.WithHint(fmt.Errorf("recurse cannot be %s", kind), "it can be %s", strings.Join(known, ", "))
+		}
+		kinds = append(kinds, kind)
+	}
+	if slices.Contains(kinds, "ignore_files") && slices.Contains(kinds, "ignore_dirs") {
+		return nil, errors.New("recurse ignores both files and directories, so nothing is left")
+	}
+	return kinds, nil
+}

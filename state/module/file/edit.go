@@ -1,0 +1,143 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// edit is a change of a text file that is there: what it was and what it becomes.
+type edit struct {
+	family *family
+	name   string // as the state names it
+	target string // the file behind it
+	info   host.Info
+	before []byte
+	after  []byte
+}
+
+// errMissing is wrapped by the error of an edit of a file that is not there.
+var errMissing = errors.New("is not there")
+
+// openEdit reads a file that is to be edited.
+func (f *family) openEdit(h *host.Host, name string) (edit, error) {
+	name, err := absolute(h, "name", name)
+	if err != nil {
+		return edit{}, err
+	}
+	e := edit{family: f, name: name}
+	info, there, err := look(h.Files.Stat, name)
+	switch {
+	case err != nil:
+		return e, err
+	case !there:
+		return e, diag.WithHint(fmt.Errorf("%s %w", name, errMissing), "require the state that makes it")
+	case !info.IsRegular():
+		return e, fmt.Errorf("%s is no regular file", name)
+	}
+	e.info = info
+	if e.target, err = h.Files.Resolve(name); err != nil {
+		return e, err
+	}
+	e.before, err = h.Files.ReadFile(e.target)
+	return e, err
+}
+
+// asText refuses content that is no text.
+func (e *edit) asText() error {
+	if isText(e.before) {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%s is binary, and only text can be edited", e.name), "use file.managed")
+}
+
+// diff is what Check finds: the difference between lines as they were and as they will be.
+func (e *edit) diff(before, after []string, show bool) module.Diff {
+	e.after = []byte(strings.Join(after, ""))
+	if bytes.Equal(e.before, e.after) {
+		return module.Diff{Comment: e.name + " is as it should be"}
+	}
+	var text any = true // as Salt has it where changes are not shown
+	if show {
+		text = e.family.unified(before, after, "")
+	}
+	return module.Diff{Changes: value.NewMap("diff", text), Comment: "would edit " + e.name}
+}
+
+// apply writes the new content, once the old one is kept under another name if suffix says so.
+func (e *edit) apply(h *host.Host, d module.Diff, suffix string) (module.Report, error) {
+	if err := e.backUp(h, suffix); err != nil {
+		return module.Report{}, fmt.Errorf("backing up %s: %w", e.name, err)
+	}
+	if err := e.write(h); err != nil {
+		return module.Report{}, err
+	}
+	return module.Report{Changes: d.Changes, Comment: "edited " + e.name}, nil
+}
+
+func (e *edit) write(h *host.Host) error {
+	return h.Files.Write(e.target, host.NewFile{Content: bytes.NewReader(e.after), UID: -1, GID: -1})
+}
+
+// backUp keeps the old content beside the file. Where the file is named by a link, the backup is
+// reached by a link as well.
+func (e *edit) backUp(h *host.Host, suffix string) error {
+	if suffix == "" {
+		return nil
+	}
+	if suffix == "minion" {
+		return e.family.backUp(h, suffix, e.target)
+	}
+	if err := copyOne(h, e.target, e.target+suffix, e.info, ownerOf(h, e.info)); err != nil {
+		return err
+	}
+	link, err := h.Files.Readlink(e.name)
+	if err != nil { // it is no link
+		return nil
+	}
+	return h.Files.Symlink(link+suffix, e.name+suffix)
+}
+
+// suffix reads the backup argument of the functions that edit: the end of another name, or false.
+func suffix(v any) string {
+	switch v {
+	case nil, false, "":
+		return ""
+	case true:
+		return ".bak"
+	}
+	return value.Str(v)
+}
+
+// lines splits text after every line end: \n, \r\n or a \r by itself.
+func lines(text string) []string {
+	var list []string
+	for text != "" {
+		i := strings.IndexAny(text, "\r\n")
+		switch {
+		case i < 0:
+			i = len(text)
+		case text[i] == '\r' && i+1 < len(text) && text[i+1] == '\n':
+			i += 2
+		default:
+			i++
+		}
+		list = append(list, text[:i])
+		text = text[i:]
+	}
+	return list
+}
+
+// orNew are the changes of a difference, made if there are none yet.
+func orNew(d *module.Diff) *value.Map {
+	if d.Changes == nil {
+		d.Changes = value.NewMap()
+	}
+	return d.Changes
+}

@@ -1,0 +1,39 @@
+package file
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+)
+
+// presence is file.exists and file.missing: a check that something is there, or is not.
+type presence struct {
+	Name string `sls:"name"`
+
+	wanted bool
+}
+
+func (p *presence) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	name, err := absolute(h, "name", p.Name)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	_, there, err := look(h.Files.Stat, name)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	switch {
+	case there == p.wanted:
+		return module.Diff{Comment: name + map[bool]string{true: " is there", false: " is not there"}[there]}, nil
+	case there:
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is there", name), "file.absent removes it")
+	}
+	return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not there", name), "require the state that makes it")
+}
+
+func (p *presence) Apply(context.Context, *host.Host, module.Diff) (module.Report, error) {
+	return module.Report{}, nil
+}

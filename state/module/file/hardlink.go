@@ -1,0 +1,116 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// hardlink is file.hardlink: another name for a file.
+type hardlink struct {
+	ownership
+	Name     string      `sls:"name"`
+	Target   string      `sls:"target,required"`
+	Force    bool        `sls:"force"`
+	MakeDirs bool        `sls:"makedirs"`
+	DirMode  module.Mode `sls:"dir_mode"`
+
+	own   perms // of directories that are made
+	there bool
+}
+
+func (l *hardlink) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	var d module.Diff
+	var err error
+	if l.Name, err = absolute(h, "name", l.Name); err != nil {
+		return d, err
+	}
+	if l.Target, err = absolute(h, "target", l.Target); err != nil {
+		return d, err
+	}
+	if l.own.owner, err = l.ownership.resolve(h); err != nil {
+		return d, err
+	}
+	l.own.mode = l.DirMode
+	target, there, err := look(h.Files.Stat, l.Target)
+	switch {
+	case err != nil:
+		return d, err
+	case !there:
+		return d, diag.WithHint(fmt.Errorf("the target %s is not there", l.Target), "require the state that makes it")
+	case target.IsDir():
+		return d, fmt.Errorf("the target %s is a directory, which has one name only", l.Target)
+	}
+	return l.compare(h, d)
+}
+
+func (l *hardlink) compare(h *host.Host, d module.Diff) (module.Diff, error) {
+	info, there, err := look(h.Files.Lstat, l.Name)
+	if err != nil {
+		return d, err
+	}
+	target, err := h.Files.Lstat(l.Target)
+	if err != nil {
+		return d, err
+	}
+	l.there = there
+	d.Comment = fmt.Sprintf("would link %s to %s", l.Name, l.Target)
+	d.Changes = value.NewMap("new", l.Name)
+	switch {
+	case !there:
+		if !l.MakeDirs && !isDir(h, path.Dir(l.Name)) {
+			d.Warnings = append(d.Warnings, fmt.Sprintf("the directory %s is not there yet", path.Dir(l.Name)))
+		}
+	case info.IsDir():
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is a directory", l.Name), "remove it first")
+	case info.Inode == target.Inode:
+		return module.Diff{Comment: l.Name + " is as it should be"}, nil
+	case info.Links > 1:
+		d.Planned = value.NewMap("change", l.Name)
+	case l.Force:
+		d.Changes = value.NewMap("forced", "File for hard link was forcibly replaced", "new", l.Name)
+		d.Planned = value.NewMap()
+	default:
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is there and is another file", l.Name), "set force: True to replace it")
+	}
+	return d, nil
+}
+
+func (l *hardlink) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if l.own.problem != nil {
+		return module.Report{}, l.own.problem
+	}
+	if !isDir(h, path.Dir(l.Name)) {
+		if !l.MakeDirs {
+			return module.Report{}, noParent(l.Name)
+		}
+		if err := parents(h, l.Name, l.own); err != nil {
+			return module.Report{}, err
+		}
+	}
+	if err := l.link(h); err != nil {
+		return module.Report{}, err
+	}
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("linked %s to %s", l.Name, l.Target)}, nil
+}
+
+// link makes the new name beside the old one and moves it there, so that the name is always a file.
+func (l *hardlink) link(h *host.Host) error {
+	if !l.there {
+		return h.Files.Link(l.Target, l.Name)
+	}
+	temp := path.Join(path.Dir(l.Name), host.TempName("*"))
+	if err := h.Files.Link(l.Target, temp); err != nil {
+		return err
+	}
+	if err := h.Files.Rename(temp, l.Name); err != nil {
+		_ = h.Files.Remove(temp)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package file
+
+import (
+	"bufio"
+	"context"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// algorithm is a hash that source_hash can be.
+type algorithm struct {
+	name string
+	make func() hash.Hash
+}
+
+// algorithms are told apart by the length of their hashes.
+func algorithms() []algorithm {
+	return []algorithm{
+		{"sha512", sha512.New}, {"sha384", sha512.New384}, {"sha256", sha256.New}, {"sha224", sha256.New224}, {"sha1", sha1.New}, {"md5", md5.New},
+	}
+}
+
+func algorithmBy(is func(a algorithm) bool) (algorithm, bool) {
+	list := algorithms()
+	if i := slices.IndexFunc(list, is); i >= 0 {
+		return list[i], true
+	}
+	return algorithm{}, false
+}
+
+func algorithmOf(hexDigits string) (algorithm, bool) {
+	return algorithmBy(func(a algorithm) bool { return isHex(hexDigits) && 2*a.make().Size() == len(hexDigits) })
+}
+
+func isHex(s string) bool {
+	for i := range len(s) {
+		if !isHexDigit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isHexDigit(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+// sum is a hash that content shall have; the zero sum is any.
+type sum struct {
+	algorithm
+	hex string
+}
+
+func (s sum) known() bool { return s.hex != "" }
+
+// of hashes content.
+func (s sum) of(r io.Reader) (sum, error) {
+	h := s.make()
+	_, err := io.Copy(h, r)
+	return sum{s.algorithm, hex.EncodeToString(h.Sum(nil))}, err
+}
+
+// mismatch is the failure of content that has another hash than it should have.
+func mismatch(what string, want, got sum) error {
+	return diag.WithHint(fmt.Errorf("the %s of %s is %s, and source_hash says %s", want.name, what, got.hex, want.hex),
+		"if the content is right, correct source_hash; if a hash file names several files, set source_hash_name")
+}
+
+// verified reads content and fails at its end if it has not the hash it shall have.
+func verified(r io.Reader, what string, want sum) io.Reader {
+	if !want.known() {
+		return r
+	}
+	return &verifier{from: r, hash: want.make(), what: what, want: want}
+}
+
+type verifier struct {
+	from io.Reader
+	hash hash.Hash
+	what string
+	want sum
+}
+
+func (v *verifier) Read(p []byte) (int, error) {
+	n, err := v.from.Read(p)
+	v.hash.Write(p[:n])
+	if err != io.EOF {
+		return n, err
+	}
+	got := sum{v.want.algorithm, hex.EncodeToString(v.hash.Sum(nil))}
+	if got.hex != v.want.hex {
+		return n, mismatch(v.what, v.want, got)
+	}
+	return n, io.EOF
+}
+
+// sumOf reads a source_hash: a hash, name=hash, or where a file of hashes is. name is the path the
+// content is for and url where it comes from; both may be what a line of that file is about.
+func (f *family) sumOf(ctx context.Context, text, hashName, name, url, env string) (sum, error) {
+	if isURL(text) || path.IsAbs(text) {
+		return f.sumFrom(ctx, text, hashName, name, url, env)
+	}
+	kind, digits, named := strings.Cut(text, "=")
+	if !named {
+		kind, digits = "", text
+	}
+	kind, digits = strings.TrimSpace(kind), strings.ToLower(strings.TrimSpace(digits))
+	a, ok := algorithmOf(digits)
+	if !ok {
+		return sum{}, badHash(text)
+	}
+	if !named || kind == a.name {
+		return sum{a, digits}, nil
+	}
+	if _, ok := algorithmBy(func(a algorithm) bool { return a.name == kind }); !ok {
+		return sum{}, diag.WithHint(fmt.Errorf("source_hash %s is of the unknown kind %s", text, kind), "write %s= or leave the kind out", a.name)
+	}
+	return sum{}, diag.WithHint(fmt.Errorf("source_hash %s is as long as a %s, and not a %s", text, a.name, kind), "leave the kind out, or correct it")
+}
+
+func badHash(text string) error {
+	return diag.WithHint(fmt.Errorf("source_hash %s is no hash", text),
+		"write a md5, sha1, sha224, sha256, sha384 or sha512 in hex, kind=hash, or the URL or path of a file of hashes")
+}
+
+func (f *family) sumFrom(ctx context.Context, file, hashName, name, url, env string) (sum, error) {
+	source, err := f.Sources.Open(ctx, file, env)
+	if err != nil {
+		return sum{}, fmt.Errorf("opening the file of hashes %s: %w", file, err)
+	}
+	defer source.Close()
+	s, err := findSum(source, hashName, name, url)
+	if err != nil {
+		return sum{}, fmt.Errorf("reading the file of hashes %s: %w", file, err)
+	}
+	if !s.known() {
+		return sum{}, badHash(file)
+	}
+	return s, nil
+}
+
+// maxHashLine is how long a line of a file of hashes may be.
+const maxHashLine = 1 << 20
+
+// findSum looks for the hash of a file in lines such as sha256sum and Debian's control files have
+// them: first by the name to look for, then by the path the content is for, then by where it comes
+// from. If no line names any of them, the first hash there is stands for all.
+func findSum(r io.Reader, hashName, name, url string) (sum, error) {
+	var found [4]sum
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxHashLine)
+	for lines.Scan() {
+		line := value.Strip(lines.Text())
+		s, ok := sumIn(line)
+		if !ok {
+			continue
+		}
+		for rank, matches := range []bool{
+			hashName != "" && (endsWith(line, hashName, "") || startsWith(line, hashName)),
+			name != "" && (endsWith(line, path.Base(name), `\/*`) || startsWith(line, name)),
+			url != "" && (endsWith(line, path.Base(url), `\/*`) || startsWith(line, url)),
+			true,
+		} {
+			if matches && !found[rank].known() {
+				found[rank] = s
+			}
+		}
+	}
+	for _, s := range found {
+		if s.known() {
+			return s, lines.Err()
+		}
+	}
+	return sum{}, lines.Err()
+}
+
+// endsWith reports whether a line ends with a word, after white space or one of the separators.
+func endsWith(line, word, separators string) bool {
+	before, ok := strings.CutSuffix(line, word)
+	if !ok || before == "" {
+		return false
+	}
+	last := rune(before[len(before)-1])
+	return value.IsSpace(last) || strings.ContainsRune(separators, last)
+}
+
+func startsWith(line, word string) bool {
+	rest, ok := strings.CutPrefix(line, word)
+	return ok && rest != "" && value.IsSpace(rune(rest[0]))
+}
+
+// sumIn is the first word of a line that can be a hash, if it has the length of one.
+func sumIn(line string) (sum, bool) {
+	for word := range strings.FieldsFuncSeq(line, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}) {
+		if len(word) >= 32 && len(word) <= 128 && isHex(word) {
+			a, ok := algorithmOf(word)
+			return sum{a, strings.ToLower(word)}, ok
+		}
+	}
+	return sum{}, false
+}

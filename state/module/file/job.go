@@ -1,0 +1,216 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// job is the making of one file, once it is known what it shall be.
+type job struct {
+	validation
+	perms
+	family   *family
+	name     string
+	content  content
+	show     bool
+	follow   bool
+	makeDirs bool
+	dirMode  module.Mode
+	backup   string
+
+	there  bool
+	target string    // what is written: name, or what it leads to
+	info   host.Info // of the target
+	link   bool      // the name is a link that is to be replaced
+	write  bool      // content differs
+}
+
+// look finds out what is there.
+func (j *job) look(h *host.Host) error {
+	info, there, err := look(h.Files.Lstat, j.name)
+	if err != nil {
+		return fmt.Errorf("looking at %s: %w", j.name, err)
+	}
+	j.target, j.info, j.there = j.name, info, there
+	if there && info.IsLink() {
+		if j.target, err = h.Files.Resolve(j.name); err != nil {
+			return err
+		}
+		if j.info, j.there, err = look(h.Files.Stat, j.target); err != nil {
+			return err
+		}
+		j.link = !j.follow
+	}
+	switch {
+	case !j.there:
+	case j.info.IsDir():
+		return diag.WithHint(fmt.Errorf("%s is a directory", j.name), "remove it, or manage a file below it")
+	case !j.info.IsRegular():
+		return fmt.Errorf("%s is no regular file", j.name)
+	}
+	return nil
+}
+
+// check compares what is there with what shall be.
+func (j *job) check(ctx context.Context, h *host.Host, d module.Diff) (module.Diff, error) {
+	j.keepMode()
+	var err error
+	if !j.there {
+		d = j.checkNew(h, d)
+	} else if d, err = j.checkOld(ctx, h, d); err != nil {
+		return d, err
+	}
+	d.Warnings = append(d.Warnings, j.perms.notes...)
+	if j.write && j.validation.wanted() {
+		if err := h.Commands.Allowed("check_cmd of " + j.name); err != nil {
+			return module.Diff{Warnings: d.Warnings}, err
+		}
+	}
+	return d, nil
+}
+
+// keepMode gives mode: keep its meaning: that of the source, if it has one.
+func (j *job) keepMode() {
+	if !j.mode.Keep {
+		return
+	}
+	j.mode = module.Mode{}
+	if j.content.mode != 0 {
+		j.mode = module.Mode{Given: true, Bits: j.content.mode & permBits}
+	}
+}
+
+func (j *job) checkOld(ctx context.Context, h *host.Host, d module.Diff) (module.Diff, error) {
+	d.Changes = value.NewMap()
+	diff, err := j.family.compare(ctx, h, j.target, j.info, j.content, j.show)
+	if err != nil {
+		return d, fmt.Errorf("comparing %s: %w", j.name, err)
+	}
+	replaced := j.link && j.content.given
+	j.write = diff != "" || replaced
+	if diff == "" && replaced {
+		diff = linkReplaced
+	}
+	if diff != "" {
+		d.Changes.Set("diff", diff)
+	}
+	j.perms.note(j.info, d.Changes)
+	d.Comment = j.name + " is as it should be"
+	if d.Changes.Len() > 0 {
+		d.Comment = "would update " + j.name
+	}
+	return d, nil
+}
+
+// checkNew foretells a new file. Salt makes it private first and counts it as a change where that
+// is not the mode it stays with.
+func (j *job) checkNew(h *host.Host, d module.Diff) module.Diff {
+	usual := 0o666 &^ h.Files.Umask()
+	first := usual
+	if j.mode.Given || j.content.copied {
+		first = 0o600
+	}
+	switch {
+	case !j.mode.Given:
+		j.mode = module.Mode{Given: true, Bits: usual}
+	case !j.dirMode.Given:
+		j.dirMode = module.Mode{Given: true, Bits: searchable(j.mode.Bits)}
+	}
+	j.write = true
+	d.Changes = value.NewMap("diff", newFile)
+	if !j.content.given {
+		d.Changes = value.NewMap("new", "file "+j.name+" created")
+	}
+	j.perms.note(birth(h, j.target, first), d.Changes)
+	d.Planned = value.NewMap("newfile", j.name)
+	d.Comment = "would make " + j.name
+	if !j.makeDirs && !isDir(h, path.Dir(j.target)) {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("the directory %s is not there yet", path.Dir(j.target)))
+	}
+	return d
+}
+
+func (j *job) apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if j.problem != nil {
+		return module.Report{}, j.problem
+	}
+	if err := j.place(h); err != nil {
+		return module.Report{}, err
+	}
+	r := module.Report{Changes: d.Changes, Comment: "updated " + j.name}
+	if !j.there {
+		r.Comment = "made " + j.name
+	}
+	if !j.write {
+		return r, j.perms.set(h, j.target, j.info)
+	}
+	if err := j.put(ctx, h); err != nil {
+		return module.Report{}, err
+	}
+	return r, nil
+}
+
+// place makes sure that there is a directory for the file.
+func (j *job) place(h *host.Host) error {
+	if j.there || isDir(h, path.Dir(j.target)) {
+		return nil
+	}
+	if !j.makeDirs {
+		return noParent(j.target)
+	}
+	return parents(h, j.target, perms{owner: j.owner, mode: j.dirMode})
+}
+
+// put writes the file, once check_cmd has nothing against it.
+func (j *job) put(ctx context.Context, h *host.Host) error {
+	f := j.newFile()
+	content, err := j.content.reader(ctx, j.family)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	f.Content = content
+	if j.validation.wanted() {
+		checked, done, err := j.validate(ctx, h, j.family, j.name, f)
+		if err != nil {
+			return err
+		}
+		defer done()
+		f.Content = checked
+	}
+	if err := j.family.backUp(h, j.backup, j.target); err != nil {
+		return err
+	}
+	return h.Files.Write(j.name, f)
+}
+
+func (j *job) newFile() host.NewFile {
+	uid, gid := j.ids()
+	f := host.NewFile{UID: uid, GID: gid, ReplaceLink: j.link}
+	if j.mode.Given {
+		f.Mode = &j.mode.Bits
+	}
+	if j.link && j.there { // what replaces a link is like what the link led to
+		mode := j.info.Mode & permBits
+		if f.Mode == nil {
+			f.Mode = &mode
+		}
+		if j.settable {
+			f.UID, f.GID = keep(uid, j.info.UID), keep(gid, j.info.GID)
+		}
+	}
+	return f
+}
+
+func keep(wanted, old int) int {
+	if wanted >= 0 {
+		return wanted
+	}
+	return old
+}

@@ -1,0 +1,210 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// apply gives the lines of a file as they shall be. Lines have their ends; the last may lack one.
+// A line that is in its place already, indented or not, is left alone.
+func (l *lineEdit) apply(before []string) ([]string, error) {
+	content := ""
+	if l.Content != nil {
+		content = *l.Content
+	}
+	e := &lineEditor{lines: slices.Clone(before), content: content, indent: l.Indent}
+	match := l.Match
+	if match == "" && l.Before == nil && l.After == nil {
+		match = content
+	}
+	after, err := e.find(l.After)
+	if err != nil {
+		return nil, err
+	}
+	upto, err := e.find(l.Before)
+	if err != nil {
+		return nil, err
+	}
+	switch l.Mode {
+	case "delete":
+		err = e.remove(match)
+	case "replace":
+		err = e.replace(match)
+	case "insert":
+		err = e.insert(l, after, upto)
+	default:
+		err = e.ensure(after, upto)
+	}
+	return e.lines, err
+}
+
+type lineEditor struct {
+	lines   []string
+	content string
+	indent  bool
+}
+
+// find lists the lines that a pattern is found in, as a regular expression or as it stands.
+func (e *lineEditor) find(pattern *string) ([]int, error) {
+	if pattern == nil || *pattern == "" {
+		return nil, nil
+	}
+	r, err := compileRegexp("pattern", *pattern, value.RegexpFlags{DotAll: true})
+	if err != nil {
+		return nil, err
+	}
+	var found []int
+	for i, line := range e.lines {
+		m, err := r.Search(line)
+		if err != nil {
+			return nil, err
+		}
+		if m != nil || strings.Contains(line, *pattern) {
+			found = append(found, i)
+		}
+	}
+	return found, nil
+}
+
+// remove takes out every line that is the first one found.
+func (e *lineEditor) remove(match string) error {
+	found, err := e.find(&match)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	gone := e.lines[found[0]]
+	e.lines = slices.DeleteFunc(e.lines, func(l string) bool { return l == gone })
+	return nil
+}
+
+func (e *lineEditor) replace(match string) error {
+	found, err := e.find(&match)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	e.set(found[0])
+	return nil
+}
+
+// set makes a line the content.
+func (e *lineEditor) set(i int) {
+	if bare(e.lines[i]) != bare(e.content) {
+		e.lines[i] = e.like(i) + ending(e.lines[i])
+	}
+}
+
+// put makes the content a line of its own before line i, indented like line as. If it is there
+// already, just before i or at place there, nothing changes.
+func (e *lineEditor) put(i, as, there int) {
+	text := e.like(as)
+	if there >= 0 && there < len(e.lines) && (bare(e.lines[there]) == text || bare(e.lines[there]) == bare(e.content)) {
+		return
+	}
+	end := "\n"
+	if len(e.lines) > 0 {
+		end = orNewline(ending(e.lines[max(0, min(i, len(e.lines))-1)]))
+	}
+	if last := len(e.lines) - 1; i > last && last >= 0 && ending(e.lines[last]) == "" {
+		e.lines[last] += end
+		end = "" // the file goes on without a last newline
+	}
+	e.lines = slices.Insert(e.lines, i, text+end)
+}
+
+// like is the content with the indent of a line.
+func (e *lineEditor) like(i int) string {
+	if !e.indent || i < 0 || i >= len(e.lines) {
+		return bare(e.content)
+	}
+	line := e.lines[i]
+	return line[:len(line)-len(strings.TrimLeft(line, " \t"))] + value.StripLeft(bare(e.content))
+}
+
+func bare(line string) string { return strings.TrimRight(line, "\r\n") }
+
+func ending(line string) string { return line[len(bare(line)):] }
+
+func orNewline(end string) string {
+	if end == "" {
+		return "\n"
+	}
+	return end
+}
+
+func (e *lineEditor) insert(l *lineEdit, after, before []int) error {
+	switch {
+	case l.Location == "end":
+		last := len(e.lines) - 1
+		as := -1 // below a file that ends in a newline there is nothing to be indented like
+		if last >= 0 && ending(e.lines[last]) == "" {
+			as = last
+		}
+		e.put(len(e.lines), as, last)
+		return nil
+	case l.Location == "start":
+		e.put(0, -1, 0)
+		return nil
+	case l.Location != "":
+		return diag.WithHint(fmt.Errorf("location is %q", l.Location), "write start or end")
+	case l.Before == nil && l.After == nil:
+		return diag.WithHint(errors.New("nothing says where to insert the line"), "give location, before or after")
+	}
+	return e.beside(after, before)
+}
+
+// ensure puts the line between two others, of which it may be the only one, or beside one.
+func (e *lineEditor) ensure(after, before []int) error {
+	if len(after) == 0 || len(before) == 0 {
+		return e.beside(after, before)
+	}
+	a, b, err := only(after, before)
+	switch {
+	case err != nil:
+		return err
+	case slices.ContainsFunc(e.lines, func(l string) bool { return strings.TrimLeft(bare(l), " \t") == bare(e.content) }):
+	case b == a+1:
+		e.put(b, a, -1)
+	case b == a+2:
+		e.lines[a+1] = e.like(a) + ending(e.lines[a+1])
+	default:
+		return errors.New("there is more than one line between after and before")
+	}
+	return nil
+}
+
+// beside puts the line after one line or before another.
+func (e *lineEditor) beside(after, before []int) error {
+	switch {
+	case len(before) > 0:
+		if len(after) == 0 {
+			after = before
+		}
+		_, b, err := only(after, before)
+		if err == nil {
+			e.put(b, b, b-1)
+		}
+		return err
+	case len(after) > 0:
+		a, _, err := only(after, after)
+		if err == nil {
+			e.put(a+1, a, a+1)
+		}
+		return err
+	}
+	return diag.WithHint(errors.New("neither before nor after is in the file"), "compare them with the file; they are Python regular expressions")
+}
+
+// only are the lines that after and before are found in, if each is found once.
+func only(after, before []int) (a, b int, err error) {
+	for _, found := range [][]int{after, before} {
+		if len(found) != 1 {
+			return 0, 0, diag.WithHint(fmt.Errorf("after or before is in %d lines", len(found)), "make them fit one line only")
+		}
+	}
+	return after[0], before[0], nil
+}

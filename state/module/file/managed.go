@@ -1,0 +1,186 @@
+package file
+
+import (
+	"context"
+	"errors"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// managed is file.managed: a file with the content, mode and owner it shall have.
+type managed struct {
+	ownership
+	sourced
+	templated
+	written
+	encoded
+	unsupported
+	validation
+	Name           string      `sls:"name"`
+	Mode           module.Mode `sls:"mode"`
+	FileMode       any         `sls:"file_mode"` // of other functions
+	DirMode        module.Mode `sls:"dir_mode"`
+	MakeDirs       bool        `sls:"makedirs"`
+	Replace        bool        `sls:"replace"`
+	Create         bool        `sls:"create"`
+	ShowChanges    bool        `sls:"show_changes"`
+	FollowSymlinks bool        `sls:"follow_symlinks"`
+	Backup         string      `sls:"backup"`
+	Arguments      *value.Map  `sls:"__arguments__"`
+
+	family *family
+	job    job
+}
+
+func newManaged(f *family) *managed {
+	return &managed{
+		written: written{ContentsNewline: true, ContentsDelimiter: ":", AllowEmpty: true},
+		Replace: true, Create: true, ShowChanges: true, FollowSymlinks: true, family: f,
+	}
+}
+
+// ValidatesItself says that check_cmd looks at the new content before it is in place.
+func (m *managed) ValidatesItself() {}
+
+func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	d := module.Diff{Warnings: m.warnings()}
+	if err := m.consistent(); err != nil {
+		return d, err
+	}
+	name, err := absolute(h, "name", m.Name)
+	if err != nil {
+		return d, err
+	}
+	m.Name = name
+	if !m.Create && !isFile(h, name) {
+		d.Comment = name + " is not there, and is not to be created"
+		return d, nil
+	}
+	m.job = job{family: m.family, name: name, show: m.ShowChanges, makeDirs: m.MakeDirs, dirMode: m.DirMode, backup: m.Backup,
+		follow: m.FollowSymlinks, validation: m.validation}
+	m.job.perms.mode = m.Mode
+	if m.job.perms.owner, err = m.ownership.resolve(h); err != nil {
+		return d, err
+	}
+	if err := m.job.look(h); err != nil {
+		return d, err
+	}
+	if m.replaces() {
+		if m.job.content, err = m.content(ctx); err != nil {
+			return d, err
+		}
+	}
+	return m.job.check(ctx, h, d)
+}
+
+// replaces reports whether content is to be put into the file at all.
+func (m *managed) replaces() bool { return m.Replace || !m.job.there }
+
+func isFile(h *host.Host, p string) bool {
+	info, err := h.Files.Stat(p)
+	return err == nil && info.IsRegular()
+}
+
+func (m *managed) warnings() []string {
+	list := append(m.unsupported.warnings(), m.sourced.warnings()...)
+	list = append(list, backupWarning(m.Backup)...)
+	if m.FileMode != nil {
+		list = append(list, "file_mode is an argument of file.directory and file.recurse and has no effect here: write mode")
+	}
+	return list
+}
+
+// consistent finds arguments that contradict each other.
+func (m *managed) consistent() error {
+	contents := m.written.count()
+	switch {
+	case m.hasSource() && contents > 0:
+		return diag.WithHint(errors.New("both a source and contents are given"), "keep one of them")
+	case m.Mode.Keep && contents > 0:
+		return diag.WithHint(errors.New("mode: keep needs a source to take the mode from"), "write the mode as a number")
+	case contents > 1:
+		return diag.WithHint(errors.New("contents are given more than once"), "keep one of contents, contents_pillar and contents_grains")
+	}
+	_, err := m.vars(value.NewMap())
+	return err
+}
+
+func (m *managed) hasSource() bool { return value.Truth(m.Source) }
+
+// content gathers what the file shall hold.
+func (m *managed) content(ctx context.Context) (content, error) {
+	if m.hasSource() {
+		return m.fromSource(ctx)
+	}
+	data, given, binary, err := m.written.text(m.family)
+	if err != nil || !given {
+		return content{}, err
+	}
+	if m.Template != "" {
+		if binary {
+			return content{}, errors.New("the contents are binary and cannot be a template")
+		}
+		vars, err := m.variables("")
+		if err != nil {
+			return content{}, err
+		}
+		if data, err = m.family.render(ctx, m.templated, "", m.environment.name(), data, vars); err != nil {
+			return content{}, err
+		}
+	}
+	if !binary {
+		if data, err = m.encoded.bytes(data); err != nil {
+			return content{}, err
+		}
+	}
+	return text(data), nil
+}
+
+func (m *managed) fromSource(ctx context.Context) (content, error) {
+	o, err := m.family.origin(ctx, m.sourced, m.Name)
+	if err != nil {
+		return content{}, err
+	}
+	if m.Template == "" {
+		return m.family.load(ctx, o)
+	}
+	data, mode, err := m.family.whole(ctx, o)
+	if err != nil {
+		return content{}, err
+	}
+	vars, err := m.variables(o.url)
+	if err != nil {
+		return content{}, err
+	}
+	data, err = m.family.render(ctx, m.templated, o.url, o.env, data, vars)
+	return content{given: true, data: data, mode: mode, copied: true}, err
+}
+
+// variables are what a template sees beside the run's own: the state's arguments, what Salt calls
+// them by, the accumulated text, and the context.
+func (m *managed) variables(source string) (*value.Map, error) {
+	given := value.NewMap()
+	for key, v := range m.Arguments.All() {
+		if name := value.Str(key); name != "" && name[0] != '_' {
+			given.Set(name, v)
+		}
+	}
+	mode := any(nil)
+	if m.Mode.Given && !m.Mode.Keep {
+		mode = module.ModeText(m.Mode.Bits)
+	}
+	given.Update(value.NewMap("name", m.Name, "source", source, "user", m.User, "group", m.Group, "mode", mode,
+		"attrs", m.Attrs, "saltenv", m.environment.name()))
+	vars, err := m.vars(given)
+	if texts := m.family.accumulated.of(m.Name); texts != nil && err == nil {
+		vars.Set("accumulator", texts)
+	}
+	return vars, err
+}
+
+func (m *managed) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	return m.job.apply(ctx, h, d)
+}

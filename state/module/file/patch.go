@@ -1,0 +1,261 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// patch is file.patch: a file, or files of a directory, with a patch applied.
+//
+// The patch program prints what a file becomes instead of changing it, so a check knows the new
+// content, and what is written is written like any other file: at once and recorded.
+type patch struct {
+	sourced
+	templated
+	Name       string `sls:"name"`
+	Options    string `sls:"options"`
+	RejectFile any    `sls:"reject_file"`
+	Strip      *int   `sls:"strip"`
+
+	family *family
+	pieces []patched
+}
+
+// patched is a file of a patch with what becomes of it.
+type patched struct {
+	target string
+	shown  string // as the patch program would call it
+	diff   []byte
+	gone   bool // the patch removes the file
+	new    string
+	told   []string // what the patch program says
+}
+
+func (p *patch) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	d := module.Diff{Warnings: p.sourced.warnings()}
+	if p.RejectFile != nil {
+		d.Warnings = append(d.Warnings, "reject_file has no effect: nothing is written if a patch does not fit")
+	}
+	name, err := absolute(h, "name", p.Name)
+	if err != nil {
+		return d, err
+	}
+	p.Name = name
+	if err := h.Commands.Allowed("the patch of " + name); err != nil {
+		return d, err
+	}
+	options, strip, err := p.options()
+	if err != nil {
+		return d, err
+	}
+	text, err := p.text(ctx)
+	if err != nil {
+		return d, err
+	}
+	info, there, err := look(h.Files.Stat, name)
+	if err != nil || !there {
+		return d, diag.WithHint(orMissing(err, name), "require the state that makes it")
+	}
+	p.pieces = []patched{{target: name, shown: name, diff: text}}
+	if info.IsDir() {
+		if p.pieces, err = splitPatch(name, text, strip); err != nil {
+			return d, err
+		}
+	}
+	return p.try(ctx, h, options, d)
+}
+
+// text is the patch, rendered if it is a template.
+func (p *patch) text(ctx context.Context) ([]byte, error) {
+	o, err := p.family.origin(ctx, p.sourced, p.Name)
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := p.family.whole(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	vars, err := p.vars(value.NewMap("name", p.Name, "source", o.url, "saltenv", o.env))
+	if err != nil {
+		return nil, err
+	}
+	return p.family.render(ctx, p.templated, o.url, o.env, data, vars)
+}
+
+// options reads the options for the patch program: those that say what it writes are ours, and how
+// much of a name is left out is told to us.
+func (p *patch) options() (options []string, strip int, err error) {
+	words := strings.Fields(p.Options)
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		for _, own := range []string{"-N", "--forward", "-r", "--reject-file", "-o", "--output", "-R", "--reverse", "-i", "--input", "-d", "--directory", "-b", "--backup"} {
+			if strings.HasPrefix(w, own) {
+				return nil, 0, diag.WithHint(fmt.Errorf("the option %s is not allowed", w), "leave it out; the state decides what is written")
+			}
+		}
+		number, isStrip := strings.CutPrefix(w, "-p")
+		if !isStrip {
+			if number, isStrip = strings.CutPrefix(w, "--strip="); !isStrip && w == "--strip" && i+1 < len(words) {
+				i++
+				number, isStrip = words[i], true
+			}
+		}
+		if !isStrip {
+			options = append(options, w)
+			continue
+		}
+		if strip, err = strconv.Atoi(number); err != nil {
+			return nil, 0, diag.WithHint(fmt.Errorf("the option %s is no number", w), "write strip: NUMBER")
+		}
+	}
+	if p.Strip != nil {
+		strip = *p.Strip
+	}
+	return options, strip, nil
+}
+
+// try lets the patch program work out what every file becomes.
+func (p *patch) try(ctx context.Context, h *host.Host, options []string, d module.Diff) (module.Diff, error) {
+	var told []string
+	pid, applied := 0, 0
+	for i := range p.pieces {
+		piece := &p.pieces[i]
+		out, err := run(ctx, h, append(slices.Clone(options), "-N", "-r", "-", "-o", "-", piece.target), piece.diff)
+		if err != nil {
+			return d, err
+		}
+		if out.Code == 0 {
+			piece.new, pid = out.Stdout, out.PID
+			piece.told = saidOf(out.Stderr, piece.shown)
+			told = append(told, piece.told...)
+			continue
+		}
+		back, err := run(ctx, h, append(slices.Clone(options), "-R", "-f", "--dry-run", piece.target), piece.diff)
+		if err != nil {
+			return d, err
+		}
+		if back.Code != 0 {
+			return d, p.refused(piece, out)
+		}
+		applied++
+	}
+	if applied == len(p.pieces) {
+		d.Comment = "the patch was applied to " + p.Name + " already"
+		return d, nil
+	}
+	if applied > 0 {
+		return d, fmt.Errorf("the patch was applied to %d of %d files in %s", applied, len(p.pieces), p.Name)
+	}
+	d.Comment = "would patch " + p.Name
+	d.Changes = value.NewMap("pid", pid, "retcode", 0, "stdout", strings.Join(told, "\n"), "stderr", "")
+	return d, nil
+}
+
+func run(ctx context.Context, h *host.Host, options []string, input []byte) (host.Output, error) {
+	out, err := h.Shell(ctx, host.Line{Argv: append([]string{"patch"}, options...), Stdin: string(input), Quiet: true})
+	return out, diag.WithHint(err, "install the program patch")
+}
+
+// saidOf is what the patch program would have said, had it changed the file itself.
+func saidOf(said, shown string) []string {
+	var list []string
+	for _, line := range value.SplitLines(strings.TrimSpace(said), false) {
+		if strings.HasPrefix(line, "patching file - ") {
+			line = "patching file " + shown
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+func (p *patch) refused(piece *patched, out host.Output) error {
+	said := strings.Join(saidOf(out.Stderr, piece.shown), "; ")
+	return diag.WithHint(fmt.Errorf("the patch does not fit %s: %s", piece.target, p.family.seen(said)), "make it anew from the file as it is")
+}
+
+func (p *patch) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	for _, piece := range p.pieces {
+		err := func() error {
+			if piece.gone && piece.new == "" {
+				return h.Files.Remove(piece.target)
+			}
+			if err := parents(h, piece.target, nobody()); err != nil {
+				return err
+			}
+			return h.Files.Write(piece.target, host.NewFile{Content: strings.NewReader(piece.new), UID: -1, GID: -1})
+		}()
+		if err != nil {
+			return module.Report{}, fmt.Errorf("patching %s: %w", piece.target, err)
+		}
+	}
+	return module.Report{Changes: d.Changes, Comment: "patched " + p.Name}, nil
+}
+
+// splitPatch cuts a patch into the files it is about, each below dir and without the first strip
+// parts of its name.
+func splitPatch(dir string, text []byte, strip int) ([]patched, error) {
+	var pieces []patched
+	all := slices.Collect(bytes.Lines(text))
+	start := 0
+	for i := range all {
+		if !startsFile(all, i) && i > 0 {
+			continue
+		}
+		if i > start && startsFile(all, start) {
+			pieces = append(pieces, patched{diff: bytes.Join(all[start:i], nil)})
+		}
+		start = i
+	}
+	if startsFile(all, start) {
+		pieces = append(pieces, patched{diff: bytes.Join(all[start:], nil)})
+	}
+	for i := range pieces {
+		if err := pieces[i].name(dir, strip); err != nil {
+			return nil, err
+		}
+	}
+	if len(pieces) == 0 {
+		return nil, diag.WithHint(errors.New("the patch names no files"), "it must be a unified diff, as diff -u and git diff print it")
+	}
+	return pieces, nil
+}
+
+// startsFile reports whether the two lines that name a file begin at line i.
+func startsFile(lines [][]byte, i int) bool {
+	return i+1 < len(lines) && bytes.HasPrefix(lines[i], []byte("--- ")) && bytes.HasPrefix(lines[i+1], []byte("+++ "))
+}
+
+// name finds the file that a piece is about.
+func (p *patched) name(dir string, strip int) error {
+	header := strings.SplitN(string(p.diff), "\n", 3)
+	old, new := fileIn(header[0]), fileIn(header[1])
+	p.gone = new == "/dev/null"
+	name := new
+	if p.gone {
+		name = old
+	}
+	parts := strings.Split(strings.Trim(name, "/"), "/")
+	if len(parts) <= strip || slices.Contains(parts, "..") {
+		return diag.WithHint(fmt.Errorf("the patch names %s, which is no file in %s", name, dir), "correct strip")
+	}
+	p.shown = strings.Join(parts[strip:], "/")
+	p.target = path.Join(dir, p.shown)
+	return nil
+}
+
+// fileIn is the name in a --- or +++ line, without the time behind it.
+func fileIn(header string) string {
+	name, _, _ := strings.Cut(strings.TrimRight(header[4:], "\r"), "\t")
+	return name
+}

@@ -1,0 +1,216 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// recurse is file.recurse: a directory of the state tree, on the host.
+type recurse struct {
+	ownership
+	environment
+	templated
+	unsupported
+	cleaning
+	Name          string      `sls:"name"`
+	Source        any         `sls:"source,required"`
+	KeepSource    any         `sls:"keep_source"` // nothing is left in a cache to be kept
+	Mode          any         `sls:"mode"`        // of other functions
+	DirMode       module.Mode `sls:"dir_mode"`
+	FileMode      module.Mode `sls:"file_mode"`
+	SymMode       module.Mode `sls:"sym_mode"`
+	Replace       bool        `sls:"replace"`
+	IncludeEmpty  bool        `sls:"include_empty"`
+	IncludePat    []string    `sls:"include_pat"`
+	MaxDepth      *int        `sls:"maxdepth"`
+	KeepSymlinks  bool        `sls:"keep_symlinks"`
+	ForceSymlinks bool        `sls:"force_symlinks"`
+	Backup        string      `sls:"backup"`
+	ShowChanges   bool        `sls:"show_changes"`
+	Arguments     *value.Map  `sls:"__arguments__"`
+
+	family *family
+	url    string
+	parts  []part   // what is to be made, each in its turn
+	remove []string // what is cleaned away
+}
+
+func newRecurse(f *family) *recurse {
+	return &recurse{Replace: true, ShowChanges: true, family: f}
+}
+
+// part is a state of its own that makes something of the tree.
+type part struct {
+	path     string
+	resource module.Resource
+	diff     module.Diff
+	clear    bool // something of another kind is in the way and goes first
+	aside    bool // not worth telling if there is anything else
+}
+
+func (r *recurse) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	d := module.Diff{Warnings: append(r.unsupported.warnings(), backupWarning(r.Backup)...)}
+	if r.Mode != nil {
+		return d, diag.WithHint(errors.New("file.recurse has no mode"), "write file_mode and dir_mode")
+	}
+	name, err := absolute(h, "name", r.Name)
+	if err != nil {
+		return d, err
+	}
+	r.Name = path.Clean(name)
+	if info, there, err := look(h.Files.Stat, r.Name); err != nil || there && !info.IsDir() {
+		return d, diag.WithHint(errors.Join(err, fmt.Errorf("%s is there and is no directory", r.Name)), "remove it, or choose another name")
+	}
+	tree, err := r.tree(ctx)
+	if err != nil {
+		return d, err
+	}
+	if err := r.checkParts(ctx, h, tree); err != nil {
+		return d, err
+	}
+	return r.sum(ctx, h, tree, d)
+}
+
+// checkParts lets every part look at what is there. All that is wrong is told at once.
+func (r *recurse) checkParts(ctx context.Context, h *host.Host, tree *tree) error {
+	var problems []error
+	for _, p := range r.plan(h, tree) {
+		seen := h
+		if p.clear {
+			seen = without(h, p.path)
+		}
+		diff, err := p.resource.Check(ctx, seen)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", p.path, err))
+			continue
+		}
+		if p.diff = diff; !diff.Empty() || len(diff.Warnings) > 0 {
+			r.parts = append(r.parts, p)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// sum puts the changes of all parts together, by path. That the directory itself is made shows in
+// a dry run only, as in Salt.
+func (r *recurse) sum(ctx context.Context, h *host.Host, tree *tree, d module.Diff) (module.Diff, error) {
+	d.Changes, d.Planned = value.NewMap(), value.NewMap()
+	for _, p := range r.parts {
+		for _, w := range p.diff.Warnings {
+			if !slices.Contains(d.Warnings, w) {
+				d.Warnings = append(d.Warnings, w)
+			}
+		}
+		if p.diff.Empty() || p.aside && len(r.parts) > 1 {
+			continue
+		}
+		d.Planned.Set(p.path, orElse(p.diff.Planned, p.diff.Changes))
+		if p.path != r.Name || isDir(h, r.Name) {
+			d.Changes.Set(p.path, p.diff.Changes)
+		}
+	}
+	if r.Clean && isDir(h, r.Name) {
+		_, tops, err := r.cleaning.unwanted(ctx, h, r.family, r.Name, tree.keep)
+		if err != nil {
+			return d, fmt.Errorf("cleaning %s: %w", r.Name, err)
+		}
+		// What is below something that makes way as a whole goes with it.
+		r.remove = slices.DeleteFunc(tops, func(p string) bool {
+			return slices.ContainsFunc(r.parts, func(way part) bool { return way.clear && strings.HasPrefix(p, way.path+"/") })
+		})
+		if len(r.remove) > 0 {
+			d.Changes.Set("removed", value.Strings(r.remove...))
+		}
+	}
+	d.Comment = r.describe()
+	return d, nil
+}
+
+// orElse is a mapping, or another if there is none.
+func orElse(m, otherwise *value.Map) *value.Map {
+	if m != nil {
+		return m
+	}
+	return otherwise
+}
+
+func (r *recurse) describe() string {
+	if len(r.parts) == 0 && len(r.remove) == 0 {
+		return r.Name + " is as it should be"
+	}
+	text := fmt.Sprintf("would change %d files and directories in %s", len(r.parts), r.Name)
+	if len(r.remove) > 0 {
+		text += " and remove " + strings.Join(r.remove, ", ")
+	}
+	return text
+}
+
+func (r *recurse) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	report := module.Report{Changes: value.NewMap(), Comment: "updated " + r.Name}
+	for _, p := range r.parts {
+		if p.diff.Empty() {
+			continue
+		}
+		if p.clear {
+			if err := h.Files.RemoveAll(p.path); err != nil {
+				return report, err
+			}
+		}
+		done, err := p.resource.Apply(ctx, h, p.diff)
+		if d.Changes.Has(p.path) && done.Changes.Len() > 0 {
+			report.Changes.Set(p.path, done.Changes)
+		}
+		if err != nil {
+			return report, fmt.Errorf("%s: %w", p.path, err)
+		}
+	}
+	for i, p := range r.remove {
+		if err := h.Files.RemoveAll(p); err != nil {
+			return report, err
+		}
+		report.Changes.Set("removed", value.Strings(r.remove[:i+1]...))
+	}
+	return report, nil
+}
+
+// keeps are the paths that the tree brings, for whoever cleans around them.
+func (r *recurse) keeps(ctx context.Context) ([]string, error) {
+	tree, err := r.tree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return tree.keep, nil
+}
+
+// tree reads the directory of the state tree.
+func (r *recurse) tree(ctx context.Context) (*tree, error) {
+	var urls []string
+	for _, url := range parts(r.Source) {
+		if url = strings.TrimRight(url, "/"); !strings.HasPrefix(url, "salt://") {
+			return nil, diag.WithHint(fmt.Errorf("the source %s is no directory of the state tree", url), "it must start with salt://")
+		}
+		urls = append(urls, url)
+	}
+	i, err := r.family.Sources.First(ctx, urls, r.environment.name())
+	if err == nil {
+		r.url = urls[i]
+		var entries []Entry
+		if entries, err = r.family.Sources.List(ctx, r.url, r.environment.name()); err == nil {
+			return r.choose(entries)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrNotDir) {
+		return nil, diag.WithHint(fmt.Errorf("there is no directory %s", strings.Join(urls, " or ")), "see the state tree of environment %s", r.environment.name())
+	}
+	return nil, fmt.Errorf("listing %s: %w", strings.Join(urls, ", "), err)
+}

@@ -1,0 +1,196 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// serialize is file.serialize: a file with data in some format.
+type serialize struct {
+	ownership
+	encoded
+	unsupported
+	Name             string      `sls:"name"`
+	Dataset          any         `sls:"dataset"`
+	DatasetPillar    string      `sls:"dataset_pillar"`
+	Mode             module.Mode `sls:"mode"`
+	Backup           string      `sls:"backup"`
+	MakeDirs         bool        `sls:"makedirs"`
+	DirMode          module.Mode `sls:"dir_mode"`
+	ShowChanges      bool        `sls:"show_changes"`
+	Create           bool        `sls:"create"`
+	MergeIfExists    bool        `sls:"merge_if_exists"`
+	Formatter        string      `sls:"formatter"`
+	Serializer       string      `sls:"serializer"`
+	SerializerOpts   any         `sls:"serializer_opts"`
+	DeserializerOpts any         `sls:"deserializer_opts"`
+
+	family *family
+	job    job
+}
+
+func (s *serialize) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	d := module.Diff{Warnings: append(s.unsupported.warnings(), backupWarning(s.Backup)...)}
+	name, err := absolute(h, "name", s.Name)
+	if err != nil {
+		return d, err
+	}
+	if s.Name = name; !s.Create && !isFile(h, name) {
+		d.Comment = name + " is not there, and is not to be created"
+		return d, nil
+	}
+	data, err := s.data()
+	if err != nil {
+		return d, err
+	}
+	format, err := formatOf(s.Formatter, s.Serializer)
+	if err != nil {
+		return d, err
+	}
+	old, merged, err := s.merge(h, format, data)
+	if err != nil {
+		return d, err
+	}
+	if merged != nil && value.Equal(old, merged) {
+		d.Comment = name + " is as it should be"
+		return d, nil
+	}
+	if merged != nil {
+		data = merged
+	}
+	if err := s.prepare(h, format, data); err != nil {
+		return d, err
+	}
+	d, err = s.job.check(ctx, h, d)
+	if s.job.there && merged != nil && d.Changes.Has("diff") {
+		s.describe(d.Changes, old, merged)
+	}
+	return d, err
+}
+
+// data is the dataset, wherever it is given.
+func (s *serialize) data() (any, error) {
+	switch {
+	case value.Truth(s.Dataset) && s.DatasetPillar != "":
+		return nil, diag.WithHint(errors.New("both dataset and dataset_pillar are given"), "keep one of them")
+	case s.DatasetPillar != "":
+		return lookUp(s.family.Pillar, "pillar key", s.DatasetPillar, ":")
+	case s.Dataset == nil:
+		return nil, diag.WithHint(errors.New("there is no data"), "give dataset or dataset_pillar")
+	}
+	return s.Dataset, nil
+}
+
+// merge puts the data over what the file holds. merged is nil where there is nothing to merge with.
+func (s *serialize) merge(h *host.Host, f format, data any) (old, merged *value.Map, err error) {
+	if !s.MergeIfExists || !isFile(h, s.Name) {
+		return nil, nil, nil
+	}
+	if f.load == nil {
+		return nil, nil, diag.WithHint(fmt.Errorf("merge_if_exists cannot read %s", f.name), "use yaml, json, configparser or keyvalue")
+	}
+	text, err := h.Files.ReadFile(s.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := f.load(text, repack(s.DeserializerOpts))
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading %s as %s: %w", s.Name, f.name, err)
+	}
+	if v == nil {
+		return nil, nil, nil
+	}
+	old, oldOK := v.(*value.Map)
+	over, overOK := data.(*value.Map)
+	if !oldOK || !overOK {
+		return nil, nil, fmt.Errorf("a %s and a %s cannot be merged", value.TypeName(v), value.TypeName(data))
+	}
+	merged, err = value.Merge(old, over, value.Recurse, false)
+	return old, merged, err
+}
+
+// prepare works out the text of the file.
+func (s *serialize) prepare(h *host.Host, f format, data any) error {
+	options := repack(s.SerializerOpts)
+	out, err := f.dump(data, dumpOptions{options, s.Encoding != ""})
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", f.name, err)
+	}
+	content, err := s.encoded.bytes([]byte(out + "\n"))
+	if err != nil {
+		return err
+	}
+	s.job = job{family: s.family, name: s.Name, content: text(content), show: s.ShowChanges, makeDirs: s.MakeDirs, dirMode: s.DirMode,
+		backup: s.Backup, follow: true}
+	s.job.perms.mode = s.Mode
+	if s.job.perms.owner, err = s.ownership.resolve(h); err != nil {
+		return err
+	}
+	return s.job.look(h)
+}
+
+// describe shows a merge by keys and not by lines.
+func (s *serialize) describe(changes, old, merged *value.Map) {
+	diff := dataDiff(old, merged)
+	switch {
+	case !s.ShowChanges:
+	case s.family.seen(value.Repr(diff)) == secretDiff:
+		changes.Set("diff", secretDiff)
+	default:
+		changes.Set("diff", diff)
+	}
+}
+
+// dataDiff is what differs between two mappings, by key: old and new values, to any depth.
+func dataDiff(old, new *value.Map) *value.Map {
+	const nothing = "<_null_>"
+	diff := value.NewMap()
+	for key, v := range new.All() {
+		was, there, _ := old.GetKey(key)
+		if there && value.Equal(was, v) {
+			continue
+		}
+		found := value.NewMap("new", v, "old", was)
+		if !there {
+			found.Set("old", nothing)
+		}
+		wasMap, ok1 := was.(*value.Map)
+		isMap, ok2 := v.(*value.Map)
+		if ok1 && ok2 {
+			found = dataDiff(wasMap, isMap)
+		}
+		_ = diff.SetKey(key, found)
+	}
+	for key, was := range old.All() {
+		if _, there, _ := new.GetKey(key); !there {
+			_ = diff.SetKey(key, value.NewMap("new", nothing, "old", was))
+		}
+	}
+	return diff
+}
+
+// repack makes one mapping of a list of them.
+func repack(v any) *value.Map {
+	all := value.NewMap()
+	switch v := v.(type) {
+	case *value.Map:
+		all.Update(v)
+	case *value.List:
+		for _, item := range v.Items {
+			if m, ok := item.(*value.Map); ok {
+				all.Update(m)
+			}
+		}
+	}
+	return all
+}
+
+func (s *serialize) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	return s.job.apply(ctx, h, d)
+}

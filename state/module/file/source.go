@@ -1,0 +1,147 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// environment is where salt:// URLs look.
+type environment struct {
+	Env     string `sls:"__env__"`
+	Saltenv string `sls:"saltenv"`
+}
+
+func (e environment) name() string {
+	switch {
+	case e.Saltenv != "":
+		return e.Saltenv
+	case e.Env != "":
+		return e.Env
+	}
+	return "base"
+}
+
+// sourced are the arguments that say where content comes from.
+type sourced struct {
+	environment
+	Source         any    `sls:"source"`
+	SourceHash     string `sls:"source_hash"`
+	SourceHashName string `sls:"source_hash_name"`
+	SkipVerify     bool   `sls:"skip_verify"`
+	KeepSource     any    `sls:"keep_source"` // nothing is left in a cache to be kept
+	UseETag        bool   `sls:"use_etag"`
+	VerifySSL      *bool  `sls:"verify_ssl"`
+}
+
+func (s sourced) warnings() []string {
+	if s.VerifySSL != nil && !*s.VerifySSL {
+		return []string{"verify_ssl: False is not supported; certificates are always verified"}
+	}
+	return nil
+}
+
+// origin is one place to take content from.
+type origin struct {
+	url string
+	env string
+	sum sum
+}
+
+func isURL(s string) bool { return strings.Contains(s, "://") }
+
+// remote reports whether content comes over a network from what the run does not vouch for.
+func remote(url string) bool {
+	return isURL(url) && !strings.HasPrefix(url, "salt://") && !strings.HasPrefix(url, "file://")
+}
+
+// origin settles where the content is and which hash it shall have. name is the path it is for.
+func (f *family) origin(ctx context.Context, s sourced, name string) (origin, error) {
+	url, hash, err := f.choose(ctx, s)
+	if err != nil {
+		return origin{}, err
+	}
+	o := origin{url: url, env: s.name()}
+	switch {
+	case strings.HasPrefix(url, "salt://") || s.SkipVerify:
+		return o, nil
+	case hash != "":
+		o.sum, err = f.sumOf(ctx, hash, s.SourceHashName, name, url, o.env)
+		return o, err
+	case remote(url) && !s.UseETag:
+		return o, diag.WithHint(fmt.Errorf("nobody vouches for %s", redacted(url)), "set source_hash, or skip_verify: True")
+	}
+	return o, nil
+}
+
+// choose takes the only source, or of several the first that is there. An item of a list may bring
+// its own hash.
+func (f *family) choose(ctx context.Context, s sourced) (url, hash string, err error) {
+	list, ok := s.Source.(*value.List)
+	if !ok {
+		return value.Str(s.Source), s.SourceHash, nil
+	}
+	var urls, hashes []string
+	for _, item := range list.Items {
+		m, ok := item.(*value.Map)
+		if !ok {
+			urls, hashes = append(urls, value.Str(item)), append(hashes, s.SourceHash)
+			continue
+		}
+		for url, hash := range m.All() {
+			if !value.Truth(hash) {
+				hash = s.SourceHash
+			}
+			urls, hashes = append(urls, value.Str(url)), append(hashes, value.Str(hash))
+		}
+	}
+	i, err := f.Sources.First(ctx, urls, s.name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", diag.WithHint(fmt.Errorf("none of the sources is there: %s", strings.Join(redactedAll(urls), ", ")),
+			"see the state tree of environment %s", s.name())
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("looking for a source: %w", err)
+	}
+	return urls[i], hashes[i], nil
+}
+
+// redacted is a URL without the password in it.
+func redacted(url string) string {
+	scheme, rest, ok := strings.Cut(url, "://")
+	host, path, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(host, '@'); ok && at >= 0 {
+		return scheme + "://" + host[at+1:] + "/" + path
+	}
+	return url
+}
+
+func redactedAll(urls []string) []string {
+	out := make([]string, len(urls))
+	for i, u := range urls {
+		out[i] = redacted(u)
+	}
+	return out
+}
+
+// open opens an origin. What is read is verified at its end.
+func (f *family) open(ctx context.Context, o origin) (Source, error) {
+	source, err := f.Sources.Open(ctx, o.url, o.env)
+	if errors.Is(err, fs.ErrNotExist) {
+		return source, diag.WithHint(fmt.Errorf("the source %s is not there: %w", redacted(o.url), err), "see the state tree of environment %s", o.env)
+	}
+	if err != nil {
+		return source, fmt.Errorf("opening the source %s: %w", redacted(o.url), err)
+	}
+	source.ReadCloser = struct {
+		io.Reader
+		io.Closer
+	}{verified(source, redacted(o.url), o.sum), source}
+	return source, nil
+}

@@ -1,0 +1,61 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// textual are the arguments of functions that put text into a file: it is written in the SLS file,
+// or comes from one source or several, each of which is a template.
+type textual struct {
+	sourced
+	templated
+	Sources      []string `sls:"sources"`
+	SourceHashes []string `sls:"source_hashes"`
+}
+
+// texts are the rendered sources, one string each; nil where there are none.
+func (t textual) texts(ctx context.Context, f *family, name string) ([]string, error) {
+	if value.Truth(t.Source) && len(t.Sources) > 0 {
+		return nil, diag.WithHint(errors.New("both source and sources are given"), "keep one of them")
+	}
+	places, hashes := t.Sources, t.SourceHashes
+	if value.Truth(t.Source) {
+		places, hashes = []string{value.Str(t.Source)}, []string{t.SourceHash}
+	}
+	var list []string
+	for i, place := range places {
+		one := t.sourced
+		one.Source, one.SourceHash = place, ""
+		if i < len(hashes) {
+			one.SourceHash = hashes[i]
+		}
+		text, err := t.text(ctx, f, one, name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, text)
+	}
+	return slices.Clip(list), nil
+}
+
+func (t textual) text(ctx context.Context, f *family, s sourced, name string) (string, error) {
+	o, err := f.origin(ctx, s, name)
+	if err != nil {
+		return "", err
+	}
+	data, _, err := f.whole(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	vars, err := t.vars(value.NewMap("name", name, "source", o.url, "saltenv", o.env))
+	if err != nil {
+		return "", err
+	}
+	data, err = f.render(ctx, t.templated, o.url, o.env, data, vars)
+	return string(data), err
+}

@@ -1,0 +1,215 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// tidied is file.tidied: a directory without files that are old, or big, or have a name.
+type tidied struct {
+	Name           string   `sls:"name"`
+	Age            float64  `sls:"age"` // days
+	Size           any      `sls:"size"`
+	Matches        []string `sls:"matches"`
+	Exclude        []string `sls:"exclude"`
+	RemoveDirs     bool     `sls:"rmdirs"`
+	RemoveLinks    bool     `sls:"rmlinks"`
+	FullPathMatch  bool     `sls:"full_path_match"`
+	FollowLinks    bool     `sls:"followlinks"`
+	TimeComparison string   `sls:"time_comparison"`
+	Operator       string   `sls:"age_size_logical_operator"`
+	Only           string   `sls:"age_size_only"`
+
+	size   int64
+	match  []*value.Regexp
+	except []*value.Regexp
+	gone   []string
+}
+
+func newTidied() *tidied {
+	return &tidied{Size: 0, Matches: []string{".*"}, RemoveLinks: true, TimeComparison: "atime", Operator: "OR"}
+}
+
+func (t *tidied) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	name, err := absolute(h, "name", t.Name)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	if t.Name = name; !isDir(h, name) {
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is no directory", name), "require the state that makes it")
+	}
+	if err := t.compile(); err != nil {
+		return module.Diff{}, err
+	}
+	all, err := t.walk(h, name, 0)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	for _, f := range all {
+		wanted, err := t.wants(f)
+		if err != nil {
+			return module.Diff{}, err
+		}
+		if wanted {
+			t.gone = append(t.gone, f.path)
+		}
+	}
+	if len(t.gone) == 0 {
+		return module.Diff{Comment: "nothing to remove in " + name}, nil
+	}
+	return module.Diff{Changes: value.NewMap("removed", value.Strings(t.gone...)), Comment: fmt.Sprintf("would remove %d files in %s", len(t.gone), name)}, nil
+}
+
+func (t *tidied) compile() (err error) {
+	for _, list := range []struct {
+		argument string
+		texts    []string
+		into     *[]*value.Regexp
+	}{{"matches", t.Matches, &t.match}, {"exclude", t.Exclude, &t.except}} {
+		for _, text := range list.texts {
+			r, err := compileRegexp(list.argument, text, value.RegexpFlags{})
+			if err != nil {
+				return err
+			}
+			*list.into = append(*list.into, r)
+		}
+	}
+	t.size, err = bytesOf(t.Size)
+	return err
+}
+
+// bytesOf reads a number of bytes such as 10, 10k, 10MiB (of 1024) or 10MB (of 1000).
+func bytesOf(v any) (int64, error) {
+	m := regexp.MustCompile(`^([0-9.]+)\s*([kmgtpe]?)(b|ib|)$`).FindStringSubmatch(strings.ToLower(strings.TrimSpace(value.Str(v))))
+	if m == nil {
+		return 0, diag.WithHint(fmt.Errorf("size %s is no size", value.Str(v)), "write a number, or one with k, M or G")
+	}
+	n, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return 0, fmt.Errorf("size %s is no size", value.Str(v))
+	}
+	base := 1024.0
+	if m[2] != "" && m[3] == "b" {
+		base = 1000
+	}
+	power := 0
+	if m[2] != "" {
+		power = 1 + strings.Index("kmgtpe", m[2])
+	}
+	return int64(n * math.Pow(base, float64(power))), nil
+}
+
+// maxLinkDepth ends a walk that links lead round in a circle.
+const maxLinkDepth = 64
+
+// walk lists what is below a directory, the deepest first.
+func (t *tidied) walk(h *host.Host, dir string, depth int) ([]found, error) {
+	here, err := walk(h, dir, 1)
+	if err != nil || depth > maxLinkDepth {
+		return nil, err
+	}
+	here = slices.DeleteFunc(here, func(f found) bool { return path.Dir(f.path) != path.Clean(dir) })
+	var all []found
+	for _, f := range here {
+		if f.info.IsDir() || f.dir && t.FollowLinks {
+			below, err := t.walk(h, f.path, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, below...)
+		}
+	}
+	return append(all, here...), nil
+}
+
+// wants reports whether something is to go.
+func (t *tidied) wants(f found) (bool, error) {
+	size := f.info.Size
+	switch {
+	case f.info.IsLink():
+		if size = 0; !t.RemoveLinks {
+			return false, nil
+		}
+	case f.dir:
+		if size = 0; !t.RemoveDirs {
+			return false, nil
+		}
+	}
+	if !t.due(f.info, size) {
+		return false, nil
+	}
+	name := path.Base(f.path)
+	if t.FullPathMatch {
+		name = f.path
+	}
+	ok, err := matchesAny(t.match, name)
+	if err != nil || !ok {
+		return false, err
+	}
+	kept, err := matchesAny(t.except, name)
+	return !kept, err
+}
+
+func matchesAny(list []*value.Regexp, name string) (bool, error) {
+	for _, r := range list {
+		if m, err := r.MatchStart(name); m != nil || err != nil {
+			return m != nil, err
+		}
+	}
+	return false, nil
+}
+
+// due compares age and size.
+func (t *tidied) due(info host.Info, size int64) bool {
+	at := info.Accessed
+	switch strings.ToLower(t.TimeComparison) {
+	case "mtime":
+		at = info.Modified
+	case "ctime":
+		at = info.Changed
+	}
+	old, big := float64(daysBetween(at, time.Now())) >= t.Age, size >= t.size
+	switch strings.ToLower(t.Only) {
+	case "age":
+		return old
+	case "size":
+		return big
+	}
+	if strings.EqualFold(t.Operator, "AND") {
+		return old && big
+	}
+	return old || big
+}
+
+// daysBetween counts the midnights between two times.
+func daysBetween(a, b time.Time) int {
+	day := func(t time.Time) time.Time {
+		y, m, d := t.Local().Date()
+		return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+	}
+	days := int(day(b).Sub(day(a)).Hours() / 24)
+	return max(days, -days)
+}
+
+func (t *tidied) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	done := module.Report{Changes: value.NewMap(), Comment: fmt.Sprintf("removed %d files in %s", len(t.gone), t.Name)}
+	for i, p := range t.gone {
+		if err := h.Files.RemoveAll(p); err != nil {
+			return done, err
+		}
+		done.Changes.Set("removed", value.Strings(t.gone[:i+1]...))
+	}
+	return done, nil
+}

@@ -1,0 +1,33 @@
+package file
+
+import "fmt"
+
+// unsupported are arguments that are taken and have no effect here.
+type unsupported struct {
+	Attrs      any `sls:"attrs"`
+	SELinux    any `sls:"selinux"`
+	WinOwner   any `sls:"win_owner"`
+	WinPerms   any `sls:"win_perms"`
+	WinDeny    any `sls:"win_deny_perms"`
+	WinInherit any `sls:"win_inheritance"`
+	WinReset   any `sls:"win_perms_reset"`
+}
+
+func (u unsupported) warnings() []string {
+	var list []string
+	for _, a := range []struct {
+		name string
+		v    any
+		why  string
+	}{
+		{"attrs", u.Attrs, "attributes of the filesystem are left as they are"},
+		{"selinux", u.SELinux, "a file keeps its label, and a new one gets what the policy says"},
+		{"win_owner", u.WinOwner, "this is no Windows"}, {"win_perms", u.WinPerms, "this is no Windows"},
+		{"win_deny_perms", u.WinDeny, "this is no Windows"},
+	} {
+		if a.v != nil {
+			list = append(list, fmt.Sprintf("%s is not supported: %s", a.name, a.why))
+		}
+	}
+	return list
+}

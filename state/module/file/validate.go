@@ -1,0 +1,61 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// validation are the arguments of a command that looks at new content before it is in place.
+type validation struct {
+	CheckCmd []string `sls:"check_cmd"`
+	TmpDir   string   `sls:"tmp_dir"`
+	TmpExt   string   `sls:"tmp_ext"`
+}
+
+func (v validation) wanted() bool { return len(v.CheckCmd) > 0 }
+
+// validate writes the file that shall be to another place, with mode and owner, and runs check_cmd
+// with that path as last argument. What it gives back is the content that was looked at.
+func (v validation) validate(ctx context.Context, h *host.Host, f *family, name string, file host.NewFile) (checked io.Reader, done func(), err error) {
+	dir := v.TmpDir
+	if dir == "" {
+		dir = "/tmp"
+	}
+	temp := path.Join(dir, host.TempName("*"+v.TmpExt))
+	remove := func() { _ = h.Files.Remove(temp) }
+	if err := h.Files.Write(temp, file); err != nil {
+		return nil, nil, fmt.Errorf("writing a file for check_cmd: %w", err)
+	}
+	for _, command := range v.CheckCmd {
+		out, err := h.Shell(ctx, host.Line{Text: command + " " + temp})
+		if err == nil && (out.Code != 0 || out.TimedOut) {
+			err = f.refused(command, name, out)
+		}
+		if err != nil {
+			remove()
+			return nil, nil, err
+		}
+	}
+	r, err := h.Files.Open(temp)
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	return r, func() { _ = r.Close(); remove() }, nil
+}
+
+// refused is the failure of content that check_cmd does not like.
+func (f *family) refused(command, name string, out host.Output) error {
+	text := strings.TrimSpace(out.Stdout + "\n" + out.Stderr)
+	err := fmt.Errorf("check_cmd refuses the new content of %s: `%s` ended with code %d", name, command, out.Code)
+	if text != "" {
+		err = fmt.Errorf("%w: %s", err, f.seen(text))
+	}
+	return diag.WithHint(err, "the file is as it was; correct its source")
+}

@@ -1,0 +1,52 @@
+package file
+
+import (
+	"path"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// found is something that a walk came by.
+type found struct {
+	path string
+	info host.Info // of the link itself, where it is one
+	dir  bool      // a directory, or a link to one, as it shows in a listing
+}
+
+// walk lists what is below a directory: its files, then its directories, then what is in each of
+// those. Links are not followed. depth is how many directories further down are entered; negative
+// for all.
+func walk(h *host.Host, dir string, depth int) ([]found, error) {
+	names, err := h.Files.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files, dirs []found
+	for _, name := range names {
+		f := found{path: path.Join(dir, name)}
+		if f.info, err = h.Files.Lstat(f.path); err != nil {
+			return nil, err
+		}
+		f.dir = f.info.IsDir() || f.info.IsLink() && isDir(h, f.path)
+		if f.dir {
+			dirs = append(dirs, f)
+		} else {
+			files = append(files, f)
+		}
+	}
+	if depth == 0 {
+		return files, nil
+	}
+	all := append(files, dirs...)
+	for _, d := range dirs {
+		if !d.info.IsDir() {
+			continue
+		}
+		below, err := walk(h, d.path, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, below...)
+	}
+	return all, nil
+}

@@ -1,0 +1,282 @@
+// Package render turns a file into data, the way its first line asks for.
+//
+// A file goes through a pipe of renderers. Without a shebang the pipe is jinja|yaml; a first line
+// such as #!yaml|gpg names another one. Text renderers come first, one of them makes data of the
+// text, and what follows works on the data. Whatever goes wrong on the way is told at its place in
+// the file a person wrote, even when it was found in the text that Jinja made of it; that text is
+// shown around it.
+package render
+
+import (
+	"context"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
+)
+
+// Source is a file to render.
+type Source struct {
+	Name string // path in its tree, such as web/init.sls; templates name each other so
+	File string // path on the host, for messages
+	Env  string
+	Text string
+}
+
+// Text is what a template made, and where each place of it came from.
+type Text struct {
+	Text   string
+	Origin func(line, col int) diag.Pos
+}
+
+// Templates renders Jinja.
+type Templates interface {
+	Render(ctx context.Context, src Source, vars *value.Map) (Text, error)
+}
+
+// Decrypter decrypts one value; ok is false for a value that is not encrypted for it.
+type Decrypter interface {
+	Decrypt(ctx context.Context, text string) (plain string, ok bool, err error)
+}
+
+// Renderer renders files.
+type Renderer struct {
+	Templates  Templates
+	Decrypters map[string]Decrypter // by the renderer's name: gpg, age
+	Default    string               // pipe of files without a shebang; "jinja|yaml" when empty
+}
+
+// Document is a rendered file.
+type Document struct {
+	Value any
+	file  string
+	yaml  *yaml.Document
+	at    func(line, col int) diag.Pos
+}
+
+// Pos is the place of a key in a mapping, or an item in a list, of the document.
+func (d *Document) Pos(container, key any) diag.Pos {
+	if d.yaml == nil {
+		return diag.Pos{File: d.file}
+	}
+	return d.origin(d.yaml.Pos(container, key))
+}
+
+// Start is the place at which the document begins.
+func (d *Document) Start() diag.Pos {
+	if d.yaml == nil {
+		return diag.Pos{File: d.file, Line: 1, Col: 1}
+	}
+	return d.origin(d.yaml.Start())
+}
+
+func (d *Document) origin(p diag.Pos) diag.Pos {
+	if d.at == nil || p.Line == 0 {
+		return p
+	}
+	return d.at(p.Line, p.Col)
+}
+
+// state is a file on its way through the pipe.
+type state struct {
+	src  Source
+	vars *value.Map
+	text string
+	data bool // text was made data
+	doc  *Document
+}
+
+// Render renders a file. A file of nothing but blanks is an empty document.
+func (r *Renderer) Render(ctx context.Context, src Source, vars *value.Map) (*Document, error) {
+	if strings.TrimSpace(src.Text) == "" {
+		return &Document{file: src.File}, nil
+	}
+	pipe, err := r.pipe(src)
+	if err != nil {
+		return nil, err
+	}
+	s := &state{src: src, vars: vars, text: src.Text, doc: &Document{file: src.File}}
+	for _, stage := range pipe {
+		if err := r.stage(ctx, s, stage); err != nil {
+			return nil, err
+		}
+	}
+	if !s.data {
+		s.doc.Value = s.text
+	}
+	return s.doc, nil
+}
+
+// pipe reads the shebang.
+func (r *Renderer) pipe(src Source) ([]string, error) {
+	text := r.Default
+	if text == "" {
+		text = "jinja|yaml"
+	}
+	line, _, _ := strings.Cut(src.Text, "\n")
+	if shebang, ok := strings.CutPrefix(strings.TrimRight(line, "\r"), "#!"); ok && !strings.HasPrefix(shebang, "/") {
+		text = shebang
+	}
+	var stages []string
+	for part := range strings.SplitSeq(text, "|") {
+		words := strings.Fields(part)
+		if len(words) == 0 {
+			continue
+		}
+		if err := r.known(words[0]); err != nil {
+			err.Pos = diag.Pos{File: src.File, Line: 1, Col: 1}
+			return nil, err
+		}
+		stages = append(stages, words[0])
+	}
+	return stages, nil
+}
+
+// known refuses what this engine does not render, with the reason and the way out.
+func (r *Renderer) known(name string) *diag.Diagnostic {
+	const salt = "converge this host with `engine: salt-call`, or rewrite the file"
+	switch name {
+	case "jinja", "yaml", "json", "text":
+		return nil
+	case "py", "pydsl", "pyobjects":
+		return diag.At(diag.Pos{}, "renderer %s: the file is a Python program, and this engine runs none", name).WithHint(salt)
+	}
+	if _, ok := r.Decrypters[name]; ok {
+		return nil
+	}
+	known := []string{"jinja", "yaml", "json", "text"}
+	for k := range r.Decrypters {
+		known = append(known, k)
+	}
+	hint := diag.DidYouMean(name, known)
+	if hint == "" {
+		hint = salt
+	}
+	return diag.At(diag.Pos{}, "there is no renderer %q here", name).WithHint(hint)
+}
+
+func (r *Renderer) stage(ctx context.Context, s *state, name string) error {
+	switch name {
+	case "jinja":
+		return r.jinja(ctx, s)
+	case "yaml":
+		return s.yaml()
+	case "json":
+		return s.json()
+	case "text":
+		return nil
+	}
+	return r.decrypt(ctx, s, r.Decrypters[name])
+}
+
+func (r *Renderer) jinja(ctx context.Context, s *state) error {
+	src := s.src
+	src.Text = s.text
+	out, err := r.Templates.Render(ctx, src, s.vars)
+	if err != nil {
+		return err
+	}
+	s.text, s.doc.at = out.Text, out.Origin
+	return nil
+}
+
+func (s *state) yaml() error {
+	doc, err := yaml.LoadString(s.text, s.src.File)
+	if err != nil {
+		return s.doc.relocate(err)
+	}
+	s.doc.yaml, s.doc.Value, s.data = doc, doc.Value, true
+	return nil
+}
+
+// relocate moves problems from the rendered text to the file; the excerpts stay those of the
+// rendered text.
+func (d *Document) relocate(err error) error {
+	var list diag.List
+	list.AddError(diag.Pos{File: d.file}, err)
+	moved := make(diag.List, len(list))
+	for i, problem := range list {
+		copied := *problem
+		copied.Pos = d.origin(problem.Pos)
+		moved[i] = &copied
+	}
+	return moved.Err()
+}
+
+func (s *state) json() error {
+	text := s.text
+	if strings.HasPrefix(text, "#!") {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	v, err := value.FromJSON([]byte(text))
+	if err != nil {
+		return diag.At(diag.Pos{File: s.src.File}, "not JSON: %v", err)
+	}
+	s.doc.Value, s.data = v, true
+	return nil
+}
+
+// decrypt decrypts a text, or every string in data.
+func (r *Renderer) decrypt(ctx context.Context, s *state, with Decrypter) error {
+	if !s.data {
+		plain, ok, err := with.Decrypt(ctx, s.text)
+		if err != nil {
+			return diag.At(diag.Pos{File: s.src.File}, "%v", err).WithHint(diag.HintOf(err))
+		}
+		if ok {
+			s.text = plain
+		}
+		return nil
+	}
+	w := walker{ctx: ctx, with: with, doc: s.doc}
+	s.doc.Value = w.walk(s.doc.Value, nil, nil)
+	return w.problems.Err()
+}
+
+// walker decrypts the strings inside lists and mappings, in place.
+type walker struct {
+	ctx      context.Context
+	with     Decrypter
+	doc      *Document
+	problems diag.List
+}
+
+func (w *walker) walk(v, container, key any) any {
+	switch v := v.(type) {
+	case string:
+		plain, ok, err := w.with.Decrypt(w.ctx, v)
+		if err != nil {
+			w.problems.Add(w.doc.Pos(container, key), "%v", err).WithHint(diag.HintOf(err))
+		}
+		if ok {
+			return plain
+		}
+	case *value.Map:
+		for _, k := range v.Keys() {
+			if old, ok, err := v.GetKey(k); ok && err == nil {
+				_ = v.SetKey(k, w.walk(old, v, k)) // a key that is in a mapping can be one
+			}
+		}
+	case *value.List:
+		for i, item := range v.Items {
+			v.Items[i] = w.walk(item, v, i)
+		}
+	}
+	return v
+}
+
+// Mapping gives the document's value as a mapping; an empty document is an empty one.
+func (d *Document) Mapping() (*value.Map, error) {
+	switch v := d.Value.(type) {
+	case nil:
+		return value.NewMap(), nil
+	case *value.Map:
+		return v, nil
+	}
+	if !value.Truth(d.Value) {
+		return value.NewMap(), nil
+	}
+	return nil, diag.At(d.Start(), "it renders to a %s, and a mapping was expected", value.TypeName(d.Value)).
+		WithHint("an SLS file is `key: value` at its top")
+}

@@ -1,0 +1,244 @@
+package sls
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// file is one SLS file being read.
+type file struct {
+	*gatherer
+	env, name string
+	path      string // in its tree
+	doc       *render.Document
+	data      *value.Map
+}
+
+func (f *file) problem(container, key any, format string, args ...any) *diag.Diagnostic {
+	return f.problems.Add(f.doc.Pos(container, key), format, args...)
+}
+
+// takeIncludes takes the include declaration out of the file.
+func (f *file) takeIncludes() *value.List {
+	v, ok := f.data.Get("include")
+	if !ok {
+		return value.NewList()
+	}
+	list, ok := v.(*value.List)
+	if !ok {
+		f.problem(f.data, "include", "include is a %s, and a list of SLS names was expected", value.TypeName(v)).
+			WithHint("write each name as `- name`")
+		return value.NewList()
+	}
+	f.data.Delete("include")
+	return list
+}
+
+// takeExtend sets the extend declaration apart.
+func (f *file) takeExtend() {
+	v, ok := f.data.Get("extend")
+	if !ok {
+		return
+	}
+	extensions, ok := v.(*value.Map)
+	if !ok {
+		f.problem(f.data, "extend", "extend is a %s, and a mapping of IDs was expected", value.TypeName(v))
+		f.data.Delete("extend")
+		return
+	}
+	f.data.Delete("extend")
+	for id, body := range extensions.All() {
+		m, ok := body.(*value.Map)
+		if !ok {
+			f.problem(extensions, id, "the extension of %s is a %s, and a mapping of states was expected", value.Str(id), value.TypeName(body))
+			continue
+		}
+		f.mark(m)
+		for _, key := range m.Names() {
+			if list, ok := m.Value(key).(*value.List); ok {
+				splitFunction(m, key, list)
+			}
+		}
+	}
+	f.data.Set(compile.KeyExtend, value.NewList(extensions))
+}
+
+// takeExclude sets the exclude declaration apart.
+func (f *file) takeExclude() {
+	v, ok := f.data.Get("exclude")
+	if !ok {
+		return
+	}
+	f.data.Delete("exclude")
+	list, ok := v.(*value.List)
+	if !ok {
+		f.problem(f.data, "exclude", "exclude is a %s, and a list was expected", value.TypeName(v)).
+			WithHint("write `- sls: name` or `- id: name`")
+		return
+	}
+	f.data.Set(compile.KeyExclude, list)
+}
+
+// mark notes where a declaration comes from.
+func (f *file) mark(body *value.Map) {
+	if !body.Has(compile.KeySLS) {
+		body.Set(compile.KeySLS, f.name)
+	}
+	if !body.Has(compile.KeyEnv) {
+		body.Set(compile.KeyEnv, f.env)
+	}
+}
+
+// splitFunction turns file.managed: [...] into file: [..., managed].
+func splitFunction(body *value.Map, key string, list *value.List) (state string, split bool) {
+	state, function, ok := strings.Cut(key, ".")
+	if !ok || strings.HasPrefix(key, "_") {
+		return key, false
+	}
+	function, _, _ = strings.Cut(function, ".")
+	body.Delete(key)
+	list.Append(function)
+	body.Set(state, list)
+	return state, true
+}
+
+// declare brings every ID into the form that the rest of the compiler knows.
+func (f *file) declare() {
+	for _, id := range f.data.Keys() {
+		if id == compile.KeyExtend || id == compile.KeyExclude {
+			continue
+		}
+		v, _, _ := f.data.GetKey(id)
+		switch body := v.(type) {
+		case *value.Map:
+			f.declareBody(value.Str(id), body)
+		case string:
+			f.declareShort(id, body)
+		default:
+			f.problem(f.data, id, "ID %s holds a %s, and a mapping of states was expected", value.Str(id), value.TypeName(v)).
+				WithHint("write `state.function:` below it, and below that its arguments")
+			_, _ = f.data.DeleteKey(id) // it is a key of the mapping, so it can be one
+		}
+	}
+}
+
+// declareShort reads `id: state.function`.
+func (f *file) declareShort(id any, short string) {
+	state, function, ok := strings.Cut(short, ".")
+	if !ok {
+		f.problem(f.data, id, "ID %s holds %q, and a state was expected", value.Str(id), short).
+			WithHint("write `state.function`, such as pkg.installed")
+		_, _ = f.data.DeleteKey(id)
+		return
+	}
+	function, _, _ = strings.Cut(function, ".")
+	_ = f.data.SetKey(id, value.NewMap(compile.KeySLS, f.name, compile.KeyEnv, f.env, state, value.NewList(function)))
+}
+
+func (f *file) declareBody(id string, body *value.Map) {
+	var states []string
+	for _, key := range body.Names() {
+		list, ok := body.Value(key).(*value.List)
+		if !ok || strings.HasPrefix(key, "_") {
+			continue
+		}
+		state, _, _ := strings.Cut(key, ".")
+		if strings.Contains(key, ".") && slices.Contains(states, state) {
+			f.problem(body, key, "ID %s declares state %s twice", id, state).WithHint("give the second one an ID of its own")
+			continue
+		}
+		state, _ = splitFunction(body, key, list)
+		states = append(states, state)
+	}
+	f.mark(body)
+}
+
+// include reads an included file, or all that a glob means, before this one.
+func (f *file) include(item any, at diag.Pos) {
+	env, name := f.env, ""
+	switch item := item.(type) {
+	case string:
+		name = item
+	case *value.Map:
+		for key, v := range item.All() {
+			env, name = value.Str(key), value.Str(v)
+		}
+	default:
+		f.problems.Add(at, "include holds %s, and the name of an SLS was expected", value.Repr(item))
+		return
+	}
+	if env != anyEnv && !f.loader.Tree.Has(env) {
+		f.problems.Add(at, "there is no environment %q", env).WithHint(diag.DidYouMean(env, f.loader.Tree.Envs()))
+		return
+	}
+	name, ok := f.absolute(name, at)
+	if !ok {
+		return
+	}
+	if env, ok = f.environment(env, name, at); !ok {
+		return
+	}
+	for _, target := range f.expand(env, name) {
+		if f.seen[env+":"+target] {
+			continue
+		}
+		if included := f.file(env, target, at); included != nil {
+			f.merge(f.data, included)
+		}
+	}
+}
+
+// anyEnv asks for the one matched environment that has the file.
+const anyEnv = "_xenv"
+
+// environment finds the environment an include is read from.
+func (f *file) environment(env, name string, at diag.Pos) (string, bool) {
+	if env != anyEnv {
+		return env, true
+	}
+	var found []string
+	for _, m := range f.matches {
+		if names := f.expand(m.Env, name); len(names) > 1 || f.exists(m.Env, name) {
+			found = append(found, m.Env)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], true
+	case slices.Contains(found, f.env):
+		return f.env, true
+	case len(found) == 0:
+		f.missing(f.env, name, at)
+	default:
+		f.problems.Add(at, "SLS %q is in several environments: %s", name, strings.Join(found, ", ")).WithHint("name the one you mean: `- environment: name`")
+	}
+	return "", false
+}
+
+func (f *file) exists(env, name string) bool {
+	_, ok := f.loader.Tree.FindSLS(env, name)
+	return ok
+}
+
+// absolute resolves .name and ..name, which start from this file.
+func (f *file) absolute(name string, at diag.Pos) (string, bool) {
+	rest := strings.TrimLeft(name, ".")
+	levels := len(name) - len(rest)
+	if levels == 0 {
+		return name, true
+	}
+	parts := strings.Split(f.name, ".")
+	if strings.HasSuffix(f.path, "/init.sls") {
+		parts = append(parts, "init")
+	}
+	if levels > len(parts) {
+		f.problems.Add(at, "include %q leads out of the tree", name).WithHint("each leading dot after the first goes up one directory")
+		return "", false
+	}
+	return strings.Join(append(slices.Clone(parts[:len(parts)-levels]), rest), "."), true
+}

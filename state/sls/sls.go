@@ -1,0 +1,282 @@
+// Package sls reads SLS files: it renders them, follows their includes, and gathers what they
+// declare into high data.
+//
+// A file is read once per run, an included one before the file that includes it counts its order.
+// The declarations keep the shape Salt shows them in; beside them the package remembers which
+// document each came from, so that whatever is found wrong later still has a place.
+package sls
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/top"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Loader reads SLS files of a tree.
+type Loader struct {
+	Tree *roots.Roots
+	// Render renders a file as an SLS of this name.
+	Render func(ctx context.Context, src render.Source, sls string) (*render.Document, error)
+	// Unordered leaves out the numbers that keep states in the order of their files (Salt's
+	// state_auto_order: False).
+	Unordered bool
+}
+
+// firstOrder is the number of the first state.
+const firstOrder = 10000
+
+// High reads what a top file matched. Its error is a diag.List with the problems of all files.
+func (l *Loader) High(ctx context.Context, matches []top.Match) (*compile.High, error) {
+	g := &gatherer{loader: l, ctx: ctx, matches: matches, seen: map[string]bool{}, high: value.NewMap(), order: firstOrder}
+	for _, m := range matches {
+		if !l.Tree.Has(m.Env) {
+			g.problems.Add(diag.Pos{}, "there is no environment %q", m.Env).WithHint(diag.DidYouMean(m.Env, l.Tree.Envs()))
+			continue
+		}
+		for _, pattern := range m.SLS {
+			for _, name := range g.expand(m.Env, pattern) {
+				if !g.seen[m.Env+":"+name] {
+					g.merge(g.high, g.file(m.Env, name, diag.Pos{}))
+				}
+			}
+		}
+	}
+	g.dropRepeatedExtensions()
+	return &compile.High{Data: g.high, Pos: g.pos}, g.problems.Err()
+}
+
+// gatherer gathers the files of one run.
+type gatherer struct {
+	loader   *Loader
+	ctx      context.Context
+	matches  []top.Match
+	seen     map[string]bool // env:sls
+	high     *value.Map
+	order    int
+	docs     []document
+	problems diag.List
+}
+
+// document is a rendered file with the mapping at its top.
+type document struct {
+	*render.Document
+	top *value.Map
+}
+
+// expand gives the SLS names that a glob means; one that means none stands for itself, to be
+// missed.
+func (g *gatherer) expand(env, pattern string) []string {
+	if !strings.ContainsAny(pattern, "*?[") {
+		return []string{pattern}
+	}
+	states, err := g.loader.Tree.States(env)
+	g.problems.AddError(diag.Pos{}, err)
+	found := slices.DeleteFunc(slices.Clone(states), func(s string) bool { return !compile.Match(pattern, s) })
+	if len(found) == 0 {
+		return []string{pattern}
+	}
+	return found
+}
+
+// file reads an SLS file and all that it includes; from is where it was asked for.
+func (g *gatherer) file(env, name string, from diag.Pos) *value.Map {
+	g.seen[env+":"+name] = true
+	path, ok := g.loader.Tree.FindSLS(env, name)
+	if !ok {
+		g.missing(env, name, from)
+		return nil
+	}
+	doc, declarations, ok := g.render(env, name, path)
+	if !ok {
+		return nil
+	}
+	f := &file{gatherer: g, env: env, name: name, path: path, doc: doc, data: declarations}
+	includes := f.takeIncludes()
+	f.takeExtend()
+	f.takeExclude()
+	f.declare()
+	for i, item := range includes.Items {
+		f.include(item, doc.Pos(includes, i))
+	}
+	if !g.loader.Unordered {
+		g.number(f.data)
+	}
+	return f.data
+}
+
+func (g *gatherer) missing(env, name string, from diag.Pos) {
+	states, _ := g.loader.Tree.States(env) // a tree that cannot be listed suggests nothing
+	hint := diag.DidYouMean(name, states)
+	if hint == "" {
+		base := strings.ReplaceAll(name, ".", "/")
+		hint = fmt.Sprintf("make %s.sls or %s/init.sls in one of %s", base, base, strings.Join(g.loader.Tree.Dirs(env), ", "))
+	}
+	g.problems.Add(from, "there is no SLS %q in environment %s", name, env).WithHint(hint)
+}
+
+func (g *gatherer) render(env, name, path string) (*render.Document, *value.Map, bool) {
+	data, file, err := g.loader.Tree.Read(env, path)
+	if err != nil {
+		g.problems.AddError(diag.Pos{File: path}, err)
+		return nil, nil, false
+	}
+	doc, err := g.loader.Render(g.ctx, render.Source{Name: path, File: file, Env: env, Text: string(data)}, name)
+	if err != nil {
+		g.problems.AddError(diag.Pos{File: file}, err)
+		return nil, nil, false
+	}
+	declarations, err := doc.Mapping()
+	if err != nil {
+		g.problems.AddError(diag.Pos{File: file}, err)
+		return nil, nil, false
+	}
+	g.docs = append(g.docs, document{doc, declarations})
+	return doc, declarations, true
+}
+
+// merge takes declarations over. An ID that is there already must be the same.
+func (g *gatherer) merge(into, from *value.Map) {
+	for _, key := range []string{compile.KeyExtend, compile.KeyExclude} {
+		if more, ok := from.Value(key).(*value.List); ok {
+			list, _ := into.Value(key).(*value.List)
+			if list == nil {
+				list = value.NewList()
+				into.Set(key, list)
+			}
+			list.Items = append(list.Items, more.Items...)
+			from.Delete(key)
+		}
+	}
+	for id, body := range from.All() {
+		old, known, err := into.GetKey(id)
+		if err == nil && known && !value.Equal(old, body) {
+			g.conflict(value.Str(id), old, body)
+		}
+	}
+	into.Update(from)
+}
+
+func (g *gatherer) conflict(id string, a, b any) {
+	from := func(body any) string {
+		m, _ := body.(*value.Map)
+		return value.Str(m.Value(compile.KeySLS))
+	}
+	g.problems.Add(g.posOfBody(id, b), "ID %q is declared in SLS %s and, otherwise, in SLS %s", id, from(b), from(a)).
+		WithHint(fmt.Sprintf("the other is at %s; IDs are global, so rename one", g.posOfBody(id, a)))
+}
+
+// posOfBody is where the ID of a declaration stands.
+func (g *gatherer) posOfBody(id string, body any) diag.Pos {
+	for _, d := range g.docs {
+		if v, ok := d.top.Get(id); ok && v == body {
+			return d.Pos(d.top, id)
+		}
+	}
+	return diag.Pos{}
+}
+
+// number gives each state of a file the next number, unless it has one of its own.
+func (g *gatherer) number(declarations *value.Map) {
+	for _, body := range declarations.All() {
+		m, _ := body.(*value.Map)
+		for state, run := range m.All() {
+			list, ok := run.(*value.List)
+			if !ok || strings.HasPrefix(value.Str(state), "_") || hasArgument(list, "order") {
+				continue
+			}
+			list.Append(value.NewMap("order", g.order))
+			g.order++
+		}
+	}
+}
+
+func hasArgument(list *value.List, name string) bool {
+	for _, item := range list.Items {
+		if m, ok := item.(*value.Map); ok {
+			for key := range m.All() {
+				if key == name {
+					return true
+				}
+				break
+			}
+		}
+	}
+	return false
+}
+
+// dropRepeatedExtensions keeps one of each extension: a file that is included twice says nothing
+// twice.
+func (g *gatherer) dropRepeatedExtensions() {
+	all, ok := g.high.Value(compile.KeyExtend).(*value.List)
+	if !ok {
+		return
+	}
+	kept := value.NewList()
+	known := map[string][]any{}
+	for _, item := range all.Items {
+		m, _ := item.(*value.Map)
+		for id, body := range m.All() {
+			name := value.Str(id)
+			if value.Contains(known[name], body) {
+				continue
+			}
+			known[name] = append(known[name], body)
+			kept.Append(value.NewMap(name, body))
+		}
+	}
+	g.high.Set(compile.KeyExtend, kept)
+}
+
+// pos finds the place of an ID, of a state below it, or of an argument below that.
+func (g *gatherer) pos(path ...string) diag.Pos {
+	body, _ := g.high.Value(path[0]).(*value.Map)
+	if len(path) > 1 && body != nil {
+		if list, ok := body.Value(path[1]).(*value.List); ok {
+			if p := g.posOfState(body, path[1], list, path[2:]); !p.IsZero() {
+				return p
+			}
+		}
+	}
+	if p := g.posOfBody(path[0], body); !p.IsZero() {
+		return p
+	}
+	return diag.Pos{File: value.Str(body.Value(compile.KeySLS))}
+}
+
+func (g *gatherer) posOfState(body *value.Map, state string, list *value.List, argument []string) diag.Pos {
+	for _, d := range g.docs {
+		if len(argument) > 0 && argument[0] != "" {
+			for _, item := range list.Items {
+				if m, ok := item.(*value.Map); ok && m.Has(argument[0]) {
+					if p := d.Pos(m, argument[0]); !p.IsZero() {
+						return p
+					}
+				}
+			}
+		}
+	}
+	for _, d := range g.docs {
+		if p := d.Pos(body, written(state, list)); !p.IsZero() {
+			return p
+		}
+	}
+	return diag.Pos{}
+}
+
+// written is how a file wrote a state: file.managed became file with the function in its list.
+func written(state string, list *value.List) string {
+	for _, item := range list.Items {
+		if function, ok := item.(string); ok {
+			return state + "." + function
+		}
+	}
+	return state
+}

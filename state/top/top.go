@@ -1,0 +1,389 @@
+// Package top decides which SLS files a host gets: it reads top files and matches their targets.
+//
+// A top file maps environments to targets, and targets to SLS names and options. States and pillar
+// read their top files alike and put several of them together differently, as Salt does: for states
+// the base environment's top file is authoritative, for pillar all of them count and targets may be
+// given an order.
+package top
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Match is what a host gets of an environment, in order.
+type Match struct {
+	Env string
+	SLS []string
+}
+
+// Loader reads top files.
+type Loader struct {
+	Tree   *roots.Roots
+	Render func(ctx context.Context, src render.Source, sls string) (*render.Document, error)
+	Target *Target
+	Only   string // the one environment that counts; "" for all
+	Merge  string // how states' top files are put together: merge, same or merge_all
+	Base   string // environment whose top file stands in for missing ones with merge same
+}
+
+// File is the name of a top file in its tree.
+const File = "top.sls"
+
+// file is one rendered top file, or one it includes.
+type file struct {
+	env  string
+	data *value.Map
+	doc  *render.Document
+}
+
+// entry is one target of an environment.
+type entry struct {
+	target  string
+	items   *value.List
+	order   int
+	file    file
+	missing bool // its SLS files may be missing
+}
+
+// table is the targets of all environments, in order.
+type table struct {
+	envs    []string
+	entries map[string][]entry
+}
+
+func newTable() *table { return &table{entries: map[string][]entry{}} }
+
+func (t *table) set(env string, e entry) {
+	if _, known := t.entries[env]; !known {
+		t.envs = append(t.envs, env)
+	}
+	for i, old := range t.entries[env] {
+		if old.target == e.target {
+			t.entries[env][i] = e
+			return
+		}
+	}
+	t.entries[env] = append(t.entries[env], e)
+}
+
+func (t *table) get(env, target string) (entry, bool) {
+	i := slices.IndexFunc(t.entries[env], func(e entry) bool { return e.target == target })
+	if i < 0 {
+		return entry{}, false
+	}
+	return t.entries[env][i], true
+}
+
+// States gives the SLS files of a highstate. A tree without a top file matches nothing.
+func (l *Loader) States(ctx context.Context) ([]Match, error) {
+	files, err := l.files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var problems diag.List
+	t := newTable()
+	switch l.Merge {
+	case "", "merge":
+		l.mergeBase(files, t, &problems)
+	case "same":
+		l.mergeSame(files, t, &problems)
+	case "merge_all":
+		l.mergeAll(files, t, &problems)
+	default:
+		problems.Add(diag.Pos{}, "top_file_merging_strategy is %q", l.Merge).WithHint("use merge, same or merge_all")
+	}
+	matches := l.match(t, &problems)
+	return matches, problems.Err()
+}
+
+// Pillar gives the SLS files of the pillar, and those of them that may be missing.
+func (l *Loader) Pillar(ctx context.Context) (matches []Match, optional map[string]bool, err error) {
+	files, err := l.files(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var problems diag.List
+	t := newTable()
+	for _, f := range files {
+		l.add(f, t, func(string) bool { return true }, &problems)
+	}
+	optional = map[string]bool{}
+	for env, entries := range t.entries {
+		slices.SortStableFunc(entries, func(a, b entry) int { return a.order - b.order })
+		for _, e := range entries {
+			for _, item := range e.items.Items {
+				if name, ok := item.(string); ok && e.missing {
+					optional[env+":"+name] = true
+				}
+			}
+		}
+	}
+	matches = l.match(t, &problems)
+	for i := range matches {
+		matches[i].SLS = unique(matches[i].SLS)
+	}
+	return matches, optional, problems.Err()
+}
+
+func unique(names []string) []string {
+	var list []string
+	for _, name := range names {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// files renders the top file of every environment, and those they include.
+func (l *Loader) files(ctx context.Context) ([]file, error) {
+	envs := l.Tree.Envs()
+	if l.Only != "" {
+		envs = []string{l.Only}
+	}
+	var files []file
+	var problems diag.List
+	for _, env := range envs {
+		files = append(files, l.read(ctx, env, File, "", &problems)...)
+	}
+	return files, problems.Err()
+}
+
+// read renders a top file and what it includes. One that is absent is none.
+func (l *Loader) read(ctx context.Context, env, name, sls string, problems *diag.List) []file {
+	data, path, err := l.Tree.Read(env, name)
+	if err != nil {
+		return nil
+	}
+	doc, err := l.Render(ctx, render.Source{Name: name, File: path, Env: env, Text: string(data)}, sls)
+	var m *value.Map
+	if err == nil {
+		m, err = doc.Mapping()
+	}
+	if err != nil {
+		problems.AddError(diag.Pos{File: path}, err)
+		return nil
+	}
+	files := []file{{env: env, data: m, doc: doc}}
+	include, _ := m.Value("include").(*value.List)
+	m.Delete("include")
+	if include == nil {
+		return files
+	}
+	for _, item := range include.Items {
+		for _, sls := range l.expand(env, value.Str(item)) {
+			if name, ok := l.Tree.FindSLS(env, sls); ok {
+				files = append(files, l.read(ctx, env, name, sls, problems)...)
+			}
+		}
+	}
+	return files
+}
+
+func (l *Loader) expand(env, pattern string) []string {
+	states, err := l.Tree.States(env)
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for _, s := range states {
+		if compile.Match(pattern, s) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// add takes over the sections of a file that count.
+func (l *Loader) add(f file, t *table, counts func(env string) bool, problems *diag.List) {
+	for key, section := range f.data.All() {
+		env := value.Str(key)
+		if !counts(env) {
+			continue
+		}
+		targets, ok := section.(*value.Map)
+		if !ok {
+			problems.Add(f.doc.Pos(f.data, key), "environment %s holds a %s, and a mapping of targets was expected", env, value.TypeName(section)).
+				WithHint("write `'*':` below it, and below that a list of SLS names")
+			continue
+		}
+		for target, items := range targets.All() {
+			if e, ok := l.entry(f, targets, target, items, problems); ok {
+				t.set(env, e)
+			}
+		}
+	}
+}
+
+func (l *Loader) entry(f file, targets *value.Map, target, items any, problems *diag.List) (entry, bool) {
+	list, ok := items.(*value.List)
+	if name, isName := items.(string); isName {
+		list, ok = value.NewList(name), true
+	}
+	if !ok {
+		problems.Add(f.doc.Pos(targets, target), "target %s holds a %s, and a list of SLS names was expected", value.Repr(target), value.TypeName(items)).
+			WithHint("write each SLS name as `- name`")
+		return entry{}, false
+	}
+	e := entry{target: value.Str(target), items: list, file: f}
+	for _, item := range list.Items {
+		m, _ := item.(*value.Map)
+		e.missing = e.missing || value.Truth(m.Value("ignore_missing"))
+		if order, ok := m.Get("order"); ok {
+			e.order, _ = strconv.Atoi(value.Str(order))
+		}
+	}
+	return e, true
+}
+
+// mergeBase is the default: base's top file counts whole, and another environment's only for that
+// environment, if base says nothing of it.
+func (l *Loader) mergeBase(files []file, t *table, problems *diag.List) {
+	first := "base"
+	if l.Only != "" {
+		first = l.Only
+	}
+	for _, f := range files {
+		if f.env == first {
+			l.add(f, t, func(string) bool { return true }, problems)
+		}
+	}
+	said := slices.Clone(t.envs)
+	for _, f := range files {
+		if f.env != first {
+			l.add(f, t, func(env string) bool { return env == f.env && !slices.Contains(said, env) }, problems)
+		}
+	}
+}
+
+// mergeSame takes of each top file the section of its own environment; where an environment has no
+// top file, the default one's section for it.
+func (l *Loader) mergeSame(files []file, t *table, problems *diag.List) {
+	for _, env := range l.Tree.Envs() {
+		own := func(e string) bool { return e == env }
+		source := env
+		if !slices.ContainsFunc(files, func(f file) bool { return f.env == env }) {
+			source = l.Base
+		}
+		for _, f := range files {
+			if f.env == source {
+				l.add(f, t, own, problems)
+			}
+		}
+	}
+}
+
+// mergeAll puts the lists of one target in several top files together.
+func (l *Loader) mergeAll(files []file, t *table, problems *diag.List) {
+	for _, f := range files {
+		one := newTable()
+		l.add(f, one, func(string) bool { return true }, problems)
+		for _, env := range one.envs {
+			for _, e := range one.entries[env] {
+				if old, ok := t.get(env, e.target); ok {
+					e.items = together(old.items, e.items)
+				}
+				t.set(env, e)
+			}
+		}
+	}
+}
+
+func together(a, b *value.List) *value.List {
+	merged := value.NewList(a.Items...)
+	for _, item := range b.Items {
+		if !value.Contains(merged.Items, item) {
+			merged.Append(item)
+		}
+	}
+	return merged
+}
+
+// match matches every target and lists what it gives.
+func (l *Loader) match(t *table, problems *diag.List) []Match {
+	m := &giver{loader: l, problems: problems}
+	for _, env := range t.envs {
+		if l.Only != "" && env != l.Only {
+			continue
+		}
+		for _, e := range t.entries[env] {
+			m.entry(env, e.file, e.target, e.items)
+		}
+	}
+	return m.matches
+}
+
+type giver struct {
+	loader   *Loader
+	problems *diag.List
+	matches  []Match
+}
+
+func (m *giver) entry(env string, f file, target string, items *value.List) {
+	kind := "compound"
+	for _, item := range items.Items {
+		if option, ok := item.(*value.Map); ok && option.Has("match") {
+			kind = value.Str(option.Value("match"))
+		}
+	}
+	ok, err := m.loader.Target.Match(kind, target)
+	if err != nil {
+		m.problems.Add(f.doc.Pos(items, 0), "target %q: %v", target, err).WithHint(diag.HintOf(err))
+	}
+	if !ok {
+		return
+	}
+	m.give(env)
+	for _, item := range items.Items {
+		switch item := item.(type) {
+		case string:
+			m.give(env, item)
+		case *value.Map:
+			m.option(env, f, item)
+		}
+	}
+}
+
+// option reads a mapping among SLS names: an option of the target, a target inside of it, or an
+// SLS of another environment.
+func (m *giver) option(env string, f file, item *value.Map) {
+	if inner, ok := item.Value("subfilter").(*value.Map); ok {
+		for target, items := range inner.All() {
+			if list, ok := items.(*value.List); ok {
+				m.entry(env, f, value.Str(target), list)
+			}
+		}
+		return
+	}
+	for key, v := range item.All() {
+		if other := value.Str(key); m.loader.Tree.Has(other) {
+			m.give(other, value.Str(v))
+		}
+	}
+}
+
+func (m *giver) give(env string, names ...string) {
+	i := slices.IndexFunc(m.matches, func(x Match) bool { return x.Env == env })
+	if i < 0 {
+		m.matches = append(m.matches, Match{Env: env})
+		i = len(m.matches) - 1
+	}
+	m.matches[i].SLS = append(m.matches[i].SLS, names...)
+}
+
+// Map gives matches in the form in which Salt shows a top.
+func Map(matches []Match) *value.Map {
+	m := value.NewMap()
+	for _, match := range matches {
+		m.Set(match.Env, value.Strings(match.SLS...))
+	}
+	return m
+}

@@ -1,0 +1,161 @@
+// Package yaml reads and writes YAML 1.1 as Salt does.
+//
+// SLS authors know YAML through PyYAML: `yes` is true, 22:22 is a number in base sixty, the keys of
+// a mapping keep their order. Salt adds rules of its own: 0644 keeps its digits, a date stays text,
+// and a key that comes twice is an error. No YAML library for Go reads text that way, and none is
+// quick enough to compile hundreds of states within a blink, so this package has a scanner of its
+// own. It makes values of the text as it goes, without a tree in between, and takes note of where
+// every key and item stands, so that later rooms can point at them.
+//
+// Problems are collected: a file with three mistakes is told about all three.
+package yaml
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Document is a YAML document: its value, and where everything stands.
+type Document struct {
+	Value any // nil for an empty document
+
+	file  string
+	text  string
+	lines []int // offsets of the starts of lines, made when first needed
+	start int
+
+	spans []span // of the collections, in the order they were finished
+	marks []mark
+	index map[any]int // from a collection to its span, made when first needed
+}
+
+// span says which marks belong to a collection.
+type span struct {
+	of           any // *value.Map or *value.List
+	at           int32
+	first, count int32
+}
+
+// mark is where a key and its value stand, or an item. A key is told by its hash, so that marks
+// hold no pointers; should two keys of one mapping ever share a hash, one is shown in the place of
+// the other.
+type mark struct {
+	hash           uint32
+	keyAt, valueAt int32
+}
+
+// marksFor makes room for n marks of a collection.
+func (d *Document) marksFor(of any, at int32, n int) []mark {
+	first := len(d.marks)
+	d.spans = append(d.spans, span{of: of, at: at, first: int32(first), count: int32(n)})
+	d.marks = slices.Grow(d.marks, n)[:first+n]
+	return d.marks[first:]
+}
+
+// hashKey is FNV-1a of the key as it prints.
+func hashKey(key any) uint32 {
+	text, ok := key.(string)
+	if !ok {
+		text = value.Repr(key)
+	}
+	h := uint32(2166136261)
+	for i := range len(text) {
+		h = (h ^ uint32(text[i])) * 16777619
+	}
+	return h
+}
+
+// Start is where the document's content starts.
+func (d *Document) Start() diag.Pos { return d.pos(d.start) }
+
+// Pos is where a key of a mapping, or an item of a list with its index as key, stands. Container
+// is a *value.Map or *value.List of this document. For a key that the text does not have, it is
+// where the container starts; for a container of another document, the zero Pos.
+func (d *Document) Pos(container, key any) diag.Pos {
+	m, at := d.find(container, key)
+	if m != nil {
+		return d.pos(int(m.keyAt))
+	}
+	return d.posOrZero(at)
+}
+
+// ValuePos is like Pos, for the value that belongs to the key.
+func (d *Document) ValuePos(container, key any) diag.Pos {
+	m, at := d.find(container, key)
+	if m != nil {
+		return d.pos(int(m.valueAt))
+	}
+	return d.posOrZero(at)
+}
+
+func (d *Document) posOrZero(at int32) diag.Pos {
+	if at < 0 {
+		return diag.Pos{}
+	}
+	return d.pos(int(at))
+}
+
+// find gives the mark of a key, or else where the container starts, which is -1 if unknown.
+func (d *Document) find(container, key any) (m *mark, at int32) {
+	if d.index == nil {
+		d.index = make(map[any]int, len(d.spans))
+		for i := range d.spans {
+			d.index[d.spans[i].of] = i
+		}
+	}
+	i, ok := d.index[container]
+	if !ok {
+		return nil, -1
+	}
+	s := &d.spans[i]
+	marks := d.marks[s.first : s.first+s.count]
+	if _, isList := container.(*value.List); isList {
+		if n, ok := key.(int); ok && n >= 0 && n < len(marks) {
+			return &marks[n], s.at
+		}
+		return nil, s.at
+	}
+	hash := hashKey(key)
+	for i := range marks {
+		if marks[i].hash == hash {
+			return &marks[i], s.at
+		}
+	}
+	return nil, s.at
+}
+
+func (d *Document) pos(at int) diag.Pos {
+	line, col := d.lineCol(at)
+	return diag.Pos{File: d.file, Line: line, Col: col}
+}
+
+// lineCol counts lines and characters from 1.
+func (d *Document) lineCol(at int) (line, col int) {
+	if d.lines == nil {
+		d.lines = lineStarts(d.text)
+	}
+	at = min(at, len(d.text))
+	line = sort.SearchInts(d.lines, at+1)
+	return line, utf8.RuneCountInString(d.text[d.lines[line-1]:at]) + 1
+}
+
+func lineStarts(text string) []int {
+	starts := make([]int, 1, strings.Count(text, "\n")+2)
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\r':
+			if i+1 < len(text) && text[i+1] == '\n' {
+				i++
+			}
+			starts = append(starts, i+1)
+		case '\n':
+			starts = append(starts, i+1)
+		}
+	}
+	return starts
+}

@@ -1,0 +1,66 @@
+package yaml_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
+)
+
+// recorded is a document and what PyYAML made of it.
+type recorded struct {
+	Doc string `json:"doc"`
+	Res []any  `json:"res"`
+	Err bool   `json:"err"`
+}
+
+// saltDiffers are the recorded documents on which Salt's loader differs from PyYAML's, and what
+// Salt makes of them: 0644 keeps its digits, dates stay text, and a key of a mapping wins over the
+// same key merged into it.
+var saltDiffers = map[string]string{
+	"v: 0644":                         `["map",[[["str","v"],["int","644"]]]]`,
+	"v: 0777":                         `["map",[[["str","v"],["int","777"]]]]`,
+	"v: 2001-12-14":                   `["map",[[["str","v"],["str","2001-12-14"]]]]`,
+	"v: 2001-12-14t21:59:43.10-05:00": `["map",[[["str","v"],["str","2001-12-14t21:59:43.10-05:00"]]]]`,
+	"v: 2001-12-14 21:59:43.10 -5":    `["map",[[["str","v"],["str","2001-12-14 21:59:43.10 -5"]]]]`,
+	"v: 2001-12-15 2:59:43":           `["map",[[["str","v"],["str","2001-12-15 2:59:43"]]]]`,
+	"mode: 0644\nenabled: yes\nports: [22:22, 80]\n": `["map",[[["str","mode"],["int","644"]],[["str","enabled"],["bool",true]],` +
+		`[["str","ports"],["list",[["int","1342"],["int","80"]]]]]]`,
+	"base: &b {x: 1, y: 2}\nd:\n  <<: *b\n  y: 3\n  z: 4\n": `["map",[[["str","base"],["map",[[["str","x"],["int","1"]],[["str","y"],["int","2"]]]]],` +
+		`[["str","d"],["map",[[["str","x"],["int","1"]],[["str","y"],["int","3"]],[["str","z"],["int","4"]]]]]]]`,
+}
+
+func TestLoadsWhatWasRecorded(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/yaml/pyyaml.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []recorded
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		if salt, ok := saltDiffers[c.Doc]; ok {
+			c = recorded{Doc: c.Doc}
+			if err := json.Unmarshal([]byte(salt), &c.Res); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := yaml.LoadString(c.Doc, "t.sls")
+		switch {
+		case c.Err && err == nil:
+			t.Errorf("%q: loaded as %v, want an error", c.Doc, typed(d.Value))
+		case c.Err:
+			if list := (diag.List{}); !errors.As(err, &list) || list[0].Pos.Line == 0 || list[0].Excerpt == "" {
+				t.Errorf("%q: the error has no place: %v", c.Doc, err)
+			}
+		case err != nil:
+			t.Errorf("%q: %v", c.Doc, err)
+		case !sameTyped(typed(d.Value), c.Res):
+			t.Errorf("%q:\n got %v\nwant %v", c.Doc, typed(d.Value), c.Res)
+		}
+	}
+}

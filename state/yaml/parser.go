@@ -1,0 +1,476 @@
+package yaml
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// parser reads the grammar and makes values as it goes: there is no tree in between.
+type parser struct {
+	*scanner
+	doc      *Document
+	handles  map[string]string // what the handles of tags stand for
+	anchors  map[string]*anchored
+	problems []*problem // those that do not keep the rest from being read
+	pairs    []pair     // of the mappings that are being read
+	items    []node     // of the sequences that are being read
+	depth    int
+	size     int            // nodes so far, with every alias counted as what it stands for
+	words    map[string]any // strings met before, so that equal keys share memory
+}
+
+// node is what was read: a value, and what merging needs to know of it besides.
+type node struct {
+	value   any
+	raw     string // of a scalar, as written
+	kept    *kept  // what was to be kept
+	at      int32
+	kind    nodeKind
+	special special
+}
+
+// kept are the parts of a collection that may be merged into another.
+type kept struct {
+	pairs []pair
+	items []node
+}
+
+// keeping says what a collection is read for.
+type keeping uint8
+
+const (
+	drop        keeping = iota // only for its value
+	keepParts                  // for its parts too
+	mergeSource                // only for its parts
+)
+
+// special marks the two words that mean something of their own as keys, and nothing as values.
+type special uint8
+
+const (
+	ordinary special = iota
+	mergeKey         // <<
+	valueKey         // =
+)
+
+type nodeKind uint8
+
+const (
+	scalarNode nodeKind = iota
+	sequenceNode
+	mappingNode
+)
+
+func (k nodeKind) String() string { return [...]string{"scalar", "sequence", "mapping"}[k] }
+
+type pair struct{ key, value node }
+
+// anchored is a node that has a name.
+type anchored struct {
+	node node
+	size int
+	open bool // still being read
+}
+
+const (
+	maxDepth = 1000
+	maxSize  = 4 << 20 // nodes, which keeps aliases of aliases of aliases within bounds
+)
+
+// document reads all of the text, which must be one document.
+func (p *parser) document() (any, error) {
+	explicit, err := p.documentStart()
+	if err != nil {
+		return nil, err
+	}
+	t, err := p.peek()
+	if err != nil {
+		return nil, err
+	}
+	root := empty(t.at)
+	if t.kind != streamEnd && t.kind != documentStart && (t.kind != documentEnd || !explicit) {
+		if root, err = p.node(true, false, drop); err != nil {
+			return nil, err
+		}
+	}
+	p.finish(&root)
+	p.doc.start = int(root.at)
+	return root.value, p.documentEnd()
+}
+
+// documentStart reads the directives and ---, and reports whether there was one.
+func (p *parser) documentStart() (explicit bool, err error) {
+	for {
+		t, err := p.peek()
+		if err != nil {
+			return false, err
+		}
+		switch t.kind {
+		case versionDirective:
+			if p.handles["%YAML"] != "" {
+				return false, &problem{at: t.at, message: "found duplicate %YAML directive", resume: t.at}
+			}
+			p.handles["%YAML"] = t.text
+		case tagDirective:
+			if p.handles["%"+t.handle] != "" {
+				return false, &problem{at: t.at, message: "found duplicate %TAG directive", resume: t.at}
+			}
+			p.handles["%"+t.handle], p.handles[t.handle] = t.text, t.text
+		case documentStart:
+			p.skip()
+			return true, nil
+		default:
+			if len(p.handles) > len(defaultHandles) {
+				return false, &problem{at: t.at, message: "did not find expected '---' after a directive", resume: t.at}
+			}
+			return false, nil
+		}
+		p.skip()
+	}
+}
+
+var defaultHandles = map[string]string{"!": "!", "!!": tagPrefix}
+
+func (p *parser) documentEnd() error {
+	for {
+		t, err := p.peek()
+		if err != nil {
+			return err
+		}
+		switch t.kind {
+		case documentEnd:
+			p.skip()
+			continue
+		case streamEnd:
+			return nil
+		case documentStart:
+			return &problem{
+				at: t.at, message: "expected a single document in the stream, but found another document", resume: t.at,
+				hint: "a file holds one document; take the second --- away",
+			}
+		}
+		return &problem{at: t.at, message: "expected the end of the document, but found " + t.kind.String(), resume: t.at}
+	}
+}
+
+// node reads one node. Block nodes may stand for themselves on the following lines; a sequence
+// without more indentation may stand where a mapping's value does. Keep asks for the pairs of a
+// mapping or the items of a sequence.
+func (p *parser) node(block, indentless bool, keep keeping) (node, error) {
+	t, err := p.peek()
+	if err != nil {
+		return node{}, err
+	}
+	if p.size++; p.size > maxSize {
+		return node{}, p.tooLarge()
+	}
+	switch t.kind {
+	case scalarText:
+		n := p.scalar(t)
+		p.skip()
+		return n, nil
+	case aliasName:
+		return p.alias()
+	}
+	if p.depth++; p.depth > maxDepth {
+		return node{}, &problem{at: t.at, message: "the document is nested more than " + strconv.Itoa(maxDepth) + " levels deep", resume: len(p.src)}
+	}
+	n, err := p.collectionOrTagged(t, block, indentless, keep)
+	p.depth--
+	return n, err
+}
+
+func (p *parser) collectionOrTagged(t *token, block, indentless bool, keep keeping) (node, error) {
+	if t.kind != anchorName && t.kind != tagName {
+		return p.content(properties{at: t.at}, block, indentless, keep)
+	}
+	props, err := p.properties()
+	if err != nil {
+		return node{}, err
+	}
+	if props.anchor == "" {
+		return p.content(props, block, indentless, keep)
+	}
+	return p.anchor(props, block, indentless)
+}
+
+func (p *parser) tooLarge() error {
+	return &problem{
+		at: p.pos, message: "the document stands for more than " + strconv.Itoa(maxSize) + " values", resume: len(p.src),
+		hint: "aliases of aliases multiply; write fewer of them",
+	}
+}
+
+// properties are what may stand before a node.
+type properties struct {
+	at       int
+	anchor   string
+	anchorAt int
+	tag      string // resolved
+	tagAt    int
+}
+
+func (p *parser) properties() (properties, error) {
+	t, err := p.peek()
+	if err != nil {
+		return properties{}, err
+	}
+	props := properties{at: t.at, anchorAt: -1, tagAt: -1}
+	for {
+		switch {
+		case t.kind == anchorName && props.anchorAt < 0:
+			props.anchor, props.anchorAt = t.text, t.at
+		case t.kind == tagName && props.tagAt < 0:
+			props.tagAt = t.at
+			if props.tag, err = p.resolveTag(t); err != nil {
+				return props, err
+			}
+		default:
+			return props, nil
+		}
+		p.skip()
+		if t, err = p.peek(); err != nil {
+			return props, err
+		}
+	}
+}
+
+func (p *parser) resolveTag(t *token) (string, error) {
+	if t.handle == "" {
+		return t.text, nil
+	}
+	prefix, ok := p.handles[t.handle]
+	if !ok {
+		return "", &problem{at: t.at, message: "found undefined tag handle " + t.handle, resume: t.at}
+	}
+	return prefix + t.text, nil
+}
+
+// anchor reads a node with a name and remembers it.
+func (p *parser) anchor(props properties, block, indentless bool) (node, error) {
+	a := &anchored{open: true}
+	if _, taken := p.anchors[props.anchor]; taken {
+		p.problems = append(p.problems, &problem{at: props.anchorAt, message: "found duplicate anchor '" + props.anchor + "'"})
+	}
+	p.anchors[props.anchor] = a
+	before := p.size
+	n, err := p.content(props, block, indentless, keepParts)
+	a.node, a.size, a.open = n, p.size-before, false
+	return n, err
+}
+
+func (p *parser) alias() (node, error) {
+	t, err := p.peek()
+	if err != nil {
+		return node{}, err
+	}
+	at, name := t.at, t.text
+	p.skip()
+	a, ok := p.anchors[name]
+	switch {
+	case !ok:
+		p.problems = append(p.problems, &problem{
+			at: at, message: "found undefined alias '" + name + "'",
+			hint: "define it before with &" + name + ", or put a value that starts with * in quotes",
+		})
+		return empty(at), nil
+	case a.open:
+		p.problems = append(p.problems, &problem{at: at, message: "found unconstructable recursive node: '" + name + "' is inside itself"})
+		return empty(at), nil
+	}
+	if p.size += a.size; p.size > maxSize {
+		return node{}, p.tooLarge()
+	}
+	n := a.node
+	n.at = int32(at)
+	return n, nil
+}
+
+// content reads what follows the properties.
+func (p *parser) content(props properties, block, indentless bool, keep keeping) (node, error) {
+	t, err := p.peek()
+	if err != nil {
+		return node{}, err
+	}
+	switch {
+	case t.kind == scalarText:
+		n := p.taggedOrPlain(t, props)
+		p.skip()
+		return n, nil
+	case indentless && t.kind == blockEntry:
+		return p.sequence(props, keep, p.indentlessSequence)
+	case t.kind == flowSequenceStart:
+		return p.sequence(props, keep, p.flowSequence)
+	case t.kind == flowMappingStart:
+		return p.mapping(props, keep, p.flowMapping)
+	case block && t.kind == blockSequenceStart:
+		return p.sequence(props, keep, p.blockSequence)
+	case block && t.kind == blockMappingStart:
+		return p.mapping(props, keep, p.blockMapping)
+	case props.anchor != "" || props.tag != "":
+		t := token{kind: scalarText, at: props.at}
+		if props.tag == "!" { // nothing at all with a tag that asks for nothing is text
+			t.style, props.tag = singleQuoted, ""
+		}
+		return p.taggedOrPlain(&t, props), nil
+	}
+	return node{}, &problem{at: t.at, message: "expected a value, but found " + t.kind.String(), resume: t.at}
+}
+
+// empty is the node where nothing is written.
+func empty(at int) node { return node{at: int32(at)} }
+
+// sequence reads the items with the given reader, which appends them to p.items, and makes what
+// the tag asks for.
+func (p *parser) sequence(props properties, keep keeping, read func(keep keeping) error) (node, error) {
+	n := node{at: int32(props.at), kind: sequenceNode}
+	if props.tag != "" {
+		keep = max(keep, keepParts)
+	}
+	base := len(p.items)
+	if err := read(keep); err != nil {
+		return n, err
+	}
+	own := p.items[base:]
+	list := &value.List{Items: make([]any, len(own))}
+	marks := p.doc.marksFor(list, n.at, len(own))
+	for i := range own {
+		p.finish(&own[i])
+		list.Items[i] = own[i].value
+		marks[i] = mark{keyAt: own[i].at, valueAt: own[i].at}
+	}
+	n.value = list
+	if keep != drop {
+		n.kept = &kept{items: slices.Clone(own)}
+	}
+	p.items = p.items[:base]
+	if props.tag != "" && props.tag != "!" {
+		n.value = p.taggedSequence(props, &n, list)
+	}
+	return n, nil
+}
+
+func (p *parser) blockSequence(keep keeping) error {
+	start, err := p.peek()
+	if err != nil {
+		return err
+	}
+	startAt := start.at
+	p.skip()
+	for {
+		t, err := p.peek()
+		if err != nil {
+			return err
+		}
+		switch t.kind {
+		case blockEntry:
+			if err := p.entry(false, keep); err != nil {
+				return err
+			}
+			continue
+		case blockEnd:
+			p.skip()
+			return nil
+		}
+		return p.badBlock(t, startAt, "sequence", "'-'")
+	}
+}
+
+// badBlock says what should have stood where a line of a block collection ends up.
+func (p *parser) badBlock(t *token, startAt int, what, expected string) error {
+	line, _ := p.doc.lineCol(startAt)
+	return &problem{
+		at: t.at, resume: t.at,
+		message: "expected " + expected + " of the " + what + " that starts on line " + strconv.Itoa(line) + ", but found " + t.kind.String(),
+		hint:    "check the indentation of this line and the ones before it",
+	}
+}
+
+// entry reads what follows a dash.
+func (p *parser) entry(indentless bool, keep keeping) error {
+	t, err := p.peek()
+	if err != nil {
+		return err
+	}
+	item := empty(t.at)
+	p.skip()
+	if t, err = p.peek(); err != nil {
+		return err
+	}
+	if t.kind != blockEntry && t.kind != blockEnd && (!indentless || t.kind != keyMark && t.kind != valueMark) {
+		if item, err = p.node(true, false, keep); err != nil {
+			return err
+		}
+	}
+	p.items = append(p.items, item)
+	return nil
+}
+
+func (p *parser) indentlessSequence(keep keeping) error {
+	for {
+		t, err := p.peek()
+		if err != nil {
+			return err
+		}
+		if t.kind != blockEntry {
+			return nil
+		}
+		if err := p.entry(true, keep); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *parser) flowSequence(keep keeping) error {
+	opening, err := p.peek()
+	if err != nil {
+		return err
+	}
+	openAt := opening.at
+	p.skip()
+	for first := true; ; first = false {
+		t, err := p.separator(first, openAt, flowSequenceEnd)
+		if err != nil || t == nil {
+			return err
+		}
+		var item node
+		if t.kind == keyMark {
+			item, err = p.mapping(properties{at: t.at}, keep, p.singlePair)
+		} else {
+			item, err = p.node(false, false, keep)
+		}
+		if err != nil {
+			return err
+		}
+		p.items = append(p.items, item)
+	}
+}
+
+// separator reads the comma before an item in brackets, and gives the first token of the item or
+// nil at the closing bracket.
+func (p *parser) separator(first bool, openAt int, closing kind) (*token, error) {
+	t, err := p.peek()
+	if err != nil {
+		return nil, err
+	}
+	if t.kind != closing && !first {
+		if t.kind != flowEntry {
+			line, _ := p.doc.lineCol(openAt)
+			return nil, &problem{
+				at: t.at, resume: t.at,
+				message: "expected ',' or " + closing.String() + " for the bracket opened on line " + strconv.Itoa(line) + ", but found " + t.kind.String(),
+			}
+		}
+		p.skip()
+		if t, err = p.peek(); err != nil {
+			return nil, err
+		}
+	}
+	if t.kind == closing {
+		p.skip()
+		return nil, nil
+	}
+	return t, nil
+}

@@ -1,0 +1,471 @@
+package yaml
+
+// scanner cuts the text into tokens.
+//
+// What makes YAML hard to cut is that a key is known to be one only when its colon is met. So the
+// scanner remembers for every level of brackets where a key may have started, and when the colon
+// comes it puts a key token, and perhaps the start of a mapping, before what it has cut already.
+type scanner struct {
+	src        string
+	pos        int
+	line       int // counts line breaks before pos
+	lineStart  int // where the line of pos starts
+	indent     int // column of the innermost block collection, -1 outside of any
+	indents    []int
+	flow       int // depth of brackets
+	keyAllowed bool
+	keys       []possibleKey // one for every depth of brackets
+	queue      []token
+	head       int  // first token of queue that was not taken
+	taken      int  // tokens taken so far
+	settled    bool // the first token of queue is known to stay the first
+	ended      bool
+}
+
+type possibleKey struct {
+	possible bool
+	required bool // nothing else may stand at this column
+	number   int  // of the token that would be the key
+	at       int
+	line     int
+	column   int
+}
+
+// maxKeyLength is how many bytes on one line a key without a question mark may take.
+const maxKeyLength = 1024
+
+func newScanner(src string, start int) *scanner {
+	return &scanner{
+		src: src, pos: start, lineStart: start, indent: -1, keyAllowed: true,
+		keys: make([]possibleKey, 1, 8), queue: make([]token, 0, 32),
+	}
+}
+
+// peek gives the next token without taking it.
+func (s *scanner) peek() (*token, error) {
+	if s.settled {
+		return &s.queue[s.head], nil
+	}
+	for s.head == len(s.queue) || s.awaitsColon() {
+		if err := s.fetch(); err != nil {
+			return nil, err
+		}
+	}
+	s.settled = true
+	return &s.queue[s.head], nil
+}
+
+// skip takes the token that peek gave.
+func (s *scanner) skip() {
+	s.settled = false
+	s.head++
+	s.taken++
+	if s.head == len(s.queue) {
+		s.queue, s.head = s.queue[:0], 0
+	}
+}
+
+// awaitsColon reports whether the next token may still turn out to be a key.
+func (s *scanner) awaitsColon() bool {
+	if s.ended {
+		return false
+	}
+	for i := range s.keys {
+		k := &s.keys[i]
+		if k.possible && k.number == s.taken && !s.stale(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// stale reports whether too much has come since for this to be a key.
+func (s *scanner) stale(k *possibleKey) bool {
+	return k.line < s.line || s.pos-k.at > maxKeyLength && runesExceed(s.src[k.at:s.pos], maxKeyLength)
+}
+
+func runesExceed(s string, n int) bool {
+	for range s {
+		if n--; n < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scanner) byteAt(i int) byte {
+	if i < len(s.src) {
+		return s.src[i]
+	}
+	return 0
+}
+
+func (s *scanner) column() int { return s.pos - s.lineStart }
+
+// breakAt is the length of the line break at i, or 0.
+func (s *scanner) breakAt(i int) int {
+	switch s.byteAt(i) {
+	case '\n':
+		return 1
+	case '\r':
+		if s.byteAt(i+1) == '\n' {
+			return 2
+		}
+		return 1
+	case 0xc2:
+		if s.byteAt(i+1) == 0x85 { // next line
+			return 2
+		}
+	case 0xe2:
+		if last := s.byteAt(i + 2); s.byteAt(i+1) == 0x80 && (last == 0xa8 || last == 0xa9) { // line and paragraph separator
+			return 3
+		}
+	}
+	return 0
+}
+
+// blankAt reports whether a space, a tab, a line break or the end is at i.
+func (s *scanner) blankAt(i int) bool {
+	switch s.byteAt(i) {
+	case ' ', '\t', '\n', '\r', 0:
+		return true
+	case 0xc2, 0xe2:
+		return s.breakAt(i) > 0
+	}
+	return false
+}
+
+// newLine steps over the line break at pos and returns what it means inside a scalar.
+func (s *scanner) newLine() string {
+	n := s.breakAt(s.pos)
+	text := "\n"
+	if n == 3 {
+		text = s.src[s.pos : s.pos+3]
+	}
+	s.pos += n
+	s.line++
+	s.lineStart = s.pos
+	return text
+}
+
+// documentMark reports whether --- or ... stands alone at the start of this line.
+func (s *scanner) documentMark() bool {
+	if s.pos != s.lineStart || s.pos+3 > len(s.src) {
+		return false
+	}
+	mark := s.src[s.pos : s.pos+3]
+	return (mark == "---" || mark == "...") && s.blankAt(s.pos+3)
+}
+
+// skipBlank goes to the next token: over spaces, comments and line breaks. A tab may stand
+// between tokens, but never where indentation counts.
+func (s *scanner) skipBlank() {
+	for {
+		s.skipByteOrderMark()
+		c := s.byteAt(s.pos)
+		for c == ' ' || c == '\t' && (s.flow > 0 || !s.keyAllowed) {
+			s.pos++
+			c = s.byteAt(s.pos)
+		}
+		if c == '#' {
+			for s.pos < len(s.src) && s.breakAt(s.pos) == 0 {
+				s.pos++
+			}
+		}
+		if s.breakAt(s.pos) == 0 {
+			return
+		}
+		s.newLine()
+		if s.flow == 0 {
+			s.keyAllowed = true
+		}
+	}
+}
+
+// skipByteOrderMark steps over one at the start of a line, which then takes one column.
+func (s *scanner) skipByteOrderMark() {
+	if s.pos == s.lineStart && s.byteAt(s.pos) == 0xef && s.byteAt(s.pos+1) == 0xbb && s.byteAt(s.pos+2) == 0xbf {
+		s.pos += 3
+		s.lineStart += 2
+	}
+}
+
+// fetch cuts at least one more token.
+func (s *scanner) fetch() error {
+	s.skipBlank()
+	if err := s.dropStaleKeys(); err != nil {
+		return err
+	}
+	s.unroll(s.column())
+	c := s.byteAt(s.pos)
+	if s.pos >= len(s.src) {
+		return s.fetchEnd()
+	}
+	if s.pos == s.lineStart {
+		if c == '%' {
+			return s.fetchDirective()
+		}
+		if s.documentMark() {
+			return s.fetchDocumentMark()
+		}
+	}
+	switch c {
+	case '[':
+		return s.fetchFlowStart(flowSequenceStart)
+	case '{':
+		return s.fetchFlowStart(flowMappingStart)
+	case ']':
+		return s.fetchFlowEnd(flowSequenceEnd)
+	case '}':
+		return s.fetchFlowEnd(flowMappingEnd)
+	case ',':
+		return s.fetchFlowEntry()
+	case '*', '&':
+		return s.fetchName(c)
+	case '!':
+		return s.fetchTag()
+	case '\'', '"':
+		return s.fetchQuoted(c)
+	}
+	return s.fetchIndicatorOrScalar(c)
+}
+
+// fetchIndicatorOrScalar cuts what depends on the next character too.
+func (s *scanner) fetchIndicatorOrScalar(c byte) error {
+	blank := s.blankAt(s.pos + 1)
+	switch {
+	case c == '-' && blank:
+		return s.fetchBlockEntry()
+	case c == '?' && (s.flow > 0 || blank):
+		return s.fetchKey()
+	case c == ':' && (s.flow > 0 || blank):
+		return s.fetchValue()
+	case (c == '|' || c == '>') && s.flow == 0:
+		return s.fetchBlockScalar()
+	case s.startsPlain(c, blank):
+		return s.fetchPlain()
+	}
+	return s.cannotStart(c)
+}
+
+func (s *scanner) cannotStart(c byte) error {
+	p := &problem{at: s.pos, message: "found character " + quoteByte(c) + " that cannot start any token", resume: s.pos}
+	switch c {
+	case '\t':
+		p.hint = "indent with spaces, never with tabs"
+	case '@', '`', '%', '|', '>':
+		p.hint = "put the value in quotes"
+	}
+	return p
+}
+
+func quoteByte(c byte) string {
+	if c == '\t' {
+		return `'\t'`
+	}
+	return "'" + string(rune(c)) + "'"
+}
+
+func (s *scanner) push(t token) { s.queue = append(s.queue, t) }
+
+// insert puts a token before the one with the given number.
+func (s *scanner) insert(number int, t token) {
+	i := s.head + number - s.taken
+	s.queue = append(s.queue, token{})
+	copy(s.queue[i+1:], s.queue[i:])
+	s.queue[i] = t
+}
+
+// roll starts a block collection where the column is deeper than the last one. Number is the
+// token to put it before, or -1 for the end.
+func (s *scanner) roll(column, number int, k kind, at int) {
+	if s.flow > 0 || s.indent >= column {
+		return
+	}
+	s.indents = append(s.indents, s.indent)
+	s.indent = column
+	if number < 0 {
+		s.push(token{kind: k, at: at})
+		return
+	}
+	s.insert(number, token{kind: k, at: at})
+}
+
+// unroll ends the block collections that are deeper than the column.
+func (s *scanner) unroll(column int) {
+	if s.flow > 0 {
+		return
+	}
+	for s.indent > column {
+		s.push(token{kind: blockEnd, at: s.pos})
+		s.indent = s.indents[len(s.indents)-1]
+		s.indents = s.indents[:len(s.indents)-1]
+	}
+}
+
+func (s *scanner) dropStaleKeys() error {
+	for i := range s.keys {
+		k := &s.keys[i]
+		if !k.possible || !s.stale(k) {
+			continue
+		}
+		if k.required {
+			return s.missingColon(k)
+		}
+		k.possible = false
+	}
+	return nil
+}
+
+func (s *scanner) missingColon(k *possibleKey) error {
+	return &problem{
+		at: k.at, message: "could not find expected ':' after this key", resume: s.pos,
+		hint: "a line inside a mapping is `key: value`; indent it more if it belongs to the line above",
+	}
+}
+
+// saveKey remembers that the next token may be a key.
+func (s *scanner) saveKey() error {
+	if !s.keyAllowed {
+		return nil
+	}
+	if err := s.dropKey(); err != nil {
+		return err
+	}
+	s.keys[len(s.keys)-1] = possibleKey{
+		possible: true, required: s.flow == 0 && s.indent == s.column(),
+		number: s.taken + len(s.queue) - s.head, at: s.pos, line: s.line, column: s.column(),
+	}
+	return nil
+}
+
+// dropKey forgets the key that may have started at this depth of brackets.
+func (s *scanner) dropKey() error {
+	k := &s.keys[len(s.keys)-1]
+	if k.possible && k.required {
+		return s.missingColon(k)
+	}
+	k.possible = false
+	return nil
+}
+
+func (s *scanner) fetchEnd() error {
+	s.unroll(-1)
+	if err := s.dropKey(); err != nil {
+		return err
+	}
+	s.keyAllowed = false
+	s.ended = true
+	s.push(token{kind: streamEnd, at: s.pos})
+	return nil
+}
+
+func (s *scanner) fetchDocumentMark() error {
+	s.unroll(-1)
+	if err := s.dropKey(); err != nil {
+		return err
+	}
+	s.keyAllowed = false
+	k := documentStart
+	if s.src[s.pos] == '.' {
+		k = documentEnd
+	}
+	s.push(token{kind: k, at: s.pos})
+	s.pos += 3
+	return nil
+}
+
+func (s *scanner) fetchFlowStart(k kind) error {
+	if err := s.saveKey(); err != nil {
+		return err
+	}
+	s.keys = append(s.keys, possibleKey{})
+	s.flow++
+	s.keyAllowed = true
+	s.single(k)
+	return nil
+}
+
+func (s *scanner) fetchFlowEnd(k kind) error {
+	if err := s.dropKey(); err != nil {
+		return err
+	}
+	if s.flow > 0 {
+		s.flow--
+		s.keys = s.keys[:len(s.keys)-1]
+	}
+	s.keyAllowed = false
+	s.single(k)
+	return nil
+}
+
+func (s *scanner) fetchFlowEntry() error {
+	if err := s.dropKey(); err != nil {
+		return err
+	}
+	s.keyAllowed = true
+	s.single(flowEntry)
+	return nil
+}
+
+// single pushes a token of one character.
+func (s *scanner) single(k kind) {
+	s.push(token{kind: k, at: s.pos})
+	s.pos++
+}
+
+func (s *scanner) fetchBlockEntry() error {
+	if s.flow == 0 {
+		if !s.keyAllowed {
+			return &problem{
+				at: s.pos, message: "sequence entries are not allowed here", resume: s.pos,
+				hint: "start the list on a line of its own",
+			}
+		}
+		s.roll(s.column(), -1, blockSequenceStart, s.pos)
+	}
+	if err := s.dropKey(); err != nil {
+		return err
+	}
+	s.keyAllowed = true
+	s.single(blockEntry)
+	return nil
+}
+
+func (s *scanner) fetchKey() error {
+	if s.flow == 0 {
+		if !s.keyAllowed {
+			return &problem{at: s.pos, message: "mapping keys are not allowed here", resume: s.pos}
+		}
+		s.roll(s.column(), -1, blockMappingStart, s.pos)
+	}
+	if err := s.dropKey(); err != nil {
+		return err
+	}
+	s.keyAllowed = s.flow == 0
+	s.single(keyMark)
+	return nil
+}
+
+func (s *scanner) fetchValue() error {
+	k := &s.keys[len(s.keys)-1]
+	if k.possible && !s.stale(k) {
+		s.insert(k.number, token{kind: keyMark, at: k.at})
+		s.roll(k.column, k.number, blockMappingStart, k.at)
+		k.possible = false
+		s.keyAllowed = false
+	} else {
+		if s.flow == 0 {
+			if !s.keyAllowed {
+				return &problem{
+					at: s.pos, message: "mapping values are not allowed here", resume: s.pos,
+					hint: "put a value that holds `: ` in quotes, and check the indentation of this line",
+				}
+			}
+			s.roll(s.column(), -1, blockMappingStart, s.pos)
+		}
+		s.keyAllowed = s.flow == 0
+	}
+	s.single(valueMark)
+	return nil
+}

@@ -1,0 +1,66 @@
+package yaml
+
+// kind is what a token is. The block kinds are not written in the text: indentation makes them.
+type kind uint8
+
+const (
+	streamEnd kind = iota
+	versionDirective
+	tagDirective
+	documentStart
+	documentEnd
+	blockSequenceStart
+	blockMappingStart
+	blockEnd
+	flowSequenceStart
+	flowSequenceEnd
+	flowMappingStart
+	flowMappingEnd
+	blockEntry
+	flowEntry
+	keyMark
+	valueMark
+	aliasName
+	anchorName
+	tagName
+	scalarText
+)
+
+var kindNames = [...]string{
+	streamEnd: "the end", versionDirective: "%YAML", tagDirective: "%TAG", documentStart: "'---'",
+	documentEnd: "'...'", blockSequenceStart: "'-'", blockMappingStart: "a key", blockEnd: "less indentation",
+	flowSequenceStart: "'['", flowSequenceEnd: "']'", flowMappingStart: "'{'", flowMappingEnd: "'}'",
+	blockEntry: "'-'", flowEntry: "','", keyMark: "a key", valueMark: "':'", aliasName: "an alias",
+	anchorName: "an anchor", tagName: "a tag", scalarText: "a value",
+}
+
+func (k kind) String() string { return kindNames[k] }
+
+// style is how a scalar is written.
+type style uint8
+
+const (
+	plain style = iota
+	singleQuoted
+	doubleQuoted
+	literal
+	folded
+)
+
+type token struct {
+	kind   kind
+	style  style
+	at     int    // where it starts
+	text   string // of a scalar, alias, anchor or directive; the suffix of a tag
+	handle string // of a tag
+}
+
+// problem is what is wrong at an offset of the text, before it is told to anybody.
+type problem struct {
+	at      int
+	message string
+	hint    string
+	resume  int // where reading may go on to find more; 0 if it never stopped
+}
+
+func (p *problem) Error() string { return p.message }

@@ -1,0 +1,4 @@
+include:
+  - base.users
+  - base.motd
+  - base.backup
