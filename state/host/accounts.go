@@ -29,8 +29,8 @@ type Accounts interface {
 	// Shadow is what only root may read of a user.
 	Shadow(user string) (Shadow, bool, error)
 
-	// PlanUser tells the account and the groups AddUser would make, numbers included, and PlanGroup
-	// the same for AddGroup. An error says why they would fail.
+	// PlanUser tells the account AddUser would make, its numbers included, and the groups it would be
+	// in; PlanGroup tells the same for AddGroup. An error says why they would fail.
 	PlanUser(n NewUser) (User, []string, error)
 	PlanGroup(n NewGroup) (Group, error)
 

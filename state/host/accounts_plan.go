@@ -44,8 +44,8 @@ func (s settings) number(name string, fallback int) int {
 // span is a range of ids, its ends included.
 type span struct{ min, max int }
 
-// span reads the range of a kind of id, UID or GID.
-func (s settings) span(kind string, system bool) span {
+// ids reads the range of a kind of id, UID or GID.
+func (s settings) ids(kind string, system bool) span {
 	least := s.number(kind+"_MIN", 1000)
 	if system {
 		return span{max(1, s.number("SYS_"+kind+"_MIN", 101)), s.number("SYS_"+kind+"_MAX", least-1)}
@@ -124,7 +124,7 @@ func or(s, fallback string) string {
 
 func planUID(t *tables, login settings, n NewUser) (int, error) {
 	if n.UID == nil {
-		return free(login.span("UID", n.System), t.usersByID, n.System)
+		return free(login.ids("UID", n.System), t.usersByID, n.System)
 	}
 	if owner, taken := t.usersByID[*n.UID]; taken && !n.NonUnique {
 		return 0, diag.WithHint(fmt.Errorf("uid %d is taken by user %s", *n.UID, owner.Name), "choose another uid, or set unique: False")
@@ -149,7 +149,7 @@ func (a *accounts) planOwnGroup(t *tables, login, defaults settings, n NewUser, 
 		return Group{}, diag.WithHint(fmt.Errorf("a group %s exists already", n.Name), "set gid: %s to take it as the user's own", n.Name)
 	}
 	// The group gets the user's number if it can; one of the system may have any below its range too.
-	ids := login.span("GID", n.System)
+	ids := login.ids("GID", n.System)
 	low := ids.min
 	if n.System {
 		low = 1
@@ -184,7 +184,7 @@ func (a *accounts) PlanGroup(n NewGroup) (Group, error) {
 		if err != nil {
 			return g, err
 		}
-		g.GID, err = free(login.span("GID", n.System), t.groupsByID, n.System)
+		g.GID, err = free(login.ids("GID", n.System), t.groupsByID, n.System)
 		return g, err
 	}
 	g.GID = *n.GID

@@ -100,7 +100,9 @@ func (e *ToolError) Hint() string {
 		return "the account is there, its home is not: look at the directory above it, or set createhome: False"
 	case "useradd 3", "usermod 3", "useradd 19", "groupadd 3":
 		return "correct the argument it names"
-	case "userdel 8", "usermod 8":
+	case "usermod 8":
+		return "end the user's processes first"
+	case "userdel 8":
 		return "end the user's processes first, or set force: True to remove it all the same"
 	case "groupdel 8":
 		return "give the users that have it as their own group another one first"

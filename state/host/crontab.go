@@ -30,7 +30,7 @@ type crontabs struct {
 	accounts Accounts
 	recorder Recorder
 	refused  bool
-	read     parsed
+	read     *parsed
 }
 
 func (c *crontabs) Allowed(what string) error {
@@ -50,7 +50,7 @@ func (c *crontabs) Read(ctx context.Context, user string) (string, error) {
 		return "", err
 	}
 	for _, dir := range spools() {
-		text, err := parsedOf(c.files, &c.read, dir+user, withoutBanner)
+		text, err := parsedOf(c.files, c.read, dir+user, withoutBanner)
 		switch {
 		case err == nil:
 			return text, nil

@@ -25,12 +25,12 @@ type Host struct {
 	Packages Packages
 	Units    Units
 
-	parsed parsed
+	parsed *parsed // nil keeps nothing
 }
 
 // WithFiles is a host like h that sees its files another way.
 func (h *Host) WithFiles(files Files) *Host {
-	return &Host{Files: files, Commands: h.Commands, Accounts: h.Accounts, Crontabs: h.Crontabs, Packages: h.Packages, Units: h.Units}
+	return &Host{Files: files, Commands: h.Commands, Accounts: h.Accounts, Crontabs: h.Crontabs, Packages: h.Packages, Units: h.Units, parsed: &parsed{}}
 }
 
 // Options choose what a Host is.

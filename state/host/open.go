@@ -36,8 +36,8 @@ func open(o Options, relocated bool) (*Host, error) {
 	accounts.files, accounts.commands = files, run
 	packages.manager = packageManagerOf(files, run, o, relocated)
 	units.init = initSystemOf(files, run, relocated)
-	crontabs := &crontabs{files: files, commands: run, accounts: accounts, recorder: o.Recorder, refused: refused}
-	return &Host{Files: files, Commands: run, Accounts: accounts, Crontabs: crontabs, Packages: packages, Units: units}, nil
+	crontabs := &crontabs{files: files, commands: run, accounts: accounts, recorder: o.Recorder, refused: refused, read: &parsed{}}
+	return &Host{Files: files, Commands: run, Accounts: accounts, Crontabs: crontabs, Packages: packages, Units: units, parsed: &parsed{}}, nil
 }
 
 // ownCommands runs commands on this machine, in the root if that is a system.

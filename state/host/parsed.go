@@ -25,7 +25,7 @@ type parsedFile struct {
 // another or has changed, so four hundred states about one file cost one reading. What parse returns
 // is shared: nobody may change it.
 func Parsed[T any](h *Host, path string, parse func(text string) T) (T, error) {
-	return parsedOf(h.Files, &h.parsed, path, parse)
+	return parsedOf(h.Files, h.parsed, path, parse)
 }
 
 func parsedOf[T any](files Files, p *parsed, path string, parse func(text string) T) (T, error) {
@@ -36,22 +36,36 @@ func parsedOf[T any](files Files, p *parsed, path string, parse func(text string
 	}
 	info.Accessed = info.Changed // reading changes it, and that is no change
 	key := parsedKey{path: path, kind: reflect.TypeFor[T]()}
-	p.mu.Lock()
-	file, ok := p.kept[key]
-	p.mu.Unlock()
-	if ok && file.as == info {
-		return file.value.(T), nil
+	if v, ok := p.get(key, info); ok {
+		return v.(T), nil
 	}
 	data, err := files.ReadFile(path)
 	if err != nil {
 		return none, err
 	}
 	made := parse(string(data))
+	p.put(key, parsedFile{as: info, value: made})
+	return made, nil
+}
+
+func (p *parsed) get(key parsedKey, info Info) (any, bool) {
+	if p == nil {
+		return nil, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	file, ok := p.kept[key]
+	return file.value, ok && file.as == info
+}
+
+func (p *parsed) put(key parsedKey, file parsedFile) {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.kept == nil {
 		p.kept = map[parsedKey]parsedFile{}
 	}
-	p.kept[key] = parsedFile{as: info, value: made}
-	return made, nil
+	p.kept[key] = file
 }

@@ -88,7 +88,7 @@ func unlink(dir int, name string) error {
 // RemoveAll goes down by directory handles, so that nobody can put a link in its way.
 func (t *tree) RemoveAll(p string) error {
 	err := t.do("remove", p, func(dir int, name string) error { return t.removeAll(dir, name, p) })
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotDir) {
 		return nil
 	}
 	return explain(err)

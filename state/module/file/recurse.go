@@ -124,8 +124,12 @@ func (r *recurse) sum(ctx context.Context, h *host.Host, tree *tree, d module.Di
 		if err != nil {
 			return d, fmt.Errorf("cleaning %s: %w", r.Name, err)
 		}
-		if r.remove = tops; len(tops) > 0 {
-			d.Changes.Set("removed", value.Strings(tops...))
+		// What is below something that makes way as a whole goes with it.
+		r.remove = slices.DeleteFunc(tops, func(p string) bool {
+			return slices.ContainsFunc(r.parts, func(way part) bool { return way.clear && strings.HasPrefix(p, way.path+"/") })
+		})
+		if len(r.remove) > 0 {
+			d.Changes.Set("removed", value.Strings(r.remove...))
 		}
 	}
 	d.Comment = r.describe()

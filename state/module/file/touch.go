@@ -45,11 +45,11 @@ func (t *touch) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return module.Diff{Changes: value.NewMap("touched", name), Comment: "would set the times of " + name}, nil
 }
 
-// timely reports whether times were given and the file has them. A file that is touched with no
-// time in particular is touched whenever it is asked for.
+// timely reports whether a time of change was given and the file has it. When it was last read
+// does not count, since anybody may read it. A file that is touched with no time in particular is
+// touched whenever it is asked for.
 func (t *touch) timely() bool {
-	return t.Accessed != nil && t.Modified != nil && seconds(t.Accessed, time.Time{}).Equal(t.info.Accessed) &&
-		seconds(t.Modified, time.Time{}).Equal(t.info.Modified)
+	return t.Modified != nil && seconds(t.Modified, time.Time{}).Equal(t.info.Modified)
 }
 
 func seconds(s *float64, otherwise time.Time) time.Time {

@@ -58,7 +58,7 @@ func (t *tab) set(wanted job) (*tab, string) {
 	}
 	// Reading the text anew drops what would not be written again, such as comments without a job.
 	rest := parse(t.without(j, wanted.command).String())
-	result, word := rest.set(wanted.takeOver(j))
+	result, word := rest.set(takeOver(wanted, j))
 	if word == added {
 		word = changed
 	}
@@ -78,7 +78,7 @@ func (t *tab) with(j job) *tab {
 }
 
 // differs tells whether a job has to change to be as wanted. What is nil is left as it is.
-func (j job) differs(wanted job) bool {
+func (j *job) differs(wanted job) bool {
 	if wanted.special != "" && j.special != wanted.special {
 		return true
 	}
@@ -94,7 +94,7 @@ func (j job) differs(wanted job) bool {
 }
 
 // runs tells whether the job runs a command. In a line at a special time, blanks in a row read as one.
-func (j job) runs(command string) bool {
+func (j *job) runs(command string) bool {
 	return j.command == command || j.special != "" && j.command == strings.Join(strings.Fields(command), " ")
 }
 
@@ -136,7 +136,7 @@ func satisfies(has, wanted string) bool {
 }
 
 // takeOver gives a wanted job what the one in its place has and the state leaves open.
-func (wanted job) takeOver(j job) job {
+func takeOver(wanted, j job) job {
 	if wanted.comment == nil {
 		wanted.comment = j.comment
 	}

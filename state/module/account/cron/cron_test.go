@@ -38,8 +38,8 @@ func files() sources {
 	return sources{"salt://tab": "5 * * * * /bin/a\n", "salt://who": "WHO={{ who }}\n", "salt://open": "5 * * * * /bin/a"}
 }
 
-// golden is the crontab that Salt 3006 made for the calls of TestGolden.
-const golden = "# Lines below here are managed by Salt, do not edit\nPATH=/bin\n# SALT_CRON_IDENTIFIER:crid\n5 * * * * /bin/true x\n" +
+// salts is the crontab that Salt 3006 made for the calls of TestRealCron.
+const salts = "# Lines below here are managed by Salt, do not edit\nPATH=/bin\n# SALT_CRON_IDENTIFIER:crid\n5 * * * * /bin/true x\n" +
 	"# hello SALT_CRON_IDENTIFIER:/bin/true daily\n@daily /bin/true daily\n"
 
 func TestConformance(t *testing.T) {
@@ -49,7 +49,7 @@ func TestConformance(t *testing.T) {
 		Prepare: func(_ *testing.T, h *statetest.Host) {
 			h.Users.Users = append(h.Users.Users, host.User{Name: "gu1", UID: 7001, GID: 7001}, host.User{Name: "alice", UID: 1000, GID: 50})
 			h.Users.Groups = append(h.Users.Groups, host.Group{Name: "staff", GID: 50})
-			h.Cron.Tabs["gu1"] = golden
+			h.Cron.Tabs["gu1"] = salts
 		},
 		Cases: statetest.Load(t, "../../../../testdata/modules/account/cron.yaml"),
 	})
@@ -90,15 +90,15 @@ func TestRealCron(t *testing.T) {
 	} {
 		hosttest.Converge(t, h, table, step.function, step.args)
 	}
-	if text, err := h.Crontabs.Read(context.Background(), "alice"); err != nil || text != golden {
-		t.Errorf("the crontab is %q, %v, want %q", text, err, golden)
+	if text, err := h.Crontabs.Read(context.Background(), "alice"); err != nil || text != salts {
+		t.Errorf("the crontab is %q, %v, want %q", text, err, salts)
 	}
 	resource, diff := hosttest.Look(t, h, table, "present", value.NewMap("name", "/bin/true y", "user", "alice", "minute", "99"))
 	_, err = resource.Apply(context.Background(), h, diff)
 	if err == nil || !strings.Contains(err.Error(), "bad minute") || diag.HintOf(err) == "" {
 		t.Errorf("a minute that is none: %v, want what cron says about it and a hint", err)
 	}
-	if text, _ := h.Crontabs.Read(context.Background(), "alice"); text != golden {
+	if text, _ := h.Crontabs.Read(context.Background(), "alice"); text != salts {
 		t.Errorf("a refused crontab left %q", text)
 	}
 	if err := os.Remove(filepath.Join(root, "usr/bin/crontab")); err != nil {

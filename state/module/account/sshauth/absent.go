@@ -33,7 +33,7 @@ func (a *absent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if len(gone) == 0 {
 		return module.Diff{Comment: fmt.Sprintf("user %s does not have %s", a.User, labels(keys))}, nil
 	}
-	a.text = a.target.text(nil, gone)
+	a.text = a.target.file.with(nil, gone)
 	name := keys[0].Text
 	if a.Source != "" {
 		name = a.Name

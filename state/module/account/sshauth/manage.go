@@ -45,7 +45,7 @@ func (m *manage) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if changes.Len() == 0 && plan.obstacle == nil {
 		return module.Diff{Comment: fmt.Sprintf("user %s has just these %d keys", m.User, len(keys))}, nil
 	}
-	m.text = m.target.text(plan.put, gone)
+	m.text = m.target.file.with(plan.put, gone)
 	return plan.diff(changes, fmt.Sprintf("of the keys of user %s %d would change and %d would be removed", m.User, len(plan.put), len(gone))), nil
 }
 

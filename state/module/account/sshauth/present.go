@@ -31,7 +31,7 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	if len(plan.put) == 0 && plan.obstacle == nil {
 		return module.Diff{Comment: fmt.Sprintf("user %s has %s", p.User, labels(keys))}, nil
 	}
-	p.text = p.target.text(plan.put, nil)
+	p.text = p.target.file.with(plan.put, nil)
 	changes := value.NewMap(p.label(keys), plan.word)
 	return plan.diff(changes, fmt.Sprintf("user %s would get %s", p.User, labels(keys))), nil
 }
@@ -108,9 +108,6 @@ func (p plan) diff(changes *value.Map, comment string) module.Diff {
 	}
 	return d
 }
-
-// text is the file's text with keys put into it and others gone.
-func (t target) text(put []sshkey.Key, gone map[string]bool) string { return t.file.with(put, gone) }
 
 // labels names keys for people.
 func labels(keys []sshkey.Key) string {

@@ -84,8 +84,11 @@ func (a *arguments) key(text string) (sshkey.Key, error) {
 	k, ok := sshkey.Parse(text)
 	if !ok {
 		k = sshkey.Key{Kind: a.Enc}
-		first, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-		k.Text, k.Comment = first, strings.TrimSpace(rest)
+		words := strings.Fields(text)
+		if len(words) == 0 {
+			return k, k.Valid()
+		}
+		k.Text, k.Comment = words[0], strings.Join(words[1:], " ")
 	}
 	if k.Options == "" {
 		k.Options = strings.Join(a.Options, ",")
@@ -93,9 +96,21 @@ func (a *arguments) key(text string) (sshkey.Key, error) {
 	if k.Comment == "" {
 		k.Comment = a.Comment
 	}
+	k.Comment = strings.Join(strings.Fields(k.Comment), " ")
 	var err error
-	k.Kind, err = sshkey.KindNamed(k.Kind)
-	return k, err
+	if k.Kind, err = sshkey.KindNamed(k.Kind); err != nil {
+		return k, err
+	}
+	return k, fits(k)
+}
+
+// fits makes sure that a key reads as it was meant once it is a line, and that it stays one.
+func fits(k sshkey.Key) error {
+	again, ok := sshkey.Parse(k.String())
+	if strings.ContainsAny(k.String(), "\r\n") || !ok || again != k {
+		return diag.WithHint(fmt.Errorf("the options %q of %s do not fit into a line of authorized_keys", k.Options, k.Label()), "put what has blanks into double quotes: from=\"a b\"")
+	}
+	return nil
 }
 
 // sourceKeys reads a file of keys. The arguments options, but neither enc nor comment, hold for keys

@@ -119,10 +119,10 @@ func (p *present) compareOwnGroup(h *host.Host, c *change, own host.Group) (host
 	if err == nil && g.Name == "" && g.GID != c.before.GID {
 		err = noGroup(wanted)
 	}
-	if errors.Is(err, errNoGroup) {
-		c.obstacle, err = err, nil
-	}
-	if err != nil || g.GID == c.before.GID {
+	switch {
+	case errors.Is(err, errNoGroup):
+		c.obstacle = err
+	case err != nil, g.GID == c.before.GID:
 		return g, err
 	}
 	c.after.GID, c.user.Group = g.GID, &wanted
