@@ -22,6 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
 // Agent runs deploys on one host.
@@ -33,6 +34,10 @@ type Agent struct {
 
 	// OpenStore opens the store of a URL.
 	OpenStore func(url string) (store.Store, error)
+	// Remote opens what states take from the web and from buckets; nil for nothing.
+	Remote session.Remote
+	// Version is the program's own.
+	Version string
 	// Cloud knows what instance metadata says; nil where there is none to ask.
 	Cloud grains.Cloud
 	// OnCloud says that this host surely runs in that cloud.

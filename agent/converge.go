@@ -11,7 +11,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
-	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -19,7 +18,7 @@ import (
 func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error) {
 	return a.pass(ctx, "converge", test, func(r *run) error {
 		if r.ledger.Good == nil {
-			return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed on this host"), "deploy first: corpus-agent deploy"))
+			return errNothingDeployed()
 		}
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
@@ -76,34 +75,55 @@ func (r *run) compile(ctx context.Context, pair ledger.Pair) (state.Program, err
 func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, error) {
 	service, base := r.pairDirs(pair)
 	if !r.test || r.linked(pair) {
-		service = filepath.Join(r.Layout.Inside(r.Layout.ServiceLink()), "next")
-		if pair.Base != nil {
-			base = filepath.Join(r.Layout.Inside(r.Layout.BaseLink()), "current")
-		}
+		service, base = r.linkedDirs(pair)
 	}
-	baseGrains := ""
-	if base != "" {
-		baseGrains = r.Layout.Path(base)
-	}
-	all, warnings, err := r.Grains(ctx, r.identity, baseGrains)
-	if err != nil {
-		return state.Request{}, err
-	}
+	request, warnings, err := r.Agent.request(ctx, r.identity, service, base)
 	for _, w := range warnings {
 		r.record.Note("grains: %v", w)
 	}
-	root := ""
-	if r.Layout.Relocated() {
-		root = r.Layout.Root
+	request.Test = r.test
+	request.Log = r.log
+	return request, err
+}
+
+// log keeps what templates say and do in the report. What they say to developers is left out.
+func (r *run) log(level, message string) {
+	if level == "warning" || level == "error" || level == "critical" {
+		r.record.Note("%s", message)
 	}
-	h, err := host.New(host.Options{Root: root, Chroot: r.Chroot})
+}
+
+// linkedDirs are the links that lead to a pair's releases, as the host calls them.
+func (a *Agent) linkedDirs(pair ledger.Pair) (service, base string) {
+	service = filepath.Join(a.Layout.Inside(a.Layout.ServiceLink()), "next")
+	if pair.Base != nil {
+		base = filepath.Join(a.Layout.Inside(a.Layout.BaseLink()), "current")
+	}
+	return service, base
+}
+
+// request is a converge of two release directories. Grains that could not be found out are warnings.
+func (a *Agent) request(ctx context.Context, id grains.Identity, service, base string) (request state.Request, warnings []error, err error) {
+	baseGrains := ""
+	if base != "" {
+		baseGrains = a.Layout.Path(base)
+	}
+	all, warnings, err := a.Grains(ctx, id, baseGrains)
 	if err != nil {
-		return state.Request{}, err
+		return state.Request{}, warnings, err
+	}
+	root := ""
+	if a.Layout.Relocated() {
+		root = a.Layout.Root
+	}
+	h, err := host.New(host.Options{Root: root, Chroot: a.Chroot})
+	if err != nil {
+		return state.Request{}, warnings, err
 	}
 	return state.Request{
-		Host: h, Grains: all, Service: service, Base: base,
+		Host: h, Grains: all, Service: service, Base: base, Remote: a.Remote, Version: a.Version,
 		StateRoots: layout.StateRoots(service, base), PillarRoots: layout.PillarRoots(service, base),
-		WorkDir: r.Layout.State(), Test: r.test, Failhard: r.Config.Failhard, StrictArguments: r.Config.StrictArguments,
-		StateOutput: r.Config.StateOutput, StateVerbose: r.Config.StateVerbose,
-	}, nil
+		WorkDir: a.Layout.State(), Failhard: a.Config.Failhard, StrictArguments: a.Config.StrictArguments,
+		StateOutput: a.Config.StateOutput, StateVerbose: a.Config.StateVerbose,
+	}, warnings, nil
 }

@@ -2,9 +2,13 @@ package agent
 
 import (
 	"context"
+	"errors"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -26,4 +30,35 @@ func (a *Agent) ShowGrains(ctx context.Context) (*value.Map, error) {
 	}
 	all, _, err := a.Grains(ctx, id, base)
 	return all, err
+}
+
+// ShowPillar compiles the host's pillar from what is deployed. Values that were decrypted stay
+// hidden.
+func (a *Agent) ShowPillar(ctx context.Context) (*value.Map, error) {
+	book, err := ledger.Load(a.Layout.Ledger())
+	if err != nil {
+		return nil, err
+	}
+	if book.Good == nil {
+		return nil, errNothingDeployed()
+	}
+	id, err := a.Identify(ctx, grains.Identity{}, book.Host)
+	if err != nil {
+		return nil, err
+	}
+	service, base := a.linkedDirs(*book.Good)
+	request, _, err := a.request(ctx, id, service, base)
+	if err != nil {
+		return nil, err
+	}
+	s := state.SessionFor(request)
+	data, err := s.Pillar(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.Hidden(data).(*value.Map), nil
+}
+
+func errNothingDeployed() error {
+	return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed on this host"), "deploy first: corpus-agent deploy"))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -28,6 +29,10 @@ type Request struct {
 	PillarRoots []string
 
 	WorkDir string // directory on this machine for what an engine has to write down
+
+	Remote  session.Remote // opens sources that are on no tree; nil for none
+	Log     func(level, message string)
+	Version string // the program's own
 
 	Test            bool // change nothing
 	Failhard        bool

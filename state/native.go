@@ -21,7 +21,8 @@ func SessionFor(r Request) *session.Session {
 		States:  []roots.Env{{Name: "base", Dirs: r.StateRoots}},
 		Pillar:  []roots.Env{{Name: "base", Dirs: r.PillarRoots}},
 		Options: value.NewMap("strict_arguments", r.StrictArguments),
-		Test:    r.Test, Failhard: r.Failhard, Strict: true,
+		Remote:  r.Remote, Log: r.Log, Version: r.Version,
+		Test: r.Test, Failhard: r.Failhard, Strict: true,
 	})
 }
 

@@ -24,9 +24,11 @@ func file(t *testing.T, text string) string {
 func TestFlagsWinOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	path := file(t, "store: file:///one\nkeep:\n  releases: 7\nhooks:\n  timeout: 90s\nengine_command: [a, b]\n")
 	c, err := config.Load(config.Sources{
-		File:   path,
-		Getenv: func(name string) string { return map[string]string{"CORPUS_STORE": "file:///two", "CORPUS_KEEP_FAILED": "9"}[name] },
-		Flags:  map[string]string{"store": "file:///three"},
+		File: path,
+		Getenv: func(name string) string {
+			return map[string]string{"CORPUS_STORE": "file:///two", "CORPUS_KEEP_FAILED": "9"}[name]
+		},
+		Flags: map[string]string{"store": "file:///three"},
 	})
 	if err != nil {
 		t.Fatal(err)

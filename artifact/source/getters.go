@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 
 	getter "github.com/hashicorp/go-getter/v2"
@@ -71,14 +70,7 @@ type storeGetter struct {
 
 // GetFile fetches a file.
 func (g storeGetter) GetFile(ctx context.Context, req *getter.Request) error {
-	u := *req.URL()
-	dir, key := path.Split(u.Path)
-	u.Path, u.RawPath = dir, ""
-	s, err := stores.Open(u.String(), stores.Options{})
-	if err != nil {
-		return err
-	}
-	body, _, err := s.Get(ctx, key, 0)
+	body, err := stores.Files{}.Open(ctx, req.URL().String())
 	if err != nil {
 		return err
 	}

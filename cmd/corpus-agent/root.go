@@ -103,6 +103,7 @@ func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 		OpenStore: func(url string) (store.Store, error) {
 			return stores.Open(url, stores.Options{Limiter: store.NewLimiter(settings.FetchRate)})
 		},
+		Remote: stores.Files{}, Version: cli.Version,
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
 	}, nil
 }

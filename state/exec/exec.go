@@ -36,9 +36,19 @@ type Runner struct {
 	Call     Caller
 	Observer Observer // nil for nobody
 	Shell    string   // that guards run in; "/bin/sh" by default
+	Secrets  Secrets  // nil for none
 
 	Test     bool // look, but change nothing
 	Failhard bool // stop at the first failure
+
+	decoder module.Decoder
+}
+
+// Secrets knows what nobody may see in a result.
+type Secrets interface {
+	Hide(text string) string
+	// HideIn is Hide for all strings in a value; it copies what it changes.
+	HideIn(v any) any
 }
 
 // Run walks a program to its end, to the first failure with failhard, or until ctx is done; a step

@@ -141,6 +141,21 @@ func (g *signs) status() status {
 	return met
 }
 
+// changedBy lists the watched steps that changed, as "state: ID".
+func (w *walk) changedBy(s *compile.Step) []string {
+	var list []string
+	for _, q := range s.Requisites {
+		for _, t := range q.Targets {
+			for _, target := range t.Steps {
+				if r := w.running.Get(target.Tag()); q.Kind == "watch" && r != nil && r.Changes.Len() > 0 {
+					list = append(list, target.State()+": "+target.ID())
+				}
+			}
+		}
+	}
+	return list
+}
+
 // open lists what a step's requisites name, in order, and the ones that name nothing.
 func (w *walk) open(s *compile.Step) (steps []*compile.Step, lost []string) {
 	for _, q := range s.Requisites {

@@ -54,7 +54,7 @@ func (w *walk) retry(ctx context.Context, s *compile.Step, r *Result) *Result {
 			return r
 		}
 		before := r
-		r = w.numbered(w.runner.attempt(ctx, s, ordinary, false))
+		r = w.numbered(w.runner.attempt(ctx, try{step: s}))
 		r.Comment = fmt.Sprintf("attempt %d: %s\n%s", attempt, before.Comment, r.Comment)
 		r.Started, r.Duration = before.Started, time.Since(before.Started)
 	}

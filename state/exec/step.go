@@ -20,7 +20,7 @@ func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 	dry := w.flag(s).prereq
 	w.flag(s).prereq = false
 	if dry {
-		return w.runner.attempt(ctx, s, ordinary, true)
+		return w.runner.attempt(ctx, try{step: s, dry: true})
 	}
 	if s.Fun() == watchAction {
 		return w.watch(ctx, s)
@@ -31,13 +31,13 @@ func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 	if value.Truth(s.Chunk.Value("parallel")) {
 		return w.parallel(ctx, s)
 	}
-	r := w.numbered(w.runner.attempt(ctx, s, ordinary, w.runner.Test))
+	r := w.numbered(w.runner.attempt(ctx, try{step: s, dry: w.runner.Test}))
 	return w.retry(ctx, s, r)
 }
 
 // watch runs a step's watch action.
 func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
-	return w.numbered(w.runner.attempt(ctx, s, watching, w.runner.Test))
+	return w.numbered(w.runner.attempt(ctx, try{step: s, dry: w.runner.Test, watching: true, changed: w.changedBy(s)}))
 }
 
 func (w *walk) numbered(r *Result) *Result {
@@ -51,7 +51,7 @@ func (w *walk) parallel(ctx context.Context, s *compile.Step) *Result {
 	r := w.numbered(&Result{Step: s, Outcome: Pending, Changes: value.NewMap(), Started: time.Now()})
 	pending := make(chan *Result, 1)
 	r.pending = pending
-	go func() { pending <- w.runner.attempt(ctx, s, ordinary, w.runner.Test) }()
+	go func() { pending <- w.runner.attempt(ctx, try{step: s, dry: w.runner.Test}) }()
 	return r
 }
 
@@ -65,40 +65,56 @@ func orElse(s, fallback string) string {
 	return s
 }
 
-// mode is which of its actions a step is to take.
-type mode int
-
-const (
-	ordinary mode = iota
-	watching
-)
+// try is one time that a step runs.
+type try struct {
+	step     *compile.Step
+	dry      bool
+	watching bool     // take the watch action
+	changed  []string // the watched steps that changed
+}
 
 // attempt runs a step once. It does not look at requisites.
-func (r *Runner) attempt(ctx context.Context, s *compile.Step, m mode, dry bool) *Result {
+func (r *Runner) attempt(ctx context.Context, t try) *Result {
 	// A step that has begun is finished, whatever ends the run.
 	ctx = context.WithoutCancel(ctx)
-	result := &Result{Step: s, Changes: value.NewMap(), Started: time.Now()}
-	defer func() { result.Duration = time.Since(result.Started) }()
-	resource, ok := r.resource(s, m, result)
+	result := &Result{Step: t.step, Changes: value.NewMap(), Started: time.Now()}
+	defer func() {
+		result.Duration = time.Since(result.Started)
+		r.hide(result)
+	}()
+	resource, ok := r.resource(t, result)
 	if !ok {
 		return result
 	}
-	if m == ordinary && r.guarded(ctx, s, result) {
+	if !t.watching && r.guarded(ctx, t.step, result) {
 		return result
 	}
 	if result.Comment == "" {
-		r.settle(ctx, resource, dry, result)
+		r.settle(ctx, resource, t.dry, result)
 	}
-	if m == ordinary {
-		r.checkCommand(ctx, s, resource, result)
+	if !t.watching {
+		r.checkCommand(ctx, t.step, resource, result)
 	}
 	return result
 }
 
+// hide keeps secrets out of what is told about a step.
+func (r *Runner) hide(result *Result) {
+	if r.Secrets == nil {
+		return
+	}
+	result.Comment, result.Hint = r.Secrets.Hide(result.Comment), r.Secrets.Hide(result.Hint)
+	for i, w := range result.Warnings {
+		result.Warnings[i] = r.Secrets.Hide(w)
+	}
+	result.Changes, _ = r.Secrets.HideIn(result.Changes).(*value.Map)
+}
+
 // resource makes what the step is about, or writes into the result why it cannot be.
-func (r *Runner) resource(s *compile.Step, m mode, result *Result) (module.Resource, bool) {
+func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
+	s := t.step
 	function := s.Fun()
-	if m == watching {
+	if t.watching {
 		function = orElse(optional(s, "sfun"), function)
 	}
 	resource, ok := r.Modules.New(s.State(), function)
@@ -111,13 +127,13 @@ func (r *Runner) resource(s *compile.Step, m mode, result *Result) (module.Resou
 		result.Comment = fmt.Sprintf("the name of %s is %s, and a string was expected", s.ID(), value.Repr(s.Chunk.Value("name")))
 		return nil, false
 	}
-	warnings, problems := module.Decode(resource, module.Call{Function: s.Function(), Arguments: s.Chunk, At: s.At, Reserved: reserved(s)})
+	warnings, problems := r.decoder.Decode(resource, module.Call{Function: s.Function(), Arguments: s.Chunk, At: s.At, Reserved: t.reserved})
 	result.Warnings = warnings
 	if err := problems.Err(); err != nil {
 		result.Comment = err.Error()
 		return nil, false
 	}
-	if m != watching {
+	if !t.watching {
 		return resource, true
 	}
 	watcher, ok := resource.(module.Watcher)
@@ -128,26 +144,31 @@ func (r *Runner) resource(s *compile.Step, m mode, result *Result) (module.Resou
 	return watcher.Watched(), true
 }
 
-// reserved gives a resource what it may know of the rest of the run: in __required__, the chunks of
-// the steps that have to come before it.
-func reserved(s *compile.Step) func(name string) any {
-	return func(name string) any {
-		if name != "__required__" {
-			return nil
-		}
-		chunks := value.NewList()
-		for _, q := range s.Requisites {
-			if !strings.HasPrefix(q.Kind, "require") && !strings.HasPrefix(q.Kind, "watch") && !strings.HasPrefix(q.Kind, "onchanges") {
-				continue
-			}
-			for _, t := range q.Targets {
-				for _, step := range t.Steps {
-					chunks.Append(step.Chunk)
-				}
-			}
-		}
-		return chunks
+// reserved gives a resource what it may know of the rest of the run: in __required__ the chunks of
+// the steps that have to come before it, in __changed__ which of the watched ones changed.
+func (t try) reserved(name string) any {
+	switch name {
+	case "__changed__":
+		return value.Strings(t.changed...)
+	case "__required__":
+		return required(t.step)
 	}
+	return nil
+}
+
+func required(s *compile.Step) *value.List {
+	chunks := value.NewList()
+	for _, q := range s.Requisites {
+		if !strings.HasPrefix(q.Kind, "require") && !strings.HasPrefix(q.Kind, "watch") && !strings.HasPrefix(q.Kind, "onchanges") {
+			continue
+		}
+		for _, t := range q.Targets {
+			for _, step := range t.Steps {
+				chunks.Append(step.Chunk)
+			}
+		}
+	}
+	return chunks
 }
 
 // settle checks a resource and, unless the run is dry, applies the difference.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -21,6 +22,16 @@ type Call struct {
 	Reserved func(name string) any
 }
 
+// Decode is Decoder.Decode for one call.
+func Decode(r Resource, c Call) (warnings []string, problems diag.List) {
+	return new(Decoder).Decode(r, c)
+}
+
+// Decoder sets the fields of resources from arguments. It keeps what it learned of their types, so
+// that a run with thousands of steps looks at each type once. The zero Decoder is ready, also for
+// concurrent use.
+type Decoder struct{ shapes sync.Map } // reflect.Type -> *shape
+
 // Decode sets a resource's fields from the arguments of a step. A field takes part by its tag:
 //
 //	Path   string   `sls:"name"`
@@ -28,82 +39,108 @@ type Call struct {
 //	Source []string `sls:"source,required"`
 //
 // A field of type any takes what comes; Mode, *bool, *int and *string tell an argument that was not
-// given. Embedded structs share their fields. A field of __arguments__ gets all of them. Arguments that no field takes are warnings, as in
-// Salt; values of the wrong type and required arguments that are missing are problems, at the
-// argument's place in its file.
-func Decode(r Resource, c Call) (warnings []string, problems diag.List) {
-	d := decoder{call: c, known: map[string]reflect.Value{}}
-	d.collect(reflect.ValueOf(r).Elem())
+// given. Embedded structs share their fields. A field of __arguments__ gets all arguments at once.
+// Arguments that no field takes are warnings, as in Salt; values of the wrong type and required
+// arguments that are missing are problems, at the argument's place in its file.
+func (d *Decoder) Decode(r Resource, c Call) (warnings []string, problems diag.List) {
+	of := reflect.ValueOf(r).Elem()
+	s := d.shape(of.Type())
+	for _, name := range s.required {
+		if !c.Arguments.Has(name) {
+			problems.Add(c.at(""), "%s lacks its argument %s", c.Function, name).WithHint("add `- " + name + ": ...` to the declaration")
+		}
+	}
 	for key, v := range c.Arguments.All() {
 		name := value.Str(key)
-		field, ok := d.known[name]
-		switch {
-		case ok:
-			if err := assign(field, v); err != nil {
-				d.problems.Add(c.At(name), "argument %s of %s: %v", name, c.Function, err)
-			}
-		case !general(name):
-			warnings = append(warnings, d.unknown(name))
+		if index, ok := s.fields[name]; ok {
+			c.set(of.FieldByIndex(index), name, v, &problems)
+		} else if !general(name) {
+			warnings = append(warnings, s.unknown(c.Function, name))
 		}
 	}
-	d.reserved()
-	return warnings, d.problems
+	for _, name := range s.reserved {
+		if v := c.reserved(name); v != nil {
+			c.set(of.FieldByIndex(s.fields[name]), name, v, &problems)
+		}
+	}
+	return warnings, problems
 }
 
-// reserved fills the fields that declarations do not name.
-func (d *decoder) reserved() {
-	for name, field := range d.known {
-		if !strings.HasPrefix(name, "__") || d.call.Arguments.Has(name) {
-			continue
-		}
-		v := any(d.call.Arguments)
-		if name != "__arguments__" {
-			if d.call.Reserved == nil {
-				continue
-			}
-			v = d.call.Reserved(name)
-		}
-		if err := assign(field, v); err != nil {
-			d.problems.Add(d.call.At(name), "argument %s of %s: %v", name, d.call.Function, err)
-		}
+func (c Call) at(argument string) diag.Pos {
+	if c.At == nil {
+		return diag.Pos{}
+	}
+	return c.At(argument)
+}
+
+func (c Call) set(field reflect.Value, name string, v any, problems *diag.List) {
+	if err := assign(field, v); err != nil {
+		problems.Add(c.at(name), "argument %s of %s: %v", name, c.Function, err)
 	}
 }
 
-type decoder struct {
-	call     Call
-	known    map[string]reflect.Value
-	problems diag.List
+// reserved is the value of a field that declarations do not name.
+func (c Call) reserved(name string) any {
+	switch {
+	case c.Arguments.Has(name):
+		return nil
+	case name == "__arguments__":
+		return c.Arguments
+	case c.Reserved == nil:
+		return nil
+	}
+	return c.Reserved(name)
 }
 
-// collect finds the fields with a tag and notes required ones that are missing.
-func (d *decoder) collect(v reflect.Value) {
-	t := v.Type()
+// shape is what a resource's type says about its arguments.
+type shape struct {
+	fields   map[string][]int // index of the field for each argument
+	required []string
+	reserved []string // those that begin with __
+}
+
+func (d *Decoder) shape(t reflect.Type) *shape {
+	if known, ok := d.shapes.Load(t); ok {
+		return known.(*shape)
+	}
+	s := &shape{fields: map[string][]int{}}
+	s.collect(t, nil)
+	d.shapes.Store(t, s)
+	return s
+}
+
+// collect finds the fields with a tag.
+func (s *shape) collect(t reflect.Type, above []int) {
 	for i := range t.NumField() {
-		tag, ok := t.Field(i).Tag.Lookup("sls")
+		field := t.Field(i)
+		index := append(slices.Clip(above), i)
+		tag, ok := field.Tag.Lookup("sls")
 		if !ok {
-			if t.Field(i).Anonymous && t.Field(i).Type.Kind() == reflect.Struct {
-				d.collect(v.Field(i))
+			if field.Anonymous && field.Type.Kind() == reflect.Struct {
+				s.collect(field.Type, index)
 			}
 			continue
 		}
 		name, option, _ := strings.Cut(tag, ",")
-		d.known[name] = v.Field(i)
-		if option == "required" && !d.call.Arguments.Has(name) {
-			d.problems.Add(d.call.At(""), "%s lacks its argument %s", d.call.Function, name).
-				WithHint("add `- " + name + ": ...` to the declaration")
+		s.fields[name] = index
+		if option == "required" {
+			s.required = append(s.required, name)
+		}
+		if strings.HasPrefix(name, "__") {
+			s.reserved = append(s.reserved, name)
 		}
 	}
 }
 
-func (d *decoder) unknown(name string) string {
-	names := make([]string, 0, len(d.known))
-	for known := range d.known {
+func (s *shape) unknown(function, name string) string {
+	names := make([]string, 0, len(s.fields))
+	for known := range s.fields {
 		if !strings.HasPrefix(known, "__") {
 			names = append(names, known)
 		}
 	}
 	slices.Sort(names)
-	text := fmt.Sprintf("%s has no argument %s", d.call.Function, name)
+	text := fmt.Sprintf("%s has no argument %s", function, name)
 	if hint := diag.DidYouMean(name, names); hint != "" {
 		text += ": " + hint
 	}

@@ -243,8 +243,7 @@ func (c *caller) slsID() (Answer, error) {
 	if !slices.Contains(ids, id) {
 		return Answer{}, diag.WithHint(fmt.Errorf("there is no ID %q in %s", id, strings.Join(names, ", ")), "%s", diag.DidYouMean(id, ids))
 	}
-	r := &exec.Runner{Host: c.Host, Modules: c.modules, Call: c.functions, Observer: c.observer, Test: c.Session.Test, Failhard: c.Failhard}
-	return results(r.RunID(c.ctx, p, id)), nil
+	return results(c.runner(c.observer).RunID(c.ctx, p, id)), nil
 }
 
 // single runs one state function: state.single file.managed /x contents=y.

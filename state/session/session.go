@@ -59,6 +59,7 @@ type Session struct {
 	renderer  *render.Renderer
 	sources   *sources
 	secrets   secrets
+	decoder   module.Decoder
 	functions Functions
 	modules   module.Registry
 	options   *value.Map
@@ -183,6 +184,9 @@ func (s *Session) renderState(ctx context.Context, src render.Source, name strin
 	return s.renderIn(ctx, s.states, src, s.slsVars(src, name, data))
 }
 
+// Hidden is a value of this session without what was decrypted in it.
+func (s *Session) Hidden(v any) any { return s.secrets.HideIn(v) }
+
 // Top tells which SLS files the top file gives this host.
 func (s *Session) Top(ctx context.Context) ([]top.Match, error) {
 	data, err := s.Pillar(ctx)
@@ -229,6 +233,7 @@ func (s *Session) compile(high *compile.High) (*compile.Program, error) {
 		return nil, err
 	}
 	if s.Strict {
+		s.doubtArguments(p)
 		if err := p.Doubts.Err(); err != nil {
 			return nil, err
 		}
@@ -236,13 +241,35 @@ func (s *Session) compile(high *compile.High) (*compile.Program, error) {
 	return p, nil
 }
 
+// doubtArguments finds the steps that no run could carry out as they are declared.
+func (s *Session) doubtArguments(p *compile.Program) {
+	strict := s.flag("strict_arguments", false)
+	for _, step := range p.Steps {
+		resource, ok := s.modules.New(step.State(), step.Fun())
+		if !ok {
+			continue // a doubt of the compiler's
+		}
+		warnings, problems := s.decoder.Decode(resource, module.Call{Function: step.Function(), Arguments: step.Chunk, At: step.At})
+		p.Doubts = append(p.Doubts, problems...)
+		for _, w := range warnings {
+			if strict {
+				p.Doubts.Add(step.Pos, "%s", w)
+			}
+		}
+	}
+}
+
 // Run runs a program.
 func (s *Session) Run(ctx context.Context, p *compile.Program, o exec.Observer) *exec.Results {
-	r := &exec.Runner{Host: s.Host, Modules: s.modules, Call: s.functions, Observer: o, Test: s.Test, Failhard: s.Failhard}
+	return s.runner(o).Run(ctx, p)
+}
+
+func (s *Session) runner(o exec.Observer) *exec.Runner {
+	r := &exec.Runner{Host: s.Host, Modules: s.modules, Call: s.functions, Observer: o, Secrets: &s.secrets, Test: s.Test, Failhard: s.Failhard}
 	if shell, ok := s.Grains.Value("shell").(string); ok {
 		r.Shell = shell
 	}
-	return r.Run(ctx, p)
+	return r
 }
 
 // slsVars are the variables of an SLS file. Besides what every template has they say where the file

@@ -34,7 +34,7 @@ type Options struct {
 	Transport http.RoundTripper // nil means wire.NewTransport
 }
 
-// New makes a store of what lies under a URL that has no query.
+// New makes a store of what lies under a URL. A query goes with every request.
 func New(base *url.URL, opts Options) *Store {
 	transport := opts.Transport
 	if transport == nil {

@@ -1,0 +1,59 @@
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/web"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Files opens single files by URL, as states name them: an object of any store, or what a web
+// server answers, its query included. Plain HTTP is as good as any here, since whoever asks checks
+// what comes.
+type Files struct{ Options Options }
+
+// Open opens the file at a URL. If it is not there, the error wraps fs.ErrNotExist.
+func (f Files) Open(ctx context.Context, rawURL string) (io.ReadCloser, error) {
+	s, key, err := f.locate(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	body, _, err := s.Get(ctx, key, 0)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return body, err
+}
+
+// locate gives the store that has a file, and the file's key in it.
+func (f Files) locate(rawURL string) (s store.Store, key string, err error) {
+	u, err := url.Parse(rawURL)
+	if err != nil { // whose text quotes the URL, or a part of it that may be a password
+		return nil, "", diag.WithHint(errors.New("the source is not a URL"), "write special characters as %%25, %%20 and so on")
+	}
+	if u.Scheme == "http" || u.Scheme == "https" {
+		return f.web(u)
+	}
+	dir, key := path.Split(strings.TrimSuffix(u.Path, "/"))
+	u.Path, u.RawPath = dir, ""
+	s, err = Open(u.String(), f.Options)
+	return s, key, err
+}
+
+func (f Files) web(u *url.URL) (store.Store, string, error) {
+	dir, key := path.Split(u.Path)
+	if u.Host == "" || key == "" {
+		return nil, "", diag.WithHint(fmt.Errorf("%s names no file", u.Redacted()), "write https://host/path/file")
+	}
+	base := *u
+	base.Path, base.RawPath, base.Fragment = dir, "", ""
+	return store.Stack(web.New(&base, web.Options{}), f.Options), key, nil
+}
