@@ -155,8 +155,7 @@ func (d *dictView) Iterate() func() (any, bool, error) { return iterateMap(d.m, 
 // Contains looks in the dict.
 func (d *dictView) Contains(item any) (bool, error) {
 	if d.pyType == "dict_keys" {
-		_, found, err := d.m.GetKey(item)
-		return found, err
+		return d.m.HasKey(item)
 	}
 	return value.Contains(d.items(), item), nil
 }
