@@ -76,6 +76,10 @@ func indentFilter(c *Call) (any, error) {
 		if err := refused(c.Args[0]); err != nil {
 			return nil, err
 		}
+		if l, ok := c.Args[0].(*value.List); ok { // a list takes the line break for one more item
+			l.Append("\n")
+			return nil, noAttribute(l, "splitlines")
+		}
 		return nil, typeError("unsupported operand type(s) for +=: '" + value.TypeName(c.Args[0]) + "' and 'str'")
 	}
 	indent, ok := c.Args[1].(string)
@@ -149,10 +153,6 @@ func truncateFilter(c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	kill, err := c.Bool(2)
-	if err != nil {
-		return nil, err
-	}
 	end, err := c.Text(3)
 	if err != nil {
 		return nil, err
@@ -173,6 +173,10 @@ func truncateFilter(c *Call) (any, error) {
 	runes := []rune(s)
 	if len(runes) <= length+leeway {
 		return s, nil
+	}
+	kill, err := c.Bool(2)
+	if err != nil {
+		return nil, err
 	}
 	cut := string(runes[:length-endLength])
 	if at := strings.LastIndexByte(cut, ' '); !kill && at >= 0 {

@@ -9,9 +9,12 @@ import (
 )
 
 func wordWrapFilter(c *Call) (any, error) {
-	s, err := c.Text(0)
-	if err != nil {
-		return nil, err
+	s, ok := c.Args[0].(string)
+	if !ok {
+		if err := refused(c.Args[0]); err != nil {
+			return nil, err
+		}
+		return nil, noAttribute(c.Args[0], "splitlines")
 	}
 	width, err := c.Int(1)
 	if err != nil {

@@ -474,8 +474,11 @@ func (g *generator) callBlock(depth int) string {
 
 // others are statements about other templates.
 func (g *generator) others() string {
+	if g.macros == 0 && g.IntN(16) == 0 { // inside a macro, Jinja2 3.1.2 makes a generator of it by mistake
+		return "{% include 'inc' without context %}"
+	}
 	return pick(g,
-		"{% include 'inc' %}", "{% include 'inc' without context %}", "{% include 'nosuch' ignore missing %}", "{% include ['nosuch', 'inc'] %}",
+		"{% include 'inc' %}", "{% include 'nosuch' ignore missing %}", "{% include ['nosuch', 'inc'] %}",
 		"{% include 'nosuch' %}", "{% import 'mac' as mm %}{{ mm.m(1) }}{{ mm.v }}", "{% from 'mac' import m as mk, v %}{{ mk(1, 2, 3, q=4) }}{{ v }}",
 		"{% from 'mac' import nosuch %}", "{% from 'mac' import nosuch %}{{ nosuch }}", "{% import 'mac' as mm with context %}{{ mm.nosuch }}",
 		"{% from 'mac' import q with context %}{% call q() %}{{ s }}{% endcall %}", "{% include 'bad' %}", "{% import 'nosuch' as q %}",

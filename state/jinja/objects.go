@@ -184,6 +184,9 @@ func (n *namedTuple) PyRepr() string { return value.Repr(n.items) }
 func (n *namedTuple) PyTruth() bool  { return true }
 func (n *namedTuple) Len() int       { return len(n.items) }
 
+// JSONItems makes a list of it in JSON.
+func (n *namedTuple) JSONItems() []any { return n.items }
+
 // Iterate goes through the items.
 func (n *namedTuple) Iterate() func() (any, bool, error) { return iterateItems(n.items) }
 
