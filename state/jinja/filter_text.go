@@ -145,7 +145,8 @@ func trimFilter(c *Call) (any, error) {
 }
 
 func truncateFilter(c *Call) (any, error) {
-	s, err := c.Text(0)
+	s, isText := c.Args[0].(string)
+	size, err := lengthOf(c.Args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -170,10 +171,13 @@ func truncateFilter(c *Call) (any, error) {
 	if leeway < 0 {
 		return nil, raise("AssertionError", "expected leeway >= 0, got "+itoa(leeway))
 	}
-	runes := []rune(s)
-	if len(runes) <= length+leeway {
-		return s, nil
+	if size <= length+leeway {
+		return c.Args[0], nil
 	}
+	if !isText {
+		return nil, typeError("expected a string, not " + value.TypeName(c.Args[0]))
+	}
+	runes := []rune(s)
 	kill, err := c.Bool(2)
 	if err != nil {
 		return nil, err

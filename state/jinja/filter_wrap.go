@@ -77,7 +77,7 @@ func (w *wrapper) fill(chunks []string) (line string, rest []string) {
 	if len(chunks) > 0 && utf8.RuneCountInString(chunks[0]) > w.width {
 		switch {
 		case w.breakWords:
-			head, tail := w.cut(chunks[0], max(1, room))
+			head, tail := w.cut(chunks[0], room) // nothing of it, if there is no room
 			taken = append(taken, head)
 			if chunks = chunks[1:]; tail != "" {
 				chunks = append([]string{tail}, chunks...)

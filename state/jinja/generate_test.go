@@ -33,7 +33,7 @@ var (
 		sort(attribute='g,n') sort(case_sensitive=true) string striptags sum sum(attribute='a') sum(start=1) title tojson tojson(2) trim trim('H')
 		truncate(5) truncate(5,true) truncate(8,false,'..',0) unique unique(true) unique(attribute='g') upper urlencode urlize wordcount wordwrap(5)
 		wordwrap(5,false) wordwrap(5,wrapstring='|') xmlattr list first upper length join(',') nosuch map('nosuch') map select(1) first(1) join(1,2,3,4)`)
-	tests = words(`boolean callable defined divisibleby(2) even odd eq(1) equalto(1) escaped false true filter float ge(1) gt(1) in([1,2])
+	tests = words(`boolean callable defined divisibleby(2) even odd eq(1) equalto(1) false true filter float ge(1) gt(1) in([1,2])
 		integer iterable le(1) lower lt(1) mapping ne(1) none number sameas(none) sequence string undefined upper test defined none nosuch
 		divisibleby(0) greaterthan(0) lessthan('a')`)
 	methods = words(`upper() lower() strip() strip('H') lstrip('h') rstrip() split() split(',') split('l',1) rsplit('l',1) splitlines() splitlines(true)
@@ -474,7 +474,7 @@ func (g *generator) callBlock(depth int) string {
 
 // others are statements about other templates.
 func (g *generator) others() string {
-	if g.macros == 0 && g.IntN(16) == 0 { // inside a macro, Jinja2 3.1.2 makes a generator of it by mistake
+	if g.macros == 0 && g.loops == 0 && g.IntN(16) == 0 { // inside a function, Jinja2 3.1.2 makes a generator of it by mistake
 		return "{% include 'inc' without context %}"
 	}
 	return pick(g,

@@ -3,6 +3,7 @@
 stdin: {"vars": {...}, "files": {...}, "templates": [...]}
 stdout: [{"out": text} | {"kind": class, "line": line, "why": message} | {"skip": reason}, ...]
 """
+import functools
 import json
 import signal
 import sys
@@ -16,6 +17,19 @@ task = json.load(sys.stdin)
 env = jinja2.sandbox.SandboxedEnvironment(
     loader=jinja2.DictLoader(task["files"]), undefined=jinja2.StrictUndefined,
     extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"])
+
+
+def plainly(filter):
+    """What escapes gives a string, not a Markup, which would escape whatever it is put together with."""
+    @functools.wraps(filter)
+    def wrapped(*args, **kwargs):
+        v = filter(*args, **kwargs)
+        return str(v) if isinstance(v, str) else v
+    return wrapped
+
+
+for name in "e escape forceescape safe tojson urlize xmlattr".split():
+    env.filters[name] = plainly(env.filters[name])
 
 
 def line_of(error):
