@@ -93,7 +93,7 @@ func TestRendersAsJinja2Does(t *testing.T) {
 	if err := exec.Command(python, "-c", "import jinja2.sandbox").Run(); err != nil {
 		t.Skip("needs /usr/bin/python3 with Jinja2: apt-get install python3-jinja2")
 	}
-	chosen, count := seeds, 400
+	chosen, count := seeds, 150
 	if s := os.Getenv("JINJA_DIFFERENTIAL"); s != "" {
 		var seed uint64
 		if err := json.Unmarshal([]byte("["+s+"]"), &[]any{&seed, &count}); err != nil {
