@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/jinja/syntax"
@@ -39,12 +38,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Diagnostic, e.cause}
 }
 
-// lineCol counts lines and characters from 1 for an offset of the template's text.
-func (t *Template) lineCol(at int) (line, col int) {
-	at = min(at, len(t.text))
-	start := strings.LastIndexByte(t.text[:at], '\n') + 1
-	return strings.Count(t.text[:start], "\n") + 1, utf8.RuneCountInString(t.text[start:at]) + 1
-}
+func (t *Template) lineCol(at int) (line, col int) { return t.lines.lineCol(t.text, at) }
 
 func (t *Template) pos(at int) diag.Pos {
 	line, col := t.lineCol(at)

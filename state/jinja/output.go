@@ -2,8 +2,6 @@ package jinja
 
 import (
 	"sort"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -13,6 +11,7 @@ type Output struct {
 	Text string
 
 	spans []span
+	lines lines
 }
 
 // span says where the output from an offset on comes from. Literal text was copied from the
@@ -27,7 +26,7 @@ type span struct {
 // Origin maps a place of the text, counted from 1, back to the template: to the very place for
 // literal text, and to the expression for what was printed.
 func (o *Output) Origin(line, col int) diag.Pos {
-	at := offsetOf(o.Text, line, col)
+	at := o.lines.offset(o.Text, line, col)
 	i := sort.Search(len(o.spans), func(i int) bool { return o.spans[i].out > at }) - 1
 	if i < 0 {
 		return diag.Pos{}
@@ -37,23 +36,6 @@ func (o *Output) Origin(line, col int) diag.Pos {
 		return s.template.pos(s.at + at - s.out)
 	}
 	return s.template.pos(s.at)
-}
-
-// offsetOf finds a place in a text; what is behind the end of a line or the text is the end.
-func offsetOf(text string, line, col int) int {
-	at := 0
-	for ; line > 1; line-- {
-		i := strings.IndexByte(text[at:], '\n')
-		if i < 0 {
-			return len(text)
-		}
-		at += i + 1
-	}
-	for ; col > 1 && at < len(text) && text[at] != '\n'; col-- {
-		_, size := utf8.DecodeRuneInString(text[at:])
-		at += size
-	}
-	return at
 }
 
 // writer collects output. Spans are kept only if it has them from the start.
