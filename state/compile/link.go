@@ -61,6 +61,7 @@ type index struct {
 	byName map[string][]*Step // by ID and by name
 	bySLS  map[string][]*Step
 	globs  map[string][]*Step
+	asked  int // for a suggestion
 }
 
 func newIndex(steps []*Step) *index {
@@ -149,15 +150,14 @@ func orElse(s, fallback string) string {
 	return s
 }
 
+// suggestions is how often a name is compared with all the others. Whoever misses more has another
+// problem than a typing mistake.
+const suggestions = 20
+
 func (x *index) suggest(t Target) string {
 	var known []string
-	for _, s := range x.steps {
-		switch {
-		case t.State == "sls":
-			known = append(known, s.SLS())
-		case t.State == "id" || s.State() == t.State:
-			known = append(known, s.ID(), s.Name())
-		}
+	if x.asked++; x.asked <= suggestions {
+		known = x.known(t)
 	}
 	if hint := diag.DidYouMean(t.Name, known); hint != "" {
 		return hint
@@ -166,6 +166,19 @@ func (x *index) suggest(t Target) string {
 		return fmt.Sprintf("%s is declared, as %s", t.Name, same[0].State())
 	}
 	return "include the SLS that declares it, or correct the name"
+}
+
+// known are the names that a target could have meant.
+func (x *index) known(t Target) (names []string) {
+	for _, s := range x.steps {
+		switch {
+		case t.State == "sls":
+			names = append(names, s.SLS())
+		case t.State == "id" || s.State() == t.State:
+			names = append(names, s.ID(), s.Name())
+		}
+	}
+	return names
 }
 
 // doubtCycles reports each group of steps that wait for one another.

@@ -74,7 +74,7 @@ func checkOutput(t *testing.T, text string, out *jinja.Output, l jinja.Limits) {
 	if len(out.Text) > l.OutputBytes+len(text)+1 {
 		t.Fatalf("%q: %d bytes came out", text, len(out.Text))
 	}
-	if out.Text == "" {
+	if strings.TrimSpace(out.Text) == "" {
 		return
 	}
 	for line := range strings.Count(out.Text, "\n") + 1 {
