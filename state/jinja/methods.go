@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strconv"
 
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -346,16 +345,4 @@ func floatMethods() map[string]*method {
 		}},
 		"hex": {call: func(_ *Call, self any) (any, error) { return hexFloat(self.(float64)), nil }},
 	}
-}
-
-// hexFloat writes all digits of a float, as Python does; its exponent has no zero in front.
-func hexFloat(f float64) string {
-	s := strconv.FormatFloat(f, 'x', 13, 64)
-	if f == 0 {
-		return strings.Replace(s, "0x0.0000000000000p+00", "0x0.0p+0", 1)
-	}
-	for _, sign := range []string{"p+0", "p-0"} {
-		s = strings.Replace(s, sign, sign[:2], 1)
-	}
-	return s
 }
