@@ -129,18 +129,27 @@ func (x *index) glob(t Target) []*Step {
 func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 	for _, s := range p.Steps {
 		if !vocabulary.Has(s.State(), s.Fun()) {
-			p.Doubts.Add(s.Pos, "%s of %s: no such state function", s.Function(), s.ID()).
-				WithHint(orElse(diag.DidYouMean(s.Function(), vocabulary.Functions()), "docs/states.md lists those there are; `engine: salt-call` has all of Salt's"))
+			p.doubtFunction(s, vocabulary)
 		}
 		for _, r := range s.Requisites {
 			for _, t := range r.Targets {
 				if len(t.Steps) == 0 {
-					p.Doubts.Add(s.Pos, "%s of %s: there is no %s", r.Kind, s.ID(), t).WithHint(x.suggest(t))
+					p.Doubts.Add(s.At(r.Kind), "%s of %s: there is no %s", r.Kind, s.ID(), t).WithHint(x.suggest(t))
 				}
 			}
 		}
 	}
 	p.doubtCycles()
+}
+
+// doubtFunction says why there is no such state function.
+func (p *Program) doubtFunction(s *Step, vocabulary Vocabulary) {
+	if why := vocabulary.Refuses(s.State()); why != nil {
+		p.Doubts.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).WithHint(diag.HintOf(why))
+		return
+	}
+	p.Doubts.Add(s.Pos, "%s of %s: no such state function", s.Function(), s.ID()).
+		WithHint(orElse(diag.DidYouMean(s.Function(), vocabulary.Functions()), "docs/states.md lists those there are; `engine: salt-call` has all of Salt's"))
 }
 
 func orElse(s, fallback string) string {

@@ -63,17 +63,41 @@ func (e *Error) again() *Error {
 	return &c
 }
 
+// margin is the column of the first thing on a line.
+func (t *Template) margin(line int) int {
+	text := t.text[t.lines.offset(t.text, line, 1):]
+	return len(text) - len(strings.TrimLeft(text, " \t")) + 1
+}
+
+// usual is what to try where an error has no hint of its own.
+func usual(kind string) string {
+	switch kind {
+	case "TypeError", "ValueError":
+		return "look at what the values are: {{ x | int }} and {{ x | string }} make one of the other"
+	case "TemplateSyntaxError":
+		return "{{ }} holds one expression and {% %} one statement; compare with the examples in docs/language.md"
+	case "AttributeError", "KeyError", "IndexError":
+		return "use .get(...) or | default(...) for what may be missing"
+	case "ZeroDivisionError":
+		return "test the number before dividing by it"
+	}
+	return "look at the place that the excerpt shows"
+}
+
 // place fills in the position and the excerpt.
 func (e *Error) place() {
 	line, col := e.template.lineCol(e.at)
 	d := e.Diagnostic
+	if d.Hint == "" {
+		d.Hint = usual(e.Kind)
+	}
 	d.Excerpt = diag.Excerpt(e.template.text, line, col)
 	if e.extra != "" {
 		d.Excerpt += e.extra
 	}
 	d.Pos = diag.Pos{File: e.template.file, Line: line, Col: col}
 	if e.line > 0 && e.line != line {
-		d.Pos.Line, d.Pos.Col = e.line, 0
+		d.Pos.Line, d.Pos.Col = e.line, e.template.margin(e.line)
 		d.Message += " (on line " + itoa(line) + ")"
 	}
 }
@@ -101,7 +125,7 @@ func noAttribute(v any, name string) error {
 	return raise("AttributeError", "'"+value.TypeName(v)+"' object has no attribute '"+name+"'")
 }
 func notFound(name, hint string) error {
-	return &Failure{Class: "TemplateNotFound", Message: name, Hint: hint}
+	return &Failure{Class: "TemplateNotFound", Message: "there is no template " + name, Hint: hint}
 }
 func isKind(err error, kinds ...string) bool {
 	kind := kindOf(err)
