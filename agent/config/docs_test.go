@@ -58,7 +58,13 @@ func shown(v any) string {
 		}
 		return "`" + v + "`"
 	case time.Duration:
-		return "`" + strings.TrimSuffix(strings.TrimSuffix(v.String(), "0s"), "0m") + "`"
+		text := v.String()
+		for _, zero := range []string{"m0s", "h0m"} {
+			if short, ok := strings.CutSuffix(text, zero); ok {
+				text = short + zero[:1]
+			}
+		}
+		return "`" + text + "`"
 	case []string:
 		return ""
 	}
