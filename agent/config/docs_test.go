@@ -58,13 +58,8 @@ func shown(v any) string {
 		}
 		return "`" + v + "`"
 	case time.Duration:
-		text := v.String()
-		for _, zero := range []string{"m0s", "h0m"} {
-			if short, ok := strings.CutSuffix(text, zero); ok {
-				text = short + zero[:1]
-			}
-		}
-		return "`" + text + "`"
+		text := strings.Replace(v.String(), "m0s", "m", 1)
+		return "`" + strings.Replace(text, "h0m", "h", 1) + "`"
 	case []string:
 		return ""
 	}
