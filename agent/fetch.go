@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
@@ -55,6 +56,9 @@ func (r *run) fetchRelease(ctx context.Context, client *trust.Client, release ar
 	if err := durable.MkdirAll(r.Layout.Incoming(), 0o700); err != nil {
 		return fmt.Errorf("fetching %s: %w", release, err)
 	}
+	if done, err := r.fetchDelta(ctx, client, release); done || err != nil {
+		return err
+	}
 	in, err := r.arrive(ctx, client, release)
 	if err != nil {
 		return err
@@ -80,11 +84,7 @@ type arrival struct {
 // arrive starts to fetch an artifact by its blocks, or fetches it as a whole where it was published
 // without a list of them.
 func (r *run) arrive(ctx context.Context, client *trust.Client, release artifact.Release) (*arrival, error) {
-	var done int64
-	progress := func(n int) {
-		done += int64(n)
-		r.record.Fetching(release.String(), done, release.Length)
-	}
+	progress := r.progress(release, release.Length)
 	signed, err := client.FetchSidecar(ctx, release, trust.KindBlocks)
 	if errors.Is(err, trust.ErrNoSidecar) {
 		return r.arriveWhole(ctx, client, release, progress)
@@ -117,6 +117,12 @@ func (r *run) arriveWhole(ctx context.Context, client *trust.Client, release art
 		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
 	}
 	return &arrival{Verified: verified, file: file.Name()}, nil
+}
+
+// progress tells how much of what is fetched for a release has arrived.
+func (r *run) progress(release artifact.Release, total int64) trust.Progress {
+	var done atomic.Int64
+	return func(n int) { r.record.Fetching(release.String(), done.Add(int64(n)), total) }
 }
 
 // end closes what arrived. Blocks stay for the next run where this one was only cut short; they go

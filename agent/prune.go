@@ -43,7 +43,7 @@ func (r *run) pruneReleases(p layout.Project) error {
 		case kept < r.Config.KeepReleases:
 			kept++
 		default:
-			errs = append(errs, durable.Discard(p.Release(dir)))
+			errs = append(errs, durable.Discard(p.Release(dir)), durable.Remove(r.Layout.Tree(p.Name, dir)))
 		}
 	}
 	return errors.Join(errs...)

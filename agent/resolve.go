@@ -37,7 +37,7 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"),
 			"give --trust-root once: the root.json of `corpus store init`, or sha256:HEX of it"))
 	}
-	r.ledger.Host.Store = url
+	r.ledger.Host.Store, r.store = url, s
 	return trust.Open(s, r.Layout.Trust(), r.now)
 }
 

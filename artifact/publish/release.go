@@ -90,14 +90,24 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, e
 	if err := p.ensureDelegated(ctx, r.Project); err != nil {
 		return artifact.Release{}, err
 	}
+	for range attempts {
+		if err = p.publish(ctx, release, r); !errors.Is(err, errWithdrawn) {
+			break
+		}
+	}
+	return release, err
+}
+
+// publish uploads and signs an artifact and all that belongs to it.
+func (p *Publisher) publish(ctx context.Context, release artifact.Release, r Request) error {
 	about, err := p.describe(ctx, release, r)
 	if err != nil {
-		return artifact.Release{}, err
+		return err
 	}
 	if err := errors.Join(p.upload(ctx, release, r.File), p.uploadSidecars(ctx, about)); err != nil {
-		return artifact.Release{}, err
+		return err
 	}
-	return release, p.change(ctx, func(d *draft) error { return d.publish(ctx, about, r.Channel) })
+	return p.change(ctx, func(d *draft) error { return d.publish(ctx, about, r.Channel) })
 }
 
 func (r Request) check() error {
@@ -197,6 +207,9 @@ func (d *draft) publish(ctx context.Context, about described, channel string) er
 	target := metadata.TargetFile()
 	target.Length = r.Length
 	target.Hashes = metadata.Hashes{"sha256": sum}
+	if err := about.stands(role); err != nil {
+		return err
+	}
 	if before := role.Signed.Targets[trust.TargetPath(r.Project, r.Version, r.Format)]; before != nil {
 		target.Custom = before.Custom
 	}

@@ -20,6 +20,8 @@ type sink struct {
 	files *writer
 	in    *directoryHandle
 	name  string // of in
+
+	noClone bool // the filesystem cannot clone files
 }
 
 func newSink(root *os.Root) *sink { return &sink{root: root, files: newWriter()} }

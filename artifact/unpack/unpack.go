@@ -1,7 +1,7 @@
 // Package unpack makes a directory of an artifact.
 //
-// Bytes come out of a *trust.Verified and nothing else, so what is unpacked was signed. That says
-// who made the archive and not that it is harmless, so every entry is admitted by rules of our own
+// Bytes come out of a *trust.Verified, or of a *chunk.Tree, whose every chunk is verified, and out of
+// nothing else, so what is unpacked was signed. That says who made the archive and not that it is harmless, so every entry is admitted by rules of our own
 // before anything is written: names inside the release, no name twice, nothing below a link, links
 // that stay inside, no devices, no setuid, no attributes, and limits on bytes, files and depth.
 // The archive libraries are asked only to decompress and to read headers. Decompression runs beside
@@ -149,9 +149,19 @@ func place(h *tar.Header, open func() (io.ReadCloser, error), rules *rules, to t
 	if err != nil {
 		return err
 	}
+	if e.kind != regular {
+		return put(e, to)
+	}
+	content, err := open()
+	if err != nil {
+		return err
+	}
+	return errors.Join(to.file(e, content), content.Close())
+}
+
+// put hands on an entry that has no content.
+func put(e entry, to target) error {
 	switch e.kind {
-	case skip:
-		return nil
 	case directory:
 		return to.directory(e)
 	case symlink:
@@ -159,11 +169,7 @@ func place(h *tar.Header, open func() (io.ReadCloser, error), rules *rules, to t
 	case hardlink:
 		return to.hardlink(e)
 	}
-	content, err := open()
-	if err != nil {
-		return err
-	}
-	return errors.Join(to.file(e, content), content.Close())
+	return nil
 }
 
 // complete checks what can be known only after the last entry.
