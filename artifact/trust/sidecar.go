@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
@@ -142,5 +144,58 @@ func SetTree(role *Role, r artifact.Release, digest artifact.Digest) error {
 	}
 	raw := json.RawMessage(data)
 	file.Custom = &raw
+	return nil
+}
+
+// Recall makes a client of what a host has seen, for questions about releases it has: no store is
+// asked, and what expired meanwhile still says what was signed.
+func Recall(dir string) (*Client, error) {
+	c, err := OpenToRenew(nil, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"timestamp.json", "snapshot.json"} {
+		data, err := c.seen.load(name)
+		if err != nil {
+			return nil, err
+		}
+		if data == nil {
+			return nil, fmt.Errorf("%w: this host has seen no %s", ErrNoProject, name)
+		}
+		err = guard(func() error {
+			if name == "timestamp.json" {
+				_, err := c.set.UpdateTimestamp(data)
+				return err
+			}
+			_, err := c.set.UpdateSnapshot(data, true)
+			return err
+		})
+		if err != nil {
+			return nil, refuse(name, err)
+		}
+	}
+	return c, c.recallRole(targetsRole, metadata.ROOT)
+}
+
+// RecallProject takes in what was seen of a project.
+func (c *Client) RecallProject(project string) error {
+	if !c.delegated(project) {
+		return fmt.Errorf("%w: %s", ErrNoProject, project)
+	}
+	return c.recallRole(project, targetsRole)
+}
+
+func (c *Client) recallRole(name, delegator string) error {
+	data, err := c.seen.load(roleFile(name))
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		return fmt.Errorf("%w: this host has seen nothing of %s", ErrNoProject, name)
+	}
+	err = guard(func() error { _, err := c.set.UpdateDelegatedTargets(data, name, delegator); return err })
+	if err != nil {
+		return refuse(MetaName(name), err)
+	}
 	return nil
 }
