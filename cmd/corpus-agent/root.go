@@ -102,7 +102,7 @@ func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 	return &agent.Agent{
 		Layout: l, Chroot: p.chroot, Config: settings, Sinks: []report.Sink{p.sink()},
 		OpenStore: openStore(settings),
-		Remote: stores.Files{}, Version: cli.Version,
+		Remote:    stores.Files{}, Version: cli.Version,
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
 	}, nil
 }
