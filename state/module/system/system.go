@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/system/alternatives"
 	"github.com/corpus-agent/corpus-agent/state/module/system/debconf"
 	"github.com/corpus-agent/corpus-agent/state/module/system/environ"
+	"github.com/corpus-agent/corpus-agent/state/module/system/iptables"
 	"github.com/corpus-agent/corpus-agent/state/module/system/kmod"
 	"github.com/corpus-agent/corpus-agent/state/module/system/locale"
 	"github.com/corpus-agent/corpus-agent/state/module/system/network"
@@ -31,6 +32,7 @@ func Tables(sources Sources) module.Registry {
 		"alternatives": alternatives.Functions(),
 		"debconf":      debconf.Functions(sources),
 		"environ":      environ.Functions(),
+		"iptables":     iptables.Functions(),
 		"kmod":         kmod.Functions(),
 		"locale":       locale.Functions(),
 		"network":      network.Functions(sources),
