@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/system/iptables"
 	"github.com/corpus-agent/corpus-agent/state/module/system/kmod"
 	"github.com/corpus-agent/corpus-agent/state/module/system/locale"
+	"github.com/corpus-agent/corpus-agent/state/module/system/mount"
 	"github.com/corpus-agent/corpus-agent/state/module/system/network"
 	"github.com/corpus-agent/corpus-agent/state/module/system/sysctl"
 	"github.com/corpus-agent/corpus-agent/state/module/system/timezone"
@@ -35,6 +36,7 @@ func Tables(sources Sources) module.Registry {
 		"iptables":     iptables.Functions(),
 		"kmod":         kmod.Functions(),
 		"locale":       locale.Functions(),
+		"mount":        mount.Functions(),
 		"network":      network.Functions(sources),
 		"sysctl":       sysctl.Functions(),
 		"timezone":     timezone.Functions(),

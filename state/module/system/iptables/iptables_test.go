@@ -39,7 +39,9 @@ func (f filter) run(args []string, _ string) (string, error) {
 	if slices.Contains(words, "--nonsense") {
 		return "", statetest.Code{Code: 2, Text: "iptables v1.8.9 (nf_tables): unknown option \"--nonsense\""}
 	}
-	of := func(l string) bool { return strings.HasPrefix(l, "-A "+chain) && (chain == "" || l[len("-A "+chain)] == ' ') }
+	of := func(l string) bool {
+		return strings.HasPrefix(l, "-A "+chain) && (chain == "" || l[len("-A "+chain)] == ' ')
+	}
 	rule := "-A " + strings.Join(words, " ")
 	switch verb {
 	case "-S":
