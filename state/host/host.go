@@ -24,13 +24,14 @@ type Host struct {
 	Crontabs Crontabs
 	Packages Packages
 	Units    Units
+	Network  Network
 
 	parsed *parsed // nil keeps nothing
 }
 
 // WithFiles is a host like h that sees its files another way.
 func (h *Host) WithFiles(files Files) *Host {
-	return &Host{Files: files, Commands: h.Commands, Accounts: h.Accounts, Crontabs: h.Crontabs, Packages: h.Packages, Units: h.Units, parsed: &parsed{}}
+	return &Host{Files: files, Commands: h.Commands, Accounts: h.Accounts, Crontabs: h.Crontabs, Packages: h.Packages, Units: h.Units, Network: Network{files}, parsed: &parsed{}}
 }
 
 // Options choose what a Host is.

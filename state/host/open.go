@@ -37,7 +37,7 @@ func open(o Options, relocated bool) (*Host, error) {
 	packages.manager = packageManagerOf(files, run, o, relocated)
 	units.init = initSystemOf(files, run, relocated)
 	crontabs := &crontabs{files: files, commands: run, accounts: accounts, recorder: o.Recorder, refused: refused, read: &parsed{}}
-	return &Host{Files: files, Commands: run, Accounts: accounts, Crontabs: crontabs, Packages: packages, Units: units, parsed: &parsed{}}, nil
+	return &Host{Files: files, Commands: run, Accounts: accounts, Crontabs: crontabs, Packages: packages, Units: units, Network: Network{files}, parsed: &parsed{}}, nil
 }
 
 // ownCommands runs commands on this machine, in the root if that is a system.

@@ -8,6 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/account"
 	"github.com/corpus-agent/corpus-agent/state/module/account/cron"
+	"github.com/corpus-agent/corpus-agent/state/module/action"
 	"github.com/corpus-agent/corpus-agent/state/module/command"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
@@ -28,6 +29,7 @@ func (s *Session) newModules() module.Registry {
 	all := module.Registry{
 		"cmd":     command.Functions(in),
 		"file":    file.Functions(in.Inputs),
+		"module":  action.Functions(callee{s.actions}),
 		"pkg":     pkg.Functions(packageSources{s.sources}),
 		"service": service.Functions(),
 		"test":    test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
