@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/account"
 	"github.com/corpus-agent/corpus-agent/state/module/account/cron"
 	"github.com/corpus-agent/corpus-agent/state/module/action"
+	"github.com/corpus-agent/corpus-agent/state/module/archive"
 	"github.com/corpus-agent/corpus-agent/state/module/command"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
@@ -27,6 +28,7 @@ func (s *Session) newModules() module.Registry {
 		Grains: func(path, delimiter string) (any, bool) { return value.Lookup(s.Grains, path, delimiter) },
 	}}
 	all := module.Registry{
+		"archive": archive.Functions(archives{in.Inputs, s.sources}),
 		"cmd":     command.Functions(in),
 		"file":    file.Functions(in.Inputs),
 		"module":  action.Functions(callee{s.actions}),
@@ -58,6 +60,25 @@ func (in inputs) Rendered(ctx context.Context, s cron.Source) ([]byte, error) {
 
 // Diff is part of account.Sources.
 func (in inputs) Diff(before, after string) string { return in.Inputs.Difference(before, after) }
+
+// archives finds archives.
+type archives struct {
+	file.Inputs
+	sources *sources
+}
+
+// Archive is part of archive.Sources.
+func (a archives) Archive(ctx context.Context, w archive.Wanted) (archive.Source, error) {
+	l, err := a.Locate(ctx, file.Asked(w))
+	if err != nil {
+		return archive.Source{}, err
+	}
+	local, ok := a.sources.local(l.URL, l.Env)
+	if !ok && l.Cache == "" {
+		return archive.Source{}, a.sources.missing(parsePlace(l.URL, l.Env))
+	}
+	return archive.Source{Shown: l.Shown, Path: local, Cache: l.Cache, Notes: l.Notes, Sum: l.Sum, Open: l.Open, Verified: l.Verified}, nil
+}
 
 // packageSources opens package files.
 type packageSources struct{ *sources }
