@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/archive"
 	"github.com/corpus-agent/corpus-agent/state/module/command"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
+	"github.com/corpus-agent/corpus-agent/state/module/ini"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
 	"github.com/corpus-agent/corpus-agent/state/module/service"
 	"github.com/corpus-agent/corpus-agent/state/module/test"
@@ -31,6 +32,7 @@ func (s *Session) newModules() module.Registry {
 		"archive": archive.Functions(archives{in.Inputs, s.sources}),
 		"cmd":     command.Functions(in),
 		"file":    file.Functions(in.Inputs),
+		"ini":     ini.Functions(),
 		"module":  action.Functions(callee{s.actions}),
 		"pkg":     pkg.Functions(packageSources{s.sources}),
 		"service": service.Functions(),
