@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/ini"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
 	"github.com/corpus-agent/corpus-agent/state/module/service"
+	"github.com/corpus-agent/corpus-agent/state/module/source"
 	"github.com/corpus-agent/corpus-agent/state/module/test"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -39,6 +40,7 @@ func (s *Session) newModules() module.Registry {
 		"test":    test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
 	}
 	maps.Copy(all, account.Tables(in))
+	maps.Copy(all, source.Tables())
 	return all
 }
 
