@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -26,6 +27,7 @@ type run struct {
 	record   *report.Recorder
 	report   *report.Report
 	identity grains.Identity
+	store    store.Store // with its mirrors, from connect on
 }
 
 // pass holds the lock, records what body does, and turns how it ended into a report.
@@ -87,6 +89,7 @@ func (r *run) finish(ctx context.Context, err error) {
 		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
 		rep.Exit = exit.Code(err)
 		rep.Outcome = outcome(ctx, rep.Exit)
+		rep.Left = r.ledger.Good
 		if err != nil {
 			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), diag.HintOf(err)
 		}
