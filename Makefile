@@ -23,7 +23,7 @@ lint: ## style, floors and known mistakes
 	go run $(LINT) run
 fuzz: ## every fuzz target for FUZZTIME each
 	testdata/fuzz-all $(or $(FUZZTIME),30s)
-generate: ## man pages and completions
-	go test ./cmd/corpus ./cmd/corpus-agent -run TestGenerated -count 1 -args -write $(CURDIR)/packaging/generated
+generate: ## man pages, completions, licences
+	packaging/generate $(VERSION)
 snapshot: ## packages and archives, as a release has them
 	go run $(RELEASER) release --snapshot --clean
