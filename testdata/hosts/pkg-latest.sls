@@ -1,0 +1,6 @@
+corpus-one:
+  pkg.latest: []
+
+A package with its configuration:
+  pkg.purged:
+    - name: corpus-daemon
