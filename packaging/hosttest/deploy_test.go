@@ -114,13 +114,14 @@ func TestTimerDrives(t *testing.T) {
 		t.Error("visitors should have seen 1.0, then 1.1, and never 1.2")
 	}
 
+	if journal := h.Sh("journalctl -u corpus-agent.service --no-pager -o cat"); !strings.Contains(journal, "rolled back") {
+		t.Errorf("the journal does not tell of the rollback:\n%s", journal)
+	}
+
 	h.Reboot()
 	lab.Eventually(t, 30*time.Second, "nginx comes back", func() bool { return strings.Contains(page(h), "myapp 1.1") })
 	before := len(history(t, h))
 	lab.Eventually(t, 30*time.Second, "the timer goes on", func() bool { return len(history(t, h)) > before })
-	if journal := h.Sh("journalctl -u corpus-agent.service --no-pager -o cat"); !strings.Contains(journal, "rolled back") {
-		t.Errorf("the journal does not tell of the rollback:\n%s", journal)
-	}
 }
 
 func changed(r report) string {
