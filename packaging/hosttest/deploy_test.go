@@ -128,7 +128,7 @@ func changed(r report) string {
 	var all []string
 	for _, s := range r.Steps {
 		if s.Result != "ok" || len(s.Changes) > 2 {
-			all = append(all, s.Function+" "+s.Name+": "+s.Result+" "+string(s.Changes)+" "+s.Comment)
+			all = append(all, s.Function+" "+s.Name+": "+s.Result+" "+compact(s.Changes)+" "+s.Comment)
 		}
 	}
 	return strings.Join(all, "\n")

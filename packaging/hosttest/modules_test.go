@@ -4,6 +4,7 @@ package hosttest_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,7 +76,7 @@ func TestStatesOnRealHosts(t *testing.T) {
 
 // watched are the files that a dry run must leave alone, with their times, and what systemd is told.
 const watched = `{ find /etc /var/lib /srv /home /usr/local -xdev -not -path '/var/lib/corpus*' -not -path '/var/lib/systemd/*' -printf '%p %m %u %g %s %T@ %l\n' | sort
-systemctl list-unit-files --plain --no-legend; systemctl list-units --plain --no-legend --type=service | awk '{print $1,$3}' | grep -v -e ^run- -e ^corpus-agent; hostname; sysctl -n net.ipv4.ip_forward; } | grep -v '^/etc ' | sort > `
+systemctl list-unit-files --plain --no-legend; systemctl list-units --plain --no-legend --type=service | awk '{print $1,$3}'; hostname; sysctl -n net.ipv4.ip_forward; } | grep -v -e '^/etc ' -e '^run-' -e '^corpus-agent' | sort > `
 
 func applyCase(t *testing.T, h *lab.Host, name string) {
 	t.Helper()
@@ -117,7 +118,7 @@ func unknown(text []byte) []string {
 func steps(r report, unknown []string) []string {
 	var all []string
 	for _, s := range r.Steps {
-		changes := string(s.Changes)
+		changes := compact(s.Changes)
 		if slices.Contains(unknown, s.ID) {
 			changes = "unknown"
 		}
@@ -126,4 +127,12 @@ func steps(r report, unknown []string) []string {
 		}
 	}
 	return all
+}
+
+func compact(text []byte) string {
+	var b bytes.Buffer
+	if err := json.Compact(&b, text); err != nil {
+		return string(text)
+	}
+	return b.String()
 }

@@ -44,7 +44,7 @@ func TestPackageLife(t *testing.T) {
 			if failed := h.Sh("systemctl list-units --failed --plain --no-legend"); failed != "" {
 				t.Errorf("units failed: %s", failed)
 			}
-			for _, command := range []string{"corpus version", "corpus-agent version", "corpus-agent config check"} {
+			for _, command := range []string{"corpus --version", "corpus-agent version", "corpus-agent config check"} {
 				h.Sh(command)
 			}
 			if r := h.Run("sh", "-c", "systemd-analyze verify corpus-agent.service corpus-agent.timer"); r.Code != 0 || strings.Contains(r.Err, "corpus-agent") {

@@ -182,8 +182,8 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, dry bool,
 	case diff.Empty():
 		result.Outcome = Succeeded
 	case dry:
-		result.Outcome = Pending
-		result.Changes = orEmpty(diff.Planned, diff.Changes)
+		result.Outcome, result.Unknown = Pending, diff.Unknown
+		result.Changes, result.Predicted = orEmpty(diff.Planned, diff.Changes), orEmpty(diff.Changes)
 	default:
 		report, err := resource.Apply(ctx, r.Host, diff)
 		result.Warnings = append(result.Warnings, report.Warnings...)
