@@ -155,6 +155,7 @@ type step struct {
 	Name     string
 	Result   string
 	Changes  json.RawMessage
+	Unknown  bool
 	Comment  string
 	Warnings []string
 }

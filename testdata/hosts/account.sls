@@ -1,3 +1,4 @@
+# unknown: grace
 deployers:
   group.present:
     - gid: 2001
@@ -17,7 +18,7 @@ grace:
 
 cron-users:
   group.present:
-    - system: True
+    - gid: 2003
 
 batch:
   user.present:

@@ -70,6 +70,3 @@
 /etc/app/copy.conf:
   file.copy:
     - source: /etc/host.conf
-
-/etc/app/stamp:
-  file.touch: []

@@ -1,21 +1,17 @@
+# unknown: Its service runs
 An old version is held:
   pkg.installed:
     - pkgs:
       - corpus-one: '1.0'
     - hold: True
 
-What needs it comes with it:
-  pkg.installed:
-    - name: corpus-two
-    - require:
-      - pkg: An old version is held
-
 A daemon of the distribution:
   pkg.installed:
     - name: corpus-daemon
 
-corpus-daemon:
+Its service runs:
   service.running:
+    - name: corpus-daemon
     - enable: True
     - require:
       - pkg: A daemon of the distribution
