@@ -46,6 +46,9 @@ type Agent struct {
 	Hostname func() (string, error)
 	// Engine converges; nil means the one the configuration names.
 	Engine state.Engine
+	// ProbeAnyRoot runs health probes below a root as well, where they ask the running system; for
+	// whoever knows that the two belong together.
+	ProbeAnyRoot bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Stderr is where an engine's own words go while it runs; nil for nowhere.

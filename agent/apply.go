@@ -83,7 +83,10 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err != nil {
 		return err
 	}
-	return r.hooks(ctx, postRelease, pair)
+	if err := r.hooks(ctx, postRelease, pair); err != nil {
+		return err
+	}
+	return r.healthy(ctx, pair)
 }
 
 // link points base at its new release and next at the service's. States are read from both.

@@ -79,6 +79,9 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	if err := r.converge(ctx, good); err != nil {
 		return r.stuck(cause, err)
 	}
+	if err := r.healthy(ctx, good); err != nil {
+		return r.stuck(cause, err)
+	}
 	return exit.WithCode(exit.RolledBack, diag.WithHint(fmt.Errorf("rolled back to %s: %w", good, cause), "%s", r.afterwards(cause)))
 }
 

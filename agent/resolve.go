@@ -17,10 +17,7 @@ import (
 
 // connect opens the store and pins the first root, if one was given.
 func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
-	url := r.Config.Store
-	if url == "" {
-		url = r.ledger.Host.Store
-	}
+	url := r.storeURL()
 	if url == "" {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml"))
 	}
@@ -39,6 +36,14 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 	}
 	r.ledger.Host.Store = url
 	return trust.Open(s, r.Layout.Trust(), r.now)
+}
+
+// storeURL is the store that the configuration names, or the one this host was told.
+func (r *run) storeURL() string {
+	if r.Config.Store != "" {
+		return r.Config.Store
+	}
+	return r.ledger.Host.Store
 }
 
 func (r *run) pin(ctx context.Context, s store.Store, root string) error {

@@ -79,10 +79,10 @@ func (r *run) sweep() error {
 	return errors.Join(errs...)
 }
 
-// finish completes the report and keeps it. A dry run leaves no report behind, since it did
-// nothing.
+// finish completes the report, keeps it, and tells about it. A dry run leaves no report behind and
+// tells nobody else, since it did nothing.
 func (r *run) finish(ctx context.Context, err error) {
-	r.record.End(func(rep *report.Report) {
+	r.record.Complete(func(rep *report.Report) {
 		rep.Ended = r.now().UTC()
 		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
 		rep.Exit = exit.Code(err)
@@ -91,9 +91,18 @@ func (r *run) finish(ctx context.Context, err error) {
 			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), diag.HintOf(err)
 		}
 	})
-	if r.test {
-		return
+	if !r.test {
+		// Kept before anybody is told: telling takes time in which the power can go.
+		r.keepReport()
+		notes := len(r.report.Notes)
+		if r.tell(ctx); len(r.report.Notes) > notes {
+			r.keepReport()
+		}
 	}
+	r.record.End()
+}
+
+func (r *run) keepReport() {
 	if err := r.archive().Save(r.report, r.Config.KeepReports); err != nil {
 		r.record.Note("the report was not kept: %v", err)
 	}

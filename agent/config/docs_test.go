@@ -59,7 +59,12 @@ func shown(v any) string {
 		return "`" + v + "`"
 	case time.Duration:
 		return "`" + strings.TrimSuffix(strings.TrimSuffix(v.String(), "0s"), "0m") + "`"
+	case nil:
+		return ""
 	case []string:
+		if len(v) > 0 {
+			return "`[" + strings.Join(v, ", ") + "]`"
+		}
 		return ""
 	}
 	return fmt.Sprintf("`%v`", v)

@@ -9,6 +9,7 @@ package report
 import (
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -45,6 +46,7 @@ type Report struct {
 
 	Stages []Stage                  `json:"stages"`
 	Hooks  map[string][]hook.Result `json:"hooks,omitempty"` // by stage
+	Health []health.Result          `json:"health,omitempty"`
 	States Counts                   `json:"states"`
 	Steps  []Step                   `json:"steps"` // those that did something, failed, or were skipped
 	Notes  []string                 `json:"notes,omitempty"`
@@ -56,6 +58,16 @@ type Report struct {
 
 // Duration is how long the run took.
 func (r *Report) Duration() time.Duration { return r.Ended.Sub(r.Started) }
+
+// FirstFailure is the first state that failed, or nil.
+func (r *Report) FirstFailure() *Step {
+	for i := range r.Steps {
+		if r.Steps[i].Result == StepFailed {
+			return &r.Steps[i]
+		}
+	}
+	return nil
+}
 
 // Stage is one part of a run.
 type Stage struct {
