@@ -125,9 +125,12 @@ func (r *run) keepFailed(pair ledger.Pair) {
 		dir := filepath.Join(project.Archives(), r.id)
 		err := durable.MkdirAll(dir, 0o755)
 		if err == nil {
-			err = durable.Rename(project.Release(release.Dir()), filepath.Join(dir, "project.failed"))
+			err = durable.Rename(project.Release(release.Dir()), filepath.Join(dir, layout.FailedTree))
 		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		switch {
+		case err == nil:
+			r.kept = append(r.kept, dir)
+		case !errors.Is(err, os.ErrNotExist):
 			r.record.Note("the failed release stays under releases: %v", err)
 		}
 	}

@@ -76,7 +76,8 @@ func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, e
 	if channel == "" {
 		channel = r.identity.Instance
 	}
-	service, err := client.Resolve(ctx, artifact.Ref{Project: r.identity.Service, Channel: channel})
+	r.ledger.Channels = []artifact.Ref{{Project: artifact.Base, Channel: r.Config.BaseChannel}, {Project: r.identity.Service, Channel: channel}}
+	service, err := client.Resolve(ctx, r.ledger.Channels[1])
 	if err != nil {
 		return ledger.Pair{}, err
 	}

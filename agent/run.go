@@ -26,6 +26,7 @@ type run struct {
 	record   *report.Recorder
 	report   *report.Report
 	identity grains.Identity
+	kept     []string // directories in archives that get the report beside them
 }
 
 // pass holds the lock, records what body does, and turns how it ended into a report.
@@ -35,7 +36,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 		return nil, err
 	}
 	defer held.Release()
-	book, err := ledger.Load(a.Layout.Ledger())
+	book, rebuilt, err := a.book()
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
@@ -46,6 +47,9 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	started := a.now()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good}
 	r := &run{Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: report.Record(rep, a.Sinks...)}
+	if rebuilt != "" {
+		r.record.Note("%s", rebuilt)
+	}
 	err = r.sweep()
 	if err == nil {
 		err = body(r)
@@ -105,6 +109,11 @@ func (r *run) finish(ctx context.Context, err error) {
 func (r *run) keepReport() {
 	if err := r.archive().Save(r.report, r.Config.KeepReports); err != nil {
 		r.record.Note("the report was not kept: %v", err)
+	}
+	for _, dir := range r.kept {
+		if err := (report.Archive{Dir: dir}).Beside(r.report); err != nil {
+			r.record.Note("%v", err)
+		}
 	}
 }
 

@@ -100,6 +100,12 @@ func (p Project) ReleaseLink(dir string) string { return filepath.Join("releases
 // Archives is the directory of failed and archived releases.
 func (p Project) Archives() string { return filepath.Join(p.Dir, "archives") }
 
+// The names of what an archive holds.
+const (
+	ArchivedTree = "project"        // the tree of a project before a deploy
+	FailedTree   = "project.failed" // a release that was rolled back
+)
+
 // Data is the directory that no deploy touches.
 func (p Project) Data() string { return filepath.Join(p.Dir, "data") }
 

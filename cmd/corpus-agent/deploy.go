@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -88,17 +89,57 @@ func (p *program) convergeCommand() *cobra.Command {
 }
 
 func (p *program) rollbackCommand() *cobra.Command {
-	return &cobra.Command{
+	to := ""
+	c := &cobra.Command{
 		Use:   "rollback",
 		Short: "Go back to the previous releases",
 		Long: `rollback deploys the releases that ran before, without asking the store, and quarantines the ones
-that run now, so that the timer does not bring them back.`,
-		Example: `  corpus-agent rollback`,
-		Args:    cli.Args(cobra.NoArgs),
+that run now, so that the timer does not bring them back.
+
+With --to it goes back to any version of the service that was good and is still on this host, together
+with the base that it ran with.`,
+		Example: `  corpus-agent rollback
+  corpus-agent rollback --to 1.4`,
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return a.Rollback(c.Context()) })
+			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return a.RollbackTo(c.Context(), to) })
 		},
 	}
+	c.Flags().StringVar(&to, "to", "", "version, or directory, of the service's release to go back to")
+	return c
+}
+
+func (p *program) unquarantineCommand() *cobra.Command {
+	all := false
+	c := &cobra.Command{
+		Use:   "unquarantine [VERSION]",
+		Short: "Let releases that failed be tried again",
+		Long: `unquarantine takes pairs of releases out of the quarantine, so that the next deploy tries them again
+where a channel still names them: those whose service has VERSION, or all of them.`,
+		Example: `  corpus-agent unquarantine 1.4
+  corpus-agent unquarantine --all`,
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
+				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("which releases is not clear"), "name a VERSION, or give --all"))
+			}
+			a, err := p.agent(map[string]string{})
+			if err != nil {
+				return err
+			}
+			released, err := a.Unquarantine(strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			var names []string
+			for _, pair := range released {
+				names = append(names, pair.String())
+			}
+			return p.answer(map[string]any{"released": released}, "may be tried again: "+strings.Join(names, "; "))
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "all that is quarantined")
+	return c
 }
 
 func (p *program) holdCommand() *cobra.Command {
