@@ -134,17 +134,21 @@ func (r *run) promote(pair ledger.Pair, before map[string]link.Set) error {
 
 // hooks runs the service's programs of a stage.
 func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
-	release := r.project(pair.Service.Project).Release(pair.Service.Dir())
-	dir := layout.Hooks(release, stage)
-	if _, err := os.Stat(dir); err != nil {
+	service, _ := r.pairDirs(pair)
+	dir := layout.Hooks(service, stage)
+	if _, err := os.Stat(r.Layout.Path(dir)); err != nil {
 		return nil
 	}
-	if r.Layout.Relocated() {
+	options := hook.Options{Env: r.hookEnv(stage, pair), Dir: service, Timeout: r.Config.HookTimeout}
+	switch {
+	case r.Layout.Relocated() && !r.Chroot:
 		r.record.Note("the %s hooks were skipped: they would run on the running system and not below %s", stage, r.Layout.Root)
 		return nil
+	case r.Layout.Relocated():
+		options.Root = r.Layout.Root
 	}
 	return r.record.Stage(stage, "", func() error {
-		results, err := hook.Run(ctx, dir, hook.Options{Env: r.hookEnv(stage, pair), Dir: release, Timeout: r.Config.HookTimeout})
+		results, err := hook.Run(ctx, dir, options)
 		r.record.Hooks(stage, results)
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -133,6 +134,7 @@ func (r *run) without(ctx context.Context, cause error) error {
 	if stopped(ctx) {
 		return cause
 	}
+	cause = explainReach(cause)
 	var err error
 	switch cut := r.ledger.Running; {
 	case cut != nil && !r.test && r.hasAll(cut.Pair):
@@ -147,6 +149,19 @@ func (r *run) without(ctx context.Context, cause error) error {
 		return err
 	}
 	return cause
+}
+
+// explainReach says what to look at when the store did not give what was asked of it.
+func explainReach(err error) error {
+	switch {
+	case diag.HintOf(err) != "":
+		return err
+	case errors.Is(err, store.ErrUnreachable):
+		return diag.WithHint(err, "see whether this host reaches the store; the next run tries again")
+	case errors.Is(err, store.ErrNotFound):
+		return diag.WithHint(err, "see that the store's URL is right, and what `corpus verify` says of it")
+	}
+	return err
 }
 
 func (r *run) hasAll(p ledger.Pair) bool {

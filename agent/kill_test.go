@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -28,7 +29,8 @@ const (
 	childRoot  = "CORPUS_TEST_ROOT"
 	childStore = "CORPUS_TEST_STORE"
 	childTrust = "CORPUS_TEST_TRUST"
-	childKill  = "CORPUS_TEST_KILL" // number of the event at which it dies; 0 for never
+	childKill  = "CORPUS_TEST_KILL" // number of the event at which it gets the signal; 0 for never
+	childTerm  = "CORPUS_TEST_TERM" // set for SIGTERM in place of SIGKILL
 )
 
 func TestMain(m *testing.M) {
@@ -41,7 +43,9 @@ func TestMain(m *testing.M) {
 // child is one deploy in a process of its own.
 func child() int {
 	at, _ := strconv.Atoi(os.Getenv(childKill))
-	k := &killer{at: at}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	k := &killer{at: at, term: os.Getenv(childTerm) != "", ctx: ctx}
 	settings, err := config.Load(config.Sources{Flags: map[string]string{"store": "file://" + os.Getenv(childStore), "metadata.enabled": "false"}})
 	if err != nil {
 		return exit.Internal
@@ -52,18 +56,29 @@ func child() int {
 		Hostname:  func() (string, error) { return "myapp-testing-useast1-1", nil },
 		Engine:    &engine{during: func(state.Request) { k.count() }},
 	}
-	_, err = a.Deploy(context.Background(), agent.Given{TrustRoot: os.Getenv(childTrust)}, false)
+	_, err = a.Deploy(ctx, agent.Given{TrustRoot: os.Getenv(childTrust)}, false)
 	return exit.Code(err)
 }
 
-// killer is a sink that kills the process at an event, without a word.
-type killer struct{ at, seen int }
+// killer is a sink that sends the process a signal at an event: SIGKILL without a word, or SIGTERM,
+// which the event waits to see arrive.
+type killer struct {
+	at, seen int
+	term     bool
+	ctx      context.Context
+}
 
 func (k *killer) count() {
-	if k.seen++; k.seen == k.at {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
+	if k.seen++; k.seen != k.at {
+		return
 	}
+	if k.term {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+		<-k.ctx.Done()
+		return
+	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
 }
 
 func (k *killer) Begin(*report.Report)          { k.count() }
@@ -75,10 +90,10 @@ func (k *killer) Note(string)                   { k.count() }
 func (k *killer) End(*report.Report)            { k.count() }
 
 // spawn runs a child and gives its exit code, or -1 when it was killed.
-func spawn(t *testing.T, root, storeDir, trustRoot string, kill int) int {
+func spawn(t *testing.T, root, storeDir, trustRoot string, kill int, env ...string) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childRoot+"="+root, childStore+"="+storeDir, childTrust+"="+trustRoot, childKill+"="+strconv.Itoa(kill))
+	cmd.Env = append(append(os.Environ(), env...), childRoot+"="+root, childStore+"="+storeDir, childTrust+"="+trustRoot, childKill+"="+strconv.Itoa(kill))
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
 	if err != nil && !errors.As(err, &failed) {
@@ -136,6 +151,52 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 	if first < 8 || upgrade < 8 {
 		t.Errorf("only %d and %d moments were tried", first, upgrade)
+	}
+}
+
+// TestTerminatedAtAnyMoment ends an upgrade with SIGTERM at every event of it. The links are those
+// of before or of after, nobody is blamed, and the next run deploys.
+func TestTerminatedAtAnyMoment(t *testing.T) {
+	storeDir := t.TempDir()
+	repo := artifacttest.On(t, dir.New(storeDir))
+	trustRoot := filepath.Join(t.TempDir(), "root.json")
+	if err := os.WriteFile(trustRoot, repo.Root(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
+	template := t.TempDir()
+	if code := spawn(t, template, storeDir, trustRoot, 0); code != 0 {
+		t.Fatalf("deploying version 1: exit code %d", code)
+	}
+	repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2"})
+	interrupted := 0
+	for n := 1; n < 100; n++ {
+		root := t.TempDir()
+		if out, err := exec.Command("cp", "-a", template+"/.", root).CombinedOutput(); err != nil {
+			t.Fatalf("copying: %v: %s", err, out)
+		}
+		code := spawn(t, root, storeDir, trustRoot, n, childTerm+"=1")
+		next, _ := os.ReadFile(filepath.Join(root, "srv/service/next/version"))
+		current, _ := os.ReadFile(filepath.Join(root, "srv/service/current/version"))
+		want := "1"
+		switch code {
+		case exit.Interrupted:
+			interrupted++
+		case exit.OK:
+			want = "2"
+		default:
+			t.Errorf("terminated at event %d: exit code %d", n, code)
+		}
+		if string(next) != want || string(current) != want {
+			t.Errorf("terminated at event %d, exit code %d: next is %q and current %q, want %s", n, code, next, current, want)
+		}
+		survived(t, root, n, "2", storeDir, trustRoot)
+		if code == exit.OK {
+			break
+		}
+	}
+	if interrupted < 5 {
+		t.Errorf("only %d moments were tried", interrupted)
 	}
 }
 

@@ -58,7 +58,8 @@ func shown(v any) string {
 		}
 		return "`" + v + "`"
 	case time.Duration:
-		return "`" + strings.TrimSuffix(strings.TrimSuffix(v.String(), "0s"), "0m") + "`"
+		text := strings.Replace(v.String(), "m0s", "m", 1)
+		return "`" + strings.Replace(text, "h0m", "h", 1) + "`"
 	case nil:
 		return ""
 	case []string:

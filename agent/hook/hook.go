@@ -25,7 +25,8 @@ import (
 // Options of a stage's hooks.
 type Options struct {
 	Env     []string      // NAME=value, all of it
-	Dir     string        // working directory
+	Root    string        // system tree in which the hooks run; "" for the running system
+	Dir     string        // working directory, as seen in the root
 	Timeout time.Duration // of each hook
 	Grace   time.Duration // between SIGTERM and SIGKILL; 10 s by default
 	Output  int           // bytes of output kept of each hook; 64 KiB by default
@@ -51,10 +52,10 @@ type Failed struct {
 func (f *Failed) Error() string { return fmt.Sprintf("hook %s: %v", f.Result.Name, f.Err) }
 func (f *Failed) Unwrap() error { return f.Err }
 
-// Run runs the executables of a directory in the order of their names and stops at the first that
-// fails, which is a *Failed. A directory that is absent holds no hooks.
+// Run runs the executables of a directory, as seen in the root, in the order of their names and stops
+// at the first that fails, which is a *Failed. A directory that is absent holds no hooks.
 func Run(ctx context.Context, dir string, o Options) ([]Result, error) {
-	names, err := list(dir)
+	names, err := list(filepath.Join(o.Root, dir))
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +114,7 @@ func Program(ctx context.Context, path string, o Options) (Result, error) {
 	}
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Env, o.Dir, o.Stdin, sink, sink
 	ownGroup(cmd, orDefault(o.Grace, 10*time.Second))
+	cmd.SysProcAttr.Chroot = o.Root
 	started := time.Now()
 	err := cmd.Run()
 	endGroup(cmd)

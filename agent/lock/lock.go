@@ -48,7 +48,7 @@ func Acquire(path, command string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the host: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := take(f); err != nil {
 		defer f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, &Held{Holder: read(path)}
@@ -60,6 +60,21 @@ func Acquire(path, command string) (*Lock, error) {
 		return nil, errors.Join(fmt.Errorf("locking the host: %w", err), l.Release())
 	}
 	return l, nil
+}
+
+// take locks a file. A lock that nobody has signed is that of a run which is just beginning or ending,
+// or of somebody who only looks, and is worth a short wait.
+func take(f *os.File) error {
+	const tries, pause = 50, 10 * time.Millisecond
+	var err error
+	for range tries {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) || read(f.Name()).PID != 0 {
+			return err
+		}
+		time.Sleep(pause)
+	}
+	return err
 }
 
 // sign writes in place: another file under the name would be another lock.

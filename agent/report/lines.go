@@ -138,11 +138,18 @@ func (l *Lines) End(r *Report) {
 	if !l.told && !l.Always && !l.Verbose && r.Error == "" {
 		return
 	}
+	if r.Error != "" && r.States.Total == 0 {
+		return // the error says it all
+	}
 	color := green
 	if r.Exit != 0 {
 		color = red
 	}
-	l.line(color, string(r.Outcome)+":", "%s in %s", r.summary(), diag.Elapsed(r.Duration()))
+	word := string(r.Outcome)
+	if r.Outcome == RolledBack {
+		word += " to"
+	}
+	l.line(color, word+":", "%s in %s", r.summary(), diag.Elapsed(r.Duration()))
 }
 
 // summary is the run in one line.
@@ -158,8 +165,8 @@ func (r *Report) summary() string {
 		}
 	}
 	text := strings.Join(parts, ", ")
-	if r.To != nil && r.Command != "converge" {
-		text = r.To.String() + "; " + text
+	if about := r.About(); about != nil && r.Command != "converge" {
+		text = about.String() + "; " + text
 	}
 	return text
 }

@@ -43,6 +43,7 @@ type Report struct {
 
 	From *ledger.Pair `json:"from,omitempty"` // what ran before
 	To   *ledger.Pair `json:"to,omitempty"`   // what was to run
+	Left *ledger.Pair `json:"left,omitempty"` // what the host was left with
 
 	Stages []Stage                  `json:"stages"`
 	Hooks  map[string][]hook.Result `json:"hooks,omitempty"` // by stage
@@ -67,6 +68,15 @@ func (r *Report) FirstFailure() *Step {
 		}
 	}
 	return nil
+}
+
+// About is the pair that a run's outcome is about: what converged or was gone back to, and else what
+// was tried. It is nil where no pair was known.
+func (r *Report) About() *ledger.Pair {
+	if r.Left != nil && !r.Test && (r.Outcome == Converged || r.Outcome == RolledBack) {
+		return r.Left
+	}
+	return r.To
 }
 
 // Stage is one part of a run.

@@ -10,15 +10,24 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// NewLimiter allows so many bytes in a second. Several stores may share one, which is how a limit
-// holds for a whole run, or for a host however many mirrors it reads from.
+// NewLimiter allows so many bytes in a second; 0 is no limit, which is a nil limiter. Several stores
+// may share one, which is how a limit holds for a whole run, or for a host however many mirrors it
+// reads from.
 func NewLimiter(bytesPerSecond int64) *rate.Limiter {
 	const smooth = 64 << 10 // bytes that may pass at once
-	return rate.NewLimiter(rate.Limit(bytesPerSecond), int(min(smooth, max(bytesPerSecond, 1))))
+	if bytesPerSecond <= 0 {
+		return nil
+	}
+	return rate.NewLimiter(rate.Limit(bytesPerSecond), int(min(smooth, bytesPerSecond)))
 }
 
 // Limit slows bodies down, in both directions, to what the limiter allows.
-func Limit(s Store, limiter *rate.Limiter) Store { return &slowed{s, limiter} }
+func Limit(s Store, limiter *rate.Limiter) Store {
+	if limiter == nil {
+		return s
+	}
+	return &slowed{s, limiter}
+}
 
 type slowed struct {
 	inner   Store

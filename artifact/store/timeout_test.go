@@ -154,6 +154,17 @@ func TestLimit(t *testing.T) {
 	})
 }
 
+func TestNoLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		s := store.Limit(mem.New(), store.NewLimiter(0))
+		mustPut(t, s, "key", make([]byte, 30_000))
+		if took := time.Since(start); took > 0 {
+			t.Errorf("without a limit it took %v", took)
+		}
+	})
+}
+
 func TestTwoStoresShareALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, inner := store.NewLimiter(1000), mem.New()

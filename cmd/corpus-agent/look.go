@@ -126,8 +126,8 @@ func (p *program) historyCommand() *cobra.Command {
 			w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 			for _, r := range list {
 				what := ""
-				if r.To != nil {
-					what = r.To.String()
+				if about := r.About(); about != nil {
+					what = about.String()
 				}
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d changed, %d failed\t%s\n", r.ID, r.Command, r.Outcome, what, r.States.Changed, r.States.Failed, diag.Elapsed(r.Duration()))
 			}

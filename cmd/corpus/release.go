@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/source"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -29,14 +33,47 @@ func (p *program) buildCommand() *cobra.Command {
 for the tree. Whatever a host would refuse to unpack is an error here. Directories named .git are left
 out.
 
-Files get the time at which a host unpacks them, unless SOURCE_DATE_EPOCH is set.`,
-		Example: `  corpus build ./myapp -o myapp-1.0.tar.zst`,
-		Args:    cli.Args(cobra.ExactArgs(1)),
-		RunE:    func(c *cobra.Command, args []string) error { return p.build(c.Context(), args[0], out) },
+Files get the time at which a host unpacks them, unless SOURCE_DATE_EPOCH is set.
+
+TREE may be a URL too: file:///dir, or a git repository at a branch, tag or commit.`,
+		Example: `  corpus build ./myapp -o myapp-1.0.tar.zst
+  corpus build 'git::https://example.com/myapp.git?ref=v1.0' -o myapp-1.0.tar.zst`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			tree, done, err := fetched(args[0], func(dst string) error { return source.Tree(c.Context(), args[0], dst, source.Options{}) })
+			if err != nil {
+				return err
+			}
+			defer done()
+			return p.build(c.Context(), tree, out)
+		},
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write, ending in .tar.zst")
 	_ = c.MarkFlagRequired("output")
 	return c
+}
+
+// fetched makes a path of what was named on the command line: a path as it is, and what lies behind a
+// URL in a temporary place, under its own name, until done is called.
+func fetched(named string, fetch func(dst string) error) (file string, done func(), err error) {
+	if !strings.Contains(named, "://") {
+		return named, func() {}, nil
+	}
+	dir, err := os.MkdirTemp("", "corpus-source-")
+	if err != nil {
+		return "", nil, err
+	}
+	done = func() { _ = os.RemoveAll(dir) } // it is in the temporary directory
+	name := named
+	if u, err := url.Parse(named); err == nil {
+		name = u.Path
+	}
+	file = filepath.Join(dir, path.Base(name))
+	if err := fetch(file); err != nil {
+		done()
+		return "", nil, exit.WithCode(exit.Usage, err)
+	}
+	return file, done, nil
 }
 
 func (p *program) build(ctx context.Context, tree, out string) error {
@@ -81,11 +118,21 @@ func (p *program) publishCommand() *cobra.Command {
 		Long: `publish takes the project's key and those of snapshot and timestamp. While the targets key is at
 hand too, a project that is new gets a key of its own.
 
-A version is immutable: publishing it again with other bytes is refused.`,
+A version is immutable: publishing it again with other bytes is refused.
+
+FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 		Example: `  corpus publish myapp 1.0 myapp-1.0.tar.zst --store s3://bucket/prefix --keys keys --channel testing`,
 		Args:    cli.Args(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.publish(c.Context(), publish.Request{Project: args[0], Version: args[1], File: args[2], Channel: channel})
+			file, done, err := fetched(args[2], func(dst string) error {
+				_, err := source.File(c.Context(), args[2], dst, source.Options{})
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			defer done()
+			return p.publish(c.Context(), publish.Request{Project: args[0], Version: args[1], File: file, Channel: channel})
 		},
 	}
 	c.Flags().StringVar(&channel, "channel", "", "channel to point at the version; none by default")

@@ -28,11 +28,11 @@ func Chroot(t testing.TB) string {
 		if err != nil {
 			t.Skipf("this machine has no %s to test with", name)
 		}
-		install(t, root, file)
+		Install(t, root, file)
 	}
 	for _, name := range []string{"crontab", "visudo"} {
 		if file, err := exec.LookPath(name); err == nil {
-			install(t, root, file)
+			Install(t, root, file)
 		}
 	}
 	return root
@@ -41,8 +41,8 @@ func Chroot(t testing.TB) string {
 // library matches a file in what ldd(1) prints.
 var library = regexp.MustCompile(`/[^ ()]+`)
 
-// install copies a program and the libraries it is linked with.
-func install(t testing.TB, root, file string) {
+// Install copies a program and the libraries it is linked with.
+func Install(t testing.TB, root, file string) {
 	t.Helper()
 	out, err := exec.Command("ldd", file).Output()
 	if err != nil {

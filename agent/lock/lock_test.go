@@ -1,0 +1,99 @@
+package lock_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/lock"
+)
+
+func TestSecondRunIsToldWhoHoldsTheLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state", "lock")
+	first, err := lock.Acquire(path, "deploy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lock.Acquire(path, "converge")
+	var held *lock.Held
+	if !errors.As(err, &held) || held.Holder.PID != os.Getpid() || !strings.Contains(err.Error(), `"deploy"`) || held.Hint() == "" {
+		t.Errorf("a second run: %v", err)
+	}
+	if h, ok := lock.Current(path); !ok || h.Command != "deploy" || h.Since.IsZero() {
+		t.Errorf("the holder is %+v, %v", h, ok)
+	}
+	if err := first.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if h, ok := lock.Current(path); ok {
+		t.Errorf("after the release %+v holds it", h)
+	}
+	second, err := lock.Acquire(path, "converge")
+	if err != nil {
+		t.Fatalf("after the release: %v", err)
+	}
+	if err := second.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLockOfADeadProcessIsFree(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	if err := os.WriteFile(path, []byte(`{"pid": 1, "command": "deploy", "since": "2026-01-02T03:04:05Z"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l, err := lock.Acquire(path, "deploy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHolderThatHasNotSignedIsUnknown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	var held *lock.Held
+	if _, err := lock.Acquire(path, "deploy"); !errors.As(err, &held) || held.Holder.PID != 0 {
+		t.Errorf("error is %v, want an unknown holder", err)
+	}
+}
+
+// TestLookingDoesNotRefuseARun asks who runs all the while that runs begin.
+func TestLookingDoesNotRefuseARun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	var over atomic.Bool
+	var looking sync.WaitGroup
+	for range 2 {
+		looking.Go(func() {
+			for !over.Load() {
+				lock.Current(path)
+			}
+		})
+	}
+	for range 300 {
+		l, err := lock.Acquire(path, "deploy")
+		if err != nil {
+			t.Errorf("refused: %v", err)
+			break
+		}
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+	over.Store(true)
+	looking.Wait()
+}
