@@ -1,9 +1,10 @@
 // Package agent is the run: the only place that knows the whole order of a deploy.
 //
-//	lock, identity -> resolve -> fetch, verify, unpack -> link next -> pre hooks
-//	  -> converge -> link current -> post hooks -> health -> ledger -> prune -> report
+//	lock, identity -> resolve -> fetch, verify, unpack -> archive -> sync -> fixperms -> link next
+//	  -> pre hooks -> converge -> install -> fixperms -> link current -> post hooks -> health
+//	  -> ledger -> prune -> notify -> report
 //
-// Up to "link next" nothing on the host has changed that anything reads. From there to "health" a
+// Up to "sync" nothing on the host has changed that anything reads. From there to "health" a
 // failure puts the links back, converges the last good pair again and quarantines the new one. The
 // ledger is written before the first link and after the last, so a run that power or a signal cut
 // short is found by the next one, which takes it up again.
@@ -18,11 +19,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // Agent runs deploys on one host.
@@ -73,6 +76,9 @@ func (a *Agent) hostname() (string, error) {
 type Given struct {
 	Identity  grains.Identity
 	TrustRoot string // file of the first root, or sha256:HEX of it
+
+	Only     procedure.Only // steps to run; all of them by default
+	Settings *value.Map     // of the project's configuration, for this run
 }
 
 // Project is the layout of a project.

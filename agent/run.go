@@ -11,10 +11,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // run is one pass over a host, from lock to report.
@@ -26,7 +28,11 @@ type run struct {
 	record   *report.Recorder
 	report   *report.Report
 	identity grains.Identity
-	kept     []string // directories in archives that get the report beside them
+	only     procedure.Only
+	settings *value.Map      // of the project, given on the command line
+	entry    *ledger.Project // of the service; nil where there is none
+	acted    bool            // the run changed, or tried to change, what is deployed
+	kept     []string        // directories in archives that get the report beside them
 }
 
 // pass holds the lock, records what body does, and turns how it ended into a report.
@@ -68,7 +74,7 @@ func (a *Agent) lock(command string) (*lock.Lock, error) {
 
 // sweep removes what a killed run left behind; under the lock nobody else is writing.
 func (r *run) sweep() error {
-	dirs := []string{r.Layout.State(), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(), filepath.Join(r.Layout.Trust(), "projects"), r.Layout.Path("/srv")}
+	dirs := []string{r.Layout.State(), filepath.Join(r.Layout.State(), "projects"), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(), filepath.Join(r.Layout.Trust(), "projects"), r.Layout.Path("/srv")}
 	projects, err := filepath.Glob(filepath.Join(r.Layout.Path("/srv/projects"), "*"))
 	if err != nil {
 		return err

@@ -13,14 +13,15 @@ import (
 // Layers are what a project's configuration is made of, each winning over the one before. Sample and
 // Pillar may have the project's configuration at their top or below the project's name.
 type Layers struct {
-	Project string
-	Facts   *value.Map // what the host knows: names, paths, release
-	Sample  *value.Map // .salt/PILLAR.sample
-	Pillar  *value.Map // the project's own pillar on the host
-	Env     string     // environment, whose defaults count
-	OS      string     // grain os, whose defaults count
-	Saved   *value.Map // what set-configuration wrote
-	Given   *value.Map // the command line
+	Project  string
+	Defaults *value.Map // what counts where nobody says anything
+	Facts    *value.Map // what the host knows: names, paths, release
+	Sample   *value.Map // .salt/PILLAR.sample
+	Pillar   *value.Map // the project's own pillar on the host
+	Env      string     // environment, whose defaults count
+	OS       string     // grain os, whose defaults count
+	Saved    *value.Map // what set-configuration wrote
+	Given    *value.Map // the command line
 }
 
 // The keys of a configuration that mean something here; anything else that is set goes into data.
@@ -38,7 +39,7 @@ func plain() []string {
 // Merge makes the configuration that procedures see as cfg.
 func (l Layers) Merge() (*value.Map, error) {
 	cfg := value.NewMap()
-	for _, layer := range []*value.Map{l.section(l.Sample), l.section(l.Pillar)} {
+	for _, layer := range []*value.Map{l.Defaults, l.section(l.Sample), l.section(l.Pillar)} {
 		if err := over(&cfg, layer); err != nil {
 			return nil, err
 		}

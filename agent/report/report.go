@@ -157,3 +157,12 @@ func StepOf(r *exec.Result) Step {
 func (s Step) Quiet() bool {
 	return (s.Result == StepOK || s.Result == StepNotRun) && s.Changes.Len() == 0 && len(s.Warnings) == 0
 }
+
+// StageNames lists the stages that ran, in their order.
+func (r *Report) StageNames() []string {
+	var names []string
+	for _, s := range r.Stages {
+		names = append(names, s.Name)
+	}
+	return names
+}

@@ -17,6 +17,7 @@ import (
 func (p *program) deployCommand() *cobra.Command {
 	var given agent.Given
 	test := false
+	var steps stepFlags
 	c := &cobra.Command{
 		Use:   "deploy [SERVICE INSTANCE]",
 		Short: "Bring this host to what its channels name",
@@ -31,9 +32,13 @@ unreachable, 6 another run is under way, 7 rolled back, 8 rollback failed, 130 i
 		Example: `  corpus-agent deploy --store s3://bucket/prefix --trust-root root.json
   corpus-agent deploy myapp testing --store file:///srv/store --trust-root sha256:650c...
   corpus-agent deploy
-  corpus-agent deploy --test`,
+  corpus-agent deploy --test
+  corpus-agent deploy --only install,fixperms`,
 		Args: cli.Args(cobra.MaximumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := steps.parse(&given); err != nil {
+				return err
+			}
 			if err := p.identify(args, &given.Identity); err != nil {
 				return err
 			}
@@ -42,6 +47,7 @@ unreachable, 6 another run is under way, 7 rolled back, 8 rollback failed, 130 i
 	}
 	flags := c.Flags()
 	flags.BoolVar(&test, "test", false, "show what would change, and change nothing")
+	steps.add(flags)
 	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"), "root.json to trust, or sha256:HEX of it; needed once")
 	flags.StringVar(&given.Identity.Region, "region", "", "region of this host, where its name does not say")
 	flags.StringVar(&given.Identity.Node, "node", "", "node of this host, where its name does not say")
