@@ -54,8 +54,21 @@ type Agent struct {
 	ProbeAnyRoot bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Within is the run whose hook or procedure calls this agent; "" for none. It is in such a
+	// program's environment as CORPUS_RUN.
+	Within string
 	// Stderr is where an engine's own words go while it runs; nil for nowhere.
 	Stderr io.Writer
+
+	alone string // the project that this agent is for, if it is not the host's service
+}
+
+// ledgerPath is the file of what is deployed.
+func (a *Agent) ledgerPath() string {
+	if a.alone != "" {
+		return a.Layout.ProjectLedger(a.alone)
+	}
+	return a.Layout.Ledger()
 }
 
 func (a *Agent) now() time.Time {

@@ -141,8 +141,10 @@ func (r *run) link(pair ledger.Pair) error {
 		}
 	}
 	service := r.project(pair.Service.Project)
-	if err := link.Name(r.Layout.ServiceLink(), service); err != nil {
-		return err
+	if r.alone == "" {
+		if err := link.Name(r.Layout.ServiceLink(), service); err != nil {
+			return err
+		}
 	}
 	return link.Of(service).SetNext(pair.Service.Dir())
 }

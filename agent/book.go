@@ -3,8 +3,10 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -16,7 +18,7 @@ import (
 // book reads the ledger for a run that holds the lock. One that cannot be read is kept aside, and
 // rebuilt says so.
 func (a *Agent) book() (book *ledger.Ledger, rebuilt string, err error) {
-	path := a.Layout.Ledger()
+	path := a.ledgerPath()
 	book, err = ledger.Load(path)
 	var corrupt *ledger.Corrupt
 	if !errors.As(err, &corrupt) {
@@ -25,7 +27,7 @@ func (a *Agent) book() (book *ledger.Ledger, rebuilt string, err error) {
 	if book, err = a.rebuild(); err != nil {
 		return nil, "", err
 	}
-	aside := filepath.Join(filepath.Dir(path), "ledger.corrupt-"+report.NewID(a.now())+".json")
+	aside := strings.TrimSuffix(path, ".json") + ".corrupt-" + report.NewID(a.now()) + ".json"
 	if err := durable.Rename(path, aside); err != nil {
 		return nil, "", fmt.Errorf("keeping the ledger aside: %w", err)
 	}
@@ -41,7 +43,7 @@ func (a *Agent) book() (book *ledger.Ledger, rebuilt string, err error) {
 
 // readBook reads the ledger for somebody who changes nothing.
 func (a *Agent) readBook() (*ledger.Ledger, error) {
-	book, err := ledger.Load(a.Layout.Ledger())
+	book, err := ledger.Load(a.ledgerPath())
 	var corrupt *ledger.Corrupt
 	if errors.As(err, &corrupt) {
 		return a.rebuild()
@@ -62,6 +64,9 @@ func (a *Agent) rebuild() (*ledger.Ledger, error) {
 		r, err := a.archive().Load(id)
 		if err != nil {
 			continue // one report that is broken as well says nothing
+		}
+		if !a.concerns(r) {
+			continue
 		}
 		if book.Host.Service == "" {
 			book.Host.Service, book.Host.Instance = r.Service, r.Instance
@@ -88,4 +93,21 @@ func (a *Agent) named(p ledger.Pair) bool {
 		}
 	}
 	return true
+}
+
+// concerns reports whether a report is about what this agent is for, and not about another project
+// of the host.
+func (a *Agent) concerns(r *report.Report) bool {
+	if a.alone != "" {
+		return r.Service == a.alone
+	}
+	service, err := os.Readlink(a.Layout.ServiceLink())
+	return err != nil || r.Service == "" || r.Service == filepath.Base(service)
+}
+
+// hostBook reads the host's own ledger, whatever this agent is for.
+func (a *Agent) hostBook() (*ledger.Ledger, error) {
+	host := *a
+	host.alone = ""
+	return host.readBook()
 }

@@ -77,6 +77,9 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 
 // identify decides who the host is and remembers what was given.
 func (r *run) identify(ctx context.Context, given grains.Identity) error {
+	if r.alone != "" {
+		return r.identifyAlone(ctx)
+	}
 	id, err := r.Identify(ctx, given, r.ledger.Host)
 	if err != nil {
 		return err
@@ -90,6 +93,21 @@ func (r *run) identify(ctx context.Context, given grains.Identity) error {
 		h.Service, h.Instance, h.Region, h.Node = given.Service, given.Instance, given.Region, given.Node
 	}
 	return nil
+}
+
+// identifyAlone is identify for a project that is not the host's service. Its instance is that of the
+// host, where the host has one.
+func (r *run) identifyAlone(ctx context.Context) error {
+	host, err := r.hostBook()
+	if err != nil {
+		return err
+	}
+	r.identity, err = r.Identify(ctx, grains.Identity{}, host.Host)
+	if err != nil {
+		r.identity = grains.Identity{Instance: r.Config.Instance} // nobody knows who the host is, and a project does not need it
+	}
+	r.identity.Service = r.alone
+	return r.enter(r.alone)
 }
 
 // settleCut looks for a deploy that was cut short. One that was being rolled back is finished, and

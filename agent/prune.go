@@ -18,7 +18,11 @@ import (
 // that no number of failures can push out what runs.
 func (r *run) prune() error {
 	var errs []error
-	for _, name := range []string{artifact.Base, r.identity.Service} {
+	names := []string{artifact.Base, r.identity.Service}
+	if r.alone != "" {
+		names = []string{r.alone} // what base needs stands in the host's own ledger
+	}
+	for _, name := range names {
 		project := r.project(name)
 		errs = append(errs, r.pruneReleases(project), r.pruneArchives(project))
 	}

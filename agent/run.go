@@ -66,6 +66,11 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 
 func (a *Agent) lock(command string) (*lock.Lock, error) {
 	held, err := lock.Acquire(a.Layout.Lock(), command)
+	var other *lock.Held
+	if errors.As(err, &other) && a.Within != "" {
+		return nil, diag.WithHint(fmt.Errorf("a hook or procedure of run %s calls the agent, which that run is busy with: %w", a.Within, err),
+			"a deploy cannot start another from inside; let a unit or the timer do it afterwards (systemctl start --no-block corpus-agent.service)")
+	}
 	if errors.Is(err, os.ErrPermission) {
 		return nil, diag.WithHint(err, "run as root, or give a directory of your own with --root")
 	}
@@ -146,5 +151,5 @@ func (r *run) save() error {
 	if r.test {
 		return nil
 	}
-	return r.ledger.Save(r.Layout.Ledger())
+	return r.ledger.Save(r.ledgerPath())
 }

@@ -131,7 +131,7 @@ func (a *Agent) edit(command string, change func(*ledger.Ledger) error) error {
 	if err := change(book); err != nil {
 		return err
 	}
-	return book.Save(a.Layout.Ledger())
+	return book.Save(a.ledgerPath())
 }
 
 // Report is the report of a run; "" is the last one.

@@ -100,7 +100,7 @@ func (a *Agent) findFailure(w *Why) error {
 		if w.Since != nil && r.Ended.Before(*w.Since) {
 			return nil
 		}
-		if r.Exit != exit.OK {
+		if r.Exit != exit.OK && a.concerns(r) {
 			w.Failed, w.FailedIn, w.Hint = firstFailure(r), r.ID, r.Hint
 			return nil
 		}

@@ -17,6 +17,7 @@ import (
 func (p *program) deployCommand() *cobra.Command {
 	var given agent.Given
 	test := false
+	editable := ""
 	var steps stepFlags
 	c := &cobra.Command{
 		Use:   "deploy [SERVICE INSTANCE]",
@@ -42,10 +43,16 @@ unreachable, 6 another run is under way, 7 rolled back, 8 rollback failed, 130 i
 			if err := p.identify(args, &given.Identity); err != nil {
 				return err
 			}
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return a.Deploy(c.Context(), given, test) })
+			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+				if editable != "" {
+					return a.DeployEditable(c.Context(), "", editable, given)
+				}
+				return a.Deploy(c.Context(), given, test)
+			})
 		},
 	}
 	flags := c.Flags()
+	flags.StringVar(&editable, "editable", "", "working tree to link as the service's release, in a dev environment; it is unsigned")
 	flags.BoolVar(&test, "test", false, "show what would change, and change nothing")
 	steps.add(flags)
 	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"), "root.json to trust, or sha256:HEX of it; needed once")
