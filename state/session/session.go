@@ -38,6 +38,7 @@ type Settings struct {
 	States   []roots.Env
 	Pillar   []roots.Env
 	Override *value.Map // pillar given on the command line; wins over all files
+	Vars     *value.Map // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
 
 	Remote  Remote // where sources come from that are on no tree; nil for nowhere
@@ -287,5 +288,9 @@ func (s *Session) slsVars(src render.Source, name string, data *value.Map) *valu
 
 // vars are the variables of every template.
 func (s *Session) vars(env string, data *value.Map) *value.Map {
-	return value.NewMap("salt", s.templates.salt, "grains", s.Grains, "pillar", data, "opts", s.options, "saltenv", env)
+	vars := value.NewMap("salt", s.templates.salt, "grains", s.Grains, "pillar", data, "opts", s.options, "saltenv", env)
+	if s.Vars != nil {
+		vars.Update(s.Vars)
+	}
+	return vars
 }
