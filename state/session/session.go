@@ -38,6 +38,7 @@ type Settings struct {
 	Pillar   []roots.Env
 	Override *value.Map // pillar given on the command line; wins over all files
 	Options  *value.Map
+	Trees    host.Files // where States and Pillar lie; nil for the host's own files
 
 	Remote  Remote // where sources come from that are on no tree; nil for nowhere
 	Log     func(level, message string)
@@ -85,11 +86,14 @@ func New(settings Settings) *Session {
 	if settings.Grains == nil {
 		settings.Grains = value.NewMap()
 	}
+	if settings.Trees == nil {
+		settings.Trees = settings.Host.Files
+	}
 	s := &Session{Settings: settings}
-	s.states = roots.New(settings.Host.Files, settings.States...)
-	s.pillars = roots.New(settings.Host.Files, settings.Pillar...)
+	s.states = roots.New(settings.Trees, settings.States...)
+	s.pillars = roots.New(settings.Trees, settings.Pillar...)
 	s.options = s.minionOptions()
-	s.sources = &sources{tree: s.states, files: settings.Host.Files, remote: settings.Remote}
+	s.sources = &sources{tree: s.states, trees: settings.Trees, files: settings.Host.Files, remote: settings.Remote}
 	s.functions = s.newFunctions()
 	s.modules = s.newModules()
 	s.templates = newTemplates(s)
@@ -138,7 +142,8 @@ func (s *Session) target(pillarData *value.Map) *top.Target {
 	return &top.Target{ID: s.ID, Grains: s.Grains, Pillar: pillarData, Nodegroups: groups}
 }
 
-// Pillar compiles the pillar, once. What goes wrong is a diag.List.
+// Pillar compiles the pillar, once. What goes wrong is a diag.List; what could be compiled all the
+// same comes with it.
 func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
 	if s.hasPillar || s.compiling {
 		return s.pillar, s.pillarErr
@@ -148,12 +153,11 @@ func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
 	s.pillar.Update(s.Override)
 	data, err := s.compilePillar(ctx)
 	s.compiling, s.hasPillar = false, true
-	if err != nil {
-		s.pillarErr = err
-		return s.pillar, err
+	if data != nil {
+		s.pillar = data
 	}
-	s.pillar = data
-	return data, nil
+	s.pillarErr = err
+	return s.pillar, err
 }
 
 func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
