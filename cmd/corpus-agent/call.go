@@ -102,7 +102,7 @@ func (c *calling) run(ctx context.Context, name string, words []string) error {
 		return exit.WithCode(exit.Usage, err)
 	}
 	if err != nil {
-		return c.refused(answer, err, options)
+		return c.refused(name, answer, err, options)
 	}
 	if err := outputter.Write(c.Out, answer.Value, options); err != nil {
 		return err
@@ -115,10 +115,12 @@ func (c *calling) run(ctx context.Context, name string, words []string) error {
 
 // refused shows an error. Programs that read the answer find the problems of files where salt-call
 // puts them, and half an answer is shown too.
-func (c *calling) refused(answer session.Answer, err error, o outputter.Options) error {
+func (c *calling) refused(name string, answer session.Answer, err error, o outputter.Options) error {
 	messages := session.Messages(err)
+	var broken *session.PillarError
 	machine := o.Format == "json" || o.Format == "yaml"
-	if messages == nil || !machine && answer.Value == nil {
+	silent := !machine || errors.As(err, &broken) && !session.Results(name)
+	if messages == nil || answer.Value == nil && silent {
 		return err
 	}
 	var shown any = messages

@@ -35,6 +35,10 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 	} else {
 		answer, err = s.callFunction(ctx, name, args, kwargs)
 	}
+	var broken *PillarError
+	if err != nil && !errors.As(err, &broken) {
+		answer = Answer{}
+	}
 	answer.Value = own.secrets.HideIn(answer.Value)
 	return answer, own.secrets.hideError(err)
 }
@@ -51,8 +55,8 @@ func (s *Session) callFunction(ctx context.Context, name string, args []any, kwa
 		_, broken = s.Pillar(ctx)
 	}
 	if broken != nil {
-		s.pillar = s.pillar.Clone()
-		s.pillar.Set("_errors", Messages(broken))
+		s.partial = true
+		s.pillar = withErrors(s.pillar, broken)
 	}
 	v, err := s.functions.Call(ctx, name, args, kwargs)
 	if err == nil && strings.HasPrefix(name, "pillar.") {

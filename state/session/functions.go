@@ -42,6 +42,9 @@ func (s *Session) refreshed(ctx context.Context, env string, override *value.Map
 	for secret := range other.secrets.whole {
 		s.secrets.add(secret)
 	}
+	if err != nil && s.partial {
+		return withErrors(data, err), nil
+	}
 	return data, err
 }
 

@@ -79,6 +79,10 @@ func (s *secrets) hideError(err error) error {
 	if err == nil || s.none() {
 		return err
 	}
+	var broken *PillarError
+	if errors.As(err, &broken) {
+		return &PillarError{Problems: s.hideError(broken.Problems)}
+	}
 	var list diag.List
 	if errors.As(err, &list) {
 		shown := make(diag.List, len(list))

@@ -69,6 +69,7 @@ type Session struct {
 	pillarErr error
 	hasPillar bool
 	compiling bool // the pillar is being compiled, and asks for itself
+	partial   bool // what there is of a pillar that does not compile is good enough
 }
 
 // Functions are what templates may call.
@@ -142,9 +143,12 @@ func (s *Session) target(pillarData *value.Map) *top.Target {
 	return &top.Target{ID: s.ID, Grains: s.Grains, Pillar: pillarData, Nodegroups: groups}
 }
 
-// Pillar compiles the pillar, once. What goes wrong is a diag.List; what could be compiled all the
-// same comes with it.
+// Pillar compiles the pillar, once. What goes wrong is a *PillarError; what could be compiled all
+// the same comes with it.
 func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
+	if s.hasPillar && s.partial {
+		return s.pillar, nil
+	}
 	if s.hasPillar || s.compiling {
 		return s.pillar, s.pillarErr
 	}
@@ -156,8 +160,10 @@ func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
 	if data != nil {
 		s.pillar = data
 	}
-	s.pillarErr = err
-	return s.pillar, err
+	if err != nil {
+		s.pillarErr = &PillarError{Problems: err}
+	}
+	return s.pillar, s.pillarErr
 }
 
 func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
