@@ -107,6 +107,9 @@ func (c *calling) run(ctx context.Context, name string, words []string) error {
 	if err := outputter.Write(c.Out, answer.Value, options); err != nil {
 		return err
 	}
+	if empty, ok := answer.Value.(*value.Map); ok && answer.States && empty.Len() == 0 {
+		fmt.Fprintln(c.Err, "note: the SLS files declare no states")
+	}
 	if answer.Failed {
 		return cli.AlreadyTold(exit.WithCode(exit.Failed, errors.New("states failed")))
 	}
