@@ -246,10 +246,10 @@ func itemsOf(v any) []any {
 
 // assignStrings takes a list of strings, or one string as a list of it.
 func assignStrings(field reflect.Value, v any) error {
-	items := itemsOf(v)
-	if items == nil {
+	if v == nil {
 		return nil
 	}
+	items := itemsOf(v)
 	list := make([]string, 0, len(items))
 	for _, item := range items {
 		s, err := text(item)
