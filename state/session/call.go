@@ -279,7 +279,7 @@ func results(all *exec.Results) Answer {
 	m := value.NewMap()
 	for _, r := range all.All() {
 		m.Set(r.Tag(), r.Map())
-		a.Failed = a.Failed || r.Outcome == exec.Failed
+		a.Failed = a.Failed || r.Fails()
 	}
 	a.Value = m
 	return a

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"maps"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -11,7 +12,7 @@ import (
 
 // newFunctions is the table of what templates may call, with this session to answer from.
 func (s *Session) newFunctions() Functions {
-	return function.New(function.Facts{
+	all := function.New(function.Facts{
 		ID: s.ID, Grains: s.Grains, Options: s.options, Host: s.Host,
 		Pillar: func() *value.Map { return s.pillar }, Refresh: s.refreshed,
 		States: s.states, Pillars: s.pillars,
@@ -19,6 +20,8 @@ func (s *Session) newFunctions() Functions {
 		Packages: packages{s.Host}, Units: units{s.Host.Units},
 		Log: s.log, Shell: s.Shell, Version: s.Version,
 	})
+	maps.Copy(all, s.accountFunctions())
+	return all
 }
 
 func (s *Session) log(level, message string) {
