@@ -39,7 +39,8 @@ type Decoder struct{ shapes sync.Map } // reflect.Type -> *shape
 //	Source []string `sls:"source,required"`
 //
 // A field of type any takes what comes; Mode, *bool, *int and *string tell an argument that was not
-// given. Embedded structs share their fields. A field of __arguments__ gets all arguments at once.
+// given. Embedded structs share their fields. A field of __arguments__ gets all arguments at once, one
+// of * those that no other field takes, for functions that hand on what they do not know.
 // Arguments that no field takes are warnings, as in Salt; values of the wrong type and required
 // arguments that are missing are problems, at the argument's place in its file.
 func (d *Decoder) Decode(r Resource, c Call) (warnings []string, problems diag.List) {
@@ -54,7 +55,11 @@ func (d *Decoder) Decode(r Resource, c Call) (warnings []string, problems diag.L
 		name := value.Str(key)
 		if index, ok := s.fields[name]; ok {
 			c.set(of.FieldByIndex(index), name, v, &problems)
-		} else if !general(name) {
+		} else if general(name) {
+			continue
+		} else if s.rest != nil {
+			rest(of.FieldByIndex(s.rest)).Set(name, v)
+		} else {
 			warnings = append(warnings, s.unknown(c.Function, name))
 		}
 	}
@@ -64,6 +69,14 @@ func (d *Decoder) Decode(r Resource, c Call) (warnings []string, problems diag.L
 		}
 	}
 	return warnings, problems
+}
+
+// rest is the map of a field that takes what the others do not.
+func rest(field reflect.Value) *value.Map {
+	if field.IsNil() {
+		field.Set(reflect.ValueOf(value.NewMap()))
+	}
+	return field.Interface().(*value.Map)
 }
 
 func (c Call) at(argument string) diag.Pos {
@@ -97,6 +110,7 @@ type shape struct {
 	fields   map[string][]int // index of the field for each argument
 	required []string
 	reserved []string // those that begin with __
+	rest     []int    // index of the field for all others; nil for none
 }
 
 func (d *Decoder) shape(t reflect.Type) *shape {
@@ -122,6 +136,10 @@ func (s *shape) collect(t reflect.Type, above []int) {
 			continue
 		}
 		name, option, _ := strings.Cut(tag, ",")
+		if name == "*" {
+			s.rest = index
+			continue
+		}
 		s.fields[name] = index
 		if option == "required" {
 			s.required = append(s.required, name)

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
 	"github.com/corpus-agent/corpus-agent/state/module/service"
+	"github.com/corpus-agent/corpus-agent/state/module/system"
 	"github.com/corpus-agent/corpus-agent/state/module/test"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -30,10 +31,12 @@ func (s *Session) newModules() module.Registry {
 		"cmd":     command.Functions(in),
 		"file":    file.Functions(in.Inputs),
 		"pkg":     pkg.Functions(packageSources{s.sources}),
+		"pkgrepo": pkg.Repositories(packageSources{s.sources}),
 		"service": service.Functions(),
 		"test":    test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
 	}
 	maps.Copy(all, account.Tables(in))
+	maps.Copy(all, system.Tables(in))
 	return all
 }
 

@@ -77,6 +77,7 @@ type Functions interface {
 	Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
 	Has(name string) bool
 	Names() []string
+	Unknown(name string) error // why there is no such function
 }
 
 // New makes a session. It reads nothing yet.

@@ -1,0 +1,86 @@
+package cmd_test
+
+import (
+	"crypto/rand"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// measured runs the agent as often as the benchmark says, each time after what readies, and reports
+// its peak memory beside its time.
+func measured(b *testing.B, r *reader, readies string, args ...string) {
+	b.Helper()
+	program, peak := filepath.Join(bin(b), "corpus-agent"), int64(0)
+	for b.Loop() {
+		if readies != "" {
+			b.StopTimer()
+			r.must(readies)
+			b.StartTimer()
+		}
+		cmd := exec.Command(program, args...)
+		if r != nil {
+			cmd.Dir, cmd.Env = r.dir, append(r.env, "CORPUS_STORE="+r.store)
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("corpus-agent %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		peak = max(peak, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+	}
+	b.ReportMetric(float64(peak)/1024, "peak-MiB")
+}
+
+// BenchmarkVersion is what starting the program costs; at most 10 ms is wanted.
+func BenchmarkVersion(b *testing.B) { measured(b, nil, "", "version") }
+
+// BenchmarkSize reports the size of the host's program, stripped as a release is; at most 25 MiB is
+// wanted.
+func BenchmarkSize(b *testing.B) {
+	file := filepath.Join(b.TempDir(), "corpus-agent")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./corpus-agent")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+	}
+	b.ReportMetric(float64(info.Size())/(1<<20), "MiB")
+}
+
+// BenchmarkNothingNew is a tick of the timer with nothing to do: at most 100 ms and 40 MiB.
+func BenchmarkNothingNew(b *testing.B) {
+	r := newReader(b)
+	r.prepare()
+	r.must("corpus-agent deploy")
+	measured(b, r, "", "deploy")
+}
+
+// BenchmarkDeploy fetches, verifies and unpacks artifacts of two sizes; its peak memory must not
+// depend on the size.
+func BenchmarkDeploy(b *testing.B) {
+	for name, size := range map[string]int64{"10MB": 10 << 20, "1GB": 1 << 30} {
+		b.Run(name, func(b *testing.B) {
+			r := newReader(b)
+			r.prepare()
+			large, err := os.Create(filepath.Join(r.dir, "next/large"))
+			if err == nil {
+				_, err = io.CopyN(large, rand.Reader, size)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			_ = large.Close()
+			r.must("corpus build ./next -o large.tar.zst", "corpus publish myapp 2 large.tar.zst --channel testing", "cp -a root fresh")
+			b.SetBytes(size)
+			measured(b, r, "chmod -R u+w root && rm -rf root && cp -a fresh root", "deploy")
+		})
+	}
+}

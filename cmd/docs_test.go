@@ -1,0 +1,133 @@
+package cmd_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDocumentedCommandsWork runs every command that README.md and docs/ show, in their order, as a
+// reader would: on the demonstration's trees, with a directory in place of a bucket and a host below a
+// scratch root. A block that cannot run here follows a comment that says why:
+//
+//	<!-- not run: reason -->
+func TestDocumentedCommandsWork(t *testing.T) {
+	files, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, "../README.md") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			commands := shownCommands(string(text))
+			if len(commands) == 0 {
+				return
+			}
+			r := newReader(t)
+			if !strings.Contains(strings.Join(commands, "\n"), "corpus store init") {
+				r.prepare()
+			}
+			for _, c := range commands {
+				if out, err := r.run(c); err != nil {
+					t.Errorf("%s: %s\n%s", c, err, out)
+				}
+			}
+		})
+	}
+}
+
+// described cuts off what a line says after its command.
+var described = regexp.MustCompile(`\s(\s|#).*$`)
+
+// shownCommands are the commands of the indented blocks that start with one.
+func shownCommands(text string) []string {
+	var commands []string
+	skip, inside, taken := false, false, false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		code, indented := strings.CutPrefix(line, "    ")
+		switch {
+		case strings.HasPrefix(line, "<!-- not run:"):
+			skip = true
+		case !indented:
+			skip = skip && line == ""
+			inside = false
+		case !inside:
+			inside, taken = true, !skip && strings.HasPrefix(code, "corpus")
+			skip = false
+		}
+		if indented && taken && strings.HasPrefix(code, "corpus") {
+			commands = append(commands, described.ReplaceAllString(code, ""))
+		}
+	}
+	return commands
+}
+
+// reader is somebody who tries what the documentation shows.
+type reader struct {
+	t     testing.TB
+	dir   string
+	store string // stands for s3://bucket/prefix; a directory by default
+	env   []string
+}
+
+func newReader(t testing.TB) *reader {
+	t.Helper()
+	dir := t.TempDir()
+	for from, to := range map[string]string{"base": "base", "myapp": "myapp", "changes/1.1": "changes"} {
+		if err := os.CopyFS(filepath.Join(dir, to), os.DirFS("../testdata/demo/"+from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"store/.keep": "", "root/etc/hostname": "myapp-testing-useast1-898900\n", "agent.yaml": "keep:\n  releases: 3\n"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("keys/root.json", filepath.Join(dir, "root.json")); err != nil {
+		t.Fatal(err)
+	}
+	return &reader{t: t, dir: dir, store: "file://" + dir + "/store", env: append(os.Environ(),
+		"PATH="+bin(t)+":"+os.Getenv("PATH"), "HOME="+dir,
+		"CORPUS_KEYS=keys", "CORPUS_ROOT="+dir+"/root", "CORPUS_METADATA_ENABLED=false",
+	)}
+}
+
+// prepare sets up what most pages take for granted: a store, and a host on the first of two versions.
+func (r *reader) prepare() {
+	r.t.Helper()
+	r.must("corpus keys new", "corpus store init",
+		"corpus build ./base -o base.tar.zst", "corpus publish base 1.0 base.tar.zst --channel production",
+		"corpus build ./myapp -o myapp-1.0.tar.zst", "corpus publish myapp 1.0 myapp-1.0.tar.zst --channel testing",
+		"corpus-agent deploy --trust-root root.json",
+		"cp -r myapp next && cp -r changes/. next", "corpus build ./next -o myapp-1.1.tar.zst",
+		"corpus publish myapp 1.1 myapp-1.1.tar.zst --channel testing")
+}
+
+// must runs commands that the rest depends on, and gives what the last one said.
+func (r *reader) must(commands ...string) (out string) {
+	r.t.Helper()
+	for _, c := range commands {
+		var err error
+		if out, err = r.run(c); err != nil {
+			r.t.Fatalf("%s: %v\n%s", c, err, out)
+		}
+	}
+	return out
+}
+
+func (r *reader) run(command string) (string, error) {
+	cmd := exec.Command("sh", "-c", strings.ReplaceAll(command, "s3://bucket/prefix", "'"+r.store+"'"))
+	cmd.Dir, cmd.Env = r.dir, append(r.env, "CORPUS_STORE="+r.store)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}

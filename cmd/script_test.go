@@ -1,0 +1,109 @@
+package cmd_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// programs builds both programs, once for all tests, and gives the directory they are in.
+var programs = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "corpus-programs-")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", dir, "./corpus-agent", "./corpus").CombinedOutput()
+	if err != nil {
+		return dir, errors.New(string(out))
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, _ := programs(); dir != "" {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// bin is the directory of the built programs.
+func bin(t testing.TB) string {
+	t.Helper()
+	dir, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestScripts runs what people type: each file in testdata/script is a session on a workstation and
+// a host, whose trees stand at its end. A script's host lies below $WORK/root and is named
+// myapp-testing-useast1-1; its store, keys and root of trust are in the environment.
+//
+// Besides testscript's own commands there are
+//
+//	exits CODE PROGRAM...   run a program and expect its exit code
+//	release PROJECT TREE VERSION CHANNEL   build and publish
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "../testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error { return hostAndStore(bin(t), env) },
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "release": release},
+	})
+}
+
+func hostAndStore(bin string, env *testscript.Env) error {
+	work := env.WorkDir
+	env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
+	env.Setenv("HOME", work)
+	env.Setenv("CORPUS_STORE", "file://"+work+"/store")
+	env.Setenv("CORPUS_KEYS", work+"/keys")
+	env.Setenv("CORPUS_ROOT", work+"/root")
+	env.Setenv("CORPUS_TRUST_ROOT", work+"/keys/root.json")
+	env.Setenv("CORPUS_METADATA_ENABLED", "false")
+	if err := os.MkdirAll(filepath.Join(work, "store"), 0o755); err != nil {
+		return err
+	}
+	etc := filepath.Join(work, "root", "etc")
+	if err := os.MkdirAll(etc, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(etc, "hostname"), []byte("myapp-testing-useast1-1\n"), 0o644)
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARGUMENT...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	code := 0
+	var failed *exec.ExitError
+	switch err := ts.Exec(args[1], args[2:]...); {
+	case errors.As(err, &failed):
+		code = failed.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if code != want {
+		ts.Fatalf("%s: exit code %d, want %d", strings.Join(args[1:], " "), code, want)
+	}
+}
+
+func release(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: release PROJECT TREE VERSION CHANNEL")
+	}
+	project, tree, version, channel := args[0], args[1], args[2], args[3]
+	file := project + "-" + version + ".tar.zst"
+	ts.Check(ts.Exec("corpus", "build", tree, "-o", file))
+	ts.Check(ts.Exec("corpus", "publish", project, version, file, "--channel", channel))
+}
