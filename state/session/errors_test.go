@@ -49,7 +49,7 @@ func TestMistakesAreToldAtTheirPlaces(t *testing.T) {
 			set.Strict, set.Options = true, value.NewMap("strict_arguments", true)
 			s := session.New(set)
 			_, err = s.Program(t.Context(), s.Named("t"))
-			list := problems(t, err)
+			list := mustProblems(t, err)
 			wanted := expectations(string(text))
 			if len(list) != len(wanted) || len(wanted) == 0 {
 				t.Fatalf("%d problems, want %d:\n%v", len(list), len(wanted), list)
