@@ -36,8 +36,8 @@ type verifier struct {
 
 func (v *verifier) add(format string, args ...any) *diag.Diagnostic {
 	pos := v.high.at(v.idText, v.state, v.key)
-	if v.state == "" {
-		pos = v.high.posOf(v.body)
+	if body := v.high.posOf(v.body); v.state == "" || pos.Line == 0 && !body.IsZero() { // an ID that is no string
+		pos = body
 	}
 	return v.problems.Add(pos, format, args...)
 }
