@@ -61,7 +61,11 @@ func prepare(t *testing.T, h *statetest.Host) {
 		},
 		"lvcreate": func(args []string, _ string) (string, error) {
 			name := args[slices.IndexFunc(args, func(a string) bool { return a == "-n" || a == "--thinpool" })+1]
-			group, _, _ := strings.Cut(last(args), "/")
+			target := last(args)
+			if strings.HasPrefix(target, "/dev/") {
+				target = args[len(args)-2]
+			}
+			group, _, _ := strings.Cut(target, "/")
 			if group == "full" {
 				return "", statetest.Code{Code: 5, Text: `  Volume group "full" has insufficient free space (0 extents): 1 required.`}
 			}
