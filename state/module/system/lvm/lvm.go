@@ -35,7 +35,7 @@ func ask(ctx context.Context, h *host.Host, tool string, fields ...string) ([][]
 		return nil, err
 	}
 	out, err := h.Tool(ctx, host.Tool{
-		Argv: []string{tool, "--noheadings", "--nosuffix", "--units", "b", "--separator", "|", "-o", strings.Join(fields, ",")}, Package: "lvm2",
+		Argv: []string{tool, "--noheadings", "--nosuffix", "--units", "b", "--separator", "|", "-o", strings.Join(fields, ",")}, Env: env(), Package: "lvm2",
 	})
 	if err != nil {
 		return nil, host.Failed(err, "listing volumes", "run `"+tool+"` on the host and see what it says")
@@ -49,6 +49,9 @@ func ask(ctx context.Context, h *host.Host, tool string, fields ...string) ([][]
 	return rows, nil
 }
 
+// env keeps LVM from telling of files that the agent has open.
+func env() []string { return []string{"LVM_SUPPRESS_FD_WARNINGS=1"} }
+
 // find gives the row that begins with some fields.
 func find(rows [][]string, key ...string) ([]string, bool) {
 	i := slices.IndexFunc(rows, func(row []string) bool { return slices.Equal(row[:len(key)], key) })
@@ -60,7 +63,7 @@ func find(rows [][]string, key ...string) ([]string, bool) {
 
 // run changes volumes.
 func run(ctx context.Context, h *host.Host, name string, argv ...string) error {
-	_, err := h.Tool(ctx, host.Tool{Argv: argv, Changes: host.Subject{Kind: "volume", Name: name}, Package: "lvm2"})
+	_, err := h.Tool(ctx, host.Tool{Argv: argv, Changes: host.Subject{Kind: "volume", Name: name}, Env: env(), Package: "lvm2"})
 	return host.Failed(err, argv[0]+" of "+name, "see `pvs`, `vgs` and `lvs` on the host")
 }
 
