@@ -46,7 +46,7 @@ func (s *Session) newModules() module.Registry {
 		"test":    test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
 	}
 	maps.Copy(all, account.Tables(in))
-	maps.Copy(all, system.Tables(in))
+	maps.Copy(all, system.Tables(in, in.Pillar))
 	maps.Copy(all, source.Tables())
 	return all
 }
