@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/command"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/module/ini"
+	"github.com/corpus-agent/corpus-agent/state/module/language"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
 	"github.com/corpus-agent/corpus-agent/state/module/service"
 	"github.com/corpus-agent/corpus-agent/state/module/source"
@@ -41,6 +42,7 @@ func (s *Session) newModules() module.Registry {
 	}
 	maps.Copy(all, account.Tables(in))
 	maps.Copy(all, source.Tables())
+	maps.Copy(all, language.Tables(in))
 	return all
 }
 
