@@ -29,7 +29,7 @@ type pip struct {
 // program is the pip that is meant, and the arguments that come before all others.
 func (p *pip) program(h *host.Host) (host.Program, []string) {
 	program := host.Program{Name: p.BinEnv, Package: "python3-pip", RunAs: p.User, Dir: p.Cwd, Hide: withoutPasswords,
-		Env: append(module.Environment(p.EnvVars), "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1", "PYTHONDONTWRITEBYTECODE=")}
+		Env: append(module.Environment(p.EnvVars), "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1")}
 	if program.Name == "" {
 		program.Name = p.PipBin
 	}
