@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/account"
 	"github.com/corpus-agent/corpus-agent/state/module/account/cron"
 	"github.com/corpus-agent/corpus-agent/state/module/action"
+	"github.com/corpus-agent/corpus-agent/state/module/apache"
 	"github.com/corpus-agent/corpus-agent/state/module/archive"
 	"github.com/corpus-agent/corpus-agent/state/module/command"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
@@ -17,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
 	"github.com/corpus-agent/corpus-agent/state/module/service"
 	"github.com/corpus-agent/corpus-agent/state/module/source"
+	"github.com/corpus-agent/corpus-agent/state/module/supervisor"
 	"github.com/corpus-agent/corpus-agent/state/module/test"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -31,16 +33,18 @@ func (s *Session) newModules() module.Registry {
 		Grains: func(path, delimiter string) (any, bool) { return value.Lookup(s.Grains, path, delimiter) },
 	}}
 	all := module.Registry{
-		"archive": archive.Functions(archives{in.Inputs, s.sources}),
-		"cmd":     command.Functions(in),
-		"file":    file.Functions(in.Inputs),
-		"ini":     ini.Functions(),
-		"module":  action.Functions(callee{s.actions}),
-		"pkg":     pkg.Functions(packageSources{s.sources}),
-		"service": service.Functions(),
-		"test":    test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
+		"archive":     archive.Functions(archives{in.Inputs, s.sources}),
+		"cmd":         command.Functions(in),
+		"file":        file.Functions(in.Inputs),
+		"ini":         ini.Functions(),
+		"module":      action.Functions(callee{s.actions}),
+		"pkg":         pkg.Functions(packageSources{s.sources}),
+		"service":     service.Functions(),
+		"supervisord": supervisor.Functions(),
+		"test":        test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
 	}
 	maps.Copy(all, account.Tables(in))
+	maps.Copy(all, apache.Tables())
 	maps.Copy(all, source.Tables())
 	maps.Copy(all, language.Tables(in))
 	return all
