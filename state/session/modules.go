@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/apache"
 	"github.com/corpus-agent/corpus-agent/state/module/archive"
 	"github.com/corpus-agent/corpus-agent/state/module/command"
+	"github.com/corpus-agent/corpus-agent/state/module/database"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/module/ini"
 	"github.com/corpus-agent/corpus-agent/state/module/language"
@@ -45,6 +46,7 @@ func (s *Session) newModules() module.Registry {
 	}
 	maps.Copy(all, account.Tables(in))
 	maps.Copy(all, apache.Tables())
+	maps.Copy(all, database.Tables(s.connection))
 	maps.Copy(all, source.Tables())
 	maps.Copy(all, language.Tables(in))
 	return all
@@ -70,6 +72,22 @@ func (in inputs) Rendered(ctx context.Context, s cron.Source) ([]byte, error) {
 
 // Diff is part of account.Sources.
 func (in inputs) Diff(before, after string) string { return in.Inputs.Difference(before, after) }
+
+// connection is a setting of how a server is reached, such as mysql.user: an option, or the pillar
+// as mysql.user or as user below mysql.
+func (s *Session) connection(name string) string {
+	for _, v := range []any{s.options.Value(name), s.pillar.Value(name)} {
+		if v != nil {
+			return value.Str(v)
+		}
+	}
+	if v, ok := value.Lookup(s.pillar, name, "."); ok && v != nil {
+		if _, is := v.(*value.Map); !is {
+			return value.Str(v)
+		}
+	}
+	return ""
+}
 
 // archives finds archives.
 type archives struct {
