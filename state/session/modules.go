@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/archive"
 	"github.com/corpus-agent/corpus-agent/state/module/command"
 	"github.com/corpus-agent/corpus-agent/state/module/database"
+	"github.com/corpus-agent/corpus-agent/state/module/docker"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/module/ini"
 	"github.com/corpus-agent/corpus-agent/state/module/language"
@@ -47,6 +48,7 @@ func (s *Session) newModules() module.Registry {
 	maps.Copy(all, account.Tables(in))
 	maps.Copy(all, apache.Tables())
 	maps.Copy(all, database.Tables(s.connection))
+	maps.Copy(all, docker.Tables())
 	maps.Copy(all, source.Tables())
 	maps.Copy(all, language.Tables(in))
 	return all
