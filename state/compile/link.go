@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -128,8 +129,8 @@ func (x *index) glob(t Target) []*Step {
 func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 	for _, s := range p.Steps {
 		if !vocabulary.Has(s.State(), s.Fun()) {
-			p.Doubts.Add(s.Pos, "%s of %s: no such state function", s.Function(), s.ID()).
-				WithHint(orElse(diag.DidYouMean(s.Function(), vocabulary.Functions()), "docs/states.md lists those there are; `engine: salt-call` has all of Salt's"))
+			err := module.Unknown(s.Function(), vocabulary.Functions())
+			p.Doubts.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), err).WithHint(diag.HintOf(err))
 		}
 		for _, r := range s.Requisites {
 			for _, t := range r.Targets {
@@ -140,13 +141,6 @@ func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 		}
 	}
 	p.doubtCycles()
-}
-
-func orElse(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
 }
 
 func (x *index) suggest(t Target) string {

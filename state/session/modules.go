@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/account"
 	"github.com/corpus-agent/corpus-agent/state/module/account/cron"
@@ -21,6 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/service"
 	"github.com/corpus-agent/corpus-agent/state/module/source"
 	"github.com/corpus-agent/corpus-agent/state/module/supervisor"
+	"github.com/corpus-agent/corpus-agent/state/module/system"
 	"github.com/corpus-agent/corpus-agent/state/module/test"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -41,6 +43,7 @@ func (s *Session) newModules() module.Registry {
 		"ini":         ini.Functions(),
 		"module":      action.Functions(callee{s.actions}),
 		"pkg":         pkg.Functions(packageSources{s.sources}),
+		"pkgrepo":     pkg.Repositories(packageSources{s.sources}),
 		"service":     service.Functions(),
 		"supervisord": supervisor.Functions(),
 		"test":        test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
@@ -49,10 +52,14 @@ func (s *Session) newModules() module.Registry {
 	maps.Copy(all, apache.Tables())
 	maps.Copy(all, database.Tables(s.connection))
 	maps.Copy(all, docker.Tables())
-	maps.Copy(all, source.Tables())
 	maps.Copy(all, language.Tables(in))
+	maps.Copy(all, source.Tables())
+	maps.Copy(all, system.Tables(in))
 	return all
 }
+
+// States lists the state functions, as state.function.
+func States() []string { return New(Settings{Host: &host.Host{}}).modules.Functions() }
 
 // inputs gives other families content the way in which file states get theirs.
 type inputs struct{ file.Inputs }
