@@ -48,9 +48,8 @@ func applied(t *testing.T, s *session.Session, dry bool) map[string]*value.Map {
 	return byID
 }
 
-// TestCallingFunctions runs module states in all their forms: dry, where nothing is called, and for real.
-func TestCallingFunctions(t *testing.T) {
-	s, dir := stateTree(t, map[string]string{"t.sls": `
+// calls are module states in all their forms.
+const calls = `
 old form:
   module.run:
     - name: file.append
@@ -110,7 +109,11 @@ command:
 not here:
   module.run:
     - boto_ec2.run: []
-`})
+`
+
+// TestCallingFunctions runs module states in all their forms: dry, where nothing is called, and for real.
+func TestCallingFunctions(t *testing.T) {
+	s, dir := stateTree(t, map[string]string{"t.sls": calls})
 	dry := applied(t, s, true)
 	for id, want := range map[string]any{"old form": nil, "new form": nil, "no such function": false, "missing argument": false, "waits": true, "not here": false} {
 		if got := dry[id].Value("result"); got != want {
