@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -144,19 +145,11 @@ func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 
 // doubtFunction says why there is no such state function.
 func (p *Program) doubtFunction(s *Step, vocabulary Vocabulary) {
-	if why := vocabulary.Refuses(s.State()); why != nil {
-		p.Doubts.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).WithHint(diag.HintOf(why))
-		return
+	why := vocabulary.Refuses(s.State())
+	if why == nil {
+		why = module.Unknown(s.Function(), vocabulary.Functions())
 	}
-	p.Doubts.Add(s.Pos, "%s of %s: no such state function", s.Function(), s.ID()).
-		WithHint(orElse(diag.DidYouMean(s.Function(), vocabulary.Functions()), "docs/states.md lists those there are; `engine: salt-call` has all of Salt's"))
-}
-
-func orElse(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
+	p.Doubts.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).WithHint(diag.HintOf(why))
 }
 
 // suggestions is how often a name is compared with all the others. Whoever misses more has another
