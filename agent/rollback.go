@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -29,6 +30,10 @@ func (r *run) rollback(ctx context.Context) error {
 	good, previous := r.ledger.Good, r.ledger.Previous
 	if good == nil || previous == nil || !r.hasAll(*previous) {
 		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("there is no earlier deploy to go back to"), "`corpus-agent history` shows what was deployed"))
+	}
+	if w, yes := r.ledger.IsWithdrawn(*previous); yes {
+		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"), w.Reason),
+			"publish a mended version; `corpus yank --undo` takes the withdrawal back"))
 	}
 	left := *good
 	r.report.To = previous
