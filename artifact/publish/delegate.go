@@ -43,7 +43,7 @@ func (p *Publisher) Revoke(ctx context.Context, name string, ids ...string) (Rev
 		result = Revoked{}
 		may := n.client.Delegation(name)
 		if may.Threshold == 0 {
-			return fmt.Errorf("%w: %s", trust.ErrNoProject, name)
+			return noProject(name)
 		}
 		for _, id := range ids {
 			full, err := findKey(name, id, may)
@@ -67,7 +67,7 @@ func (p *Publisher) ReplaceKeys(ctx context.Context, name string, keys ...*metad
 	}
 	return p.change(ctx, func(n *next) error {
 		if !n.delegates(name) {
-			return fmt.Errorf("%w: %s", trust.ErrNoProject, name)
+			return noProject(name)
 		}
 		gone := slices.DeleteFunc(slices.Clone(n.client.Delegation(name).Keys), func(id string) bool { return slices.Contains(fresh, id) })
 		if err := n.delegate(name, keys); err != nil {
@@ -76,6 +76,10 @@ func (p *Publisher) ReplaceKeys(ctx context.Context, name string, keys ...*metad
 		_, err := n.revoke(ctx, name, gone)
 		return err
 	})
+}
+
+func noProject(name string) error {
+	return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, name), "`corpus ls` shows what there is")
 }
 
 func ids(keys []*metadata.Key) ([]string, error) {
@@ -101,7 +105,7 @@ func findKey(role, id string, may trust.Delegation) (string, error) {
 	if len(found) == 1 {
 		return found[0], nil
 	}
-	return "", diag.WithHint(fmt.Errorf("%d keys of %s have an ID that begins with %q", len(found), role, id), "`corpus root show` lists them")
+	return "", mistake("`corpus root show` lists them", "%d keys of %s have an ID that begins with %q", len(found), role, id)
 }
 
 func (n *next) delegate(name string, keys []*metadata.Key) error {
@@ -129,7 +133,7 @@ func (n *next) setThreshold(name string, threshold int) error {
 		threshold = roles[i].Threshold
 	}
 	if threshold < 1 || threshold > len(roles[i].KeyIDs) {
-		return diag.WithHint(fmt.Errorf("%s has %d keys, and %d would have to sign", name, len(roles[i].KeyIDs), threshold), "give as many --key, or a lower --threshold")
+		return mistake("give as many --key, or a lower --threshold", "%s has %d keys, and %d would have to sign", name, len(roles[i].KeyIDs), threshold)
 	}
 	roles[i].Threshold = threshold
 	return nil
@@ -150,8 +154,8 @@ func (n *next) revoke(ctx context.Context, name string, ids []string) (signed bo
 	}
 	may := n.client.Delegation(name)
 	if len(may.Keys) < may.Threshold {
-		return false, diag.WithHint(fmt.Errorf("%s would have %d keys left, and %d of them have to sign", name, len(may.Keys), may.Threshold),
-			"add another key first: `corpus project add %s --key NEW.pub`", name)
+		return false, mistake(fmt.Sprintf("add another key first: `corpus project add %s --key NEW.pub`", name),
+			"%s would have %d keys left, and %d of them have to sign", name, len(may.Keys), may.Threshold)
 	}
 	if role == nil {
 		return unpublished, nil

@@ -3,7 +3,6 @@ package publish
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -189,11 +188,3 @@ func roleSays(name string, role *trust.Role) ([]string, error) {
 	}
 	return says, nil
 }
-
-// stale says that a draft can no longer be committed.
-func stale(err error, role string) error {
-	return diag.WithHint(err, "others changed %s meanwhile: make the draft again, and sign that", role)
-}
-
-// errTwoParts is a change that one draft cannot hold.
-var errTwoParts = errors.New("the change is one of two roles, and a draft holds one")

@@ -213,7 +213,7 @@ func (c *Client) role(ctx context.Context, name, delegator string) (*Role, error
 	}
 	meta := c.set.Snapshot.Signed.Meta[MetaName(name)]
 	if meta == nil {
-		return nil, fmt.Errorf("%w: %s", ErrNoProject, name)
+		return nil, absent(ErrNoProject, name)
 	}
 	local, err := c.seen.load(roleFile(name))
 	if err != nil {
@@ -241,7 +241,7 @@ func (c *Client) Project(ctx context.Context, project string) (*Role, error) {
 		return nil, err
 	}
 	if !c.delegated(project) {
-		return nil, fmt.Errorf("%w: %s", ErrNoProject, project)
+		return nil, absent(ErrNoProject, project)
 	}
 	return c.role(ctx, project, targetsRole)
 }
@@ -287,7 +287,7 @@ func (c *Client) Resolve(ctx context.Context, ref artifact.Ref) (artifact.Releas
 	}
 	pointer, ok := channels[ref.Channel]
 	if !ok {
-		return artifact.Release{}, fmt.Errorf("%w: %s", ErrNoChannel, ref)
+		return artifact.Release{}, absent(ErrNoChannel, ref.String())
 	}
 	for _, r := range Releases(ref.Project, role) {
 		if r.Version == pointer.Version && r.Digest == pointer.Digest {

@@ -8,6 +8,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Check names what was checked and did not hold.
@@ -88,9 +89,14 @@ var (
 	ErrNoChannel = errors.New("the project has no such channel")
 )
 
+// absent says what the store does not have.
+func absent(err error, what string) error {
+	return diag.WithHint(fmt.Errorf("%w: %s", err, what), "`corpus ls` shows what there is")
+}
+
 // refuseFile makes a Refused of an error about a file that says who signed it.
 func refuseFile(of string, data []byte, may Delegation, err error) error {
-	r := refusedFor(of, err)
+	r := refuse(of, err)
 	r.By, r.May = SignedBy(data), may
 	return r
 }
@@ -99,9 +105,7 @@ func refuseFile(of string, data []byte, may Delegation, err error) error {
 func malformed(of string, err error) error { return &Refused{Check: CheckForm, Of: of, Err: err} }
 
 // refuse turns an error of the library into a Refused.
-func refuse(of string, err error) error { return refusedFor(of, err) }
-
-func refusedFor(of string, err error) *Refused {
+func refuse(of string, err error) *Refused {
 	check := CheckForm
 	switch {
 	case as[*metadata.ErrExpiredMetadata](err):

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,9 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
-	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
-	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // draftFlag lets a command write what it would sign to a file.
@@ -83,7 +80,7 @@ func (p *program) export(ctx context.Context, role string) error {
 	}
 	d, verified, err := publisher.Export(ctx, role)
 	if err != nil {
-		return err
+		return code(err)
 	}
 	if err := d.Write(p.draft); err != nil {
 		return err
@@ -181,26 +178,13 @@ func (p *program) importDraft(ctx context.Context, d *publish.Draft) error {
 		return err
 	}
 	result, err := publisher.Import(ctx, d)
-	var refused *trust.Refused
 	switch {
-	case errors.As(err, &refused):
-		return err
-	case err != nil && diag.HintOf(err) != "":
-		return exit.WithCode(importCode(err), err)
 	case err != nil:
-		return err
+		return code(err)
 	case result.Store != nil:
 		return p.answerInit(*result.Store)
 	case result.Root != nil:
 		return p.answer(result, "%s", rootText(*result.Root))
 	}
 	return p.answer(result, "%s %d is in force", result.Role, result.Version)
-}
-
-// importCode tells a draft that cannot be committed from a store that cannot be reached.
-func importCode(err error) int {
-	if found := exit.Code(err); found != exit.Internal {
-		return found
-	}
-	return exit.Usage
 }
