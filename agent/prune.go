@@ -19,7 +19,7 @@ func (r *run) prune() error {
 	var errs []error
 	for _, name := range []string{artifact.Base, r.identity.Service} {
 		project := r.project(name)
-		errs = append(errs, r.pruneReleases(project), r.pruneArchives(project))
+		errs = append(errs, r.pruneReleases(project), r.pruneArchives(project), r.pruneTrees(project))
 	}
 	return errors.Join(errs...)
 }
@@ -58,6 +58,21 @@ func (r *run) pruneArchives(p layout.Project) error {
 	var errs []error
 	for _, dir := range dirs[min(len(dirs), r.Config.KeepFailed):] {
 		errs = append(errs, durable.Discard(filepath.Join(p.Archives(), dir)))
+	}
+	return errors.Join(errs...)
+}
+
+// pruneTrees removes the lists of releases that are gone.
+func (r *run) pruneTrees(p layout.Project) error {
+	entries, err := os.ReadDir(r.Layout.Trees(p.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, e := range entries {
+		if _, err := os.Lstat(p.Release(e.Name())); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, durable.Remove(r.Layout.Tree(p.Name, e.Name())))
+		}
 	}
 	return errors.Join(errs...)
 }

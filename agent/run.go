@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -26,6 +27,7 @@ type run struct {
 	record   *report.Recorder
 	report   *report.Report
 	identity grains.Identity
+	store    store.Store // with its mirrors, from connect on
 }
 
 // pass holds the lock, records what body does, and turns how it ended into a report.

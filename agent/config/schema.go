@@ -43,6 +43,7 @@ func (k Key) Env() string {
 func Keys() []Key {
 	return []Key{
 		{"store", Text, "", "where artifacts lie: s3://bucket/prefix, minio://host:port/bucket, https://host/path or file:///dir"},
+		{"mirrors", Texts, []string{}, "stores that hold the same, for when the store fails"},
 		{"service", Text, "", "the service of this host, where the hostname does not say"},
 		{"instance", Text, "", "the environment of this host, where the hostname does not say"},
 		{"region", Text, "", "the region, where the hostname does not say"},
@@ -64,6 +65,8 @@ func Keys() []Key {
 		{"fetch.rate", Number, 0, "bytes per second to fetch at most; 0 for no limit"},
 		{"unpack.max_bytes", Number, 0, "largest content of a release; 0 for 64 GiB"},
 		{"unpack.max_files", Number, 0, "most entries of a release; 0 for 2 million"},
+		{"unpack.max_depth", Number, 0, "most directories that a file of a release lies below; 0 for 64"},
+		{"unpack.max_ratio", Number, 0, "bytes that may come of one byte of an artifact, beyond 64 MiB; 0 for 1,000"},
 		{"keep.releases", Number, 5, "good releases kept of each project, the ones in use included"},
 		{"keep.failed", Number, 3, "failed releases kept of each project"},
 		{"keep.reports", Number, 100, "reports kept"},

@@ -14,7 +14,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
-	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -24,6 +23,7 @@ type Request struct {
 	Version string
 	File    string // the artifact
 	Channel string // to point at it; empty for none
+	Plain   bool   // without the lists by which hosts fetch it in blocks and chunks
 }
 
 // Publish uploads an artifact, signs it as a version of its project, and points a channel at it.
@@ -34,17 +34,31 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, e
 	if err := r.check(); err != nil {
 		return artifact.Release{}, err
 	}
-	release, err := p.examine(ctx, r)
+	release, err := p.examine(r)
 	if err != nil {
 		return artifact.Release{}, err
 	}
 	if err := p.ensureDelegated(ctx, r.Project); err != nil {
 		return artifact.Release{}, err
 	}
-	if err := p.upload(ctx, release, r.File); err != nil {
-		return artifact.Release{}, err
+	for range attempts {
+		if err = p.publish(ctx, release, r); !errors.Is(err, errWithdrawn) {
+			break
+		}
 	}
-	return release, p.change(ctx, func(n *next) error { return n.publish(ctx, release, r.Channel) })
+	return release, err
+}
+
+// publish uploads and signs an artifact and all that belongs to it.
+func (p *Publisher) publish(ctx context.Context, release artifact.Release, r Request) error {
+	about, err := p.describe(ctx, release, r)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(p.upload(ctx, release, r.File), p.uploadSidecars(ctx, about)); err != nil {
+		return err
+	}
+	return p.change(ctx, func(n *next) error { return n.publish(ctx, about, r.Channel) })
 }
 
 func (r Request) check() error {
@@ -55,8 +69,8 @@ func (r Request) check() error {
 	return errors.Join(errs...)
 }
 
-// examine reads the artifact once, for its digest and for what a host would refuse.
-func (p *Publisher) examine(ctx context.Context, r Request) (artifact.Release, error) {
+// examine reads the artifact for its length and digest.
+func (p *Publisher) examine(r Request) (artifact.Release, error) {
 	format, err := artifact.FormatOf(r.File)
 	if err != nil {
 		return artifact.Release{}, err
@@ -66,26 +80,15 @@ func (p *Publisher) examine(ctx context.Context, r Request) (artifact.Release, e
 		return artifact.Release{}, fmt.Errorf("reading the artifact: %w", err)
 	}
 	defer f.Close()
-	sum, size := sha256.New(), &counter{}
-	all := io.TeeReader(f, io.MultiWriter(sum, size))
-	if _, err := unpack.Inspect(ctx, all, format, unpack.Limits{}); err != nil {
-		return artifact.Release{}, fmt.Errorf("reading the artifact %s: %w", r.File, err)
-	}
-	// What follows the end of the archive belongs to the digest too.
-	if _, err := io.Copy(io.Discard, all); err != nil {
+	sum := sha256.New()
+	size, err := io.Copy(sum, f)
+	if err != nil {
 		return artifact.Release{}, fmt.Errorf("reading the artifact: %w", err)
 	}
 	return artifact.Release{
 		Project: r.Project, Version: r.Version, Format: format,
-		Digest: artifact.NewDigest([32]byte(sum.Sum(nil))), Length: size.n,
+		Digest: artifact.NewDigest([32]byte(sum.Sum(nil))), Length: size,
 	}, nil
-}
-
-type counter struct{ n int64 }
-
-func (c *counter) Write(p []byte) (int, error) {
-	c.n += int64(len(p))
-	return len(p), nil
 }
 
 func (p *Publisher) ensureDelegated(ctx context.Context, project string) error {
@@ -137,7 +140,8 @@ func (e *Immutable) Error() string {
 // Hint says how to publish a change.
 func (e *Immutable) Hint() string { return "a changed tree is a new version: publish it under one" }
 
-func (n *next) publish(ctx context.Context, r artifact.Release, channel string) error {
+func (n *next) publish(ctx context.Context, about described, channel string) error {
+	r := about.release
 	role, err := n.project(ctx, r.Project)
 	if err != nil {
 		return err
@@ -161,7 +165,16 @@ func (n *next) publish(ctx context.Context, r artifact.Release, channel string) 
 	target := metadata.TargetFile()
 	target.Length = r.Length
 	target.Hashes = metadata.Hashes{"sha256": sum}
+	if err := about.stands(role); err != nil {
+		return err
+	}
+	if before := role.Signed.Targets[trust.TargetPath(r.Project, r.Version, r.Format)]; before != nil {
+		target.Custom = before.Custom
+	}
 	role.Signed.Targets[trust.TargetPath(r.Project, r.Version, r.Format)] = target
+	if err := about.sign(role); err != nil {
+		return err
+	}
 	if channel == "" {
 		return nil
 	}

@@ -111,7 +111,7 @@ func (p *program) build(ctx context.Context, tree, out string) error {
 }
 
 func (p *program) publishCommand() *cobra.Command {
-	channel := ""
+	channel, plain := "", false
 	c := &cobra.Command{
 		Use:   "publish PROJECT VERSION FILE",
 		Short: "Upload an artifact, sign it as a version, and point a channel at it",
@@ -137,6 +137,7 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 	}
 	c.Flags().StringVar(&channel, "channel", "", "channel to point at the version; none by default")
 	p.draftFlag(c)
+	c.Flags().BoolVar(&plain, "plain", false, "leave out the lists by which hosts fetch it in blocks and chunks")
 	return c
 }
 
