@@ -75,7 +75,7 @@ func (f *Forger) Forge(edit func(*Forged)) {
 		}
 		data := signed(t, role, f.Keys(name))
 		f.repo.Replace(trust.RoleKey(name, role.Signed.Version), data)
-		forged.Snapshot.Signed.Meta[trust.MetaName(name)] = described(role.Signed.Version, data)
+		forged.Snapshot.Signed.Meta[trust.MetaName(name)] = Described(role.Signed.Version, data)
 	}
 	if forged.Before != nil {
 		forged.Before()
@@ -86,7 +86,7 @@ func (f *Forger) Forge(edit func(*Forged)) {
 	}
 	data := signed(t, forged.Snapshot, f.Keys(metadata.SNAPSHOT))
 	f.repo.Replace(trust.RoleKey(metadata.SNAPSHOT, forged.Snapshot.Signed.Version), data)
-	forged.Timestamp.Signed.Meta[trust.MetaName(metadata.SNAPSHOT)] = described(forged.Snapshot.Signed.Version, data)
+	forged.Timestamp.Signed.Meta[trust.MetaName(metadata.SNAPSHOT)] = Described(forged.Snapshot.Signed.Version, data)
 	f.repo.Replace(trust.TimestampKey, signed(t, forged.Timestamp, f.Keys(metadata.TIMESTAMP)))
 }
 
@@ -135,7 +135,8 @@ func signed[T metadata.Roles](t *testing.T, role *metadata.Metadata[T], keys []k
 	return must(role.ToBytes(false))(t)
 }
 
-func described(version int64, data []byte) *metadata.MetaFiles {
+// Described describes a metadata file to the role that names it.
+func Described(version int64, data []byte) *metadata.MetaFiles {
 	sum := sha256.Sum256(data)
 	file := metadata.MetaFile(version)
 	file.Length, file.Hashes = int64(len(data)), metadata.Hashes{"sha256": sum[:]}

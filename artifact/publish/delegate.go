@@ -21,10 +21,23 @@ func (p *Publisher) AddProject(ctx context.Context, name string, threshold int, 
 		return err
 	}
 	return p.change(ctx, func(n *next) error {
+		role, unpublished, err := n.standing(ctx, name)
+		if err != nil {
+			return err
+		}
+		before := n.client.Delegation(name).Threshold
 		if err := n.delegate(name, keys); err != nil {
 			return err
 		}
-		return n.setThreshold(name, threshold)
+		if err := n.setThreshold(name, threshold); err != nil || threshold <= before {
+			return err
+		}
+		signed, err := n.keepSigned(name, role)
+		if err == nil && !signed && !unpublished {
+			err = mistake(fmt.Sprintf("add the keys, let %d of them sign what is there (`corpus export %s`, `corpus sign`, `corpus import`), then raise the threshold", threshold, name),
+				"hosts would refuse %s, which fewer than %d of its keys have signed", name, threshold)
+		}
+		return err
 	})
 }
 
@@ -142,9 +155,8 @@ func (n *next) setThreshold(name string, threshold int) error {
 // revoke takes keys away and reports whether the project is still signed. Its content is taken as
 // the old keys have signed it.
 func (n *next) revoke(ctx context.Context, name string, ids []string) (signed bool, err error) {
-	role, err := n.client.Project(ctx, name)
-	unpublished := errors.Is(err, trust.ErrNoProject)
-	if err != nil && !unpublished && !refusedBy(err, trust.CheckSignature) {
+	role, unpublished, err := n.standing(ctx, name)
+	if err != nil {
 		return false, err
 	}
 	for _, id := range ids {
@@ -157,14 +169,33 @@ func (n *next) revoke(ctx context.Context, name string, ids []string) (signed bo
 		return false, mistake(fmt.Sprintf("add another key first: `corpus project add %s --key NEW.pub`", name),
 			"%s would have %d keys left, and %d of them have to sign", name, len(may.Keys), may.Threshold)
 	}
+	if unpublished {
+		return true, nil
+	}
+	return n.keepSigned(name, role)
+}
+
+// standing is what a project says; nil where that is not signed as it should be, or nothing.
+func (n *next) standing(ctx context.Context, name string) (role *trust.Role, unpublished bool, err error) {
+	role, err = n.client.Project(ctx, name)
+	unpublished = errors.Is(err, trust.ErrNoProject)
+	if unpublished || refusedBy(err, trust.CheckSignature) {
+		err = nil
+	}
+	return role, unpublished, err
+}
+
+// keepSigned has a project signed anew where its keys changed so that its signatures no longer
+// hold, and reports whether they will.
+func (n *next) keepSigned(name string, role *trust.Role) (bool, error) {
 	if role == nil {
-		return unpublished, nil
+		return false, nil
 	}
 	if n.targets().VerifyDelegate(name, role) == nil {
 		return true, nil
 	}
 	var short *Short
-	if _, err := n.publisher.keysFor(name, may); errors.As(err, &short) || n.publisher.Hand != nil {
+	if _, err := n.publisher.keysFor(name, n.client.Delegation(name)); errors.As(err, &short) || n.publisher.Hand != nil {
 		return false, nil
 	} else if err != nil {
 		return false, err

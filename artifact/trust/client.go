@@ -99,6 +99,9 @@ func (c *Client) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := expired(c.set.Root.Signed.Expires, c.set.RefTime); err != nil {
+		return &Refused{Check: CheckExpiry, Of: rootFile, Err: err}
+	}
 	if err := c.refreshTimestamp(ctx); err != nil {
 		if errors.Is(err, store.ErrForbidden) && probe != nil {
 			return probe
@@ -162,7 +165,10 @@ func (c *Client) refreshTimestamp(ctx context.Context) error {
 	}
 	err = Guard(func() error { return c.updateTimestamp(data) })
 	if as[*metadata.ErrEqualVersionNumber](err) {
-		return nil
+		err = expired(c.set.Timestamp.Signed.Expires, c.set.RefTime)
+		if err == nil {
+			return nil
+		}
 	}
 	if err != nil {
 		return refuseFile(timestampFile, data, RootDelegation(c.set.Root, metadata.TIMESTAMP), err)
