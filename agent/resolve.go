@@ -18,10 +18,7 @@ import (
 
 // connect opens the store and pins the first root, if one was given.
 func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
-	url := r.Config.Store
-	if url == "" {
-		url = r.ledger.Host.Store
-	}
+	url := r.storeURL()
 	if url == "" {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml"))
 	}
@@ -55,6 +52,14 @@ func (r *run) openStores(url string) (store.Store, error) {
 	return store.Failover(all[0], all[1:]...), nil
 }
 
+// storeURL is the store that the configuration names, or the one this host was told.
+func (r *run) storeURL() string {
+	if r.Config.Store != "" {
+		return r.Config.Store
+	}
+	return r.ledger.Host.Store
+}
+
 func (r *run) pin(ctx context.Context, s store.Store, root string) error {
 	var data []byte
 	if strings.HasPrefix(root, "sha256:") {
@@ -85,11 +90,12 @@ func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, e
 	if channel == "" {
 		channel = r.identity.Instance
 	}
+	r.ledger.Channels = []artifact.Ref{{Project: artifact.Base, Channel: r.Config.BaseChannel}, {Project: r.identity.Service, Channel: channel}}
 	var has *artifact.Release
 	if good := r.ledger.Good; good != nil && good.Service.Project == r.identity.Service {
 		has = &good.Service
 	}
-	service, err := r.resolveOr(ctx, client, artifact.Ref{Project: r.identity.Service, Channel: channel}, has)
+	service, err := r.resolveOr(ctx, client, r.ledger.Channels[1], has)
 	if err != nil {
 		return ledger.Pair{}, err
 	}
@@ -117,20 +123,28 @@ func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.
 // noteWithdrawn tells and remembers which of the releases that this host has were withdrawn.
 func (r *run) noteWithdrawn(ctx context.Context, client *trust.Client) error {
 	var found []ledger.Withdrawn
+	pairs := slices.Clone(r.ledger.History)
 	for _, pair := range []*ledger.Pair{r.ledger.Good, r.ledger.Previous} {
-		if pair == nil {
-			continue
+		if pair != nil {
+			pairs = append(pairs, *pair)
 		}
+	}
+	for _, pair := range pairs {
 		for _, release := range pair.Releases() {
+			// Other projects, of a host that was something else before, are none of its business.
+			ours := release.Project == artifact.Base || release.Project == r.identity.Service
+			if !ours || slices.ContainsFunc(found, func(f ledger.Withdrawn) bool { return f.Release.Digest == release.Digest }) {
+				continue
+			}
 			w, err := client.Withdrawn(ctx, release)
 			if err != nil {
 				return err
 			}
-			if w == nil || slices.ContainsFunc(found, func(f ledger.Withdrawn) bool { return f.Release.Digest == release.Digest }) {
+			if w == nil {
 				continue
 			}
 			found = append(found, ledger.Withdrawn{Release: release, Reason: w.Yank.Reason, At: w.Yank.At})
-			if pair == r.ledger.Good {
+			if r.ledger.Good != nil && slices.Contains(r.ledger.Good.Releases(), release) {
 				r.record.Note("this host runs a release that is withdrawn: %v", w)
 			}
 		}

@@ -136,8 +136,8 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 		},
 	}
 	c.Flags().StringVar(&channel, "channel", "", "channel to point at the version; none by default")
-	p.draftFlag(c)
 	c.Flags().BoolVar(&plain, "plain", false, "leave out the lists by which hosts fetch it in blocks and chunks")
+	p.draftFlag(c)
 	return c
 }
 
