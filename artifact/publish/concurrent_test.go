@@ -31,11 +31,7 @@ func beside(t *testing.T, p *publish.Publisher) *publish.Publisher {
 }
 
 func TestEverybodyAtOnceLosesNothing(t *testing.T) {
-	onDisk, err := dir.Open(t.TempDir(), dir.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, s := range map[string]store.Store{"mem": mem.New(), "dir": onDisk} {
+	for name, s := range map[string]store.Store{"mem": mem.New(), "dir": dir.New(t.TempDir())} {
 		t.Run(name, func(t *testing.T) { everybody(t, publisher(t, s)) })
 	}
 }
@@ -46,8 +42,10 @@ func everybody(t *testing.T, p *publish.Publisher) {
 	ctx := t.Context()
 	const projects, versions = 3, 3
 	for i := range projects {
-		if _, err := p.Publish(ctx, publish.Request{Project: fmt.Sprintf("app%d", i), Version: "0", File: pack(t, "0"), Channel: "first"}); err != nil {
-			t.Fatal(err)
+		for _, version := range []string{"old", "0"} {
+			if _, err := p.Publish(ctx, publish.Request{Project: fmt.Sprintf("app%d", i), Version: version, File: pack(t, version), Channel: "first"}); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	var wait sync.WaitGroup
@@ -69,7 +67,7 @@ func everybody(t *testing.T, p *publish.Publisher) {
 			})
 		}
 		attempt("promoting "+project, func(p *publish.Publisher) error { _, err := p.Promote(ctx, project, "first", "second"); return err })
-		attempt("withdrawing "+project, func(p *publish.Publisher) error { _, err := p.Yank(ctx, project, "0", "old"); return err })
+		attempt("withdrawing "+project, func(p *publish.Publisher) error { _, err := p.Yank(ctx, project, "old", "too old"); return err })
 	}
 	attempt("refreshing", func(p *publish.Publisher) error { _, err := p.Refresh(ctx, 0); return err })
 	wait.Wait()
@@ -79,13 +77,13 @@ func everybody(t *testing.T, p *publish.Publisher) {
 	}
 	for _, l := range list {
 		var missing []string
-		for _, channel := range []string{"first", "c0", "c1", "c2"} {
+		for _, channel := range []string{"first", "second", "c0", "c1", "c2"} {
 			if _, ok := l.Channels[channel]; !ok {
 				missing = append(missing, channel)
 			}
 		}
-		if len(missing) > 0 || len(l.Releases) != versions+1 || l.Yanked["0"].Reason != "old" {
-			t.Errorf("%s lacks channels %s, has %d of %d releases, withdrawn %v", l.Project, strings.Join(missing, " "), len(l.Releases), versions+1, l.Yanked)
+		if len(missing) > 0 || len(l.Releases) != versions+2 || l.Yanked["old"].Reason != "too old" {
+			t.Errorf("%s lacks channels %s, has %d of %d releases, withdrawn %v", l.Project, strings.Join(missing, " "), len(l.Releases), versions+2, l.Yanked)
 		}
 	}
 	if len(list) != projects {
