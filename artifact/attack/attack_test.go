@@ -61,6 +61,10 @@ func refused(t *testing.T, err error, check trust.Check, of string) {
 	if diag.HintOf(err) == "" {
 		t.Errorf("%v has no hint", err)
 	}
+	release := strings.HasPrefix(of, "myapp ")
+	if release && !strings.Contains(err.Error(), "signed by key") {
+		t.Errorf("%v does not say who signed what belongs there", err)
+	}
 	if check == trust.CheckSignature && (!strings.Contains(err.Error(), "signed by key") || !strings.Contains(err.Error(), "wants ")) {
 		t.Errorf("%v does not say who signed it and who may", err)
 	}

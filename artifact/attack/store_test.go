@@ -88,6 +88,9 @@ func TestEndlessData(t *testing.T) {
 		if client, err = host.Client(); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := client.Resolve(t.Context(), artifact.Ref{Project: "myapp", Channel: "testing"}); err != nil {
+			t.Fatal(err)
+		}
 		refused(t, fetch(t, client, r), trust.CheckLength, "myapp 2")
 		if slow.read > 1<<20 {
 			t.Errorf("%d bytes were read of what never ends", slow.read)
@@ -419,6 +422,9 @@ func TestArtifactCutAtAnEntry(t *testing.T) {
 	release := repo.ReleaseFile("myapp", "1", "testing", file)
 	client, err := repo.Host().Client()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Resolve(t.Context(), artifact.Ref{Project: "myapp", Channel: "testing"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, cut := range artifacttest.Boundaries(good) {

@@ -38,7 +38,7 @@ type Refused struct {
 func (r *Refused) Error() string {
 	text := fmt.Sprintf("refused %s: %s check failed: %v", r.Of, r.Check, r.Err)
 	if len(r.By) > 0 {
-		text += "; it is signed by " + keyList(r.By)
+		text += "; signed by " + keyList(r.By)
 	}
 	if r.Check == CheckSignature && r.May.Threshold > 0 {
 		text += fmt.Sprintf("; %s wants %d of %s", r.May.By, r.May.Threshold, keyList(r.May.Keys))
@@ -99,6 +99,19 @@ func refuseFile(of string, data []byte, may Delegation, err error) error {
 	r := refuse(of, err)
 	r.By, r.May = SignedBy(data), may
 	return r
+}
+
+// by makes a refusal of what a project signed tell with which keys it did.
+func (c *Client) by(project string, err error) error {
+	var r *Refused
+	role := c.set.Targets[project]
+	if role == nil || !errors.As(err, &r) || r.By != nil {
+		return err
+	}
+	for _, s := range role.Signatures {
+		r.By = append(r.By, s.KeyID)
+	}
+	return err
 }
 
 // malformed refuses what is signed and yet not what it should be.
