@@ -327,6 +327,7 @@ func withdrawn(role *Role, r artifact.Release) error {
 		return malformed(r.Project, err)
 	}
 	if yank, ok := yanks[r.Version]; ok && yank.Digest == r.Digest {
+		yank.Reason = Printable(yank.Reason)
 		return &Withdrawn{Release: r, Yank: yank}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
@@ -35,10 +36,10 @@ func (p *program) tellDraft(file string, d *publish.Draft) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s %d, until %s, content %s\n", file, s.Role, s.Version, s.Expires.Format("2006-01-02"), s.Content)
 	for _, line := range s.Says {
-		b.WriteString("  " + line + "\n")
+		b.WriteString("  " + trust.Printable(line) + "\n")
 	}
 	for _, may := range s.Needs {
-		fmt.Fprintf(&b, "%s wants %d of %s\n", may.By, may.Threshold, shortKeys(may.Keys))
+		fmt.Fprintf(&b, "%s wants %d of %s\n", trust.Printable(may.By), may.Threshold, shortKeys(may.Keys))
 	}
 	signed := "nobody yet"
 	if len(s.SignedBy) > 0 {

@@ -79,7 +79,7 @@ func TestSignersSeeTheSameContent(t *testing.T) {
 	s.write("targets.draft", strings.Replace(draft, `"version": 2`, `"version": 3`, 1))
 	s.expect(4, "import @targets.draft", "signature check failed")
 	s.write("targets.draft", "{}")
-	s.expect(2, "sign @targets.draft", "is not a draft")
+	s.expect(2, "sign @targets.draft", "not a draft")
 	s.expect(2, "export snapshot -o @x.draft", "needs no draft")
 }
 
