@@ -256,7 +256,7 @@ func (a *Agent) Call(ctx context.Context, o *Opened, name string, args []any, kw
 
 // findable checks that functions which read SLS files have a directory to read them from.
 func (o *Opened) findable(name string) error {
-	if !strings.HasPrefix(name, "state.") || name == "state.single" {
+	if name == "state.single" || !slices.Contains(session.StateFunctions(), name) {
 		return nil
 	}
 	if len(o.States) == 0 {
