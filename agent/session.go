@@ -127,6 +127,7 @@ func (a *Agent) deployedSettings(ctx context.Context) (session.Settings, error) 
 	return settings, nil
 }
 
+// host is the host as states see it.
 func (a *Agent) host() (*host.Host, error) {
 	root := ""
 	if a.Layout.Relocated() {

@@ -26,6 +26,7 @@ type Host struct {
 	Units    Units
 	Kernel   Kernel
 	Env      *Environment // of commands; nil for the agent's own
+	Network  Network
 
 	parsed   *parsed  // nil keeps nothing
 	recorder Recorder // nil for none
@@ -34,7 +35,7 @@ type Host struct {
 // WithFiles is a host like h that sees its files another way.
 func (h *Host) WithFiles(files Files) *Host {
 	other := *h
-	other.Files, other.parsed = files, &parsed{}
+	other.Files, other.parsed, other.Network = files, &parsed{}, Network{files}
 	return &other
 }
 

@@ -40,7 +40,7 @@ func open(o Options, relocated bool) (*Host, error) {
 	units.init = initSystemOf(files, run, relocated)
 	crontabs := &crontabs{files: files, commands: run, accounts: accounts, recorder: o.Recorder, refused: refused, read: &parsed{}}
 	return &Host{
-		Files: files, Commands: run, Accounts: accounts, Crontabs: crontabs, Packages: packages, Units: units,
+		Files: files, Commands: run, Accounts: accounts, Crontabs: crontabs, Packages: packages, Units: units, Network: Network{files},
 		Kernel: kernel{relocated && o.Commands == nil, o.Recorder}, Env: env, parsed: &parsed{}, recorder: o.Recorder,
 	}, nil
 }
