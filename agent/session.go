@@ -279,3 +279,15 @@ func (o *Opened) findable(name string) error {
 		WithHint("create one, or name the state files with --states DIR")
 	return problems
 }
+
+// WhyStep explains the steps of the highstate that a word means.
+func (a *Agent) WhyStep(ctx context.Context, t Trees, word string) ([]session.Explanation, error) {
+	opened, err := a.Session(ctx, t, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := opened.findable("state.highstate"); err != nil {
+		return nil, err
+	}
+	return opened.Explain(ctx, word)
+}

@@ -50,7 +50,7 @@ func (l *Loader) High(ctx context.Context, matches []top.Match) (*compile.High, 
 		}
 	}
 	g.dropRepeatedExtensions()
-	return &compile.High{Data: g.high, Pos: g.pos, PosOf: g.posOf}, g.problems.Err()
+	return &compile.High{Data: g.high, Pos: g.pos, PosOf: g.posOf, Includes: g.includes}, g.problems.Err()
 }
 
 // gatherer gathers the files of one run.
@@ -63,6 +63,7 @@ type gatherer struct {
 	order    int
 	docs     []*render.Document
 	homes    map[*value.Map]home // of every declaration
+	includes []compile.Include
 	problems diag.List
 }
 
