@@ -26,6 +26,16 @@ type High struct {
 	Pos func(path ...string) diag.Pos
 	// PosOf finds the place of the body of an ID, or of an extension. It may be nil, too.
 	PosOf func(body any) diag.Pos
+	// Includes are the includes of all files, in the order in which they were read.
+	Includes []Include
+}
+
+// Include is one SLS file's include of another.
+type Include struct {
+	Env string
+	SLS string // that is included
+	By  string // the SLS that says so
+	Pos diag.Pos
 }
 
 func (h *High) posOf(body any) diag.Pos {

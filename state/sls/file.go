@@ -189,6 +189,7 @@ func (f *file) include(item any, at diag.Pos) {
 		return
 	}
 	for _, target := range f.expand(env, name) {
+		f.includes = append(f.includes, compile.Include{Env: env, SLS: target, By: f.name, Pos: at})
 		if f.seen[env+":"+target] {
 			continue
 		}

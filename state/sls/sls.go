@@ -50,7 +50,7 @@ func (l *Loader) High(ctx context.Context, matches []top.Match) (*compile.High, 
 		}
 	}
 	g.dropRepeatedExtensions()
-	high := &compile.High{Data: g.high, Pos: g.pos, PosOf: g.posOf}
+	high := &compile.High{Data: g.high, Pos: g.pos, PosOf: g.posOf, Includes: g.includes}
 	if len(g.problems) > 0 { // what else is wrong is told with it
 		g.problems.AddError(diag.Pos{}, compile.Verify(high))
 	}
@@ -67,6 +67,7 @@ type gatherer struct {
 	order    int
 	docs     []*render.Document
 	homes    map[*value.Map]home // of every declaration
+	includes []compile.Include
 	problems diag.List
 }
 
