@@ -96,6 +96,9 @@ func (r *run) log(level, message string) {
 // linkedDirs are the links that lead to a pair's releases, as the host calls them.
 func (a *Agent) linkedDirs(pair ledger.Pair) (service, base string) {
 	service = filepath.Join(a.Layout.Inside(a.Layout.ServiceLink()), "next")
+	if a.alone != "" {
+		service = filepath.Join(a.Layout.Inside(a.project(a.alone).Dir), "next")
+	}
 	if pair.Base != nil {
 		base = filepath.Join(a.Layout.Inside(a.Layout.BaseLink()), "current")
 	}

@@ -64,7 +64,7 @@ func (r *run) fetchRelease(ctx context.Context, client *trust.Client, release ar
 		return err
 	}
 	defer func() { err = errors.Join(err, in.end(err)) }()
-	return r.install(client, release, func(dir *os.Root) (*manifest.Manifest, error) {
+	return r.place(client, release, func(dir *os.Root) (*manifest.Manifest, error) {
 		unpacked, err := unpack.Into(ctx, in.Verified, dir, r.limits())
 		if err == nil {
 			err = in.end(nil) // before the sync, which would write it out
@@ -150,9 +150,9 @@ func (r *run) limits() unpack.Limits {
 	return unpack.Limits{Bytes: c.UnpackBytes, Files: c.UnpackFiles, Depth: c.UnpackDepth, Ratio: c.UnpackRatio}
 }
 
-// install lets fill make a release's tree and gives it its name when it is complete: the bytes it
+// place lets fill make a release's tree and gives it its name when it is complete: the bytes it
 // was made of were verified, and so is the list of what it holds, where that was signed.
-func (r *run) install(client *trust.Client, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error)) (err error) {
+func (r *run) place(client *trust.Client, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error)) (err error) {
 	project := r.project(release.Project)
 	if err := durable.MkdirAll(project.Releases(), 0o755); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)

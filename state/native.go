@@ -18,8 +18,9 @@ func SessionFor(r Request) *session.Session {
 	id, _ := r.Grains.Value("id").(string)
 	return session.New(session.Settings{
 		Host: r.Host, ID: id, Grains: r.Grains,
-		States:  []roots.Env{{Name: "base", Dirs: r.StateRoots}},
-		Pillar:  []roots.Env{{Name: "base", Dirs: r.PillarRoots}},
+		States:   []roots.Env{{Name: "base", Dirs: r.StateRoots}},
+		Pillar:   []roots.Env{{Name: "base", Dirs: r.PillarRoots}},
+		Override: r.Override, Vars: r.Vars,
 		Options: value.NewMap("strict_arguments", r.StrictArguments),
 		Remote:  r.Remote, Log: r.Log, Version: r.Version,
 		Test: r.Test, Failhard: r.Failhard, Strict: true,

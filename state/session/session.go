@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/pillar"
@@ -37,6 +38,7 @@ type Settings struct {
 	States   []roots.Env
 	Pillar   []roots.Env
 	Override *value.Map // pillar given on the command line; wins over all files
+	Vars     *value.Map // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
 
 	Remote  Remote // where sources come from that are on no tree; nil for nowhere
@@ -61,6 +63,7 @@ type Session struct {
 	secrets   secrets
 	decoder   module.Decoder
 	functions Functions
+	actions   function.Table // functions, and those that change the host
 	modules   module.Registry
 	options   *value.Map
 
@@ -91,7 +94,8 @@ func New(settings Settings) *Session {
 	s.pillars = roots.New(settings.Host.Files, settings.Pillar...)
 	s.options = s.minionOptions()
 	s.sources = &sources{tree: s.states, files: settings.Host.Files, remote: settings.Remote}
-	s.functions = s.newFunctions()
+	s.functions = function.New(s.facts())
+	s.actions = function.Acting(s.facts())
 	s.modules = s.newModules()
 	s.templates = newTemplates(s)
 	s.renderer = &render.Renderer{Templates: s.templates, Decrypters: s.decrypters(), Default: s.option("renderer")}
@@ -284,5 +288,9 @@ func (s *Session) slsVars(src render.Source, name string, data *value.Map) *valu
 
 // vars are the variables of every template.
 func (s *Session) vars(env string, data *value.Map) *value.Map {
-	return value.NewMap("salt", s.templates.salt, "grains", s.Grains, "pillar", data, "opts", s.options, "saltenv", env)
+	vars := value.NewMap("salt", s.templates.salt, "grains", s.Grains, "pillar", data, "opts", s.options, "saltenv", env)
+	if s.Vars != nil {
+		vars.Update(s.Vars)
+	}
+	return vars
 }
