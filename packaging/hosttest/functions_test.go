@@ -6,30 +6,71 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// TestFunctionsOnRealHosts runs those tests of state functions that change the machine they run on.
-// They lie beside the functions, skip everywhere else, and want a host to throw away.
-func TestFunctionsOnRealHosts(t *testing.T) {
-	programs := t.TempDir()
-	for _, family := range []string{"pkg", "service"} {
-		cmd := exec.Command("go", "test", "-c", "-tags", "hosts", "-o", filepath.Join(programs, family), "./state/module/"+family)
-		cmd.Dir, cmd.Env = repository, append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+// family is a package of state functions with tests that change the machine they run on. They are in
+// its hosts_test.go, skip everywhere else, and want a host to throw away.
+type family struct {
+	name    string
+	dir     string
+	program string
+	tests   string // a pattern of their names
+}
+
+func families(t *testing.T) []family {
+	t.Helper()
+	var all []family
+	for _, pattern := range []string{"*", "*/*"} {
+		files, err := filepath.Glob(filepath.Join(repository, "state/module", pattern, "hosts_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			all = append(all, compile(t, file))
 		}
 	}
+	if len(all) < 2 {
+		t.Fatalf("there are %d families with such tests", len(all))
+	}
+	return all
+}
+
+func compile(t *testing.T, file string) family {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, found := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+		names = append(names, found[1])
+	}
+	f := family{name: filepath.Base(filepath.Dir(file)), dir: filepath.Dir(file), tests: "^(" + strings.Join(names, "|") + ")$"}
+	f.program = filepath.Join(t.TempDir(), f.name)
+	cmd := exec.Command("go", "test", "-c", "-tags", "hosts", "-o", f.program, ".")
+	cmd.Dir, cmd.Env = f.dir, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return f
+}
+
+// TestFunctionsOnRealHosts runs those tests on hosts of every suite.
+func TestFunctionsOnRealHosts(t *testing.T) {
+	all := families(t)
 	for _, suite := range lab.Suites() {
-		for _, family := range []string{"pkg", "service"} {
-			t.Run(suite+"/"+family, func(t *testing.T) {
+		for _, f := range all {
+			t.Run(suite+"/"+f.name, func(t *testing.T) {
 				h := lab.Boot(t, lab.Options{Base: lab.Standard(suite)})
-				h.Copy(filepath.Join(programs, family), "/opt/test/"+family)
-				h.CopyTree(filepath.Join(repository, "state/module", family, "testdata"), "/opt/test/testdata")
-				r := h.Run("-p", "WorkingDirectory=/opt/test", "-E", "CORPUS_THROWAWAY_HOST=1", "-E", "HOME=/root", "/opt/test/"+family, "-test.v", "-test.count=1")
-				if r.Code != 0 {
+				h.Copy(f.program, "/opt/test/"+f.name)
+				r := h.Run("-p", "WorkingDirectory=/opt/test", "-E", "CORPUS_THROWAWAY_HOST=1", "-E", "HOME=/root",
+					"/opt/test/"+f.name, "-test.v", "-test.count=1", "-test.run="+f.tests)
+				if r.Code != 0 || !strings.Contains(r.Out, "--- PASS") || strings.Contains(r.Out, "--- SKIP") {
 					t.Errorf("exit code %d\n%s%s", r.Code, r.Out, r.Err)
 				}
 			})
