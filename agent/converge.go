@@ -11,7 +11,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
-	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // Converge brings the host to what its current releases say. It never contacts the store.
@@ -115,11 +114,7 @@ func (a *Agent) request(ctx context.Context, id grains.Identity, service, base s
 	if err != nil {
 		return state.Request{}, warnings, err
 	}
-	root := ""
-	if a.Layout.Relocated() {
-		root = a.Layout.Root
-	}
-	h, err := host.New(host.Options{Root: root, Chroot: a.Chroot})
+	h, err := a.host()
 	if err != nil {
 		return state.Request{}, warnings, err
 	}
