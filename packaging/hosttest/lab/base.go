@@ -40,7 +40,7 @@ func Suites() []string {
 func Standard(suite string) Base {
 	return Base{
 		Suite:    suite,
-		Packages: []string{"cron", "curl", "locales", "openssh-client", "python3", "sudo", "tzdata"},
+		Packages: []string{"cron", "curl", "iptables", "kmod", "locales", "openssh-client", "python3", "sudo", "tzdata"},
 		Offers:   []string{"nginx", "cloud-init"},
 	}
 }
