@@ -214,3 +214,26 @@ func TestProjectsThatAreNotThere(t *testing.T) {
 		}
 	}
 }
+
+func TestPushOverSSH(t *testing.T) {
+	d := newDeveloper(t)
+	// Stands for ssh: runs the command here, with the host's paths below the root.
+	ssh := filepath.Join(t.TempDir(), "ssh")
+	shim := "#!/bin/sh\n[ \"$1\" = root@dev1 ] || exit 9\nexec sh -c \"$(printf %s \"$2\" | sed 's#/srv/projects#" + d.root + "/srv/projects#')\"\n"
+	if err := os.WriteFile(ssh, []byte(shim), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.env = append(d.env, "GIT_SSH="+ssh, "GIT_SSH_VARIANT=simple")
+	d.commit(".salt/PILLAR.sample", "data: {text: pushed}\n")
+	d.commit(".salt/00.sls", writes)
+	out, err := d.run("corpus", "push", "root@dev1", "shop", "--init", "--env", "dev")
+	if err != nil || !strings.Contains(out, "initialised shop") || !strings.Contains(out, "pushed shop to root@dev1") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	d.host("srv/out", "pushed")
+	for _, bad := range [][]string{{"-oProxyCommand=x", "shop"}, {"root@dev1", "../x"}, {"root@dev1", "shop", "--branch", "$(x)"}, {"root@other", "shop", "--init"}} {
+		if out, err := d.run("corpus", append([]string{"push"}, bad...)...); err == nil {
+			t.Errorf("push %v was taken\n%s", bad, out)
+		}
+	}
+}

@@ -53,7 +53,7 @@ promoting points another channel at the same bytes.`,
 	flags.StringVar(&p.keys, "keys", streams.Getenv("CORPUS_KEYS"), "directory of keys (CORPUS_KEYS)")
 	flags.BoolVar(&p.json, "json", false, "answer in JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
-	root.AddCommand(p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
+	root.AddCommand(p.bootstrapCommand(), p.pushCommand(), p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
 		p.listCommand(), p.verifyCommand(), p.projectCommand())
 	return root
 }
