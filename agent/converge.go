@@ -11,7 +11,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
-	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // Converge brings the host to what its current releases say. It never contacts the store.
@@ -115,18 +114,20 @@ func (a *Agent) request(ctx context.Context, id grains.Identity, service, base s
 	if err != nil {
 		return state.Request{}, warnings, err
 	}
-	root := ""
-	if a.Layout.Relocated() {
-		root = a.Layout.Root
-	}
-	h, err := host.New(host.Options{Root: root, Chroot: a.Chroot})
+	h, err := a.host()
 	if err != nil {
 		return state.Request{}, warnings, err
 	}
-	return state.Request{
+	request = state.Request{
 		Host: h, Grains: all, Service: service, Base: base, Remote: a.Remote, Version: a.Version,
 		StateRoots: layout.StateRoots(service, base), PillarRoots: layout.PillarRoots(service, base),
 		WorkDir: a.Layout.State(), Failhard: a.Config.Failhard, StrictArguments: a.Config.StrictArguments,
 		StateOutput: a.Config.StateOutput, StateVerbose: a.Config.StateVerbose,
-	}, warnings, nil
+	}
+	if id.Service == "" {
+		return request, warnings, nil
+	}
+	// The pillar that this host alone has of the project wins over what its releases bring.
+	request.Override, request.Secrets, err = fileData(ctx, request, a.Layout, filepath.Join(a.project(id.Service).Pillar(), "init.sls"))
+	return request, warnings, err
 }

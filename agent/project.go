@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -204,8 +205,11 @@ func (a *Agent) Configuration(ctx context.Context, name string) (*value.Map, err
 	if book.Good != nil {
 		pair = *book.Good
 	}
-	_, hidden, err := r.configurations(ctx, pair)
-	return hidden, err
+	cfg, secrets, err := r.configuration(ctx, pair)
+	if err != nil {
+		return nil, err
+	}
+	return state.Hide(cfg, secrets).(*value.Map), nil
 }
 
 // RunProject runs steps of a project's deploy on what is deployed; with release-sync among them on

@@ -24,7 +24,7 @@ func (r *run) prune() error {
 	}
 	for _, name := range names {
 		project := r.project(name)
-		errs = append(errs, r.pruneReleases(project), r.pruneArchives(project))
+		errs = append(errs, r.pruneReleases(project), r.pruneArchives(project), r.pruneTrees(project))
 	}
 	return errors.Join(errs...)
 }
@@ -87,6 +87,21 @@ func pruneTrees(p layout.Project, kind, other string, keep int) error {
 			archive = filepath.Join(archive, kind)
 		}
 		errs = append(errs, durable.Discard(archive))
+	}
+	return errors.Join(errs...)
+}
+
+// pruneTrees removes the lists of releases that are gone.
+func (r *run) pruneTrees(p layout.Project) error {
+	entries, err := os.ReadDir(r.Layout.Trees(p.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, e := range entries {
+		if _, err := os.Lstat(p.Release(e.Name())); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, durable.Remove(r.Layout.Tree(p.Name, e.Name())))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -28,6 +29,7 @@ type run struct {
 	record   *report.Recorder
 	report   *report.Report
 	identity grains.Identity
+	store    store.Store // with its mirrors, from connect on
 	only     procedure.Only
 	settings *value.Map      // of the project, given on the command line
 	entry    *ledger.Project // of the service; nil where there is none

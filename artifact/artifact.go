@@ -122,10 +122,12 @@ const (
 	TarZst Format = "tar.zst"
 	TarGz  Format = "tar.gz"
 	TarXz  Format = "tar.xz"
+	Tar    Format = "tar"
+	Zip    Format = "zip"
 )
 
 // Formats are those an agent unpacks.
-func Formats() []Format { return []Format{TarZst, TarGz, TarXz} }
+func Formats() []Format { return []Format{TarZst, TarGz, TarXz, Tar, Zip} }
 
 // FormatOf tells the format by a file's name; .tgz and .txz are known too.
 func FormatOf(name string) (Format, error) {
@@ -140,5 +142,5 @@ func FormatOf(name string) (Format, error) {
 	case strings.HasSuffix(name, ".txz"):
 		return TarXz, nil
 	}
-	return "", diag.WithHint(fmt.Errorf("%s: not an archive an agent unpacks", name), "pack it with `corpus build`, or as .tar.zst, .tar.gz or .tar.xz")
+	return "", diag.WithHint(fmt.Errorf("%s: not an archive an agent unpacks", name), "pack it with `corpus build`, or as .tar.zst, .tar.gz, .tar.xz, .tar or .zip")
 }

@@ -19,6 +19,7 @@ import (
 type Config struct {
 	Store    string
 	Service  string
+	Mirrors  []string // of Store
 	Instance string
 	Region   string
 	Node     string
@@ -41,6 +42,8 @@ type Config struct {
 	FetchRate       int64 // bytes per second
 	UnpackBytes     int64
 	UnpackFiles     int
+	UnpackDepth     int
+	UnpackRatio     int
 
 	Health        recipe.Health
 	Notify        Notify
@@ -160,7 +163,8 @@ func override(v *viper.Viper, k Key, text string, at diag.Pos, problems *diag.Li
 
 func read(v *viper.Viper) Config {
 	return Config{
-		Store: v.GetString("store"), Service: v.GetString("service"), Instance: v.GetString("instance"),
+		Store: v.GetString("store"), Mirrors: v.GetStringSlice("mirrors"),
+		Service: v.GetString("service"), Instance: v.GetString("instance"),
 		Region: v.GetString("region"), Node: v.GetString("node"),
 		Convention: v.GetString("hostname.convention"), Metadata: v.GetBool("metadata.enabled"), MetadataV1: v.GetBool("metadata.v1"),
 		BaseChannel: v.GetString("channels.base"), ServiceChannel: v.GetString("channels.service"),
@@ -170,6 +174,7 @@ func read(v *viper.Viper) Config {
 		ConvergeTimeout: v.GetDuration("converge.timeout"), HookTimeout: v.GetDuration("hooks.timeout"),
 		FetchTimeout: v.GetDuration("fetch.timeout"), FetchRate: v.GetInt64("fetch.rate"),
 		UnpackBytes: v.GetInt64("unpack.max_bytes"), UnpackFiles: v.GetInt("unpack.max_files"),
+		UnpackDepth: v.GetInt("unpack.max_depth"), UnpackRatio: v.GetInt("unpack.max_ratio"),
 		Health: recipe.Health{
 			Grace: v.GetDuration("health.grace"), Deadline: v.GetDuration("health.deadline"),
 			Interval: v.GetDuration("health.interval"), Timeout: v.GetDuration("health.timeout"), Retries: v.GetInt("health.retries"),

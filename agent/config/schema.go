@@ -44,6 +44,7 @@ func (k Key) Env() string {
 func Keys() []Key {
 	return []Key{
 		{"store", Text, "", "where artifacts lie: s3://bucket/prefix, minio://host:port/bucket, https://host/path or file:///dir"},
+		{"mirrors", Texts, []string{}, "stores that hold the same, for when the store fails"},
 		{"service", Text, "", "the service of this host, where the hostname does not say"},
 		{"instance", Text, "", "the environment of this host, where the hostname does not say"},
 		{"region", Text, "", "the region, where the hostname does not say"},
@@ -65,6 +66,8 @@ func Keys() []Key {
 		{"fetch.rate", Number, 0, "bytes per second to fetch at most; 0 for no limit"},
 		{"unpack.max_bytes", Number, 0, "largest content of a release; 0 for 64 GiB"},
 		{"unpack.max_files", Number, 0, "most entries of a release; 0 for 2 million"},
+		{"unpack.max_depth", Number, 0, "most directories that a file of a release lies below; 0 for 64"},
+		{"unpack.max_ratio", Number, 0, "bytes that may come of one byte of an artifact, beyond 64 MiB; 0 for 1,000"},
 		{"health.grace", Duration, time.Duration(0), "wait before the first probe of a release; what the release's corpus.yaml says comes first, here and below"},
 		{"health.deadline", Duration, 2 * time.Minute, "time within which a release becomes healthy, the grace included"},
 		{"health.interval", Duration, 2 * time.Second, "wait between two tries of a probe"},

@@ -78,6 +78,18 @@ func (l Layout) ProjectLedger(project string) string {
 // Incoming is the directory of artifacts that are being fetched.
 func (l Layout) Incoming() string { return filepath.Join(l.State(), "incoming") }
 
+// Part is the file of an artifact's blocks that have arrived, by the artifact's digest.
+func (l Layout) Part(digest string) string { return filepath.Join(l.Incoming(), digest+".part") }
+
+// Chunks is the file of chunks that have arrived for a release, by its artifact's digest.
+func (l Layout) Chunks(digest string) string { return filepath.Join(l.Incoming(), digest+".chunks") }
+
+// Trees is the directory of the lists of what a project's releases hold.
+func (l Layout) Trees(project string) string { return filepath.Join(l.State(), "trees", project) }
+
+// Tree is the list of what a release holds.
+func (l Layout) Tree(project, dir string) string { return filepath.Join(l.Trees(project), dir) }
+
 // Lock is the file that a run holds.
 func (l Layout) Lock() string { return filepath.Join(l.State(), "lock") }
 

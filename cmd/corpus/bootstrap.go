@@ -21,7 +21,7 @@ import (
 
 func (p *program) bootstrapCommand() *cobra.Command {
 	var b packaging.Bootstrap
-	root, sum := "", ""
+	sum := ""
 	c := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "Print user data that makes a new host deploy itself",
@@ -36,7 +36,7 @@ the host enters its load balancers after a good first run, and not before.`,
 			}
 			var err error
 			b.Store = p.store
-			if b.Root, err = p.rootDigest(root); err != nil {
+			if b.Root, err = p.rootDigest(); err != nil {
 				return err
 			}
 			if b.Sum, err = digestOf(sum); err != nil {
@@ -52,7 +52,6 @@ the host enters its load balancers after a good first run, and not before.`,
 	flags := c.Flags()
 	flags.StringVar(&b.Agent, "agent", "", "URL of the agent's .deb, .rpm or static binary")
 	flags.StringVar(&sum, "agent-digest", "", "sha256:HEX of it, or a file that has the same bytes")
-	flags.StringVar(&root, "trust-root", "", "the first root.json, or sha256:HEX of it; that of --keys by default")
 	flags.StringVar(&b.Service, "service", "", "service of the host, where its name does not say")
 	flags.StringVar(&b.Instance, "instance", "", "instance of the host, where its name does not say")
 	flags.BoolVar(&b.Balance, "elb", false, "enter the load balancers after a good first run")
@@ -60,7 +59,8 @@ the host enters its load balancers after a good first run, and not before.`,
 }
 
 // rootDigest is the digest that pins the store.
-func (p *program) rootDigest(root string) (string, error) {
+func (p *program) rootDigest() (string, error) {
+	root := p.trustRoot
 	if root == "" && p.keys == "" {
 		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("no root of trust was given"), "give --trust-root root.json, or --keys DIR"))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/pillar"
@@ -37,6 +38,7 @@ type Settings struct {
 	States   []roots.Env
 	Pillar   []roots.Env
 	Override *value.Map // pillar given on the command line; wins over all files
+	Secrets  []string   // values to hide beside those that are decrypted here
 	Vars     *value.Map // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
 
@@ -62,6 +64,7 @@ type Session struct {
 	secrets   secrets
 	decoder   module.Decoder
 	functions Functions
+	actions   function.Table // functions, and those that change the host
 	modules   module.Registry
 	options   *value.Map
 
@@ -76,6 +79,7 @@ type Functions interface {
 	Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
 	Has(name string) bool
 	Names() []string
+	Unknown(name string) error // why there is no such function
 }
 
 // New makes a session. It reads nothing yet.
@@ -87,11 +91,15 @@ func New(settings Settings) *Session {
 		settings.Grains = value.NewMap()
 	}
 	s := &Session{Settings: settings}
+	for _, plain := range settings.Secrets {
+		s.secrets.add(plain)
+	}
 	s.states = roots.New(settings.Host.Files, settings.States...)
 	s.pillars = roots.New(settings.Host.Files, settings.Pillar...)
 	s.options = s.minionOptions()
 	s.sources = &sources{tree: s.states, files: settings.Host.Files, remote: settings.Remote}
-	s.functions = s.newFunctions()
+	s.functions = function.New(s.facts())
+	s.actions = function.Acting(s.facts())
 	s.modules = s.newModules()
 	s.templates = newTemplates(s)
 	s.renderer = &render.Renderer{Templates: s.templates, Decrypters: s.decrypters(), Default: s.option("renderer")}
