@@ -206,6 +206,21 @@ func (r *run) fixperms(ctx context.Context, pair ledger.Pair) error {
 	})
 }
 
+// releaseSync runs what a project does of its own in a tree that has just come, such as building it.
+func (r *run) releaseSync(ctx context.Context, pair ledger.Pair) error {
+	if !r.only.Has(procedure.ReleaseSync) || !r.follows(pair) {
+		return nil
+	}
+	own, err := procedure.Find(r.tree(pair), procedure.ReleaseSync)
+	if err != nil || !own.Found() {
+		return err
+	}
+	return r.record.Stage(procedure.ReleaseSync, pair.Service.String(), func() error {
+		_, err := r.own(ctx, procedure.ReleaseSync, pair, r.record)
+		return err
+	})
+}
+
 // rollbackProcedure runs what a project does after a rollback of its own; links and releases were
 // put back before.
 func (r *run) rollbackProcedure(ctx context.Context, good ledger.Pair) error {
