@@ -22,15 +22,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// host is the host as states see it.
-func (a *Agent) host() (*host.Host, error) {
-	root := ""
-	if a.Layout.Relocated() {
-		root = a.Layout.Root
-	}
-	return host.New(host.Options{Root: root, Chroot: a.Chroot})
-}
-
 // sync makes the host ready for a project: its entry in the registry, its directories, user, default
 // procedures and links. Doing it again does what is missing.
 func (r *run) sync(ctx context.Context, pair ledger.Pair) error {

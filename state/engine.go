@@ -86,7 +86,7 @@ func (f *Failure) Hint() string { return f.First.Hint }
 func failure(results []*exec.Result) error {
 	var f Failure
 	for _, r := range results {
-		if r.Outcome == exec.Failed {
+		if r.Fails() {
 			f.Count++
 			if f.First == nil {
 				f.First = r

@@ -41,6 +41,7 @@ type Settings struct {
 	Secrets  []string   // values to hide beside those that are decrypted here
 	Vars     *value.Map // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
+	Trees    host.Files // where States and Pillar lie; nil for the host's own files
 
 	Remote  Remote // where sources come from that are on no tree; nil for nowhere
 	Log     func(level, message string)
@@ -72,6 +73,7 @@ type Session struct {
 	pillarErr error
 	hasPillar bool
 	compiling bool // the pillar is being compiled, and asks for itself
+	partial   bool // what there is of a pillar that does not compile is good enough
 }
 
 // Functions are what templates may call.
@@ -90,15 +92,18 @@ func New(settings Settings) *Session {
 	if settings.Grains == nil {
 		settings.Grains = value.NewMap()
 	}
+	if settings.Trees == nil {
+		settings.Trees = settings.Host.Files
+	}
 	s := &Session{Settings: settings}
 	for _, plain := range settings.Secrets {
 		s.secrets.add(plain)
 	}
-	s.states = roots.New(settings.Host.Files, settings.States...)
-	s.pillars = roots.New(settings.Host.Files, settings.Pillar...)
+	s.states = roots.New(settings.Trees, settings.States...)
+	s.pillars = roots.New(settings.Trees, settings.Pillar...)
 	s.options = s.minionOptions()
-	s.sources = &sources{tree: s.states, files: settings.Host.Files, remote: settings.Remote}
-	s.functions = function.New(s.facts())
+	s.sources = &sources{tree: s.states, trees: settings.Trees, files: settings.Host.Files, remote: settings.Remote}
+	s.functions = s.newFunctions()
 	s.actions = function.Acting(s.facts())
 	s.modules = s.newModules()
 	s.templates = newTemplates(s)
@@ -147,8 +152,12 @@ func (s *Session) target(pillarData *value.Map) *top.Target {
 	return &top.Target{ID: s.ID, Grains: s.Grains, Pillar: pillarData, Nodegroups: groups}
 }
 
-// Pillar compiles the pillar, once. What goes wrong is a diag.List.
+// Pillar compiles the pillar, once. What goes wrong is a *PillarError; what could be compiled all
+// the same comes with it.
 func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
+	if s.hasPillar && s.partial {
+		return s.pillar, nil
+	}
 	if s.hasPillar || s.compiling {
 		return s.pillar, s.pillarErr
 	}
@@ -157,12 +166,13 @@ func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
 	s.pillar.Update(s.Override)
 	data, err := s.compilePillar(ctx)
 	s.compiling, s.hasPillar = false, true
-	if err != nil {
-		s.pillarErr = err
-		return s.pillar, err
+	if data != nil {
+		s.pillar = data
 	}
-	s.pillar = data
-	return data, nil
+	if err != nil {
+		s.pillarErr = &PillarError{Problems: err}
+	}
+	return s.pillar, s.pillarErr
 }
 
 func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
