@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -259,4 +260,36 @@ func HookCommand(program string, args ...string) string {
 		words = append(words, quoted(arg))
 	}
 	return strings.Join(words, " ")
+}
+
+// Other is a project that is not the host's service.
+type Other struct {
+	Name        string            `json:"name"`
+	Deployed    *artifact.Release `json:"deployed,omitempty"`
+	Since       *time.Time        `json:"since,omitempty"`
+	Quarantined []ledger.Bad      `json:"quarantined,omitempty"`
+}
+
+// others lists them, by name.
+func (a *Agent) others() ([]Other, error) {
+	files, err := filepath.Glob(a.Layout.ProjectLedger("*"))
+	if err != nil {
+		return nil, err
+	}
+	var list []Other
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), filepath.Base(a.Layout.ProjectLedger("")))
+		own := *a
+		own.alone = name
+		book, err := own.readBook()
+		if err != nil {
+			return list, err
+		}
+		o := Other{Name: name, Since: book.Since, Quarantined: book.Bad}
+		if book.Good != nil {
+			o.Deployed = &book.Good.Service
+		}
+		list = append(list, o)
+	}
+	return list, nil
 }

@@ -32,6 +32,7 @@ type Status struct {
 	Channels     []artifact.Ref      `json:"channels,omitempty"`
 	NextRun      *time.Time          `json:"next_run,omitempty"` // of the timer; see Agent.NextRun
 	Drift        []string            `json:"drift"`              // where the host is not what the ledger says
+	Others       []Other             `json:"projects,omitempty"` // that are not the host's service
 }
 
 // Status reads what is known. It takes no lock and changes nothing.
@@ -60,6 +61,9 @@ func (a *Agent) Status() (Status, error) {
 		return s, err
 	}
 	s.Drift = append(s.Drift, a.drift(s)...)
+	if s.Others, err = a.others(); err != nil {
+		return s, exit.WithCode(exit.Usage, err)
+	}
 	return s, nil
 }
 

@@ -237,3 +237,21 @@ func TestPushOverSSH(t *testing.T) {
 		}
 	}
 }
+
+func TestRunOutlivesWhoeverWatchesIt(t *testing.T) {
+	d := newDeveloper(t)
+	d.commit(".salt/PILLAR.sample", "data: {text: one}\n")
+	d.commit(".salt/00.sls", writes)
+	if out, err := d.push(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Remove(filepath.Join(d.root, "srv/out")); err != nil {
+		t.Fatal(err)
+	}
+	// Nobody reads what it says from the first line on.
+	d.ok("sh", "-c", "corpus-agent -v project install shop 2>&1 | true")
+	d.host("srv/out", "one")
+	if out := d.ok("corpus-agent", "status"); !strings.Contains(out, "shop: shop "+d.head()[:12]+" (unsigned) since") {
+		t.Errorf("the status is\n%s", out)
+	}
+}
