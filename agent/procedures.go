@@ -35,10 +35,14 @@ func (r *run) follows(pair ledger.Pair) bool { return procedure.Has(r.tree(pair)
 // named runs the steps that were asked for by name on what is deployed. No link moves, so there is
 // nothing to go back to: a step that fails ends the run.
 func (r *run) named(ctx context.Context) error {
-	if r.ledger.Good == nil {
+	on := r.ledger.Good
+	if r.ledger.Failing != nil {
+		on = r.ledger.Failing
+	}
+	if on == nil {
 		return errNothingDeployed()
 	}
-	pair := *r.ledger.Good
+	pair := *on
 	r.report.To, r.acted = &pair, true
 	if r.test {
 		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("steps by name have no dry run"), "`corpus-agent deploy --test` shows what states would change"))

@@ -202,6 +202,14 @@ func TestDevDoesNotRollBackByItself(t *testing.T) {
 	noted(t, l.expect(exit.Failed), "does not roll back by itself")
 	l.links("2", "2", "1")
 	l.expect(exit.Failed)
+	if s, err := l.Status(); err != nil || s.Failing == nil || s.Failing.Service.Version != "2" || len(s.Drift) != 1 {
+		t.Errorf("status says %+v, %v", s, err)
+	}
+	if _, err := l.Rollback(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	l.links("1", "1", "2")
+	l.expect(exit.Failed) // nothing is quarantined, so the channel is tried again
 	l.publishSalt("3", map[string]string{"00.sls": sets("/srv/out/a", "3")})
 	l.expect(exit.OK)
 	l.links("3", "3", "2")

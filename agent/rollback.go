@@ -37,14 +37,17 @@ func (r *run) rollback(ctx context.Context, version string) error {
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	left := *r.ledger.Good
+	left := r.ledger.Good
 	r.report.To = &target
 	// Whoever names a pair that is quarantined has decided to try it again.
 	r.ledger.Bad = slices.DeleteFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Pair.Same(target) })
 	if err := r.apply(ctx, target); err != nil {
 		return err
 	}
-	r.ledger.MarkBad(ledger.Bad{Pair: left, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
+	if left.Same(target) {
+		return nil // back from what a dev host stayed on; nothing is quarantined there
+	}
+	r.ledger.MarkBad(ledger.Bad{Pair: *left, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
 	r.ledger.Previous = nil
 	return r.save()
 }
@@ -53,6 +56,9 @@ func (r *run) rollback(ctx context.Context, version string) error {
 func (r *run) earlier(version string) (ledger.Pair, error) {
 	good, previous := r.ledger.Good, r.ledger.Previous
 	if version == "" {
+		if r.ledger.Failing != nil && good != nil && r.hasAll(*good) {
+			return *good, nil
+		}
 		if good == nil || previous == nil || !r.hasAll(*previous) {
 			return ledger.Pair{}, diag.WithHint(errors.New("there is no earlier deploy to go back to"), "`corpus-agent history` shows what was deployed")
 		}

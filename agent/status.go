@@ -32,6 +32,7 @@ type Status struct {
 	Channels     []artifact.Ref      `json:"channels,omitempty"`
 	NextRun      *time.Time          `json:"next_run,omitempty"` // of the timer; see Agent.NextRun
 	Drift        []string            `json:"drift"`              // where the host is not what the ledger says
+	Failing      *ledger.Pair        `json:"failing,omitempty"`  // what a dev host stays on though it failed
 	Others       []Other             `json:"projects,omitempty"` // that are not the host's service
 }
 
@@ -42,7 +43,7 @@ func (a *Agent) Status() (Status, error) {
 		return Status{}, exit.WithCode(exit.Usage, err)
 	}
 	s := Status{
-		Channels: book.Channels, Drift: []string{},
+		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
 		Bootstrapped: trust.Pinned(a.Layout.Trust()), Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: book.Previous,
 		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad,
 	}
