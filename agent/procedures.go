@@ -264,13 +264,20 @@ func (quiet) StepDone(*exec.Result)     {}
 // read-only is kept as it is under releases; what is writable is copied.
 func (r *run) archiveTree(ctx context.Context, pair ledger.Pair) error {
 	good := r.ledger.Good
-	if good == nil || good.Service.Project != pair.Service.Project || !r.only.Has(procedure.Archive) || r.environment() == envDev {
+	asked := !r.only.All() // by name, which counts in dev too
+	if good == nil || good.Service.Project != pair.Service.Project || !r.only.Has(procedure.Archive) || r.environment() == envDev && !asked {
 		return nil
 	}
 	tree := r.tree(*good)
 	says, err := recipe.Load(os.DirFS(tree))
-	if err != nil || len(says.Writable) == 0 || good.Service.Local == trust.ByEditable {
+	if err != nil || good.Service.Local == trust.ByEditable {
 		return err
+	}
+	if len(says.Writable) == 0 {
+		if asked {
+			r.record.Note("%s is read-only and stays under releases, so there is nothing to archive", good.Service)
+		}
+		return nil
 	}
 	return r.record.Stage(procedure.Archive, good.Service.String(), func() error {
 		project := r.project(good.Service.Project)

@@ -307,3 +307,26 @@ func TestLedgerOfANewerVersionIsRefused(t *testing.T) {
 		t.Errorf("the ledger became %s, %v", data, err)
 	}
 }
+
+func TestReadOnlyReleaseNeedsNoArchive(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	only, err := procedure.ParseOnly("archive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.RunProject(context.Background(), "myapp", agent.Given{Only: only})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted(t, r, "nothing to archive")
+	l.publishSalt("2", map[string]string{"00.sls": sets("/srv/out/a", "2")})
+	l.expect(exit.OK)
+	if r, err = l.RunProject(context.Background(), "myapp", agent.Given{Only: only}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(l.Layout.Project("myapp").Archives(), r.ID, "project", "version")); err != nil {
+		t.Error(err)
+	}
+}
