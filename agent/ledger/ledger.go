@@ -107,6 +107,7 @@ type Ledger struct {
 	Bad      []Bad      `json:"bad,omitempty"`
 	Hold     *Hold      `json:"hold,omitempty"`
 
+	Failing  *Pair          `json:"failing,omitempty"`  // what a dev host stays on though it failed; Good is what worked last
 	Channels []artifact.Ref `json:"channels,omitempty"` // what the last resolve asked for
 	History  []Pair         `json:"history,omitempty"`  // what was good, newest last
 
@@ -206,7 +207,7 @@ func (l *Ledger) Deployed(p Pair, at time.Time) {
 	if l.Good == nil || !l.Good.Same(p) {
 		l.Since = &at
 	}
-	l.Good, l.Running = &p, nil
+	l.Good, l.Running, l.Failing = &p, nil, nil
 	l.remember(p)
 }
 

@@ -88,6 +88,16 @@ func (p *program) printStatus(s agent.Status) error {
 	for _, b := range s.Quarantined {
 		say("quarantined", "%s since run %s: %s", b.Pair, b.Run, b.Reason)
 	}
+	for _, o := range s.Others {
+		what := "nothing deployed"
+		if o.Deployed != nil {
+			what = o.Deployed.String()
+			if o.Since != nil {
+				what += " since " + when(*o.Since)
+			}
+		}
+		say("project", "%s: %s", o.Name, what)
+	}
 	for _, d := range s.Drift {
 		say("drift", "%s", d)
 	}

@@ -75,7 +75,7 @@ promoting points another channel at the same bytes.`,
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
 	root.AddCommand(p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
 		p.yankCommand(), p.listCommand(), p.verifyCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(), p.refreshCommand(),
-		p.exportCommand(), p.signCommand(), p.importCommand())
+		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand())
 	return root
 }
 

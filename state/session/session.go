@@ -38,6 +38,7 @@ type Settings struct {
 	States   []roots.Env
 	Pillar   []roots.Env
 	Override *value.Map // pillar given on the command line; wins over all files
+	Secrets  []string   // values to hide beside those that are decrypted here
 	Vars     *value.Map // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
 	Trees    host.Files // where States and Pillar lie; nil for the host's own files
@@ -95,6 +96,9 @@ func New(settings Settings) *Session {
 		settings.Trees = settings.Host.Files
 	}
 	s := &Session{Settings: settings}
+	for _, plain := range settings.Secrets {
+		s.secrets.add(plain)
+	}
 	s.states = roots.New(settings.Trees, settings.States...)
 	s.pillars = roots.New(settings.Trees, settings.Pillar...)
 	s.options = s.minionOptions()
