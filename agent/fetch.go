@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -60,6 +58,9 @@ func (r *run) fetchRelease(ctx context.Context, client *trust.Client, release ar
 	if err := durable.MkdirAll(r.Layout.Incoming(), 0o700); err != nil {
 		return fmt.Errorf("fetching %s: %w", release, err)
 	}
+	if done, err := r.adopt(ctx, client, release); done || err != nil {
+		return err
+	}
 	if done, err := r.fetchDelta(ctx, client, release); done || err != nil {
 		return err
 	}
@@ -70,11 +71,8 @@ func (r *run) fetchRelease(ctx context.Context, client *trust.Client, release ar
 	defer func() { err = errors.Join(err, in.end(err)) }()
 	return r.install(client, release, func(dir *os.Root) (*manifest.Manifest, error) {
 		unpacked, err := unpack.Into(ctx, in.Verified, dir, r.limits())
-		if err == nil {
-			err = in.end(nil) // before the sync, which would write it out
-		}
 		return unpacked.Tree, err
-	})
+	}, func() error { return in.end(nil) })
 }
 
 // arrival is an artifact on its way: a file that outlives a run, where its blocks can be verified one
@@ -155,8 +153,10 @@ func (r *run) limits() unpack.Limits {
 }
 
 // install lets fill make a release's tree and gives it its name when it is complete: the bytes it
-// was made of were verified, and so is the list of what it holds, where that was signed.
-func (r *run) install(client *trust.Client, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error)) (err error) {
+// was made of were verified, and so is the list of what it holds, where that was signed. What it was
+// made of is discarded before the sync, which would write it out; a run that is killed in between
+// leaves a staged release, which the next one adopts.
+func (r *run) install(client *trust.Client, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error), discard func() error) (err error) {
 	project := r.project(release.Project)
 	if err := durable.MkdirAll(project.Releases(), 0o755); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
@@ -182,10 +182,37 @@ func (r *run) install(client *trust.Client, release artifact.Release, fill func(
 	if err := r.keepTree(client, release, tree); err != nil {
 		return err
 	}
-	if err := os.Chmod(temp, 0o755); err != nil {
+	staged := project.Staged(release.Dir())
+	if err := errors.Join(os.Chmod(temp, 0o755), os.RemoveAll(staged), os.Rename(temp, staged), discard()); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
 	}
-	return durable.Install(temp, project.Release(release.Dir()))
+	return durable.Install(staged, project.Release(release.Dir()))
+}
+
+// adopt gives a release that an earlier run unpacked to its end, and did not live to name, its name,
+// if every file of it is as it was signed.
+func (r *run) adopt(ctx context.Context, client *trust.Client, release artifact.Release) (bool, error) {
+	project := r.project(release.Project)
+	staged := project.Staged(release.Dir())
+	root, err := os.OpenRoot(staged)
+	if err != nil {
+		return false, nil // there is none
+	}
+	defer root.Close()
+	if data, err := os.ReadFile(r.Layout.Tree(release.Project, release.Dir())); err == nil {
+		want, signed := client.Tree(release)
+		list, err := manifest.Decode(data)
+		if err == nil && signed && want == manifest.Digest(data) {
+			whole, err := list.Complete(ctx, root)
+			if err != nil {
+				return false, fmt.Errorf("verifying %s: %w", release, err)
+			}
+			if whole {
+				return true, durable.Install(staged, project.Release(release.Dir()))
+			}
+		}
+	}
+	return false, os.RemoveAll(staged)
 }
 
 // keepTree compares the list of a tree with what was signed, and keeps it for `corpus-agent verify`
@@ -204,16 +231,23 @@ func (r *run) keepTree(client *trust.Client, release artifact.Release, tree *man
 
 // tidyIncoming removes what is left of artifacts that nobody wants any more.
 func (r *run) tidyIncoming(pair ledger.Pair) error {
-	entries, err := os.ReadDir(r.Layout.Incoming())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	wanted := map[string]bool{}
+	patterns := []string{filepath.Join(r.Layout.Incoming(), "*")}
+	for _, release := range pair.Releases() {
+		wanted[release.Digest.Hex()] = true
+		wanted[filepath.Base(r.project(release.Project).Staged(release.Dir()))] = true
+		patterns = append(patterns, r.project(release.Project).Staged("*"))
 	}
-	errs := []error{err}
-	for _, e := range entries {
-		digest, _, _ := strings.Cut(e.Name(), ".")
-		wanted := slices.ContainsFunc(pair.Releases(), func(r artifact.Release) bool { return r.Digest.Hex() == digest })
-		if !wanted {
-			errs = append(errs, os.RemoveAll(filepath.Join(r.Layout.Incoming(), e.Name())))
+	var errs []error
+	for _, pattern := range patterns {
+		names, err := filepath.Glob(pattern)
+		errs = append(errs, err)
+		for _, name := range names {
+			base := filepath.Base(name)
+			digest, _, _ := strings.Cut(base, ".")
+			if !wanted[base] && !wanted[digest] {
+				errs = append(errs, os.RemoveAll(name))
+			}
 		}
 	}
 	return errors.Join(errs...)

@@ -52,7 +52,7 @@ func child() int {
 	}
 	a := &agent.Agent{
 		Layout: layout.At(os.Getenv(childRoot)), Config: settings, Sinks: []report.Sink{k},
-		OpenStore: func(string) (store.Store, error) { return dir.New(os.Getenv(childStore)), nil },
+		OpenStore: func(string) (store.Store, error) { return tallied(dir.New(os.Getenv(childStore))), nil },
 		Hostname:  func() (string, error) { return "myapp-testing-useast1-1", nil },
 		Engine:    &engine{during: func(state.Request) { k.count() }},
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
@@ -135,6 +136,30 @@ func TestDownloadFailsOver(t *testing.T) {
 	changed[0]++
 	if kept, err := os.ReadFile(file); err != nil || bytes.Contains(kept, changed) {
 		t.Errorf("what was refused is on disk (%v)", err)
+	}
+}
+
+// A connection that is reset every so many bytes costs requests and no byte twice.
+func TestDownloadOverABadLine(t *testing.T) {
+	repo := artifacttest.New(t)
+	r := large(repo)
+	reset := &store.Error{Op: store.OpGet, Kind: store.ErrUnreachable, Again: true}
+	line := storetest.NewFaulty(repo.Store, storetest.Fault{Op: store.OpGet, Key: trust.ObjectKey(r), Cut: 100_000, Err: reset})
+	var fetched atomic.Int64
+	s := store.Stack(line, store.Settings{
+		Retry: store.RetryPolicy{First: time.Millisecond, Longest: time.Millisecond},
+		Observe: func(q store.Request) {
+			if q.Key == trust.ObjectKey(r) {
+				fetched.Add(q.Bytes)
+			}
+		},
+	})
+	got, _, err := download(t, repo, s, r, filepath.Join(t.TempDir(), "part"))
+	if err != nil || !bytes.Equal(got, repo.Object(trust.ObjectKey(r))) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	if fetched.Load() != r.Length {
+		t.Errorf("fetched %d bytes of an artifact of %d", fetched.Load(), r.Length)
 	}
 }
 
