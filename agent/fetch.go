@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -25,20 +26,21 @@ import (
 // fetch makes both releases of a pair directories on this host. One that is there is complete,
 // since it got its name last.
 func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
-	if err := r.tidyIncoming(pair); err != nil {
+	missing := slices.DeleteFunc(pair.Releases(), r.has)
+	if err := r.tidy(pair, missing); err != nil {
 		return err
 	}
 	// Little is live at any time and much passes through: collecting earlier costs next to nothing
 	// and keeps the peak down.
 	defer debug.SetGCPercent(debug.SetGCPercent(30))
 	group, ctx := errgroup.WithContext(ctx)
-	for _, release := range pair.Releases() {
-		if r.has(release) {
-			continue
-		}
+	for _, release := range missing {
 		group.Go(func() error { return r.fetchRelease(ctx, client, release) })
 	}
-	return explainSpace(group.Wait())
+	if err := group.Wait(); err != nil {
+		return explainSpace(err)
+	}
+	return r.tidy(pair, nil)
 }
 
 // has reports whether a release is unpacked on this host.
@@ -229,13 +231,15 @@ func (r *run) keepTree(client *trust.Client, release artifact.Release, tree *man
 	return durable.WriteFile(file, data, 0o600)
 }
 
-// tidyIncoming removes what is left of artifacts that nobody wants any more.
-func (r *run) tidyIncoming(pair ledger.Pair) error {
+// tidy removes what is left of artifacts that are not to be fetched.
+func (r *run) tidy(pair ledger.Pair, missing []artifact.Release) error {
 	wanted := map[string]bool{}
-	patterns := []string{filepath.Join(r.Layout.Incoming(), "*")}
-	for _, release := range pair.Releases() {
+	for _, release := range missing {
 		wanted[release.Digest.Hex()] = true
 		wanted[filepath.Base(r.project(release.Project).Staged(release.Dir()))] = true
+	}
+	patterns := []string{filepath.Join(r.Layout.Incoming(), "*")}
+	for _, release := range pair.Releases() {
 		patterns = append(patterns, r.project(release.Project).Staged("*"))
 	}
 	var errs []error

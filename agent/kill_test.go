@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -57,6 +58,9 @@ func child() int {
 		Engine:    &engine{during: func(state.Request) { k.count() }},
 	}
 	_, err = a.Deploy(ctx, agent.Given{TrustRoot: os.Getenv(childTrust)}, false)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 	return exit.Code(err)
 }
 

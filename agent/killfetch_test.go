@@ -126,6 +126,8 @@ func interrupted(t *testing.T, root, storeDir, trustRoot, log string, after time
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childRoot+"="+root, childStore+"="+storeDir, childTrust+"="+trustRoot, childKill+"=0", childTally+"="+log)
+	var said strings.Builder
+	cmd.Stderr = &said
 	started := time.Now()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -137,7 +139,7 @@ func interrupted(t *testing.T, root, storeDir, trustRoot, log string, after time
 		return -1
 	}
 	if code := cmd.ProcessState.ExitCode(); code > 0 {
-		t.Fatalf("an agent ended with exit code %d", code)
+		t.Fatalf("an agent ended with exit code %d: %s", code, said.String())
 	}
 	return time.Since(started)
 }

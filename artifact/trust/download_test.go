@@ -191,3 +191,18 @@ func TestForgedListsOfBlocksAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A host that lost power between the two files that pin a store is pinned by the next try.
+func TestPinIsFinished(t *testing.T) {
+	repo := artifacttest.New(t)
+	dir := t.TempDir()
+	if err := trust.Pin(dir, repo.Root()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "root.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := trust.Pin(dir, repo.Root()); err != nil || !trust.Pinned(dir) {
+		t.Errorf("pinned is %v, %v", trust.Pinned(dir), err)
+	}
+}
