@@ -115,7 +115,8 @@ type Step struct {
 	Name     string        `json:"name"`
 	SLS      string        `json:"sls"`
 	Result   string        `json:"result"`
-	Changes  *value.Map    `json:"changes"`
+	Changes  *value.Map    `json:"changes"`           // with StepPending what a run would report here
+	Unknown  bool          `json:"unknown,omitempty"` // with StepPending: only acting will tell
 	Comment  string        `json:"comment,omitempty"`
 	Hint     string        `json:"hint,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
@@ -134,7 +135,10 @@ func StepOf(r *exec.Result) Step {
 	case r.Outcome == exec.Failed:
 		s.Result = StepFailed
 	case r.Outcome == exec.Pending:
-		s.Result = StepPending
+		s.Result, s.Unknown = StepPending, r.Unknown
+		if r.Predicted != nil { // other engines tell less
+			s.Changes = r.Predicted
+		}
 	case r.NotRun:
 		s.Result = StepNotRun
 	}

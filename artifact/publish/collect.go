@@ -25,20 +25,20 @@ type Collected struct {
 // be read nothing of the project is removed. With dry nothing is removed at all.
 func (p *Publisher) Collect(ctx context.Context, grace time.Duration, dry bool) (Collected, error) {
 	var all Collected
-	d, err := p.read(ctx)
+	n, err := p.read(ctx)
 	if err != nil {
 		return all, err
 	}
-	for _, project := range d.client.Projects() {
-		if err := p.collect(ctx, d, project, grace, dry, &all); err != nil {
+	for _, project := range n.client.Projects() {
+		if err := p.collect(ctx, n, project, grace, dry, &all); err != nil {
 			return all, fmt.Errorf("collecting chunks of %s: %w", project, err)
 		}
 	}
 	return all, nil
 }
 
-func (p *Publisher) collect(ctx context.Context, d *draft, project string, grace time.Duration, dry bool, all *Collected) error {
-	used, err := referenced(ctx, d, project)
+func (p *Publisher) collect(ctx context.Context, n *next, project string, grace time.Duration, dry bool, all *Collected) error {
+	used, err := referenced(ctx, n, project)
 	if err != nil {
 		return err
 	}
@@ -67,9 +67,9 @@ func (p *Publisher) collect(ctx context.Context, d *draft, project string, grace
 }
 
 // referenced are the keys of packs that a project's signed indexes name.
-func referenced(ctx context.Context, d *draft, project string) (map[string]bool, error) {
+func referenced(ctx context.Context, n *next, project string) (map[string]bool, error) {
 	used := map[string]bool{}
-	role, err := d.client.Project(ctx, project)
+	role, err := n.client.Project(ctx, project)
 	if errors.Is(err, trust.ErrNoProject) {
 		return used, nil
 	}
@@ -77,7 +77,7 @@ func referenced(ctx context.Context, d *draft, project string) (map[string]bool,
 		return nil, err
 	}
 	for _, r := range trust.Releases(project, role) {
-		index, err := fetchIndex(ctx, d.client, r)
+		index, err := fetchIndex(ctx, n.client, r)
 		if errors.Is(err, trust.ErrNoSidecar) {
 			continue
 		}

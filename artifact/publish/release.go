@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
@@ -17,54 +16,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
-
-// AddProject lets a key sign a project: deploy/NAME/* and nothing else. It takes the targets key.
-func (p *Publisher) AddProject(ctx context.Context, name string, keys ...*metadata.Key) error {
-	if err := trust.CheckProject(name); err != nil {
-		return err
-	}
-	return p.change(ctx, func(d *draft) error { return d.delegate(name, keys) })
-}
-
-// ReplaceKeys lets these keys sign a project and no others: what to do when a key was lost. It takes
-// the targets key; the project has to be signed anew by one of them before hosts believe it again.
-func (p *Publisher) ReplaceKeys(ctx context.Context, name string, keys ...*metadata.Key) error {
-	return p.change(ctx, func(d *draft) error {
-		if !d.delegates(name) {
-			return fmt.Errorf("%w: %s", trust.ErrNoProject, name)
-		}
-		role := d.targets()
-		for _, delegated := range role.Signed.Delegations.Roles {
-			if delegated.Name != name {
-				continue
-			}
-			for _, id := range slices.Clone(delegated.KeyIDs) {
-				if err := role.Signed.RevokeKey(id, name); err != nil {
-					return fmt.Errorf("revoking a key of %s: %w", name, err)
-				}
-			}
-		}
-		return d.delegate(name, keys)
-	})
-}
-
-func (d *draft) delegate(name string, keys []*metadata.Key) error {
-	role := d.targets()
-	if role.Signed.Delegations == nil {
-		role.Signed.Delegations = &metadata.Delegations{Keys: map[string]*metadata.Key{}}
-	}
-	if !d.delegates(name) {
-		role.Signed.Delegations.Roles = append(role.Signed.Delegations.Roles, metadata.DelegatedRole{
-			Name: name, Threshold: 1, Terminating: true, Paths: []string{trust.ProjectPaths(name)}, KeyIDs: []string{},
-		})
-	}
-	for _, key := range keys {
-		if err := role.Signed.AddKey(key, name); err != nil {
-			return fmt.Errorf("delegating %s: %w", name, err)
-		}
-	}
-	return nil
-}
 
 // Request says what to publish.
 type Request struct {
@@ -107,7 +58,7 @@ func (p *Publisher) publish(ctx context.Context, release artifact.Release, r Req
 	if err := errors.Join(p.upload(ctx, release, r.File), p.uploadSidecars(ctx, about)); err != nil {
 		return err
 	}
-	return p.change(ctx, func(d *draft) error { return d.publish(ctx, about, r.Channel) })
+	return p.change(ctx, func(n *next) error { return n.publish(ctx, about, r.Channel) })
 }
 
 func (r Request) check() error {
@@ -141,11 +92,11 @@ func (p *Publisher) examine(r Request) (artifact.Release, error) {
 }
 
 func (p *Publisher) ensureDelegated(ctx context.Context, project string) error {
-	d, err := p.read(ctx)
-	if err != nil || d.delegates(project) {
+	n, err := p.read(ctx)
+	if err != nil || n.delegates(project) {
 		return err
 	}
-	if !p.Keys.Has(metadata.TARGETS) {
+	if !p.Keys.Has(metadata.TARGETS) || p.Hand != nil {
 		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, project),
 			"ask who holds the targets key to run `corpus project add %s --key %s.pub`", project, project)
 	}
@@ -156,7 +107,7 @@ func (p *Publisher) ensureDelegated(ctx context.Context, project string) error {
 	if err != nil {
 		return err
 	}
-	return p.AddProject(ctx, project, keys...)
+	return p.AddProject(ctx, project, 0, keys...)
 }
 
 // upload writes the artifact's object, unless it is there.
@@ -189,9 +140,9 @@ func (e *Immutable) Error() string {
 // Hint says how to publish a change.
 func (e *Immutable) Hint() string { return "a changed tree is a new version: publish it under one" }
 
-func (d *draft) publish(ctx context.Context, about described, channel string) error {
+func (n *next) publish(ctx context.Context, about described, channel string) error {
 	r := about.release
-	role, err := d.project(ctx, r.Project)
+	role, err := n.project(ctx, r.Project)
 	if err != nil {
 		return err
 	}
@@ -199,6 +150,13 @@ func (d *draft) publish(ctx context.Context, about described, channel string) er
 		if before.Version == r.Version && before.Digest != r.Digest {
 			return &Immutable{Release: before, Digest: r.Digest}
 		}
+	}
+	yanks, err := trust.Yanks(role)
+	if err != nil {
+		return err
+	}
+	if yank, ok := yanks[r.Version]; ok {
+		return diag.WithHint(&trust.Withdrawn{Release: r, Yank: yank}, "publish a mended tree under a new version, or take it back with `corpus yank --undo`")
 	}
 	sum, err := hex.DecodeString(r.Digest.Hex())
 	if err != nil {
@@ -240,12 +198,12 @@ func (p *Publisher) Promote(ctx context.Context, project, from, to string) (arti
 		return artifact.Release{}, err
 	}
 	var release artifact.Release
-	err := p.change(ctx, func(d *draft) error {
-		role, err := d.project(ctx, project)
+	err := p.change(ctx, func(n *next) error {
+		role, err := n.project(ctx, project)
 		if err != nil {
 			return err
 		}
-		release, err = d.client.Resolve(ctx, artifact.Ref{Project: project, Channel: from})
+		release, err = n.client.Resolve(ctx, artifact.Ref{Project: project, Channel: from})
 		if err != nil {
 			return err
 		}

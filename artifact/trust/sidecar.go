@@ -162,7 +162,7 @@ func Recall(dir string) (*Client, error) {
 		if data == nil {
 			return nil, fmt.Errorf("%w: this host has seen no %s", ErrNoProject, name)
 		}
-		err = guard(func() error {
+		err = Guard(func() error {
 			if name == "timestamp.json" {
 				_, err := c.set.UpdateTimestamp(data)
 				return err
@@ -193,7 +193,7 @@ func (c *Client) recallRole(name, delegator string) error {
 	if data == nil {
 		return fmt.Errorf("%w: this host has seen nothing of %s", ErrNoProject, name)
 	}
-	err = guard(func() error { _, err := c.set.UpdateDelegatedTargets(data, name, delegator); return err })
+	err = Guard(func() error { _, err := c.set.UpdateDelegatedTargets(data, name, delegator); return err })
 	if err != nil {
 		return refuse(MetaName(name), err)
 	}

@@ -23,7 +23,7 @@ needs the right to delete below deploy/.`,
 		Example: `  corpus gc --store s3://bucket/prefix --keys keys --dry-run`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			publisher, err := p.pinned()
+			publisher, err := p.pinned(c.Context())
 			if err != nil {
 				return err
 			}

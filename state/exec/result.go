@@ -38,6 +38,11 @@ type Result struct {
 	Warnings []string
 	Skipped  string // why it was not done, though nothing is wrong: it would have left the root
 
+	// Predicted is what a real run would report as Changes, where Outcome is Pending; Changes is
+	// then what Salt's dry run reports, which for some states is less.
+	Predicted *value.Map
+	Unknown   bool // Pending, and only acting will tell what changes, or whether
+
 	RunNum    int // the place in the run, counted as Salt does
 	Started   time.Time
 	Duration  time.Duration

@@ -50,7 +50,7 @@ func (h *Host) Shell(ctx context.Context, l Line) (Output, error) {
 		}
 		user, c.As = &u, credential
 	}
-	c.Env = environment(l, user)
+	c.Env = environment(h.Env.All(), l, user)
 	if c.Dir == "" {
 		c.Dir = home(user)
 	}
@@ -97,11 +97,11 @@ func locale() []string {
 }
 
 // environment puts together what a command sees.
-func environment(l Line, u *User) []string {
+func environment(base []string, l Line, u *User) []string {
 	var env []string
 	if !l.Clean {
 		// The socket belongs to the agent's own unit; a command must not answer for it.
-		env = without(os.Environ(), "NOTIFY_SOCKET")
+		env = without(base, "NOTIFY_SOCKET")
 		for _, name := range locale() {
 			env = set(env, name, "C")
 		}

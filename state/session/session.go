@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/pillar"
@@ -61,6 +62,7 @@ type Session struct {
 	secrets   secrets
 	decoder   module.Decoder
 	functions Functions
+	actions   function.Table // functions, and those that change the host
 	modules   module.Registry
 	options   *value.Map
 
@@ -75,6 +77,7 @@ type Functions interface {
 	Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
 	Has(name string) bool
 	Names() []string
+	Unknown(name string) error // why there is no such function
 }
 
 // New makes a session. It reads nothing yet.
@@ -90,7 +93,8 @@ func New(settings Settings) *Session {
 	s.pillars = roots.New(settings.Host.Files, settings.Pillar...)
 	s.options = s.minionOptions()
 	s.sources = &sources{tree: s.states, files: settings.Host.Files, remote: settings.Remote}
-	s.functions = s.newFunctions()
+	s.functions = function.New(s.facts())
+	s.actions = function.Acting(s.facts())
 	s.modules = s.newModules()
 	s.templates = newTemplates(s)
 	s.renderer = &render.Renderer{Templates: s.templates, Decrypters: s.decrypters(), Default: s.option("renderer")}
