@@ -104,7 +104,7 @@ func (r *run) rebuild(ctx context.Context, client *trust.Client, release artifac
 	if err != nil {
 		return err
 	}
-	return r.install(client, release, func(dir *os.Root) (*manifest.Manifest, error) {
+	return r.place(client, release, func(dir *os.Root) (*manifest.Manifest, error) {
 		rebuilt, err := unpack.Rebuild(ctx, tree, dir, r.limits())
 		return rebuilt.Tree, err
 	}, func() error {

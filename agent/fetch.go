@@ -71,7 +71,7 @@ func (r *run) fetchRelease(ctx context.Context, client *trust.Client, release ar
 		return err
 	}
 	defer func() { err = errors.Join(err, in.end(err)) }()
-	return r.install(client, release, func(dir *os.Root) (*manifest.Manifest, error) {
+	return r.place(client, release, func(dir *os.Root) (*manifest.Manifest, error) {
 		unpacked, err := unpack.Into(ctx, in.Verified, dir, r.limits())
 		return unpacked.Tree, err
 	}, func() error { return in.end(nil) })
@@ -154,11 +154,11 @@ func (r *run) limits() unpack.Limits {
 	return unpack.Limits{Bytes: c.UnpackBytes, Files: c.UnpackFiles, Depth: c.UnpackDepth, Ratio: c.UnpackRatio}
 }
 
-// install lets fill make a release's tree and gives it its name when it is complete: the bytes it
+// place lets fill make a release's tree and gives it its name when it is complete: the bytes it
 // was made of were verified, and so is the list of what it holds, where that was signed. What it was
 // made of is discarded before the sync, which would write it out; a run that is killed in between
 // leaves a staged release, which the next one adopts.
-func (r *run) install(client *trust.Client, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error), discard func() error) (err error) {
+func (r *run) place(client *trust.Client, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error), discard func() error) (err error) {
 	project := r.project(release.Project)
 	if err := durable.MkdirAll(project.Releases(), 0o755); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)

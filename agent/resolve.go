@@ -17,10 +17,7 @@ import (
 
 // connect opens the store and pins the first root, if one was given.
 func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
-	url := r.Config.Store
-	if url == "" {
-		url = r.ledger.Host.Store
-	}
+	url := r.storeURL()
 	if url == "" {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml"))
 	}
@@ -54,6 +51,14 @@ func (r *run) openStores(url string) (store.Store, error) {
 	return store.Failover(all[0], all[1:]...), nil
 }
 
+// storeURL is the store that the configuration names, or the one this host was told.
+func (r *run) storeURL() string {
+	if r.Config.Store != "" {
+		return r.Config.Store
+	}
+	return r.ledger.Host.Store
+}
+
 func (r *run) pin(ctx context.Context, s store.Store, root string) error {
 	var data []byte
 	if strings.HasPrefix(root, "sha256:") {
@@ -84,7 +89,8 @@ func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, e
 	if channel == "" {
 		channel = r.identity.Instance
 	}
-	service, err := client.Resolve(ctx, artifact.Ref{Project: r.identity.Service, Channel: channel})
+	r.ledger.Channels = []artifact.Ref{{Project: artifact.Base, Channel: r.Config.BaseChannel}, {Project: r.identity.Service, Channel: channel}}
+	service, err := client.Resolve(ctx, r.ledger.Channels[1])
 	if err != nil {
 		return ledger.Pair{}, err
 	}

@@ -97,13 +97,22 @@ type Release struct {
 	Digest  Digest `json:"digest"`
 	Length  int64  `json:"length"` // bytes of the artifact
 	Format  Format `json:"format"`
+	// Local says how a release came that no key signed, such as "push" or "editable"; it is empty
+	// for one that the store's keys vouch for. See trust.Local.
+	Local string `json:"local,omitempty"`
 }
 
 // Dir is the name of the release's directory on a host. The digest is part of it, so that two
 // stores that give one version to different bytes cannot meet in one directory.
 func (r Release) Dir() string { return r.Version + "-" + r.Digest.Short() }
 
-func (r Release) String() string { return r.Project + " " + r.Version }
+// String names the release; one that nobody signed says so wherever it is shown.
+func (r Release) String() string {
+	if r.Local != "" {
+		return r.Project + " " + r.Version + " (unsigned)"
+	}
+	return r.Project + " " + r.Version
+}
 
 // Format is how an artifact is packed, written as its file name extension.
 type Format string

@@ -9,6 +9,7 @@ package report
 import (
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -46,6 +47,7 @@ type Report struct {
 
 	Stages []Stage                  `json:"stages"`
 	Hooks  map[string][]hook.Result `json:"hooks,omitempty"` // by stage
+	Health []health.Result          `json:"health,omitempty"`
 	States Counts                   `json:"states"`
 	Steps  []Step                   `json:"steps"` // those that did something, failed, or were skipped
 	Notes  []string                 `json:"notes,omitempty"`
@@ -57,6 +59,16 @@ type Report struct {
 
 // Duration is how long the run took.
 func (r *Report) Duration() time.Duration { return r.Ended.Sub(r.Started) }
+
+// FirstFailure is the first state that failed, or nil.
+func (r *Report) FirstFailure() *Step {
+	for i := range r.Steps {
+		if r.Steps[i].Result == StepFailed {
+			return &r.Steps[i]
+		}
+	}
+	return nil
+}
 
 // About is the pair that a run's outcome is about: what converged or was gone back to, and else what
 // was tried. It is nil where no pair was known.
@@ -148,4 +160,13 @@ func StepOf(r *exec.Result) Step {
 // Quiet reports whether there is nothing to tell about a step.
 func (s Step) Quiet() bool {
 	return (s.Result == StepOK || s.Result == StepNotRun) && s.Changes.Len() == 0 && len(s.Warnings) == 0
+}
+
+// StageNames lists the stages that ran, in their order.
+func (r *Report) StageNames() []string {
+	var names []string
+	for _, s := range r.Stages {
+		names = append(names, s.Name)
+	}
+	return names
 }

@@ -7,7 +7,6 @@ package recipe
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -25,6 +24,8 @@ type Recipe struct {
 	// Writable lists the paths of a release that stay writable on a host, each a file or a
 	// directory with all below it. "." is the whole release.
 	Writable []string
+	// Health says when the release counts as healthy.
+	Health Health
 }
 
 // procedureDir is where a project keeps procedures of its own; their old convention is to change
@@ -59,7 +60,7 @@ func fallback(tree fs.FS) Recipe {
 }
 
 // keys are the names a recipe may hold.
-func keys() []string { return []string{"writable"} }
+func keys() []string { return []string{"writable", "health"} }
 
 // Parse reads a recipe. Its error is a diag.List with every problem.
 func Parse(data []byte, file string) (Recipe, error) {
@@ -98,12 +99,10 @@ func (p *parser) entry(key, value *yaml.Node) {
 	switch key.Value {
 	case "writable":
 		p.recipe.Writable = p.paths(value)
+	case "health":
+		p.recipe.Health = p.health(value)
 	default:
-		hint := diag.DidYouMean(key.Value, keys())
-		if hint == "" {
-			hint = fmt.Sprintf("known keys are %v", keys())
-		}
-		p.problems.Add(p.pos(key), "unknown key %q", key.Value).WithHint(hint)
+		p.unknown(key, keys())
 	}
 }
 

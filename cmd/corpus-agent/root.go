@@ -59,7 +59,8 @@ all a timer needs.`,
 	flags.BoolVar(&p.json, "json", false, "answer in JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
 	root.AddCommand(p.deployCommand(), p.convergeCommand(), p.rollbackCommand(), p.statusCommand(), p.historyCommand(),
-		p.grainsCommand(), p.pillarCommand(), p.verifyCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(), p.versionCommand())
+		p.reportCommand(), p.whyCommand(), p.projectCommand(), p.unquarantineCommand(), p.grainsCommand(), p.pillarCommand(), p.callCommand(),
+		p.verifyCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(), p.versionCommand())
 	return root
 }
 
@@ -102,7 +103,7 @@ func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 	return &agent.Agent{
 		Layout: l, Chroot: p.chroot, Config: settings, Sinks: []report.Sink{p.sink()},
 		OpenStore: openStore(settings),
-		Remote:    stores.Files{}, Version: cli.Version,
+		Remote:    stores.Files{}, Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
 	}, nil
 }

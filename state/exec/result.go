@@ -49,9 +49,13 @@ type Result struct {
 	NotRun    bool // its requisites decided that there was no need
 	SkipWatch bool // a guard held, so a watch has nothing to act on
 	Parallel  bool
+	Remedied  bool // it failed, and a step that is there for this took care of it
 
 	pending chan *Result // while it runs in parallel
 }
+
+// Fails reports whether the run failed because of this step.
+func (r *Result) Fails() bool { return r.Outcome == Failed && !r.Remedied }
 
 // Tag is the tag of the result's step.
 func (r *Result) Tag() string { return r.Step.Tag() }

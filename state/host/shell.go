@@ -52,7 +52,7 @@ func (h *Host) Shell(ctx context.Context, l Line) (Output, error) {
 	}
 	c.Env = environment(h.Env.All(), l, user)
 	if c.Dir == "" {
-		c.Dir = home(user)
+		c.Dir = h.startDir(user)
 	}
 	return h.Commands.Run(ctx, c)
 }
@@ -77,6 +77,16 @@ func (h *Host) become(name string) (User, *Credential, error) {
 		}
 	}
 	return u, c, err
+}
+
+// startDir is where a command starts if nobody says: at home, or at the root for a user such as
+// nobody, whose home is not there.
+func (h *Host) startDir(u *User) string {
+	dir := home(u)
+	if info, err := h.Files.Stat(dir); err != nil || !info.IsDir() {
+		return "/"
+	}
+	return dir
 }
 
 func home(u *User) string {

@@ -191,6 +191,9 @@ func assign(field reflect.Value, v any) error {
 	switch field.Interface().(type) {
 	case []string:
 		return assignStrings(field, v)
+	case []any:
+		field.Set(reflect.ValueOf(itemsOf(v)))
+		return nil
 	case *value.Map:
 		return assignAs[*value.Map](field, v, "a mapping")
 	case *value.List:
@@ -249,17 +252,25 @@ func assignAs[T any](field reflect.Value, v any, want string) error {
 	return nil
 }
 
-// assignStrings takes a list, or one value as a list of it.
-func assignStrings(field reflect.Value, v any) error {
-	items := []any{v}
+// itemsOf takes a list, or one value as a list of it.
+func itemsOf(v any) []any {
 	switch v := v.(type) {
 	case nil:
 		return nil
 	case *value.List:
-		items = v.Items
+		return v.Items
 	case value.Tuple:
-		items = v
+		return v
 	}
+	return []any{v}
+}
+
+// assignStrings takes a list of strings, or one string as a list of it.
+func assignStrings(field reflect.Value, v any) error {
+	if v == nil {
+		return nil
+	}
+	items := itemsOf(v)
 	list := make([]string, 0, len(items))
 	for _, item := range items {
 		s, err := text(item)

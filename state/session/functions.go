@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"maps"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -23,6 +24,13 @@ func (s *Session) facts() function.Facts {
 		Modules: func() module.Registry { return s.modules },
 		Log:     s.log, Shell: s.Shell, Version: s.Version,
 	}
+}
+
+// newFunctions is the table of what templates may call.
+func (s *Session) newFunctions() function.Table {
+	all := function.New(s.facts())
+	maps.Copy(all, s.accountFunctions())
+	return all
 }
 
 // callee is what module.run calls functions through.
@@ -62,6 +70,9 @@ func (s *Session) refreshed(ctx context.Context, env string, override *value.Map
 	data, err := other.Pillar(ctx)
 	for secret := range other.secrets.whole {
 		s.secrets.add(secret)
+	}
+	if err != nil && s.partial {
+		return withErrors(data, err), nil
 	}
 	return data, err
 }

@@ -54,7 +54,7 @@ func TestUsingAFunctionThatIsNotThereSaysWhy(t *testing.T) {
 	for _, c := range cases {
 		set, dir := settings(t, map[string]string{"states/t.sls": "a:\n  b: " + c.template + "\n"})
 		_, err := answer(t, session.New(set), "state.show_sls", "t")
-		list := problems(t, err)
+		list := mustProblems(t, err)
 		if len(list) != 1 || !strings.Contains(list[0].Message, c.message) || !strings.Contains(list[0].Hint, c.hint) {
 			t.Errorf("%s: %v", c.template, err)
 			continue
@@ -65,11 +65,11 @@ func TestUsingAFunctionThatIsNotThereSaysWhy(t *testing.T) {
 	}
 }
 
-// problems are what is wrong with users' files.
-func problems(t *testing.T, err error) diag.List {
+// mustProblems are what is wrong with users' files.
+func mustProblems(t *testing.T, err error) diag.List {
 	t.Helper()
-	list, ok := err.(diag.List)
-	if !ok {
+	list := problems(err)
+	if len(list) == 0 {
 		t.Fatalf("want problems with places, got %T: %v", err, err)
 	}
 	return list
