@@ -13,8 +13,9 @@ test: ## everything that needs no server, no root and no network
 	go test ./...
 demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/
 	testdata/demo/run bin demo
-integration: ## the stores and a whole deploy against a real MinIO server
+integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO server
 	go test -tags integration -timeout 25m ./artifact/store/... ./cmd/...
+	go test -tags integration -timeout 25m -v -run 'Thousand|StoreDies' ./agent
 hosts: build ## real systemd hosts; needs root
 	go test -tags hosts -timeout 60m -count 1 -v ./packaging/hosttest/...
 bench: ## benchmarks
