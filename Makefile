@@ -15,8 +15,9 @@ test: ## everything that needs no server, no root and no network
 	go test ./...
 demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/
 	testdata/demo/run bin demo
-integration: ## the stores and a whole deploy against a real MinIO server, and states with real programs and servers
+integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO server; states with real programs
 	go test -tags integration -timeout 25m ./artifact/store/... ./cmd/... ./state/module/...
+	go test -tags integration -timeout 25m -v -run 'Thousand|StoreDies' ./agent
 hosts: build snapshot ## the packages, on real systemd hosts; needs root
 	go test -tags hosts -timeout 60m -count 1 -v ./packaging/hosttest/...
 bench: ## benchmarks
