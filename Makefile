@@ -16,14 +16,14 @@ demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/
 integration: ## the stores and a whole deploy against a real MinIO server
 	go test -tags integration -timeout 25m ./artifact/store/... ./cmd/...
 hosts: build ## real systemd hosts; needs root
-	go test -tags hosts -timeout 60m -count 1 -v ./testdata/hosts/...
+	go test -tags hosts -timeout 60m -count 1 -v ./packaging/hosttest/...
 bench: ## benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 lint: ## style, floors and known mistakes
 	go run $(LINT) run
 fuzz: ## every fuzz target for FUZZTIME each
 	testdata/fuzz-all $(or $(FUZZTIME),30s)
-generate: ## man pages and completions
-	go test ./cmd/corpus ./cmd/corpus-agent -run TestGenerated -count 1 -args -write $(CURDIR)/packaging/generated
+generate: ## man pages, completions, licences
+	packaging/generate $(VERSION)
 snapshot: ## packages and archives, as a release has them
 	go run $(RELEASER) release --snapshot --clean

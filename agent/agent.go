@@ -1,9 +1,10 @@
 // Package agent is the run: the only place that knows the whole order of a deploy.
 //
-//	lock, identity -> resolve -> fetch, verify, unpack -> link next -> pre hooks
-//	  -> converge -> link current -> post hooks -> health -> ledger -> prune -> report
+//	lock, identity -> resolve -> fetch, verify, unpack -> archive -> sync -> fixperms -> link next
+//	  -> pre hooks -> converge -> install -> fixperms -> link current -> post hooks -> health
+//	  -> ledger -> prune -> notify -> report
 //
-// Up to "link next" nothing on the host has changed that anything reads. From there to "health" a
+// Up to "sync" nothing on the host has changed that anything reads. From there to "health" a
 // failure puts the links back, converges the last good pair again and quarantines the new one. The
 // ledger is written before the first link and after the last, so a run that power or a signal cut
 // short is found by the next one, which takes it up again.
@@ -18,11 +19,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // Agent runs deploys on one host.
@@ -46,10 +49,26 @@ type Agent struct {
 	Hostname func() (string, error)
 	// Engine converges; nil means the one the configuration names.
 	Engine state.Engine
+	// ProbeAnyRoot runs health probes below a root as well, where they ask the running system; for
+	// whoever knows that the two belong together.
+	ProbeAnyRoot bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Within is the run whose hook or procedure calls this agent; "" for none. It is in such a
+	// program's environment as CORPUS_RUN.
+	Within string
 	// Stderr is where an engine's own words go while it runs; nil for nowhere.
 	Stderr io.Writer
+
+	alone string // the project that this agent is for, if it is not the host's service
+}
+
+// ledgerPath is the file of what is deployed.
+func (a *Agent) ledgerPath() string {
+	if a.alone != "" {
+		return a.Layout.ProjectLedger(a.alone)
+	}
+	return a.Layout.Ledger()
 }
 
 func (a *Agent) now() time.Time {
@@ -70,6 +89,9 @@ func (a *Agent) hostname() (string, error) {
 type Given struct {
 	Identity  grains.Identity
 	TrustRoot string // file of the first root, or sha256:HEX of it
+
+	Only     procedure.Only // steps to run; all of them by default
+	Settings *value.Map     // of the project's configuration, for this run
 }
 
 // Project is the layout of a project.

@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 )
 
@@ -20,6 +21,7 @@ const (
 
 // apply makes a pair that is unpacked the one that runs, or leaves the host on the last good one.
 func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
+	r.acted = true
 	before, err := r.open(pair)
 	if err != nil {
 		return err
@@ -30,6 +32,9 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	r.ledger.Deployed(pair, r.now().UTC())
 	if err := r.save(); err != nil {
 		r.record.Note("the deploy is done, but the ledger was not written: %v", err)
+	}
+	if err := r.saveProject(ctx, pair); err != nil {
+		r.record.Note("the project's configuration was not saved: %v", err)
 	}
 	if err := r.prune(); err != nil {
 		r.record.Note("old releases were not all removed: %v", err)
@@ -66,6 +71,12 @@ func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
 
 // switchTo is the part of a deploy that a failure undoes.
 func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]link.Set) error {
+	if err := r.sync(ctx, pair); err != nil {
+		return err
+	}
+	if err := r.fixperms(ctx, pair); err != nil {
+		return err
+	}
 	err := r.record.Stage("link", pair.String(), func() error { return r.link(pair) })
 	if err != nil {
 		return err
@@ -73,7 +84,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err := r.hooks(ctx, preRelease, pair); err != nil {
 		return err
 	}
-	if err := r.converge(ctx, pair); err != nil {
+	if err := r.convergeAndInstall(ctx, pair); err != nil {
 		return err
 	}
 	if stopped(ctx) {
@@ -83,7 +94,24 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err != nil {
 		return err
 	}
-	return r.hooks(ctx, postRelease, pair)
+	if err := r.hooks(ctx, postRelease, pair); err != nil {
+		return err
+	}
+	return r.healthy(ctx, pair)
+}
+
+// convergeAndInstall is what makes the host what the pair says, by top files and then by the
+// project's own SLS files.
+func (r *run) convergeAndInstall(ctx context.Context, pair ledger.Pair) error {
+	if r.only.Has(procedure.Converge) {
+		if err := r.converge(ctx, pair); err != nil {
+			return err
+		}
+	}
+	if err := r.install(ctx, pair); err != nil {
+		return err
+	}
+	return r.fixperms(ctx, pair)
 }
 
 // link points base at its new release and next at the service's. States are read from both.
@@ -113,8 +141,10 @@ func (r *run) link(pair ledger.Pair) error {
 		}
 	}
 	service := r.project(pair.Service.Project)
-	if err := link.Name(r.Layout.ServiceLink(), service); err != nil {
-		return err
+	if r.alone == "" {
+		if err := link.Name(r.Layout.ServiceLink(), service); err != nil {
+			return err
+		}
 	}
 	return link.Of(service).SetNext(pair.Service.Dir())
 }
@@ -131,6 +161,9 @@ func (r *run) promote(pair ledger.Pair, before map[string]link.Set) error {
 
 // hooks runs the service's programs of a stage.
 func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
+	if !r.only.Has(procedure.Hooks) {
+		return nil
+	}
 	service, _ := r.pairDirs(pair)
 	dir := layout.Hooks(service, stage)
 	if _, err := os.Stat(r.Layout.Path(dir)); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -22,6 +23,8 @@ func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link
 	switch {
 	case stopped(ctx):
 		return r.interrupted(before, cause)
+	case r.environment() == envDev:
+		return r.stayForward(pair, before, cause)
 	case r.ledger.Good == nil:
 		return r.firstFailed(pair, before, cause)
 	}
@@ -58,6 +61,17 @@ func (r *run) firstFailed(pair ledger.Pair, before map[string]link.Set, cause er
 	return exit.WithCode(exit.Failed, cause)
 }
 
+// stayForward leaves a dev host on what failed, for whoever works there to mend it: a dev environment
+// does not roll back by itself, and the next run tries again.
+func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause error) error {
+	r.ledger.Running = nil
+	if err := errors.Join(r.promote(pair, before), r.save()); err != nil {
+		return r.stuck(cause, err)
+	}
+	r.record.Note("this is a dev environment, which does not roll back by itself; the host stays on %s, and the next run tries again", pair)
+	return failed(cause)
+}
+
 // rollBack quarantines the pair, puts the links back and converges the last good pair.
 func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
 	good := *r.ledger.Good
@@ -76,7 +90,15 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 		return r.stuck(cause, err)
 	}
 	r.keepFailed(pair)
-	if err := r.converge(ctx, good); err != nil {
+	// Whatever the run was asked for, the way back is gone completely.
+	r.only = procedure.Only{}
+	if err := r.convergeAndInstall(ctx, good); err != nil {
+		return r.stuck(cause, err)
+	}
+	if err := r.rollbackProcedure(ctx, good); err != nil {
+		return r.stuck(cause, err)
+	}
+	if err := r.healthy(ctx, good); err != nil {
 		return r.stuck(cause, err)
 	}
 	return exit.WithCode(exit.RolledBack, diag.WithHint(fmt.Errorf("rolled back to %s: %w", good, cause), "%s", r.afterwards(cause)))
@@ -122,9 +144,12 @@ func (r *run) keepFailed(pair ledger.Pair) {
 		dir := filepath.Join(project.Archives(), r.id)
 		err := durable.MkdirAll(dir, 0o755)
 		if err == nil {
-			err = durable.Rename(project.Release(release.Dir()), filepath.Join(dir, "project.failed"))
+			err = durable.Rename(project.Release(release.Dir()), filepath.Join(dir, layout.FailedTree))
 		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		switch {
+		case err == nil:
+			r.kept = append(r.kept, dir)
+		case !errors.Is(err, os.ErrNotExist):
 			r.record.Note("the failed release stays under releases: %v", err)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
-	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // Converge brings the host to what its current releases say. It never contacts the store.
@@ -96,6 +95,9 @@ func (r *run) log(level, message string) {
 // linkedDirs are the links that lead to a pair's releases, as the host calls them.
 func (a *Agent) linkedDirs(pair ledger.Pair) (service, base string) {
 	service = filepath.Join(a.Layout.Inside(a.Layout.ServiceLink()), "next")
+	if a.alone != "" {
+		service = filepath.Join(a.Layout.Inside(a.project(a.alone).Dir), "next")
+	}
 	if pair.Base != nil {
 		base = filepath.Join(a.Layout.Inside(a.Layout.BaseLink()), "current")
 	}
@@ -112,11 +114,7 @@ func (a *Agent) request(ctx context.Context, id grains.Identity, service, base s
 	if err != nil {
 		return state.Request{}, warnings, err
 	}
-	root := ""
-	if a.Layout.Relocated() {
-		root = a.Layout.Root
-	}
-	h, err := host.New(host.Options{Root: root, Chroot: a.Chroot})
+	h, err := a.host()
 	if err != nil {
 		return state.Request{}, warnings, err
 	}

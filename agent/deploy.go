@@ -8,6 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -25,11 +26,15 @@ func (a *Agent) Deploy(ctx context.Context, given Given, test bool) (*report.Rep
 }
 
 func (r *run) deploy(ctx context.Context, given Given) error {
+	r.only, r.settings = given.Only, given.Settings
 	if err := r.identify(ctx, given.Identity); err != nil {
 		return err
 	}
 	if err := r.settleCut(); err != nil {
 		return err
+	}
+	if !r.only.Has(procedure.ReleaseSync) {
+		return r.named(ctx)
 	}
 	var client *trust.Client
 	var pair ledger.Pair
@@ -44,6 +49,9 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	}
 	r.report.To = &pair
 	if keep, err := r.stay(pair); keep || err != nil {
+		if err == nil && !r.only.All() {
+			return r.named(ctx)
+		}
 		return errors.Join(err, r.convergeGood(ctx))
 	}
 	err = r.record.Stage("fetch", pair.String(), func() error {
@@ -57,21 +65,49 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	if r.test {
 		return r.rehearse(ctx, pair)
 	}
+	if !r.only.Has(procedure.Converge) && !r.only.Has(procedure.Install) {
+		r.record.Note("%s is fetched; converge and install were not asked for, so it is not made current", pair)
+		return nil
+	}
+	if err := r.archiveTree(ctx, pair); err != nil {
+		return r.without(ctx, err)
+	}
 	return r.apply(ctx, pair)
 }
 
 // identify decides who the host is and remembers what was given.
 func (r *run) identify(ctx context.Context, given grains.Identity) error {
+	if r.alone != "" {
+		return r.identifyAlone(ctx)
+	}
 	id, err := r.Identify(ctx, given, r.ledger.Host)
 	if err != nil {
 		return err
 	}
 	r.identity = id
+	if err := r.enter(id.Service); err != nil {
+		return err
+	}
 	if given.Service != "" {
 		h := &r.ledger.Host
 		h.Service, h.Instance, h.Region, h.Node = given.Service, given.Instance, given.Region, given.Node
 	}
 	return nil
+}
+
+// identifyAlone is identify for a project that is not the host's service. Its instance is that of the
+// host, where the host has one.
+func (r *run) identifyAlone(ctx context.Context) error {
+	host, err := r.hostBook()
+	if err != nil {
+		return err
+	}
+	r.identity, err = r.Identify(ctx, grains.Identity{}, host.Host)
+	if err != nil {
+		r.identity = grains.Identity{Instance: r.Config.Instance} // nobody knows who the host is, and a project does not need it
+	}
+	r.identity.Service = r.alone
+	return r.enter(r.alone)
 }
 
 // settleCut looks for a deploy that was cut short. One that was being rolled back is finished, and

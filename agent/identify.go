@@ -79,7 +79,7 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 	if err != nil {
 		return nil, nil, err
 	}
-	core := grains.Collect(ctx, grains.Source{Root: root, ID: hostname}).Map()
+	core := grains.Collect(ctx, grains.Source{Root: root, ID: hostname}).All(ctx)
 	static, err := custom.ReadFile(a.Layout.StaticGrains())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, exit.WithCode(exit.Usage, err)

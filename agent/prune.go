@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,9 +18,13 @@ import (
 // that no number of failures can push out what runs.
 func (r *run) prune() error {
 	var errs []error
-	for _, name := range []string{artifact.Base, r.identity.Service} {
+	names := []string{artifact.Base, r.identity.Service}
+	if r.alone != "" {
+		names = []string{r.alone} // what base needs stands in the host's own ledger
+	}
+	for _, name := range names {
 		project := r.project(name)
-		errs = append(errs, r.pruneReleases(project), r.pruneArchives(project))
+		errs = append(errs, r.pruneReleases(project), r.pruneArchives(project), r.pruneTrees(project))
 	}
 	return errors.Join(errs...)
 }
@@ -49,15 +54,54 @@ func (r *run) pruneReleases(p layout.Project) error {
 	return errors.Join(errs...)
 }
 
-// pruneArchives keeps the newest failed releases; their names are those of runs and sort by time.
+// pruneArchives keeps the newest failed releases and the newest archived trees, each by a quota of
+// its own. One run may have left both.
 func (r *run) pruneArchives(p layout.Project) error {
+	archives := r.Config.KeepArchives
+	if archives == 0 {
+		archives = math.MaxInt
+	}
+	return errors.Join(
+		pruneTrees(p, layout.FailedTree, layout.ArchivedTree, r.Config.KeepFailed),
+		pruneTrees(p, layout.ArchivedTree, layout.FailedTree, archives))
+}
+
+// pruneTrees keeps the newest trees of one kind. An archive that holds none of the other kind goes
+// as a whole.
+func pruneTrees(p layout.Project, kind, other string, keep int) error {
 	dirs, err := newestFirst(p.Archives())
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, dir := range dirs[min(len(dirs), r.Config.KeepFailed):] {
-		errs = append(errs, durable.Discard(filepath.Join(p.Archives(), dir)))
+	for _, dir := range dirs {
+		archive := filepath.Join(p.Archives(), dir)
+		if _, err := os.Lstat(filepath.Join(archive, kind)); err != nil {
+			continue
+		}
+		if keep > 0 {
+			keep--
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(archive, other)); err == nil {
+			archive = filepath.Join(archive, kind)
+		}
+		errs = append(errs, durable.Discard(archive))
+	}
+	return errors.Join(errs...)
+}
+
+// pruneTrees removes the lists of releases that are gone.
+func (r *run) pruneTrees(p layout.Project) error {
+	entries, err := os.ReadDir(r.Layout.Trees(p.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, e := range entries {
+		if _, err := os.Lstat(p.Release(e.Name())); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, durable.Remove(r.Layout.Tree(p.Name, e.Name())))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -17,14 +17,11 @@ import (
 
 // connect opens the store and pins the first root, if one was given.
 func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
-	url := r.Config.Store
-	if url == "" {
-		url = r.ledger.Host.Store
-	}
+	url := r.storeURL()
 	if url == "" {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml"))
 	}
-	s, err := r.OpenStore(url)
+	s, err := r.openStores(url)
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
@@ -37,8 +34,29 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"),
 			"give --trust-root once: the root.json of `corpus store init`, or sha256:HEX of it"))
 	}
-	r.ledger.Host.Store = url
+	r.ledger.Host.Store, r.store = url, s
 	return trust.Open(s, r.Layout.Trust(), r.now)
+}
+
+// openStores opens the store and its mirrors as one.
+func (r *run) openStores(url string) (store.Store, error) {
+	var all []store.Store
+	for _, u := range append([]string{url}, r.Config.Mirrors...) {
+		s, err := r.OpenStore(u)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return store.Failover(all[0], all[1:]...), nil
+}
+
+// storeURL is the store that the configuration names, or the one this host was told.
+func (r *run) storeURL() string {
+	if r.Config.Store != "" {
+		return r.Config.Store
+	}
+	return r.ledger.Host.Store
 }
 
 func (r *run) pin(ctx context.Context, s store.Store, root string) error {
@@ -71,7 +89,8 @@ func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, e
 	if channel == "" {
 		channel = r.identity.Instance
 	}
-	service, err := client.Resolve(ctx, artifact.Ref{Project: r.identity.Service, Channel: channel})
+	r.ledger.Channels = []artifact.Ref{{Project: artifact.Base, Channel: r.Config.BaseChannel}, {Project: r.identity.Service, Channel: channel}}
+	service, err := client.Resolve(ctx, r.ledger.Channels[1])
 	if err != nil {
 		return ledger.Pair{}, err
 	}

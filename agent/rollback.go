@@ -3,6 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -13,7 +16,11 @@ import (
 
 // Rollback puts the previous pair back and quarantines the one that ran, so that the next tick of
 // the timer does not deploy it again.
-func (a *Agent) Rollback(ctx context.Context) (*report.Report, error) {
+func (a *Agent) Rollback(ctx context.Context) (*report.Report, error) { return a.RollbackTo(ctx, "") }
+
+// RollbackTo goes back to an earlier release of the service that is still on this host, by its
+// version or directory; "" is the one before.
+func (a *Agent) RollbackTo(ctx context.Context, version string) (*report.Report, error) {
 	return a.pass(ctx, "rollback", false, func(r *run) error {
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
@@ -21,21 +28,52 @@ func (a *Agent) Rollback(ctx context.Context) (*report.Report, error) {
 		if err := r.settleCut(); err != nil {
 			return err
 		}
-		return r.rollback(ctx)
+		return r.rollback(ctx, version)
 	})
 }
 
-func (r *run) rollback(ctx context.Context) error {
-	good, previous := r.ledger.Good, r.ledger.Previous
-	if good == nil || previous == nil || !r.hasAll(*previous) {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("there is no earlier deploy to go back to"), "`corpus-agent history` shows what was deployed"))
+func (r *run) rollback(ctx context.Context, version string) error {
+	target, err := r.earlier(version)
+	if err != nil {
+		return exit.WithCode(exit.Usage, err)
 	}
-	left := *good
-	r.report.To = previous
-	if err := r.apply(ctx, *previous); err != nil {
+	left := *r.ledger.Good
+	r.report.To = &target
+	// Whoever names a pair that is quarantined has decided to try it again.
+	r.ledger.Bad = slices.DeleteFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Pair.Same(target) })
+	if err := r.apply(ctx, target); err != nil {
 		return err
 	}
 	r.ledger.MarkBad(ledger.Bad{Pair: left, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
 	r.ledger.Previous = nil
 	return r.save()
+}
+
+// earlier finds the pair to go back to.
+func (r *run) earlier(version string) (ledger.Pair, error) {
+	good, previous := r.ledger.Good, r.ledger.Previous
+	if version == "" {
+		if good == nil || previous == nil || !r.hasAll(*previous) {
+			return ledger.Pair{}, diag.WithHint(errors.New("there is no earlier deploy to go back to"), "`corpus-agent history` shows what was deployed")
+		}
+		return *previous, nil
+	}
+	if good != nil && good.Is(version) {
+		return ledger.Pair{}, diag.WithHint(fmt.Errorf("%s is what runs", version), "`corpus-agent converge` puts it right where it drifted")
+	}
+	var known []string
+	for _, pair := range slices.Backward(r.ledger.History) {
+		if good == nil || pair.Same(*good) || !r.hasAll(pair) {
+			continue
+		}
+		if pair.Is(version) {
+			return pair, nil
+		}
+		known = append(known, pair.Service.Version)
+	}
+	hint := "nothing else is kept on this host; promote the version to its channel"
+	if len(known) > 0 {
+		hint = "kept on this host: " + strings.Join(known, ", ")
+	}
+	return ledger.Pair{}, diag.WithHint(fmt.Errorf("no release %q that was good is kept on this host", version), "%s", hint)
 }

@@ -11,10 +11,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // run is one pass over a host, from lock to report.
@@ -26,6 +29,12 @@ type run struct {
 	record   *report.Recorder
 	report   *report.Report
 	identity grains.Identity
+	store    store.Store // with its mirrors, from connect on
+	only     procedure.Only
+	settings *value.Map      // of the project, given on the command line
+	entry    *ledger.Project // of the service; nil where there is none
+	acted    bool            // the run changed, or tried to change, what is deployed
+	kept     []string        // directories in archives that get the report beside them
 }
 
 // pass holds the lock, records what body does, and turns how it ended into a report.
@@ -35,7 +44,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 		return nil, err
 	}
 	defer held.Release()
-	book, err := ledger.Load(a.Layout.Ledger())
+	book, rebuilt, err := a.book()
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
@@ -46,6 +55,9 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	started := a.now()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good}
 	r := &run{Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: report.Record(rep, a.Sinks...)}
+	if rebuilt != "" {
+		r.record.Note("%s", rebuilt)
+	}
 	err = r.sweep()
 	if err == nil {
 		err = body(r)
@@ -56,6 +68,11 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 
 func (a *Agent) lock(command string) (*lock.Lock, error) {
 	held, err := lock.Acquire(a.Layout.Lock(), command)
+	var other *lock.Held
+	if errors.As(err, &other) && a.Within != "" {
+		return nil, diag.WithHint(fmt.Errorf("a hook or procedure of run %s calls the agent, which that run is busy with: %w", a.Within, err),
+			"a deploy cannot start another from inside; let a unit or the timer do it afterwards (systemctl start --no-block corpus-agent.service)")
+	}
 	if errors.Is(err, os.ErrPermission) {
 		return nil, diag.WithHint(err, "run as root, or give a directory of your own with --root")
 	}
@@ -64,7 +81,7 @@ func (a *Agent) lock(command string) (*lock.Lock, error) {
 
 // sweep removes what a killed run left behind; under the lock nobody else is writing.
 func (r *run) sweep() error {
-	dirs := []string{r.Layout.State(), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(), filepath.Join(r.Layout.Trust(), "projects"), r.Layout.Path("/srv")}
+	dirs := []string{r.Layout.State(), filepath.Join(r.Layout.State(), "projects"), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(), filepath.Join(r.Layout.Trust(), "projects"), r.Layout.Path("/srv")}
 	projects, err := filepath.Glob(filepath.Join(r.Layout.Path("/srv/projects"), "*"))
 	if err != nil {
 		return err
@@ -79,10 +96,10 @@ func (r *run) sweep() error {
 	return errors.Join(errs...)
 }
 
-// finish completes the report and keeps it. A dry run leaves no report behind, since it did
-// nothing.
+// finish completes the report, keeps it, and tells about it. A dry run leaves no report behind and
+// tells nobody else, since it did nothing.
 func (r *run) finish(ctx context.Context, err error) {
-	r.record.End(func(rep *report.Report) {
+	r.record.Complete(func(rep *report.Report) {
 		rep.Ended = r.now().UTC()
 		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
 		rep.Exit = exit.Code(err)
@@ -92,11 +109,25 @@ func (r *run) finish(ctx context.Context, err error) {
 			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), diag.HintOf(err)
 		}
 	})
-	if r.test {
-		return
+	if !r.test {
+		// Kept before anybody is told: telling takes time in which the power can go.
+		r.keepReport()
+		notes := len(r.report.Notes)
+		if r.tell(ctx); len(r.report.Notes) > notes {
+			r.keepReport()
+		}
 	}
+	r.record.End()
+}
+
+func (r *run) keepReport() {
 	if err := r.archive().Save(r.report, r.Config.KeepReports); err != nil {
 		r.record.Note("the report was not kept: %v", err)
+	}
+	for _, dir := range r.kept {
+		if err := (report.Archive{Dir: dir}).Beside(r.report); err != nil {
+			r.record.Note("%v", err)
+		}
 	}
 }
 
@@ -122,5 +153,5 @@ func (r *run) save() error {
 	if r.test {
 		return nil
 	}
-	return r.ledger.Save(r.Layout.Ledger())
+	return r.ledger.Save(r.ledgerPath())
 }

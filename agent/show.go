@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -15,7 +14,7 @@ import (
 // ShowGrains collects the host's grains as the next run would see them. On a host of which nobody
 // knows who it is, those of its identity are missing.
 func (a *Agent) ShowGrains(ctx context.Context) (*value.Map, error) {
-	book, err := ledger.Load(a.Layout.Ledger())
+	book, err := a.readBook()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +34,7 @@ func (a *Agent) ShowGrains(ctx context.Context) (*value.Map, error) {
 // ShowPillar compiles the host's pillar from what is deployed. Values that were decrypted stay
 // hidden.
 func (a *Agent) ShowPillar(ctx context.Context) (*value.Map, error) {
-	book, err := ledger.Load(a.Layout.Ledger())
+	book, err := a.readBook()
 	if err != nil {
 		return nil, err
 	}

@@ -29,15 +29,19 @@ type Status struct {
 	Quarantined  []ledger.Bad        `json:"quarantined"`
 	Running      *lock.Holder        `json:"running,omitempty"`
 	LastRun      *report.Report      `json:"last_run,omitempty"`
+	Channels     []artifact.Ref      `json:"channels,omitempty"`
+	NextRun      *time.Time          `json:"next_run,omitempty"` // of the timer; see Agent.NextRun
+	Drift        []string            `json:"drift"`              // where the host is not what the ledger says
 }
 
 // Status reads what is known. It takes no lock and changes nothing.
 func (a *Agent) Status() (Status, error) {
-	book, err := ledger.Load(a.Layout.Ledger())
+	book, err := a.readBook()
 	if err != nil {
 		return Status{}, exit.WithCode(exit.Usage, err)
 	}
 	s := Status{
+		Channels: book.Channels, Drift: []string{},
 		Bootstrapped: trust.Pinned(a.Layout.Trust()), Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: book.Previous,
 		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad,
 	}
@@ -52,12 +56,11 @@ func (a *Agent) Status() (Status, error) {
 		}
 		s.Links[name] = set
 	}
-	ids, err := a.archive().IDs()
-	if err != nil || len(ids) == 0 {
+	if s.LastRun, err = a.archive().Last(); err != nil {
 		return s, err
 	}
-	s.LastRun, err = a.archive().Load(ids[len(ids)-1])
-	return s, err
+	s.Drift = append(s.Drift, a.drift(s)...)
+	return s, nil
 }
 
 // projects are the projects that the ledger speaks of.
@@ -121,12 +124,25 @@ func (a *Agent) edit(command string, change func(*ledger.Ledger) error) error {
 		return err
 	}
 	defer held.Release()
-	book, err := ledger.Load(a.Layout.Ledger())
+	book, _, err := a.book()
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
 	if err := change(book); err != nil {
 		return err
 	}
-	return book.Save(a.Layout.Ledger())
+	return book.Save(a.ledgerPath())
+}
+
+// Report is the report of a run; "" is the last one.
+func (a *Agent) Report(id string) (*report.Report, error) {
+	if id != "" {
+		r, err := a.archive().Load(id)
+		return r, exit.WithCode(exit.Usage, err)
+	}
+	r, err := a.archive().Last()
+	if err == nil && r == nil {
+		err = exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing ran on this host yet"), "deploy first: corpus-agent deploy"))
+	}
+	return r, err
 }

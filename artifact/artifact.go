@@ -97,13 +97,22 @@ type Release struct {
 	Digest  Digest `json:"digest"`
 	Length  int64  `json:"length"` // bytes of the artifact
 	Format  Format `json:"format"`
+	// Local says how a release came that no key signed, such as "push" or "editable"; it is empty
+	// for one that the store's keys vouch for. See trust.Local.
+	Local string `json:"local,omitempty"`
 }
 
 // Dir is the name of the release's directory on a host. The digest is part of it, so that two
 // stores that give one version to different bytes cannot meet in one directory.
 func (r Release) Dir() string { return r.Version + "-" + r.Digest.Short() }
 
-func (r Release) String() string { return r.Project + " " + r.Version }
+// String names the release; one that nobody signed says so wherever it is shown.
+func (r Release) String() string {
+	if r.Local != "" {
+		return r.Project + " " + r.Version + " (unsigned)"
+	}
+	return r.Project + " " + r.Version
+}
 
 // Format is how an artifact is packed, written as its file name extension.
 type Format string
@@ -113,10 +122,12 @@ const (
 	TarZst Format = "tar.zst"
 	TarGz  Format = "tar.gz"
 	TarXz  Format = "tar.xz"
+	Tar    Format = "tar"
+	Zip    Format = "zip"
 )
 
 // Formats are those an agent unpacks.
-func Formats() []Format { return []Format{TarZst, TarGz, TarXz} }
+func Formats() []Format { return []Format{TarZst, TarGz, TarXz, Tar, Zip} }
 
 // FormatOf tells the format by a file's name; .tgz and .txz are known too.
 func FormatOf(name string) (Format, error) {
@@ -131,5 +142,5 @@ func FormatOf(name string) (Format, error) {
 	case strings.HasSuffix(name, ".txz"):
 		return TarXz, nil
 	}
-	return "", diag.WithHint(fmt.Errorf("%s: not an archive an agent unpacks", name), "pack it with `corpus build`, or as .tar.zst, .tar.gz or .tar.xz")
+	return "", diag.WithHint(fmt.Errorf("%s: not an archive an agent unpacks", name), "pack it with `corpus build`, or as .tar.zst, .tar.gz, .tar.xz, .tar or .zip")
 }

@@ -55,7 +55,7 @@ func TestRefsDigestsAndFormatsAreChecked(t *testing.T) {
 			t.Errorf("%q was taken for a digest", bad)
 		}
 	}
-	for file, want := range map[string]artifact.Format{"a.tar.zst": artifact.TarZst, "a.tgz": artifact.TarGz, "a.tar.xz": artifact.TarXz, "a.zip": "", "a": ""} {
+	for file, want := range map[string]artifact.Format{"a.tar.zst": artifact.TarZst, "a.tgz": artifact.TarGz, "a.tar.xz": artifact.TarXz, "a.zip": artifact.Zip, "a.tar": artifact.Tar, "a.rar": "", "a": ""} {
 		if f, err := artifact.FormatOf(file); f != want || (err == nil) != (want != "") {
 			t.Errorf("FormatOf(%s) = %q, %v", file, f, err)
 		}

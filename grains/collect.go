@@ -66,11 +66,14 @@ func (f *Facts) Get(ctx context.Context, name string) (any, bool) {
 // Later names the facts that need a name server, which Map leaves out.
 func (f *Facts) Later() []string { return slices.Sorted(maps.Keys(f.later)) }
 
-// All returns every fact there is, including those of Later.
+// All returns every fact. Those of Later are worked out when somebody asks the mapping for them, which
+// may be long after ctx has ended; a run that never does, does not wait for a name server. The caller
+// may change the mapping.
 func (f *Facts) All(ctx context.Context) *value.Map {
 	all := f.Map()
+	ctx = context.WithoutCancel(ctx)
 	for _, name := range f.Later() {
-		all.Set(name, f.later[name](ctx))
+		all.SetLater(name, func() any { return f.later[name](ctx) })
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package grains_test
 
 import (
+	"context"
 	"net"
 	"slices"
 	"testing"
@@ -59,8 +60,20 @@ func TestAddressesOfTheNameAreLookedUpOnlyWhenAsked(t *testing.T) {
 	if got := facts.Later(); !slices.Equal(got, []string{"fqdn_ip4", "fqdn_ip6"}) {
 		t.Errorf("later facts are %q", got)
 	}
-	if !facts.All(t.Context()).Has("fqdn_ip6") {
-		t.Error("All leaves fqdn_ip6 out")
+	r.queries = nil
+	ctx, cancel := context.WithCancel(t.Context())
+	all := grains.Layers{Core: facts.All(ctx), Static: value.NewMap("role", "web")}.Merge()
+	cancel()
+	if !all.Has("fqdn_ip6") || len(r.queries) != 0 {
+		t.Errorf("all facts: fqdn_ip6 %v, asked %q", all.Has("fqdn_ip6"), r.queries)
+	}
+	for range 2 {
+		if got := all.Value("fqdn_ip4"); !value.Equal(got, value.Strings("10.0.0.20")) {
+			t.Errorf("fqdn_ip4 is %v", got)
+		}
+	}
+	if len(r.queries) != 1 {
+		t.Errorf("asked %q, want one question for one fact", r.queries)
 	}
 	if _, ok := facts.Get(t.Context(), "nonesuch"); ok {
 		t.Error("a fact that does not exist was found")

@@ -28,6 +28,9 @@ type Request struct {
 	StateRoots  []string // directories of SLS files; the first that has a file wins
 	PillarRoots []string
 
+	Override *value.Map // pillar that wins over all files; may be nil
+	Vars     *value.Map // variables of templates besides the usual ones; only the native engine has them
+
 	WorkDir string // directory on this machine for what an engine has to write down
 
 	Remote  session.Remote // opens sources that are on no tree; nil for none
@@ -82,7 +85,7 @@ func (f *Failure) Hint() string { return f.First.Hint }
 func failure(results []*exec.Result) error {
 	var f Failure
 	for _, r := range results {
-		if r.Outcome == exec.Failed {
+		if r.Fails() {
 			f.Count++
 			if f.First == nil {
 				f.First = r

@@ -14,16 +14,20 @@ import (
 type Native struct{}
 
 // SessionFor is the session in which a request converges.
-func SessionFor(r Request) *session.Session {
+func SessionFor(r Request) *session.Session { return session.New(SettingsFor(r)) }
+
+// SettingsFor are the settings of that session.
+func SettingsFor(r Request) session.Settings {
 	id, _ := r.Grains.Value("id").(string)
-	return session.New(session.Settings{
+	return session.Settings{
 		Host: r.Host, ID: id, Grains: r.Grains,
-		States:  []roots.Env{{Name: "base", Dirs: r.StateRoots}},
-		Pillar:  []roots.Env{{Name: "base", Dirs: r.PillarRoots}},
+		States:   []roots.Env{{Name: "base", Dirs: r.StateRoots}},
+		Pillar:   []roots.Env{{Name: "base", Dirs: r.PillarRoots}},
+		Override: r.Override, Vars: r.Vars,
 		Options: value.NewMap("strict_arguments", r.StrictArguments),
 		Remote:  r.Remote, Log: r.Log, Version: r.Version,
 		Test: r.Test, Failhard: r.Failhard, Strict: true,
-	})
+	}
 }
 
 // Compile renders what the top file gives this host and puts it in order. Whatever is certain to

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v4"
 
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -17,6 +19,7 @@ import (
 type Config struct {
 	Store    string
 	Service  string
+	Mirrors  []string // of Store
 	Instance string
 	Region   string
 	Node     string
@@ -39,10 +42,46 @@ type Config struct {
 	FetchRate       int64 // bytes per second
 	UnpackBytes     int64
 	UnpackFiles     int
+	UnpackDepth     int
+	UnpackRatio     int
 
+	Health        recipe.Health
+	Notify        Notify
+	Metrics       string // file for the textfile collector; "" for none
+	UploadReports bool
+
+	Dev           []string // instances that are dev environments
+	Prod          []string // instances that are prod environments
+	AllowUnsigned []string // projects
+	ELB           ELB
+
+	KeepArchives int
 	KeepReleases int
 	KeepFailed   int
 	KeepReports  int
+}
+
+// Notify says who is told about a run.
+type Notify struct {
+	On      []string // events
+	Journal bool
+
+	WebhookURL     string
+	WebhookSecret  string // file of the secret
+	WebhookTimeout time.Duration
+	WebhookTries   int
+
+	MailTo   []string
+	MailFrom string
+	Sendmail string
+
+	Command []string
+}
+
+// ELB says where this host serves.
+type ELB struct {
+	Names        []string // classic load balancers
+	TargetGroups []string // ARNs
 }
 
 // Sources are where settings come from.
@@ -76,7 +115,22 @@ func Load(s Sources) (Config, error) {
 	if err := problems.Err(); err != nil {
 		return Config{}, err
 	}
-	return read(v), nil
+	c := read(v)
+	c.Health.Probes = probes(s.File)
+	return c, nil
+}
+
+// probes reads the list of probes, which is no plain setting, out of a file that was verified.
+func probes(file string) []recipe.Probe {
+	var root struct {
+		Health struct{ Probes yaml.Node }
+	}
+	data, err := os.ReadFile(file)
+	if err != nil || yaml.Unmarshal(data, &root) != nil || root.Health.Probes.IsZero() {
+		return nil
+	}
+	list, _ := recipe.ParseProbes(&root.Health.Probes, file)
+	return list
 }
 
 func loadFile(v *viper.Viper, s Sources, problems *diag.List) {
@@ -109,7 +163,8 @@ func override(v *viper.Viper, k Key, text string, at diag.Pos, problems *diag.Li
 
 func read(v *viper.Viper) Config {
 	return Config{
-		Store: v.GetString("store"), Service: v.GetString("service"), Instance: v.GetString("instance"),
+		Store: v.GetString("store"), Mirrors: v.GetStringSlice("mirrors"),
+		Service: v.GetString("service"), Instance: v.GetString("instance"),
 		Region: v.GetString("region"), Node: v.GetString("node"),
 		Convention: v.GetString("hostname.convention"), Metadata: v.GetBool("metadata.enabled"), MetadataV1: v.GetBool("metadata.v1"),
 		BaseChannel: v.GetString("channels.base"), ServiceChannel: v.GetString("channels.service"),
@@ -119,6 +174,26 @@ func read(v *viper.Viper) Config {
 		ConvergeTimeout: v.GetDuration("converge.timeout"), HookTimeout: v.GetDuration("hooks.timeout"),
 		FetchTimeout: v.GetDuration("fetch.timeout"), FetchRate: v.GetInt64("fetch.rate"),
 		UnpackBytes: v.GetInt64("unpack.max_bytes"), UnpackFiles: v.GetInt("unpack.max_files"),
-		KeepReleases: v.GetInt("keep.releases"), KeepFailed: v.GetInt("keep.failed"), KeepReports: v.GetInt("keep.reports"),
+		UnpackDepth: v.GetInt("unpack.max_depth"), UnpackRatio: v.GetInt("unpack.max_ratio"),
+		Health: recipe.Health{
+			Grace: v.GetDuration("health.grace"), Deadline: v.GetDuration("health.deadline"),
+			Interval: v.GetDuration("health.interval"), Timeout: v.GetDuration("health.timeout"), Retries: v.GetInt("health.retries"),
+		},
+		Notify: readNotify(v), Metrics: v.GetString("metrics.textfile"), UploadReports: v.GetBool("reports.upload"),
+		Dev: v.GetStringSlice("environments.dev"), Prod: v.GetStringSlice("environments.prod"),
+		AllowUnsigned: v.GetStringSlice("allow_unsigned"),
+		ELB:           ELB{Names: v.GetStringSlice("elb.names"), TargetGroups: v.GetStringSlice("elb.target_groups")},
+		KeepArchives:  v.GetInt("keep.archives"),
+		KeepReleases:  v.GetInt("keep.releases"), KeepFailed: v.GetInt("keep.failed"), KeepReports: v.GetInt("keep.reports"),
+	}
+}
+
+func readNotify(v *viper.Viper) Notify {
+	return Notify{
+		On: v.GetStringSlice("notify.on"), Journal: v.GetBool("notify.journal"),
+		WebhookURL: v.GetString("notify.webhook.url"), WebhookSecret: v.GetString("notify.webhook.secret_file"),
+		WebhookTimeout: v.GetDuration("notify.webhook.timeout"), WebhookTries: v.GetInt("notify.webhook.tries"),
+		MailTo: v.GetStringSlice("notify.mail.to"), MailFrom: v.GetString("notify.mail.from"), Sendmail: v.GetString("notify.mail.sendmail"),
+		Command: v.GetStringSlice("notify.command"),
 	}
 }

@@ -85,3 +85,15 @@ func TestFileThatIsAskedForMustBeThere(t *testing.T) {
 		t.Error("a list is no configuration")
 	}
 }
+
+func TestListsAndProbesAreChecked(t *testing.T) {
+	c, err := config.Load(config.Sources{File: file(t, "health:\n  grace: 1s\n  probes:\n    - tcp: 127.0.0.1:80\nnotify:\n  on: [failure, no-change]\n")})
+	if err != nil || len(c.Health.Probes) != 1 || c.Health.Grace != time.Second || c.Health.Deadline != 2*time.Minute || len(c.Notify.On) != 2 {
+		t.Errorf("configuration is %+v, %v", c, err)
+	}
+	path := file(t, "health:\n  probes:\n    - tpc: 127.0.0.1:80\nnotify:\n  on: [failures]\n")
+	_, err = config.Load(config.Sources{File: path})
+	if err == nil || !strings.Contains(err.Error(), path+`:3:7: unknown key "tpc"`) || !strings.Contains(err.Error(), path+`:5:8: notify.on is "failures"`) {
+		t.Errorf("mistakes are told as %v", err)
+	}
+}

@@ -60,7 +60,12 @@ func shown(v any) string {
 	case time.Duration:
 		text := strings.Replace(v.String(), "m0s", "m", 1)
 		return "`" + strings.Replace(text, "h0m", "h", 1) + "`"
+	case nil:
+		return ""
 	case []string:
+		if len(v) > 0 {
+			return "`[" + strings.Join(v, ", ") + "]`"
+		}
 		return ""
 	}
 	return fmt.Sprintf("`%v`", v)

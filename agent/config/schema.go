@@ -24,6 +24,7 @@ const (
 	Switch   Kind = "true or false"
 	Duration Kind = "duration such as 90s or 10m"
 	Texts    Kind = "list of strings"
+	Probes   Kind = "list of probes"
 )
 
 // Key is one setting.
@@ -43,6 +44,7 @@ func (k Key) Env() string {
 func Keys() []Key {
 	return []Key{
 		{"store", Text, "", "where artifacts lie: s3://bucket/prefix, minio://host:port/bucket, https://host/path or file:///dir"},
+		{"mirrors", Texts, []string{}, "stores that hold the same, for when the store fails"},
 		{"service", Text, "", "the service of this host, where the hostname does not say"},
 		{"instance", Text, "", "the environment of this host, where the hostname does not say"},
 		{"region", Text, "", "the region, where the hostname does not say"},
@@ -64,6 +66,32 @@ func Keys() []Key {
 		{"fetch.rate", Number, 0, "bytes per second to fetch at most; 0 for no limit"},
 		{"unpack.max_bytes", Number, 0, "largest content of a release; 0 for 64 GiB"},
 		{"unpack.max_files", Number, 0, "most entries of a release; 0 for 2 million"},
+		{"unpack.max_depth", Number, 0, "most directories that a file of a release lies below; 0 for 64"},
+		{"unpack.max_ratio", Number, 0, "bytes that may come of one byte of an artifact, beyond 64 MiB; 0 for 1,000"},
+		{"health.grace", Duration, time.Duration(0), "wait before the first probe of a release; what the release's corpus.yaml says comes first, here and below"},
+		{"health.deadline", Duration, 2 * time.Minute, "time within which a release becomes healthy, the grace included"},
+		{"health.interval", Duration, 2 * time.Second, "wait between two tries of a probe"},
+		{"health.timeout", Duration, 10 * time.Second, "longest try of a probe"},
+		{"health.retries", Number, 0, "tries of a probe after the first; 0 for as many as fit into the deadline"},
+		{"health.probes", Probes, nil, "probes of every release on this host, beside the release's own; see deploy.md"},
+		{"notify.on", Texts, []string{"success", "failure", "rollback"}, "what is notified: success (something was deployed or changed), failure, rollback, no-change"},
+		{"notify.journal", Switch, true, "write one entry with structured fields into the journal"},
+		{"notify.webhook.url", Text, "", "URL that is sent a JSON document"},
+		{"notify.webhook.secret_file", Text, "", "file of the secret that signs it (HMAC-SHA256)"},
+		{"notify.webhook.timeout", Duration, 10 * time.Second, "longest delivery of it"},
+		{"notify.webhook.tries", Number, 4, "deliveries that are tried, with a growing pause between them"},
+		{"notify.mail.to", Texts, []string{}, "addresses that are sent a mail"},
+		{"notify.mail.from", Text, "", "sender of the mail; what sendmail makes of it by default"},
+		{"notify.mail.sendmail", Text, "/usr/sbin/sendmail", "program that sends it"},
+		{"notify.command", Texts, []string{}, "program and arguments that read the JSON document"},
+		{"metrics.textfile", Text, "", "file for the textfile collector of Prometheus's node exporter, ending in .prom"},
+		{"reports.upload", Switch, false, "put each report into the store, below reports/"},
+		{"environments.dev", Texts, []string{"dev", "development", "local"}, "instances that are dev environments"},
+		{"environments.prod", Texts, []string{"prod", "production"}, "instances that are prod environments; all others are staging"},
+		{"allow_unsigned", Texts, []string{}, "projects that may be pushed or editable though no key signed them, even in prod"},
+		{"elb.names", Texts, []string{}, "classic load balancers of this host; the one named like its cluster by default"},
+		{"elb.target_groups", Texts, []string{}, "target groups of this host, by ARN"},
+		{"keep.archives", Number, 3, "archives of a project's tree kept; 0 for all"},
 		{"keep.releases", Number, 5, "good releases kept of each project, the ones in use included"},
 		{"keep.failed", Number, 3, "failed releases kept of each project"},
 		{"keep.reports", Number, 100, "reports kept"},
@@ -111,6 +139,8 @@ func (k Key) choices() []string {
 	switch k.Name {
 	case "engine":
 		return []string{"native", "salt-call", "ansible", "command"}
+	case "notify.on":
+		return []string{"success", "failure", "rollback", "no-change"}
 	case "converge.state_output":
 		return []string{"full", "terse", "mixed", "changes"}
 	}

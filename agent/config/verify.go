@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -73,10 +74,13 @@ func (c *checker) unknown(name string, key *yaml.Node) {
 }
 
 func (c *checker) value(k Key, v *yaml.Node) {
-	if k.Kind == Texts {
-		if v.Kind != yaml.SequenceNode {
-			c.problems.Add(c.pos(v), "%s: a %s was expected", k.Name, k.Kind).WithHint(fmt.Sprintf("write %s: [one, two]", k.Name))
-		}
+	switch k.Kind {
+	case Texts:
+		c.texts(k, v)
+		return
+	case Probes:
+		_, problems := recipe.ParseProbes(v, c.file)
+		c.problems = append(c.problems, problems...)
 		return
 	}
 	if v.Kind != yaml.ScalarNode {
@@ -85,5 +89,17 @@ func (c *checker) value(k Key, v *yaml.Node) {
 	}
 	if problem := k.check(v.Value); problem != "" {
 		c.problems.Add(c.pos(v), "%s", problem)
+	}
+}
+
+func (c *checker) texts(k Key, v *yaml.Node) {
+	if v.Kind != yaml.SequenceNode {
+		c.problems.Add(c.pos(v), "%s: a %s was expected", k.Name, k.Kind).WithHint(fmt.Sprintf("write %s: [one, two]", k.Name))
+		return
+	}
+	for _, item := range v.Content {
+		if problem := k.checkChoice(item.Value); problem != "" {
+			c.problems.Add(c.pos(item), "%s", problem)
+		}
 	}
 }

@@ -18,7 +18,7 @@ const (
 	OK             = 0   // converged; done
 	Internal       = 1   // something went wrong that has no code of its own
 	Usage          = 2   // command line, configuration, or SLS that does not compile
-	Failed         = 3   // states failed, or a first deploy failed and there is nothing to roll back to
+	Failed         = 3   // states failed, or a first deploy failed and there is nothing to roll back to; of corpus, a part was left undone
 	Refused        = 4   // verification refused something
 	Unreachable    = 5   // the store cannot be reached
 	Locked         = 6   // another run is under way
@@ -49,6 +49,7 @@ func Code(err error) int {
 	var list diag.List
 	var one *diag.Diagnostic
 	var refused *trust.Refused
+	var withdrawn *trust.Withdrawn
 	var hostile *unpack.Hostile
 	var held *lock.Held
 	switch {
@@ -60,7 +61,7 @@ func Code(err error) int {
 		return Interrupted
 	case errors.As(err, &held):
 		return Locked
-	case errors.As(err, &refused), errors.As(err, &hostile):
+	case errors.As(err, &refused), errors.As(err, &withdrawn), errors.As(err, &hostile):
 		return Refused
 	case outOfReach(err):
 		return Unreachable

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -29,6 +30,9 @@ type Options struct {
 	Timeout time.Duration // of each hook
 	Grace   time.Duration // between SIGTERM and SIGKILL; 10 s by default
 	Output  int           // bytes of output kept of each hook; 64 KiB by default
+	Args    []string      // arguments; hooks get none
+	Stdin   io.Reader     // what a program reads; nil for nothing
+	Tee     io.Writer     // is told the output as it comes; nil for nobody
 }
 
 // Result is what became of a hook.
@@ -57,7 +61,7 @@ func Run(ctx context.Context, dir string, o Options) ([]Result, error) {
 	}
 	var results []Result
 	for _, name := range names {
-		r, err := run(ctx, filepath.Join(dir, name), o)
+		r, err := Program(ctx, filepath.Join(dir, name), o)
 		results = append(results, r)
 		if err != nil {
 			return results, &Failed{Result: r, Err: err}
@@ -98,12 +102,17 @@ func ignored(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "README")
 }
 
-func run(ctx context.Context, path string, o Options) (Result, error) {
+// Program runs one program the way hooks are run.
+func Program(ctx context.Context, path string, o Options) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	out := &bounded{limit: orDefault(o.Output, 64<<10)}
-	cmd := exec.CommandContext(ctx, path)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = o.Env, o.Dir, out, out
+	cmd := exec.CommandContext(ctx, path, o.Args...)
+	var sink io.Writer = out
+	if o.Tee != nil {
+		sink = io.MultiWriter(out, o.Tee)
+	}
+	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Env, o.Dir, o.Stdin, sink, sink
 	ownGroup(cmd, orDefault(o.Grace, 10*time.Second))
 	cmd.SysProcAttr.Chroot = o.Root
 	started := time.Now()

@@ -65,8 +65,30 @@ func (l Layout) Ledger() string { return filepath.Join(l.State(), "ledger.json")
 // Reports is the directory of the runs' reports.
 func (l Layout) Reports() string { return filepath.Join(l.State(), "reports") }
 
+// Registry is the file of what this host remembers of a project beside its releases.
+func (l Layout) Registry(project string) string {
+	return filepath.Join(l.State(), "projects", project+".json")
+}
+
+// ProjectLedger is the ledger of a project that is not the host's service.
+func (l Layout) ProjectLedger(project string) string {
+	return filepath.Join(l.State(), "projects", project+".ledger.json")
+}
+
 // Incoming is the directory of artifacts that are being fetched.
 func (l Layout) Incoming() string { return filepath.Join(l.State(), "incoming") }
+
+// Part is the file of an artifact's blocks that have arrived, by the artifact's digest.
+func (l Layout) Part(digest string) string { return filepath.Join(l.Incoming(), digest+".part") }
+
+// Chunks is the file of chunks that have arrived for a release, by its artifact's digest.
+func (l Layout) Chunks(digest string) string { return filepath.Join(l.Incoming(), digest+".chunks") }
+
+// Trees is the directory of the lists of what a project's releases hold.
+func (l Layout) Trees(project string) string { return filepath.Join(l.State(), "trees", project) }
+
+// Tree is the list of what a release holds.
+func (l Layout) Tree(project, dir string) string { return filepath.Join(l.Trees(project), dir) }
 
 // Lock is the file that a run holds.
 func (l Layout) Lock() string { return filepath.Join(l.State(), "lock") }
@@ -99,6 +121,15 @@ func (p Project) ReleaseLink(dir string) string { return filepath.Join("releases
 
 // Archives is the directory of failed and archived releases.
 func (p Project) Archives() string { return filepath.Join(p.Dir, "archives") }
+
+// Git is one of the project's repositories: project or pillar.
+func (p Project) Git(name string) string { return filepath.Join(p.Dir, "git", name+".git") }
+
+// The names of what an archive holds.
+const (
+	ArchivedTree = "project"        // the tree of a project before a deploy
+	FailedTree   = "project.failed" // a release that was rolled back
+)
 
 // Data is the directory that no deploy touches.
 func (p Project) Data() string { return filepath.Join(p.Dir, "data") }

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/link"
@@ -98,6 +99,23 @@ type Ledger struct {
 	Running  *Running   `json:"running,omitempty"`
 	Bad      []Bad      `json:"bad,omitempty"`
 	Hold     *Hold      `json:"hold,omitempty"`
+
+	Channels []artifact.Ref `json:"channels,omitempty"` // what the last resolve asked for
+	History  []Pair         `json:"history,omitempty"`  // what was good, newest last
+}
+
+// Corrupt is a ledger that cannot be read. The releases on disk are not touched by that.
+type Corrupt struct {
+	Path string
+	Err  error
+}
+
+func (c *Corrupt) Error() string { return fmt.Sprintf("reading the ledger %s: %v", c.Path, c.Err) }
+func (c *Corrupt) Unwrap() error { return c.Err }
+
+// Hint says what becomes of it.
+func (c *Corrupt) Hint() string {
+	return "the next run keeps the file aside and rebuilds the ledger from what is on disk"
 }
 
 // Load reads the ledger; one that is absent is empty.
@@ -111,7 +129,7 @@ func Load(path string) (*Ledger, error) {
 	}
 	var l Ledger
 	if err := json.Unmarshal(data, &l); err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading the ledger %s: %w", path, err), "move the file away and deploy again: the releases on disk are kept")
+		return nil, &Corrupt{Path: path, Err: err}
 	}
 	if l.Version > version {
 		return nil, diag.WithHint(fmt.Errorf("the ledger %s is of version %d, and this agent knows up to %d", path, l.Version, version), "install the agent that wrote it, or a newer one")
@@ -166,4 +184,34 @@ func (l *Ledger) Deployed(p Pair, at time.Time) {
 		l.Since = &at
 	}
 	l.Good, l.Running = &p, nil
+	l.remember(p)
+}
+
+// keepHistory is how many pairs are remembered as good: more than any host keeps releases of.
+const keepHistory = 50
+
+// remember moves a pair to the end of the history.
+func (l *Ledger) remember(p Pair) {
+	l.History = slices.DeleteFunc(l.History, func(q Pair) bool { return q.Same(p) })
+	l.History = append(l.History, p)
+	l.History = l.History[max(0, len(l.History)-keepHistory):]
+}
+
+// Release lets pairs be tried again whose service has this version or directory; "" means all. It
+// says which.
+func (l *Ledger) Release(version string) []Pair {
+	var released []Pair
+	l.Bad = slices.DeleteFunc(slices.Clone(l.Bad), func(b Bad) bool {
+		if version != "" && !b.Pair.Is(version) {
+			return false
+		}
+		released = append(released, b.Pair)
+		return true
+	})
+	return released
+}
+
+// Is reports whether a person may mean this pair by the version, or the directory, of its service.
+func (p Pair) Is(version string) bool {
+	return p.Service.Version == version || p.Service.Dir() == version
 }

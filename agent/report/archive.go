@@ -48,6 +48,28 @@ func (a Archive) Save(r *Report, keep int) error {
 	return errors.Join(errs...)
 }
 
+// Beside writes the report as report.json into the directory, for whoever finds what the run left
+// there.
+func (a Archive) Beside(r *Report) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = durable.WriteFile(filepath.Join(a.Dir, "report.json"), append(data, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the report in %s: %w", a.Dir, err)
+	}
+	return nil
+}
+
+// Last is the newest report, or nil.
+func (a Archive) Last() (*Report, error) {
+	ids, err := a.IDs()
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return a.Load(ids[len(ids)-1])
+}
+
 // IDs lists the runs that have a report, oldest first.
 func (a Archive) IDs() ([]string, error) {
 	entries, err := os.ReadDir(a.Dir)

@@ -106,6 +106,10 @@ func (l *Lines) detail(s Step) string {
 
 // Hook is part of Sink.
 func (l *Lines) Hook(stage string, r hook.Result) {
+	if stage == HealthStage {
+		l.probe(r)
+		return
+	}
 	if r.Error != "" {
 		l.line(red, "FAILED  ", "%s hook %s: %s", stage, r.Name, r.Error)
 		l.indented(r.Output)
@@ -115,6 +119,14 @@ func (l *Lines) Hook(stage string, r hook.Result) {
 	if l.Verbose {
 		l.indented(r.Output)
 	}
+}
+
+func (l *Lines) probe(r hook.Result) {
+	if r.Error != "" {
+		l.line(red, "FAILED  ", "health %s: %s", r.Name, r.Error)
+		return
+	}
+	l.line(green, "healthy ", "%s (%s)", r.Name, diag.Elapsed(r.Duration))
 }
 
 // Note is part of Sink.

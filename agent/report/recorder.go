@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -20,7 +21,7 @@ type Sink interface {
 	Fetching(artifact string, done, total int64)
 	// Step tells about a state when it is done; one that needs no words is told too.
 	Step(s Step)
-	// Hook tells about an operator's program.
+	// Hook tells about an operator's program, or about a probe at the stage HealthStage.
 	Hook(stage string, r hook.Result)
 	// Note is a sentence that is no failure.
 	Note(text string)
@@ -98,6 +99,18 @@ func (r *Recorder) Hooks(stage string, results []hook.Result) {
 	}
 }
 
+// HealthStage is the stage at which probes are told.
+const HealthStage = "health"
+
+// Probes records whether a release became healthy.
+func (r *Recorder) Probes(results []health.Result) {
+	r.update(func(rep *Report) { rep.Health = append(rep.Health, results...) })
+	for _, result := range results {
+		told := hook.Result{Name: result.Probe, Duration: result.Duration, Error: result.Error}
+		r.each(func(s Sink) { s.Hook(HealthStage, told) })
+	}
+}
+
 // StepStarted is part of exec.Observer. States are many and short: only their end is told.
 func (r *Recorder) StepStarted(*compile.Step) {}
 
@@ -116,8 +129,8 @@ func (r *Recorder) StepDone(result *exec.Result) {
 // Output records what an engine that is a program printed.
 func (r *Recorder) Output(text string) { r.update(func(rep *Report) { rep.Output = text }) }
 
-// End completes the report.
-func (r *Recorder) End(finish func(*Report)) {
-	r.update(finish)
-	r.each(func(s Sink) { s.End(r.report) })
-}
+// Complete writes down how the run ended. Notes may still follow.
+func (r *Recorder) Complete(finish func(*Report)) { r.update(finish) }
+
+// End tells the sinks that the report is complete.
+func (r *Recorder) End() { r.each(func(s Sink) { s.End(r.report) }) }

@@ -9,6 +9,7 @@ package report
 import (
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -46,6 +47,7 @@ type Report struct {
 
 	Stages []Stage                  `json:"stages"`
 	Hooks  map[string][]hook.Result `json:"hooks,omitempty"` // by stage
+	Health []health.Result          `json:"health,omitempty"`
 	States Counts                   `json:"states"`
 	Steps  []Step                   `json:"steps"` // those that did something, failed, or were skipped
 	Notes  []string                 `json:"notes,omitempty"`
@@ -57,6 +59,16 @@ type Report struct {
 
 // Duration is how long the run took.
 func (r *Report) Duration() time.Duration { return r.Ended.Sub(r.Started) }
+
+// FirstFailure is the first state that failed, or nil.
+func (r *Report) FirstFailure() *Step {
+	for i := range r.Steps {
+		if r.Steps[i].Result == StepFailed {
+			return &r.Steps[i]
+		}
+	}
+	return nil
+}
 
 // About is the pair that a run's outcome is about: what converged or was gone back to, and else what
 // was tried. It is nil where no pair was known.
@@ -115,7 +127,8 @@ type Step struct {
 	Name     string        `json:"name"`
 	SLS      string        `json:"sls"`
 	Result   string        `json:"result"`
-	Changes  *value.Map    `json:"changes"`
+	Changes  *value.Map    `json:"changes"`           // with StepPending what a run would report here
+	Unknown  bool          `json:"unknown,omitempty"` // with StepPending: only acting will tell
 	Comment  string        `json:"comment,omitempty"`
 	Hint     string        `json:"hint,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
@@ -134,7 +147,10 @@ func StepOf(r *exec.Result) Step {
 	case r.Outcome == exec.Failed:
 		s.Result = StepFailed
 	case r.Outcome == exec.Pending:
-		s.Result = StepPending
+		s.Result, s.Unknown = StepPending, r.Unknown
+		if r.Predicted != nil { // other engines tell less
+			s.Changes = r.Predicted
+		}
 	case r.NotRun:
 		s.Result = StepNotRun
 	}
@@ -144,4 +160,13 @@ func StepOf(r *exec.Result) Step {
 // Quiet reports whether there is nothing to tell about a step.
 func (s Step) Quiet() bool {
 	return (s.Result == StepOK || s.Result == StepNotRun) && s.Changes.Len() == 0 && len(s.Warnings) == 0
+}
+
+// StageNames lists the stages that ran, in their order.
+func (r *Report) StageNames() []string {
+	var names []string
+	for _, s := range r.Stages {
+		names = append(names, s.Name)
+	}
+	return names
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -34,25 +35,49 @@ type InitResult struct {
 // Init sets up an empty store: root, empty targets, snapshot and timestamp. threshold is how many
 // root keys must agree on the next root; 0 means more than half of those in the keyring.
 func (p *Publisher) Init(ctx context.Context, threshold int) (InitResult, error) {
+	root, err := p.firstRoot(threshold)
+	if err != nil {
+		return InitResult{}, err
+	}
+	own := trust.RootDelegation(root, metadata.ROOT)
+	if p.Hand != nil {
+		return InitResult{}, p.handRoot(root, 0, own)
+	}
+	keys, err := p.keysFor(metadata.ROOT, own)
+	if err != nil {
+		return InitResult{}, err
+	}
+	data, err := sign(root, keys)
+	if err != nil {
+		return InitResult{}, err
+	}
+	return p.initWith(ctx, data)
+}
+
+// initWith sets up an empty store under a root that is signed.
+func (p *Publisher) initWith(ctx context.Context, root []byte) (InitResult, error) {
 	conditional, err := p.probe(ctx)
 	if err != nil {
 		return InitResult{}, err
 	}
-	root, err := p.putRoot(ctx, threshold)
-	if err != nil {
+	if root, err = p.putFirstRoot(ctx, root); err != nil {
 		return InitResult{}, err
 	}
-	if err := p.putEmpty(ctx); err != nil {
+	if err := p.putEmpty(ctx, root); err != nil {
 		return InitResult{}, err
 	}
-	file := filepath.Join(p.Keys.Dir, RootName)
-	if err := durable.WriteFile(file, root, 0o644); err != nil {
-		return InitResult{}, err
+	result := InitResult{Digest: artifact.NewDigest(sha256.Sum256(root)), Conditional: conditional}
+	if p.Keys.Dir != "" {
+		result.RootFile = filepath.Join(p.Keys.Dir, RootName)
+		if err := durable.WriteFile(result.RootFile, root, 0o644); err != nil {
+			return InitResult{}, err
+		}
 	}
-	return InitResult{RootFile: file, Digest: artifact.NewDigest(sha256.Sum256(root)), Conditional: conditional}, trust.Pin(p.Seen, root)
+	return result, trust.Pin(p.Seen, root)
 }
 
-func (p *Publisher) newRoot(threshold int) ([]byte, error) {
+// firstRoot gives every role the public keys that the keyring has of it.
+func (p *Publisher) firstRoot(threshold int) (*rootRole, error) {
 	root := metadata.Root(p.expires(p.Expiry.withDefaults().Root))
 	for _, name := range metadata.TOP_LEVEL_ROLE_NAMES {
 		keys, err := p.Keys.Public(name)
@@ -73,22 +98,14 @@ func (p *Publisher) newRoot(threshold int) ([]byte, error) {
 		return nil, diag.WithHint(fmt.Errorf("a threshold of %d needs as many root keys, and there are %d", threshold, keys), "make more with `corpus keys new --root-keys %d`", threshold)
 	}
 	root.Signed.Roles[metadata.ROOT].Threshold = threshold
-	signers, err := p.Keys.Signers(metadata.ROOT)
-	if err != nil {
-		return nil, err
-	}
-	return sign(root, signers)
+	return root, nil
 }
 
-// putRoot writes the first root. One that is there already belongs to somebody, or is ours from an
-// attempt that was cut short; then it is taken as it is.
-func (p *Publisher) putRoot(ctx context.Context, threshold int) ([]byte, error) {
-	root, err := p.newRoot(threshold)
-	if err != nil {
-		return nil, err
-	}
+// putFirstRoot writes the first root. One that is there already belongs to somebody, or is ours
+// from an attempt that was cut short; then it is taken as it is.
+func (p *Publisher) putFirstRoot(ctx context.Context, root []byte) ([]byte, error) {
 	key := trust.RoleKey(metadata.ROOT, 1)
-	_, err = p.Store.Put(ctx, key, bytes.NewReader(root), int64(len(root)), store.Condition{IfAbsent: true})
+	_, err := p.Store.Put(ctx, key, bytes.NewReader(root), int64(len(root)), store.Condition{IfAbsent: true})
 	if !errors.Is(err, store.ErrPrecondition) {
 		return root, err
 	}
@@ -115,25 +132,35 @@ func sameKeys(a, b []byte) bool {
 }
 
 // putEmpty writes the first targets, snapshot and timestamp, in which there is no project yet.
-func (p *Publisher) putEmpty(ctx context.Context) error {
+func (p *Publisher) putEmpty(ctx context.Context, root []byte) error {
+	parsed, err := metadata.Root().FromBytes(root)
+	if err != nil {
+		return err
+	}
+	keys := map[string][]keyring.Key{}
+	for _, role := range []string{metadata.TARGETS, metadata.SNAPSHOT, metadata.TIMESTAMP} {
+		if keys[role], err = p.keysFor(role, trust.RootDelegation(parsed, role)); err != nil {
+			return err
+		}
+	}
 	expires := p.expires(p.Expiry.withDefaults().Snapshot)
 	targets := metadata.Targets(expires)
 	targets.Signed.Version = 0
-	file, err := write(ctx, p, metadata.TARGETS, targets, &targets.Signed.Version)
+	file, err := write(ctx, p, metadata.TARGETS, targets, &targets.Signed.Version, keys[metadata.TARGETS])
 	if err != nil {
 		return err
 	}
 	snapshot := metadata.Snapshot(expires)
 	snapshot.Signed.Version = 0
 	snapshot.Signed.Meta = map[string]*metadata.MetaFiles{trust.MetaName(metadata.TARGETS): file}
-	file, err = write(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version)
+	file, err = write(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version, keys[metadata.SNAPSHOT])
 	if err != nil {
 		return err
 	}
 	timestamp := metadata.Timestamp()
 	timestamp.Signed.Version = 0
 	timestamp.Signed.Meta = map[string]*metadata.MetaFiles{trust.MetaName(metadata.SNAPSHOT): file}
-	return p.putTimestamp(ctx, timestamp, store.Condition{IfAbsent: true})
+	return p.putTimestamp(ctx, timestamp, keys[metadata.TIMESTAMP], store.Condition{IfAbsent: true})
 }
 
 // probe finds out whether the store honours conditional writes, on which two publishers rely.

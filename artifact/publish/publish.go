@@ -17,6 +17,7 @@ import (
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -47,11 +48,19 @@ func (e Expiry) withDefaults() Expiry {
 // Publisher writes one store with the keys it has.
 type Publisher struct {
 	Store  store.Store
-	Keys   Keyring
+	Keys   keyring.Ring
 	Seen   string // directory in which the publisher keeps what it has seen of the store
 	Expiry Expiry
 	Now    func() time.Time // nil means time.Now
+	// Hand takes what would be signed and committed, as a draft that more people sign, where it is
+	// set. A change that one draft cannot hold is an error then.
+	Hand func(*Draft) error
+
+	more []keyring.Ring // keys of a rotation, beside Keys
 }
+
+// Keyring is the keys that a publisher signs with.
+type Keyring = keyring.Ring
 
 func (p *Publisher) now() time.Time {
 	if p.Now != nil {
@@ -70,16 +79,19 @@ const attempts = 20
 
 // change reads the store, lets edit make the next version of some roles, and commits it. When
 // another publisher was faster, it starts again from what that one wrote.
-func (p *Publisher) change(ctx context.Context, edit func(*draft) error) error {
+func (p *Publisher) change(ctx context.Context, edit func(*next) error) error {
 	for attempt := range attempts {
-		d, err := p.read(ctx)
+		n, err := p.read(ctx)
 		if err != nil {
 			return err
 		}
-		if err := edit(d); err != nil {
+		if err := edit(n); err != nil {
 			return err
 		}
-		err = d.commit(ctx)
+		if p.Hand != nil {
+			return n.hand(ctx)
+		}
+		err = n.commit(ctx)
 		if !errors.Is(err, store.ErrPrecondition) {
 			return err
 		}
@@ -102,7 +114,7 @@ func pause(ctx context.Context, attempt int) error {
 }
 
 // read verifies the store as it stands.
-func (p *Publisher) read(ctx context.Context) (*draft, error) {
+func (p *Publisher) read(ctx context.Context) (*next, error) {
 	// The ETag is taken first: a change after it makes the commit fail, and that is what it is for.
 	etag, err := p.timestampETag(ctx)
 	if err != nil {
@@ -115,7 +127,26 @@ func (p *Publisher) read(ctx context.Context) (*draft, error) {
 	if err := client.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	return &draft{publisher: p, client: client, etag: etag, roles: map[string]*trust.Role{}}, nil
+	if err := p.checkClock(client); err != nil {
+		return nil, err
+	}
+	return p.onto(client, etag), nil
+}
+
+// onto starts the next version of what a client has verified.
+func (p *Publisher) onto(client *trust.Client, etag string) *next {
+	return &next{publisher: p, client: client, etag: etag, roles: map[string]*trust.Role{}, ready: map[string][]byte{}}
+}
+
+// checkClock refuses to sign with a clock that is before what was signed last: hosts would refuse
+// it, or believe it for too long.
+func (p *Publisher) checkClock(client *trust.Client) error {
+	last, ok := trust.Created(client.Trusted().Timestamp)
+	if !ok || p.now().Add(trust.ClockTolerance).After(last) {
+		return nil
+	}
+	return &trust.Refused{Check: trust.CheckClock, Of: trust.MetaName(metadata.TIMESTAMP),
+		Err: fmt.Errorf("it was signed at %s, and this machine's clock says %s", last.Format(time.RFC3339), p.now().UTC().Format(time.RFC3339))}
 }
 
 func (p *Publisher) timestampETag(ctx context.Context) (string, error) {
@@ -129,50 +160,41 @@ func (p *Publisher) timestampETag(ctx context.Context) (string, error) {
 	return info.ETag, body.Close()
 }
 
-// draft is the next version of a store.
-type draft struct {
+// next is the next version of a store.
+type next struct {
 	publisher *Publisher
 	client    *trust.Client
 	etag      string
 	roles     map[string]*trust.Role // targets and projects that change
+	ready     map[string][]byte      // roles that come signed, as they are
+	brief     bool                   // only the timestamp is signed anew
 }
 
 // targets is the top targets role, to be changed.
-func (d *draft) targets() *trust.Role {
-	if role, ok := d.roles[metadata.TARGETS]; ok {
+func (n *next) targets() *trust.Role {
+	if role, ok := n.roles[metadata.TARGETS]; ok {
 		return role
 	}
-	role := d.client.Trusted().Targets[metadata.TARGETS]
-	d.roles[metadata.TARGETS] = role
+	role := n.client.Trusted().Targets[metadata.TARGETS]
+	n.roles[metadata.TARGETS] = role
 	return role
 }
 
 // project is a project's role, to be changed. A project that never published has an empty one.
-func (d *draft) project(ctx context.Context, name string) (*trust.Role, error) {
-	if role, ok := d.roles[name]; ok {
+func (n *next) project(ctx context.Context, name string) (*trust.Role, error) {
+	if role, ok := n.roles[name]; ok {
 		return role, nil
 	}
-	role, err := d.client.Project(ctx, name)
+	role, err := n.client.Project(ctx, name)
 	if errors.Is(err, trust.ErrNoProject) {
 		role = metadata.Targets()
 		role.Signed.Version = 0
 	} else if err != nil {
 		return nil, err
 	}
-	d.roles[name] = role
+	n.roles[name] = role
 	return role, nil
 }
 
-// delegates reports whether targets lets the project's key sign.
-func (d *draft) delegates(project string) bool {
-	delegations := d.client.Trusted().Targets[metadata.TARGETS].Signed.Delegations
-	if delegations == nil {
-		return false
-	}
-	for _, role := range delegations.Roles {
-		if role.Name == project {
-			return true
-		}
-	}
-	return false
-}
+// delegates reports whether targets lets somebody sign the project.
+func (n *next) delegates(project string) bool { return n.client.Delegation(project).Threshold > 0 }

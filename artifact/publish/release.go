@@ -8,64 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
-	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
-
-// AddProject lets a key sign a project: deploy/NAME/* and nothing else. It takes the targets key.
-func (p *Publisher) AddProject(ctx context.Context, name string, keys ...*metadata.Key) error {
-	if err := trust.CheckProject(name); err != nil {
-		return err
-	}
-	return p.change(ctx, func(d *draft) error { return d.delegate(name, keys) })
-}
-
-// ReplaceKeys lets these keys sign a project and no others: what to do when a key was lost. It takes
-// the targets key; the project has to be signed anew by one of them before hosts believe it again.
-func (p *Publisher) ReplaceKeys(ctx context.Context, name string, keys ...*metadata.Key) error {
-	return p.change(ctx, func(d *draft) error {
-		if !d.delegates(name) {
-			return fmt.Errorf("%w: %s", trust.ErrNoProject, name)
-		}
-		role := d.targets()
-		for _, delegated := range role.Signed.Delegations.Roles {
-			if delegated.Name != name {
-				continue
-			}
-			for _, id := range slices.Clone(delegated.KeyIDs) {
-				if err := role.Signed.RevokeKey(id, name); err != nil {
-					return fmt.Errorf("revoking a key of %s: %w", name, err)
-				}
-			}
-		}
-		return d.delegate(name, keys)
-	})
-}
-
-func (d *draft) delegate(name string, keys []*metadata.Key) error {
-	role := d.targets()
-	if role.Signed.Delegations == nil {
-		role.Signed.Delegations = &metadata.Delegations{Keys: map[string]*metadata.Key{}}
-	}
-	if !d.delegates(name) {
-		role.Signed.Delegations.Roles = append(role.Signed.Delegations.Roles, metadata.DelegatedRole{
-			Name: name, Threshold: 1, Terminating: true, Paths: []string{trust.ProjectPaths(name)}, KeyIDs: []string{},
-		})
-	}
-	for _, key := range keys {
-		if err := role.Signed.AddKey(key, name); err != nil {
-			return fmt.Errorf("delegating %s: %w", name, err)
-		}
-	}
-	return nil
-}
 
 // Request says what to publish.
 type Request struct {
@@ -73,6 +23,7 @@ type Request struct {
 	Version string
 	File    string // the artifact
 	Channel string // to point at it; empty for none
+	Plain   bool   // without the lists by which hosts fetch it in blocks and chunks
 }
 
 // Publish uploads an artifact, signs it as a version of its project, and points a channel at it.
@@ -83,17 +34,31 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, e
 	if err := r.check(); err != nil {
 		return artifact.Release{}, err
 	}
-	release, err := p.examine(ctx, r)
+	release, err := p.examine(r)
 	if err != nil {
 		return artifact.Release{}, err
 	}
 	if err := p.ensureDelegated(ctx, r.Project); err != nil {
 		return artifact.Release{}, err
 	}
-	if err := p.upload(ctx, release, r.File); err != nil {
-		return artifact.Release{}, err
+	for range attempts {
+		if err = p.publish(ctx, release, r); !errors.Is(err, errWithdrawn) {
+			break
+		}
 	}
-	return release, p.change(ctx, func(d *draft) error { return d.publish(ctx, release, r.Channel) })
+	return release, err
+}
+
+// publish uploads and signs an artifact and all that belongs to it.
+func (p *Publisher) publish(ctx context.Context, release artifact.Release, r Request) error {
+	about, err := p.describe(ctx, release, r)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(p.upload(ctx, release, r.File), p.uploadSidecars(ctx, about)); err != nil {
+		return err
+	}
+	return p.change(ctx, func(n *next) error { return n.publish(ctx, about, r.Channel) })
 }
 
 func (r Request) check() error {
@@ -104,8 +69,8 @@ func (r Request) check() error {
 	return errors.Join(errs...)
 }
 
-// examine reads the artifact once, for its digest and for what a host would refuse.
-func (p *Publisher) examine(ctx context.Context, r Request) (artifact.Release, error) {
+// examine reads the artifact for its length and digest.
+func (p *Publisher) examine(r Request) (artifact.Release, error) {
 	format, err := artifact.FormatOf(r.File)
 	if err != nil {
 		return artifact.Release{}, err
@@ -115,34 +80,23 @@ func (p *Publisher) examine(ctx context.Context, r Request) (artifact.Release, e
 		return artifact.Release{}, fmt.Errorf("reading the artifact: %w", err)
 	}
 	defer f.Close()
-	sum, size := sha256.New(), &counter{}
-	all := io.TeeReader(f, io.MultiWriter(sum, size))
-	if _, err := unpack.Inspect(ctx, all, format, unpack.Limits{}); err != nil {
-		return artifact.Release{}, fmt.Errorf("reading the artifact %s: %w", r.File, err)
-	}
-	// What follows the end of the archive belongs to the digest too.
-	if _, err := io.Copy(io.Discard, all); err != nil {
+	sum := sha256.New()
+	size, err := io.Copy(sum, f)
+	if err != nil {
 		return artifact.Release{}, fmt.Errorf("reading the artifact: %w", err)
 	}
 	return artifact.Release{
 		Project: r.Project, Version: r.Version, Format: format,
-		Digest: artifact.NewDigest([32]byte(sum.Sum(nil))), Length: size.n,
+		Digest: artifact.NewDigest([32]byte(sum.Sum(nil))), Length: size,
 	}, nil
 }
 
-type counter struct{ n int64 }
-
-func (c *counter) Write(p []byte) (int, error) {
-	c.n += int64(len(p))
-	return len(p), nil
-}
-
 func (p *Publisher) ensureDelegated(ctx context.Context, project string) error {
-	d, err := p.read(ctx)
-	if err != nil || d.delegates(project) {
+	n, err := p.read(ctx)
+	if err != nil || n.delegates(project) {
 		return err
 	}
-	if !p.Keys.Has(metadata.TARGETS) {
+	if !p.Keys.Has(metadata.TARGETS) || p.Hand != nil {
 		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, project),
 			"ask who holds the targets key to run `corpus project add %s --key %s.pub`", project, project)
 	}
@@ -153,7 +107,7 @@ func (p *Publisher) ensureDelegated(ctx context.Context, project string) error {
 	if err != nil {
 		return err
 	}
-	return p.AddProject(ctx, project, keys...)
+	return p.AddProject(ctx, project, 0, keys...)
 }
 
 // upload writes the artifact's object, unless it is there.
@@ -186,8 +140,9 @@ func (e *Immutable) Error() string {
 // Hint says how to publish a change.
 func (e *Immutable) Hint() string { return "a changed tree is a new version: publish it under one" }
 
-func (d *draft) publish(ctx context.Context, r artifact.Release, channel string) error {
-	role, err := d.project(ctx, r.Project)
+func (n *next) publish(ctx context.Context, about described, channel string) error {
+	r := about.release
+	role, err := n.project(ctx, r.Project)
 	if err != nil {
 		return err
 	}
@@ -196,6 +151,13 @@ func (d *draft) publish(ctx context.Context, r artifact.Release, channel string)
 			return &Immutable{Release: before, Digest: r.Digest}
 		}
 	}
+	yanks, err := trust.Yanks(role)
+	if err != nil {
+		return err
+	}
+	if yank, ok := yanks[r.Version]; ok {
+		return diag.WithHint(&trust.Withdrawn{Release: r, Yank: yank}, "publish a mended tree under a new version, or take it back with `corpus yank --undo`")
+	}
 	sum, err := hex.DecodeString(r.Digest.Hex())
 	if err != nil {
 		return err
@@ -203,7 +165,16 @@ func (d *draft) publish(ctx context.Context, r artifact.Release, channel string)
 	target := metadata.TargetFile()
 	target.Length = r.Length
 	target.Hashes = metadata.Hashes{"sha256": sum}
+	if err := about.stands(role); err != nil {
+		return err
+	}
+	if before := role.Signed.Targets[trust.TargetPath(r.Project, r.Version, r.Format)]; before != nil {
+		target.Custom = before.Custom
+	}
 	role.Signed.Targets[trust.TargetPath(r.Project, r.Version, r.Format)] = target
+	if err := about.sign(role); err != nil {
+		return err
+	}
 	if channel == "" {
 		return nil
 	}
@@ -227,12 +198,12 @@ func (p *Publisher) Promote(ctx context.Context, project, from, to string) (arti
 		return artifact.Release{}, err
 	}
 	var release artifact.Release
-	err := p.change(ctx, func(d *draft) error {
-		role, err := d.project(ctx, project)
+	err := p.change(ctx, func(n *next) error {
+		role, err := n.project(ctx, project)
 		if err != nil {
 			return err
 		}
-		release, err = d.client.Resolve(ctx, artifact.Ref{Project: project, Channel: from})
+		release, err = n.client.Resolve(ctx, artifact.Ref{Project: project, Channel: from})
 		if err != nil {
 			return err
 		}

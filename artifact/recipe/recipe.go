@@ -42,6 +42,8 @@ type Recipe struct {
 	Writable []string `yaml:"writable"`
 	// Units are systemd units of the tree that packages install.
 	Units []string `yaml:"units"`
+	// Health says when the release counts as healthy.
+	Health Health `yaml:"-"`
 	// Templates are configuration files that a host renders.
 	Templates []Template `yaml:"templates"`
 	Package   Package    `yaml:"package"`
@@ -134,12 +136,12 @@ func Parse(data []byte, file string) (Recipe, error) {
 	if len(root.Content) == 0 {
 		return Recipe{}, nil
 	}
-	c := checker{file: file}
-	c.section(root.Content[0], Keys())
-	if err := c.problems.Err(); err != nil {
+	p := parser{file: file}
+	p.section(root.Content[0], Keys())
+	if err := p.problems.Err(); err != nil {
 		return Recipe{}, err
 	}
-	var r Recipe
+	r := Recipe{Health: p.readHealth}
 	if err := root.Decode(&r); err != nil {
 		return Recipe{}, diag.At(diag.Pos{File: file}, "%v", err)
 	}

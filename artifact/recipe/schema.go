@@ -25,6 +25,7 @@ const (
 	Absolute Kind = "absolute path"
 	Section  Kind = "mapping"
 	Sections Kind = "list of mappings"
+	Probes   Kind = "mapping, or list of probes"
 )
 
 // Key is one key of the file.
@@ -56,6 +57,7 @@ func Keys() []Key {
 		{Name: "leave_out", Kind: Texts, Doc: "patterns of names, or of paths where they hold a slash, that do not"},
 		{Name: "allow", Kind: Paths, Doc: "files that look like secrets and are none"},
 		{Name: "writable", Kind: Paths, Doc: "what stays writable on a host; . is the whole release"},
+		{Name: "health", Kind: Probes, Doc: "when the release counts as healthy: probes, and how long they may take"},
 		{Name: "units", Kind: Paths, Doc: "systemd units that packages install"},
 		{Name: "templates", Kind: Sections, Doc: "configuration files that a host renders from its pillar and grains", Keys: templateKeys()},
 		{Name: "package", Kind: Section, Doc: "what packages and images say of themselves", Keys: packageKeys()},
@@ -101,19 +103,24 @@ func packageKeys() []Key {
 	}
 }
 
-// checker collects what is wrong with a file.
-type checker struct {
-	file     string
-	problems diag.List
+// parser reads a file and collects what is wrong with it.
+type parser struct {
+	file       string
+	readHealth Health
+	problems   diag.List
 }
 
-func (c *checker) add(n *yaml.Node, format string, args ...any) *diag.Diagnostic {
-	return c.problems.Add(diag.Pos{File: c.file, Line: n.Line, Col: n.Column}, format, args...)
+func (p *parser) pos(n *yaml.Node) diag.Pos {
+	return diag.Pos{File: p.file, Line: n.Line, Col: n.Column}
 }
 
-func (c *checker) section(n *yaml.Node, keys []Key) {
+func (p *parser) add(n *yaml.Node, format string, args ...any) *diag.Diagnostic {
+	return p.problems.Add(p.pos(n), format, args...)
+}
+
+func (p *parser) section(n *yaml.Node, keys []Key) {
 	if n.Kind != yaml.MappingNode {
-		c.add(n, "a mapping was expected").WithHint("write `key: value`")
+		p.add(n, "a mapping was expected").WithHint("write `key: value`")
 		return
 	}
 	given := map[string]bool{}
@@ -122,78 +129,76 @@ func (c *checker) section(n *yaml.Node, keys []Key) {
 		at := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name.Value })
 		switch {
 		case at < 0:
-			c.unknown(name, keys)
+			p.unknown(name, names(keys))
 		case given[name.Value]:
-			c.add(name, "%s is given twice", name.Value).WithHint("keep one of them")
+			p.add(name, "%s is given twice", name.Value).WithHint("keep one of them")
 		default:
 			given[name.Value] = true
-			c.value(value, keys[at])
+			p.value(value, keys[at])
 		}
 	}
 	for _, k := range keys {
 		if k.Required && !given[k.Name] {
-			c.add(n, "%s is missing", k.Name).WithHint(k.Name + " is " + k.Doc)
+			p.add(n, "%s is missing", k.Name).WithHint(k.Name + " is " + k.Doc)
 		}
 	}
 }
 
-func (c *checker) unknown(name *yaml.Node, keys []Key) {
-	names := make([]string, len(keys))
+func names(keys []Key) []string {
+	list := make([]string, len(keys))
 	for i, k := range keys {
-		names[i] = k.Name
+		list[i] = k.Name
 	}
-	hint := diag.DidYouMean(name.Value, names)
-	if hint == "" {
-		hint = "known keys are " + strings.Join(names, ", ")
-	}
-	c.add(name, "unknown key %q", name.Value).WithHint(hint)
+	return list
 }
 
-func (c *checker) value(n *yaml.Node, k Key) {
+func (p *parser) value(n *yaml.Node, k Key) {
 	switch k.Kind {
 	case Section:
-		c.section(n, k.Keys)
+		p.section(n, k.Keys)
+	case Probes:
+		p.readHealth = p.health(n)
 	case Texts, Paths, Sections:
-		c.list(n, k)
+		p.list(n, k)
 	default:
-		c.scalar(n, k)
+		p.scalar(n, k)
 	}
 }
 
-func (c *checker) list(n *yaml.Node, k Key) {
+func (p *parser) list(n *yaml.Node, k Key) {
 	if n.Kind != yaml.SequenceNode {
-		c.add(n, "%s is a %s", k.Name, k.Kind).WithHint(fmt.Sprintf("write `%s: [...]`", k.Name))
+		p.add(n, "%s is a %s", k.Name, k.Kind).WithHint(fmt.Sprintf("write `%s: [...]`", k.Name))
 		return
 	}
 	for _, item := range n.Content {
 		switch k.Kind {
 		case Sections:
-			c.section(item, k.Keys)
+			p.section(item, k.Keys)
 		case Paths:
-			c.scalar(item, Key{Name: k.Name, Kind: Path})
+			p.scalar(item, Key{Name: k.Name, Kind: Path})
 		default:
-			c.scalar(item, Key{Name: k.Name, Kind: Text})
+			p.scalar(item, Key{Name: k.Name, Kind: Text})
 		}
 	}
 }
 
-func (c *checker) scalar(n *yaml.Node, k Key) {
+func (p *parser) scalar(n *yaml.Node, k Key) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		c.add(n, "%s takes a %s", k.Name, k.Kind)
+		p.add(n, "%s takes a %s", k.Name, k.Kind)
 		return
 	}
 	switch {
 	case k.Kind == Path && !fs.ValidPath(path.Clean(n.Value)):
-		c.add(n, "%q is not a path inside the tree", n.Value).WithHint("write it relative to the top, without ..")
+		p.add(n, "%q is not a path inside the tree", n.Value).WithHint("write it relative to the top, without ..")
 	case k.Kind == Absolute && (!path.IsAbs(n.Value) || path.Clean(n.Value) != n.Value):
-		c.add(n, "%q is not an absolute path", n.Value).WithHint("write it from / on, without ..")
+		p.add(n, "%q is not an absolute path", n.Value).WithHint("write it from / on, without ..")
 	case k.Choices != nil && !slices.Contains(k.Choices, n.Value):
 		hint := diag.DidYouMean(n.Value, k.Choices)
 		if hint == "" {
 			hint = "one of " + strings.Join(k.Choices, ", ")
 		}
-		c.add(n, "%s is %q", k.Name, n.Value).WithHint(hint)
+		p.add(n, "%s is %q", k.Name, n.Value).WithHint(hint)
 	case k.Pattern != "" && !regexp.MustCompile(k.Pattern).MatchString(n.Value):
-		c.add(n, "%s is %q, which does not have the form %s", k.Name, n.Value, k.Pattern)
+		p.add(n, "%s is %q, which does not have the form %s", k.Name, n.Value, k.Pattern)
 	}
 }

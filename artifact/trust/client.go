@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
@@ -22,8 +21,8 @@ const (
 	maxMetadata  = 8 << 20 // bytes of a metadata file, where nothing signed says less
 	maxTimestamp = 64 << 10
 
-	// clockTolerance is how far a publisher's clock may be ahead of a host's.
-	clockTolerance = 24 * time.Hour
+	// ClockTolerance is how far a publisher's clock may be ahead of a host's.
+	ClockTolerance = time.Hour
 )
 
 // Client follows one store from a pinned root. It is not safe for concurrent use, but for Fetch.
@@ -74,11 +73,6 @@ func OpenToRenew(s store.Store, dir string) (*Client, error) {
 // version of.
 func (c *Client) Trusted() *trustedmetadata.TrustedMetadata { return c.set }
 
-// ReadMetadata fetches a metadata file as it is, unverified.
-func ReadMetadata(ctx context.Context, s store.Store, key string) ([]byte, error) {
-	return read(ctx, s, key, maxMetadata)
-}
-
 // FirstRoot fetches the store's first root and compares it with the digest a person gave.
 func FirstRoot(ctx context.Context, s store.Store, want artifact.Digest) ([]byte, error) {
 	key := RoleKey(metadata.ROOT, 1)
@@ -90,6 +84,13 @@ func FirstRoot(ctx context.Context, s store.Store, want artifact.Digest) ([]byte
 		return nil, &Refused{Check: CheckPin, Of: key, Err: fmt.Errorf("its digest is %s, not %s", got, want)}
 	}
 	return root, nil
+}
+
+// Roots follows the store to its newest root and no further, for a publisher who is about to replace
+// it. Refresh does the same before everything else.
+func (c *Client) Roots(ctx context.Context) error {
+	_, err := c.followRoots(ctx)
+	return err
 }
 
 // Refresh brings root, timestamp, snapshot and targets up to date. It may be called once.
@@ -127,8 +128,16 @@ func (c *Client) followRoots(ctx context.Context) (probe, err error) {
 		case err != nil:
 			return nil, err
 		}
-		if err := guard(func() error { _, err := c.set.UpdateRoot(data); return err }); err != nil {
-			return nil, refuse(key, err)
+		before := c.set.Root
+		if err := Guard(func() error { _, err := c.set.UpdateRoot(data); return err }); err != nil {
+			return nil, refuseFile(key, data, RootDelegation(before, metadata.ROOT), err)
+		}
+		// What is forgotten is forgotten before the root that says so is kept: a run that is cut
+		// in between does it again.
+		if lostKeys(before, c.set.Root) {
+			if err := c.seen.forget(timestampFile, snapshotFile); err != nil {
+				return nil, err
+			}
 		}
 		if err := c.seen.keep(rootFile, data); err != nil {
 			return nil, err
@@ -138,28 +147,30 @@ func (c *Client) followRoots(ctx context.Context) (probe, err error) {
 }
 
 func (c *Client) refreshTimestamp(ctx context.Context) error {
-	const name = "timestamp.json"
-	if local, err := c.seen.load(name); err != nil {
+	if local, err := c.seen.load(timestampFile); err != nil {
 		return err
 	} else if local != nil {
 		// One that expired meanwhile is loaded all the same, to notice going back in time.
-		_ = guard(func() error { _, err := c.set.UpdateTimestamp(local); return err })
+		_ = Guard(func() error { _, err := c.set.UpdateTimestamp(local); return err })
+		if err := c.checkClock(); err != nil {
+			return err
+		}
 	}
 	data, err := read(ctx, c.store, TimestampKey, maxTimestamp)
 	if err != nil {
 		return err
 	}
-	err = guard(func() error { return c.updateTimestamp(data) })
+	err = Guard(func() error { return c.updateTimestamp(data) })
 	if as[*metadata.ErrEqualVersionNumber](err) {
-		return c.checkClock()
+		return nil
 	}
 	if err != nil {
-		return refuse(name, err)
+		return refuseFile(timestampFile, data, RootDelegation(c.set.Root, metadata.TIMESTAMP), err)
 	}
 	if err := c.checkClock(); err != nil {
 		return err
 	}
-	return c.seen.keep(name, data)
+	return c.seen.keep(timestampFile, data)
 }
 
 // updateTimestamp checks first what the library takes for granted.
@@ -175,24 +186,12 @@ func (c *Client) updateTimestamp(data []byte) error {
 	return err
 }
 
-// checkClock refuses a clock that is before the newest thing it has seen signed: expiry would mean
-// nothing with it.
-func (c *Client) checkClock() error {
-	created, ok := Created(c.set.Timestamp)
-	if !ok || c.renew || c.now().Add(clockTolerance).After(created) {
-		return nil
-	}
-	return &Refused{Check: CheckClock, Of: "timestamp.json",
-		Err: fmt.Errorf("it was signed at %s, and this host's clock says %s", created.Format(time.RFC3339), c.now().UTC().Format(time.RFC3339))}
-}
-
 func (c *Client) refreshSnapshot(ctx context.Context) error {
-	const name = "snapshot.json"
-	local, err := c.seen.load(name)
+	local, err := c.seen.load(snapshotFile)
 	if err != nil {
 		return err
 	}
-	if local != nil && guard(func() error { _, err := c.set.UpdateSnapshot(local, true); return err }) == nil {
+	if local != nil && Guard(func() error { _, err := c.set.UpdateSnapshot(local, true); return err }) == nil {
 		return nil
 	}
 	meta := c.set.Timestamp.Signed.Meta[MetaName(metadata.SNAPSHOT)]
@@ -200,10 +199,10 @@ func (c *Client) refreshSnapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := guard(func() error { _, err := c.set.UpdateSnapshot(data, false); return err }); err != nil {
-		return refuse(name, err)
+	if err := Guard(func() error { _, err := c.set.UpdateSnapshot(data, false); return err }); err != nil {
+		return refuseFile(snapshotFile, data, RootDelegation(c.set.Root, metadata.SNAPSHOT), err)
 	}
-	return c.seen.keep(name, data)
+	return c.seen.keep(snapshotFile, data)
 }
 
 // role gives a targets role, verified under its current delegator, from what was kept or from the
@@ -221,7 +220,7 @@ func (c *Client) role(ctx context.Context, name, delegator string) (*Role, error
 		return nil, err
 	}
 	update := func(data []byte) error {
-		return guard(func() error { _, err := c.set.UpdateDelegatedTargets(data, name, delegator); return err })
+		return Guard(func() error { _, err := c.set.UpdateDelegatedTargets(data, name, delegator); return err })
 	}
 	if local != nil && update(local) == nil {
 		return c.set.Targets[name], nil
@@ -231,7 +230,7 @@ func (c *Client) role(ctx context.Context, name, delegator string) (*Role, error
 		return nil, err
 	}
 	if err := update(data); err != nil {
-		return nil, refuse(MetaName(name), err)
+		return nil, refuseFile(MetaName(name), data, c.Delegation(name), err)
 	}
 	return c.set.Targets[name], c.seen.keep(roleFile(name), data)
 }
@@ -276,7 +275,7 @@ func (c *Client) delegated(project string) bool {
 }
 
 // Resolve tells which release a channel names. The errors are ErrNoProject, ErrNoChannel, a
-// *Refused, or the store's.
+// *Withdrawn, a *Refused, or the store's.
 func (c *Client) Resolve(ctx context.Context, ref artifact.Ref) (artifact.Release, error) {
 	role, err := c.Project(ctx, ref.Project)
 	if err != nil {
@@ -284,7 +283,7 @@ func (c *Client) Resolve(ctx context.Context, ref artifact.Ref) (artifact.Releas
 	}
 	channels, err := Channels(role)
 	if err != nil {
-		return artifact.Release{}, &Refused{Check: CheckForm, Of: MetaName(ref.Project), Err: err}
+		return artifact.Release{}, malformed(ref.Project, err)
 	}
 	pointer, ok := channels[ref.Channel]
 	if !ok {
@@ -292,67 +291,37 @@ func (c *Client) Resolve(ctx context.Context, ref artifact.Ref) (artifact.Releas
 	}
 	for _, r := range Releases(ref.Project, role) {
 		if r.Version == pointer.Version && r.Digest == pointer.Digest {
-			return r, nil
+			return r, withdrawn(role, r)
 		}
 	}
-	return artifact.Release{}, &Refused{Check: CheckForm, Of: ref.String(), Err: fmt.Errorf("it points at %s, %s, which the project does not sign", pointer.Version, pointer.Digest)}
+	return artifact.Release{}, malformed(ref.String(), fmt.Errorf("it points at %s, %s, which the project does not sign", pointer.Version, pointer.Digest))
 }
 
-// Created is when a timestamp was signed, where it says so.
-func Created(timestamp *metadata.Metadata[metadata.TimestampType]) (time.Time, bool) {
-	if timestamp == nil {
-		return time.Time{}, false
+// Withdrawn reports whether a release that a host has was taken back by its project meanwhile; nil
+// if not. A project that is gone has taken nothing back.
+func (c *Client) Withdrawn(ctx context.Context, r artifact.Release) (*Withdrawn, error) {
+	role, err := c.Project(ctx, r.Project)
+	if errors.Is(err, ErrNoProject) {
+		return nil, nil
 	}
-	text, _ := timestamp.Signed.UnrecognizedFields[createdField].(string)
-	at, err := time.Parse(time.RFC3339, text)
-	return at, err == nil
-}
-
-// SetCreated writes when a timestamp is signed.
-func SetCreated(timestamp *metadata.Metadata[metadata.TimestampType], at time.Time) {
-	if timestamp.Signed.UnrecognizedFields == nil {
-		timestamp.Signed.UnrecognizedFields = map[string]any{}
-	}
-	timestamp.Signed.UnrecognizedFields[createdField] = at.UTC().Format(time.RFC3339)
-}
-
-func newSet(root []byte) (set *trustedmetadata.TrustedMetadata, err error) {
-	err = guard(func() error { set, err = trustedmetadata.New(root); return err })
-	return set, err
-}
-
-// guard turns a panic of the library into an error: it reads what a stranger may have written, and
-// some malformed keys make the standard library's verifiers panic.
-func guard(check func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("malformed metadata: %v", p)
-		}
-	}()
-	return check()
-}
-
-// limit is how many bytes of a metadata file are read.
-func limit(meta *metadata.MetaFiles) int64 {
-	if meta.Length > 0 && meta.Length < maxMetadata {
-		return meta.Length
-	}
-	return maxMetadata
-}
-
-// read fetches a whole object of at most limit bytes; a longer one is refused.
-func read(ctx context.Context, s store.Store, key string, limit int64) ([]byte, error) {
-	body, _, err := s.Get(ctx, key, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, limit+1))
+	var w *Withdrawn
+	if err := withdrawn(role, r); err != nil && !errors.As(err, &w) {
+		return nil, err
+	}
+	return w, nil
+}
+
+// withdrawn gives a *Withdrawn for a release that its project took back.
+func withdrawn(role *Role, r artifact.Release) error {
+	yanks, err := Yanks(role)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", key, err)
+		return malformed(r.Project, err)
 	}
-	if int64(len(data)) > limit {
-		return nil, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it is longer than the %d bytes allowed", limit)}
+	if yank, ok := yanks[r.Version]; ok && yank.Digest == r.Digest {
+		return &Withdrawn{Release: r, Yank: yank}
 	}
-	return data, nil
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
 // Check names what was checked and did not hold.
@@ -26,12 +28,21 @@ const (
 // Refused says that something in the store cannot be believed.
 type Refused struct {
 	Check Check
-	Of    string // the file or release in question
+	Of    string     // the file or release in question
+	By    []string   // IDs of the keys that signed it, as far as it says
+	May   Delegation // who may sign it; zero where that does not matter
 	Err   error
 }
 
 func (r *Refused) Error() string {
-	return fmt.Sprintf("refused %s: %s check failed: %v", r.Of, r.Check, r.Err)
+	text := fmt.Sprintf("refused %s: %s check failed: %v", r.Of, r.Check, r.Err)
+	if len(r.By) > 0 {
+		text += "; it is signed by " + keyList(r.By)
+	}
+	if r.Check == CheckSignature && r.May.Threshold > 0 {
+		text += fmt.Sprintf("; %s wants %d of %s", r.May.By, r.May.Threshold, keyList(r.May.Keys))
+	}
+	return text
 }
 
 func (r *Refused) Unwrap() error { return r.Err }
@@ -40,16 +51,36 @@ func (r *Refused) Unwrap() error { return r.Err }
 func (r *Refused) Hint() string {
 	switch r.Check {
 	case CheckExpiry:
-		return fmt.Sprintf("publish or refresh the store so that %s is signed anew, and compare this host's clock (%s)", r.Of, time.Now().UTC().Format(time.RFC3339))
+		return fmt.Sprintf("sign %s anew (`corpus refresh`, by who has its keys), and compare this machine's clock (%s)", r.Of, time.Now().UTC().Format(time.RFC3339))
 	case CheckClock:
 		return "set the clock (timedatectl, chronyc makestep) and run again"
 	case CheckVersion:
 		return "the store went back in time: restore its newest metadata, or ask who replaced it"
 	case CheckPin:
 		return "compare the digest with the root.json that `corpus store init` wrote"
+	case CheckSignature:
+		return "if its key was revoked, let one that may sign it do so (`corpus export`, `corpus sign`, `corpus import`); if not, do not trust this store until you know who changed it"
 	}
 	return "do not trust this store until you know who changed it; `corpus verify` checks all of it"
 }
+
+// Withdrawn says that a release was taken back by who signed it: a host that has it is told, and no
+// other host gets it.
+type Withdrawn struct {
+	Release artifact.Release
+	Yank    Yank
+}
+
+func (w *Withdrawn) Error() string {
+	text := fmt.Sprintf("%s was withdrawn on %s", w.Release, w.Yank.At.UTC().Format("2006-01-02"))
+	if w.Yank.Reason != "" {
+		text += ": " + w.Yank.Reason
+	}
+	return text
+}
+
+// Hint says how to get on.
+func (w *Withdrawn) Hint() string { return "publish a mended version and point the channel at it" }
 
 // Sentinels for what is absent rather than wrong.
 var (
@@ -57,8 +88,20 @@ var (
 	ErrNoChannel = errors.New("the project has no such channel")
 )
 
+// refuseFile makes a Refused of an error about a file that says who signed it.
+func refuseFile(of string, data []byte, may Delegation, err error) error {
+	r := refusedFor(of, err)
+	r.By, r.May = SignedBy(data), may
+	return r
+}
+
+// malformed refuses what is signed and yet not what it should be.
+func malformed(of string, err error) error { return &Refused{Check: CheckForm, Of: of, Err: err} }
+
 // refuse turns an error of the library into a Refused.
-func refuse(of string, err error) error {
+func refuse(of string, err error) error { return refusedFor(of, err) }
+
+func refusedFor(of string, err error) *Refused {
 	check := CheckForm
 	switch {
 	case as[*metadata.ErrExpiredMetadata](err):

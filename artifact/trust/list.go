@@ -15,6 +15,7 @@ type Listing struct {
 	Expires  time.Time          `json:"expires"`
 	Channels map[string]Pointer `json:"channels"`
 	Releases []artifact.Release `json:"releases"` // by version
+	Yanked   map[string]Yank    `json:"yanked"`   // versions that were taken back
 }
 
 // List reads every project. Refresh comes first.
@@ -23,7 +24,7 @@ func (c *Client) List(ctx context.Context) ([]Listing, error) {
 	for _, name := range c.Projects() {
 		role, err := c.Project(ctx, name)
 		if errors.Is(err, ErrNoProject) {
-			list = append(list, Listing{Project: name, Channels: map[string]Pointer{}, Releases: []artifact.Release{}})
+			list = append(list, Listing{Project: name, Channels: map[string]Pointer{}, Releases: []artifact.Release{}, Yanked: map[string]Yank{}})
 			continue
 		}
 		if err != nil {
@@ -31,11 +32,15 @@ func (c *Client) List(ctx context.Context) ([]Listing, error) {
 		}
 		channels, err := Channels(role)
 		if err != nil {
-			return nil, &Refused{Check: CheckForm, Of: MetaName(name), Err: err}
+			return nil, malformed(name, err)
+		}
+		yanked, err := Yanks(role)
+		if err != nil {
+			return nil, malformed(name, err)
 		}
 		list = append(list, Listing{
 			Project: name, Serial: role.Signed.Version, Expires: role.Signed.Expires,
-			Channels: channels, Releases: Releases(name, role),
+			Channels: channels, Releases: Releases(name, role), Yanked: yanked,
 		})
 	}
 	return list, nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
@@ -13,6 +14,7 @@ import (
 // Field names of ours inside signed metadata, where The Update Framework allows any.
 const (
 	channelsField = "channels" // project role: channel name -> Pointer
+	yanksField    = "yanked"   // project role: version -> Yank
 	createdField  = "created"  // timestamp: when it was signed
 )
 
@@ -27,27 +29,47 @@ type Pointer struct {
 	Serial  int64           `json:"serial"`
 }
 
+// Yank says that a release was taken back.
+type Yank struct {
+	Digest artifact.Digest `json:"digest"`
+	Reason string          `json:"reason,omitempty"`
+	At     time.Time       `json:"at"`
+}
+
 // Channels reads the channels of a project's role.
-func Channels(role *Role) (map[string]Pointer, error) {
-	channels := map[string]Pointer{}
-	raw, ok := role.Signed.UnrecognizedFields[channelsField]
-	if !ok {
-		return channels, nil
+func Channels(role *Role) (map[string]Pointer, error) { return field[Pointer](role, channelsField) }
+
+// SetChannels writes the channels of a project's role, to be signed.
+func SetChannels(role *Role, channels map[string]Pointer) error {
+	return setField(role, channelsField, channels)
+}
+
+// Yanks reads which releases a project took back, by version.
+func Yanks(role *Role) (map[string]Yank, error) { return field[Yank](role, yanksField) }
+
+// SetYanks writes which releases a project took back, to be signed.
+func SetYanks(role *Role, yanks map[string]Yank) error { return setField(role, yanksField, yanks) }
+
+// field reads a field of ours; it is empty and never nil where the role has none.
+func field[V any](role *Role, name string) (map[string]V, error) {
+	values := map[string]V{}
+	raw, ok := role.Signed.UnrecognizedFields[name]
+	if !ok || raw == nil {
+		return values, nil
 	}
 	// The library hands unknown fields over as decoded JSON.
 	data, err := json.Marshal(raw)
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(data, &channels); err != nil {
-		return nil, fmt.Errorf("reading the channels: %w", err)
+	if err := json.Unmarshal(data, &values); err != nil {
+		return nil, fmt.Errorf("reading its field %q: %w", name, err)
 	}
-	return channels, nil
+	return values, nil
 }
 
-// SetChannels writes the channels of a project's role, to be signed.
-func SetChannels(role *Role, channels map[string]Pointer) error {
-	data, err := json.Marshal(channels)
+func setField(role *Role, name string, values any) error {
+	data, err := json.Marshal(values)
 	if err != nil {
 		return err
 	}
@@ -58,7 +80,7 @@ func SetChannels(role *Role, channels map[string]Pointer) error {
 	if role.Signed.UnrecognizedFields == nil {
 		role.Signed.UnrecognizedFields = map[string]any{}
 	}
-	role.Signed.UnrecognizedFields[channelsField] = raw
+	role.Signed.UnrecognizedFields[name] = raw
 	return nil
 }
 

@@ -17,8 +17,10 @@ import (
 type seen struct{ dir string }
 
 const (
-	rootFile = "root.json"
-	pinFile  = "pinned" // digest of the root the host was told to trust
+	rootFile      = "root.json"
+	timestampFile = "timestamp.json"
+	snapshotFile  = "snapshot.json"
+	pinFile       = "pinned" // digest of the root the host was told to trust
 )
 
 // Pinned reports whether a host that keeps its trust in dir has been told whom to trust.
@@ -66,6 +68,16 @@ func (s seen) keep(name string, data []byte) error {
 		return fmt.Errorf("keeping %s: %w", name, err)
 	}
 	return durable.WriteFile(path, data, 0o600)
+}
+
+// forget removes what was kept.
+func (s seen) forget(names ...string) error {
+	for _, name := range names {
+		if err := durable.Remove(filepath.Join(s.dir, name)); err != nil {
+			return fmt.Errorf("forgetting %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // roleFile is the name under which a targets role is kept.

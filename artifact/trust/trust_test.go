@@ -96,65 +96,6 @@ func newest(repo *artifacttest.Repo, suffix string) string {
 	return best
 }
 
-func TestOtherKeysAreRefused(t *testing.T) {
-	ctx := context.Background()
-	repo := artifacttest.New(t)
-	repo.Release("myapp", "1", "testing", app("1"))
-	repo.Release("base", "1", "production", app("1"))
-
-	t.Run("a stranger's key", func(t *testing.T) {
-		stranger := strangerTo(t, repo, "timestamp", "snapshot")
-		if _, err := stranger.Promote(ctx, "myapp", "testing", "production"); err != nil {
-			t.Fatal(err)
-		}
-		_, err := repo.Host().Client()
-		refused(t, err, trust.CheckSignature)
-	})
-	t.Run("another project's key", func(t *testing.T) {
-		repo := artifacttest.New(t)
-		repo.Release("myapp", "1", "testing", app("1"))
-		repo.Release("base", "1", "production", app("1"))
-		// The team of myapp has its own key and the online ones, and signs base with its own.
-		copyKey(t, repo.Keys.Dir, "myapp", "base")
-		repo.Release("base", "2", "production", app("evil"))
-		if _, err := repo.Host().Resolve("myapp/testing"); err != nil {
-			t.Errorf("myapp is no longer to be had: %v", err)
-		}
-		_, err := repo.Host().Resolve("base/production")
-		refused(t, err, trust.CheckSignature)
-	})
-}
-
-// strangerTo is a publisher who made the keys of some roles himself.
-func strangerTo(t *testing.T, repo *artifacttest.Repo, roles ...string) *publish.Publisher {
-	t.Helper()
-	p := *repo.Publisher
-	p.Keys = publish.Keyring{Dir: t.TempDir()}
-	if err := os.CopyFS(p.Keys.Dir, os.DirFS(repo.Keys.Dir)); err != nil {
-		t.Fatal(err)
-	}
-	for _, role := range roles {
-		_ = os.Remove(filepath.Join(p.Keys.Dir, role+".key"))
-		if _, err := p.Keys.New(role, 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &p
-}
-
-func copyKey(t *testing.T, dir, from, to string) {
-	t.Helper()
-	for _, suffix := range []string{".key", ".pub"} {
-		data, err := os.ReadFile(filepath.Join(dir, from+suffix))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, to+suffix), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestRevokedKeyIsRefusedEvenFromTheCache(t *testing.T) {
 	ctx := context.Background()
 	repo := artifacttest.New(t)

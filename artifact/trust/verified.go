@@ -16,16 +16,39 @@ import (
 type Verified struct {
 	release artifact.Release
 	file    *os.File
+	stream  *download // where the artifact is still arriving
 }
 
 // Release is what was verified.
 func (v *Verified) Release() artifact.Release { return v.release }
 
-// Reader gives the artifact's bytes from the start.
-func (v *Verified) Reader() io.Reader { return io.NewSectionReader(v.file, 0, v.release.Length) }
+// Reader gives the artifact's bytes from the start, and io.EOF after the last of them only if the
+// whole is right. An artifact that is still arriving has one reader.
+func (v *Verified) Reader() io.Reader {
+	if v.stream != nil {
+		return v.stream
+	}
+	return io.NewSectionReader(v.file, 0, v.release.Length)
+}
 
-// Close closes the file underneath.
-func (v *Verified) Close() error { return v.file.Close() }
+// Whole waits until all of the artifact is here and verified, for formats whose directory is at the
+// end.
+func (v *Verified) Whole() (*io.SectionReader, error) {
+	if v.stream != nil {
+		if _, err := io.Copy(io.Discard, v.stream); err != nil {
+			return nil, err
+		}
+	}
+	return io.NewSectionReader(v.file, 0, v.release.Length), nil
+}
+
+// Close ends a download that is under way and closes the file underneath.
+func (v *Verified) Close() error {
+	if v.stream != nil {
+		v.stream.close()
+	}
+	return v.file.Close()
+}
 
 // Progress is told how many more bytes arrived. It may be nil.
 type Progress func(bytes int)

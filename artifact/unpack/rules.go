@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mholt/archives"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 )
 
 type kind int
@@ -27,7 +27,10 @@ type entry struct {
 	kind     kind
 	mode     fs.FileMode // of a file, as it will be on disk
 	link     string      // a symlink's target as written, a hard link's clean name
-	modified time.Time   // zero where the archive does not say
+	modified time.Time   // in whole seconds; zero where the archive does not say
+	size     int64       // of a regular file
+
+	listed *manifest.Entry // what the tree's list says of it; its digest is for the sink to fill in
 }
 
 // rules decide entry by entry what may be unpacked; they remember every name.
@@ -37,10 +40,12 @@ type rules struct {
 	kinds   map[string]kind   // every name there will be, parents included
 	named   map[string]bool   // names that had an entry of their own
 	links   map[string]string // symlinks: name to target
+	packed  int64             // bytes of the artifact; 0 where nobody said
+	list    []*manifest.Entry
 }
 
-func newRules(limits Limits) *rules {
-	return &rules{limits: limits, kinds: map[string]kind{}, named: map[string]bool{}, links: map[string]string{}}
+func newRules(limits Limits, packed int64) *rules {
+	return &rules{limits: limits, packed: packed, kinds: map[string]kind{}, named: map[string]bool{}, links: map[string]string{}}
 }
 
 const (
@@ -49,11 +54,7 @@ const (
 	modeTypes = 0o170000
 )
 
-func (r *rules) admit(f archives.FileInfo) (entry, error) {
-	h, ok := f.Header.(*tar.Header)
-	if !ok {
-		return entry{}, fmt.Errorf("entry %q has no tar header", f.NameInArchive)
-	}
+func (r *rules) admit(h *tar.Header) (entry, error) {
 	refuse := func(format string, args ...any) (entry, error) {
 		return entry{}, &Hostile{Entry: h.Name, Rule: fmt.Sprintf(format, args...)}
 	}
@@ -68,14 +69,51 @@ func (r *rules) admit(f archives.FileInfo) (entry, error) {
 	if problem := r.checkEntry(h, e); problem != "" {
 		return refuse("%s", problem)
 	}
-	if h.ModTime.Unix() > 0 {
-		e.modified = h.ModTime
+	if seconds := h.ModTime.Unix(); seconds > 0 {
+		e.modified = time.Unix(seconds, 0)
 	}
 	e.mode = modeFor(fs.FileMode(h.Mode))
 	if problem := r.checkLink(h, &e); problem != "" {
 		return refuse("%s", problem)
 	}
+	if e.kind == regular {
+		e.size = h.Size
+	}
+	e.listed = listed(e)
+	r.list = append(r.list, e.listed)
 	return e, r.count(h, e)
+}
+
+// listed is an entry as the tree's list has it, without a digest.
+func listed(e entry) *manifest.Entry {
+	l := &manifest.Entry{Name: e.name, Size: e.size}
+	switch e.kind {
+	case regular:
+		l.Kind = manifest.File
+		if e.mode&0o111 != 0 {
+			l.Kind = manifest.Executable
+		}
+		if !e.modified.IsZero() {
+			l.Modified = e.modified.Unix()
+		}
+	case directory:
+		l.Kind = manifest.Directory
+	case symlink:
+		l.Kind, l.Link = manifest.Symlink, e.link
+	case hardlink:
+		l.Kind, l.Link = manifest.Hardlink, e.link
+	}
+	return l
+}
+
+// tree is the list of all that was admitted.
+func (r *rules) tree() *manifest.Manifest {
+	m := &manifest.Manifest{Entries: make([]manifest.Entry, len(r.list))}
+	for i, e := range r.list {
+		m.Entries[i] = *e
+	}
+	m.Sort()
+	return m
 }
 
 // cleanName gives the name relative to the release, or says what is wrong with it.
@@ -188,6 +226,8 @@ func (r *rules) count(h *tar.Header, e entry) error {
 		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("there are more than %d entries", r.limits.Files)}
 	case r.summary.Bytes > r.limits.Bytes:
 		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("the files hold more than %d bytes", r.limits.Bytes)}
+	case r.packed > 0 && r.summary.Bytes > ratioFloor && r.summary.Bytes/r.packed >= int64(r.limits.Ratio):
+		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("the archive grows more than %d-fold", r.limits.Ratio)}
 	}
 	return nil
 }

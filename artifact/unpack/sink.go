@@ -2,11 +2,13 @@ package unpack
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
@@ -14,87 +16,87 @@ import (
 // sink writes admitted entries below a directory. os.Root keeps it there even if the rules had a
 // hole; the directory of the last entry stays open, since archives come sorted.
 type sink struct {
-	root   *os.Root
-	parent *os.Root
-	name   string // of parent
+	root  *os.Root
+	files *writer
+	in    *directoryHandle
+	name  string // of in
+
+	noClone bool // the filesystem cannot clone files
 }
 
-func (s *sink) close() {
-	if s.parent != nil && s.parent != s.root {
-		_ = s.parent.Close()
+func newSink(root *os.Root) *sink { return &sink{root: root, files: newWriter()} }
+
+// close waits for files that are being written, and gives the first failure of one.
+func (s *sink) close() error {
+	s.leave()
+	return s.files.close()
+}
+
+// leave lets go of the directory of the last entry.
+func (s *sink) leave() {
+	if s.in != nil {
+		s.in.release()
 	}
-	s.parent, s.name = nil, ""
+	s.in = nil
 }
 
-// in opens the directory of an entry, making it where the archive did not.
-func (s *sink) in(name string) (*os.Root, error) {
+// enter opens the directory of an entry, making it where the archive did not.
+func (s *sink) enter(name string) (*directoryHandle, error) {
 	dir := path.Dir(name)
-	if s.parent != nil && s.name == dir {
-		return s.parent, nil
+	if s.in != nil && s.name == dir {
+		return s.in, nil
 	}
-	s.close()
-	if dir == "." {
-		s.parent, s.name = s.root, dir
-		return s.root, nil
-	}
-	parent, err := s.root.OpenRoot(dir)
+	s.leave()
+	file, err := s.open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := s.root.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
-		parent, err = s.root.OpenRoot(dir)
+		file, err = s.open(dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.parent, s.name = parent, dir
-	return parent, nil
+	s.in, s.name = &directoryHandle{file: file}, dir
+	s.in.users.Add(1)
+	return s.in, nil
 }
 
-func (s *sink) directory(e entry) error {
-	parent, err := s.in(e.name)
+func (s *sink) open(dir string) (*os.File, error) {
+	return s.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+}
+
+func (s *sink) directory(e entry) error { return s.root.MkdirAll(e.name, 0o755) }
+
+func (s *sink) file(e entry, content io.Reader) error {
+	in, err := s.enter(e.name)
 	if err != nil {
 		return err
 	}
-	// One that an entry below it made already is no error.
-	if err := parent.Mkdir(path.Base(e.name), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	return s.files.write(in, e, content)
+}
+
+func (s *sink) symlink(e entry) error {
+	in, err := s.enter(e.name)
+	if err != nil {
 		return err
+	}
+	if err := unix.Symlinkat(e.link, int(in.file.Fd()), path.Base(e.name)); err != nil {
+		return &fs.PathError{Op: "symlink", Path: e.name, Err: err}
 	}
 	return nil
 }
 
-func (s *sink) file(e entry, content io.Reader) (err error) {
-	parent, err := s.in(e.name)
-	if err != nil {
+func (s *sink) hardlink(e entry) error {
+	// What it links to may still be under way.
+	if err := s.files.settle(); err != nil {
 		return err
 	}
-	base := path.Base(e.name)
-	f, err := parent.OpenFile(base, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
+	if _, err := s.enter(e.name); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := io.Copy(f, content); err != nil {
-		return fmt.Errorf("writing %s: %w", e.name, err)
-	}
-	if err := f.Chmod(e.mode); err != nil {
-		return err
-	}
-	if e.modified.IsZero() {
-		return nil
-	}
-	return parent.Chtimes(base, e.modified, e.modified)
+	return s.root.Link(e.link, e.name)
 }
-
-func (s *sink) symlink(e entry) error {
-	parent, err := s.in(e.name)
-	if err != nil {
-		return err
-	}
-	return parent.Symlink(e.link, path.Base(e.name))
-}
-
-func (s *sink) hardlink(e entry) error { return s.root.Link(e.link, e.name) }
 
 // private are the directories that hold a host's secrets.
 func private() []string { return []string{"pillar", "salt/config/pillar"} }

@@ -1,10 +1,12 @@
 // Package unpack makes a directory of an artifact.
 //
-// Bytes come out of a *trust.Verified and nothing else, so what is unpacked was signed. That says
-// who made the archive and not that it is harmless, so every entry is admitted by rules of our own
+// Bytes come out of a *trust.Verified, or of a *chunk.Tree, whose every chunk is verified, and out of
+// nothing else, so what is unpacked was signed. That says who made the archive and not that it is harmless, so every entry is admitted by rules of our own
 // before anything is written: names inside the release, no name twice, nothing below a link, links
 // that stay inside, no devices, no setuid, no attributes, and limits on bytes, files and depth.
-// The archive library is asked only to decompress and to read headers.
+// The archive libraries are asked only to decompress and to read headers. Decompression runs beside
+// the writing, small files are written by several workers, and what is in memory is bounded by a
+// constant and the list of names.
 //
 // What is made does not depend on who packed it: files become 0644 or 0755 without their write
 // bits, directories 0755, the pillar's directories 0700. Paths that the release's corpus.yaml calls
@@ -12,16 +14,15 @@
 package unpack
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
-	"github.com/klauspost/compress/zstd"
-	"github.com/mholt/archives"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -30,7 +31,11 @@ type Limits struct {
 	Bytes int64 // of all files together; 64 GiB by default
 	Files int   // entries of any kind; 2 million by default
 	Depth int   // path components; 64 by default
+	Ratio int   // bytes that come of one byte of the artifact, beyond 64 MiB; 1,000 by default
 }
+
+// ratioFloor is up to where an archive may grow as it likes: small trees of zeros are harmless.
+const ratioFloor = 64 << 20
 
 func (l Limits) withDefaults() Limits {
 	if l.Bytes == 0 {
@@ -42,6 +47,9 @@ func (l Limits) withDefaults() Limits {
 	if l.Depth == 0 {
 		l.Depth = 64
 	}
+	if l.Ratio == 0 {
+		l.Ratio = 1000
+	}
 	return l
 }
 
@@ -49,6 +57,12 @@ func (l Limits) withDefaults() Limits {
 type Summary struct {
 	Files int   `json:"files"` // entries of any kind
 	Bytes int64 `json:"bytes"` // content of regular files
+}
+
+// Unpacked is what was unpacked.
+type Unpacked struct {
+	Summary
+	Tree *manifest.Manifest // every name, and the digest of every file
 }
 
 // Hostile says that an archive holds something no release may hold.
@@ -65,24 +79,60 @@ func (h *Hostile) Hint() string {
 }
 
 // Into unpacks a verified artifact into an empty directory. On failure the directory holds what
-// was unpacked until then; the caller removes it.
-func Into(ctx context.Context, v *trust.Verified, dir *os.Root, limits Limits) (Summary, error) {
-	s := &sink{root: dir}
-	defer s.close()
-	summary, err := walk(ctx, v.Reader(), v.Release().Format, limits, s)
-	if err == nil {
-		err = s.seal()
-	}
+// was unpacked until then; the caller removes it. The bytes of an artifact that is still arriving
+// are unpacked as they come, and Into fails at the end if the whole is not what was signed.
+func Into(ctx context.Context, v *trust.Verified, dir *os.Root, limits Limits) (Unpacked, error) {
+	rules := newRules(limits.withDefaults(), v.Release().Length)
+	err := fill(dir, func(to target) error {
+		if v.Release().Format == artifact.Zip {
+			whole, err := v.Whole()
+			if err != nil {
+				return err
+			}
+			return walkZip(ctx, whole, rules, to)
+		}
+		return walkTar(ctx, v.Reader(), v.Release().Format, rules, to)
+	})
 	if err != nil {
-		return summary, fmt.Errorf("unpacking %s: %w", v.Release(), err)
+		return Unpacked{Summary: rules.summary}, fmt.Errorf("unpacking %s: %w", v.Release(), err)
 	}
-	return summary, nil
+	return Unpacked{Summary: rules.summary, Tree: rules.tree()}, nil
 }
 
-// Inspect reads an archive to its end by the same rules and writes nothing, so that a publisher
-// learns what a host would refuse.
+// fill writes a release into a directory: its entries, and what can be done only after the last.
+func fill(dir *os.Root, walk func(target) error) error {
+	s := newSink(dir)
+	err := walk(s)
+	if closed := s.close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return s.seal()
+}
+
+// sized is a reader that gives any part of what it reads, as formats with a directory at their end
+// need it.
+type sized interface {
+	io.ReaderAt
+	Size() int64
+}
+
+// Inspect reads an archive to its end by the same rules and writes nothing. A zip archive has to
+// come from a *bytes.Reader or an *io.SectionReader.
 func Inspect(ctx context.Context, r io.Reader, format artifact.Format, limits Limits) (Summary, error) {
-	return walk(ctx, r, format, limits, discard{})
+	rules := newRules(limits.withDefaults(), 0)
+	if format != artifact.Zip {
+		err := walkTar(ctx, r, format, rules, discard{})
+		return rules.summary, err
+	}
+	all, ok := r.(sized)
+	if !ok {
+		return Summary{}, errors.New("a zip archive cannot be read from its start to its end")
+	}
+	err := walkZip(ctx, all, rules, discard{})
+	return rules.summary, err
 }
 
 // target takes the entries that were admitted.
@@ -93,32 +143,24 @@ type target interface {
 	hardlink(e entry) error
 }
 
-func walk(ctx context.Context, r io.Reader, format artifact.Format, limits Limits, to target) (Summary, error) {
-	plain, err := decompress(r, format)
+// place admits an entry and hands it on. open gives a regular file's content.
+func place(h *tar.Header, open func() (io.ReadCloser, error), rules *rules, to target) error {
+	e, err := rules.admit(h)
 	if err != nil {
-		return Summary{}, err
-	}
-	defer plain.Close()
-	rules := newRules(limits.withDefaults())
-	err = archives.Tar{}.Extract(ctx, plain, func(_ context.Context, f archives.FileInfo) error {
-		return place(f, rules, to)
-	})
-	if err == nil {
-		// The end of the archive is not the end of the stream: the checksum of the
-		// compression comes last.
-		_, err = io.Copy(io.Discard, plain)
-	}
-	if err == nil && rules.summary.Files == 0 {
-		err = errors.New("the archive is empty")
-	}
-	return rules.summary, errors.Join(err, rules.checkLinks())
-}
-
-func place(f archives.FileInfo, rules *rules, to target) error {
-	e, err := rules.admit(f)
-	if err != nil || e.kind == skip {
 		return err
 	}
+	if e.kind != regular {
+		return put(e, to)
+	}
+	content, err := open()
+	if err != nil {
+		return err
+	}
+	return errors.Join(to.file(e, content), content.Close())
+}
+
+// put hands on an entry that has no content.
+func put(e entry, to target) error {
 	switch e.kind {
 	case directory:
 		return to.directory(e)
@@ -127,26 +169,15 @@ func place(f archives.FileInfo, rules *rules, to target) error {
 	case hardlink:
 		return to.hardlink(e)
 	}
-	content, err := f.Open()
-	if err != nil {
-		return err
-	}
-	return to.file(e, content)
+	return nil
 }
 
-// decoderMemory is the largest window a zstd stream may ask for; `corpus build` uses 8 MiB.
-const decoderMemory = 128 << 20
-
-func decompress(r io.Reader, format artifact.Format) (io.ReadCloser, error) {
-	switch format {
-	case artifact.TarZst:
-		return archives.Zstd{DecoderOptions: []zstd.DOption{zstd.WithDecoderMaxMemory(decoderMemory), zstd.WithDecoderLowmem(true)}}.OpenReader(r)
-	case artifact.TarGz:
-		return archives.Gz{}.OpenReader(r)
-	case artifact.TarXz:
-		return archives.Xz{}.OpenReader(r)
+// complete checks what can be known only after the last entry.
+func (r *rules) complete(err error) error {
+	if err == nil && r.summary.Files == 0 {
+		err = errors.New("the archive is empty")
 	}
-	return nil, fmt.Errorf("%s: not an archive format", format)
+	return errors.Join(err, r.checkLinks())
 }
 
 type discard struct{}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,8 @@ import (
 func (p *program) deployCommand() *cobra.Command {
 	var given agent.Given
 	test := false
+	editable := ""
+	var steps stepFlags
 	c := &cobra.Command{
 		Use:   "deploy [SERVICE INSTANCE]",
 		Short: "Bring this host to what its channels name",
@@ -30,17 +33,28 @@ unreachable, 6 another run is under way, 7 rolled back, 8 rollback failed, 130 i
 		Example: `  corpus-agent deploy --store s3://bucket/prefix --trust-root root.json
   corpus-agent deploy myapp testing --store file:///srv/store --trust-root sha256:650c...
   corpus-agent deploy
-  corpus-agent deploy --test`,
+  corpus-agent deploy --test
+  corpus-agent deploy --only install,fixperms`,
 		Args: cli.Args(cobra.MaximumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := steps.parse(&given); err != nil {
+				return err
+			}
 			if err := p.identify(args, &given.Identity); err != nil {
 				return err
 			}
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return a.Deploy(c.Context(), given, test) })
+			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+				if editable != "" {
+					return a.DeployEditable(c.Context(), "", editable, given)
+				}
+				return a.Deploy(c.Context(), given, test)
+			})
 		},
 	}
 	flags := c.Flags()
+	flags.StringVar(&editable, "editable", "", "working tree to link as the service's release, in a dev environment; it is unsigned")
 	flags.BoolVar(&test, "test", false, "show what would change, and change nothing")
+	steps.add(flags)
 	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"), "root.json to trust, or sha256:HEX of it; needed once")
 	flags.StringVar(&given.Identity.Region, "region", "", "region of this host, where its name does not say")
 	flags.StringVar(&given.Identity.Node, "node", "", "node of this host, where its name does not say")
@@ -88,17 +102,57 @@ func (p *program) convergeCommand() *cobra.Command {
 }
 
 func (p *program) rollbackCommand() *cobra.Command {
-	return &cobra.Command{
+	to := ""
+	c := &cobra.Command{
 		Use:   "rollback",
 		Short: "Go back to the previous releases",
 		Long: `rollback deploys the releases that ran before, without asking the store, and quarantines the ones
-that run now, so that the timer does not bring them back.`,
-		Example: `  corpus-agent rollback`,
-		Args:    cli.Args(cobra.NoArgs),
+that run now, so that the timer does not bring them back.
+
+With --to it goes back to any version of the service that was good and is still on this host, together
+with the base that it ran with.`,
+		Example: `  corpus-agent rollback
+  corpus-agent rollback --to 1.4`,
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return a.Rollback(c.Context()) })
+			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return a.RollbackTo(c.Context(), to) })
 		},
 	}
+	c.Flags().StringVar(&to, "to", "", "version, or directory, of the service's release to go back to")
+	return c
+}
+
+func (p *program) unquarantineCommand() *cobra.Command {
+	all := false
+	c := &cobra.Command{
+		Use:   "unquarantine [VERSION]",
+		Short: "Let releases that failed be tried again",
+		Long: `unquarantine takes pairs of releases out of the quarantine, so that the next deploy tries them again
+where a channel still names them: those whose service has VERSION, or all of them.`,
+		Example: `  corpus-agent unquarantine 1.4
+  corpus-agent unquarantine --all`,
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
+				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("which releases is not clear"), "name a VERSION, or give --all"))
+			}
+			a, err := p.agent(map[string]string{})
+			if err != nil {
+				return err
+			}
+			released, err := a.Unquarantine(strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			var names []string
+			for _, pair := range released {
+				names = append(names, pair.String())
+			}
+			return p.answer(map[string]any{"released": released}, "may be tried again: "+strings.Join(names, "; "))
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "all that is quarantined")
+	return c
 }
 
 func (p *program) holdCommand() *cobra.Command {

@@ -32,7 +32,7 @@ func (p *program) statusCommand() *cobra.Command {
 		Short:   "Tell what runs on this host, since when, and what is wrong",
 		Example: `  corpus-agent status --json`,
 		Args:    cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			a, err := p.agent(map[string]string{})
 			if err != nil {
 				return err
@@ -41,6 +41,7 @@ func (p *program) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			s.NextRun = a.NextRun(c.Context())
 			if p.json {
 				return p.JSON(s)
 			}
@@ -63,6 +64,9 @@ func (p *program) printStatus(s agent.Status) error {
 	default:
 		say("deployed", "nothing; this host has not been told whom to trust")
 	}
+	for _, c := range s.Channels {
+		say("channel", "%s", c)
+	}
 	if s.Previous != nil {
 		say("previous", "%s", s.Previous)
 	}
@@ -80,6 +84,12 @@ func (p *program) printStatus(s agent.Status) error {
 	}
 	for _, b := range s.Quarantined {
 		say("quarantined", "%s since run %s: %s", b.Pair, b.Run, b.Reason)
+	}
+	for _, d := range s.Drift {
+		say("drift", "%s", d)
+	}
+	if s.NextRun != nil {
+		say("next run", "%s", s.NextRun.Local().Format("2006-01-02 15:04:05"))
 	}
 	if r := s.LastRun; r != nil {
 		say("last run", "%s %s %s", r.Command, r.Outcome, when(r.Ended))

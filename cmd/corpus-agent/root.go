@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -58,7 +59,8 @@ all a timer needs.`,
 	flags.BoolVar(&p.json, "json", false, "answer in JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
 	root.AddCommand(p.deployCommand(), p.convergeCommand(), p.rollbackCommand(), p.statusCommand(), p.historyCommand(),
-		p.grainsCommand(), p.pillarCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(), p.versionCommand())
+		p.reportCommand(), p.whyCommand(), p.projectCommand(), p.unquarantineCommand(), p.grainsCommand(), p.pillarCommand(), p.callCommand(),
+		p.verifyCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(), p.versionCommand())
 	return root
 }
 
@@ -100,12 +102,21 @@ func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 	}
 	return &agent.Agent{
 		Layout: l, Chroot: p.chroot, Config: settings, Sinks: []report.Sink{p.sink()},
-		OpenStore: func(url string) (store.Store, error) {
-			return stores.Open(url, stores.Options{Limiter: store.NewLimiter(settings.FetchRate)})
-		},
-		Remote: stores.Files{}, Version: cli.Version,
+		OpenStore: openStore(settings),
+		Remote:    stores.Files{}, Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
 	}, nil
+}
+
+// openStore opens stores that share the limit on bandwidth. With mirrors at hand it is not worth
+// waiting long for one.
+func openStore(settings config.Config) func(url string) (store.Store, error) {
+	options := stores.Options{Limiter: store.NewLimiter(settings.FetchRate)}
+	if len(settings.Mirrors) > 0 {
+		options.Retry = store.RetryPolicy{Attempts: 3, Longest: 2 * time.Second, Total: 15 * time.Second}
+		options.Timeout = store.TimeoutPolicy{Answer: 10 * time.Second, Idle: 10 * time.Second}
+	}
+	return func(url string) (store.Store, error) { return stores.Open(url, options) }
 }
 
 // sink is where a run is told: lines for people, one document for programs.

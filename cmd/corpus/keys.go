@@ -1,25 +1,54 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/awskms"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 func (p *program) keysCommand() *cobra.Command {
-	keys := &cobra.Command{Use: "keys", Short: "Make keys"}
-	keys.AddCommand(p.keysNewCommand())
+	keys := &cobra.Command{
+		Use:   "keys",
+		Short: "Make keys, list them, replace them",
+		Long: `Private keys are read from the files ROLE.key of --keys DIR and from the variables CORPUS_KEY_ROLE (for
+the project my-app: CORPUS_KEY_MY_APP). Both hold one of:
+
+  a PEM block, or base64 of one
+  a PEM block encrypted with age: the passphrase is CORPUS_PASSPHRASE, or the first line of the file
+  CORPUS_PASSPHRASE_FILE, or is asked for on a terminal; keys that are encrypted to a recipient open
+  with the identities in CORPUS_AGE_IDENTITY_FILE
+  awskms:ARN, a key that stays in AWS KMS`,
+	}
+	keys.AddCommand(p.keysNewCommand(), p.keysListCommand(), p.keysUseCommand(), p.keysRotateCommand())
 	return keys
+}
+
+// sealing is how new keys are encrypted.
+type sealing struct {
+	passphrase bool
+	recipients []string
+}
+
+func (s *sealing) flags(c *cobra.Command) {
+	c.Flags().BoolVar(&s.passphrase, "encrypt", false, "encrypt new keys with a passphrase")
+	c.Flags().StringArrayVar(&s.recipients, "encrypt-to", nil, "encrypt new keys to this age recipient (age1...); may be repeated")
+	c.MarkFlagsMutuallyExclusive("encrypt", "encrypt-to")
 }
 
 func (p *program) keysNewCommand() *cobra.Command {
 	rootKeys := 1
+	var seal sealing
 	c := &cobra.Command{
 		Use:   "new [PROJECT...]",
 		Short: "Make the keys of a store, or of projects",
@@ -29,16 +58,17 @@ timestamp. With arguments it makes the keys of these projects, for the teams tha
 A key that is there already is kept. Private keys are the files *.key; keep root.key and targets.key
 off the machines that publish every day.`,
 		Example: `  corpus keys new --keys keys
-  corpus keys new --keys keys --root-keys 3
-  corpus keys new --keys team-keys myapp`,
-		RunE: func(_ *cobra.Command, args []string) error { return p.newKeys(args, rootKeys) },
+  corpus keys new --keys keys --root-keys 3 --encrypt
+  corpus keys new --keys team-keys myapp --encrypt-to age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p`,
+		RunE: func(c *cobra.Command, args []string) error { return p.newKeys(c.Context(), args, rootKeys, seal) },
 	}
 	c.Flags().IntVar(&rootKeys, "root-keys", 1, "number of root keys, for a root that several people sign")
+	seal.flags(c)
 	return c
 }
 
-func (p *program) newKeys(projects []string, rootKeys int) error {
-	ring, err := p.keyring()
+func (p *program) newKeys(ctx context.Context, projects []string, rootKeys int, seal sealing) error {
+	ring, err := p.sealed(ctx, seal)
 	if err != nil {
 		return err
 	}
@@ -67,52 +97,105 @@ func (p *program) newKeys(projects []string, rootKeys int) error {
 	return p.answer(map[string]any{"made": made}, "made %s", strings.Join(made, ", "))
 }
 
-func (p *program) storeCommand() *cobra.Command {
-	c := &cobra.Command{Use: "store", Short: "Set up a store"}
-	threshold := 0
-	init := &cobra.Command{
-		Use:   "init",
-		Short: "Set up an empty store",
-		Long: `init signs the first root and the empty metadata of a store. The public root is also written to
-root.json in the directory of keys; hosts are told to trust it once, as a file or by its digest.`,
-		Example: `  corpus store init --store s3://bucket/prefix --keys keys`,
+func (p *program) keysListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Short:   "List the keys in the directory; no passphrase is asked for",
+		Example: `  corpus keys ls --keys keys`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			publisher, err := p.publisher()
+			ring, err := p.directory(c.Context())
 			if err != nil {
 				return err
 			}
-			result, err := publisher.Init(c.Context(), threshold)
+			list, err := ring.List()
 			if err != nil {
 				return err
 			}
-			if !result.Conditional {
-				fmt.Fprintln(p.Err, "warning: this store ignores conditional writes, so two publishers at the same time can undo each other's work; publish from one place only")
+			if p.json {
+				return p.JSON(list)
 			}
-			return p.answer(result, "set up %s\nroot of trust: %s\n               %s", p.store, result.RootFile, result.Digest)
+			w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+			for _, k := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", k.Role, trust.ShortKey(k.ID), k.Kind, k.File)
+			}
+			return w.Flush()
 		},
 	}
-	init.Flags().IntVar(&threshold, "root-threshold", 0, "root keys that must agree on a new root; 0 means more than half")
-	c.AddCommand(init)
+}
+
+func (p *program) keysUseCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "use ROLE awskms:ARN",
+		Short: "Sign a role with a key in AWS KMS",
+		Long: `use writes a reference to a key in AWS KMS as ROLE.key, and its public part as ROLE.pub. The key is one
+for signing, of kind ECC_NIST_P256 or RSA. Signing takes kms:GetPublicKey and kms:Sign on it, with
+credentials and region as other AWS programs have them.`,
+		Example: `  corpus keys use root awskms:arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab --keys keys`,
+		Args:    cli.Args(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			ring, err := p.directory(c.Context())
+			if err != nil {
+				return err
+			}
+			if !strings.HasPrefix(args[1], awskms.Prefix) {
+				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q names no key", args[1]), "write awskms:ARN"))
+			}
+			key, err := ring.Refer(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return p.answer(map[string]string{"role": args[0], "id": key.ID, "file": key.From}, "%s is signed with key %s (%s)", args[0], trust.ShortKey(key.ID), key.From)
+		},
+	}
+}
+
+func (p *program) keysRotateCommand() *cobra.Command {
+	var seal sealing
+	c := &cobra.Command{
+		Use:   "rotate ROLE",
+		Short: "Replace the keys of a role by new ones",
+		Long: `rotate makes new keys for root, targets, snapshot, timestamp or a project, lets them in, signs with them,
+and takes the old ones away, which end up in the directory old. Hosts follow at any moment. Keys of the
+role that lie in other people's directories stay as they are.
+
+It takes the keys of root for the four roles, the targets key for a project, and those of snapshot and
+timestamp. An attempt that was cut short goes on where it was. Where the root is signed by several
+people, ` + "`corpus root change --draft`" + ` does it step by step.`,
+		Example: `  corpus keys rotate timestamp --store s3://bucket/prefix --keys keys
+  corpus keys rotate myapp --store s3://bucket/prefix --keys keys --encrypt`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error { return p.rotate(c.Context(), args[0], seal) },
+	}
+	seal.flags(c)
 	return c
 }
 
-func (p *program) projectCommand() *cobra.Command {
-	c := &cobra.Command{Use: "project", Short: "Say who may publish what"}
-	key := ""
-	add := &cobra.Command{
-		Use:   "add NAME --key PUB",
-		Short: "Let a key publish a project",
-		Long: `add delegates a project to a key: whoever holds it can publish deploy/NAME/* and nothing else.
-It takes the targets key.`,
-		Example: `  corpus project add myapp --key myapp.pub --store s3://bucket/prefix --keys keys`,
-		Args:    cli.Args(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.addProject(c.Context(), args[0], key)
-		},
+func (p *program) rotate(ctx context.Context, role string, seal sealing) error {
+	ring, err := p.sealed(ctx, seal)
+	if err != nil {
+		return err
 	}
-	add.Flags().StringVar(&key, "key", "", "public key file of the project")
-	_ = add.MarkFlagRequired("key")
-	c.AddCommand(add)
-	return c
+	publisher, err := p.pinned(ctx)
+	if err != nil {
+		return err
+	}
+	next := ring
+	next.Dir, next.Env = filepath.Join(ring.Dir, "next"), nil
+	result, err := publisher.Rotate(ctx, role, next)
+	if err != nil {
+		return code(err)
+	}
+	return p.answer(result, "%s is signed with %s; the old key is kept in %s", role, shortKeys(result.New), filepath.Join(ring.Dir, "old"))
+}
+
+func shortKeys(ids []string) string {
+	text := "key"
+	if len(ids) > 1 {
+		text += "s"
+	}
+	for _, id := range ids {
+		text += " " + trust.ShortKey(id)
+	}
+	return text
 }

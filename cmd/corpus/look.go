@@ -5,31 +5,26 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // reader follows a store from a root of trust, as a host does.
-func (p *program) reader(ctx context.Context, trustRoot string) (client *trust.Client, done func(), err error) {
+func (p *program) reader(ctx context.Context) (client *trust.Client, done func(), err error) {
 	s, err := p.openStore()
 	if err != nil {
 		return nil, nil, err
 	}
-	if trustRoot == "" && p.keys != "" {
-		trustRoot = filepath.Join(p.keys, publish.RootName)
-	}
-	root, err := os.ReadFile(trustRoot)
+	root, err := p.rootOfTrust(ctx, s)
 	if err != nil {
-		return nil, nil, exit.WithCode(exit.Usage, fmt.Errorf("reading the root of trust (--trust-root FILE, or --keys DIR): %w", err))
+		return nil, nil, err
 	}
 	// A look keeps nothing: it sees the store as a host that was just started would.
 	dir, err := os.MkdirTemp("", "corpus-look-")
@@ -53,14 +48,13 @@ func (p *program) reader(ctx context.Context, trustRoot string) (client *trust.C
 }
 
 func (p *program) listCommand() *cobra.Command {
-	root := ""
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:     "ls",
 		Short:   "List projects, channels and versions of a store",
 		Example: `  corpus ls --store s3://bucket/prefix --trust-root root.json`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			client, done, err := p.reader(c.Context(), root)
+			client, done, err := p.reader(c.Context())
 			if err != nil {
 				return err
 			}
@@ -75,8 +69,6 @@ func (p *program) listCommand() *cobra.Command {
 			return p.printList(list)
 		},
 	}
-	c.Flags().StringVar(&root, "trust-root", "", "root.json to trust; the one beside the keys by default")
-	return c
 }
 
 func (p *program) printList(list []trust.Listing) error {
@@ -84,31 +76,38 @@ func (p *program) printList(list []trust.Listing) error {
 	for _, l := range list {
 		fmt.Fprintf(w, "%s\tsigned until %s\n", l.Project, l.Expires.Format("2006-01-02"))
 		for _, name := range slices.Sorted(maps.Keys(l.Channels)) {
-			fmt.Fprintf(w, "  %s/%s\t%s\n", l.Project, name, l.Channels[name].Version)
+			version := l.Channels[name].Version
+			fmt.Fprintf(w, "  %s/%s\t%s%s\n", l.Project, name, version, withdrawn(l, version))
 		}
 		for _, r := range l.Releases {
-			fmt.Fprintf(w, "  %s\t%s\t%s\n", r.Version, diag.Size(r.Length), r.Digest)
+			fmt.Fprintf(w, "  %s\t%s\t%s%s\n", r.Version, diag.Size(r.Length), r.Digest, withdrawn(l, r.Version))
 		}
 	}
 	return w.Flush()
 }
 
+// withdrawn is what follows a version that was taken back.
+func withdrawn(l trust.Listing, version string) string {
+	yank, ok := l.Yanked[version]
+	if !ok {
+		return ""
+	}
+	return "\t" + strings.TrimSpace("withdrawn "+yank.At.Format("2006-01-02")+" "+yank.Reason)
+}
+
 func (p *program) verifyCommand() *cobra.Command {
-	root := ""
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:     "verify",
 		Short:   "Check everything in a store as a host would",
 		Long:    `verify follows the signatures of a store and reads every artifact to its end.`,
 		Example: `  corpus verify --store s3://bucket/prefix --trust-root root.json`,
 		Args:    cli.Args(cobra.NoArgs),
-		RunE:    func(c *cobra.Command, _ []string) error { return p.verify(c.Context(), root) },
+		RunE:    func(c *cobra.Command, _ []string) error { return p.verify(c.Context()) },
 	}
-	c.Flags().StringVar(&root, "trust-root", "", "root.json to trust; the one beside the keys by default")
-	return c
 }
 
-func (p *program) verify(ctx context.Context, root string) error {
-	client, done, err := p.reader(ctx, root)
+func (p *program) verify(ctx context.Context) error {
+	client, done, err := p.reader(ctx)
 	if err != nil {
 		return err
 	}

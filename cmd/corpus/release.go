@@ -78,7 +78,7 @@ func fetched(named string, fetch func(dst string) error) (file string, done func
 }
 
 func (p *program) publishCommand() *cobra.Command {
-	channel := ""
+	channel, plain := "", false
 	c := &cobra.Command{
 		Use:   "publish PROJECT VERSION FILE",
 		Short: "Upload an artifact, sign it as a version, and point a channel at it",
@@ -103,11 +103,13 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 		},
 	}
 	c.Flags().StringVar(&channel, "channel", "", "channel to point at the version; none by default")
+	c.Flags().BoolVar(&plain, "plain", false, "leave out the lists by which hosts fetch it in blocks and chunks")
+	p.draftFlag(c)
 	return c
 }
 
 func (p *program) publish(ctx context.Context, request publish.Request) error {
-	publisher, err := p.pinned()
+	publisher, err := p.pinned(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,6 +120,9 @@ func (p *program) publish(ctx context.Context, request publish.Request) error {
 	if err != nil {
 		return code(err)
 	}
+	if p.drafted != nil {
+		return p.answerDraft()
+	}
 	text := fmt.Sprintf("published %s (%s, %s)", release, release.Digest, diag.Size(release.Length))
 	if request.Channel != "" {
 		text += fmt.Sprintf("\n%s/%s is %s", release.Project, request.Channel, release.Version)
@@ -126,37 +131,79 @@ func (p *program) publish(ctx context.Context, request publish.Request) error {
 }
 
 func (p *program) promoteCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:     "promote PROJECT FROM TO",
 		Short:   "Point a channel at what another one points at",
 		Long:    `promote signs a new pointer. The bytes that were tested are the bytes that are promoted.`,
 		Example: `  corpus promote myapp testing production --store s3://bucket/prefix --keys keys`,
 		Args:    cli.Args(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error {
-			publisher, err := p.pinned()
+			publisher, err := p.pinned(c.Context())
 			if err != nil {
 				return err
 			}
 			release, err := publisher.Promote(c.Context(), args[0], args[1], args[2])
 			if err != nil {
-				return err
+				return code(err)
+			}
+			if p.drafted != nil {
+				return p.answerDraft()
 			}
 			return p.answer(release, "%s/%s is %s, as %s/%s", args[0], args[2], release.Version, args[0], args[1])
 		},
 	}
+	p.draftFlag(c)
+	return c
 }
 
-func (p *program) addProject(ctx context.Context, name, key string) error {
-	public, err := publish.ReadPublic(key)
-	if err != nil {
-		return exit.WithCode(exit.Usage, err)
+func (p *program) yankCommand() *cobra.Command {
+	reason, undo := "", false
+	c := &cobra.Command{
+		Use:   "yank PROJECT VERSION",
+		Short: "Withdraw a version",
+		Long: `yank signs that a version is withdrawn. A host that runs it is told at its next run and goes on running
+it until its channel names something else; a host that does not run it never gets it. A channel that
+points at it leaves its hosts with what they have.
+
+It takes the project's key and those of snapshot and timestamp. The artifact stays in the store.`,
+		Example: `  corpus yank myapp 1.2 --reason "loses sessions" --store s3://bucket/prefix --keys keys
+  corpus yank myapp 1.2 --undo --store s3://bucket/prefix --keys keys`,
+		Args: cli.Args(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.yank(c.Context(), args[0], args[1], reason, undo)
+		},
 	}
-	publisher, err := p.pinned()
+	c.Flags().StringVar(&reason, "reason", "", "why, for whoever runs it")
+	c.Flags().BoolVar(&undo, "undo", false, "take the withdrawal back")
+	p.draftFlag(c)
+	return c
+}
+
+func (p *program) yank(ctx context.Context, project, version, reason string, undo bool) error {
+	publisher, err := p.pinned(ctx)
 	if err != nil {
 		return err
 	}
-	if err := publisher.AddProject(ctx, name, public); err != nil {
-		return err
+	if undo {
+		release, err := publisher.Unyank(ctx, project, version)
+		if err != nil {
+			return code(err)
+		}
+		if p.drafted != nil {
+			return p.answerDraft()
+		}
+		return p.answer(release, "%s is no longer withdrawn", release)
 	}
-	return p.answer(map[string]string{"project": name, "key": filepath.Base(key)}, "%s may publish %s", key, name)
+	result, err := publisher.Yank(ctx, project, version, reason)
+	if err != nil {
+		return code(err)
+	}
+	if p.drafted != nil {
+		return p.answerDraft()
+	}
+	text := fmt.Sprintf("withdrew %s", result.Release)
+	for _, channel := range result.Channels {
+		text += fmt.Sprintf("\n%s/%s still points at it: its hosts keep what they have until it points elsewhere", project, channel)
+	}
+	return p.answer(result, "%s", text)
 }

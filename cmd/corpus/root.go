@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -20,20 +23,36 @@ import (
 
 // Main runs the program and gives its exit code.
 func Main(ctx context.Context, args []string, streams cli.IO) int {
-	return cli.Run(ctx, newRoot(streams), args, streams)
+	p := &program{IO: streams}
+	defer p.close()
+	return cli.Run(ctx, p.root(), args, streams)
 }
 
 // program is what all commands share.
 type program struct {
 	cli.IO
-	store   string
-	keys    string
-	json    bool
-	verbose bool
+	store     string
+	keys      string
+	trustRoot string
+	json      bool
+	verbose   bool
+
+	draft    string         // file to write a draft to, instead of changing the store
+	drafted  *publish.Draft // what was written there
+	locks    *keyring.Locks
+	cleanups []func()
 }
 
-func newRoot(streams cli.IO) *cobra.Command {
-	p := &program{IO: streams}
+// close removes what the program made for itself.
+func (p *program) close() {
+	for _, done := range p.cleanups {
+		done()
+	}
+}
+
+func newRoot(streams cli.IO) *cobra.Command { return (&program{IO: streams}).root() }
+
+func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "corpus",
 		Short: "Build, sign, publish and promote what hosts deploy",
@@ -49,12 +68,14 @@ promoting points another channel at the same bytes.`,
 		Version: cli.Version,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&p.store, "store", streams.Getenv("CORPUS_STORE"), "URL of the store (CORPUS_STORE)")
-	flags.StringVar(&p.keys, "keys", streams.Getenv("CORPUS_KEYS"), "directory of keys (CORPUS_KEYS)")
+	flags.StringVar(&p.store, "store", p.Getenv("CORPUS_STORE"), "URL of the store (CORPUS_STORE)")
+	flags.StringVar(&p.keys, "keys", p.Getenv("CORPUS_KEYS"), "directory of keys (CORPUS_KEYS)")
+	flags.StringVar(&p.trustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"), "root.json to trust, or sha256:HEX of it; the one beside the keys by default (CORPUS_TRUST_ROOT)")
 	flags.BoolVar(&p.json, "json", false, "answer in JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
 	root.AddCommand(p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
-		p.listCommand(), p.verifyCommand(), p.projectCommand())
+		p.yankCommand(), p.listCommand(), p.verifyCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(), p.refreshCommand(),
+		p.exportCommand(), p.signCommand(), p.importCommand())
 	return root
 }
 
@@ -82,47 +103,73 @@ func (p *program) openStore() (store.Store, error) {
 	return s, exit.WithCode(exit.Usage, err)
 }
 
-func (p *program) keyring() (publish.Keyring, error) {
-	if p.keys == "" {
-		return publish.Keyring{}, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no keys were given"), "give --keys DIR, or set CORPUS_KEYS"))
-	}
-	return publish.Keyring{Dir: p.keys}, nil
-}
-
 // publisher opens the store with the keys at hand. What the publisher has seen of the store lies
-// beside the keys.
-func (p *program) publisher() (*publish.Publisher, error) {
-	keys, err := p.keyring()
-	if err != nil {
-		return nil, err
-	}
+// beside the keys; where they come from the environment, nothing is kept.
+func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
 	s, err := p.openStore()
 	if err != nil {
 		return nil, err
 	}
-	return &publish.Publisher{Store: s, Keys: keys, Seen: filepath.Join(keys.Dir, "seen")}, nil
+	ring, err := p.ring(ctx)
+	if err != nil {
+		return nil, err
+	}
+	publisher := &publish.Publisher{Store: s, Keys: ring, Seen: filepath.Join(ring.Dir, "seen")}
+	if ring.Dir == "" {
+		if publisher.Seen, err = os.MkdirTemp("", "corpus-seen-"); err != nil {
+			return nil, err
+		}
+		p.cleanups = append(p.cleanups, func() { _ = os.RemoveAll(publisher.Seen) })
+	}
+	if p.draft != "" {
+		publisher.Hand = func(d *publish.Draft) error {
+			p.drafted = d
+			return d.Write(p.draft)
+		}
+	}
+	return publisher, nil
 }
 
-// pinned is publisher for a keyring whose owner may not have set the store up: its root.json, given
-// to them by who did, is what they trust.
-func (p *program) pinned() (*publish.Publisher, error) {
-	publisher, err := p.publisher()
+// pinned is publisher for somebody who may not have set the store up: a root.json, given to them
+// by who did, is what they trust.
+func (p *program) pinned(ctx context.Context) (*publish.Publisher, error) {
+	publisher, err := p.publisher(ctx)
 	if err != nil || trust.Pinned(publisher.Seen) {
 		return publisher, err
 	}
-	file := filepath.Join(p.keys, publish.RootName)
-	root, err := os.ReadFile(file)
+	root, err := p.rootOfTrust(ctx, publisher.Store)
 	if err != nil {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the root of trust: %w", err),
-			"copy %s from who set the store up, or set it up with `corpus store init`", publish.RootName))
+		return nil, err
 	}
 	return publisher, trust.Pin(publisher.Seen, root)
+}
+
+// rootOfTrust reads the root that was given, as a file or by its digest, or lies beside the keys.
+func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error) {
+	given := p.trustRoot
+	if strings.HasPrefix(given, "sha256:") {
+		digest, err := artifact.ParseDigest(given)
+		if err != nil {
+			return nil, exit.WithCode(exit.Usage, err)
+		}
+		return trust.FirstRoot(ctx, s, digest)
+	}
+	if given == "" && p.keys != "" {
+		given = filepath.Join(p.keys, publish.RootName)
+	}
+	root, err := os.ReadFile(given)
+	if err != nil {
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the root of trust: %w", err),
+			"give --trust-root FILE or sha256:HEX, or copy %s from who set the store up into --keys DIR", publish.RootName))
+	}
+	return root, nil
 }
 
 // code gives errors of publishing their exit codes.
 func code(err error) error {
 	var immutable *publish.Immutable
-	if errors.As(err, &immutable) {
+	var short *publish.Short
+	if errors.As(err, &immutable) || errors.As(err, &short) || errors.Is(err, publish.ErrNoVersion) {
 		return exit.WithCode(exit.Usage, err)
 	}
 	return err

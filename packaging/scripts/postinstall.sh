@@ -1,10 +1,19 @@
 #!/bin/sh
-# After an install or an upgrade. The timer does nothing until the host is bootstrapped, so it can
-# be on from the start.
+# After an install or an upgrade. The timer does nothing until the host is bootstrapped, so it can be on
+# from the start. The host's presets decide about that once: an upgrade leaves it as the administrator has it.
+#
+# deb: "configure" and, but for the first time, the version before. rpm: 1, or 2 for an upgrade.
+# apk and archlinux call this for the first install only.
 set -e
+case "$1:${2-}" in
+configure:?* | 2:* | abort-*) first=no ;;
+*) first=yes ;;
+esac
+command -v systemctl >/dev/null || exit 0
+# Presets are files, so an image gets them, too, while it is built.
+[ $first = no ] || systemctl --no-reload preset corpus-agent.timer >/dev/null 2>&1 || true
 [ -d /run/systemd/system ] || exit 0
 systemctl daemon-reload
-systemctl preset corpus-agent.timer >/dev/null 2>&1 || true
 if systemctl is-enabled --quiet corpus-agent.timer 2>/dev/null; then
   systemctl start corpus-agent.timer || true
 fi

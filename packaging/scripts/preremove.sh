@@ -1,9 +1,11 @@
 #!/bin/sh
-# Before a removal, but not before the new version of an upgrade: a deploy may be what upgrades us.
+# Before a removal, but not before the new version of an upgrade. A deploy that is under way is left
+# alone: it may be what removes us. A deb that comes back later finds the timer as it was.
 set -e
 case "$1" in
-remove | 0) ;;
-*) exit 0 ;;
+upgrade | deconfigure | failed-upgrade | 1) exit 0 ;;
 esac
 [ -d /run/systemd/system ] || exit 0
-systemctl disable --now corpus-agent.timer >/dev/null 2>&1 || true
+systemctl stop corpus-agent.timer || true
+# Only dpkg tells a removal from a purge, and calls again for that.
+[ "$1" = remove ] || systemctl --no-reload disable corpus-agent.timer >/dev/null 2>&1 || true

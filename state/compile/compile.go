@@ -24,6 +24,15 @@ type High struct {
 	// Pos finds the place of a declaration: of an ID, of a state below it, of an argument below
 	// that. It may be nil for data that came from no file.
 	Pos func(path ...string) diag.Pos
+	// PosOf finds the place of the body of an ID, or of an extension. It may be nil, too.
+	PosOf func(body any) diag.Pos
+}
+
+func (h *High) posOf(body any) diag.Pos {
+	if h.PosOf == nil {
+		return diag.Pos{}
+	}
+	return h.PosOf(body)
 }
 
 func (h *High) at(path ...string) diag.Pos {
@@ -82,7 +91,7 @@ func Compile(high *High, vocabulary Vocabulary) (*Program, error) {
 // and exclude.
 func Resolve(high *High) error {
 	var problems diag.List
-	extend(high, false, &problems)
+	extend(high, false, &problems, nil)
 	verify(high, &problems)
 	if err := problems.Err(); err != nil {
 		return err

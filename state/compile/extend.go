@@ -19,40 +19,54 @@ func isRequisite(key string) bool {
 
 // extend merges the extensions into the declarations they name. strict is how requisites address
 // their target: an ID counts only if it has such a state.
-func extend(high *High, strict bool, problems *diag.List) {
+// origins are the requisites that extensions were made of; the others stand in files.
+func extend(high *High, strict bool, problems *diag.List, origins map[*value.Map]origin) {
 	extensions, _ := high.Data.Value(KeyExtend).(*value.List)
 	high.Data.Delete(KeyExtend)
 	if extensions == nil {
 		return
 	}
-	names := newNameIndex(high.Data)
-	skipped := excludedFiles(high.Data)
+	x := &extender{high: high, names: newNameIndex(high.Data), skipped: excludedFiles(high.Data), strict: strict, origins: origins, problems: problems}
 	for _, item := range extensions.Items {
 		chunk, _ := item.(*value.Map)
 		for name, body := range chunk.All() {
 			id, idOK := name.(string)
 			extension, bodyOK := body.(*value.Map)
 			if idOK && bodyOK {
-				extendOne(high, id, extension, names, skipped, strict, problems)
+				x.one(id, extension)
 			}
 		}
 	}
 }
 
-func extendOne(high *High, id string, extension *value.Map, names *nameIndex, skipped map[string]bool, strict bool, problems *diag.List) {
+// origin is the requisite that an extension was made of.
+type origin struct {
+	pos  diag.Pos
+	text string // such as require_in of web
+}
+
+type extender struct {
+	high     *High
+	names    *nameIndex
+	skipped  map[string]bool // SLS files that are excluded
+	strict   bool
+	origins  map[*value.Map]origin
+	problems *diag.List
+}
+
+func (x *extender) one(id string, extension *value.Map) {
 	state := firstState(extension)
-	sls := value.Str(extension.Value(KeySLS))
-	body, _ := high.Data.Value(id).(*value.Map)
+	body, _ := x.high.Data.Value(id).(*value.Map)
 	if body == nil || !body.Has(state) {
-		found := names.find(id, state, strict)
+		found := x.names.find(id, state, x.strict)
 		if len(found) != 1 {
-			unknownTarget(high, id, state, sls, len(found), problems)
+			x.unknown(id, extension, len(found))
 			return
 		}
 		id = found[0]
-		body, _ = high.Data.Value(id).(*value.Map)
+		body, _ = x.high.Data.Value(id).(*value.Map)
 	}
-	if body == nil || skipped[sls] {
+	if body == nil || x.skipped[value.Str(extension.Value(KeySLS))] {
 		return
 	}
 	for key, run := range extension.All() {
@@ -72,21 +86,24 @@ func extendOne(high *High, id string, extension *value.Map, names *nameIndex, sk
 	}
 }
 
-func unknownTarget(high *High, id, state, sls string, found int, problems *diag.List) {
-	pos := high.at(id, state)
-	if pos.IsZero() {
-		pos.File = sls
+func (x *extender) unknown(id string, extension *value.Map, found int) {
+	o, ok := x.origins[extension]
+	if !ok {
+		o = origin{x.high.posOf(extension), "the extension of " + id}
+	}
+	if o.pos.IsZero() {
+		o.pos.File = value.Str(extension.Value(KeySLS))
 	}
 	if found > 1 {
-		problems.Add(pos, "%q is the name of %d states, so it cannot be extended by name", id, found).
+		x.problems.Add(o.pos, "%s: %q is the name of %d states, so it does not say which one", o.text, id, found).
 			WithHint("name the one you mean by its ID")
 		return
 	}
-	hint := diag.DidYouMean(id, high.Data.Names())
+	hint := diag.DidYouMean(id, x.high.Data.Names())
 	if hint == "" {
 		hint = "include the SLS that declares it, or correct the ID"
 	}
-	problems.Add(pos, "cannot extend %q from SLS %s: no such ID in this run", id, sls).WithHint(hint)
+	x.problems.Add(o.pos, "%s: there is no ID %q in this run", o.text, id).WithHint(hint)
 }
 
 func firstState(body *value.Map) string {

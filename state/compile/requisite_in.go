@@ -10,7 +10,7 @@ import (
 // requisitesIn turns the _in requisites round: `a: require_in: b` becomes `b: require: a`. It
 // copies arguments for use and use_in, and notes on both ends of a prereq that it is there.
 func requisitesIn(high *High, problems *diag.List) {
-	t := &turner{high: high, names: newNameIndex(high.Data), extensions: value.NewMap(), problems: problems}
+	t := &turner{high: high, names: newNameIndex(high.Data), extensions: value.NewMap(), origins: map[*value.Map]origin{}, problems: problems}
 	for id, body := range high.Data.All() {
 		m, ok := body.(*value.Map)
 		if !ok {
@@ -27,19 +27,21 @@ func requisitesIn(high *High, problems *diag.List) {
 		list.Append(value.NewMap(id, body))
 	}
 	high.Data.Set(KeyExtend, list)
-	extend(high, true, problems)
+	extend(high, true, problems, t.origins)
 }
 
 // source is the declaration whose requisites are being turned round.
 type source struct {
 	id, state string
 	body      *value.Map
+	argument  string // the requisite, such as require_in
 }
 
 type turner struct {
 	high       *High
 	names      *nameIndex
 	extensions *value.Map // ID -> body, to be merged into the high data
+	origins    map[*value.Map]origin
 	byName     map[string]source
 	problems   *diag.List
 }
@@ -58,6 +60,7 @@ func (t *turner) declaration(from source, arguments *value.List) {
 		if !ok || !turned(key) {
 			continue
 		}
+		from.argument = key
 		switch items := items.(type) {
 		case *value.Map:
 			for state, name := range items.All() {
@@ -202,6 +205,9 @@ func (t *turner) turn(from source, key string, to target) {
 func (t *turner) demand(from source, key, state, id string) {
 	list := t.list(id, state)
 	extension, _ := t.extensions.Value(id).(*value.Map)
+	if _, ok := t.origins[extension]; !ok {
+		t.origins[extension] = origin{t.high.at(from.id, from.state, from.argument), from.argument + " of " + from.id}
+	}
 	extension.Set(KeyEnv, from.body.Value(KeyEnv))
 	extension.Set(KeySLS, from.body.Value(KeySLS))
 	for _, argument := range list.Items {

@@ -29,15 +29,20 @@ type verifier struct {
 	high     *High
 	problems *diag.List
 	idText   string
-	state    string
+	body     any
+	state    string // "" for the ID itself
 }
 
 func (v *verifier) add(format string, args ...any) *diag.Diagnostic {
-	return v.problems.Add(v.high.at(v.idText, v.state), format, args...)
+	pos := v.high.at(v.idText, v.state)
+	if v.state == "" {
+		pos = v.high.posOf(v.body)
+	}
+	return v.problems.Add(pos, format, args...)
 }
 
 func (v *verifier) id(id, body any) {
-	v.idText = value.Str(id)
+	v.idText, v.body = value.Str(id), body
 	if _, ok := id.(string); !ok {
 		v.add("ID %s is of type %s, and an ID is a string", v.idText, value.TypeName(id)).WithHint("put it in quotes")
 	}

@@ -59,7 +59,7 @@ func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	if ctx.Err() == nil {
 		w.listen(ctx, p.Steps)
 	}
-	w.settle()
+	w.settle(p.Steps)
 	return w.running
 }
 
@@ -71,7 +71,7 @@ func (r *Runner) RunID(ctx context.Context, p *compile.Program, id string) *Resu
 			w.steps(ctx, []*compile.Step{s})
 		}
 	}
-	w.settle()
+	w.settle(p.Steps)
 	return w.running
 }
 
@@ -289,11 +289,12 @@ func (w *walk) failsHard(s *compile.Step) bool {
 	return hard && r.Outcome == Failed
 }
 
-// settle waits for what still runs in parallel.
-func (w *walk) settle() {
+// settle waits for what still runs in parallel, and finds the failures that were taken care of.
+func (w *walk) settle(steps []*compile.Step) {
 	for _, r := range w.running.list {
 		w.wait(r)
 	}
+	w.remedies(steps)
 }
 
 // wait takes over the result of a step that runs in parallel.

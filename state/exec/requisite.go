@@ -207,3 +207,36 @@ func (w *walk) blame(s *compile.Step) string {
 	}
 	return fmt.Sprintf("a requisite failed: %s", strings.Join(names, ", "))
 }
+
+// remedies marks the failures that remedies took care of: steps with `onfail_stop: False` whose
+// onfail names the failure, if they ran and none of them failed as well.
+func (w *walk) remedies(steps []*compile.Step) {
+	outcomes := map[*Result][]Outcome{}
+	for _, s := range steps {
+		remedy := w.running.Get(s.Tag())
+		if remedy == nil || s.Chunk.Value("onfail_stop") != false {
+			continue
+		}
+		for _, target := range named(s, "onfail") {
+			if r := w.running.Get(target.Tag()); r != nil && r.Outcome == Failed {
+				outcomes[r] = append(outcomes[r], remedy.Outcome)
+			}
+		}
+	}
+	for r, of := range outcomes {
+		r.Remedied = slices.Contains(of, Succeeded) && !slices.Contains(of, Failed)
+	}
+}
+
+// named are the steps that requisites of a kind name.
+func named(s *compile.Step, kind string) (steps []*compile.Step) {
+	for _, q := range s.Requisites {
+		if q.Kind != kind {
+			continue
+		}
+		for _, t := range q.Targets {
+			steps = append(steps, t.Steps...)
+		}
+	}
+	return steps
+}

@@ -38,15 +38,24 @@ type Result struct {
 	Warnings []string
 	Skipped  string // why it was not done, though nothing is wrong: it would have left the root
 
+	// Predicted is what a real run would report as Changes, where Outcome is Pending; Changes is
+	// then what Salt's dry run reports, which for some states is less.
+	Predicted *value.Map
+	Unknown   bool // Pending, and only acting will tell what changes, or whether
+
 	RunNum    int // the place in the run, counted as Salt does
 	Started   time.Time
 	Duration  time.Duration
 	NotRun    bool // its requisites decided that there was no need
 	SkipWatch bool // a guard held, so a watch has nothing to act on
 	Parallel  bool
+	Remedied  bool // it failed, and a step that is there for this took care of it
 
 	pending chan *Result // while it runs in parallel
 }
+
+// Fails reports whether the run failed because of this step.
+func (r *Result) Fails() bool { return r.Outcome == Failed && !r.Remedied }
 
 // Tag is the tag of the result's step.
 func (r *Result) Tag() string { return r.Step.Tag() }

@@ -31,7 +31,7 @@ func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 	if value.Truth(s.Chunk.Value("parallel")) {
 		return w.parallel(ctx, s)
 	}
-	r := w.numbered(w.runner.attempt(ctx, try{step: s, dry: w.runner.Test}))
+	r := w.numbered(w.runner.attempt(ctx, try{step: s, dry: w.runner.Test, prepared: w.prepared(s)}))
 	return w.retry(ctx, s, r)
 }
 
@@ -51,7 +51,8 @@ func (w *walk) parallel(ctx context.Context, s *compile.Step) *Result {
 	r := w.numbered(&Result{Step: s, Outcome: Pending, Changes: value.NewMap(), Started: time.Now()})
 	pending := make(chan *Result, 1)
 	r.pending = pending
-	go func() { pending <- w.runner.attempt(ctx, try{step: s, dry: w.runner.Test}) }()
+	t := try{step: s, dry: w.runner.Test, prepared: w.prepared(s)}
+	go func() { pending <- w.runner.attempt(ctx, t) }()
 	return r
 }
 
@@ -69,6 +70,7 @@ func orElse(s, fallback string) string {
 type try struct {
 	step     *compile.Step
 	dry      bool
+	prepared bool     // a dry run, and what a real one would have done before is not done
 	watching bool     // take the watch action
 	changed  []string // the watched steps that changed
 }
@@ -90,7 +92,7 @@ func (r *Runner) attempt(ctx context.Context, t try) *Result {
 		return result
 	}
 	if result.Comment == "" {
-		r.settle(ctx, resource, t.dry, result)
+		r.settle(ctx, resource, t, result)
 	}
 	if !t.watching {
 		r.checkCommand(ctx, t.step, resource, result)
@@ -108,6 +110,7 @@ func (r *Runner) hide(result *Result) {
 		result.Warnings[i] = r.Secrets.Hide(w)
 	}
 	result.Changes, _ = r.Secrets.HideIn(result.Changes).(*value.Map)
+	result.Predicted, _ = r.Secrets.HideIn(result.Predicted).(*value.Map)
 }
 
 // resource makes what the step is about, or writes into the result why it cannot be.
@@ -159,7 +162,7 @@ func (t try) reserved(name string) any {
 func required(s *compile.Step) *value.List {
 	chunks := value.NewList()
 	for _, q := range s.Requisites {
-		if !strings.HasPrefix(q.Kind, "require") && !strings.HasPrefix(q.Kind, "watch") && !strings.HasPrefix(q.Kind, "onchanges") {
+		if !waits(q.Kind) {
 			continue
 		}
 		for _, t := range q.Targets {
@@ -172,18 +175,21 @@ func required(s *compile.Step) *value.List {
 }
 
 // settle checks a resource and, unless the run is dry, applies the difference.
-func (r *Runner) settle(ctx context.Context, resource module.Resource, dry bool, result *Result) {
+func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, result *Result) {
 	diff, err := resource.Check(ctx, r.Host)
 	result.Warnings = append(result.Warnings, diff.Warnings...)
 	result.Comment = diff.Comment
 	switch {
 	case err != nil:
 		result.fail(err, diff.Changes)
+		if t.prepared && result.Outcome == Failed {
+			result.postpone()
+		}
 	case diff.Empty():
 		result.Outcome = Succeeded
-	case dry:
-		result.Outcome = Pending
-		result.Changes = orEmpty(diff.Planned, diff.Changes)
+	case t.dry:
+		result.Outcome, result.Unknown = Pending, diff.Unknown
+		result.Changes, result.Predicted = orEmpty(diff.Planned, diff.Changes), orEmpty(diff.Changes)
 	default:
 		report, err := resource.Apply(ctx, r.Host, diff)
 		result.Warnings = append(result.Warnings, report.Warnings...)
@@ -205,6 +211,38 @@ func (r *Result) fail(err error, changes *value.Map) {
 	}
 	r.Outcome, r.Hint = Failed, diag.HintOf(err)
 	r.Comment = strings.TrimSpace(err.Error())
+}
+
+// postpone takes back that a dry run's step failed: what it requires would be done first in a real
+// run, and may be just what is missing.
+func (r *Result) postpone() {
+	r.Outcome, r.Unknown, r.Changes, r.Predicted, r.Hint = Pending, true, value.NewMap(), value.NewMap(), ""
+	r.Comment = "known only when what it requires is done; as the host is now, " + r.Comment
+}
+
+// prepared reports whether a dry run has come to a step that requires one which it did not do.
+func (w *walk) prepared(s *compile.Step) bool {
+	if !w.runner.Test {
+		return false
+	}
+	for _, q := range s.Requisites {
+		if !waits(q.Kind) {
+			continue
+		}
+		for _, t := range q.Targets {
+			for _, step := range t.Steps {
+				if r := w.running.Get(step.Tag()); r != nil && r.Outcome == Pending {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// waits reports whether a requisite's targets have to be done before, whatever becomes of them.
+func waits(kind string) bool {
+	return strings.HasPrefix(kind, "require") || strings.HasPrefix(kind, "watch") || strings.HasPrefix(kind, "onchanges")
 }
 
 func orEmpty(maps ...*value.Map) *value.Map {

@@ -2,10 +2,10 @@ package function
 
 import (
 	"context"
-	"net/netip"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -36,6 +36,9 @@ type Facts struct {
 	Network  Network
 	Resolver Resolver
 	Web      Web
+
+	// Modules are the state functions, which do what some functions of Acting are for.
+	Modules func() module.Registry
 
 	// Log is told what templates say and which commands they run. The levels are those of Python's
 	// logging, in lower case.
@@ -83,22 +86,11 @@ type Network interface {
 	Links() ([]Link, error)
 }
 
-// Link is a network interface.
-type Link struct {
-	Name      string
-	Hardware  string // such as 02:fc:00:00:00:01
-	Up        bool
-	Addresses []Address
-}
-
-// Address is an address of a link.
-type Address struct {
-	netip.Prefix
-	Broadcast netip.Addr // of IPv4, where there is one
-	Label     string     // of IPv4: the link's name, or an alias of it
-	Scope     string     // global, link or host
-	Secondary bool
-}
+// Link is a network interface, and Address one of its addresses.
+type (
+	Link    = host.Link
+	Address = host.Address
+)
 
 // Resolver asks the domain name system. An error means that nothing was found or nobody answered.
 type Resolver interface {
@@ -113,21 +105,11 @@ type Web interface {
 	Get(ctx context.Context, r Request) (Response, error)
 }
 
-// Request is a GET request.
-type Request struct {
-	URL            string
-	Header         map[string]string
-	User, Password string
-	Limit          time.Duration
-	Unverified     bool // take any certificate
-}
-
-// Response is the answer to a request.
-type Response struct {
-	Status int
-	Header map[string]string
-	Body   string
-}
+// Request is a GET request, and Response the answer to one.
+type (
+	Request  = host.WebRequest
+	Response = host.WebResponse
+)
 
 func (f *Facts) log(level, message string) {
 	if f.Log != nil {

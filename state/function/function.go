@@ -33,7 +33,7 @@ type Table map[string]*Function
 func (t Table) Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error) {
 	f, ok := t[name]
 	if !ok {
-		return nil, t.unknown(name)
+		return nil, t.Unknown(name)
 	}
 	v, err := f.call(ctx, args, kwargs)
 	if err != nil {

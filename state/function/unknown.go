@@ -15,8 +15,8 @@ var elsewhere string
 //go:embed acting.txt
 var acting string
 
-// unknown says that there is no such function, why, and what to do about it.
-func (t Table) unknown(name string) error {
+// Unknown says that there is no such function, why, and what to do about it.
+func (t Table) Unknown(name string) error {
 	module, _, _ := strings.Cut(name, ".")
 	err := fmt.Errorf("there is no function %s", name)
 	hint := diag.DidYouMean(name, t.Names())

@@ -84,7 +84,7 @@ func (e *ToolError) Error() string {
 // Hint says what the tool's code means for people. The codes are those of useradd(8) and its kin.
 func (e *ToolError) Hint() string {
 	if os.Geteuid() != 0 {
-		return "changing accounts takes root"
+		return "changing the system takes root"
 	}
 	switch e.Tool + " " + number(e.Code) {
 	case "useradd 1", "usermod 1", "userdel 1", "useradd 10", "usermod 10", "userdel 10", "groupadd 10", "groupmod 10", "groupdel 10",

@@ -24,13 +24,19 @@ type Host struct {
 	Crontabs Crontabs
 	Packages Packages
 	Units    Units
+	Kernel   Kernel
+	Env      *Environment // of commands; nil for the agent's own
+	Network  Network
 
-	parsed *parsed // nil keeps nothing
+	parsed   *parsed  // nil keeps nothing
+	recorder Recorder // nil for none
 }
 
 // WithFiles is a host like h that sees its files another way.
 func (h *Host) WithFiles(files Files) *Host {
-	return &Host{Files: files, Commands: h.Commands, Accounts: h.Accounts, Crontabs: h.Crontabs, Packages: h.Packages, Units: h.Units, parsed: &parsed{}}
+	other := *h
+	other.Files, other.parsed, other.Network = files, &parsed{}, Network{files}
+	return &other
 }
 
 // Options choose what a Host is.

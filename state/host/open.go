@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"os"
 	"strings"
 )
 
@@ -34,10 +35,14 @@ func open(o Options, relocated bool) (*Host, error) {
 		})
 	}
 	accounts.files, accounts.commands = files, run
-	packages.manager = packageManagerOf(files, run, o, relocated)
+	env := NewEnvironment(os.Environ()...)
+	packages.manager = packageManagerOf(files, run, env, o, relocated)
 	units.init = initSystemOf(files, run, relocated)
 	crontabs := &crontabs{files: files, commands: run, accounts: accounts, recorder: o.Recorder, refused: refused, read: &parsed{}}
-	return &Host{Files: files, Commands: run, Accounts: accounts, Crontabs: crontabs, Packages: packages, Units: units, parsed: &parsed{}}, nil
+	return &Host{
+		Files: files, Commands: run, Accounts: accounts, Crontabs: crontabs, Packages: packages, Units: units, Network: Network{files},
+		Kernel: kernel{relocated && o.Commands == nil, o.Recorder}, Env: env, parsed: &parsed{}, recorder: o.Recorder,
+	}, nil
 }
 
 // ownCommands runs commands on this machine, in the root if that is a system.
@@ -68,10 +73,10 @@ func holdsUnits(path string) bool {
 }
 
 // packageManagerOf finds out which package manager a host has.
-func packageManagerOf(files Files, commands Commands, o Options, relocated bool) packageManager {
+func packageManagerOf(files Files, commands Commands, env *Environment, o Options, relocated bool) packageManager {
 	for _, path := range []string{"/usr/bin/apt-get", dpkgStatus} {
 		if _, err := files.Stat(path); err == nil {
-			return &apt{files: files, commands: commands, lockWait: cmp.Or(o.LockWait, defaultLockWait), scoped: !relocated && bootedWithSystemd(files)}
+			return &apt{env: env, files: files, commands: commands, lockWait: cmp.Or(o.LockWait, defaultLockWait), scoped: !relocated && bootedWithSystemd(files)}
 		}
 	}
 	return nil

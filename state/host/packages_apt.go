@@ -20,6 +20,7 @@ type apt struct {
 	// scoped starts what changes packages in a systemd scope of its own, so that a package whose
 	// script restarts the agent's unit does not kill its own installation.
 	scoped bool
+	env    *Environment // nil for the agent's own
 }
 
 func (a *apt) family() string { return "apt" }
@@ -32,7 +33,7 @@ func (a *apt) installed() (*Inventory, error) { return readDpkg(a.files) }
 
 // run starts an apt command in an environment in which nothing asks anybody.
 func (a *apt) run(ctx context.Context, quiet bool, argv ...string) (Output, error) {
-	env := environment(Line{Env: []string{"LC_ALL=C", "DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
+	env := environment(a.env.All(), Line{Env: []string{"LC_ALL=C", "DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
 		"APT_LISTCHANGES_FRONTEND=none", "APT_LISTBUGS_FRONTEND=none", "UCF_FORCE_CONFFOLD=1"}}, nil)
 	if get(env, "PATH") == "" {
 		env = set(env, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")

@@ -50,9 +50,9 @@ func (h *Host) Shell(ctx context.Context, l Line) (Output, error) {
 		}
 		user, c.As = &u, credential
 	}
-	c.Env = environment(l, user)
+	c.Env = environment(h.Env.All(), l, user)
 	if c.Dir == "" {
-		c.Dir = home(user)
+		c.Dir = h.startDir(user)
 	}
 	return h.Commands.Run(ctx, c)
 }
@@ -79,6 +79,16 @@ func (h *Host) become(name string) (User, *Credential, error) {
 	return u, c, err
 }
 
+// startDir is where a command starts if nobody says: at home, or at the root for a user such as
+// nobody, whose home is not there.
+func (h *Host) startDir(u *User) string {
+	dir := home(u)
+	if info, err := h.Files.Stat(dir); err != nil || !info.IsDir() {
+		return "/"
+	}
+	return dir
+}
+
 func home(u *User) string {
 	if u != nil && u.Home != "" {
 		return u.Home
@@ -97,11 +107,11 @@ func locale() []string {
 }
 
 // environment puts together what a command sees.
-func environment(l Line, u *User) []string {
+func environment(base []string, l Line, u *User) []string {
 	var env []string
 	if !l.Clean {
 		// The socket belongs to the agent's own unit; a command must not answer for it.
-		env = without(os.Environ(), "NOTIFY_SOCKET")
+		env = without(base, "NOTIFY_SOCKET")
 		for _, name := range locale() {
 			env = set(env, name, "C")
 		}

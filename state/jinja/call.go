@@ -431,11 +431,24 @@ func (e *testExpr) eval(f *frame) (any, error) {
 
 // missingExpr is a filter or test that is not there, in a branch that may never be taken.
 type missingExpr struct {
-	err error
-	at  int
+	err       error
+	node      expr // what it is applied to; nil in a filter block
+	arguments arguments
+	at        int
 }
 
-func (e *missingExpr) eval(f *frame) (any, error) { return nil, f.fail(e.at, e.err) }
+// eval finds out that the name is missing only when it is called, after what it is called with.
+func (e *missingExpr) eval(f *frame) (any, error) {
+	if e.node != nil {
+		if _, err := e.node.eval(f); err != nil {
+			return nil, err
+		}
+	}
+	if _, _, err := e.arguments.eval(f); err != nil {
+		return nil, err
+	}
+	return nil, f.fail(e.at, e.err)
+}
 
 // unknownName is the error for a filter or test that is not there.
 func unknownName(what, name string, known []string) error {

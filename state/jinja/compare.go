@@ -82,7 +82,7 @@ func (f *frame) contains(container, item any) (bool, error) {
 		if err := strict(item); err != nil {
 			return false, err
 		}
-		_, found, err := c.GetKey(plainTuple(item))
+		found, err := c.HasKey(plainTuple(item))
 		return found, err
 	case *value.List:
 		return f.among(c.Items, item)

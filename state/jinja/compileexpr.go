@@ -149,7 +149,7 @@ func (c *compiler) filterNamed(n *syntax.Filter, fr *cframe) error {
 func (c *compiler) filter(n *syntax.Filter, fr *cframe) expr {
 	e := &filterExpr{filter: c.env.filters[n.Name], name: n.Name, at: n.Offset()}
 	if err := c.filterNamed(n, fr); err != nil {
-		return &missingExpr{err, n.Offset()}
+		return &missingExpr{err, c.optional(n.Node, fr), c.arguments(&n.Arguments, n, fr), n.Offset()}
 	}
 	e.node = c.optional(n.Node, fr)
 	e.arguments = c.arguments(&n.Arguments, n, fr)
@@ -163,7 +163,7 @@ func (c *compiler) test(n *syntax.Test, fr *cframe) expr {
 		if !fr.soft {
 			c.failHint(assertion, n, "No test named "+value.Repr(n.Name)+".", suggest(n.Name, known))
 		}
-		return &missingExpr{unknownName("test", n.Name, known), n.Offset()}
+		return &missingExpr{unknownName("test", n.Name, known), c.expr(n.Node, fr), c.arguments(&n.Arguments, n, fr), n.Offset()}
 	}
 	node := c.expr(n.Node, fr)
 	return &testExpr{node, t, c.arguments(&n.Arguments, n, fr), n.Offset()}

@@ -103,6 +103,9 @@ func typeError(message string) error      { return raise("TypeError", message) }
 func withHint(err error, hint string) error {
 	return &Failure{Class: kindOf(err), Message: err.Error(), Hint: hint}
 }
+func noAttribute(v any, name string) error {
+	return raise("AttributeError", "'"+value.TypeName(v)+"' object has no attribute '"+name+"'")
+}
 func notFound(name, hint string) error {
 	return &Failure{Class: "TemplateNotFound", Message: name, Hint: hint}
 }

@@ -153,6 +153,9 @@ func (f *frame) arithmetic(op func(a, b any) (any, error), a, b any) (any, error
 	}
 	v, err := op(plainTuple(a), plainTuple(b))
 	if err != nil {
+		if kindOf(err) == "TypeError" && isUndefined(b) && !strings.Contains(err.Error(), "format") {
+			err = refused(b) // no format took it, so it was asked itself
+		}
 		return nil, err
 	}
 	return v, f.r.charge(sizeOf(v))
@@ -200,12 +203,15 @@ type concatExpr struct {
 }
 
 func (e *concatExpr) eval(f *frame) (any, error) {
-	var b strings.Builder
-	for _, n := range e.nodes {
-		v, err := n.eval(f)
-		if err != nil {
+	values := make([]any, len(e.nodes))
+	for i, n := range e.nodes { // all of them before any is made text of
+		var err error
+		if values[i], err = n.eval(f); err != nil {
 			return nil, err
 		}
+	}
+	var b strings.Builder
+	for _, v := range values {
 		s, err := value.ToStr(v)
 		if err == nil {
 			err = f.r.charge(len(s))

@@ -76,6 +76,10 @@ func indentFilter(c *Call) (any, error) {
 		if err := refused(c.Args[0]); err != nil {
 			return nil, err
 		}
+		if l, ok := c.Args[0].(*value.List); ok { // a list takes the line break for one more item
+			l.Append("\n")
+			return nil, noAttribute(l, "splitlines")
+		}
 		return nil, typeError("unsupported operand type(s) for +=: '" + value.TypeName(c.Args[0]) + "' and 'str'")
 	}
 	indent, ok := c.Args[1].(string)
@@ -141,15 +145,12 @@ func trimFilter(c *Call) (any, error) {
 }
 
 func truncateFilter(c *Call) (any, error) {
-	s, err := c.Text(0)
+	s, isText := c.Args[0].(string)
+	size, err := lengthOf(c.Args[0])
 	if err != nil {
 		return nil, err
 	}
 	length, err := c.Int(1)
-	if err != nil {
-		return nil, err
-	}
-	kill, err := c.Bool(2)
 	if err != nil {
 		return nil, err
 	}
@@ -170,9 +171,16 @@ func truncateFilter(c *Call) (any, error) {
 	if leeway < 0 {
 		return nil, raise("AssertionError", "expected leeway >= 0, got "+itoa(leeway))
 	}
+	if size <= length+leeway {
+		return c.Args[0], nil
+	}
+	if !isText {
+		return nil, typeError("expected a string, not " + value.TypeName(c.Args[0]))
+	}
 	runes := []rune(s)
-	if len(runes) <= length+leeway {
-		return s, nil
+	kill, err := c.Bool(2)
+	if err != nil {
+		return nil, err
 	}
 	cut := string(runes[:length-endLength])
 	if at := strings.LastIndexByte(cut, ' '); !kill && at >= 0 {

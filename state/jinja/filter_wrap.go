@@ -9,9 +9,12 @@ import (
 )
 
 func wordWrapFilter(c *Call) (any, error) {
-	s, err := c.Text(0)
-	if err != nil {
-		return nil, err
+	s, ok := c.Args[0].(string)
+	if !ok {
+		if err := refused(c.Args[0]); err != nil {
+			return nil, err
+		}
+		return nil, noAttribute(c.Args[0], "splitlines")
 	}
 	width, err := c.Int(1)
 	if err != nil {
@@ -74,7 +77,7 @@ func (w *wrapper) fill(chunks []string) (line string, rest []string) {
 	if len(chunks) > 0 && utf8.RuneCountInString(chunks[0]) > w.width {
 		switch {
 		case w.breakWords:
-			head, tail := w.cut(chunks[0], max(1, room))
+			head, tail := w.cut(chunks[0], room) // nothing of it, if there is no room
 			taken = append(taken, head)
 			if chunks = chunks[1:]; tail != "" {
 				chunks = append([]string{tail}, chunks...)

@@ -16,6 +16,7 @@ package jinja
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/jinja/syntax"
@@ -133,7 +134,7 @@ func (t *Template) Render(ctx context.Context, vars *value.Map) (*Output, error)
 	r := newRun(ctx, t.env)
 	addNames(r.globals, vars)
 	out := &writer{limit: r.limits.OutputBytes, spans: []span{}}
-	err := t.run(r, newScope(r.globals, nil, t), out)
+	err := t.run(r, newScope(maps.Clone(r.globals), nil, t), out) // what later loads add is not for this template
 	if err != nil {
 		return nil, r.finish(err)
 	}

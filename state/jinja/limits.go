@@ -41,13 +41,14 @@ type run struct {
 	memory  int
 	depth   int
 	globals map[string]any     // Loader and templates that are loaded add to them
+	added   map[string]any     // what they added
 	loaded  map[string]*loaded // by the name a template was asked for
 	regexps map[regexpKey]*cachedRegexp
 }
 
 func newRun(ctx context.Context, e *Env) *run {
 	r := &run{
-		ctx: ctx, env: e, limits: e.options.Limits.withDefaults(), loaded: map[string]*loaded{},
+		ctx: ctx, env: e, limits: e.options.Limits.withDefaults(), loaded: map[string]*loaded{}, added: map[string]any{},
 		globals: make(map[string]any, len(e.globals)+16),
 	}
 	for name, v := range e.globals {

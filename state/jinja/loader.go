@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 
@@ -110,6 +111,7 @@ func (f *frame) loadName(name string) (*loaded, error) {
 		return nil, err
 	}
 	addNames(f.r.globals, src.Vars)
+	addNames(f.r.added, src.Vars)
 	t, err := f.r.env.Parse(src)
 	if err != nil {
 		var e *Error
@@ -147,6 +149,13 @@ func (l *loaded) withoutContext(r *run) (*module, error) {
 	return m, err
 }
 
+// shared are the variables that all templates of the Env see.
+func (r *run) shared() map[string]any {
+	all := maps.Clone(r.env.globals)
+	maps.Copy(all, r.added)
+	return all
+}
+
 // includeStmt is include.
 type includeStmt struct {
 	template      expr
@@ -175,14 +184,11 @@ func (s *includeStmt) exec(f *frame) (flow, error) {
 }
 
 func (s *includeStmt) include(f *frame, l *loaded) error {
-	if s.withContext {
-		return l.template.run(f.r, newScope(f.scope.all(), f.locals(s.locals), l.template), f.out)
+	given, locals := f.scope.all(), f.locals(s.locals)
+	if !s.withContext { // unlike an import, it does not see what Render was given either
+		given, locals = f.r.shared(), nil
 	}
-	m, err := l.withoutContext(f.r)
-	if err != nil {
-		return err
-	}
-	return f.print(m.body, s.at)
+	return l.template.run(f.r, newScope(given, locals, l.template), f.out)
 }
 
 // importStmt is import ... as.

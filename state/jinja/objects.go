@@ -155,8 +155,7 @@ func (d *dictView) Iterate() func() (any, bool, error) { return iterateMap(d.m, 
 // Contains looks in the dict.
 func (d *dictView) Contains(item any) (bool, error) {
 	if d.pyType == "dict_keys" {
-		_, found, err := d.m.GetKey(item)
-		return found, err
+		return d.m.HasKey(item)
 	}
 	return value.Contains(d.items(), item), nil
 }
@@ -184,6 +183,9 @@ func (n *namedTuple) PyType() string { return "tuple" }
 func (n *namedTuple) PyRepr() string { return value.Repr(n.items) }
 func (n *namedTuple) PyTruth() bool  { return true }
 func (n *namedTuple) Len() int       { return len(n.items) }
+
+// JSONItems makes a list of it in JSON.
+func (n *namedTuple) JSONItems() []any { return n.items }
 
 // Iterate goes through the items.
 func (n *namedTuple) Iterate() func() (any, bool, error) { return iterateItems(n.items) }

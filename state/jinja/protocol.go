@@ -35,6 +35,14 @@ type Namer interface {
 	Names() []string
 }
 
+// Explainer is an object that can say why it lacks an attribute or item. What it lacks is undefined
+// like anything else, and so may be tested and given a default; the error is for whoever uses it all
+// the same. Nil stands for the usual words.
+type Explainer interface {
+	value.Object
+	Explain(name any) error
+}
+
 // Iterable is an object that loops can go through. Iterate gives a function that gives one item
 // after the other, and false after the last.
 type Iterable interface {

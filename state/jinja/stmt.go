@@ -312,7 +312,11 @@ func (s *filterStmt) exec(f *frame) (flow, error) {
 	}
 	v, err := f.filtered(s.filter, text)
 	if err == nil {
-		err = f.print(v, s.at)
+		if text, ok := v.(string); ok {
+			err = f.print(text, s.at)
+		} else {
+			err = typeError("a filter block gives text, and its filter gave a " + value.TypeName(v))
+		}
 	}
 	f.end(s.enter)
 	if err != nil {

@@ -92,6 +92,10 @@ func known[T any](c *Call, names map[string]T) (bool, error) {
 	if err := strict(c.Args[0]); err != nil {
 		return false, err
 	}
+	switch v := c.Args[0].(type) {
+	case *value.Map, *value.List:
+		return false, typeError("unhashable type: '" + value.TypeName(v) + "'")
+	}
 	name, _ := c.Args[0].(string)
 	_, ok := names[name]
 	return ok, nil

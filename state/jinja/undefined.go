@@ -44,10 +44,21 @@ func (u *Undefined) PyStr() (string, error) {
 // err is the error that using it makes.
 func (u *Undefined) err() error {
 	e := &Failure{Class: "UndefinedError", Message: u.text(), Hint: u.hint()}
+	if why := u.explained(); why != nil {
+		e.Message, e.Hint = why.Error(), diag.HintOf(why)
+	}
 	if u.kind != "" {
 		e.Class = u.kind
 	}
 	return e
+}
+
+// explained is what the object says of what it lacks, or nil.
+func (u *Undefined) explained() error {
+	if o, ok := u.object.(Explainer); ok && u.message == "" {
+		return o.Explain(u.name)
+	}
+	return nil
 }
 
 func (u *Undefined) text() string {

@@ -39,7 +39,9 @@ type Decoder struct{ shapes sync.Map } // reflect.Type -> *shape
 //	Source []string `sls:"source,required"`
 //
 // A field of type any takes what comes; Mode, *bool, *int and *string tell an argument that was not
-// given. Embedded structs share their fields. A field of __arguments__ gets all arguments at once.
+// given. Embedded structs share their fields. A field of __arguments__ gets all arguments at once, one
+// of * those that no other field takes, for functions that hand on what they do
+// not know; with the option open, the resource itself says which of them it does not know.
 // Arguments that no field takes are warnings, as in Salt; values of the wrong type and required
 // arguments that are missing are problems, at the argument's place in its file.
 func (d *Decoder) Decode(r Resource, c Call) (warnings []string, problems diag.List) {
@@ -54,7 +56,11 @@ func (d *Decoder) Decode(r Resource, c Call) (warnings []string, problems diag.L
 		name := value.Str(key)
 		if index, ok := s.fields[name]; ok {
 			c.set(of.FieldByIndex(index), name, v, &problems)
-		} else if !general(name) {
+		} else if General(name) || s.open {
+			continue
+		} else if s.rest != nil {
+			rest(of.FieldByIndex(s.rest)).Set(name, v)
+		} else {
 			warnings = append(warnings, s.unknown(c.Function, name))
 		}
 	}
@@ -64,6 +70,14 @@ func (d *Decoder) Decode(r Resource, c Call) (warnings []string, problems diag.L
 		}
 	}
 	return warnings, problems
+}
+
+// rest is the map of a field that takes what the others do not.
+func rest(field reflect.Value) *value.Map {
+	if field.IsNil() {
+		field.Set(reflect.ValueOf(value.NewMap()))
+	}
+	return field.Interface().(*value.Map)
 }
 
 func (c Call) at(argument string) diag.Pos {
@@ -97,6 +111,8 @@ type shape struct {
 	fields   map[string][]int // index of the field for each argument
 	required []string
 	reserved []string // those that begin with __
+	rest     []int    // index of the field for all others; nil for none
+	open     bool     // any argument may be one
 }
 
 func (d *Decoder) shape(t reflect.Type) *shape {
@@ -122,10 +138,15 @@ func (s *shape) collect(t reflect.Type, above []int) {
 			continue
 		}
 		name, option, _ := strings.Cut(tag, ",")
+		if name == "*" {
+			s.rest = index
+			continue
+		}
 		s.fields[name] = index
 		if option == "required" {
 			s.required = append(s.required, name)
 		}
+		s.open = s.open || option == "open"
 		if strings.HasPrefix(name, "__") {
 			s.reserved = append(s.reserved, name)
 		}
@@ -147,8 +168,8 @@ func (s *shape) unknown(function, name string) string {
 	return text
 }
 
-// general reports whether an argument belongs to the run and not to the function.
-func general(name string) bool {
+// General reports whether an argument belongs to the run and not to the function.
+func General(name string) bool {
 	switch name {
 	case "name", "state", "fun", "order", "failhard", "unless", "onlyif", "creates", "check_cmd", "cmd_opts_exclude", "retry",
 		"parallel", "reload_modules", "reload_grains", "reload_pillar", "runas", "runas_password", "fire_event", "saltenv", "umask",
@@ -170,6 +191,9 @@ func assign(field reflect.Value, v any) error {
 	switch field.Interface().(type) {
 	case []string:
 		return assignStrings(field, v)
+	case []any:
+		field.Set(reflect.ValueOf(itemsOf(v)))
+		return nil
 	case *value.Map:
 		return assignAs[*value.Map](field, v, "a mapping")
 	case *value.List:
@@ -228,17 +252,25 @@ func assignAs[T any](field reflect.Value, v any, want string) error {
 	return nil
 }
 
-// assignStrings takes a list, or one value as a list of it.
-func assignStrings(field reflect.Value, v any) error {
-	items := []any{v}
+// itemsOf takes a list, or one value as a list of it.
+func itemsOf(v any) []any {
 	switch v := v.(type) {
 	case nil:
 		return nil
 	case *value.List:
-		items = v.Items
+		return v.Items
 	case value.Tuple:
-		items = v
+		return v
 	}
+	return []any{v}
+}
+
+// assignStrings takes a list of strings, or one string as a list of it.
+func assignStrings(field reflect.Value, v any) error {
+	if v == nil {
+		return nil
+	}
+	items := itemsOf(v)
 	list := make([]string, 0, len(items))
 	for _, item := range items {
 		s, err := text(item)

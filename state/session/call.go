@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,33 +25,100 @@ type Answer struct {
 // Call is what `salt-call --local` users type: state.apply web test=True. Besides the functions of
 // state it calls everything templates may call. Problems in SLS files are a diag.List.
 func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *value.Map, o exec.Observer) (Answer, error) {
-	run, ok := s.callable(name)
-	if !ok {
-		return s.callFunction(ctx, name, args, kwargs)
+	own := s
+	answer, err := Answer{}, error(nil)
+	if run, ok := stateFunctions()[name]; ok {
+		if own, err = s.with(kwargs); err != nil {
+			return Answer{}, err
+		}
+		answer, err = run(&caller{Session: own, ctx: ctx, args: args, kwargs: kwargs, observer: o})
+	} else {
+		answer, err = s.callFunction(ctx, name, args, kwargs)
 	}
-	own, err := s.with(kwargs)
-	if err != nil {
-		return Answer{}, err
+	var broken *PillarError
+	if err != nil && !errors.As(err, &broken) {
+		answer = Answer{}
 	}
-	return run(&caller{Session: own, ctx: ctx, args: args, kwargs: kwargs, observer: o})
+	answer.Value = own.secrets.HideIn(answer.Value)
+	return answer, own.secrets.hideError(err)
 }
 
+// callFunction calls what templates may call. Functions of pillar answer with what there is of a
+// pillar that does not compile, and with its problems.
 func (s *Session) callFunction(ctx context.Context, name string, args []any, kwargs *value.Map) (Answer, error) {
-	if _, err := s.Pillar(ctx); err != nil && strings.HasPrefix(name, "pillar.") {
-		return Answer{}, err
+	if !s.functions.Has(name) {
+		_, err := s.functions.Call(ctx, name, args, kwargs)
+		return Answer{}, unknown(name, err)
+	}
+	var broken error
+	if !strings.HasPrefix(name, "test.") {
+		_, broken = s.Pillar(ctx)
+	}
+	if broken != nil {
+		s.partial = true
+		s.pillar = withErrors(s.pillar, broken)
 	}
 	v, err := s.functions.Call(ctx, name, args, kwargs)
+	if err == nil && strings.HasPrefix(name, "pillar.") {
+		err = broken
+	}
 	return Answer{Value: v}, err
+}
+
+// ErrNoFunction is wrapped by the error of a call whose function is not there.
+var ErrNoFunction = errors.New("no such function")
+
+type noFunction struct{ error }
+
+func (noFunction) Is(target error) bool { return target == ErrNoFunction }
+func (n noFunction) Unwrap() error      { return n.error }
+
+// unknown is the refusal of a function, with one that may have been meant.
+func unknown(name string, err error) error {
+	if hint := diag.DidYouMean(name, StateFunctions()); hint != "" {
+		return noFunction{diag.WithHint(err, "%s", hint)}
+	}
+	return noFunction{err}
+}
+
+// Messages are the problems in users' files as salt-call lists them, one text each. An error that is
+// no list of problems is nil.
+func Messages(err error) *value.List {
+	var list diag.List
+	var one *diag.Diagnostic
+	if errors.As(err, &one) && !errors.As(err, &list) {
+		list = diag.List{one}
+	}
+	if !errors.As(err, &list) && one == nil {
+		return nil
+	}
+	messages := value.NewList()
+	for _, d := range list {
+		messages.Append(d.Text())
+	}
+	return messages
 }
 
 // Callable lists the names that Call knows.
 func (s *Session) Callable() []string {
-	names := s.functions.Names()
-	for name := range stateFunctions() {
-		names = append(names, name)
-	}
+	names := append(s.functions.Names(), StateFunctions()...)
 	slices.Sort(names)
 	return names
+}
+
+// StateFunctions lists the functions of state.
+func StateFunctions() []string { return slices.Sorted(maps.Keys(stateFunctions())) }
+
+// Results reports whether a function of this name answers with results of states.
+func Results(name string) bool { return Changes(name) || name == "state.test" }
+
+// Changes reports whether a function of this name changes the host, unless its call is a dry one.
+func Changes(name string) bool {
+	switch name {
+	case "state.apply", "state.highstate", "state.sls", "state.sls_id", "state.single":
+		return true
+	}
+	return false
 }
 
 // caller is one call of a function of state.
@@ -60,11 +128,6 @@ type caller struct {
 	args     []any
 	kwargs   *value.Map
 	observer exec.Observer
-}
-
-func (s *Session) callable(name string) (func(*caller) (Answer, error), bool) {
-	run, ok := stateFunctions()[name]
-	return run, ok
 }
 
 func stateFunctions() map[string]func(*caller) (Answer, error) {
@@ -99,11 +162,12 @@ func (s *Session) with(kwargs *value.Map) (*Session, error) {
 		settings.Test = value.Truth(v)
 	}
 	if v, ok := kwargs.Get("pillar"); ok && v != nil {
-		m, ok := v.(*value.Map)
-		if !ok {
-			return nil, diag.WithHint(fmt.Errorf("pillar is a %s, and a mapping was expected", value.TypeName(v)), "write it as pillar='{key: value}'")
+		m, err := asMapping("pillar", v)
+		if err != nil {
+			return nil, err
 		}
-		settings.Override = m
+		settings.Override = settings.Override.Clone()
+		settings.Override.Update(m)
 	}
 	return New(settings), nil
 }
@@ -184,7 +248,7 @@ func (c *caller) run(matches []top.Match) (Answer, error) {
 		return Answer{}, err
 	}
 	if len(p.Steps) == 0 {
-		return noStates(), nil
+		return Answer{Value: value.NewMap(), States: true, Failed: true}, nil // files that say nothing
 	}
 	return results(c.Run(c.ctx, p, c.observer)), nil
 }
@@ -215,7 +279,7 @@ func results(all *exec.Results) Answer {
 	m := value.NewMap()
 	for _, r := range all.All() {
 		m.Set(r.Tag(), r.Map())
-		a.Failed = a.Failed || r.Outcome == exec.Failed
+		a.Failed = a.Failed || r.Fails()
 	}
 	a.Value = m
 	return a

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -53,20 +54,28 @@ func (c *caller) showLowSLS() (Answer, error) {
 	return chunks(high)
 }
 
-// showLowstate shows the steps that would run: of the top file, or of the SLS files named.
+// showLowstate shows the steps that would run: of the top file, or of the SLS files named. Those of
+// files that were named are shown even where the pillar has problems, which come with them.
 func (c *caller) showLowstate() (Answer, error) {
-	var matches []top.Match
-	var err error
-	if len(c.args) > 0 {
-		var names []string
-		names, err = c.names()
-		matches = c.Named(names...)
-	} else {
-		matches, err = c.Top(c.ctx)
+	if len(c.args) == 0 {
+		matches, err := c.Top(c.ctx)
+		if err != nil {
+			return Answer{}, err
+		}
+		return c.effective(matches)
 	}
+	names, err := c.names()
 	if err != nil {
 		return Answer{}, err
 	}
+	_, broken := c.Pillar(c.ctx)
+	c.partial = true
+	answer, err := c.effective(c.Named(names...))
+	return answer, cmp.Or(err, broken)
+}
+
+// effective are the steps of SLS files after extensions, _in requisites and exclusions.
+func (c *caller) effective(matches []top.Match) (Answer, error) {
 	high, err := c.High(c.ctx, matches)
 	if err != nil {
 		return Answer{}, err

@@ -2,23 +2,52 @@ package session
 
 import (
 	"context"
+	"maps"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/action"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// newFunctions is the table of what templates may call, with this session to answer from.
-func (s *Session) newFunctions() Functions {
-	return function.New(function.Facts{
+// facts are what functions answer from: this session.
+func (s *Session) facts() function.Facts {
+	return function.Facts{
 		ID: s.ID, Grains: s.Grains, Options: s.options, Host: s.Host,
 		Pillar: func() *value.Map { return s.pillar }, Refresh: s.refreshed,
 		States: s.states, Pillars: s.pillars,
 		Render: s.renderAs, Match: s.matches,
 		Packages: packages{s.Host}, Units: units{s.Host.Units},
-		Log: s.log, Shell: s.Shell, Version: s.Version,
-	})
+		Network: s.Host.Network, Resolver: s.Host.Network, Web: s.Host.Network,
+		Modules: func() module.Registry { return s.modules },
+		Log:     s.log, Shell: s.Shell, Version: s.Version,
+	}
+}
+
+// newFunctions is the table of what templates may call.
+func (s *Session) newFunctions() function.Table {
+	all := function.New(s.facts())
+	maps.Copy(all, s.accountFunctions())
+	return all
+}
+
+// callee is what module.run calls functions through.
+type callee struct{ function.Table }
+
+// Parameters is part of action.Callee.
+func (c callee) Parameters(name string) ([]action.Parameter, error) {
+	f, ok := c.Table[name]
+	if !ok {
+		return nil, c.Unknown(name)
+	}
+	all, err := f.Parameters()
+	parameters := make([]action.Parameter, len(all))
+	for i, p := range all {
+		parameters[i] = action.Parameter{Name: p.Name, Required: !p.Optional, Rest: p.Kind == function.Rest, Keywords: p.Kind == function.Keywords}
+	}
+	return parameters, err
 }
 
 func (s *Session) log(level, message string) {
@@ -41,6 +70,9 @@ func (s *Session) refreshed(ctx context.Context, env string, override *value.Map
 	data, err := other.Pillar(ctx)
 	for secret := range other.secrets.whole {
 		s.secrets.add(secret)
+	}
+	if err != nil && s.partial {
+		return withErrors(data, err), nil
 	}
 	return data, err
 }

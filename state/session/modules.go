@@ -5,13 +5,19 @@ import (
 	"io"
 	"maps"
 
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/account"
 	"github.com/corpus-agent/corpus-agent/state/module/account/cron"
+	"github.com/corpus-agent/corpus-agent/state/module/action"
+	"github.com/corpus-agent/corpus-agent/state/module/archive"
 	"github.com/corpus-agent/corpus-agent/state/module/command"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
+	"github.com/corpus-agent/corpus-agent/state/module/ini"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
 	"github.com/corpus-agent/corpus-agent/state/module/service"
+	"github.com/corpus-agent/corpus-agent/state/module/source"
+	"github.com/corpus-agent/corpus-agent/state/module/system"
 	"github.com/corpus-agent/corpus-agent/state/module/test"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -26,15 +32,24 @@ func (s *Session) newModules() module.Registry {
 		Grains: func(path, delimiter string) (any, bool) { return value.Lookup(s.Grains, path, delimiter) },
 	}}
 	all := module.Registry{
+		"archive": archive.Functions(archives{in.Inputs, s.sources}),
 		"cmd":     command.Functions(in),
 		"file":    file.Functions(in.Inputs),
+		"ini":     ini.Functions(),
+		"module":  action.Functions(callee{s.actions}),
 		"pkg":     pkg.Functions(packageSources{s.sources}),
+		"pkgrepo": pkg.Repositories(packageSources{s.sources}),
 		"service": service.Functions(),
 		"test":    test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
 	}
 	maps.Copy(all, account.Tables(in))
+	maps.Copy(all, system.Tables(in))
+	maps.Copy(all, source.Tables())
 	return all
 }
+
+// States lists the state functions, as state.function.
+func States() []string { return New(Settings{Host: &host.Host{}}).modules.Functions() }
 
 // inputs gives other families content the way in which file states get theirs.
 type inputs struct{ file.Inputs }
@@ -56,6 +71,25 @@ func (in inputs) Rendered(ctx context.Context, s cron.Source) ([]byte, error) {
 
 // Diff is part of account.Sources.
 func (in inputs) Diff(before, after string) string { return in.Inputs.Difference(before, after) }
+
+// archives finds archives.
+type archives struct {
+	file.Inputs
+	sources *sources
+}
+
+// Archive is part of archive.Sources.
+func (a archives) Archive(ctx context.Context, w archive.Wanted) (archive.Source, error) {
+	l, err := a.Locate(ctx, file.Asked(w))
+	if err != nil {
+		return archive.Source{}, err
+	}
+	local, ok := a.sources.local(l.URL, l.Env)
+	if !ok && l.Cache == "" {
+		return archive.Source{}, a.sources.missing(parsePlace(l.URL, l.Env))
+	}
+	return archive.Source{Shown: l.Shown, Path: local, Cache: l.Cache, Notes: l.Notes, Sum: l.Sum, Open: l.Open, Verified: l.Verified}, nil
+}
 
 // packageSources opens package files.
 type packageSources struct{ *sources }

@@ -2,15 +2,27 @@ package session
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/jinja"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// saltObject is salt in templates: salt['pillar.get'](...) and salt.pillar.get(...).
-type saltObject struct{ functions Functions }
+// saltObject is salt in templates: salt['pillar.get'](...) and salt.pillar.get(...). A function that
+// is not there is undefined, so that templates may ask for it first.
+type saltObject struct {
+	functions Functions
+	modules   map[string]bool
+}
+
+func newSaltObject(functions Functions) *saltObject {
+	o := &saltObject{functions: functions, modules: map[string]bool{}}
+	for _, name := range functions.Names() {
+		module, _, _ := strings.Cut(name, ".")
+		o.modules[module] = true
+	}
+	return o
+}
 
 // PyType, PyRepr and PyTruth are part of value.Object.
 func (*saltObject) PyType() string    { return "AliasedLoader" }
@@ -18,30 +30,49 @@ func (*saltObject) PyRepr() string    { return "<salt functions>" }
 func (*saltObject) PyTruth() bool     { return true }
 func (o *saltObject) Names() []string { return o.functions.Names() }
 
+// Explain says why there is no such function, and what to do instead.
+func (o *saltObject) Explain(name any) error {
+	text, ok := name.(string)
+	if !ok {
+		return nil
+	}
+	return o.functions.Unknown(text)
+}
+
 // GetItem finds a function by its full name.
 func (o *saltObject) GetItem(_ context.Context, key any) (any, bool, error) {
 	name, ok := key.(string)
-	if !ok {
+	if !ok || !o.functions.Has(name) {
 		return nil, false, nil
 	}
-	if strings.Contains(name, ".") {
-		// A function that is not there is found when it is called, and refused with its reason.
-		return &functionObject{name: name, functions: o.functions}, true, nil
-	}
-	return o.module(name)
+	return &functionObject{name: name, functions: o.functions}, true, nil
 }
 
-// GetAttr finds a module.
+// GetAttr finds a module, or what salt can do as a mapping of functions by their names.
 func (o *saltObject) GetAttr(_ context.Context, name string) (any, bool, error) {
-	return o.module(name)
+	switch {
+	case o.modules[name]:
+		return &moduleObject{name: name, functions: o.functions}, true, nil
+	case name == "get":
+		return jinja.Function(name, o.get), true, nil
+	case name == "keys":
+		return jinja.Function(name, func(*jinja.Call) (any, error) { return value.Strings(o.Names()...), nil }), true, nil
+	}
+	return nil, false, nil
 }
 
-func (o *saltObject) module(name string) (any, bool, error) {
-	prefix := name + "."
-	if !slices.ContainsFunc(o.functions.Names(), func(n string) bool { return strings.HasPrefix(n, prefix) }) {
-		return nil, false, nil
+// get is salt.get('module.function', default).
+func (o *saltObject) get(c *jinja.Call) (any, error) {
+	if len(c.Args) == 0 || len(c.Args) > 2 {
+		return nil, &jinja.Failure{Class: "TypeError", Message: "salt.get takes a name and a default"}
 	}
-	return &moduleObject{name: name, functions: o.functions}, true, nil
+	if v, found, err := o.GetItem(c.Context(), c.Args[0]); found || err != nil {
+		return v, err
+	}
+	if len(c.Args) == 2 {
+		return c.Args[1], nil
+	}
+	return c.Kwargs.Value("default"), nil
 }
 
 // Contains is 'pillar.get' in salt.
@@ -70,6 +101,21 @@ func (m *moduleObject) Names() []string {
 		}
 	}
 	return names
+}
+
+// Explain says why the module has no such function.
+func (m *moduleObject) Explain(name any) error {
+	text, ok := name.(string)
+	if !ok {
+		return nil
+	}
+	return m.functions.Unknown(m.name + "." + text)
+}
+
+// Contains is 'get' in salt.pillar.
+func (m *moduleObject) Contains(item any) (bool, error) {
+	name, ok := item.(string)
+	return ok && m.functions.Has(m.name+"."+name), nil
 }
 
 // GetAttr finds a function of the module.

@@ -1,9 +1,11 @@
 package session
 
 import (
+	"errors"
 	"strings"
 	"sync"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -70,6 +72,29 @@ func (s *secrets) none() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return len(s.whole) == 0
+}
+
+// hideError is an error without the secrets in its text. Its problems in files keep their places.
+func (s *secrets) hideError(err error) error {
+	if err == nil || s.none() {
+		return err
+	}
+	var broken *PillarError
+	if errors.As(err, &broken) {
+		return &PillarError{Problems: s.hideError(broken.Problems)}
+	}
+	var list diag.List
+	if errors.As(err, &list) {
+		shown := make(diag.List, len(list))
+		for i, d := range list {
+			shown[i] = &diag.Diagnostic{Pos: d.Pos, Message: s.Hide(d.Message), Hint: s.Hide(d.Hint), Excerpt: s.Hide(d.Excerpt)}
+		}
+		return shown
+	}
+	if !s.In(err.Error()) && !s.In(diag.HintOf(err)) {
+		return err
+	}
+	return diag.WithHint(errors.New(s.Hide(err.Error())), "%s", s.Hide(diag.HintOf(err)))
 }
 
 // HideIn is Hide for every string in a value, which is copied where it has any.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/pillar"
@@ -37,7 +38,9 @@ type Settings struct {
 	States   []roots.Env
 	Pillar   []roots.Env
 	Override *value.Map // pillar given on the command line; wins over all files
+	Vars     *value.Map // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
+	Trees    host.Files // where States and Pillar lie; nil for the host's own files
 
 	Remote  Remote // where sources come from that are on no tree; nil for nowhere
 	Log     func(level, message string)
@@ -61,6 +64,7 @@ type Session struct {
 	secrets   secrets
 	decoder   module.Decoder
 	functions Functions
+	actions   function.Table // functions, and those that change the host
 	modules   module.Registry
 	options   *value.Map
 
@@ -68,6 +72,7 @@ type Session struct {
 	pillarErr error
 	hasPillar bool
 	compiling bool // the pillar is being compiled, and asks for itself
+	partial   bool // what there is of a pillar that does not compile is good enough
 }
 
 // Functions are what templates may call.
@@ -75,6 +80,7 @@ type Functions interface {
 	Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
 	Has(name string) bool
 	Names() []string
+	Unknown(name string) error // why there is no such function
 }
 
 // New makes a session. It reads nothing yet.
@@ -85,12 +91,16 @@ func New(settings Settings) *Session {
 	if settings.Grains == nil {
 		settings.Grains = value.NewMap()
 	}
+	if settings.Trees == nil {
+		settings.Trees = settings.Host.Files
+	}
 	s := &Session{Settings: settings}
-	s.states = roots.New(settings.Host.Files, settings.States...)
-	s.pillars = roots.New(settings.Host.Files, settings.Pillar...)
+	s.states = roots.New(settings.Trees, settings.States...)
+	s.pillars = roots.New(settings.Trees, settings.Pillar...)
 	s.options = s.minionOptions()
-	s.sources = &sources{tree: s.states, files: settings.Host.Files, remote: settings.Remote}
+	s.sources = &sources{tree: s.states, trees: settings.Trees, files: settings.Host.Files, remote: settings.Remote}
 	s.functions = s.newFunctions()
+	s.actions = function.Acting(s.facts())
 	s.modules = s.newModules()
 	s.templates = newTemplates(s)
 	s.renderer = &render.Renderer{Templates: s.templates, Decrypters: s.decrypters(), Default: s.option("renderer")}
@@ -138,8 +148,12 @@ func (s *Session) target(pillarData *value.Map) *top.Target {
 	return &top.Target{ID: s.ID, Grains: s.Grains, Pillar: pillarData, Nodegroups: groups}
 }
 
-// Pillar compiles the pillar, once. What goes wrong is a diag.List.
+// Pillar compiles the pillar, once. What goes wrong is a *PillarError; what could be compiled all
+// the same comes with it.
 func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
+	if s.hasPillar && s.partial {
+		return s.pillar, nil
+	}
 	if s.hasPillar || s.compiling {
 		return s.pillar, s.pillarErr
 	}
@@ -148,12 +162,13 @@ func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
 	s.pillar.Update(s.Override)
 	data, err := s.compilePillar(ctx)
 	s.compiling, s.hasPillar = false, true
-	if err != nil {
-		s.pillarErr = err
-		return s.pillar, err
+	if data != nil {
+		s.pillar = data
 	}
-	s.pillar = data
-	return data, nil
+	if err != nil {
+		s.pillarErr = &PillarError{Problems: err}
+	}
+	return s.pillar, s.pillarErr
 }
 
 func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
@@ -283,5 +298,9 @@ func (s *Session) slsVars(src render.Source, name string, data *value.Map) *valu
 
 // vars are the variables of every template.
 func (s *Session) vars(env string, data *value.Map) *value.Map {
-	return value.NewMap("salt", s.templates.salt, "grains", s.Grains, "pillar", data, "opts", s.options, "saltenv", env)
+	vars := value.NewMap("salt", s.templates.salt, "grains", s.Grains, "pillar", data, "opts", s.options, "saltenv", env)
+	if s.Vars != nil {
+		vars.Update(s.Vars)
+	}
+	return vars
 }

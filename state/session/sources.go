@@ -21,8 +21,17 @@ import (
 // of the host, and anything else from where it is.
 type sources struct {
 	tree   *roots.Roots
-	files  host.Files
+	trees  host.Files // that the tree lies in
+	files  host.Files // the host's
 	remote Remote
+}
+
+// home are the files among which a place's path is.
+func (s *sources) home(p place) host.Files {
+	if p.scheme == "salt" {
+		return s.trees
+	}
+	return s.files
 }
 
 // place is a source's URL, taken apart.
@@ -74,11 +83,12 @@ func (s *sources) Open(ctx context.Context, rawURL, env string) (file.Source, er
 	if !ok {
 		return file.Source{}, s.missing(p)
 	}
-	info, err := s.files.Stat(name)
+	files := s.home(p)
+	info, err := files.Stat(name)
 	if err != nil {
 		return file.Source{}, err
 	}
-	body, err := s.files.Open(name)
+	body, err := files.Open(name)
 	return file.Source{ReadCloser: body, Mode: info.Mode.Perm()}, err
 }
 
@@ -145,7 +155,7 @@ func (s *sources) List(ctx context.Context, rawURL, env string) ([]file.Entry, e
 	if len(dirs) == 0 {
 		return nil, fs.ErrNotExist
 	}
-	l := &treeLister{files: s.files, seen: map[string]bool{}, above: map[host.FileID]bool{}}
+	l := &treeLister{files: s.trees, seen: map[string]bool{}, above: map[host.FileID]bool{}}
 	for _, dir := range dirs {
 		if err := l.walk(ctx, dir, ""); err != nil {
 			return nil, err

@@ -30,7 +30,7 @@ type envKey struct {
 }
 
 func newTemplates(s *Session) *templates {
-	return &templates{session: s, salt: &saltObject{functions: s.functions}, envs: map[envKey]*jinja.Env{}}
+	return &templates{session: s, salt: newSaltObject(s.functions), envs: map[envKey]*jinja.Env{}}
 }
 
 // treeKey carries through a context which tree the templates of a file are looked for in.

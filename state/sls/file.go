@@ -59,6 +59,7 @@ func (f *file) takeExtend() {
 			continue
 		}
 		f.mark(m)
+		f.homes[m] = home{f.doc, extensions, id}
 		for _, key := range m.Names() {
 			if list, ok := m.Value(key).(*value.List); ok {
 				splitFunction(m, key, list)
@@ -116,6 +117,7 @@ func (f *file) declare() {
 		v, _, _ := f.data.GetKey(id)
 		switch body := v.(type) {
 		case *value.Map:
+			f.homes[body] = home{f.doc, f.data, id}
 			f.declareBody(value.Str(id), body)
 		case string:
 			f.declareShort(id, body)
@@ -137,7 +139,9 @@ func (f *file) declareShort(id any, short string) {
 		return
 	}
 	function, _, _ = strings.Cut(function, ".")
-	_ = f.data.SetKey(id, value.NewMap(compile.KeySLS, f.name, compile.KeyEnv, f.env, state, value.NewList(function)))
+	body := value.NewMap(compile.KeySLS, f.name, compile.KeyEnv, f.env, state, value.NewList(function))
+	f.homes[body] = home{f.doc, f.data, id}
+	_ = f.data.SetKey(id, body)
 }
 
 func (f *file) declareBody(id string, body *value.Map) {

@@ -35,7 +35,7 @@ const firstOrder = 10000
 
 // High reads what a top file matched. Its error is a diag.List with the problems of all files.
 func (l *Loader) High(ctx context.Context, matches []top.Match) (*compile.High, error) {
-	g := &gatherer{loader: l, ctx: ctx, matches: matches, seen: map[string]bool{}, high: value.NewMap(), order: firstOrder}
+	g := &gatherer{loader: l, ctx: ctx, matches: matches, seen: map[string]bool{}, high: value.NewMap(), order: firstOrder, homes: map[*value.Map]home{}}
 	for _, m := range matches {
 		if !l.Tree.Has(m.Env) {
 			g.problems.Add(diag.Pos{}, "there is no environment %q", m.Env).WithHint(diag.DidYouMean(m.Env, l.Tree.Envs()))
@@ -50,7 +50,7 @@ func (l *Loader) High(ctx context.Context, matches []top.Match) (*compile.High, 
 		}
 	}
 	g.dropRepeatedExtensions()
-	return &compile.High{Data: g.high, Pos: g.pos}, g.problems.Err()
+	return &compile.High{Data: g.high, Pos: g.pos, PosOf: g.posOf}, g.problems.Err()
 }
 
 // gatherer gathers the files of one run.
@@ -61,14 +61,16 @@ type gatherer struct {
 	seen     map[string]bool // env:sls
 	high     *value.Map
 	order    int
-	docs     []document
+	docs     []*render.Document
+	homes    map[*value.Map]home // of every declaration
 	problems diag.List
 }
 
-// document is a rendered file with the mapping at its top.
-type document struct {
-	*render.Document
-	top *value.Map
+// home is where a declaration stands: under a key of a mapping of a file.
+type home struct {
+	doc       *render.Document
+	container *value.Map
+	key       any
 }
 
 // expand gives the SLS names that a glob means; one that means none stands for itself, to be
@@ -138,7 +140,7 @@ func (g *gatherer) render(env, name, path string) (*render.Document, *value.Map,
 		g.problems.AddError(diag.Pos{File: file}, err)
 		return nil, nil, false
 	}
-	g.docs = append(g.docs, document{doc, declarations})
+	g.docs = append(g.docs, doc)
 	return doc, declarations, true
 }
 
@@ -169,16 +171,15 @@ func (g *gatherer) conflict(id string, a, b any) {
 		m, _ := body.(*value.Map)
 		return value.Str(m.Value(compile.KeySLS))
 	}
-	g.problems.Add(g.posOfBody(id, b), "ID %q is declared in SLS %s and, otherwise, in SLS %s", id, from(b), from(a)).
-		WithHint(fmt.Sprintf("the other is at %s; IDs are global, so rename one", g.posOfBody(id, a)))
+	g.problems.Add(g.posOf(b), "ID %q is declared in SLS %s and, otherwise, in SLS %s", id, from(b), from(a)).
+		WithHint(fmt.Sprintf("the other is at %s; IDs are global, so rename one", g.posOf(a)))
 }
 
-// posOfBody is where the ID of a declaration stands.
-func (g *gatherer) posOfBody(id string, body any) diag.Pos {
-	for _, d := range g.docs {
-		if v, ok := d.top.Get(id); ok && v == body {
-			return d.Pos(d.top, id)
-		}
+// posOf is where a declaration stands.
+func (g *gatherer) posOf(declaration any) diag.Pos {
+	body, _ := declaration.(*value.Map)
+	if h, ok := g.homes[body]; ok {
+		return h.doc.Pos(h.container, h.key)
 	}
 	return diag.Pos{}
 }
@@ -245,26 +246,33 @@ func (g *gatherer) pos(path ...string) diag.Pos {
 			}
 		}
 	}
-	if p := g.posOfBody(path[0], body); !p.IsZero() {
+	if p := g.posOf(body); !p.IsZero() {
 		return p
 	}
 	return diag.Pos{File: value.Str(body.Value(compile.KeySLS))}
 }
 
 func (g *gatherer) posOfState(body *value.Map, state string, list *value.List, argument []string) diag.Pos {
-	for _, d := range g.docs {
-		if len(argument) > 0 && argument[0] != "" {
-			for _, item := range list.Items {
-				if m, ok := item.(*value.Map); ok && m.Has(argument[0]) {
-					if p := d.Pos(m, argument[0]); !p.IsZero() {
-						return p
-					}
-				}
+	if len(argument) > 0 && argument[0] != "" {
+		for _, item := range list.Items {
+			if m, ok := item.(*value.Map); ok && m.Has(argument[0]) {
+				return g.find(body, m, argument[0])
 			}
 		}
 	}
+	return g.find(body, body, written(state, list))
+}
+
+// find is the place of a key, most likely in the file of the declaration, or else in one that extends
+// it.
+func (g *gatherer) find(body, container *value.Map, key string) diag.Pos {
+	if h, ok := g.homes[body]; ok {
+		if p := h.doc.Pos(container, key); !p.IsZero() {
+			return p
+		}
+	}
 	for _, d := range g.docs {
-		if p := d.Pos(body, written(state, list)); !p.IsZero() {
+		if p := d.Pos(container, key); !p.IsZero() {
 			return p
 		}
 	}

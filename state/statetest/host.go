@@ -35,7 +35,7 @@ func NewHost(t *testing.T) *Host {
 	must(t, err)
 	h := &Host{Host: real, Dir: dir, Users: NewAccounts(), Cron: &Crontabs{Tabs: map[string]string{}}, watched: map[string]func() string{}}
 	h.Files = &owners{Files: real.Files, of: map[uint64]owner{}, ordinary: &h.ordinary}
-	h.Accounts, h.Crontabs, h.Users.Files = h.Users, h.Cron, h.Files
+	h.Accounts, h.Crontabs, h.Users.Files, h.Kernel = h.Users, h.Cron, h.Files, kernel{h}
 	must(t, h.Files.Mkdir("/tmp", 0o777|fs.ModeSticky))
 	must(t, h.Files.Mkdir("/etc", 0o755))
 	must(t, h.Files.Mkdir("/srv", 0o755))

@@ -11,9 +11,19 @@ import (
 const maxDepth = 500
 
 // Equal is Python's ==.
-func Equal(a, b any) bool { return equal(a, b, 0) }
+func Equal(a, b any) bool { return (&equality{}).equal(a, b, 0) }
 
-func equal(a, b any, depth int) bool {
+// equality compares two values. Values that share parts many times over are walked as often as they
+// show a part, so a long comparison remembers which parts were equal.
+type equality struct {
+	compared int
+	same     map[[2]any]bool
+}
+
+// patience is how many parts are compared before any is remembered.
+const patience = 4096
+
+func (e *equality) equal(a, b any, depth int) bool {
 	if depth > maxDepth {
 		return false
 	}
@@ -28,13 +38,13 @@ func equal(a, b any, depth int) bool {
 		return ok && bytes.Equal(x, y)
 	case *List:
 		y, ok := b.(*List)
-		return ok && (x == y || equalItems(x.Items, y.Items, depth))
+		return ok && (x == y || e.once(x, y, func() bool { return e.items(x.Items, y.Items, depth) }))
 	case Tuple:
 		y, ok := b.(Tuple)
-		return ok && equalItems(x, y, depth)
+		return ok && e.items(x, y, depth)
 	case *Map:
 		y, ok := b.(*Map)
-		return ok && (x == y || equalMaps(x, y, depth))
+		return ok && (x == y || e.once(x, y, func() bool { return e.maps(x, y, depth) }))
 	case Object:
 		return a == b
 	}
@@ -44,25 +54,44 @@ func equal(a, b any, depth int) bool {
 	return false
 }
 
-func equalItems(x, y []any, depth int) bool {
+// once compares two lists or mappings, unless they were found equal before.
+func (e *equality) once(x, y any, compare func() bool) bool {
+	if e.compared++; e.compared < patience {
+		return compare()
+	}
+	pair := [2]any{x, y}
+	if e.same[pair] {
+		return true
+	}
+	if !compare() {
+		return false
+	}
+	if e.same == nil {
+		e.same = map[[2]any]bool{}
+	}
+	e.same[pair] = true
+	return true
+}
+
+func (e *equality) items(x, y []any, depth int) bool {
 	if len(x) != len(y) {
 		return false
 	}
 	for i := range x {
-		if !equal(x[i], y[i], depth+1) {
+		if !e.equal(x[i], y[i], depth+1) {
 			return false
 		}
 	}
 	return true
 }
 
-func equalMaps(x, y *Map, depth int) bool {
+func (e *equality) maps(x, y *Map, depth int) bool {
 	if x.Len() != y.Len() {
 		return false
 	}
 	for k, v := range x.All() {
 		w, ok, err := y.GetKey(k)
-		if err != nil || !ok || !equal(v, w, depth+1) {
+		if err != nil || !ok || !e.equal(v, w, depth+1) {
 			return false
 		}
 	}
@@ -110,7 +139,7 @@ func compare(a, b any, depth int) (int, error) {
 
 func compareItems(x, y []any, depth int) (int, error) {
 	for i := range min(len(x), len(y)) {
-		if equal(x[i], y[i], depth+1) {
+		if (&equality{}).equal(x[i], y[i], depth+1) {
 			continue
 		}
 		return compare(x[i], y[i], depth+1)

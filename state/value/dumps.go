@@ -63,6 +63,8 @@ func (d *dumper) value(v any) error {
 		return d.items(v)
 	case *Map:
 		return d.members(v)
+	case interface{ JSONItems() []any }: // a tuple of some room's own kind
+		return d.items(v.JSONItems())
 	default:
 		return typeError("Object of type %s is not JSON serializable", TypeName(v))
 	}

@@ -102,12 +102,15 @@ func (t Tuple) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// jsonDepth is how deep a JSON document may be nested, about as deep as Python reads one.
+const jsonDepth = 1000
+
 // FromJSON reads one JSON document, keeping the order of members. Anything after the document is
-// an error.
+// an error, and so is one that is nested more than 1000 deep.
 func FromJSON(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	v, err := readJSON(d)
+	v, err := readJSON(d, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +120,7 @@ func FromJSON(data []byte) (any, error) {
 	return v, nil
 }
 
-func readJSON(d *json.Decoder) (any, error) {
+func readJSON(d *json.Decoder, depth int) (any, error) {
 	token, err := d.Token()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
@@ -127,24 +130,27 @@ func readJSON(d *json.Decoder) (any, error) {
 	}
 	switch t := token.(type) {
 	case json.Delim:
-		if t == '{' {
-			return readObject(d)
+		if depth == jsonDepth {
+			return nil, fmt.Errorf("the document is nested more than %d levels deep, at offset %d", jsonDepth, d.InputOffset())
 		}
-		return readArray(d)
+		if t == '{' {
+			return readObject(d, depth+1)
+		}
+		return readArray(d, depth+1)
 	case json.Number:
 		return number(t.String())
 	}
 	return token, nil
 }
 
-func readObject(d *json.Decoder) (any, error) {
+func readObject(d *json.Decoder, depth int) (any, error) {
 	m := NewMap()
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
 			return nil, err
 		}
-		v, err := readJSON(d)
+		v, err := readJSON(d, depth)
 		if err != nil {
 			return nil, err
 		}
@@ -154,10 +160,10 @@ func readObject(d *json.Decoder) (any, error) {
 	return m, err
 }
 
-func readArray(d *json.Decoder) (any, error) {
+func readArray(d *json.Decoder, depth int) (any, error) {
 	l := NewList()
 	for d.More() {
-		v, err := readJSON(d)
+		v, err := readJSON(d, depth)
 		if err != nil {
 			return nil, err
 		}

@@ -166,7 +166,7 @@ func (m *Map) Len() int {
 // Get returns the value of a string key.
 func (m *Map) Get(key string) (any, bool) {
 	if i := m.findName(key); i >= 0 {
-		return m.entries[i].value, true
+		return m.entries[i].known(), true
 	}
 	return nil, false
 }
@@ -193,7 +193,7 @@ func (m *Map) GetKey(key any) (any, bool, error) {
 		return nil, false, err
 	}
 	if i := m.find(norm); i >= 0 {
-		return m.entries[i].value, true, nil
+		return m.entries[i].known(), true, nil
 	}
 	return nil, false, nil
 }
@@ -297,7 +297,7 @@ func (m *Map) All() iter.Seq2[any, any] {
 		}
 		entries := m.entries
 		for i := range entries {
-			if e := &entries[i]; !e.dead() && !yield(e.key, e.value) {
+			if e := &entries[i]; !e.dead() && !yield(e.key, e.known()) {
 				return
 			}
 		}
@@ -307,8 +307,8 @@ func (m *Map) All() iter.Seq2[any, any] {
 // Keys returns the keys in order.
 func (m *Map) Keys() []any {
 	keys := make([]any, 0, m.Len())
-	for k := range m.All() {
-		keys = append(keys, k)
+	for _, e := range m.live() {
+		keys = append(keys, e.key)
 	}
 	return keys
 }
@@ -316,8 +316,8 @@ func (m *Map) Keys() []any {
 // Names returns the string keys in order and leaves out the others.
 func (m *Map) Names() []string {
 	names := make([]string, 0, m.Len())
-	for k := range m.All() {
-		if s, ok := k.(string); ok {
+	for _, e := range m.live() {
+		if s, ok := e.key.(string); ok {
 			names = append(names, s)
 		}
 	}
@@ -333,13 +333,8 @@ func (m *Map) Clone() *Map {
 
 // Update sets every key of from in m.
 func (m *Map) Update(from *Map) {
-	if from == nil {
-		return
-	}
-	for i := range from.entries {
-		if e := from.entries[i]; !e.dead() {
-			m.put(e.key, e.value)
-		}
+	for _, e := range from.live() {
+		m.put(e.key, e.value)
 	}
 }
 

@@ -28,10 +28,22 @@ func Percent(format string, args any) (string, error) {
 			return "", err
 		}
 	}
-	if p.used < len(p.args) && p.named == nil {
+	if p.used < len(p.args) && !hasItems(args) {
 		return "", typeError("not all arguments converted during string formatting")
 	}
 	return p.out.String(), nil
+}
+
+// hasItems reports whether Python could ask a value for %(name)s, which excuses arguments that the
+// format does not use.
+func hasItems(v any) bool {
+	switch v := v.(type) {
+	case *Map, *List, []byte:
+		return true
+	case Object:
+		return v.PyType() == "StrictUndefined" || v.PyType() == "Undefined" || v.PyType() == "range"
+	}
+	return false
 }
 
 type percent struct {

@@ -1,6 +1,7 @@
 package value
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/big"
@@ -176,10 +177,15 @@ func printable(r rune) bool {
 }
 
 func (p *printer) quoteBytes(b []byte) {
-	p.WriteString("b'")
+	quote := byte('\'')
+	if bytes.IndexByte(b, '\'') >= 0 && bytes.IndexByte(b, '"') < 0 {
+		quote = '"'
+	}
+	p.WriteByte('b')
+	p.WriteByte(quote)
 	for _, c := range b {
 		switch {
-		case c == '\'' || c == '\\':
+		case c == quote || c == '\\':
 			p.WriteByte('\\')
 			p.WriteByte(c)
 		case c == '\n':
@@ -194,7 +200,7 @@ func (p *printer) quoteBytes(b []byte) {
 			p.WriteByte(c)
 		}
 	}
-	p.WriteByte('\'')
+	p.WriteByte(quote)
 }
 
 // floatRepr prints the shortest digits that read back the same, as Python does: plain between

@@ -147,9 +147,12 @@ func clampIndex(v any, otherwise, n int, backwards bool) (int, error) {
 
 // Slice is Python's v[start:stop:step] for a string, bytes, list or tuple.
 func Slice(v, start, stop, step any) (any, error) {
-	n, _ := Len(v)
+	n, ok := Len(v)
 	if _, isMap := v.(*Map); isMap {
 		return nil, typeError("unhashable type: 'slice'")
+	}
+	if !ok {
+		return nil, typeError("'%s' object is not subscriptable", TypeName(v))
 	}
 	r, err := Bounds(start, stop, step, n)
 	if err != nil {

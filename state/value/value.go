@@ -163,8 +163,8 @@ func (c copier) copy(v any) any {
 		m := MakeMap(v.Len())
 		m.plain = v.plain
 		c[v] = m
-		for key, item := range v.All() {
-			m.put(key, c.copy(item))
+		for _, e := range v.live() {
+			m.put(e.key, c.copy(e.value)) // what was left for later is left so in the copy
 		}
 		return m
 	}

@@ -15,8 +15,7 @@ func (p *parser) here() position {
 // targetOptions say what may be assigned to.
 type targetOptions struct {
 	tuple     bool
-	namespace bool   // name.attribute too
-	end       string // the name that ends a tuple
+	namespace bool // name.attribute too
 }
 
 // target reads what is assigned to.
@@ -30,7 +29,7 @@ func (p *parser) target(o targetOptions) (Expr, error) {
 		attr, err := p.expect(tokName)
 		return &NSRef{position{name.line, name.at}, name.text, attr.text}, err
 	}
-	e, err := p.tuple(tupleOptions{simple: true, end: o.end})
+	e, err := p.tuple(tupleOptions{simple: true})
 	if err != nil {
 		return nil, err
 	}

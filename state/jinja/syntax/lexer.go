@@ -32,20 +32,20 @@ type lexer struct {
 	tokens       []token
 }
 
-// tokenize cuts all of a normalized template. The last token is always tokEOF.
+// tokenize cuts all of a normalized template. The last token is always tokEOF; an error is what
+// stands there instead.
 func tokenize(src string, o Options) ([]token, error) {
 	l := &lexer{src: src, options: o, line: 1, lineStarting: true, tokens: make([]token, 0, len(src)/6+8)}
-	for l.pos < len(src) {
-		if err := l.root(); err != nil {
-			return nil, err
-		}
+	var err error
+	for l.pos < len(src) && err == nil {
+		err = l.root()
 	}
 	last := 1
 	if n := len(l.tokens); n > 0 {
 		last = l.tokens[n-1].line
 	}
 	l.tokens = append(l.tokens, token{kind: tokEOF, line: last, at: len(src)})
-	return l.tokens, nil
+	return l.tokens, err
 }
 
 // advance moves to an offset and counts the lines on the way.

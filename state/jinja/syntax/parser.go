@@ -8,12 +8,13 @@ import (
 // Parse reads a template. The text is normalized first.
 func Parse(text string, o Options) (*Template, error) {
 	text = Normalize(text)
-	tokens, err := tokenize(text, o)
-	if err != nil {
-		return nil, err
-	}
+	tokens, unreadable := tokenize(text, o)
 	p := &parser{tokens: tokens}
 	body, err := p.statements(nil)
+	// Jinja2 reads on only when it needs to, so what stands before the unreadable place counts first.
+	if unreadable != nil && p.seen == len(tokens)-1 {
+		return nil, unreadable
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -24,6 +25,7 @@ func Parse(text string, o Options) (*Template, error) {
 type parser struct {
 	tokens []token
 	pos    int
+	seen   int        // the last token that was looked at
 	tags   []openTag  // the statements that are being read
 	ends   [][]string // the tags that would end them
 	hidden int        // number of names made up so far
@@ -51,12 +53,16 @@ func (p *parser) chain(n int) error {
 
 func (p *parser) current() token { return p.tokens[p.pos] }
 
-func (p *parser) look() token { return p.tokens[min(p.pos+1, len(p.tokens)-1)] }
+func (p *parser) look() token {
+	p.seen = min(p.pos+1, len(p.tokens)-1)
+	return p.tokens[p.seen]
+}
 
 func (p *parser) next() token {
 	t := p.tokens[p.pos]
 	if p.pos < len(p.tokens)-1 {
 		p.pos++
+		p.seen = max(p.seen, p.pos)
 	}
 	return t
 }

@@ -103,7 +103,7 @@ func (p *parser) set() (Stmt, error) {
 func (p *parser) forLoop() (Stmt, error) {
 	s := &For{position: p.start()}
 	var err error
-	if s.Target, err = p.target(targetOptions{tuple: true, end: "in"}); err != nil {
+	if s.Target, err = p.target(targetOptions{tuple: true}); err != nil {
 		return nil, err
 	}
 	if _, err = p.expectName("in"); err != nil {

@@ -25,13 +25,14 @@ type Sources interface {
 // Functions are the functions of pkg.
 func Functions(sources Sources) module.Table {
 	return module.Table{
-		"installed":  func() module.Resource { return &installed{install: newInstall(), sources: sources} },
-		"latest":     func() module.Resource { return &latest{install: newInstall()} },
-		"downloaded": func() module.Resource { return &downloaded{install: newInstall()} },
-		"removed":    func() module.Resource { return &removed{selection: selection{Normalize: true}} },
-		"purged":     func() module.Resource { return &removed{selection: selection{Normalize: true}, purge: true} },
-		"uptodate":   func() module.Resource { return &uptodate{selection: selection{Normalize: true}} },
-		"held":       func() module.Resource { return &held{selection: selection{Normalize: true}} },
-		"unheld":     func() module.Resource { return &unheld{selection: selection{Normalize: true}} },
+		"installed":       func() module.Resource { return &installed{install: newInstall(), sources: sources} },
+		"latest":          func() module.Resource { return &latest{install: newInstall()} },
+		"downloaded":      func() module.Resource { return &downloaded{install: newInstall()} },
+		"removed":         func() module.Resource { return &removed{selection: selection{Normalize: true}} },
+		"purged":          func() module.Resource { return &removed{selection: selection{Normalize: true}, purge: true} },
+		"uptodate":        func() module.Resource { return &uptodate{selection: selection{Normalize: true}} },
+		"held":            func() module.Resource { return &held{selection: selection{Normalize: true}} },
+		"unheld":          func() module.Resource { return &unheld{selection: selection{Normalize: true}} },
+		"group_installed": func() module.Resource { return &group{} },
 	}
 }

@@ -46,7 +46,7 @@ Ensure the site is served:
     - context:
         app: {{ app | json }}
     - makedirs: True
-    - listen_in:
+    - watch_in:
       - service: Ensure the web server runs
 
 Ensure the site is enabled:
@@ -54,10 +54,14 @@ Ensure the site is enabled:
     - name: /etc/nginx/sites-enabled/myapp
     - target: ../sites-available/myapp
     - makedirs: True
+    - watch_in:
+      - service: Ensure the web server runs
 
 Ensure the default site is gone:
   file.absent:
     - name: /etc/nginx/sites-enabled/default
+    - watch_in:
+      - service: Ensure the web server runs
 
 Ensure the web server runs:
   service.running:

@@ -1,0 +1,276 @@
+package agent_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
+)
+
+// noise does not compress, and is the same for the same seed.
+func noise(seed byte, size int) string {
+	data := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(data) // never fails
+	return string(data)
+}
+
+// watched makes the host's store one whose requests are counted.
+func (l *lab) watched() *storetest.Log {
+	log := &storetest.Log{}
+	l.store = store.Observe(l.repo.Store, log.Add)
+	return log
+}
+
+// asked counts requests below deploy/ by the ends of their keys, and their bytes.
+func asked(log *storetest.Log, suffix string) (requests int, bytes int64) {
+	for _, r := range log.Requests() {
+		if strings.HasPrefix(r.Key, "deploy/") && strings.HasSuffix(r.Key, suffix) {
+			requests++
+			bytes += r.Bytes
+		}
+	}
+	return requests, bytes
+}
+
+func large(version string) artifacttest.Files {
+	return artifacttest.Files{
+		"version": version, "salt/config/states/top.sls": "base: {}", "data/large": noise(1, 3<<20), "data/other": noise(2, 1<<20),
+		"bin/run": "#!/bin/sh\n", "link": "-> data/large", "empty": "",
+	}
+}
+
+func TestUpgradeFetchesWhatIsNew(t *testing.T) {
+	l := newLab(t)
+	l.repo.Release("myapp", "1", "testing", large("1"))
+	l.expect(exit.OK)
+	next := large("2")
+	next["data/large"] = next["data/large"][:1<<20] + "xy" + next["data/large"][1<<20:]
+	release := l.repo.Release("myapp", "2", "testing", next)
+	log := l.watched()
+	l.expect(exit.OK)
+	l.links("2", "2", "1")
+	if _, bytes := asked(log, ""); bytes > release.Length/10 {
+		t.Errorf("fetched %d bytes of %d for two new bytes:\n%s", bytes, release.Length, log)
+	}
+	if n, _ := asked(log, ".tar.zst"); n != 0 {
+		t.Errorf("the whole artifact was asked for:\n%s", log)
+	}
+	got := filepath.Join(l.Layout.Path("/srv/service/current"), "data")
+	for name, want := range map[string]string{"large": next["data/large"], "other": next["data/other"]} {
+		if data, err := os.ReadFile(filepath.Join(got, name)); err != nil || string(data) != want {
+			t.Errorf("%s has %d bytes that are not those published, %v", name, len(data), err)
+		}
+	}
+	old := inode(t, l.Layout.Path("/srv/service/previous/data/other"))
+	if inode(t, filepath.Join(got, "other")) == old {
+		t.Error("a file of two releases is one file, and a change of one would change the other")
+	}
+	if audits, err := l.Verify(t.Context()); err != nil || !audits[0].Signed {
+		t.Errorf("a release made of chunks is not what was signed: %+v, %v", audits, err)
+	}
+	if left, err := os.ReadDir(l.Layout.Incoming()); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func inode(t *testing.T, name string) uint64 {
+	t.Helper()
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Sys().(*syscall.Stat_t).Ino
+}
+
+// Whatever is wrong with the chunks, the artifact itself is still there.
+func TestBadChunksLeadToTheWholeArtifact(t *testing.T) {
+	l := newLab(t)
+	l.repo.Release("myapp", "1", "testing", large("1"))
+	l.expect(exit.OK)
+	next := large("2")
+	next["data/new"] = noise(3, 200_000)
+	l.repo.Release("myapp", "2", "testing", next)
+	for key, data := range l.repo.Snapshot() {
+		if strings.HasSuffix(key, ".pack") {
+			data[len(data)/2]++
+			data[len(data)/3]++
+			data[10]++
+			l.repo.Replace(key, data)
+		}
+	}
+	log := l.watched()
+	r := l.expect(exit.OK)
+	l.links("2", "2", "1")
+	noted(t, r, "is fetched as a whole")
+	if n, _ := asked(log, ".tar.zst"); n == 0 {
+		t.Errorf("the artifact was not asked for:\n%s", log)
+	}
+}
+
+// An artifact that is another one altogether is fetched as a whole, at most 2 % dearer.
+func TestNothingInCommonIsFetchedWhole(t *testing.T) {
+	l := newLab(t)
+	l.repo.Release("myapp", "1", "testing", large("1"))
+	l.expect(exit.OK)
+	release := l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2", "data": noise(9, 4<<20)})
+	log := l.watched()
+	l.expect(exit.OK)
+	if _, bytes := asked(log, ""); bytes > release.Length*102/100 {
+		t.Errorf("fetched %d bytes for an artifact of %d:\n%s", bytes, release.Length, log)
+	}
+	l.links("2", "2", "1")
+}
+
+func TestArtifactsOfTheOldFormatAreDeployed(t *testing.T) {
+	l := newLab(t)
+	for _, version := range []string{"1", "2"} {
+		file := filepath.Join(t.TempDir(), "a.tar.zst")
+		if err := os.WriteFile(file, artifacttest.Archive(t, large(version)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		request := publish.Request{Project: "myapp", Version: version, File: file, Channel: "testing", Plain: true}
+		if _, err := l.repo.Publish(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		l.expect(exit.OK)
+	}
+	l.links("2", "2", "1")
+	audits, err := l.Verify(t.Context())
+	if err != nil || audits[0].Signed || audits[0].Note == "" {
+		t.Errorf("audits are %+v, %v, want them good and not signed", audits, err)
+	}
+}
+
+// A host with nothing new to deploy asks two small questions.
+func TestNoChangeIsTwoSmallRequests(t *testing.T) {
+	l := newLab(t)
+	l.repo.Release("myapp", "1", "testing", large("1"))
+	l.publishBase("1")
+	l.expect(exit.OK)
+	log := l.watched()
+	l.expect(exit.OK)
+	if n := len(log.Requests()); n != 2 || log.Bytes() >= 5<<10 {
+		t.Errorf("%d requests, %d bytes, want 2 and less than 5 KiB:\n%s", n, log.Bytes(), log)
+	}
+}
+
+func TestVerifyNamesWhatWasChanged(t *testing.T) {
+	l := newLab(t)
+	files := large("1")
+	files["corpus.yaml"] = "writable: [cache]\n"
+	files["cache/entry"] = "x"
+	l.repo.Release("myapp", "1", "testing", files)
+	l.expect(exit.OK)
+	dir := l.Layout.Path("/srv/service/current")
+	changes := map[string]func(name string) error{
+		"data/large":  func(n string) error { return replaceByte(n) },
+		"data/other":  func(n string) error { return os.Truncate(n, 5) },
+		"bin/run":     func(n string) error { return os.Chmod(n, 0o755) },
+		"empty":       os.Remove,
+		"bin/added":   func(n string) error { return os.WriteFile(n, []byte("x"), 0o644) },
+		"cache/entry": func(n string) error { return os.WriteFile(n, []byte("may change"), 0o644) },
+		"cache/more":  func(n string) error { return os.WriteFile(n, []byte("may come"), 0o644) },
+	}
+	if _, err := l.Verify(t.Context()); err != nil {
+		t.Fatalf("before any change: %v", err)
+	}
+	for name, apply := range changes {
+		if err := apply(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	audits, err := l.Verify(t.Context())
+	if exit.Code(err) != exit.Refused {
+		t.Errorf("error is %v, want exit code %d", err, exit.Refused)
+	}
+	var named []string
+	for _, c := range audits[0].Changes {
+		named = append(named, c.Name)
+	}
+	if want := []string{"bin/added", "bin/run", "data/large", "data/other", "empty"}; !slices.Equal(named, want) {
+		t.Errorf("named %q, want %q", named, want)
+	}
+	// A list that was changed with the files is not the one that was signed.
+	lists, err := filepath.Glob(filepath.Join(l.Layout.Trees("myapp"), "*"))
+	if err != nil || len(lists) != 1 {
+		t.Fatalf("lists are %v, %v", lists, err)
+	}
+	if err := replaceByte(lists[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused {
+		t.Errorf("with a forged list: %v, want exit code %d", err, exit.Refused)
+	}
+}
+
+func replaceByte(name string) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	data[len(data)/2]++
+	if err := os.Chmod(name, 0o644); err != nil {
+		return err
+	}
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		return err
+	}
+	return os.Chmod(name, 0o444)
+}
+
+// A run that was killed in the middle of a fetch leaves blocks behind, which the next one uses.
+func TestHalfAFetchIsGoneOnWith(t *testing.T) {
+	l := newLab(t)
+	release := l.repo.Release("myapp", "1", "testing", large("1"))
+	whole := ""
+	for key, data := range l.repo.Snapshot() {
+		if strings.HasSuffix(key, release.Digest.Hex()+".1.tar.zst") {
+			whole = string(data)
+		}
+	}
+	if err := os.MkdirAll(l.Layout.Incoming(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const half = 8 * (256 << 10)
+	if err := os.WriteFile(l.Layout.Part(release.Digest.Hex()), []byte(whole[:half]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stale := filepath.Join(l.Layout.Incoming(), strings.Repeat("ab", 32)+".part")
+	if err := os.WriteFile(stale, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := l.watched()
+	l.expect(exit.OK)
+	if _, bytes := asked(log, ".tar.zst"); bytes != release.Length-half {
+		t.Errorf("fetched %d bytes, want %d:\n%s", bytes, release.Length-half, log)
+	}
+	if left, err := os.ReadDir(l.Layout.Incoming()); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A mirror takes over from a store that is away.
+func TestMirrorTakesOver(t *testing.T) {
+	l := newLab(t)
+	l.repo.Release("myapp", "1", "testing", large("1"))
+	away := &store.Error{Op: store.OpGet, Kind: store.ErrUnreachable}
+	l.Config.Mirrors = []string{"mirror"}
+	good := l.repo.Store
+	l.OpenStore = func(url string) (store.Store, error) {
+		if url == "mirror" {
+			return good, nil
+		}
+		return storetest.NewFaulty(good, storetest.Fault{Op: store.OpGet, Nth: 5, Last: 1 << 30, Err: away}), nil
+	}
+	l.expect(exit.OK)
+	l.links("1", "1", "")
+}

@@ -1,0 +1,125 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Audit is how a release on this host compares with what was published.
+type Audit struct {
+	Release artifact.Release  `json:"release"`
+	Dir     string            `json:"dir"`
+	Files   int               `json:"files"`          // entries of its list
+	Signed  bool              `json:"signed"`         // the list is the one the project's key signed
+	Note    string            `json:"note,omitempty"` // why it is not signed
+	Changes []manifest.Change `json:"changes"`
+}
+
+// Verify reads every file of the releases that are current and compares it with their lists. The store
+// is not asked. Its error is one of trust if anything was changed.
+func (a *Agent) Verify(ctx context.Context) ([]Audit, error) {
+	book, err := ledger.Load(a.Layout.Ledger())
+	if err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	if book.Good == nil {
+		return nil, errNothingDeployed()
+	}
+	var audits []Audit
+	for _, release := range book.Good.Releases() {
+		audit, err := a.audit(ctx, release)
+		if err != nil {
+			return audits, fmt.Errorf("verifying %s: %w", release, err)
+		}
+		audits = append(audits, audit)
+	}
+	return audits, changed(audits)
+}
+
+// changed is the error of audits that found something.
+func changed(audits []Audit) error {
+	n := 0
+	for _, a := range audits {
+		n += len(a.Changes)
+	}
+	if n == 0 {
+		return nil
+	}
+	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%d files are not what was unpacked", n),
+		"find out who did it; to have the release as it was, remove its directory and run `corpus-agent deploy`"))
+}
+
+func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, error) {
+	audit := Audit{Release: release, Dir: a.project(release.Project).Release(release.Dir()), Changes: []manifest.Change{}}
+	data, err := os.ReadFile(a.Layout.Tree(release.Project, release.Dir()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return audit, diag.WithHint(errors.New("no list of it was kept"), "it was unpacked by an older agent: remove its directory and deploy it again")
+	}
+	if err != nil {
+		return audit, err
+	}
+	audit.Signed, audit.Note, err = a.signed(release, manifest.Digest(data))
+	if err != nil {
+		return audit, err
+	}
+	list, err := manifest.Decode(data)
+	if err != nil {
+		return audit, err
+	}
+	root, err := os.OpenRoot(audit.Dir)
+	if err != nil {
+		return audit, err
+	}
+	defer root.Close()
+	audit.Files = len(list.Entries)
+	audit.Changes, err = list.Audit(ctx, root, writable(root, list))
+	return audit, err
+}
+
+// signed compares the digest of a list with what the project's key signed, as far as this host has
+// seen it. A list that is another one was changed with the files, or instead of them.
+func (a *Agent) signed(release artifact.Release, digest artifact.Digest) (ok bool, note string, err error) {
+	client, err := trust.Recall(a.Layout.Trust())
+	if err == nil {
+		err = client.RecallProject(release.Project)
+	}
+	if errors.Is(err, trust.ErrNoProject) {
+		return false, fmt.Sprintf("compared with what was noted when it was unpacked: %v", err), nil
+	}
+	if err != nil {
+		return false, "", err
+	}
+	want, ok := client.Tree(release)
+	if !ok {
+		return false, "compared with what was noted when it was unpacked; no list of its files is signed", nil
+	}
+	if want != digest {
+		return false, "", &trust.Refused{Check: trust.CheckDigest, Of: "the list of " + release.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", digest, want)}
+	}
+	return true, "", nil
+}
+
+// writable are the paths that the release says may change. A recipe that is not the one that was
+// unpacked says nothing.
+func writable(root *os.Root, list *manifest.Manifest) []string {
+	tree := root.FS()
+	if list.Lists(recipe.Name) && !list.Holds(tree, recipe.Name) {
+		return nil
+	}
+	r, err := recipe.Load(tree)
+	if err != nil {
+		return nil
+	}
+	return r.Writable
+}

@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/chunk"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+const (
+	// lookInto is how many releases on this host are searched for chunks, newest first: each costs
+	// reading it once.
+	lookInto = 3
+	// goodEnough is which part of the whole, 1 in so many, is not worth reading another release for.
+	goodEnough = 20
+)
+
+// fetchDelta makes a release of those that this host has and of the chunks that are missing. It
+// reports false where the whole artifact is the better way: nothing to build on, an artifact that has
+// half arrived, chunks that cost more.
+func (r *run) fetchDelta(ctx context.Context, client *trust.Client, release artifact.Release) (done bool, err error) {
+	if _, _, ok := client.Sidecar(release, trust.KindIndex); !ok || r.halfArrived(release) {
+		return false, nil
+	}
+	old, err := r.oldTrees(r.project(release.Project))
+	defer func() { err = errors.Join(err, old.close()) }()
+	if err != nil || len(old) == 0 {
+		return false, err
+	}
+	plan, err := planDelta(ctx, client, release, old)
+	if err != nil || plan.Cost() >= chunk.FullCost(release.Length) {
+		return false, err
+	}
+	err = r.rebuild(ctx, client, release, plan)
+	var refused *trust.Refused
+	if errors.Is(err, chunk.ErrChanged) || errors.As(err, &refused) && ctx.Err() == nil {
+		r.record.Note("%s is fetched as a whole: %v", release, err)
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// halfArrived reports whether a fetch of the whole artifact was cut short, to be gone on with.
+func (r *run) halfArrived(release artifact.Release) bool {
+	_, err := os.Stat(r.Layout.Part(release.Digest.Hex()))
+	return err == nil
+}
+
+func planDelta(ctx context.Context, client *trust.Client, release artifact.Release, old trees) (*chunk.Plan, error) {
+	signed, err := client.FetchSidecar(ctx, release, trust.KindIndex)
+	if err != nil {
+		return nil, err
+	}
+	index, err := chunk.Parse(signed)
+	if err != nil {
+		return nil, err
+	}
+	plan := chunk.NewPlan(index)
+	for _, tree := range old {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := plan.Look(tree.stream); err != nil {
+			return nil, fmt.Errorf("looking for what is new in %s: %w", release, err)
+		}
+		if plan.Bytes() < release.Length/goodEnough {
+			break
+		}
+	}
+	return plan, nil
+}
+
+// rebuild fetches what is missing and makes the release.
+func (r *run) rebuild(ctx context.Context, client *trust.Client, release artifact.Release, plan *chunk.Plan) (err error) {
+	r.record.Note("%s: %s of %s are new, fetched in %d requests", release, diag.Size(plan.Bytes()), diag.Size(release.Length), plan.Requests())
+	cache, err := chunk.OpenCache(r.Layout.Chunks(release.Digest.Hex()))
+	if err != nil {
+		return fmt.Errorf("fetching %s: %w", release, err)
+	}
+	kept := true
+	defer func() {
+		if !kept {
+			return
+		}
+		if err == nil || hopeless(err) || errors.Is(err, chunk.ErrChanged) {
+			err = errors.Join(err, cache.Remove())
+		} else {
+			err = errors.Join(err, cache.Close())
+		}
+	}()
+	if err := plan.Fetch(ctx, r.store, cache, r.progress(release, plan.Bytes())); err != nil {
+		return err
+	}
+	tree, err := plan.Assemble(cache)
+	if err != nil {
+		return err
+	}
+	return r.place(client, release, func(dir *os.Root) (*manifest.Manifest, error) {
+		rebuilt, err := unpack.Rebuild(ctx, tree, dir, r.limits())
+		if err == nil {
+			kept = false
+			err = cache.Remove() // before the sync, which would write it out
+		}
+		return rebuilt.Tree, err
+	})
+}
+
+// oldTree is a release on this host that chunks may come from.
+type oldTree struct {
+	root   *os.Root
+	stream *chunk.Stream
+}
+
+type trees []oldTree
+
+func (t trees) close() error {
+	var errs []error
+	for _, tree := range t {
+		errs = append(errs, tree.stream.Close(), tree.root.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// oldTrees opens the newest releases of a project whose lists were kept.
+func (r *run) oldTrees(p layout.Project) (trees, error) {
+	dirs, err := newestFirst(p.Releases())
+	if err != nil {
+		return nil, err
+	}
+	current := r.currentOf(p)
+	slices.SortStableFunc(dirs, func(a, b string) int {
+		switch {
+		case a == current && b != current:
+			return -1
+		case b == current && a != current:
+			return 1
+		}
+		return 0
+	})
+	var found trees
+	for _, dir := range dirs {
+		data, err := os.ReadFile(r.Layout.Tree(p.Name, dir))
+		if err != nil {
+			continue // one of before there were lists
+		}
+		list, err := manifest.Decode(data)
+		if err != nil {
+			continue // only a list that is whole is of use
+		}
+		root, err := os.OpenRoot(p.Release(dir))
+		if err != nil {
+			return found, err
+		}
+		if found = append(found, oldTree{root: root, stream: chunk.NewStream(root, list)}); len(found) == lookInto {
+			break
+		}
+	}
+	return found, nil
+}
+
+// currentOf is the directory of the release of a project that runs, or "".
+func (r *run) currentOf(p layout.Project) string {
+	if r.ledger.Good == nil {
+		return ""
+	}
+	for _, release := range r.ledger.Good.Releases() {
+		if release.Project == p.Name {
+			return release.Dir()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+)
+
+// drift says where the host is not what the ledger says it is, as far as can be seen without
+// converging.
+func (a *Agent) drift(s Status) []string {
+	if s.Deployed == nil || s.Running != nil || s.CutShort != nil {
+		return nil // on the way from one to the other nothing has drifted
+	}
+	var found []string
+	for _, release := range s.Deployed.Releases() {
+		links, dir := s.Links[release.Project], release.Dir()
+		if _, err := os.Stat(a.project(release.Project).Release(dir)); err != nil {
+			found = append(found, fmt.Sprintf("the directory of %s is gone", release))
+		}
+		for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current}} {
+			if l.target != dir {
+				found = append(found, fmt.Sprintf("%s of %s leads to %q and not to %q", l.name, release.Project, l.target, dir))
+			}
+		}
+	}
+	if r := s.LastRun; r != nil && r.Exit == exit.OK && r.From != nil && (r.To == nil || r.To.Same(*r.From)) && r.States.Changed > 0 {
+		found = append(found, fmt.Sprintf("the last run found %d states drifted and put them right", r.States.Changed))
+	}
+	return found
+}
+
+// timer is the unit that runs deploys.
+const timer = "corpus-agent.timer"
+
+// NextRun asks systemd when the timer runs the next deploy. It is nil where nothing is planned, and
+// below a root that is not the running system.
+func (a *Agent) NextRun(ctx context.Context) *time.Time {
+	if a.Layout.Relocated() {
+		return nil
+	}
+	for _, systemctl := range []string{"/usr/bin/systemctl", "/bin/systemctl"} {
+		result, err := hook.Program(ctx, systemctl, hook.Options{
+			Env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, Dir: "/", Timeout: 5 * time.Second,
+			Args: []string{"list-timers", "--all", "--output=json", timer},
+		})
+		if err == nil {
+			return nextElapse(result.Output)
+		}
+	}
+	return nil
+}
+
+// nextElapse reads the answer of systemctl, whose times are microseconds.
+func nextElapse(answer string) *time.Time {
+	var timers []struct {
+		Next int64  `json:"next"`
+		Unit string `json:"unit"`
+	}
+	if json.Unmarshal([]byte(answer), &timers) != nil {
+		return nil
+	}
+	for _, t := range timers {
+		if t.Unit == timer && t.Next > 0 {
+			at := time.UnixMicro(t.Next)
+			return &at
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+// Package health finds out whether what was released works: it asks over HTTP and TCP, asks systemd
+// about a unit, or runs a script of the release.
+//
+// A service takes its time to start, so a probe that fails is tried again, until its retries or the
+// deadline of all probes are used up. The grace at the start serves the opposite case: a service
+// that starts and dies a second later would pass a probe that asks at once.
+package health
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Options of a check.
+type Options struct {
+	recipe.Health
+	Dir string   // the release's directory, where scripts are found and run
+	Env []string // of scripts
+}
+
+// Merge is what a release says, with the host's word where it says nothing. Probes are those of
+// both.
+func Merge(release, host recipe.Health) recipe.Health {
+	return recipe.Health{
+		Grace: cmp.Or(release.Grace, host.Grace), Deadline: cmp.Or(release.Deadline, host.Deadline),
+		Interval: cmp.Or(release.Interval, host.Interval), Timeout: cmp.Or(release.Timeout, host.Timeout),
+		Retries: cmp.Or(release.Retries, host.Retries), Probes: slices.Concat(release.Probes, host.Probes),
+	}
+}
+
+// Result is what became of a probe.
+type Result struct {
+	Probe    string        `json:"probe"`
+	Tries    int           `json:"tries"`
+	Duration time.Duration `json:"duration_ns"`
+	Error    string        `json:"error,omitempty"` // of the last try; empty when it passed
+}
+
+// Unhealthy says which probes did not pass.
+type Unhealthy struct{ Results []Result }
+
+func (u *Unhealthy) Error() string {
+	var failed []string
+	for _, r := range u.Results {
+		if r.Error != "" {
+			failed = append(failed, fmt.Sprintf("%s: %s (%d tries in %s)", r.Probe, r.Error, r.Tries, diag.Elapsed(r.Duration)))
+		}
+	}
+	return "the release is not healthy: " + strings.Join(failed, "; ")
+}
+
+// Hint is part of what a person is told.
+func (u *Unhealthy) Hint() string {
+	return "`corpus-agent report` has every probe; a release that is only slow wants a longer health.deadline"
+}
+
+// Check waits for all probes to pass. If one does not, the error is an *Unhealthy; the results are
+// in the order of the probes in any case.
+func Check(ctx context.Context, o Options) ([]Result, error) {
+	if len(o.Probes) == 0 {
+		return nil, nil
+	}
+	within, cancel := context.WithTimeout(ctx, o.Deadline)
+	defer cancel()
+	started := time.Now()
+	wait(within, o.Grace)
+	results := make([]Result, len(o.Probes))
+	group := errgroup.Group{}
+	for i, p := range o.Probes {
+		group.Go(func() error {
+			results[i] = attempts(within, p, o)
+			results[i].Duration = time.Since(started)
+			return nil
+		})
+	}
+	_ = group.Wait() // failures are in the results
+	if ctx.Err() != nil {
+		return results, ctx.Err()
+	}
+	for _, r := range results {
+		if r.Error != "" {
+			return results, &Unhealthy{Results: results}
+		}
+	}
+	return results, nil
+}
+
+// attempts tries a probe until it passes or may be tried no more.
+func attempts(ctx context.Context, p recipe.Probe, o Options) Result {
+	r := Result{Probe: p.String()}
+	for ctx.Err() == nil && (o.Retries == 0 || r.Tries <= o.Retries) {
+		if r.Tries > 0 {
+			if wait(ctx, o.Interval); ctx.Err() != nil {
+				break
+			}
+		}
+		r.Tries++
+		err := once(ctx, p, o)
+		if err == nil {
+			r.Error = ""
+			return r
+		}
+		// What a try that the deadline cut short says is less than what the one before said.
+		if r.Error == "" || ctx.Err() == nil {
+			r.Error = err.Error()
+		}
+	}
+	if r.Error == "" {
+		r.Error = "it was not asked within the deadline"
+	}
+	return r
+}
+
+func once(ctx context.Context, p recipe.Probe, o Options) error {
+	tryCtx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	err := ask(tryCtx, p, o)
+	if err != nil && tryCtx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %s", diag.Elapsed(o.Timeout))
+	}
+	return err
+}
+
+func ask(ctx context.Context, p recipe.Probe, o Options) error {
+	switch p.Kind {
+	case recipe.ProbeHTTP:
+		return askHTTP(ctx, p)
+	case recipe.ProbeTCP:
+		return askTCP(ctx, p)
+	case recipe.ProbeUnit:
+		return askUnit(ctx, p)
+	}
+	return askScript(ctx, p, o)
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,105 @@
+package health
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+)
+
+// mostBody is how much of an answer is read to look for a text.
+const mostBody = 64 << 10
+
+// askHTTP makes a connection of its own each time: one that is kept alive would be answered by the
+// old process.
+func askHTTP(ctx context.Context, p recipe.Probe) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Target, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("User-Agent", "corpus-agent")
+	client := http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return withoutURL(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode < p.Status[0] || resp.StatusCode > p.Status[1] {
+		return fmt.Errorf("status %d, and %d to %d is healthy", resp.StatusCode, p.Status[0], p.Status[1])
+	}
+	if p.Contains == "" {
+		return nil
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, mostBody))
+	if err == nil && !bytes.Contains(body, []byte(p.Contains)) {
+		err = fmt.Errorf("the answer does not contain %q", p.Contains)
+	}
+	return err
+}
+
+// withoutURL drops the URL, which the probe's name has already.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+func askTCP(ctx context.Context, p recipe.Probe) error {
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.Target)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// askUnit asks systemd. A unit that is starting is not there yet; one that waits for its next
+// restart has failed just now.
+func askUnit(ctx context.Context, p recipe.Probe) error {
+	cmd := exec.CommandContext(ctx, "systemctl", "show", "--property=LoadState,ActiveState,SubState", "--", p.Target)
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("asking systemd: %w", err)
+	}
+	said := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		name, v, _ := strings.Cut(strings.TrimSpace(line), "=")
+		said[name] = v
+	}
+	switch {
+	case said["LoadState"] == "not-found":
+		return errors.New("there is no such unit")
+	case said["ActiveState"] != "active" && said["ActiveState"] != "reloading":
+		return fmt.Errorf("it is %s (%s)", said["ActiveState"], said["SubState"])
+	}
+	return nil
+}
+
+// askScript runs a script as hooks are run.
+func askScript(ctx context.Context, p recipe.Probe, o Options) error {
+	path := p.Target
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(o.Dir, path)
+	}
+	result, err := hook.Program(ctx, path, hook.Options{Env: o.Env, Dir: o.Dir, Timeout: o.Timeout, Args: p.Args, Output: 4 << 10})
+	if err != nil && result.Output != "" {
+		return fmt.Errorf("%w: %s", err, lastLine(result.Output))
+	}
+	return err
+}
+
+func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }

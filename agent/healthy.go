@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/agent/health"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+)
+
+// The stage of a run in which a release has to become healthy; scripts find it in CORPUS_STAGE.
+const healthStage = report.HealthStage
+
+// healthy waits for the releases of a pair to become healthy. The service's word about times and
+// retries counts before base's, and that before the host's; probes are those of all three.
+func (r *run) healthy(ctx context.Context, pair ledger.Pair) error {
+	if !r.only.Has(procedure.Health) {
+		return nil
+	}
+	wanted := r.Config.Health
+	scripts := r.project(pair.Service.Project).Release(pair.Service.Dir())
+	for _, release := range pair.Releases() {
+		dir := r.project(release.Project).Release(release.Dir())
+		says, err := recipe.Load(os.DirFS(dir))
+		if err != nil {
+			return fmt.Errorf("reading how %s becomes healthy: %w", release, err)
+		}
+		wanted = health.Merge(within(says.Health, dir), wanted)
+	}
+	if len(wanted.Probes) == 0 {
+		return nil
+	}
+	if r.Layout.Relocated() && !r.ProbeAnyRoot {
+		r.record.Note("%d health probes were skipped: they would ask the running system and not what is below %s", len(wanted.Probes), r.Layout.Root)
+		return nil
+	}
+	return r.record.Stage(healthStage, pair.String(), func() error {
+		results, err := health.Check(ctx, health.Options{Health: wanted, Dir: scripts, Env: r.hookEnv(healthStage, pair)})
+		r.record.Probes(results)
+		return err
+	})
+}
+
+// within makes the scripts of a release's probes absolute, so that they are the release's own.
+func within(h recipe.Health, dir string) recipe.Health {
+	probes := make([]recipe.Probe, len(h.Probes))
+	for i, p := range h.Probes {
+		if p.Kind == recipe.ProbeScript && !filepath.IsAbs(p.Target) {
+			p.Target = filepath.Join(dir, p.Target)
+		}
+		probes[i] = p
+	}
+	h.Probes = probes
+	return h
+}

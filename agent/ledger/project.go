@@ -1,0 +1,66 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// APIVersion is the version of a project's layout on disk and of what its procedures are given. A
+// later one can live beside it, since each project says which is its own.
+const APIVersion = 2
+
+// Project is what a host remembers of one project beside its releases: the registry's entry.
+type Project struct {
+	APIVersion int    `json:"api_version"`
+	Name       string `json:"name"`
+	User       string `json:"user,omitempty"` // who owns the project's data
+	Group      string `json:"group,omitempty"`
+	Env        string `json:"env,omitempty"`    // dev, staging or prod; "" as the instance says
+	Branch     string `json:"branch,omitempty"` // whose push is deployed; "" where there are no repositories
+
+	Settings      *value.Map `json:"settings,omitempty"`      // what set-configuration wrote
+	Configuration *value.Map `json:"configuration,omitempty"` // all of it, as of the last init or deploy
+	Saved         *time.Time `json:"saved,omitempty"`
+}
+
+// LoadProject reads an entry; one that is absent is nil. One that cannot be read is a *Corrupt.
+func LoadProject(path string) (*Project, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the project registry: %w", err)
+	}
+	var p Project
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, &Corrupt{Path: path, Err: err}
+	}
+	if p.APIVersion > APIVersion {
+		return nil, diag.WithHint(fmt.Errorf("the project %s is of API version %d, and this agent knows up to %d", p.Name, p.APIVersion, APIVersion),
+			"install the agent that wrote %s, or a newer one", path)
+	}
+	return &p, nil
+}
+
+// Save replaces the entry. It may hold what only root is to know.
+func (p *Project) Save(path string) error {
+	p.APIVersion = APIVersion
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("writing the project registry: %w", err)
+	}
+	return durable.WriteFile(path, append(data, '\n'), 0o600)
+}

@@ -1,0 +1,262 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// brought is a tree that came past the store, and how it becomes a release's directory.
+type brought struct {
+	local   trust.Local
+	install func(dir string) error
+}
+
+// deployLocal deploys a tree that nobody signed.
+func (a *Agent) deployLocal(ctx context.Context, command string, given Given, bring func(*run) (brought, error)) (*report.Report, error) {
+	return a.pass(ctx, command, false, func(r *run) error {
+		r.only, r.settings = given.Only, given.Settings
+		if err := r.identify(ctx, grains.Identity{}); err != nil {
+			return err
+		}
+		if err := r.settleCut(); err != nil {
+			return err
+		}
+		b, err := bring(r)
+		if err != nil {
+			return err
+		}
+		release := b.local.Release()
+		if err := r.allow(release); err != nil {
+			return err
+		}
+		pair := ledger.Pair{Service: release}
+		if r.alone == "" && r.ledger.Good != nil {
+			pair.Base = r.ledger.Good.Base
+		}
+		r.report.To = &pair
+		if err := r.bring(release, b); err != nil {
+			return err
+		}
+		// Whoever brings a tree that failed before wants it tried again.
+		r.ledger.Bad = slices.DeleteFunc(r.ledger.Bad, func(bad ledger.Bad) bool { return bad.Pair.Same(pair) })
+		if err := r.archiveTree(ctx, pair); err != nil {
+			return err
+		}
+		if err := r.apply(ctx, pair); err != nil {
+			return err
+		}
+		return r.keepFromStore(release)
+	})
+}
+
+// allow refuses unsigned trees where they may not run.
+func (r *run) allow(release artifact.Release) error {
+	if slices.Contains(r.Config.AllowUnsigned, release.Project) {
+		return nil
+	}
+	switch env := r.environment(); {
+	case env == envProd:
+		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s came by %s: no key signed it, and this is a prod environment", release, release.Local),
+			"publish it to the store, or let allow_unsigned in agent.yaml name %s", release.Project))
+	case env != envDev && release.Local == trust.ByEditable:
+		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("a tree that is edited runs in dev environments alone, and this is %s", env),
+			"corpus-agent project switchmode %s dev", release.Project))
+	}
+	return nil
+}
+
+// bring makes a directory of the release, unless it is there.
+func (r *run) bring(release artifact.Release, b brought) error {
+	return r.record.Stage(procedure.ReleaseSync, release.String(), func() error {
+		p := r.project(release.Project)
+		if err := durable.MkdirAll(p.Releases(), 0o755); err != nil {
+			return err
+		}
+		if r.has(release) {
+			return nil
+		}
+		return explainSpace(b.install(p.Release(release.Dir())))
+	})
+}
+
+// keepFromStore holds a host whose service came past the store: the next tick of the timer would put
+// what its channel names in its place.
+func (r *run) keepFromStore(release artifact.Release) error {
+	if r.alone != "" || r.storeURL() == "" || r.ledger.Hold != nil {
+		return nil
+	}
+	r.ledger.Hold = &ledger.Hold{Since: r.now().UTC(), Reason: release.String() + " came by " + release.Local}
+	r.record.Note("this host is held, so that its channel does not replace what was brought; `corpus-agent unhold` goes back to the channel")
+	return r.save()
+}
+
+// DeployEditable links a working tree as a release, so that what is edited there is what runs.
+func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Given) (*report.Report, error) {
+	if name == "" {
+		book, err := a.readBook()
+		if err != nil {
+			return nil, err
+		}
+		id, err := a.Identify(ctx, given.Identity, book.Host)
+		if err != nil {
+			return nil, err
+		}
+		name = id.Service
+	}
+	own, err := a.Project(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	dir, err = filepath.Abs(dir)
+	if info, statErr := os.Stat(dir); err == nil && (statErr != nil || !info.IsDir()) {
+		err = exit.WithCode(exit.Usage, fmt.Errorf("there is no directory %s to link", dir))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return own.deployLocal(ctx, "deploy", given, func(r *run) (brought, error) {
+		if r.Layout.Relocated() && !strings.HasPrefix(dir+"/", filepath.Clean(r.Layout.Root)+"/") {
+			return brought{}, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s lies outside of the root %s", dir, r.Layout.Root), "put the working tree below the root"))
+		}
+		local, err := trust.NewLocal(name, "editable", trust.ByEditable, artifact.NewDigest(sha256.Sum256([]byte(r.Layout.Inside(dir)))))
+		return brought{local: local, install: func(release string) error {
+			target, err := filepath.Rel(filepath.Dir(release), dir)
+			if err != nil {
+				return err
+			}
+			return durable.Symlink(target, release)
+		}}, err
+	})
+}
+
+// pushed is a commit of the project's repository.
+func (r *run) pushed(ctx context.Context, ref string) (brought, error) {
+	repository := r.project(r.identity.Service).Git("project")
+	tree, err := git.Find(ctx, repository, ref)
+	if err != nil {
+		return brought{}, exit.WithCode(exit.Usage, err)
+	}
+	local, err := trust.NewLocal(r.identity.Service, tree.Version(), trust.ByPush, tree.Digest())
+	return brought{local: local, install: func(release string) error { return export(ctx, repository, tree, release) }}, err
+}
+
+// export makes a directory of a commit and gives it its name when it is complete.
+func export(ctx context.Context, repository string, tree git.Tree, to string) (err error) {
+	temp, err := durable.TempDir(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(temp))
+		}
+	}()
+	if err := git.Export(ctx, repository, tree, temp); err != nil {
+		return err
+	}
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return err
+	}
+	return durable.Install(temp, to)
+}
+
+// zero is how git writes the absence of a commit.
+const zero = "0000000000"
+
+// Receive deploys what is pushed to one of a project's repositories. It is called by the
+// repository's hook, before any ref moves, and reads from it what is to move: an error refuses the
+// push. Branches but the one that is deployed are taken as they are.
+func (a *Agent) Receive(ctx context.Context, name, which string, refs io.Reader) (*report.Report, error) {
+	own, err := a.known(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := ledger.LoadProject(a.Layout.Registry(name))
+	if err != nil || entry == nil || entry.Branch == "" {
+		return nil, exit.WithCode(exit.Usage, errors.Join(err, diag.WithHint(fmt.Errorf("%s takes no pushes", name), "corpus-agent project init %s --git", name)))
+	}
+	commit := ""
+	lines := bufio.NewScanner(refs)
+	for lines.Scan() {
+		f := strings.Fields(lines.Text())
+		if len(f) == 3 && f[2] == "refs/heads/"+entry.Branch && !strings.HasPrefix(f[1], zero) {
+			commit = f[1]
+		}
+	}
+	if err := lines.Err(); err != nil || commit == "" {
+		return nil, err
+	}
+	if which == "pillar" {
+		return own.receivePillar(ctx, commit)
+	}
+	return own.deployLocal(ctx, "push", Given{}, func(r *run) (brought, error) { return r.pushed(ctx, commit) })
+}
+
+// receivePillar puts a pushed pillar in the place of the one before, and runs what reads it. If that
+// fails the one before is put back.
+func (a *Agent) receivePillar(ctx context.Context, commit string) (*report.Report, error) {
+	return a.pass(ctx, "push pillar", false, func(r *run) error {
+		if err := r.identify(ctx, grains.Identity{}); err != nil {
+			return err
+		}
+		p := r.project(r.identity.Service)
+		repository := p.Git("pillar")
+		tree, err := git.Find(ctx, repository, commit)
+		if err != nil {
+			return err
+		}
+		temp, err := durable.TempDir(p.Dir)
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(temp)
+		if err := git.Export(ctx, repository, tree, temp); err != nil {
+			return err
+		}
+		if err := exchange(temp, p.Pillar()); err != nil {
+			return fmt.Errorf("replacing the pillar of %s: %w", p.Name, err)
+		}
+		if r.ledger.Good == nil {
+			return nil
+		}
+		r.acted, r.report.To = true, r.ledger.Good
+		if err := r.convergeAndInstall(ctx, *r.ledger.Good); err != nil {
+			r.record.Note("the pillar before is put back")
+			if back := exchange(temp, p.Pillar()); back != nil {
+				return r.stuck(err, back)
+			}
+			if again := r.convergeAndInstall(ctx, *r.ledger.Good); again != nil {
+				return r.stuck(err, again)
+			}
+			return exit.WithCode(exit.RolledBack, err)
+		}
+		return r.saveProject(ctx, *r.ledger.Good)
+	})
+}
+
+// exchange swaps two directories at once: both names are there at every moment.
+func exchange(a, b string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+	return errors.Join(err, durable.SyncDir(filepath.Dir(b)))
+}

@@ -1,0 +1,174 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func TestRollbackToANamedRelease(t *testing.T) {
+	l := newLab(t)
+	for _, version := range []string{"1", "2", "3"} {
+		l.publish(version)
+		l.expect(exit.OK)
+	}
+	_, err := l.RollbackTo(context.Background(), "9")
+	if exit.Code(err) != exit.Usage || diag.HintOf(err) != "kept on this host: 2, 1" {
+		t.Errorf("a version that is not there: %v, hint %q", err, diag.HintOf(err))
+	}
+	if _, err := l.RollbackTo(context.Background(), "3"); exit.Code(err) != exit.Usage {
+		t.Errorf("the version that runs: %v", err)
+	}
+	if _, err := l.RollbackTo(context.Background(), "1"); err != nil {
+		t.Fatal(err)
+	}
+	l.links("1", "1", "3")
+	noted(t, l.expect(exit.OK), "quarantined") // the channel still names 3
+	l.links("1", "1", "3")
+	// Going to a version by name is a decision to try it again.
+	if _, err := l.RollbackTo(context.Background(), "3"); err != nil {
+		t.Fatal(err)
+	}
+	l.links("3", "3", "1")
+	l.expect(exit.OK)
+	l.links("3", "3", "1")
+}
+
+func TestQuarantineIsLiftedByVersion(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2-broken")
+	l.expect(exit.RolledBack)
+	if _, err := l.Unquarantine("7"); exit.Code(err) != exit.Usage || !strings.Contains(diag.HintOf(err), "2-broken") {
+		t.Errorf("a version that is not quarantined: %v, hint %q", err, diag.HintOf(err))
+	}
+	released, err := l.Unquarantine("2-broken")
+	if err != nil || len(released) != 1 {
+		t.Fatalf("released %v, %v", released, err)
+	}
+	l.expect(exit.RolledBack) // it is tried again, and is no better
+	if _, err := l.Unquarantine(""); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.Unquarantine(""); exit.Code(err) != exit.Usage {
+		t.Errorf("nothing is quarantined: %v", err)
+	}
+}
+
+func TestCorruptLedgerIsKeptAsideAndRebuilt(t *testing.T) {
+	l := newLab(t)
+	l.publishBase("1")
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	l.expect(exit.OK)
+	if err := os.WriteFile(l.Layout.Ledger(), []byte(`{"version": 1, "go`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := l.Status(); err != nil || s.Deployed == nil || s.Deployed.Service.Version != "2" {
+		t.Errorf("status says that %v is deployed, %v", s.Deployed, err)
+	}
+	noted(t, l.expect(exit.OK), "rebuilt from links and reports: it says that base 1, myapp 2 is deployed")
+	l.links("2", "2", "1")
+	kept, _ := filepath.Glob(filepath.Join(l.Layout.State(), "ledger.corrupt-*.json"))
+	if len(kept) != 1 {
+		t.Errorf("kept aside: %v", kept)
+	}
+	if _, err := l.Rollback(context.Background()); err != nil {
+		t.Errorf("the pair before is forgotten: %v", err)
+	}
+	l.links("1", "1", "2")
+}
+
+func TestFailedTreeHasItsReportBesideIt(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2-broken")
+	r := l.expect(exit.RolledBack)
+	data, err := os.ReadFile(filepath.Join(l.Layout.Project("myapp").Archives(), r.ID, "report.json"))
+	var kept report.Report
+	if err != nil || json.Unmarshal(data, &kept) != nil || kept.Outcome != report.RolledBack || kept.Error == "" {
+		t.Errorf("beside the failed tree lies %s, %v", data, err)
+	}
+}
+
+func TestFailedReleasesNeverPushOutGoodOnes(t *testing.T) {
+	l := newLab(t)
+	l.Config.KeepFailed, l.Config.KeepReleases = 1, 2
+	l.publish("1")
+	l.expect(exit.OK)
+	for _, version := range []string{"2-broken", "3-broken", "4-broken"} {
+		l.publish(version)
+		l.expect(exit.RolledBack)
+	}
+	l.links("1", "1", "")
+	archives := filepath.Join(l.Layout.Project("myapp").Archives(), "*", "project.failed")
+	if failed, _ := filepath.Glob(archives); len(failed) != 3 {
+		t.Errorf("%d failed trees are kept before a deploy succeeds, want all 3", len(failed))
+	}
+	for _, version := range []string{"5", "6", "7"} {
+		l.publish(version)
+		l.expect(exit.OK)
+	}
+	failed, _ := filepath.Glob(archives)
+	if len(failed) != 1 || len(releases(t, l)) != 2 {
+		t.Errorf("kept are %v and %v, want one failed and two good", failed, releases(t, l))
+	}
+}
+
+func TestWhyExplainsWithoutTheStore(t *testing.T) {
+	l := newLab(t)
+	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "not been told whom to trust") || len(w.Next) == 0 {
+		t.Errorf("a new host says %+v, %v", w, err)
+	}
+	l.publish("1")
+	l.expect(exit.OK)
+	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable}) // from now on nobody answers
+	w, err := l.Why()
+	if err != nil || w.Reason != "it is what base/production and myapp/testing named when the store was last asked" || w.Failed != "" {
+		t.Errorf("a good host says %+v, %v", w, err)
+	}
+	if len(w.Signed) != 1 || len(w.Signed[0].Keys) != 1 || w.Signed[0].Channels["testing"].Version != "1" {
+		t.Errorf("signed by %+v", w.Signed)
+	}
+	l.store = l.repo.Store
+	l.publish("2-broken")
+	r := l.expect(exit.RolledBack)
+	w, err = l.Why()
+	if err != nil || !strings.Contains(w.Reason, "2-broken failed and was rolled back") || !strings.Contains(w.Failed, "Ensure something failed") || w.FailedIn != r.ID {
+		t.Errorf("after a rollback it says %+v, %v", w, err)
+	}
+	if next := strings.Join(w.Next, "\n"); !strings.Contains(next, "corpus-agent report "+r.ID) || !strings.Contains(next, "corpus-agent unquarantine 2-broken") {
+		t.Errorf("what to do next: %s", next)
+	}
+}
+
+func TestStatusSeesDrift(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	if s, err := l.Status(); err != nil || len(s.Drift) != 0 || len(s.Channels) != 2 {
+		t.Errorf("status of a good host is %+v, %v", s, err)
+	}
+	current := filepath.Join(l.Layout.Project("myapp").Dir, "current")
+	if err := os.Remove(current); err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Status()
+	if err != nil || len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "current of myapp leads to") {
+		t.Errorf("drift is %q, %v", s.Drift, err)
+	}
+	l.expect(exit.OK)
+	l.links("1", "1", "")
+}

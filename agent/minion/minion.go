@@ -1,0 +1,201 @@
+// Package minion reads the configuration of a Salt minion, for hosts and trees that have one.
+//
+// A directory holds the file `minion` and, beside it, minion.d/*.conf; later files win, as in Salt.
+// What the native engine can use is taken from it: where the files are, who the host is, how the
+// pillar is merged, how results are shown. Everything else is kept, since templates may look at it
+// in opts.
+package minion
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/value"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
+)
+
+// Where Salt looks when the file does not say.
+const (
+	defaultStates = "/srv/salt"
+	defaultPillar = "/srv/pillar"
+)
+
+// Config is what a minion's files say.
+type Config struct {
+	File    string     // the main one
+	Options *value.Map // what has no field of its own here, under Salt's names
+
+	ID       string
+	States   []roots.Env // file_roots; Salt's default if the files do not say
+	Pillar   []roots.Env // pillar_roots
+	Grains   *value.Map
+	Test     bool
+	Failhard bool
+	Output   Output
+
+	// StatesPos is where file_roots is said, or the file itself.
+	StatesPos diag.Pos
+	// Ignored are options that would change the outcome under Salt and do not here, with the reason.
+	Ignored []string
+}
+
+// Output is how results are shown.
+type Output struct {
+	Mode    string // state_output: full, terse, mixed or changes; "" for full
+	Verbose bool   // state_verbose: show what needed no change as well
+	Format  string // output: the outputter; "" for the function's own
+	Color   bool   // color: where there is a terminal
+}
+
+// Load reads a configuration directory. Problems in its files are a diag.List, all at once.
+func Load(dir string) (*Config, error) {
+	file := filepath.Join(dir, "minion")
+	r := &reader{seen: map[string]bool{}}
+	main, err := r.read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, diag.WithHint(fmt.Errorf("there is no minion file in %s", dir), "-c takes a directory with a file named minion, such as /etc/salt")
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.options = value.NewMap()
+	r.take(main)
+	r.include(dir, main.options.Value("default_include"), "minion.d/*.conf")
+	r.include(dir, main.options.Value("include"), "")
+	c := r.config(file)
+	c.Grains = r.staticGrains(dir, c.Grains)
+	if err := r.problems.Err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// reader puts the files together.
+type reader struct {
+	options  *value.Map
+	from     map[string]*source // the file that said an option last
+	problems diag.List
+	seen     map[string]bool
+}
+
+// source is one file.
+type source struct {
+	options  *value.Map
+	document *yaml.Document
+	file     string
+}
+
+func (s *source) pos(key string) diag.Pos {
+	if p := s.document.Pos(s.options, key); !p.IsZero() {
+		return p
+	}
+	return diag.Pos{File: s.file}
+}
+
+// read reads one file. Mistakes in it are collected; an error is that of a file that cannot be had.
+func (r *reader) read(file string) (*source, error) {
+	s := &source{options: value.NewMap(), file: file}
+	r.seen[file] = true
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return s, fmt.Errorf("reading the minion's configuration: %w", err)
+	}
+	s.document, err = yaml.Load(data, file)
+	if err != nil {
+		r.problems.AddError(diag.Pos{File: file}, err)
+		return s, nil
+	}
+	switch v := s.document.Value.(type) {
+	case nil:
+	case *value.Map:
+		s.options = v
+	default:
+		r.problems.Add(diag.Pos{File: file, Line: 1, Col: 1}, "the file is a %s, and a mapping of options was expected", value.TypeName(v)).
+			WithHint("write options as `name: value`")
+	}
+	return s, nil
+}
+
+// take puts a file's options over those that were read before.
+func (r *reader) take(s *source) {
+	if r.from == nil {
+		r.from = map[string]*source{}
+	}
+	for key, v := range s.options.All() {
+		name, ok := key.(string)
+		if !ok {
+			continue
+		}
+		r.options.Set(name, v)
+		r.from[name] = s
+	}
+}
+
+// include reads the files that patterns name, relative to dir.
+func (r *reader) include(dir string, patterns any, fallback string) {
+	if patterns == nil {
+		patterns = fallback
+	}
+	for _, pattern := range texts(patterns) {
+		if pattern == "" {
+			continue
+		}
+		if !filepath.IsAbs(pattern) {
+			pattern = filepath.Join(dir, pattern)
+		}
+		files, err := filepath.Glob(pattern) // sorted
+		if err != nil {
+			r.problems.Add(diag.Pos{File: filepath.Join(dir, "minion")}, "include: %q is no pattern: %v", pattern, err)
+		}
+		for _, file := range files {
+			r.includeFile(file)
+		}
+	}
+}
+
+func (r *reader) includeFile(file string) {
+	if info, err := os.Stat(file); r.seen[file] || err != nil || info.IsDir() {
+		return
+	}
+	s, err := r.read(file)
+	if err != nil {
+		r.problems.AddError(diag.Pos{File: file}, err)
+		return
+	}
+	r.take(s)
+}
+
+// staticGrains reads the file of grains beside the configuration, which wins over the minion's own.
+func (r *reader) staticGrains(dir string, grains *value.Map) *value.Map {
+	file := filepath.Join(dir, "grains")
+	if info, err := os.Stat(file); err != nil || info.IsDir() {
+		return grains
+	}
+	s, err := r.read(file)
+	if err != nil {
+		r.problems.AddError(diag.Pos{File: file}, err)
+		return grains
+	}
+	grains.Update(s.options)
+	return grains
+}
+
+// texts are the strings of a list, or the one string.
+func texts(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case *value.List:
+		var all []string
+		for _, item := range v.Items {
+			all = append(all, value.Str(item))
+		}
+		return all
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package minion
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// config takes out of the options what has a meaning of its own here.
+func (r *reader) config(file string) *Config {
+	c := &Config{File: file, StatesPos: r.pos("file_roots", file), Output: Output{Verbose: true, Color: true}}
+	c.ID = r.text("id")
+	c.States = r.roots("file_roots", defaultStates)
+	c.Pillar = r.roots("pillar_roots", defaultPillar)
+	c.Grains = r.mapping("grains")
+	if c.Grains == nil {
+		c.Grains = value.NewMap()
+	}
+	r.mapping("nodegroups")
+	c.Test, c.Failhard = r.flag("test", false), r.flag("failhard", false)
+	c.Output.Verbose, c.Output.Color = r.flag("state_verbose", true), r.flag("color", true)
+	c.Output.Mode, c.Output.Format = r.mode(), r.text("output")
+	r.strategy("pillar_source_merging_strategy", "smart", "recurse", "aggregate", "overwrite", "none")
+	r.strategy("top_file_merging_strategy", "merge", "merge_all", "same")
+	r.sameEnv()
+	c.Ignored = r.ignored()
+	c.Options = r.options
+	for _, name := range []string{"file_roots", "pillar_roots", "grains", "test", "failhard"} {
+		c.Options.Delete(name)
+	}
+	return c
+}
+
+// Modes are what state_output may be.
+func Modes() []string { return []string{"full", "terse", "mixed", "changes"} }
+
+func (r *reader) mode() string {
+	mode := strings.TrimSuffix(r.text("state_output"), "_id")
+	if mode != "" && mode != "filter" && !slices.Contains(Modes(), mode) {
+		r.problems.Add(r.pos("state_output", ""), "state_output is %q, and one of %s was expected", mode, strings.Join(Modes(), ", ")).
+			WithHint(diag.DidYouMean(mode, Modes()))
+	}
+	return mode
+}
+
+func (r *reader) strategy(name string, known ...string) {
+	v := r.text(name)
+	if v != "" && !slices.Contains(known, v) {
+		r.problems.Add(r.pos(name, ""), "%s is %q, and one of %s was expected", name, v, strings.Join(known, ", ")).
+			WithHint(diag.DidYouMean(v, known))
+	}
+}
+
+// sameEnv takes the pillar from the environment of the states, where the options say so.
+func (r *reader) sameEnv() {
+	if env := r.options.Value("saltenv"); r.flag("pillarenv_from_saltenv", false) && env != nil && r.options.Value("pillarenv") == nil {
+		r.options.Set("pillarenv", env)
+	}
+}
+
+// ignored lists options that this engine has no part for.
+func (r *reader) ignored() []string {
+	reasons := []struct{ name, reason string }{
+		{"ext_pillar", "the pillar comes from pillar_roots alone"},
+		{"fileserver_backend", "states are read from file_roots alone"},
+		{"gitfs_remotes", "states are read from file_roots alone"},
+		{"master_tops", "top files alone say what a host gets"},
+		{"module_dirs", "modules in Python are not run; `engine: salt-call` runs them"},
+	}
+	var all []string
+	for _, o := range reasons {
+		v, ok := r.options.Get(o.name)
+		if !ok || !value.Truth(v) || o.name == "fileserver_backend" && rootsOnly(v) {
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s: %s is ignored: %s", r.pos(o.name, ""), o.name, o.reason))
+	}
+	return all
+}
+
+func rootsOnly(v any) bool {
+	return !slices.ContainsFunc(texts(v), func(s string) bool { return s != "roots" && s != "file_roots" })
+}
+
+func (r *reader) pos(key, file string) diag.Pos {
+	if s, ok := r.from[key]; ok {
+		return s.pos(key)
+	}
+	return diag.Pos{File: file}
+}
+
+// text reads an option that is a string. Numbers and booleans are taken as they were written.
+func (r *reader) text(name string) string {
+	v, ok := r.options.Get(name)
+	switch v.(type) {
+	case *value.Map, *value.List:
+		r.problems.Add(r.pos(name, ""), "%s is a %s, and a string was expected", name, value.TypeName(v))
+		return ""
+	}
+	if !ok || v == nil {
+		return ""
+	}
+	return value.Str(v)
+}
+
+func (r *reader) flag(name string, fallback bool) bool {
+	v, ok := r.options.Get(name)
+	if !ok || v == nil {
+		return fallback
+	}
+	if b, ok := v.(bool); ok {
+		return b
+	}
+	if name == "state_verbose" || name == "color" || name == "test" || name == "failhard" {
+		r.problems.Add(r.pos(name, ""), "%s is %s, and True or False was expected", name, value.Repr(v))
+	}
+	return value.Truth(v)
+}
+
+func (r *reader) mapping(name string) *value.Map {
+	v := r.options.Value(name)
+	if v == nil {
+		return nil
+	}
+	m, ok := v.(*value.Map)
+	if !ok {
+		r.problems.Add(r.pos(name, ""), "%s is a %s, and a mapping was expected", name, value.TypeName(v))
+		return nil
+	}
+	return m
+}
+
+// roots reads file_roots or pillar_roots: directories, which may be patterns, by environment.
+func (r *reader) roots(name, fallback string) []roots.Env {
+	if r.options.Value(name) == nil {
+		return []roots.Env{{Name: "base", Dirs: []string{fallback}}}
+	}
+	m := r.mapping(name)
+	envs := []roots.Env{}
+	for key, v := range m.All() {
+		env := roots.Env{Name: value.Str(key)}
+		dirs := texts(v)
+		if _, isText := v.(string); isText || dirs == nil && v != nil && !isEmpty(v) {
+			r.problems.Add(r.from[name].document.Pos(m, key), "%s of %s is a %s, and a list of directories was expected", name, env.Name, value.TypeName(v)).
+				WithHint("write each directory as `- /directory`")
+			continue
+		}
+		for _, dir := range dirs {
+			env.Dirs = append(env.Dirs, expand(dir)...)
+		}
+		envs = append(envs, env)
+	}
+	return envs
+}
+
+func isEmpty(v any) bool {
+	l, ok := v.(*value.List)
+	return ok && l.Len() == 0
+}
+
+// expand gives the directories that a pattern matches; what is no pattern stays as it is.
+func expand(dir string) []string {
+	if !strings.ContainsAny(dir, "*?[") {
+		return []string{dir}
+	}
+	if found, err := filepath.Glob(dir); err == nil && len(found) > 0 {
+		return found
+	}
+	return []string{dir}
+}

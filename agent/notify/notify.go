@@ -1,0 +1,160 @@
+// Package notify tells people and programs how a run ended: in the journal, over a webhook, by
+// mail, or through a program of theirs.
+//
+// Nobody who is told can change how the run ended, and one that cannot be reached keeps nobody
+// else from being told: each failure to tell is an error of its own, which the report notes.
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/config"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+)
+
+// Event is what a run was, for whoever is told.
+type Event string
+
+// The events. A run that a signal ended is none.
+const (
+	Success  Event = "success" // something was deployed or changed
+	Failure  Event = "failure"
+	Rollback Event = "rollback"
+	NoChange Event = "no-change"
+)
+
+// EventOf tells which event the end of a run is; "" for none.
+func EventOf(r *report.Report) Event {
+	switch {
+	case r.Exit == exit.RolledBack:
+		return Rollback
+	case r.Exit == exit.Interrupted:
+		return ""
+	case r.Exit != exit.OK:
+		return Failure
+	case r.States.Changed > 0 || r.To != nil && (r.From == nil || !r.From.Same(*r.To)):
+		return Success
+	}
+	return NoChange
+}
+
+// Notice is what is told.
+type Notice struct {
+	Event    Event          `json:"event"`
+	Run      string         `json:"run"`
+	Command  string         `json:"command"`
+	Host     string         `json:"host"`
+	Service  string         `json:"service,omitempty"`
+	Instance string         `json:"instance,omitempty"`
+	Outcome  report.Outcome `json:"outcome"`
+	Exit     int            `json:"exit_code"`
+	Started  time.Time      `json:"started"`
+	Ended    time.Time      `json:"ended"`
+	From     *ledger.Pair   `json:"from,omitempty"`
+	To       *ledger.Pair   `json:"to,omitempty"`
+	States   report.Counts  `json:"states"`
+	Error    string         `json:"error,omitempty"`
+	Hint     string         `json:"hint,omitempty"`
+	Failed   *report.Step   `json:"first_failure,omitempty"`
+	Notes    []string       `json:"notes,omitempty"`
+}
+
+// Of is the notice of a report that is complete.
+func Of(r *report.Report) Notice {
+	return Notice{
+		Event: EventOf(r), Run: r.ID, Command: r.Command, Host: r.Host, Service: r.Service, Instance: r.Instance,
+		Outcome: r.Outcome, Exit: r.Exit, Started: r.Started, Ended: r.Ended, From: r.From, To: r.To,
+		States: r.States, Error: r.Error, Hint: r.Hint, Failed: r.FirstFailure(), Notes: r.Notes,
+	}
+}
+
+// Subject is the notice in one line.
+func (n Notice) Subject() string {
+	what := n.Command
+	if n.To != nil {
+		what += " of " + n.To.String()
+	}
+	return fmt.Sprintf("%s: %s %s", n.Host, what, n.Outcome)
+}
+
+// Text is the notice for a person.
+func (n Notice) Text() string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\n\n", n.Subject())
+	fmt.Fprintf(&b, "run %s, %s to %s\n", n.Run, n.Started.Format(time.RFC3339), n.Ended.Format(time.RFC3339))
+	fmt.Fprintf(&b, "%d states, %d changed, %d failed\n", n.States.Total, n.States.Changed, n.States.Failed)
+	if n.From != nil {
+		fmt.Fprintf(&b, "before: %s\n", n.From)
+	}
+	if n.Error != "" {
+		fmt.Fprintf(&b, "\n%s\n", n.Error)
+	}
+	if n.Failed != nil {
+		fmt.Fprintf(&b, "first failure: %s %s (%s in %s)\n", n.Failed.Function, n.Failed.Name, n.Failed.ID, n.Failed.SLS)
+	}
+	if n.Hint != "" {
+		fmt.Fprintf(&b, "hint: %s\n", n.Hint)
+	}
+	for _, note := range n.Notes {
+		fmt.Fprintf(&b, "note: %s\n", note)
+	}
+	fmt.Fprintf(&b, "\nAll of it, on the host: corpus-agent report %s\n", n.Run)
+	return b.String()
+}
+
+// Teller tells one notice to somebody.
+type Teller interface {
+	Tell(ctx context.Context, n Notice) error
+}
+
+// Tellers are those that a configuration names. Foreign says that the tree is not the running
+// system: its journal and its programs are then left alone, and skipped names them.
+func Tellers(c config.Notify, foreign bool) (tellers []Teller, skipped []string) {
+	if c.Journal && !foreign {
+		tellers = append(tellers, Journal{})
+	}
+	if c.WebhookURL != "" {
+		tellers = append(tellers, Webhook{URL: c.WebhookURL, SecretFile: c.WebhookSecret, Timeout: c.WebhookTimeout, Tries: c.WebhookTries})
+	}
+	for _, program := range []struct {
+		wanted bool
+		name   string
+		teller Teller
+	}{
+		{len(c.MailTo) > 0, "mail", Mail{To: c.MailTo, From: c.MailFrom, Sendmail: c.Sendmail}},
+		{len(c.Command) > 0, "notify.command", Command{Argv: c.Command}},
+	} {
+		switch {
+		case program.wanted && foreign:
+			skipped = append(skipped, program.name)
+		case program.wanted:
+			tellers = append(tellers, program.teller)
+		}
+	}
+	return tellers, skipped
+}
+
+// Wanted reports whether an event is one that is told.
+func Wanted(c config.Notify, e Event) bool { return e != "" && slices.Contains(c.On, string(e)) }
+
+// document is the notice as JSON on one line.
+func (n Notice) document() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(n)
+	return b.Bytes(), err
+}
+
+// oneLine keeps a text from becoming more than one header or field.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+}

@@ -1,0 +1,213 @@
+package notify_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/config"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/notify"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+func pair(version string) *ledger.Pair {
+	return &ledger.Pair{Service: artifact.Release{Project: "myapp", Version: version, Digest: artifact.NewDigest(sha256.Sum256([]byte(version)))}}
+}
+
+func failed() *report.Report {
+	return &report.Report{
+		ID: "20260101T000000.000000", Command: "deploy", Host: "myapp-testing-1", Outcome: report.RolledBack, Exit: 7,
+		Started: time.Unix(1000, 0).UTC(), Ended: time.Unix(1010, 0).UTC(), From: pair("1"), To: pair("2"),
+		States: report.Counts{Total: 3, Failed: 1}, Error: "it broke\nin two lines", Hint: "mend it",
+		Steps: []report.Step{{ID: "Ensure x", Function: "file.managed", Name: "/x", SLS: "web", Result: report.StepFailed}},
+	}
+}
+
+func TestEventsOfRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		r    report.Report
+		want notify.Event
+	}{
+		"nothing new":       {report.Report{From: pair("1"), To: pair("1")}, notify.NoChange},
+		"converge, drifted": {report.Report{From: pair("1"), States: report.Counts{Changed: 1}}, notify.Success},
+		"new release":       {report.Report{From: pair("1"), To: pair("2")}, notify.Success},
+		"first release":     {report.Report{To: pair("1")}, notify.Success},
+		"rolled back":       {report.Report{Exit: 7}, notify.Rollback},
+		"no way back":       {report.Report{Exit: 8}, notify.Failure},
+		"store down":        {report.Report{Exit: 5}, notify.Failure},
+		"signal":            {report.Report{Exit: 130}, ""},
+	} {
+		if got := notify.EventOf(&c.r); got != c.want {
+			t.Errorf("%s is %q, want %q", name, got, c.want)
+		}
+	}
+	on := config.Notify{On: []string{"failure"}}
+	if notify.Wanted(on, "") || notify.Wanted(on, notify.NoChange) || !notify.Wanted(on, notify.Failure) {
+		t.Error("only failures were asked for")
+	}
+}
+
+// receiver answers deliveries with one status after the other.
+type receiver struct {
+	*httptest.Server
+	statuses []int
+	bodies   [][]byte
+	headers  []http.Header
+}
+
+func receive(t *testing.T, statuses ...int) *receiver {
+	t.Helper()
+	r := &receiver{statuses: statuses}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		r.bodies, r.headers = append(r.bodies, body), append(r.headers, req.Header)
+		w.WriteHeader(r.statuses[min(len(r.bodies), len(r.statuses))-1])
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func TestWebhookIsSignedAndTriedAgain(t *testing.T) {
+	server := receive(t, 503, 429, 204)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hook := notify.Webhook{URL: server.URL + "/T0KEN", SecretFile: secret, Timeout: time.Minute, Tries: 4, Pause: time.Millisecond}
+	if err := hook.Tell(context.Background(), notify.Of(failed())); err != nil {
+		t.Fatal(err)
+	}
+	if len(server.bodies) != 3 {
+		t.Fatalf("%d deliveries, want 3", len(server.bodies))
+	}
+	mac := hmac.New(sha256.New, []byte("s3cret"))
+	mac.Write(server.bodies[2])
+	h := server.headers[2]
+	if want := "sha256=" + hex.EncodeToString(mac.Sum(nil)); h.Get(notify.SignatureHeader) != want {
+		t.Errorf("signature is %q, want %q", h.Get(notify.SignatureHeader), want)
+	}
+	if h.Get(notify.DeliveryHeader) != server.headers[0].Get(notify.DeliveryHeader) || h.Get(notify.EventHeader) != "rollback" {
+		t.Errorf("headers are %v", h)
+	}
+	var n notify.Notice
+	if err := json.Unmarshal(server.bodies[2], &n); err != nil || n.Event != notify.Rollback || n.Failed == nil || n.Failed.ID != "Ensure x" || n.To.Service.Version != "2" {
+		t.Errorf("the notice is %+v, %v", n, err)
+	}
+}
+
+func TestWebhookGivesUpAndKeepsItsURLSecret(t *testing.T) {
+	busy := receive(t, 500)
+	refusing := receive(t, 403)
+	redirecting := receive(t, 302)
+	for _, c := range []struct{ url, want string }{
+		{busy.URL + "/T0KEN", "status 500 (tries: 3)"}, {refusing.URL + "/T0KEN", "status 403 (tries: 1)"}, {redirecting.URL + "/T0KEN", "status 302 (tries: 1)"},
+		{"http://127.0.0.1:1/T0KEN", "connection refused"}, {"http://%zz/T0KEN", "no URL"},
+	} {
+		err := notify.Webhook{URL: c.url, Timeout: time.Minute, Tries: 3, Pause: time.Millisecond}.Tell(context.Background(), notify.Of(failed()))
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "T0KEN") {
+			t.Errorf("%v, want %q and not the URL", err, c.want)
+		}
+	}
+	if err := (notify.Webhook{URL: busy.URL, SecretFile: "/nonexistent", Tries: 1, Timeout: time.Second}).Tell(context.Background(), notify.Of(failed())); err == nil {
+		t.Error("without its secret it was delivered unsigned")
+	}
+}
+
+// script makes a program that keeps what it read and was given.
+func script(t *testing.T, end string) (program, kept string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, kept = filepath.Join(dir, "program"), filepath.Join(dir, "kept")
+	text := "#!/bin/sh\n{ echo \"$@\"; echo \"$CORPUS_EVENT\"; cat; } > " + kept + "\n" + end + "\n"
+	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return program, kept
+}
+
+func TestMailGoesThroughSendmail(t *testing.T) {
+	program, kept := script(t, "")
+	r := failed()
+	r.Host = "host\nBcc: eve@example.com"
+	if err := (notify.Mail{To: []string{"ops@example.com", "-x@example.com"}, From: "agent@example.com", Sendmail: program}).Tell(context.Background(), notify.Of(r)); err != nil {
+		t.Fatal(err)
+	}
+	data, _ := os.ReadFile(kept)
+	text := string(data)
+	for _, want := range []string{"-i -f agent@example.com -- ops@example.com -x@example.com\n", "\nTo: ops@example.com", "\nSubject: host Bcc: eve@example.com: deploy of myapp 2 rolled back\n",
+		"first failure: file.managed /x (Ensure x in web)", "hint: mend it", "corpus-agent report 20260101T000000.000000"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if headers, _, _ := strings.Cut(text, "\n\n"); strings.Contains(headers, "\nBcc:") {
+		t.Errorf("a name became a header:\n%s", headers)
+	}
+}
+
+func TestProgramReadsTheNotice(t *testing.T) {
+	program, kept := script(t, "")
+	if err := (notify.Command{Argv: []string{program, "--to", "chat"}}).Tell(context.Background(), notify.Of(failed())); err != nil {
+		t.Fatal(err)
+	}
+	data, _ := os.ReadFile(kept)
+	if !strings.HasPrefix(string(data), "--to chat\nrollback\n{\"event\":\"rollback\"") {
+		t.Errorf("the program was told\n%s", data)
+	}
+	broken, _ := script(t, "echo no route >&2; exit 3")
+	if err := (notify.Command{Argv: []string{broken}}).Tell(context.Background(), notify.Of(failed())); err == nil || !strings.Contains(err.Error(), "exit status 3: no route") {
+		t.Errorf("a program that fails is told as %v", err)
+	}
+}
+
+func TestJournalEntryHasFields(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "socket")
+	l, err := net.ListenPacket("unixgram", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := (notify.Journal{Socket: socket}).Tell(context.Background(), notify.Of(failed())); err != nil {
+		t.Fatal(err)
+	}
+	buffer := make([]byte, 64<<10)
+	n, _, err := l.ReadFrom(buffer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := string(buffer[:n])
+	for _, want := range []string{"PRIORITY=3\n", "CORPUS_RUN=20260101T000000.000000\n", "CORPUS_TO=myapp 2\n", "CORPUS_DURATION_SECONDS=10.000\n",
+		// A value of several lines has its length before it.
+		"MESSAGE\n" + string([]byte{69, 0, 0, 0, 0, 0, 0, 0}) + "myapp-testing-1: deploy of myapp 2 rolled back: it broke\nin two lines\n"} {
+		if !strings.Contains(entry, want) {
+			t.Errorf("%q is not in %q", want, entry)
+		}
+	}
+	if err := (notify.Journal{Socket: filepath.Join(t.TempDir(), "none")}).Tell(context.Background(), notify.Of(failed())); err != nil {
+		t.Errorf("without a journal: %v", err)
+	}
+}
+
+func TestProgramsOfTheRunningSystemAreLeftAlone(t *testing.T) {
+	c := config.Notify{Journal: true, WebhookURL: "http://h/", MailTo: []string{"a"}, Command: []string{"x"}}
+	tellers, skipped := notify.Tellers(c, true)
+	if len(tellers) != 1 || strings.Join(skipped, ",") != "mail,notify.command" {
+		t.Errorf("below a root %v are told and %v are not", tellers, skipped)
+	}
+	if tellers, skipped = notify.Tellers(c, false); len(tellers) != 4 || skipped != nil {
+		t.Errorf("on the host %v are told and %v are not", tellers, skipped)
+	}
+}

@@ -1,0 +1,94 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// longest is how long a program that is told may run.
+const longest = time.Minute
+
+// environment is what such a program sees besides the notice.
+func environment(n Notice) []string {
+	return []string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C.UTF-8",
+		"CORPUS_STAGE=notify", "CORPUS_RUN=" + n.Run, "CORPUS_EVENT=" + string(n.Event), "CORPUS_OUTCOME=" + string(n.Outcome),
+		"CORPUS_SERVICE=" + n.Service, "CORPUS_INSTANCE=" + n.Instance,
+	}
+}
+
+// Command gives the notice as JSON to a program.
+type Command struct{ Argv []string }
+
+// Tell is part of Teller.
+func (c Command) Tell(ctx context.Context, n Notice) error {
+	body, err := n.document()
+	if err != nil {
+		return err
+	}
+	result, err := hook.Program(ctx, c.Argv[0], hook.Options{Env: environment(n), Dir: "/", Timeout: longest, Args: c.Argv[1:], Stdin: bytes.NewReader(body)})
+	return explain("notify.command", result, err)
+}
+
+// Mail sends the notice through sendmail, which every mail server for hosts has.
+type Mail struct {
+	To       []string
+	From     string
+	Sendmail string
+}
+
+// Tell is part of Teller.
+func (m Mail) Tell(ctx context.Context, n Notice) error {
+	if _, err := os.Stat(m.Sendmail); err != nil {
+		return diag.WithHint(fmt.Errorf("mailing: %w", err), "install a mail server that brings sendmail, or set notify.mail.sendmail")
+	}
+	args := []string{"-i"}
+	if m.From != "" {
+		args = append(args, "-f", m.From)
+	}
+	// Addresses are given as arguments, after --, so that none is taken for an option.
+	args = append(append(args, "--"), m.To...)
+	result, err := hook.Program(ctx, m.Sendmail, hook.Options{Env: environment(n), Dir: "/", Timeout: longest, Args: args, Stdin: strings.NewReader(m.message(n))})
+	return explain("mailing", result, err)
+}
+
+func (m Mail) message(n Notice) string {
+	var b strings.Builder
+	header := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "%s: %s\n", name, oneLine(text))
+		}
+	}
+	header("From", m.From)
+	header("To", strings.Join(m.To, ", "))
+	header("Subject", mime.QEncoding.Encode("utf-8", oneLine(n.Subject())))
+	header("Date", n.Ended.Format(time.RFC1123Z))
+	header("Message-ID", "<"+n.Run+"@"+n.Host+">")
+	header("Auto-Submitted", "auto-generated")
+	header("MIME-Version", "1.0")
+	header("Content-Type", "text/plain; charset=utf-8")
+	header("Content-Transfer-Encoding", "8bit")
+	return b.String() + "\n" + n.Text()
+}
+
+func explain(what string, result hook.Result, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrNotExist):
+		return diag.WithHint(fmt.Errorf("%s: %w", what, err), "agent.yaml names a program that is not there")
+	case result.Output != "":
+		return fmt.Errorf("%s: %s: %w: %s", what, filepath.Base(result.Name), err, oneLine(result.Output))
+	}
+	return fmt.Errorf("%s: %s: %w", what, filepath.Base(result.Name), err)
+}

@@ -1,0 +1,189 @@
+package procedure
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
+)
+
+// Layers are what a project's configuration is made of, each winning over the one before. Sample and
+// Pillar may have the project's configuration at their top or below the project's name.
+type Layers struct {
+	Project  string
+	Defaults *value.Map // what counts where nobody says anything
+	Facts    *value.Map // what the host knows: names, paths, release
+	Sample   *value.Map // .salt/PILLAR.sample
+	Pillar   *value.Map // the project's own pillar on the host
+	Env      string     // environment, whose defaults count
+	OS       string     // grain os, whose defaults count
+	Saved    *value.Map // what set-configuration wrote
+	Given    *value.Map // the command line
+}
+
+// The keys of a configuration that mean something here; anything else that is set goes into data.
+const (
+	keyData        = "data"
+	keyEnvDefaults = "env_defaults"
+	keyOSDefaults  = "os_defaults"
+)
+
+// plain are the keys beside data that can be set.
+func plain() []string {
+	return []string{keyData, keyEnvDefaults, keyOSDefaults, "user", "group", "default_env", "ssh_keys"}
+}
+
+// Merge makes the configuration that procedures see as cfg.
+func (l Layers) Merge() (*value.Map, error) {
+	cfg := value.NewMap()
+	for _, layer := range []*value.Map{l.Defaults, l.section(l.Sample), l.section(l.Pillar)} {
+		if err := over(&cfg, layer); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range []struct{ key, which string }{{keyEnvDefaults, l.Env}, {keyOSDefaults, l.OS}} {
+		all, _ := cfg.Value(d.key).(*value.Map)
+		if all == nil {
+			continue
+		}
+		if defaults, ok := all.Value(d.which).(*value.Map); ok {
+			if err := over(&cfg, value.NewMap(keyData, defaults)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, layer := range []*value.Map{l.Saved, l.Given, l.Facts} {
+		if err := over(&cfg, layer); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := cfg.Value(keyData).(*value.Map); !ok {
+		cfg.Set(keyData, value.NewMap())
+	}
+	return expand(cfg)
+}
+
+// section finds the project's configuration in a document.
+func (l Layers) section(doc *value.Map) *value.Map {
+	for _, name := range []string{"makina-projects." + l.Project, l.Project} {
+		if m, ok := doc.Value(name).(*value.Map); ok {
+			return m
+		}
+	}
+	return doc
+}
+
+func over(cfg **value.Map, layer *value.Map) error {
+	if layer.Len() == 0 {
+		return nil
+	}
+	merged, err := value.Merge((*cfg).Clone(), layer, value.Recurse, false)
+	if err == nil {
+		*cfg = merged
+	}
+	return err
+}
+
+// variable is a reference to another value of the configuration, such as {domain}.
+var variable = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// deepest is how often a value may refer to one that refers to another.
+const deepest = 10
+
+// expand puts values in the place of references to them, from data first. What is no key of either
+// stays as it is: braces have other uses.
+func expand(cfg *value.Map) (*value.Map, error) {
+	data, _ := cfg.Value(keyData).(*value.Map)
+	lookup := func(name string) (string, bool) {
+		for _, m := range []*value.Map{data, cfg} {
+			if v, ok := m.Get(name); ok {
+				switch v.(type) {
+				case *value.Map, *value.List, nil:
+				default:
+					return value.Str(v), true
+				}
+			}
+		}
+		return "", false
+	}
+	var problem error
+	resolve := func(text string) string {
+		for range deepest {
+			next := variable.ReplaceAllStringFunc(text, func(ref string) string {
+				if v, ok := lookup(ref[1 : len(ref)-1]); ok {
+					return v
+				}
+				return ref
+			})
+			if next == text {
+				return text
+			}
+			text = next
+		}
+		problem = diag.WithHint(fmt.Errorf("the configuration refers to itself in %q", text), "look for {names} that lead back to where they stand")
+		return text
+	}
+	expanded, _ := replace(cfg, resolve).(*value.Map)
+	return expanded, problem
+}
+
+// replace maps all strings in a value.
+func replace(v any, with func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return with(v)
+	case *value.Map:
+		m := value.NewMap()
+		for key, item := range v.All() {
+			m.Set(value.Str(key), replace(item, with))
+		}
+		return m
+	case *value.List:
+		list := value.NewList()
+		for _, item := range v.Items {
+			list.Append(replace(item, with))
+		}
+		return list
+	}
+	return v
+}
+
+// ParseSettings reads k=v pairs, as set-configuration and --set take them. A key is one of the
+// configuration's own, such as user, or one of data; a:b sets b inside of a. Values are YAML.
+func ParseSettings(pairs []string) (*value.Map, error) {
+	settings := value.NewMap()
+	for _, pair := range pairs {
+		key, text, ok := strings.Cut(pair, "=")
+		path := strings.Split(key, ":")
+		if !ok || key == "" || strings.Contains(":"+key+":", "::") {
+			return nil, diag.WithHint(fmt.Errorf("%q sets nothing", pair), "write key=value, or data:section:key=value")
+		}
+		doc, err := yaml.LoadString(text, key)
+		if err != nil {
+			return nil, fmt.Errorf("the value of %s: %w", key, err)
+		}
+		if !contains(plain(), path[0]) {
+			path = append([]string{keyData}, path...)
+		}
+		var v = doc.Value
+		for i := len(path) - 1; i > 0; i-- {
+			v = value.NewMap(path[i], v)
+		}
+		if err := over(&settings, value.NewMap(path[0], v)); err != nil {
+			return nil, err
+		}
+	}
+	return settings, nil
+}
+
+func contains(list []string, s string) bool {
+	for _, item := range list {
+		if item == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,115 @@
+// Package git is the few things that push to deploy wants of git: bare repositories with a hook, a
+// commit's tree as a directory, and a push.
+package git
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Hook is the hook by which a repository deploys. It runs before any ref moves, so a deploy that
+// fails leaves the refs as they are, whatever happens to the machine meanwhile.
+const Hook = "pre-receive"
+
+// Init makes a bare repository whose pushes run a hook. One that is there gets the hook anew.
+func Init(ctx context.Context, dir, branch, hook string) error {
+	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
+		if err := durable.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+			return fmt.Errorf("making %s: %w", dir, err)
+		}
+		if _, err := run(ctx, nil, "init", "--quiet", "--bare", "--initial-branch="+branch, dir); err != nil {
+			return err
+		}
+	}
+	for key, v := range map[string]string{"receive.denyNonFastForwards": "false", "receive.denyDeletes": "true", "receive.denyDeleteCurrent": "refuse"} {
+		if _, err := run(ctx, nil, "--git-dir="+dir, "config", key, v); err != nil {
+			return err
+		}
+	}
+	if err := durable.WriteFile(filepath.Join(dir, "hooks", Hook), []byte(hook), 0o755); err != nil {
+		return fmt.Errorf("making %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Tree is what a commit holds.
+type Tree struct {
+	Commit string
+	ID     string // of the tree
+}
+
+// Version names the commit as a release.
+func (t Tree) Version() string { return t.Commit[:min(len(t.Commit), 12)] }
+
+// Digest stands for the content: two commits of one tree have the same.
+func (t Tree) Digest() artifact.Digest {
+	return artifact.NewDigest(sha256.Sum256([]byte("git tree " + t.ID)))
+}
+
+// Find looks a commit up; ref may be a branch or an ID.
+func Find(ctx context.Context, dir, ref string) (Tree, error) {
+	var ids []string
+	for _, kind := range []string{"commit", "tree"} {
+		id, err := run(ctx, nil, "--git-dir="+dir, "rev-parse", "--verify", "--quiet", ref+"^{"+kind+"}")
+		if err != nil || strings.HasPrefix(ref, "-") {
+			return Tree{}, diag.WithHint(fmt.Errorf("%s has no %s", dir, ref), "push to it first")
+		}
+		ids = append(ids, strings.TrimSpace(id))
+	}
+	return Tree{Commit: ids[0], ID: ids[1]}, nil
+}
+
+// Export writes a commit's tree into an empty directory.
+func Export(ctx context.Context, dir string, t Tree, to string) error {
+	index := to + ".index"
+	defer os.Remove(index)
+	env := []string{"GIT_INDEX_FILE=" + index}
+	if _, err := run(ctx, env, "--git-dir="+dir, "read-tree", t.Commit); err != nil {
+		return err
+	}
+	_, err := run(ctx, env, "--git-dir="+dir, "--work-tree="+to, "checkout-index", "--all", "--force")
+	return err
+}
+
+// Push pushes what a working tree has checked out to a branch of another repository, and shows what
+// both sides say.
+func Push(ctx context.Context, tree, remote, branch string, force bool, out io.Writer) error {
+	args := []string{"-C", tree, "push"}
+	if force {
+		args = append(args, "--force")
+	}
+	cmd := exec.CommandContext(ctx, "git", append(args, "--", remote, "HEAD:refs/heads/"+branch)...)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		return diag.WithHint(fmt.Errorf("git push to %s: %w", remote, err), "what the host said stands above")
+	}
+	return nil
+}
+
+// run runs git and gives what it printed.
+func run(ctx context.Context, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Env = append(os.Environ(), env...)
+	var out, problem bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problem
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", diag.WithHint(errors.New("there is no git on this host"), "install git; only push to deploy needs it")
+	}
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[len(args)-1], err, strings.TrimSpace(problem.String()))
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,136 @@
+// Package procedure is the parts of a deploy that a project may make its own: archive,
+// release-sync, fixperms, install, rollback and notify.
+//
+// A project keeps its procedures in .salt: NAME.sls, which the native engine runs with the
+// project's configuration as the variable cfg, or an executable NAME, which runs as hooks do.
+// Everything else at the top of .salt that ends in .sls is what install runs, in byte order. What
+// the project does not bring is built in here.
+package procedure
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Dir is where a project keeps its procedures, below the top of its tree.
+const Dir = ".salt"
+
+// The steps of a deploy that can be asked for by name, in the order in which they run.
+const (
+	Archive     = "archive"
+	Sync        = "sync"
+	ReleaseSync = "release-sync"
+	Fixperms    = "fixperms"
+	Converge    = "converge"
+	Install     = "install"
+	Hooks       = "hooks"
+	Health      = "health"
+	Rollback    = "rollback"
+	Notify      = "notify"
+)
+
+// Steps lists them.
+func Steps() []string {
+	return []string{Archive, Sync, ReleaseSync, Fixperms, Converge, Install, Hooks, Health, Rollback, Notify}
+}
+
+// Only is the choice of steps of a run. The zero Only is all of them.
+type Only struct{ steps []string }
+
+// ParseOnly reads a choice, written with commas.
+func ParseOnly(text string) (Only, error) {
+	var o Only
+	for step := range strings.SplitSeq(text, ",") {
+		step = strings.TrimSpace(step)
+		if step == "" {
+			continue
+		}
+		if !slices.Contains(Steps(), step) {
+			hint := diag.DidYouMean(step, Steps())
+			if hint == "" {
+				hint = "the steps are " + strings.Join(Steps(), ", ")
+			}
+			return Only{}, diag.WithHint(fmt.Errorf("there is no step %q", step), "%s", hint)
+		}
+		o.steps = append(o.steps, step)
+	}
+	return o, nil
+}
+
+// All reports whether nothing was chosen.
+func (o Only) All() bool { return len(o.steps) == 0 }
+
+// Has reports whether a step is to run.
+func (o Only) Has(step string) bool { return o.All() || slices.Contains(o.steps, step) }
+
+func (o Only) String() string { return strings.Join(o.steps, ",") }
+
+// Own is a project's own procedure: at most one of the two.
+type Own struct {
+	SLS        string // name of the SLS file in the project's .salt
+	Executable string // path
+}
+
+// Found reports whether there is one.
+func (o Own) Found() bool { return o != Own{} }
+
+// Find looks for a project's own procedure in its tree. An executable wins.
+func Find(tree, name string) (Own, error) {
+	path := filepath.Join(tree, Dir, name)
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0:
+		return Own{Executable: path}, nil
+	case err == nil && info.Mode().IsRegular():
+		return Own{}, diag.WithHint(fmt.Errorf("the procedure %s is not executable", path), "chmod +x it in the source tree, or call it %s.sls", name)
+	case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
+		return Own{}, err
+	}
+	if info, err = os.Stat(path + ".sls"); err == nil && info.Mode().IsRegular() {
+		return Own{SLS: name}, nil
+	}
+	return Own{}, nil
+}
+
+// Has reports whether a tree follows the convention at all.
+func Has(tree string) bool {
+	info, err := os.Stat(filepath.Join(tree, Dir))
+	return err == nil && info.IsDir()
+}
+
+// reserved reports whether an SLS file is a procedure of another name, or a part that others
+// include.
+func reserved(name string) bool {
+	return slices.Contains([]string{Archive, ReleaseSync, Rollback, Fixperms, Notify}, name) || strings.HasPrefix(name, "task_")
+}
+
+// InstallSLS lists what install runs: the SLS files at the top of .salt in byte order. top files and
+// hidden files are none of them.
+func InstallSLS(tree string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(tree, Dir))
+	if err != nil {
+		return nil, fmt.Errorf("reading the procedures: %w", err)
+	}
+	var names []string
+	var problems diag.List
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".sls")
+		if !ok || e.IsDir() || reserved(name) || name == "top" || strings.HasPrefix(name, ".") {
+			continue
+		}
+		if strings.Contains(name, ".") {
+			problems.Add(diag.Pos{File: filepath.Join(Dir, e.Name())}, "an SLS file with a dot in its name cannot be named").
+				WithHint("a dot is a directory in names of SLS files: call it " + strings.ReplaceAll(name, ".", "_") + ".sls")
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, problems.Err()
+}

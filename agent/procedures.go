@@ -1,0 +1,297 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// tree is the service's release of a pair on this machine.
+func (r *run) tree(pair ledger.Pair) string {
+	return r.project(pair.Service.Project).Release(pair.Service.Dir())
+}
+
+// follows reports whether the service of a pair follows the convention of procedures.
+func (r *run) follows(pair ledger.Pair) bool { return procedure.Has(r.tree(pair)) }
+
+// named runs the steps that were asked for by name on what is deployed. No link moves, so there is
+// nothing to go back to: a step that fails ends the run.
+func (r *run) named(ctx context.Context) error {
+	if r.ledger.Good == nil {
+		return errNothingDeployed()
+	}
+	pair := *r.ledger.Good
+	r.report.To, r.acted = &pair, true
+	if r.test {
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("steps by name have no dry run"), "`corpus-agent deploy --test` shows what states would change"))
+	}
+	if r.only.Has(procedure.Archive) {
+		if err := r.archiveTree(ctx, pair); err != nil {
+			return err
+		}
+	}
+	for _, step := range []struct {
+		name string
+		part func() error
+	}{
+		{procedure.Sync, func() error { return r.sync(ctx, pair) }},
+		{procedure.Fixperms, func() error { return r.fixperms(ctx, pair) }},
+		{procedure.Converge, func() error { return r.converge(ctx, pair) }},
+		{procedure.Install, func() error { return r.install(ctx, pair) }},
+		{procedure.Health, func() error { return r.healthy(ctx, pair) }},
+		{procedure.Rollback, func() error { return r.rollbackProcedure(ctx, pair) }},
+	} {
+		if !r.only.Has(step.name) {
+			continue
+		}
+		if err := errors.Join(ctx.Err(), step.part()); err != nil {
+			return failed(err)
+		}
+	}
+	return nil
+}
+
+// failed gives an error without a code of its own that of a run that failed.
+func failed(err error) error {
+	if exit.Code(err) == exit.Internal {
+		return exit.WithCode(exit.Failed, err)
+	}
+	return err
+}
+
+// install runs the project's SLS files, or its own install. A project of this convention that has
+// nothing to install, and no top file either, is a mistake worth stopping for.
+func (r *run) install(ctx context.Context, pair ledger.Pair) error {
+	if !r.only.Has(procedure.Install) || !r.follows(pair) {
+		return nil
+	}
+	own, err := procedure.Find(r.tree(pair), procedure.Install)
+	if err != nil {
+		return err
+	}
+	if own.Executable != "" {
+		return r.record.Stage(procedure.Install, pair.Service.String(), func() error { return r.program(ctx, procedure.Install, own, pair) })
+	}
+	names, err := procedure.InstallSLS(r.tree(pair))
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 && !r.hasTop(pair) {
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s has nothing to install", pair.Service), "put SLS files into .salt, such as .salt/00_install.sls"))
+	}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err := r.record.Stage(procedure.Install, name, func() error { return r.sls(ctx, name, pair, r.record) })
+		if err != nil {
+			return fmt.Errorf("install of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (r *run) hasTop(pair ledger.Pair) bool {
+	service, _ := r.pairDirs(pair)
+	_, err := os.Stat(filepath.Join(r.Layout.Path(layout.StateRoots(service, "")[0]), "top.sls"))
+	return err == nil
+}
+
+// sls runs one of the project's SLS files, by the native engine whatever converges.
+func (r *run) sls(ctx context.Context, name string, pair ledger.Pair, o exec.Observer) error {
+	cfg, err := r.configuration(ctx, pair)
+	if err != nil {
+		return err
+	}
+	request, err := r.request(ctx, pair)
+	if err != nil {
+		return err
+	}
+	own := filepath.Join(r.Layout.Inside(r.tree(pair)), procedure.Dir)
+	request.StateRoots = append([]string{own, r.Layout.Inside(r.Layout.Path("/srv/salt"))}, request.StateRoots...)
+	request.Vars = value.NewMap("cfg", cfg)
+	ctx, cancel := context.WithTimeout(ctx, r.Config.ConvergeTimeout)
+	defer cancel()
+	program, err := state.SLS(ctx, request, name)
+	if err != nil {
+		return err
+	}
+	_, err = program.Apply(ctx, o)
+	var states *state.Failure
+	if errors.As(err, &states) {
+		return exit.WithCode(exit.Failed, err)
+	}
+	return err
+}
+
+// program runs a project's own executable. It finds the configuration as JSON where CORPUS_CFG says.
+func (r *run) program(ctx context.Context, name string, own procedure.Own, pair ledger.Pair) error {
+	if r.Layout.Relocated() && !r.Chroot {
+		r.record.Note("the procedure %s was skipped: it would run on the running system and not below %s", name, r.Layout.Root)
+		return nil
+	}
+	cfg, err := r.configuration(ctx, pair)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(cfg)
+	if err != nil {
+		return err
+	}
+	file, err := durable.TempFile(r.Layout.State()) // what a kill leaves of it is swept
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	if _, err := file.Write(data); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	options := hook.Options{Env: append(r.hookEnv(name, pair), "CORPUS_CFG="+r.Layout.Inside(file.Name())), Dir: r.Layout.Inside(r.tree(pair)), Timeout: r.Config.HookTimeout}
+	if r.Layout.Relocated() {
+		options.Root = r.Layout.Root
+	}
+	result, err := hook.Program(ctx, r.Layout.Inside(own.Executable), options)
+	r.record.Hooks(name, []hook.Result{result})
+	if err != nil {
+		return &hook.Failed{Result: result, Err: err}
+	}
+	return nil
+}
+
+// own runs a project's own procedure, and reports whether there is one.
+func (r *run) own(ctx context.Context, name string, pair ledger.Pair, o exec.Observer) (bool, error) {
+	own, err := procedure.Find(r.tree(pair), name)
+	switch {
+	case err != nil || !own.Found():
+		return false, err
+	case own.Executable != "":
+		return true, r.program(ctx, name, own, pair)
+	}
+	return true, r.sls(ctx, own.SLS, pair, o)
+}
+
+// fixperms runs the project's own fixperms, or else gives the data and what is writable of the
+// release to the project's user.
+func (r *run) fixperms(ctx context.Context, pair ledger.Pair) error {
+	if !r.only.Has(procedure.Fixperms) || !r.follows(pair) {
+		return nil
+	}
+	return r.record.Stage(procedure.Fixperms, pair.Service.String(), func() error {
+		done, err := r.own(ctx, procedure.Fixperms, pair, r.record)
+		if done || err != nil {
+			return err
+		}
+		return r.giveToUser(pair)
+	})
+}
+
+// rollbackProcedure runs what a project does after a rollback of its own; links and releases were
+// put back before.
+func (r *run) rollbackProcedure(ctx context.Context, good ledger.Pair) error {
+	if !r.only.Has(procedure.Rollback) || !r.follows(good) {
+		return nil
+	}
+	return r.record.Stage(procedure.Rollback, good.Service.String(), func() error {
+		_, err := r.own(ctx, procedure.Rollback, good, r.record)
+		return err
+	})
+}
+
+// notifyProcedure runs the project's own notify. It cannot change how the run ended.
+func (r *run) notifyProcedure(ctx context.Context) {
+	if !r.acted || !r.only.Has(procedure.Notify) {
+		return
+	}
+	pair := r.report.To
+	if pair == nil || !r.hasAll(*pair) {
+		pair = r.ledger.Good // what failed was moved away
+	}
+	if pair == nil || !r.follows(*pair) {
+		return
+	}
+	if _, err := r.own(ctx, procedure.Notify, *pair, quiet{}); err != nil {
+		r.record.Note("the procedure notify failed: %v", err)
+	}
+}
+
+// quiet is for states whose results are not the run's.
+type quiet struct{}
+
+func (quiet) StepStarted(*compile.Step) {}
+func (quiet) StepDone(*exec.Result)     {}
+
+// archiveTree keeps the project's tree as it is before a deploy changes anything. A release that is
+// read-only is kept as it is under releases; what is writable is copied.
+func (r *run) archiveTree(ctx context.Context, pair ledger.Pair) error {
+	good := r.ledger.Good
+	if good == nil || good.Service.Project != pair.Service.Project || !r.only.Has(procedure.Archive) || r.environment() == envDev {
+		return nil
+	}
+	tree := r.tree(*good)
+	says, err := recipe.Load(os.DirFS(tree))
+	if err != nil || len(says.Writable) == 0 || good.Service.Local == trust.ByEditable {
+		return err
+	}
+	return r.record.Stage(procedure.Archive, good.Service.String(), func() error {
+		project := r.project(good.Service.Project)
+		if err := durable.MkdirAll(project.Archives(), 0o755); err != nil {
+			return diag.WithHint(fmt.Errorf("archiving: %w", err), "the archives directory must be writable for root; nothing on the host was changed")
+		}
+		if err := procedure.Fits(tree, project.Archives()); err != nil {
+			return err
+		}
+		if err := r.hooks(ctx, "pre-archive", *good); err != nil {
+			return err
+		}
+		if _, err := r.own(ctx, procedure.Archive, *good, r.record); err != nil {
+			return err
+		}
+		if err := procedure.Copy(ctx, tree, filepath.Join(project.Archives(), r.id, layout.ArchivedTree)); err != nil {
+			return explainSpace(err)
+		}
+		r.kept = append(r.kept, filepath.Join(project.Archives(), r.id))
+		return r.hooks(ctx, "post-archive", *good)
+	})
+}
+
+// The environments, by which a project is treated.
+const (
+	envDev     = "dev"
+	envStaging = "staging"
+	envProd    = "prod"
+)
+
+// environment is what the project was switched to, or what its instance is.
+func (r *run) environment() string {
+	if r.entry != nil && r.entry.Env != "" {
+		return r.entry.Env
+	}
+	switch {
+	case slices.Contains(r.Config.Dev, r.identity.Instance):
+		return envDev
+	case slices.Contains(r.Config.Prod, r.identity.Instance):
+		return envProd
+	}
+	return envStaging
+}

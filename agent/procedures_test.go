@@ -1,0 +1,234 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// sets is an SLS file that writes a text into a file of the host.
+func sets(file, text string) string {
+	return "write " + file + ":\n  file.managed:\n    - name: " + file + "\n    - contents: '" + text + "'\n    - makedirs: true\n"
+}
+
+const breaks = "break:\n  test.fail_without_changes: []\n"
+
+// publishSalt publishes a version of a project with procedures.
+func (l *lab) publishSalt(version string, procedures map[string]string) {
+	l.t.Helper()
+	files := artifacttest.Files{"version": version}
+	for name, text := range procedures {
+		files[".salt/"+name] = text
+	}
+	l.repo.Release("myapp", version, "testing", files)
+}
+
+// host reads a file of the host; "" where there is none.
+func (l *lab) host(path string) string {
+	l.t.Helper()
+	data, err := os.ReadFile(l.Layout.Path(path))
+	if err != nil && !os.IsNotExist(err) {
+		l.t.Fatal(err)
+	}
+	return strings.TrimSuffix(string(data), "\n")
+}
+
+func stages(r interface{ StageNames() []string }) string { return strings.Join(r.StageNames(), " ") }
+
+func TestMergedOrderOfADeploy(t *testing.T) {
+	l := newLab(t)
+	l.publishSalt("1", map[string]string{
+		"10_b.sls": sets("/srv/out/b", "{{ cfg.data.greeting }} {{ cfg.version }}"), "00_a.sls": sets("/srv/out/a", "{{ cfg.data_root }}"),
+		"task_x.sls": breaks, "PILLAR.sample": "makina-projects.myapp:\n  data: {greeting: hello}\n",
+	})
+	r := l.expect(exit.OK)
+	if got, want := stages(r), "resolve fetch sync fixperms link converge install install fixperms release"; got != want {
+		t.Errorf("stages are %s, want %s", got, want)
+	}
+	if l.host("/srv/out/a") != "/srv/projects/myapp/data" || l.host("/srv/out/b") != "hello 1" {
+		t.Errorf("install wrote %q and %q", l.host("/srv/out/a"), l.host("/srv/out/b"))
+	}
+	for link, want := range map[string]string{"/srv/salt/makina-projects/myapp": "../../projects/myapp/next/.salt", "/srv/pillar/makina-projects/myapp": "../../projects/myapp/pillar"} {
+		if got, err := os.Readlink(l.Layout.Path(link)); err != nil || got != want {
+			t.Errorf("%s leads to %q, %v, want %q", link, got, err, want)
+		}
+	}
+	entry, err := ledger.LoadProject(l.Layout.Registry("myapp"))
+	if err != nil || entry.APIVersion != 2 || entry.Saved == nil {
+		t.Fatalf("the registry has %+v, %v", entry, err)
+	}
+	if v, _ := value.Lookup(entry.Configuration, "data:greeting", ":"); v != "hello" {
+		t.Errorf("the saved configuration is %v", entry.Configuration)
+	}
+	l.publishSalt("2", map[string]string{"00_a.sls": sets("/srv/out/a", "2")})
+	r = l.expect(exit.OK)
+	if got, want := stages(r), "resolve fetch archive sync fixperms link converge install fixperms release"; got != want {
+		t.Errorf("stages of an upgrade are %s, want %s", got, want)
+	}
+	archived := filepath.Join(l.Layout.Project("myapp").Archives(), r.ID)
+	if data, err := os.ReadFile(filepath.Join(archived, "project", "version")); err != nil || string(data) != "1" {
+		t.Errorf("archived is %q, %v", data, err)
+	}
+	if _, err := os.Stat(filepath.Join(archived, "report.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInstallStopsAtTheFirstFailureAndRollsBack(t *testing.T) {
+	l := newLab(t)
+	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "1"), "rollback.sls": sets("/srv/out/rollback", "to {{ cfg.version }}")})
+	l.expect(exit.OK)
+	l.publishSalt("2", map[string]string{"00.sls": sets("/srv/out/a", "2"), "10.sls": breaks, "20.sls": sets("/srv/out/c", "2"), "rollback.sls": breaks})
+	r := l.expect(exit.RolledBack)
+	if !strings.Contains(r.Error, "install of 10") {
+		t.Errorf("the error is %q", r.Error)
+	}
+	l.links("1", "1", "")
+	if l.host("/srv/out/a") != "1" || l.host("/srv/out/c") != "" || l.host("/srv/out/rollback") != "to 1" {
+		t.Errorf("after the rollback: a %q, c %q, rollback %q", l.host("/srv/out/a"), l.host("/srv/out/c"), l.host("/srv/out/rollback"))
+	}
+}
+
+func TestNothingToInstallIsAMistake(t *testing.T) {
+	l := newLab(t)
+	l.publishSalt("1", map[string]string{"fixperms.sls": sets("/srv/out/f", "1")})
+	_, err := l.deploy()
+	if err == nil || !strings.Contains(err.Error(), "nothing to install") || diag.HintOf(err) == "" {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestProjectsOwnProceduresTakeTheirPlace(t *testing.T) {
+	l := newLab(t)
+	own := map[string]string{
+		"00.sls": sets("/srv/out/a", "1"), "fixperms.sls": sets("/srv/out/fixperms", "{{ cfg.user }}"),
+		"notify.sls": sets("/srv/out/notify", "{{ cfg.version }}"), "archive.sls": sets("/srv/out/archive", "{{ cfg.current_archive_dir }}"),
+	}
+	l.publishSalt("1", own)
+	l.expect(exit.OK)
+	if l.host("/srv/out/fixperms") != "myapp-user" || l.host("/srv/out/notify") != "1" || l.host("/srv/out/archive") != "" {
+		t.Errorf("fixperms %q, notify %q, archive %q", l.host("/srv/out/fixperms"), l.host("/srv/out/notify"), l.host("/srv/out/archive"))
+	}
+	l.publishSalt("2", map[string]string{"00.sls": breaks, "notify.sls": sets("/srv/out/notify", "2")})
+	r := l.expect(exit.RolledBack)
+	if want := "/srv/projects/myapp/archives/" + r.ID; l.host("/srv/out/archive") != want {
+		t.Errorf("archive was told %q, want %q", l.host("/srv/out/archive"), want)
+	}
+	if l.host("/srv/out/notify") != "1" {
+		t.Errorf("notify ran for %q; the release that failed was moved away", l.host("/srv/out/notify"))
+	}
+	l.publishSalt("3", map[string]string{"00.sls": sets("/srv/out/a", "3"), "notify.sls": breaks})
+	noted(t, l.expect(exit.OK), "the procedure notify failed")
+}
+
+func TestArchiveThatDoesNotFitIsSaidBeforeItStarts(t *testing.T) {
+	l := newLab(t)
+	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", ".salt/00.sls": sets("/srv/out/a", "1"), "big": strings.Repeat("x", 1<<20)})
+	l.expect(exit.OK)
+	l.publishSalt("2", map[string]string{"00.sls": sets("/srv/out/a", "2")})
+	mounted(t, l.Layout.Project("myapp").Archives(), "size=256k", func() {
+		_, err := l.deploy()
+		if err == nil || !strings.Contains(err.Error(), "the archive would take 1.0 MiB") || !strings.Contains(err.Error(), "256.0 KiB free") {
+			t.Errorf("error is %v, want both sizes", err)
+		}
+		l.links("1", "1", "")
+		if left, _ := os.ReadDir(l.Layout.Project("myapp").Archives()); len(left) != 0 {
+			t.Errorf("archived was %v", left)
+		}
+	})
+	l.expect(exit.OK)
+	l.links("2", "2", "1")
+}
+
+func TestStepsByName(t *testing.T) {
+	l := newLab(t)
+	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "{{ cfg.data.n }}"), "PILLAR.sample": "data: {n: one}\n", "fixperms.sls": sets("/srv/out/f", "1")})
+	l.expect(exit.OK)
+	for _, path := range []string{"/srv/out/a", "/srv/out/f"} {
+		if err := os.Remove(l.Layout.Path(path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	only, err := procedure.ParseOnly("install")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := procedure.ParseSettings([]string{"n=two"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.Deploy(context.Background(), agent.Given{Only: only, Settings: settings}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.host("/srv/out/a") != "two" || l.host("/srv/out/f") != "" || stages(r) != "install" {
+		t.Errorf("install %q, fixperms %q, stages %s", l.host("/srv/out/a"), l.host("/srv/out/f"), stages(r))
+	}
+	l.publishSalt("2", map[string]string{"00.sls": sets("/srv/out/a", "2")})
+	only, _ = procedure.ParseOnly("release-sync")
+	r, err = l.Deploy(context.Background(), agent.Given{Only: only}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted(t, r, "not made current")
+	l.links("1", "1", "")
+	if len(releases(t, l)) != 2 {
+		t.Errorf("on disk are %v", releases(t, l))
+	}
+}
+
+func TestDevDoesNotRollBackByItself(t *testing.T) {
+	l := newLab(t)
+	l.Config.Dev = []string{"testing"}
+	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "1")})
+	l.expect(exit.OK)
+	l.publishSalt("2", map[string]string{"00.sls": breaks})
+	noted(t, l.expect(exit.Failed), "does not roll back by itself")
+	l.links("2", "2", "1")
+	l.expect(exit.Failed)
+	l.publishSalt("3", map[string]string{"00.sls": sets("/srv/out/a", "3")})
+	l.expect(exit.OK)
+	l.links("3", "3", "2")
+	if left, _ := filepath.Glob(filepath.Join(l.Layout.Project("myapp").Archives(), "*")); len(left) != 0 {
+		t.Errorf("a dev environment archived %v", left)
+	}
+}
+
+func TestBrokenRegistryIsKeptAside(t *testing.T) {
+	l := newLab(t)
+	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "1")})
+	l.expect(exit.OK)
+	path := l.Layout.Registry("myapp")
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.publishSalt("2", map[string]string{"00.sls": sets("/srv/out/a", "2")})
+	noted(t, l.expect(exit.OK), "could not be read")
+	entry, err := ledger.LoadProject(path)
+	if err != nil || entry.Name != "myapp" {
+		t.Errorf("the registry has %+v, %v", entry, err)
+	}
+	newer, _ := json.Marshal(ledger.Project{APIVersion: 3, Name: "myapp"})
+	if err := os.WriteFile(path, newer, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.deploy(); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "API version 3") {
+		t.Errorf("an entry of a newer version: %v", err)
+	}
+	kept, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	if len(kept) != 2 || !slices.ContainsFunc(kept, func(s string) bool { return strings.Contains(s, "corrupt") }) {
+		t.Errorf("there are %v", kept)
+	}
+}

@@ -1,0 +1,258 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Project gives the agent of one project. The host's own service shares the host's ledger; any other
+// project has one of its own, and no link but its own is touched for it.
+func (a *Agent) Project(ctx context.Context, name string) (*Agent, error) {
+	if err := artifact.CheckProject(name); err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	if name == artifact.Base {
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("base is deployed together with the service and not by itself"), "`corpus-agent deploy` brings both"))
+	}
+	book, err := a.readBook()
+	if err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	if id, err := a.Identify(ctx, grains.Identity{}, book.Host); err == nil && id.Service == name {
+		return a, nil
+	}
+	other := *a
+	other.alone = name
+	return &other, nil
+}
+
+// known is Project for one that has been initialised or deployed.
+func (a *Agent) known(ctx context.Context, name string) (*Agent, error) {
+	own, err := a.Project(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	_, noEntry := os.Stat(a.Layout.Registry(name))
+	if book, err := own.readBook(); noEntry != nil && (err != nil || book.Good == nil || book.Good.Service.Project != name) {
+		return nil, exit.WithCode(exit.Usage, errors.Join(err, diag.WithHint(fmt.Errorf("this host knows no project %q", name), "%s", a.otherProjects(name))))
+	}
+	return own, nil
+}
+
+func (a *Agent) otherProjects(name string) string {
+	dirs, _ := filepath.Glob(filepath.Join(a.Layout.Path("/srv/projects"), "*"))
+	var names []string
+	for _, dir := range dirs {
+		if n := filepath.Base(dir); n != artifact.Base {
+			names = append(names, n)
+		}
+	}
+	if hint := diag.DidYouMean(name, names); hint != "" {
+		return hint
+	}
+	return "corpus-agent project init " + name
+}
+
+// Init is what a project is initialised with.
+type Init struct {
+	Git    bool   // make repositories to push to
+	Branch string // the branch that is deployed
+	Env    string // dev, staging or prod; "" as the instance says
+	User   string // "" for one named after the project
+	Hook   string // command line of this program, for the repositories' hooks
+}
+
+// InitProject makes the host ready for a project, and says which repositories there are to push to.
+// Doing it again does what is missing.
+func (a *Agent) InitProject(ctx context.Context, name string, init Init) (remotes []string, err error) {
+	own, err := a.Project(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkEnv(init.Env); err != nil {
+		return nil, err
+	}
+	_, err = own.pass(ctx, "project init", false, func(r *run) error {
+		if err := r.identify(ctx, grains.Identity{}); err != nil && own.alone == "" {
+			return err
+		}
+		r.register(name)
+		if init.User != "" {
+			r.entry.User, r.entry.Group = init.User, init.User
+		}
+		if init.Env != "" {
+			r.entry.Env = init.Env
+		}
+		if err := r.prepare(ctx); err != nil {
+			return err
+		}
+		if init.Git {
+			if remotes, err = r.repositories(ctx, init); err != nil {
+				return err
+			}
+		}
+		if r.ledger.Good != nil {
+			return r.saveProject(ctx, *r.ledger.Good)
+		}
+		return r.saveProject(ctx, ledger.Pair{Service: artifact.Release{Project: name}})
+	})
+	return remotes, err
+}
+
+// repositories makes those of a project and of its pillar.
+func (r *run) repositories(ctx context.Context, init Init) ([]string, error) {
+	if r.entry.Branch == "" || init.Branch != "" {
+		r.entry.Branch = init.Branch
+	}
+	if r.entry.Branch == "" {
+		r.entry.Branch = defaultBranch
+	}
+	p := r.project(r.entry.Name)
+	var remotes []string
+	for _, which := range []string{"project", "pillar"} {
+		hook := fmt.Sprintf("#!/bin/sh\n# Deploys what is pushed, before any ref moves. Written by corpus-agent.\nexec %s project receive %s %s\n", init.Hook, p.Name, which)
+		if err := git.Init(ctx, p.Git(which), r.entry.Branch, hook); err != nil {
+			return nil, err
+		}
+		remotes = append(remotes, p.Git(which))
+	}
+	return remotes, os.Chmod(p.Git("pillar"), 0o700)
+}
+
+func checkEnv(env string) error {
+	switch env {
+	case "", envDev, envStaging, envProd:
+		return nil
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q is no environment", env), "the environments are dev, staging and prod"))
+}
+
+// SwitchMode makes a project's environment another one; "" is what the instance says again.
+func (a *Agent) SwitchMode(ctx context.Context, name, env string) error {
+	if err := checkEnv(env); err != nil {
+		return err
+	}
+	return a.editProject(ctx, name, func(p *ledger.Project) error {
+		p.Env = env
+		return nil
+	})
+}
+
+// SetConfiguration changes a project's configuration from the next deploy on.
+func (a *Agent) SetConfiguration(ctx context.Context, name string, settings *value.Map) error {
+	return a.editProject(ctx, name, func(p *ledger.Project) error {
+		before := p.Settings
+		if before == nil {
+			before = value.NewMap()
+		}
+		merged, err := value.Merge(before, settings, value.Recurse, false)
+		p.Settings = merged
+		return err
+	})
+}
+
+func (a *Agent) editProject(ctx context.Context, name string, change func(*ledger.Project) error) error {
+	if _, err := a.known(ctx, name); err != nil {
+		return err
+	}
+	return a.edit("project", func(*ledger.Ledger) error {
+		entry, err := ledger.LoadProject(a.Layout.Registry(name))
+		if err != nil {
+			return exit.WithCode(exit.Usage, err)
+		}
+		if entry == nil {
+			entry = &ledger.Project{Name: name, User: userName(name), Group: userName(name)}
+		}
+		if err := change(entry); err != nil {
+			return err
+		}
+		return entry.Save(a.Layout.Registry(name))
+	})
+}
+
+// Configuration is a project's configuration as a deploy would see it now, without what is
+// encrypted.
+func (a *Agent) Configuration(ctx context.Context, name string) (*value.Map, error) {
+	own, err := a.known(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	book, err := own.readBook()
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Agent: own, test: true, ledger: book, report: &report.Report{}}
+	r.record = report.Record(r.report)
+	if err := r.identify(ctx, grains.Identity{}); err != nil {
+		return nil, err
+	}
+	pair := ledger.Pair{Service: artifact.Release{Project: name}}
+	if book.Good != nil {
+		pair = *book.Good
+	}
+	_, hidden, err := r.configurations(ctx, pair)
+	return hidden, err
+}
+
+// RunProject runs steps of a project's deploy on what is deployed; with release-sync among them on
+// what is to be deployed: by the channels for the host's service, and the head of the branch for a
+// project with repositories.
+func (a *Agent) RunProject(ctx context.Context, name string, given Given) (*report.Report, error) {
+	own, err := a.known(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := ledger.LoadProject(a.Layout.Registry(name))
+	if err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	if !given.Only.Has(procedure.ReleaseSync) || own.alone == "" && (entry == nil || entry.Branch == "" || own.pulls()) {
+		return own.Deploy(ctx, given, false)
+	}
+	if entry == nil || entry.Branch == "" {
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s is not this host's service and has no repository to deploy from", name),
+			"corpus-agent project init %s --git, or project deploy %s --editable DIR", name, name))
+	}
+	return own.deployLocal(ctx, "project deploy", given, func(r *run) (brought, error) { return r.pushed(ctx, entry.Branch) })
+}
+
+// pulls reports whether the host's service comes from a store.
+func (a *Agent) pulls() bool {
+	book, err := a.readBook()
+	return err == nil && (a.Config.Store != "" || book.Host.Store != "") && book.Hold == nil
+}
+
+// RollbackProject is RollbackTo for a project.
+func (a *Agent) RollbackProject(ctx context.Context, name, version string) (*report.Report, error) {
+	own, err := a.known(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return own.RollbackTo(ctx, version)
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// HookCommand is the command line by which hooks call a program with arguments.
+func HookCommand(program string, args ...string) string {
+	words := []string{quoted(program)}
+	for _, arg := range args {
+		words = append(words, quoted(arg))
+	}
+	return strings.Join(words, " ")
+}

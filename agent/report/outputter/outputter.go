@@ -1,0 +1,112 @@
+// Package outputter shows what a called function answered.
+//
+// Programs read JSON or YAML and get all of it. People read the other forms, and have read them for
+// years under Salt: nested for data, highstate for the results of states. Their columns stay where
+// eyes look for them; the words in them are ours.
+package outputter
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
+)
+
+// host is the name under which salt-call answers.
+const host = "local"
+
+// Options say how an answer is shown. The zero value is nested data without colours.
+type Options struct {
+	Format string // one of Formats
+	Mode   string // of highstate: full, terse, mixed or changes; "" for full
+	Brief  bool   // of highstate: leave out what was right already
+	Color  bool
+}
+
+// Formats lists what Options.Format may be.
+func Formats() []string { return []string{"json", "yaml", "nested", "highstate", "txt"} }
+
+// Write writes an answer.
+func Write(w io.Writer, answer any, o Options) error {
+	text, err := Text(answer, o)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+// Text is an answer as text that ends with a newline.
+func Text(answer any, o Options) (string, error) {
+	answer = printable(answer)
+	switch o.Format {
+	case "json":
+		text, err := value.Dumps(value.NewMap(host, answer), value.JSONOptions{Indent: "    "})
+		return text + "\n", err
+	case "yaml":
+		return yaml.Dump(value.NewMap(host, value.Plainly(answer)), yaml.DumpOptions{Collections: yaml.Block}), nil
+	case "txt":
+		return lines(answer), nil
+	case "highstate":
+		return paint{o.Color}.highstate(answer, o), nil
+	case "nested", "":
+		return paint{o.Color}.answer(answer), nil
+	}
+	err := fmt.Errorf("there is no output %q", o.Format)
+	if hint := diag.DidYouMean(o.Format, Formats()); hint != "" {
+		return "", diag.WithHint(err, "%s", hint)
+	}
+	return "", diag.WithHint(err, "there are %s", strings.Join(Formats(), ", "))
+}
+
+// lines is the txt form: each line of a text behind the host, and anything else as Python prints it.
+func lines(answer any) string {
+	text, ok := answer.(string)
+	if !ok {
+		return host + ": " + value.Str(answer) + "\n"
+	}
+	var b strings.Builder
+	for _, line := range value.SplitLines(text, false) {
+		b.WriteString(host + ": " + line + "\n")
+	}
+	return b.String()
+}
+
+// printable is a value that all formats can write: what only templates know, such as a function, is
+// named as Python would.
+func printable(v any) any {
+	switch v := v.(type) {
+	case *value.Map:
+		if v == nil {
+			return nil
+		}
+		m := value.NewMap()
+		for key, item := range v.All() {
+			if _, err := value.JSONKey(key); err != nil {
+				key = value.Repr(key)
+			}
+			_ = m.SetKey(key, printable(item)) // a key of a mapping can be one
+		}
+		return m
+	case *value.List:
+		return &value.List{Items: printables(v.Items)}
+	case value.Tuple:
+		return value.Tuple(printables(v))
+	case []byte:
+		return string(v)
+	case value.Object:
+		return value.Repr(v)
+	}
+	return v
+}
+
+func printables(items []any) []any {
+	all := make([]any, len(items))
+	for i, item := range items {
+		all[i] = printable(item)
+	}
+	return all
+}

@@ -1,0 +1,281 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/minion"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/grains/custom"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Trees say where a call takes its files from, if not from what is deployed.
+type Trees struct {
+	Minion string   // directory with a minion file
+	States []string // directories of SLS files; they replace all others
+	Pillar []string // directories of pillar files, or files whose content is pillar
+	Grains string   // file of grains that win over what was found out
+}
+
+// Opened is a session with how its results are shown.
+type Opened struct {
+	*session.Session
+	Output minion.Output
+	Notes  []string // what a person should know about it
+
+	statesPos diag.Pos // where its state directories are said
+}
+
+// Session opens a session over trees. quick leaves out what is known of the host, for functions that
+// ask nothing about it.
+func (a *Agent) Session(ctx context.Context, t Trees, quick bool) (*Opened, error) {
+	settings, opened, err := a.treeSettings(ctx, t, quick)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.override(t, &settings); err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	settings.Shell, settings.Version, settings.Remote = true, a.Version, a.Remote
+	settings.Log = func(level, message string) {
+		if level == "warning" || level == "error" || level == "critical" {
+			opened.Notes = append(opened.Notes, message)
+		}
+	}
+	opened.Session = session.New(settings)
+	return opened, nil
+}
+
+// treeSettings are the settings of the trees' first source: a minion file, or what is deployed.
+func (a *Agent) treeSettings(ctx context.Context, t Trees, quick bool) (session.Settings, *Opened, error) {
+	opened := &Opened{Output: minion.Output{Mode: a.Config.StateOutput, Verbose: a.Config.StateVerbose, Color: true}}
+	if t.Minion == "" && !quick {
+		settings, err := a.deployedSettings(ctx)
+		return settings, opened, err
+	}
+	h, err := a.host()
+	if err != nil {
+		return session.Settings{}, nil, err
+	}
+	settings := session.Settings{Host: h, Options: value.NewMap(), Grains: value.NewMap()}
+	if !quick {
+		if settings.Grains, _, err = a.Grains(ctx, grains.Identity{}, ""); err != nil {
+			return settings, nil, err
+		}
+	}
+	settings.ID = value.Str(settings.Grains.Value("id"))
+	if t.Minion != "" {
+		settings.Trees = a.machineFiles(h)
+		err = opened.minion(t.Minion, &settings)
+	}
+	return settings, opened, err
+}
+
+// minion takes over what a minion file says.
+func (o *Opened) minion(dir string, s *session.Settings) error {
+	c, err := minion.Load(dir)
+	if err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
+	o.Output, o.Notes, o.statesPos = c.Output, c.Ignored, c.StatesPos
+	s.States, s.Pillar, s.Options, s.Test, s.Failhard = c.States, c.Pillar, c.Options, c.Test, c.Failhard
+	s.Grains.Update(c.Grains)
+	if c.ID != "" {
+		s.ID = c.ID
+		s.Grains.Set("id", c.ID)
+	}
+	return nil
+}
+
+// deployedSettings are those of what is deployed; on a host without a deploy there are no files.
+func (a *Agent) deployedSettings(ctx context.Context) (session.Settings, error) {
+	book, err := ledger.Load(a.Layout.Ledger())
+	if err != nil {
+		return session.Settings{}, exit.WithCode(exit.Usage, err)
+	}
+	id, err := a.Identify(ctx, grains.Identity{}, book.Host)
+	if err != nil {
+		id = grains.Identity{} // a function that needs none can still be called
+	}
+	service, base := "", ""
+	if book.Good != nil {
+		service, base = a.linkedDirs(*book.Good)
+		service = filepath.Join(filepath.Dir(service), "current")
+	}
+	request, _, err := a.request(ctx, id, service, base)
+	if err != nil {
+		return session.Settings{}, err
+	}
+	settings := state.SettingsFor(request)
+	settings.Strict = false // a call says what one state is up to, as salt-call would
+	if book.Good == nil {
+		settings.States, settings.Pillar = nil, nil
+	}
+	return settings, nil
+}
+
+// host is the host as states see it.
+func (a *Agent) host() (*host.Host, error) {
+	root := ""
+	if a.Layout.Relocated() {
+		root = a.Layout.Root
+	}
+	return host.New(host.Options{Root: root, Chroot: a.Chroot})
+}
+
+// machineFiles are the files of this machine: directories that a person names lie here, wherever the
+// host's root is.
+func (a *Agent) machineFiles(h *host.Host) host.Files {
+	if !a.Layout.Relocated() {
+		return h.Files
+	}
+	machine, err := host.New(host.Options{})
+	if err != nil {
+		return h.Files
+	}
+	return machine.Files
+}
+
+// onMachine names the deployed trees as this machine does, so that directories of the machine can
+// stand beside them.
+func (a *Agent) onMachine(s *session.Settings) {
+	if s.Trees != nil || !a.Layout.Relocated() {
+		return
+	}
+	s.Trees = a.machineFiles(s.Host)
+	for _, envs := range [][]roots.Env{s.States, s.Pillar} {
+		for _, env := range envs {
+			for i, dir := range env.Dirs {
+				env.Dirs[i] = a.Layout.Path(dir)
+			}
+		}
+	}
+}
+
+// override takes over what was named on the command line.
+func (a *Agent) override(t Trees, s *session.Settings) error {
+	if len(t.States)+len(t.Pillar) > 0 {
+		a.onMachine(s)
+	}
+	if len(t.States) > 0 {
+		dirs, err := directories("--states", t.States)
+		if err != nil {
+			return err
+		}
+		s.States = []roots.Env{{Name: "base", Dirs: dirs}}
+	}
+	if len(t.Pillar) > 0 {
+		if err := overridePillar(t.Pillar, s); err != nil {
+			return err
+		}
+	}
+	if t.Grains == "" {
+		return nil
+	}
+	more, err := custom.ReadFile(t.Grains)
+	if errors.Is(err, os.ErrNotExist) {
+		return diag.WithHint(fmt.Errorf("--grains: there is no file %s", t.Grains), "give a YAML or JSON file of grains")
+	}
+	if err != nil {
+		return err
+	}
+	s.Grains = s.Grains.Clone()
+	s.Grains.Update(more)
+	if id, ok := more.Value("id").(string); ok {
+		s.ID = id
+	}
+	return nil
+}
+
+func overridePillar(paths []string, s *session.Settings) error {
+	var dirs []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err == nil && !info.IsDir() {
+			data, err := custom.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			s.Override = s.Override.Clone()
+			s.Override.Update(data)
+			continue
+		}
+		dirs = append(dirs, path)
+	}
+	if len(dirs) == 0 {
+		return nil
+	}
+	dirs, err := directories("--pillar", dirs)
+	s.Pillar = []roots.Env{{Name: "base", Dirs: dirs}}
+	return err
+}
+
+func directories(flag string, names []string) ([]string, error) {
+	var all []string
+	for _, name := range names {
+		dir, err := filepath.Abs(name)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return nil, diag.WithHint(fmt.Errorf("%s: there is no directory %s", flag, name), "give the directory that the top file is in")
+		}
+		all = append(all, dir)
+	}
+	return all, nil
+}
+
+// Call calls a function. While states change the host, no other run does.
+func (a *Agent) Call(ctx context.Context, o *Opened, name string, args []any, kwargs *value.Map) (session.Answer, error) {
+	if err := o.findable(name); err != nil {
+		return session.Answer{}, err
+	}
+	if session.Changes(name) && !o.Test && !value.Truth(kwargs.Value("test")) && !value.Truth(kwargs.Value("concurrent")) {
+		held, err := a.lock("call " + name)
+		if err != nil && !errors.Is(err, os.ErrPermission) {
+			return session.Answer{}, err
+		}
+		if err == nil {
+			defer held.Release()
+		}
+	}
+	return o.Session.Call(ctx, name, args, kwargs, nil)
+}
+
+// findable checks that functions which read SLS files have a directory to read them from.
+func (o *Opened) findable(name string) error {
+	if !strings.HasPrefix(name, "state.") || name == "state.single" {
+		return nil
+	}
+	if len(o.States) == 0 {
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed on this host, and no state files were named"), "name them: --states DIR, or -c DIR with a minion file"))
+	}
+	var dirs []string
+	for _, env := range o.States {
+		dirs = append(dirs, env.Dirs...)
+	}
+	there := func(dir string) bool {
+		info, err := o.Session.Trees.Stat(dir)
+		return err == nil && info.IsDir()
+	}
+	if slices.ContainsFunc(dirs, there) {
+		return nil
+	}
+	var problems diag.List
+	problems.Add(o.statesPos, "file_roots: none of the directories is there: %s", strings.Join(dirs, ", ")).
+		WithHint("create one, or name the state files with --states DIR")
+	return problems
+}

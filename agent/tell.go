@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/notify"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// tellTime bounds how long a run that is over waits for those it tells.
+const tellTime = 2 * time.Minute
+
+// tell gives the report that is complete, and kept, to everybody else who is to have it. What goes
+// wrong is noted and changes nothing. A run that a signal ended still tells; its own context is
+// over by then.
+func (r *run) tell(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTime)
+	defer cancel()
+	r.notifyProcedure(ctx)
+	if file := r.Config.Metrics; file != "" && r.alone == "" {
+		if err := (report.Metrics{File: r.Layout.Path(file)}).Write(r.report, r.ledger); err != nil {
+			r.record.Note("%v", err)
+		}
+	}
+	if notice := notify.Of(r.report); notify.Wanted(r.Config.Notify, notice.Event) {
+		r.notify(ctx, notice)
+	}
+	if r.Config.UploadReports {
+		if err := r.upload(ctx); err != nil {
+			r.record.Note("the report was not uploaded: %v", err)
+		}
+	}
+}
+
+func (r *run) notify(ctx context.Context, notice notify.Notice) {
+	tellers, skipped := notify.Tellers(r.Config.Notify, r.Layout.Relocated())
+	if len(skipped) > 0 {
+		r.record.Note("%s: nobody was told, since that is a program of the running system and not of %s", strings.Join(skipped, ", "), r.Layout.Root)
+	}
+	for _, t := range tellers {
+		if err := t.Tell(ctx, notice); err != nil {
+			r.record.Note("%v", err)
+		}
+	}
+}
+
+// ReportKey is where a store keeps the report of a run. Hosts of all projects write there, so the
+// project is part of it and access can be given by project.
+func ReportKey(project, host, run string) string {
+	return strings.Join([]string{"reports", project, host, run + ".json"}, "/")
+}
+
+func (r *run) upload(ctx context.Context) error {
+	url := r.storeURL()
+	if url == "" || r.identity.Service == "" {
+		return nil
+	}
+	s, err := r.OpenStore(url)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(r.report)
+	if err != nil {
+		return err
+	}
+	key := ReportKey(r.identity.Service, r.report.Host, r.id)
+	if err := store.CheckKey(key); err != nil {
+		return fmt.Errorf("naming it: %w", err)
+	}
+	_, err = s.Put(ctx, key, bytes.NewReader(data), int64(len(data)), store.Condition{})
+	return err
+}

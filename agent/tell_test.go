@@ -1,0 +1,78 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/notify"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+)
+
+func TestRunIsToldToAWebhookAndInMetrics(t *testing.T) {
+	var events []notify.Event
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var n notify.Notice
+		if err := json.NewDecoder(r.Body).Decode(&n); err != nil {
+			t.Error(err)
+		}
+		events = append(events, n.Event)
+	}))
+	defer server.Close()
+	l := newLab(t)
+	l.Config.Notify.WebhookURL, l.Config.Notify.WebhookTimeout, l.Config.Notify.WebhookTries = server.URL, time.Minute, 1
+	l.Config.Metrics = "/metrics/corpus.prom"
+	if err := os.Mkdir(l.Layout.Path("/metrics"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l.publish("1")
+	l.expect(exit.OK)
+	l.expect(exit.OK) // nothing new, nobody is told
+	l.publish("2-broken")
+	l.expect(exit.RolledBack)
+	if len(events) != 2 || events[0] != notify.Success || events[1] != notify.Rollback {
+		t.Errorf("told were %v, want a success and a rollback", events)
+	}
+	data, err := os.ReadFile(l.Layout.Path("/metrics/corpus.prom"))
+	if err != nil || !strings.Contains(string(data), `version="1"`) || !strings.Contains(string(data), "corpus_agent_quarantined 1") {
+		t.Errorf("metrics are\n%s%v", data, err)
+	}
+}
+
+func TestReceiverThatIsDownChangesNothing(t *testing.T) {
+	l := newLab(t)
+	l.Config.Notify.WebhookURL, l.Config.Notify.WebhookTimeout, l.Config.Notify.WebhookTries = "http://127.0.0.1:1/", time.Second, 1
+	l.publish("1")
+	r := l.expect(exit.OK)
+	noted(t, r, "notifying the webhook")
+	kept, err := report.Archive{Dir: l.Layout.Reports()}.Load(r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted(t, kept, "notifying the webhook")
+}
+
+func TestReportIsPutIntoTheStore(t *testing.T) {
+	l := newLab(t)
+	l.Config.UploadReports = true
+	l.publish("1")
+	r := l.expect(exit.OK)
+	body, _, err := l.repo.Store.Get(context.Background(), agent.ReportKey("myapp", "myapp-testing-useast1-1.example.com", r.ID), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	var kept report.Report
+	data, _ := io.ReadAll(body)
+	if err := json.Unmarshal(data, &kept); err != nil || kept.ID != r.ID || kept.Outcome != report.Converged {
+		t.Errorf("the store has %s, %v", data, err)
+	}
+}

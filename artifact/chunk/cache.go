@@ -1,0 +1,136 @@
+package chunk
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Cache is a file of chunks that have arrived. It outlives the process, so that a fetch that was cut
+// short goes on; what is in it is verified like anything else. A record is a digest, a length in four
+// bytes, and the chunk as it came out of the pack.
+type Cache struct {
+	file    *os.File
+	decoder *zstd.Decoder
+
+	mu     sync.Mutex
+	size   int64
+	places map[Sum]record
+}
+
+type record struct {
+	offset int64
+	stored int
+}
+
+const recordHead = 36
+
+// OpenCache opens or makes a cache.
+func OpenCache(path string) (*Cache, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(uint64(longest(largestSize))))
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	c := &Cache{file: file, decoder: decoder, places: map[Sum]record{}}
+	return c, c.load()
+}
+
+// load finds the records of an earlier time, up to the first that is not whole.
+func (c *Cache) load() error {
+	var head [recordHead]byte
+	info, err := c.file.Stat()
+	if err != nil {
+		return err
+	}
+	for {
+		if _, err := c.file.ReadAt(head[:], c.size); err != nil {
+			break // the end, or as good as
+		}
+		r := record{offset: c.size + recordHead, stored: int(binary.BigEndian.Uint32(head[32:]))}
+		end := r.offset + int64(r.stored)
+		if r.stored == 0 || r.stored > longest(largestSize)+storedExtra || end > info.Size() {
+			break
+		}
+		sum := Sum(head[:32])
+		c.places[sum] = r
+		if _, err := c.Get(Chunk{Sum: sum, Stored: r.stored}); err != nil {
+			delete(c.places, sum)
+			break
+		}
+		c.size = end
+	}
+	return c.file.Truncate(c.size)
+}
+
+// Has reports whether a chunk has arrived.
+func (c *Cache) Has(sum Sum) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.places[sum]
+	return ok
+}
+
+// Get gives a chunk's bytes, verified.
+func (c *Cache) Get(want Chunk) ([]byte, error) {
+	c.mu.Lock()
+	r := c.places[want.Sum]
+	c.mu.Unlock()
+	stored := make([]byte, r.stored)
+	if _, err := c.file.ReadAt(stored, r.offset); err != nil {
+		return nil, fmt.Errorf("reading a chunk back: %w", err)
+	}
+	return c.open(want, stored)
+}
+
+// errOther says that bytes are not the chunk they should be.
+var errOther = errors.New("a chunk is not the one that was signed")
+
+// open decompresses a chunk and verifies it.
+func (c *Cache) open(want Chunk, stored []byte) ([]byte, error) {
+	data, err := c.decoder.DecodeAll(stored, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errOther, err)
+	}
+	if sha256.Sum256(data) != want.Sum {
+		return nil, errOther
+	}
+	return data, nil
+}
+
+// add keeps a chunk that was verified.
+func (c *Cache) add(chunk Chunk, stored []byte) error {
+	head := binary.BigEndian.AppendUint32(chunk.Sum[:len(chunk.Sum):len(chunk.Sum)], uint32(len(stored)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := c.file.WriteAt(append(head, stored...), c.size); err != nil {
+		return fmt.Errorf("keeping a chunk: %w", err)
+	}
+	c.places[chunk.Sum] = record{offset: c.size + recordHead, stored: len(stored)}
+	c.size += recordHead + int64(len(stored))
+	return nil
+}
+
+// Close closes the file; Remove also deletes it.
+func (c *Cache) Close() error {
+	c.decoder.Close()
+	return c.file.Close()
+}
+
+// Remove closes the cache and deletes it.
+func (c *Cache) Remove() error { return errors.Join(c.Close(), os.Remove(c.file.Name())) }
+
+// skip reads past what lies between two chunks.
+func skip(r io.Reader, n int64) error {
+	_, err := io.CopyN(io.Discard, r, n)
+	return err
+}

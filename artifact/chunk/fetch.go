@@ -1,0 +1,110 @@
+package chunk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+const (
+	connections = 4
+	badTurns    = 2 // failures without progress, on each store, before giving up
+)
+
+// Fetch brings the missing chunks into a cache, several requests at once, each chunk verified before
+// it is kept. Chunks that the cache has are not fetched again.
+func (p *Plan) Fetch(ctx context.Context, s store.Store, cache *Cache, progress trust.Progress) error {
+	turns := make([]*store.Turns, len(p.index.Packs))
+	for i, pack := range p.index.Packs {
+		turns[i] = store.NewTurns(s, PackKey(p.index.release.Project, pack))
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(connections)
+	for _, r := range p.requests {
+		group.Go(func() error { return p.fetch(ctx, r, turns[r.pack], cache, progress) })
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("fetching chunks of %s: %w", p.index.release, err)
+	}
+	return nil
+}
+
+// fetch gets the chunks of a request from the store whose turn it is, and the rest from the next.
+func (p *Plan) fetch(ctx context.Context, r request, turns *store.Turns, cache *Cache, progress trust.Progress) error {
+	var refused error
+	todo := r.chunks
+	for bad := 0; ; {
+		for len(todo) > 0 && cache.Has(todo[0].Sum) {
+			progress(todo[0].Stored)
+			todo = todo[1:]
+		}
+		if len(todo) == 0 {
+			return nil
+		}
+		got, at, err := receive(ctx, todo, turns, cache, progress)
+		todo = todo[got:]
+		if err == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		if errors.Is(err, errOther) {
+			refused = &trust.Refused{Check: trust.CheckDigest, Of: "a chunk of " + p.index.release.String(), Err: err}
+		}
+		turns.Failed(at, err)
+		if bad++; got > 0 {
+			bad = 0
+		}
+		if bad >= badTurns*turns.Stores() {
+			if refused != nil {
+				return refused
+			}
+			return err
+		}
+	}
+}
+
+// receive reads chunks from one answer of one store, until it fails.
+func receive(ctx context.Context, todo []Chunk, turns *store.Turns, cache *Cache, progress trust.Progress) (got, at int, err error) {
+	last := todo[len(todo)-1]
+	pos := todo[0].Offset
+	body, _, at, err := turns.Open(ctx, pos, last.Offset+int64(last.Stored)-pos)
+	if err != nil {
+		return 0, at, err
+	}
+	defer body.Close()
+	for _, c := range todo {
+		stored := make([]byte, c.Stored)
+		if err := skip(body, c.Offset-pos); err != nil {
+			return got, at, broken(err)
+		}
+		if _, err := io.ReadFull(body, stored); err != nil {
+			return got, at, broken(err)
+		}
+		if _, err := cache.open(c, stored); err != nil {
+			return got, at, err
+		}
+		if err := cache.add(c, stored); err != nil {
+			return got, at, err
+		}
+		pos = c.Offset + int64(c.Stored)
+		progress(c.Stored)
+		got++
+	}
+	return got, at, nil
+}
+
+// broken gives a body that ended early its kind.
+func broken(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: %w", store.ErrUnreachable, io.ErrUnexpectedEOF)
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package chunk
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sort"
+
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+)
+
+// Stream is a tree on disk as one stream: its list, then the content of its files. Files that are
+// not as the list says, or not there, read as far as they go and then as zeros, so that every other
+// byte keeps its place; digests tell what is what.
+type Stream struct {
+	root  *os.Root
+	list  []byte
+	files []manifest.Entry
+	ends  []int64 // where each file's content ends in the stream
+	open  *os.File
+	at    int // which file is open
+
+	byDigest map[[32]byte]string // names of files
+}
+
+// NewStream sees the tree in root, which it keeps using, as a stream.
+func NewStream(root *os.Root, tree *manifest.Manifest) *Stream {
+	s := &Stream{root: root, list: tree.Encode(), at: -1}
+	end := int64(len(s.list))
+	for _, e := range tree.Entries {
+		if e.Kind.Regular() && e.Size > 0 {
+			end += e.Size
+			s.files = append(s.files, e)
+			s.ends = append(s.ends, end)
+		}
+	}
+	return s
+}
+
+// Length is how long the stream is.
+func (s *Stream) Length() int64 {
+	if len(s.ends) == 0 {
+		return int64(len(s.list))
+	}
+	return s.ends[len(s.ends)-1]
+}
+
+// Close lets go of the file that was read last.
+func (s *Stream) Close() error {
+	s.at = -1
+	if s.open == nil {
+		return nil
+	}
+	err := s.open.Close()
+	s.open = nil
+	return err
+}
+
+// ReadAt reads from any place of the stream. It is not safe for concurrent use.
+func (s *Stream) ReadAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		if off >= s.Length() {
+			return n, io.EOF
+		}
+		got, err := s.piece(p[n:], off)
+		if err != nil {
+			return n, err
+		}
+		n += got
+		off += int64(got)
+	}
+	return n, nil
+}
+
+// piece reads what is in the list, or in one file.
+func (s *Stream) piece(p []byte, off int64) (int, error) {
+	if off < int64(len(s.list)) {
+		return copy(p, s.list[off:]), nil
+	}
+	i := sort.Search(len(s.ends), func(i int) bool { return s.ends[i] > off })
+	start := s.ends[i] - s.files[i].Size
+	p = p[:min(int64(len(p)), s.ends[i]-off)]
+	if err := s.enter(i); err != nil {
+		return 0, err
+	}
+	n := 0
+	if s.open != nil {
+		var err error
+		if n, err = s.open.ReadAt(p, off-start); err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+	}
+	clear(p[n:])
+	return len(p), nil
+}
+
+// enter opens a file; one that cannot be opened, or is no file, is as good as absent.
+func (s *Stream) enter(i int) error {
+	if s.at == i {
+		return nil
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	s.at = i
+	info, err := s.root.Lstat(s.files[i].Name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	if f, err := s.root.Open(s.files[i].Name); err == nil {
+		s.open = f
+	}
+	return nil
+}
+
+// Reader reads the stream from its start.
+func (s *Stream) Reader() io.Reader { return io.NewSectionReader(s, 0, s.Length()) }
+
+// file opens a file of the tree that had this content when it was listed; it is read as it is now.
+func (s *Stream) file(e manifest.Entry) *os.File {
+	if s.byDigest == nil {
+		s.byDigest = map[[32]byte]string{}
+		for _, f := range s.files {
+			s.byDigest[f.Digest] = f.Name
+		}
+	}
+	name, ok := s.byDigest[e.Digest]
+	if !ok {
+		return nil
+	}
+	if info, err := s.root.Lstat(name); err != nil || !info.Mode().IsRegular() || info.Size() != e.Size {
+		return nil
+	}
+	f, err := s.root.Open(name)
+	if err != nil {
+		return nil
+	}
+	return f
+}

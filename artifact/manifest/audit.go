@@ -1,0 +1,200 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Change is a name that is not as it was unpacked.
+type Change struct {
+	Name     string    `json:"name"`
+	What     string    `json:"what"`              // in words
+	Owner    string    `json:"owner,omitempty"`   // number of the user who owns it now
+	Modified time.Time `json:"modified,omitzero"` // when its content changed last, as the file says
+	Changed  time.Time `json:"changed,omitzero"`  // when anything of it changed last, which nobody can set
+}
+
+// auditors is how many files are read at once.
+const auditors = 4
+
+// Audit compares the tree in root with the list: names, kinds, content, links, and modes. Below the
+// writable paths everything but the kind may have changed, and there may be more.
+func (m *Manifest) Audit(ctx context.Context, root *os.Root, writable []string) ([]Change, error) {
+	a := &audit{root: root, writable: writable, listed: map[string]Entry{}, found: map[string]bool{}}
+	for _, e := range m.Entries {
+		a.listed[e.Name] = e
+		a.parents(e.Name)
+	}
+	if err := a.walk(ctx); err != nil {
+		return nil, err
+	}
+	for _, e := range m.Entries {
+		if !a.found[e.Name] && !a.mayChange(e.Name) {
+			a.changes = append(a.changes, Change{Name: e.Name, What: "is missing"})
+		}
+	}
+	slices.SortFunc(a.changes, func(x, y Change) int { return cmp.Compare(x.Name, y.Name) })
+	return a.changes, nil
+}
+
+type audit struct {
+	root     *os.Root
+	writable []string
+	listed   map[string]Entry
+	found    map[string]bool
+	changes  []Change
+}
+
+// parents notes directories that the archive did not name.
+func (a *audit) parents(name string) {
+	for i := strings.LastIndexByte(name, '/'); i > 0; i = strings.LastIndexByte(name[:i], '/') {
+		if _, ok := a.listed[name[:i]]; !ok {
+			a.listed[name[:i]] = Entry{Name: name[:i], Kind: Directory}
+		}
+	}
+}
+
+func (a *audit) mayChange(name string) bool {
+	return slices.ContainsFunc(a.writable, func(w string) bool {
+		return w == "." || w == name || strings.HasPrefix(name, w+"/")
+	})
+}
+
+// walk goes through the tree; files are read beside the walk.
+func (a *audit) walk(ctx context.Context) error {
+	files, ctx := errgroup.WithContext(ctx)
+	files.SetLimit(auditors)
+	results := make(chan Change)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for c := range results {
+			a.changes = append(a.changes, c)
+		}
+	}()
+	err := fs.WalkDir(a.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == "." || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		a.found[name] = true
+		e, known := a.listed[name]
+		files.Go(func() error {
+			what, err := a.compare(e, known, name, info)
+			if what != "" {
+				results <- change(name, what, info)
+			}
+			return err
+		})
+		return nil
+	})
+	err = errors.Join(err, files.Wait())
+	close(results)
+	<-done
+	return err
+}
+
+// change says who a file belongs to and when it changed.
+func change(name, what string, info fs.FileInfo) Change {
+	c := Change{Name: name, What: what, Modified: info.ModTime().UTC()}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		c.Owner = fmt.Sprint(s.Uid)
+		c.Changed = time.Unix(s.Ctim.Unix()).UTC()
+	}
+	return c
+}
+
+// compare says what is different about a name, or "".
+func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (string, error) {
+	free := a.mayChange(name)
+	switch {
+	case !known && free:
+		return "", nil
+	case !known:
+		return "was added", nil
+	case kindOf(info) != e.Kind.plain():
+		return "is of another kind", nil
+	case free || e.Kind == Directory:
+		return "", nil
+	case e.Kind == Symlink:
+		target, err := a.root.Readlink(name)
+		if err == nil && target != e.Link {
+			return fmt.Sprintf("links to %q, not to %q", target, e.Link), nil
+		}
+		return "", err
+	}
+	if e.Kind == Hardlink {
+		e = a.listed[e.Link]
+	}
+	if mode := info.Mode(); mode.Perm()&0o222 != 0 || mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 || (mode.Perm()&0o111 != 0) != (e.Kind == Executable) {
+		return fmt.Sprintf("has mode %04o", uint32(mode.Perm())), nil
+	}
+	return a.content(e, name, info)
+}
+
+// plain is what a kind is on disk.
+func (k Kind) plain() Kind {
+	if k == Hardlink || k == Executable {
+		return File
+	}
+	return k
+}
+
+func kindOf(info fs.FileInfo) Kind {
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return File
+	case mode.IsDir():
+		return Directory
+	case mode&fs.ModeSymlink != 0:
+		return Symlink
+	}
+	return 0
+}
+
+func (a *audit) content(e Entry, name string, info fs.FileInfo) (string, error) {
+	if info.Size() != e.Size {
+		return fmt.Sprintf("has %d bytes, not %d", info.Size(), e.Size), nil
+	}
+	f, err := a.root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return "", err
+	}
+	if [32]byte(sum.Sum(nil)) != e.Digest {
+		return "has other content", nil
+	}
+	return "", nil
+}
+
+// Lists reports whether the list has a name.
+func (m *Manifest) Lists(name string) bool {
+	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Name == name })
+}
+
+// Holds reports whether a tree has a file with the content that the list names.
+func (m *Manifest) Holds(tree fs.FS, name string) bool {
+	data, err := fs.ReadFile(tree, name)
+	return err == nil && slices.ContainsFunc(m.Entries, func(e Entry) bool {
+		return e.Name == name && e.Kind.Regular() && sha256.Sum256(data) == e.Digest
+	})
+}

@@ -1,0 +1,186 @@
+// Package manifest lists what a release's tree holds: every name, and the digest of every file.
+//
+// The list is in one order and one form, so that it has one digest for one tree. Whoever publishes
+// an artifact signs that digest; a host makes the list anew of what it unpacks, file by file while
+// the verified bytes pass, and compares. So the list that a host keeps is signed without ever having
+// been sent, and Audit can tell later which files are not what was unpacked.
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Kind is what an entry is.
+type Kind byte
+
+// The kinds of entries.
+const (
+	File       Kind = 'f'
+	Executable Kind = 'x'
+	Directory  Kind = 'd'
+	Symlink    Kind = 'l'
+	Hardlink   Kind = 'h'
+)
+
+// Regular reports whether entries of the kind have content of their own.
+func (k Kind) Regular() bool { return k == File || k == Executable }
+
+// Entry is one name in a tree.
+type Entry struct {
+	Name     string // slash-separated, relative to the release
+	Kind     Kind
+	Modified int64    // of a file, seconds since 1970; 0 where the archive does not say
+	Size     int64    // of a file
+	Digest   [32]byte // of a file's content
+	Link     string   // a symlink's target as written, a hard link's name in the release
+}
+
+// Manifest is the list of a tree, in the order of Sort.
+type Manifest struct {
+	Entries []Entry
+}
+
+// Sort brings the entries into their one order: by name, and hard links after what they link to.
+func (m *Manifest) Sort() { slices.SortFunc(m.Entries, order) }
+
+func order(a, b Entry) int {
+	if aLinks, bLinks := a.Kind == Hardlink, b.Kind == Hardlink; aLinks != bLinks {
+		if aLinks {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Compare(a.Name, b.Name)
+}
+
+// Bytes is how much the files hold.
+func (m *Manifest) Bytes() int64 {
+	var n int64
+	for _, e := range m.Entries {
+		n += e.Size
+	}
+	return n
+}
+
+const magic = "corpusT1"
+
+// Encode writes a sorted list. The form of an entry depends on no other entry, so that a change of
+// one file changes little of it:
+//
+//	kind          1 byte
+//	name          uvarint length, bytes
+//	file          varint modified, uvarint size, 32 bytes SHA-256
+//	link          uvarint length, bytes
+func (m *Manifest) Encode() []byte {
+	out := make([]byte, 0, len(magic)+len(m.Entries)*96)
+	out = append(out, magic...)
+	for _, e := range m.Entries {
+		out = append(out, byte(e.Kind))
+		out = appendText(out, e.Name)
+		switch {
+		case e.Kind.Regular():
+			out = binary.AppendVarint(out, e.Modified)
+			out = binary.AppendUvarint(out, uint64(e.Size))
+			out = append(out, e.Digest[:]...)
+		case e.Kind != Directory:
+			out = appendText(out, e.Link)
+		}
+	}
+	return out
+}
+
+func appendText(out []byte, s string) []byte {
+	return append(binary.AppendUvarint(out, uint64(len(s))), s...)
+}
+
+// Digest is the digest of a list in its encoded form.
+func Digest(encoded []byte) artifact.Digest { return artifact.NewDigest(sha256.Sum256(encoded)) }
+
+// Decode reads a list. It takes what Encode writes and nothing else.
+func Decode(data []byte) (*Manifest, error) {
+	rest, ok := bytes.CutPrefix(data, []byte(magic))
+	if !ok {
+		return nil, errors.New("it is no list of a tree")
+	}
+	m, r := &Manifest{}, reader{data: rest}
+	for len(r.data) > 0 && r.err == nil {
+		m.Entries = append(m.Entries, r.entry())
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("entry %d of a tree's list: %w", len(m.Entries), r.err)
+	}
+	if !slices.IsSortedFunc(m.Entries, order) {
+		return nil, errors.New("the list of a tree is not in order")
+	}
+	return m, nil
+}
+
+type reader struct {
+	data []byte
+	err  error
+}
+
+var errCut = errors.New("it is cut short")
+
+func (r *reader) entry() Entry {
+	e := Entry{Kind: Kind(r.data[0])}
+	r.data = r.data[1:]
+	e.Name = r.text()
+	switch e.Kind {
+	case File, Executable:
+		e.Modified = r.varint()
+		e.Size = int64(r.uvarint())
+		copy(e.Digest[:], r.take(sha256.Size))
+		if e.Size < 0 {
+			r.err = errors.New("a size beyond all bounds")
+		}
+	case Symlink, Hardlink:
+		e.Link = r.text()
+	case Directory:
+	default:
+		r.err = fmt.Errorf("kind %q is not known", byte(e.Kind))
+	}
+	return e
+}
+
+func (r *reader) cut() { r.err, r.data = errCut, nil }
+
+func (r *reader) take(n uint64) []byte {
+	if n > uint64(len(r.data)) {
+		r.cut()
+		return nil
+	}
+	taken := r.data[:n]
+	r.data = r.data[n:]
+	return taken
+}
+
+func (r *reader) text() string { return string(r.take(r.uvarint())) }
+
+func (r *reader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.data)
+	if n <= 0 {
+		r.cut()
+		return 0
+	}
+	r.data = r.data[n:]
+	return v
+}
+
+func (r *reader) varint() int64 {
+	v, n := binary.Varint(r.data)
+	if n <= 0 {
+		r.cut()
+		return 0
+	}
+	r.data = r.data[n:]
+	return v
+}

@@ -1,0 +1,146 @@
+// Package awskms signs with keys that never leave AWS KMS.
+//
+// A reference reads awskms:ARN, or awskms:alias/NAME and awskms:KEY-ID where the region comes from
+// the environment. Credentials, region and endpoint are the SDK's: environment, profile, instance
+// role, AWS_ENDPOINT_URL_KMS. The key is an asymmetric one for signing, ECC_NIST_P256 or RSA: what
+// KMS calls Ed25519 signs at most 4 KiB, and metadata is longer.
+package awskms
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/kms/types"
+	"github.com/aws/smithy-go/logging"
+	"github.com/sigstore/sigstore/pkg/signature"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Prefix starts a reference.
+const Prefix = "awskms:"
+
+// timeout is how long one question to KMS may take, its repetitions included.
+const timeout = 30 * time.Second
+
+// signer is a key in KMS.
+type signer struct {
+	ctx       context.Context // of the command: the interface it signs by has none
+	api       *kms.Client
+	key       string
+	public    crypto.PublicKey
+	algorithm types.SigningAlgorithmSpec
+}
+
+// Open asks KMS for a key's public part. Signing takes one request each.
+func Open(ctx context.Context, ref string) (signature.Signer, error) {
+	key, ok := strings.CutPrefix(ref, Prefix)
+	if !ok || key == "" {
+		return nil, diag.WithHint(fmt.Errorf("%q names no key of AWS KMS", ref), "write awskms:ARN")
+	}
+	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
+	if a, err := arn.Parse(key); err == nil {
+		options = append(options, config.WithRegion(a.Region))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return nil, failed(key, err)
+	}
+	if cfg.Region == "" {
+		return nil, diag.WithHint(fmt.Errorf("AWS KMS key %s: no region is known", key), "write the whole ARN, or set AWS_REGION")
+	}
+	s := &signer{ctx: ctx, api: kms.NewFromConfig(cfg), key: key}
+	return s, s.load()
+}
+
+func failed(key string, err error) error {
+	return diag.WithHint(fmt.Errorf("AWS KMS key %s: %w", key, err),
+		"it takes kms:GetPublicKey and kms:Sign on this key; `aws sts get-caller-identity` shows who you are")
+}
+
+func (s *signer) load() error {
+	ctx, cancel := context.WithTimeout(s.ctx, timeout)
+	defer cancel()
+	out, err := s.api.GetPublicKey(ctx, &kms.GetPublicKeyInput{KeyId: aws.String(s.key)})
+	if err != nil {
+		return failed(s.key, err)
+	}
+	if out.KeyUsage != types.KeyUsageTypeSignVerify {
+		return s.unfit(fmt.Errorf("its usage is %s", out.KeyUsage))
+	}
+	s.public, err = x509.ParsePKIXPublicKey(out.PublicKey)
+	if err != nil {
+		return s.unfit(err)
+	}
+	switch public := s.public.(type) {
+	case *ecdsa.PublicKey:
+		if public.Curve.Params().BitSize != 256 {
+			return s.unfit(fmt.Errorf("it is of curve %s", public.Curve.Params().Name))
+		}
+		s.algorithm = types.SigningAlgorithmSpecEcdsaSha256
+	case *rsa.PublicKey:
+		s.algorithm = types.SigningAlgorithmSpecRsassaPssSha256
+	default:
+		return s.unfit(fmt.Errorf("it is of kind %s", out.KeySpec))
+	}
+	return nil
+}
+
+func (s *signer) unfit(err error) error {
+	return diag.WithHint(fmt.Errorf("AWS KMS key %s cannot sign metadata: %w", s.key, err),
+		"make one with `aws kms create-key --key-usage SIGN_VERIFY --key-spec ECC_NIST_P256`")
+}
+
+// PublicKey is part of signature.Signer.
+func (s *signer) PublicKey(...signature.PublicKeyOption) (crypto.PublicKey, error) {
+	return s.public, nil
+}
+
+// SignMessage is part of signature.Signer. Only the digest of the message goes to KMS.
+func (s *signer) SignMessage(message io.Reader, _ ...signature.SignOption) ([]byte, error) {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, message); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, timeout)
+	defer cancel()
+	digest := sum.Sum(nil)
+	out, err := s.api.Sign(ctx, &kms.SignInput{
+		KeyId: aws.String(s.key), Message: digest, MessageType: types.MessageTypeDigest, SigningAlgorithm: s.algorithm,
+	})
+	if err == nil {
+		err = s.verify(digest, out.Signature)
+	}
+	if err != nil {
+		return nil, failed(s.key, err)
+	}
+	return out.Signature, nil
+}
+
+// verify keeps a signature that is none from being published.
+func (s *signer) verify(digest, sig []byte) error {
+	good := false
+	switch public := s.public.(type) {
+	case *ecdsa.PublicKey:
+		good = ecdsa.VerifyASN1(public, digest, sig)
+	case *rsa.PublicKey:
+		good = rsa.VerifyPSS(public, crypto.SHA256, digest, sig, nil) == nil
+	}
+	if !good {
+		return errors.New("what it answered is no signature of this key")
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/chunk"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+const (
+	// leastChunked is from which size on an artifact is published in chunks too. Below it the index,
+	// a request of its own, would not pay.
+	leastChunked = 256 << 10
+	// leastShare is how much smaller than the artifact an index has to be. A host reads it before
+	// it knows whether chunks pay, and must not lose more than 2 % where they do not.
+	leastShare = 60
+	// leanOn is how many earlier versions are searched for chunks.
+	leanOn = 20
+)
+
+// addChunks makes the index of an artifact's tree and uploads the chunks that no earlier version of
+// the project brought.
+func (p *Publisher) addChunks(ctx context.Context, d *described, root *os.Root, tree *manifest.Manifest) error {
+	if d.release.Length < leastChunked {
+		return nil
+	}
+	known, sources, err := p.knownChunks(ctx, d.release)
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp("", "corpus-pack-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	stream := chunk.NewStream(root, tree)
+	index, pack, size, err := chunk.Pack(stream, known, file)
+	if err = errors.Join(err, stream.Close()); err != nil {
+		return fmt.Errorf("cutting %s: %w", d.release, err)
+	}
+	data, err := index.Encode()
+	if err != nil || int64(len(data))*leastShare > d.release.Length {
+		return err
+	}
+	if size > 0 {
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if err := p.putOnce(ctx, chunk.PackKey(d.release.Project, pack), file, size); err != nil {
+			return fmt.Errorf("uploading the chunks of %s: %w", d.release, err)
+		}
+	}
+	d.sidecars[trust.KindIndex] = data
+	for digest, source := range sources {
+		if slices.Contains(index.Packs, digest) {
+			d.leansOn = append(d.leansOn, source)
+		}
+	}
+	return nil
+}
+
+// knownChunks reads the indexes of the project's newest versions. With each pack comes a release
+// that keeps it alive.
+func (p *Publisher) knownChunks(ctx context.Context, r artifact.Release) (chunk.Known, map[artifact.Digest]artifact.Release, error) {
+	known, sources := chunk.Known{}, map[artifact.Digest]artifact.Release{}
+	d, err := p.read(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	role, err := d.project(ctx, r.Project)
+	if err != nil {
+		return nil, nil, err
+	}
+	releases := trust.Releases(r.Project, role)
+	slices.Reverse(releases)
+	for _, before := range releases[:min(len(releases), leanOn)] {
+		index, err := fetchIndex(ctx, d.client, before)
+		if errors.Is(err, trust.ErrNoSidecar) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		known.Add(index)
+		for _, pack := range index.Packs {
+			sources[pack] = before
+		}
+	}
+	return known, sources, nil
+}
+
+func fetchIndex(ctx context.Context, c *trust.Client, r artifact.Release) (*chunk.Index, error) {
+	signed, err := c.FetchSidecar(ctx, r, trust.KindIndex)
+	if err != nil {
+		return nil, err
+	}
+	return chunk.Parse(signed)
+}
+
+// errWithdrawn says that a version whose chunks were to be used again is there no longer, so that
+// its chunks may go any moment.
+var errWithdrawn = errors.New("an earlier version was withdrawn at the same time")
+
+// stands checks, on the project's role as it will be signed, that every pack is kept alive by a
+// version of before. New packs are safe because they are young.
+func (d described) stands(role *trust.Role) error {
+	releases := trust.Releases(d.release.Project, role)
+	for _, source := range d.leansOn {
+		if !slices.Contains(releases, source) {
+			return errWithdrawn
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// AddProject lets keys sign a project: deploy/NAME/* and nothing else. Keys of a project that is
+// there are added to those it has. threshold is how many of its keys have to sign; 0 leaves it, and
+// is 1 for a project that is new. It takes the targets key.
+func (p *Publisher) AddProject(ctx context.Context, name string, threshold int, keys ...*metadata.Key) error {
+	if err := trust.CheckProject(name); err != nil {
+		return err
+	}
+	return p.change(ctx, func(n *next) error {
+		if err := n.delegate(name, keys); err != nil {
+			return err
+		}
+		return n.setThreshold(name, threshold)
+	})
+}
+
+// Revoked says what revoking a key left.
+type Revoked struct {
+	Keys   []string `json:"keys"`   // IDs that may no longer sign
+	Signed bool     `json:"signed"` // the project is signed by keys that still may
+}
+
+// Revoke takes keys, named by their IDs or the beginning of them, away from a project. What only
+// they have signed is signed anew in the same step if the keys at hand suffice; otherwise hosts
+// refuse the project until somebody does. It takes the targets key.
+func (p *Publisher) Revoke(ctx context.Context, name string, ids ...string) (Revoked, error) {
+	var result Revoked
+	err := p.change(ctx, func(n *next) error {
+		result = Revoked{}
+		may := n.client.Delegation(name)
+		if may.Threshold == 0 {
+			return fmt.Errorf("%w: %s", trust.ErrNoProject, name)
+		}
+		for _, id := range ids {
+			full, err := findKey(name, id, may)
+			if err != nil {
+				return err
+			}
+			result.Keys = append(result.Keys, full)
+		}
+		var err error
+		result.Signed, err = n.revoke(ctx, name, result.Keys)
+		return err
+	})
+	return result, err
+}
+
+// ReplaceKeys lets these keys sign a project and no others: what to do when a key was lost.
+func (p *Publisher) ReplaceKeys(ctx context.Context, name string, keys ...*metadata.Key) error {
+	fresh, err := ids(keys)
+	if err != nil {
+		return err
+	}
+	return p.change(ctx, func(n *next) error {
+		if !n.delegates(name) {
+			return fmt.Errorf("%w: %s", trust.ErrNoProject, name)
+		}
+		gone := slices.DeleteFunc(slices.Clone(n.client.Delegation(name).Keys), func(id string) bool { return slices.Contains(fresh, id) })
+		if err := n.delegate(name, keys); err != nil {
+			return err
+		}
+		_, err := n.revoke(ctx, name, gone)
+		return err
+	})
+}
+
+func ids(keys []*metadata.Key) ([]string, error) {
+	list := []string{}
+	for _, k := range keys {
+		id, err := k.ID()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, id)
+	}
+	return list, nil
+}
+
+// findKey finds the one key whose ID begins like this.
+func findKey(role, id string, may trust.Delegation) (string, error) {
+	var found []string
+	for _, full := range may.Keys {
+		if id != "" && strings.HasPrefix(full, strings.ToLower(id)) {
+			found = append(found, full)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return "", diag.WithHint(fmt.Errorf("%d keys of %s have an ID that begins with %q", len(found), role, id), "`corpus root show` lists them")
+}
+
+func (n *next) delegate(name string, keys []*metadata.Key) error {
+	role := n.targets()
+	if role.Signed.Delegations == nil {
+		role.Signed.Delegations = &metadata.Delegations{Keys: map[string]*metadata.Key{}}
+	}
+	if !n.delegates(name) {
+		role.Signed.Delegations.Roles = append(role.Signed.Delegations.Roles, metadata.DelegatedRole{
+			Name: name, Threshold: 1, Terminating: true, Paths: []string{trust.ProjectPaths(name)}, KeyIDs: []string{},
+		})
+	}
+	for _, key := range keys {
+		if err := role.Signed.AddKey(key, name); err != nil {
+			return fmt.Errorf("delegating %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (n *next) setThreshold(name string, threshold int) error {
+	roles := n.targets().Signed.Delegations.Roles
+	i := slices.IndexFunc(roles, func(d metadata.DelegatedRole) bool { return d.Name == name })
+	if threshold == 0 {
+		threshold = roles[i].Threshold
+	}
+	if threshold < 1 || threshold > len(roles[i].KeyIDs) {
+		return diag.WithHint(fmt.Errorf("%s has %d keys, and %d would have to sign", name, len(roles[i].KeyIDs), threshold), "give as many --key, or a lower --threshold")
+	}
+	roles[i].Threshold = threshold
+	return nil
+}
+
+// revoke takes keys away and reports whether the project is still signed. Its content is taken as
+// the old keys have signed it.
+func (n *next) revoke(ctx context.Context, name string, ids []string) (signed bool, err error) {
+	role, err := n.client.Project(ctx, name)
+	unpublished := errors.Is(err, trust.ErrNoProject)
+	if err != nil && !unpublished && !refusedBy(err, trust.CheckSignature) {
+		return false, err
+	}
+	for _, id := range ids {
+		if err := n.targets().Signed.RevokeKey(id, name); err != nil {
+			return false, fmt.Errorf("revoking a key of %s: %w", name, err)
+		}
+	}
+	may := n.client.Delegation(name)
+	if len(may.Keys) < may.Threshold {
+		return false, diag.WithHint(fmt.Errorf("%s would have %d keys left, and %d of them have to sign", name, len(may.Keys), may.Threshold),
+			"add another key first: `corpus project add %s --key NEW.pub`", name)
+	}
+	if role == nil {
+		return unpublished, nil
+	}
+	if n.targets().VerifyDelegate(name, role) == nil {
+		return true, nil
+	}
+	var short *Short
+	if _, err := n.publisher.keysFor(name, may); errors.As(err, &short) || n.publisher.Hand != nil {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	n.roles[name] = role
+	return true, nil
+}
+
+func refusedBy(err error, check trust.Check) bool {
+	var r *trust.Refused
+	return errors.As(err, &r) && r.Check == check
+}

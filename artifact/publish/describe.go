@@ -1,0 +1,118 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+)
+
+// described is what is signed of an artifact beside its length and digest.
+type described struct {
+	release  artifact.Release
+	tree     artifact.Digest
+	sidecars map[trust.Kind][]byte
+	leansOn  []artifact.Release // whose chunks are used again
+}
+
+// describe unpacks an artifact as a host would, which finds what a host would refuse, and makes the
+// lists that let hosts fetch it in parts. Plain artifacts are only unpacked.
+func (p *Publisher) describe(ctx context.Context, release artifact.Release, r Request) (described, error) {
+	d := described{release: release, sidecars: map[trust.Kind][]byte{}}
+	dir, err := os.MkdirTemp("", "corpus-publish-")
+	if err != nil {
+		return d, err
+	}
+	defer os.RemoveAll(dir)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return d, err
+	}
+	defer root.Close()
+	tree, err := unpackFile(ctx, release, r.File, root)
+	if err != nil || r.Plain {
+		return d, err
+	}
+	d.tree = manifest.Digest(tree.Encode())
+	if err := d.addBlocks(r.File); err != nil {
+		return d, err
+	}
+	return d, p.addChunks(ctx, &d, root, tree)
+}
+
+func unpackFile(ctx context.Context, release artifact.Release, file string, root *os.Root) (*manifest.Manifest, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the artifact: %w", err)
+	}
+	verified, err := trust.Verify(release, f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the artifact %s was changed while it was read: %w", file, err), f.Close())
+	}
+	unpacked, err := unpack.Into(ctx, verified, root, unpack.Limits{})
+	if err := errors.Join(err, verified.Close()); err != nil {
+		return nil, fmt.Errorf("reading the artifact %s: %w", file, err)
+	}
+	return unpacked.Tree, nil
+}
+
+func (d *described) addBlocks(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("reading the artifact: %w", err)
+	}
+	defer f.Close()
+	list, err := trust.MakeBlocks(f, d.release.Length)
+	if err != nil || list == nil {
+		return err
+	}
+	d.sidecars[trust.KindBlocks] = list
+	return nil
+}
+
+// uploadSidecars writes what will be signed beside the artifact. The names hold digests, so what is
+// there already is the same.
+func (p *Publisher) uploadSidecars(ctx context.Context, d described) error {
+	for kind, data := range d.sidecars {
+		key := trust.SidecarKey(d.release, kind, artifact.NewDigest(sha256.Sum256(data)))
+		if err := p.putOnce(ctx, key, bytes.NewReader(data), int64(len(data))); err != nil {
+			return fmt.Errorf("uploading the %s of %s: %w", kind, d.release, err)
+		}
+	}
+	return nil
+}
+
+// putOnce writes an object whose name says what it holds.
+func (p *Publisher) putOnce(ctx context.Context, key string, r io.Reader, size int64) error {
+	_, err := p.Store.Put(ctx, key, r, size, store.Condition{IfAbsent: true})
+	if errors.Is(err, store.ErrPrecondition) {
+		return nil
+	}
+	return err
+}
+
+// sign writes into a project's role what is signed beside the artifact.
+func (d described) sign(role *trust.Role) error {
+	for kind, data := range d.sidecars {
+		sum := sha256.Sum256(data)
+		target := metadata.TargetFile()
+		target.Length = int64(len(data))
+		target.Hashes = metadata.Hashes{"sha256": sum[:]}
+		role.Signed.Targets[trust.SidecarTarget(d.release, kind)] = target
+	}
+	if d.tree == "" {
+		return nil
+	}
+	return trust.SetTree(role, d.release, d.tree)
+}

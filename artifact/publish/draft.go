@@ -1,0 +1,199 @@
+package publish
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/secure-systems-lab/go-securesystemslib/cjson"
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// draftForm is the version of the draft file's own form.
+const draftForm = 1
+
+// Draft is the next version of a role on its way from hand to hand: written by one, signed by
+// several who need no store for it, and committed by who has the online keys.
+type Draft struct {
+	Form     int                `json:"corpus_draft"`
+	Role     string             `json:"role"`
+	From     int64              `json:"from"`  // version that it follows; 0 for none
+	Needs    []trust.Delegation `json:"needs"` // as the store said; Import asks the store again
+	Metadata json.RawMessage    `json:"metadata"`
+}
+
+// rootRole is a root as go-tuf holds it.
+type rootRole = metadata.Metadata[metadata.RootType]
+
+// ReadDraft reads a draft file.
+func ReadDraft(file string) (*Draft, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading a draft: %w", err)
+	}
+	var d Draft
+	if err := json.Unmarshal(data, &d); err != nil || d.Form == 0 {
+		return nil, diag.WithHint(fmt.Errorf("%s is not a draft", file), "give a file that `corpus export`, or --draft, wrote")
+	}
+	if d.Form > draftForm {
+		return nil, diag.WithHint(fmt.Errorf("%s is a draft of form %d, and this corpus knows %d", file, d.Form, draftForm), "take the version of corpus that wrote it")
+	}
+	if _, err := d.Summary(); err != nil {
+		return nil, fmt.Errorf("reading the draft %s: %w", file, err)
+	}
+	return &d, nil
+}
+
+// Write writes a draft file.
+func (d *Draft) Write(file string) error {
+	data, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(file, append(data, '\n'), 0o644)
+}
+
+// Sign adds the signatures of keys that may sign the draft. One key that may not is an error, so
+// that nobody believes to have signed who has not.
+func (d *Draft) Sign(keys []keyring.Key) error {
+	for _, k := range keys {
+		if !slices.ContainsFunc(d.Needs, func(may trust.Delegation) bool { return slices.Contains(may.Keys, k.ID) }) {
+			return diag.WithHint(fmt.Errorf("key %s (%s) is none that may sign %s", trust.ShortKey(k.ID), k.From, d.Role), "`corpus sign --show FILE` lists who may")
+		}
+	}
+	var err error
+	if d.Role == metadata.ROOT {
+		d.Metadata, err = resign[metadata.RootType](d.Metadata, keys)
+	} else {
+		d.Metadata, err = resign[metadata.TargetsType](d.Metadata, keys)
+	}
+	if err != nil {
+		return fmt.Errorf("signing the draft of %s: %w", d.Role, err)
+	}
+	return nil
+}
+
+func resign[T metadata.Roles](data []byte, keys []keyring.Key) ([]byte, error) {
+	role, err := (&metadata.Metadata[T]{}).FromBytes(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := addSignatures(role, keys); err != nil {
+		return nil, err
+	}
+	return role.ToBytes(false)
+}
+
+// Summary is what a person reads before signing, worked out of the very bytes that are signed.
+type Summary struct {
+	Role     string             `json:"role"`
+	Version  int64              `json:"version"`
+	Expires  time.Time          `json:"expires"`
+	Content  artifact.Digest    `json:"content"` // of what is signed: the same for everybody who signs
+	Says     []string           `json:"says"`
+	SignedBy []string           `json:"signed_by"` // IDs of keys
+	Needs    []trust.Delegation `json:"needs"`
+	Missing  int                `json:"missing"` // signatures that are still needed
+}
+
+// Summary reads a draft for a person.
+func (d *Draft) Summary() (Summary, error) {
+	s := Summary{Role: d.Role, SignedBy: trust.SignedBy(d.Metadata), Needs: d.Needs, Says: []string{}}
+	for _, may := range d.Needs {
+		have := 0
+		for _, id := range may.Keys {
+			if slices.Contains(s.SignedBy, id) {
+				have++
+			}
+		}
+		s.Missing = max(s.Missing, may.Threshold-have)
+	}
+	var content any
+	var err error
+	if d.Role == metadata.ROOT {
+		var root *rootRole
+		if root, err = metadata.Root().FromBytes(d.Metadata); err == nil {
+			content, s.Version, s.Expires, s.Says = root.Signed, root.Signed.Version, root.Signed.Expires, rootSays(root)
+		}
+	} else {
+		var role *trust.Role
+		if role, err = metadata.Targets().FromBytes(d.Metadata); err == nil {
+			content, s.Version, s.Expires = role.Signed, role.Signed.Version, role.Signed.Expires
+			s.Says, err = roleSays(d.Role, role)
+		}
+	}
+	if err != nil {
+		return s, err
+	}
+	payload, err := cjson.EncodeCanonical(content)
+	s.Content = artifact.NewDigest(sha256.Sum256(payload))
+	return s, err
+}
+
+func rootSays(root *rootRole) []string {
+	var says []string
+	for _, name := range slices.Sorted(maps.Keys(root.Signed.Roles)) {
+		says = append(says, mayText(name, trust.RootDelegation(root, name)))
+	}
+	return says
+}
+
+func mayText(role string, may trust.Delegation) string {
+	text := fmt.Sprintf("%s is signed by %d of", role, may.Threshold)
+	for _, id := range may.Keys {
+		text += " " + longID(id)
+	}
+	return text
+}
+
+// longID is enough of an ID that nobody makes a key that looks alike.
+func longID(id string) string { return id[:min(len(id), 32)] }
+
+// roleSays tells what targets or a project's role says.
+func roleSays(name string, role *trust.Role) ([]string, error) {
+	says := []string{}
+	if delegations := role.Signed.Delegations; delegations != nil {
+		for _, r := range delegations.Roles {
+			says = append(says, mayText(r.Name, trust.Delegation{Keys: r.KeyIDs, Threshold: r.Threshold}))
+		}
+	}
+	channels, err := trust.Channels(role)
+	if err != nil {
+		return nil, err
+	}
+	for _, channel := range slices.Sorted(maps.Keys(channels)) {
+		p := channels[channel]
+		says = append(says, fmt.Sprintf("%s/%s is %s, %s", name, channel, p.Version, p.Digest))
+	}
+	yanks, err := trust.Yanks(role)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range trust.Releases(name, role) {
+		text := fmt.Sprintf("%s %s is %s", name, r.Version, r.Digest)
+		if yank, ok := yanks[r.Version]; ok {
+			text += ", withdrawn: " + yank.Reason
+		}
+		says = append(says, text)
+	}
+	return says, nil
+}
+
+// stale says that a draft can no longer be committed.
+func stale(err error, role string) error {
+	return diag.WithHint(err, "others changed %s meanwhile: make the draft again, and sign that", role)
+}
+
+// errTwoParts is a change that one draft cannot hold.
+var errTwoParts = errors.New("the change is one of two roles, and a draft holds one")

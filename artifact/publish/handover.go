@@ -1,0 +1,226 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// hand makes a draft of the one role that changes, signed by the keys at hand.
+func (n *next) hand(ctx context.Context) error {
+	if len(n.roles) != 1 {
+		return diag.WithHint(errTwoParts, "make a draft of each, one after the other")
+	}
+	p := n.publisher
+	for name, role := range n.roles {
+		from := role.Signed.Version
+		version, err := p.free(ctx, name, from)
+		if err != nil {
+			return err
+		}
+		role.Signed.Version = version
+		role.Signed.Expires = p.expires(p.Expiry.withDefaults().Snapshot)
+		may := n.client.Delegation(name)
+		good, _, err := p.atHand(name, may)
+		if err != nil {
+			return err
+		}
+		data, err := sign(role, good)
+		if err != nil {
+			return fmt.Errorf("signing %s: %w", name, err)
+		}
+		return p.Hand(&Draft{Form: draftForm, Role: name, From: from, Needs: []trust.Delegation{may}, Metadata: data})
+	}
+	return nil
+}
+
+// free is the first version after one that nobody has written.
+func (p *Publisher) free(ctx context.Context, name string, version int64) (int64, error) {
+	for {
+		version++
+		body, _, err := p.Store.Get(ctx, trust.RoleKey(name, version), 0)
+		// Where the bucket may not be listed, what is absent is forbidden.
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
+			return version, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		_ = body.Close() // it was asked for its being there
+	}
+}
+
+// handRoot makes a draft of a root that these have to sign, signed by the keys at hand.
+func (p *Publisher) handRoot(root *rootRole, from int64, needs ...trust.Delegation) error {
+	root.Signatures = []metadata.Signature{}
+	for _, may := range needs {
+		good, _, err := p.atHand(metadata.ROOT, may)
+		if err != nil {
+			return err
+		}
+		if err := addSignatures(root, good); err != nil {
+			return fmt.Errorf("signing root: %w", err)
+		}
+	}
+	data, err := root.ToBytes(false)
+	if err != nil {
+		return err
+	}
+	return p.Hand(&Draft{Form: draftForm, Role: metadata.ROOT, From: from, Needs: needs, Metadata: data})
+}
+
+// Export makes a draft of a role as it stands, to be signed again: because it expires, or because
+// who signed it no longer may. verified is false for a project whose signatures do not hold, which
+// wants to be read before it is signed.
+func (p *Publisher) Export(ctx context.Context, role string) (d *Draft, verified bool, err error) {
+	if role == metadata.SNAPSHOT || role == metadata.TIMESTAMP {
+		return nil, false, diag.WithHint(fmt.Errorf("%s is signed by every publisher and needs no draft", role), "`corpus refresh` signs it anew")
+	}
+	offline := *p
+	offline.Hand = func(made *Draft) error { d = made; return nil }
+	if role == metadata.ROOT {
+		_, err = offline.ChangeRoot(ctx, RootChange{Renew: true})
+		return d, err == nil, err
+	}
+	verified = true
+	err = offline.change(ctx, func(n *next) error {
+		if role == metadata.TARGETS {
+			n.targets()
+			return nil
+		}
+		content, err := n.client.Project(ctx, role)
+		if refusedBy(err, trust.CheckSignature) {
+			verified = false
+			content, err = n.unverified(ctx, role)
+		}
+		n.roles[role] = content
+		return err
+	})
+	return d, verified, err
+}
+
+// unverified reads a project whose signatures do not hold any more. It is what the snapshot names,
+// but nobody who may sign it vouches for it.
+func (n *next) unverified(ctx context.Context, name string) (*trust.Role, error) {
+	meta := n.client.Trusted().Snapshot.Signed.Meta[trust.MetaName(name)]
+	data, err := trust.ReadMetadata(ctx, n.publisher.Store, trust.RoleKey(name, meta.Version))
+	if err != nil {
+		return nil, err
+	}
+	if err := meta.VerifyLengthHashes(data); err != nil {
+		return nil, err
+	}
+	return metadata.Targets().FromBytes(data)
+}
+
+// Imported says what committing a draft did.
+type Imported struct {
+	Role    string      `json:"role"`
+	Version int64       `json:"version"`
+	Store   *InitResult `json:"store,omitempty"` // a store that was set up by its first root
+	Root    *RootResult `json:"root,omitempty"`  // a root that was replaced
+}
+
+// Import commits a draft that enough people have signed. Whether they are enough is asked of the
+// store, not of the draft.
+func (p *Publisher) Import(ctx context.Context, d *Draft) (Imported, error) {
+	s, err := d.Summary()
+	if err != nil {
+		return Imported{}, err
+	}
+	result := Imported{Role: d.Role, Version: s.Version}
+	if d.Role != metadata.ROOT {
+		return result, p.change(ctx, func(n *next) error { return n.take(d) })
+	}
+	if d.From == 0 {
+		made, err := p.importFirst(ctx, d)
+		result.Store = &made
+		return result, err
+	}
+	root, err := p.importRoot(ctx, d)
+	result.Root = &root
+	return result, err
+}
+
+// take puts a draft into the next version of the store.
+func (n *next) take(d *Draft) error {
+	role, err := metadata.Targets().FromBytes(d.Metadata)
+	if err != nil {
+		return fmt.Errorf("reading the draft of %s: %w", d.Role, err)
+	}
+	var current int64
+	if meta := n.client.Trusted().Snapshot.Signed.Meta[trust.MetaName(d.Role)]; meta != nil {
+		current = meta.Version
+	}
+	if current != d.From || role.Signed.Version <= current {
+		return stale(fmt.Errorf("the draft follows version %d of %s, and the store has %d", d.From, d.Role, current), d.Role)
+	}
+	if err := n.verify(d.Role, role); err != nil {
+		return unsigned(d, n.client.Delegation(d.Role), err)
+	}
+	n.ready[d.Role], err = role.ToBytes(false)
+	return err
+}
+
+// verify holds a role's signatures against who may sign it.
+func (n *next) verify(name string, role *trust.Role) error {
+	if name == metadata.TARGETS {
+		return n.client.Trusted().Root.VerifyDelegate(name, role)
+	}
+	return n.client.Trusted().Targets[metadata.TARGETS].VerifyDelegate(name, role)
+}
+
+// unsigned says which signatures a draft lacks.
+func unsigned(d *Draft, may trust.Delegation, err error) error {
+	refused := &trust.Refused{Check: trust.CheckSignature, Of: "the draft of " + d.Role, By: trust.SignedBy(d.Metadata), May: may, Err: err}
+	return diag.WithHint(refused, "let more of these keys' owners run `corpus sign FILE`")
+}
+
+// importFirst sets a store up under a root that several people signed.
+func (p *Publisher) importFirst(ctx context.Context, d *Draft) (InitResult, error) {
+	root, err := metadata.Root().FromBytes(d.Metadata)
+	if err != nil {
+		return InitResult{}, err
+	}
+	if err := trust.Guard(func() error { return root.VerifyDelegate(metadata.ROOT, root) }); err != nil {
+		return InitResult{}, unsigned(d, trust.RootDelegation(root, metadata.ROOT), err)
+	}
+	data, err := root.ToBytes(false)
+	if err != nil {
+		return InitResult{}, err
+	}
+	return p.initWith(ctx, data)
+}
+
+// importRoot replaces the root by one that several people signed.
+func (p *Publisher) importRoot(ctx context.Context, d *Draft) (RootResult, error) {
+	n, err := p.readRoot(ctx)
+	if err != nil {
+		return RootResult{}, err
+	}
+	before := n.client.Trusted().Root
+	root, err := metadata.Root().FromBytes(d.Metadata)
+	if err != nil {
+		return RootResult{}, err
+	}
+	if root.Signed.Version != before.Signed.Version+1 {
+		return RootResult{}, stale(fmt.Errorf("the draft is root %d, and the store has root %d", root.Signed.Version, before.Signed.Version), metadata.ROOT)
+	}
+	for _, by := range slices.Backward([]*rootRole{root, before}) {
+		if err := trust.Guard(func() error { return by.VerifyDelegate(metadata.ROOT, root) }); err != nil {
+			return RootResult{}, unsigned(d, trust.RootDelegation(by, metadata.ROOT), err)
+		}
+	}
+	data, err := root.ToBytes(false)
+	if err != nil {
+		return RootResult{}, err
+	}
+	return n.putRoot(ctx, root, data)
+}

@@ -1,0 +1,203 @@
+// Package keyring holds the keys that a publisher signs with, and makes new ones.
+//
+// A keyring is a directory and, for CI, the environment. A role's private keys are the files
+// ROLE.key, ROLE-2.key and so on, its public keys the same with .pub. A private key is written in one
+// of three ways, in a file as in a variable:
+//
+//	a PEM block, PKCS #8, as openssl reads it
+//	the same encrypted with age, by a passphrase or to recipients
+//	a reference to a key that never leaves where it is, such as awskms:ARN
+//
+// Which keys lie there is what their owner may sign. Nothing here puts private bytes into an error.
+package keyring
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sigstore/sigstore/pkg/signature"
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Ring is the keys at hand. With nothing but Dir it is keys that lie open in files.
+type Ring struct {
+	Dir    string                                     // of key files; empty for none
+	Env    func(name string) string                   // the environment; nil for none
+	Locks  *Locks                                     // opens and makes encrypted keys; nil for none
+	Remote func(ref string) (signature.Signer, error) // opens a reference; nil for none
+}
+
+const (
+	privateSuffix = ".key"
+	publicSuffix  = ".pub"
+)
+
+// Key is a private key that is at hand.
+type Key struct {
+	signature.Signer
+	ID   string // as signed metadata calls it
+	From string // the file or variable it was read from
+}
+
+// keyFile is the name of the n-th key of a role, without its suffix.
+func keyFile(role string, n int) string {
+	if n == 1 {
+		return role
+	}
+	return fmt.Sprintf("%s-%d", role, n)
+}
+
+// EnvName is the variable that may hold a role's private keys: CORPUS_KEY_MY_APP for my-app.
+func EnvName(role string) string {
+	return "CORPUS_KEY_" + strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z':
+			return r - 'a' + 'A'
+		case 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+			return r
+		}
+		return '_'
+	}, role)
+}
+
+func (r Ring) env(role string) string {
+	if r.Env == nil {
+		return ""
+	}
+	return r.Env(EnvName(role))
+}
+
+// Has reports whether a private key of the role is at hand.
+func (r Ring) Has(role string) bool {
+	if r.env(role) != "" {
+		return true
+	}
+	if r.Dir == "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(r.Dir, keyFile(role, 1)+privateSuffix))
+	return err == nil
+}
+
+// Keys reads the role's private keys: those of the environment, then those of the directory. A role
+// of which there is none has no keys, which is no error.
+func (r Ring) Keys(role string) ([]Key, error) {
+	var keys []Key
+	if text := r.env(role); text != "" {
+		found, err := r.read("the variable "+EnvName(role), text)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, found...)
+	}
+	files, err := r.files(role, privateSuffix)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		found, err := r.File(file)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, found...)
+	}
+	return keys, nil
+}
+
+// File reads the private keys of one file, or of a reference given in a file's place.
+func (r Ring) File(file string) ([]Key, error) {
+	if isReference(file) {
+		return r.read(file, file)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading a private key: %w", err)
+	}
+	return r.read(file, string(data))
+}
+
+// files lists a role's files in the order of their numbers.
+func (r Ring) files(role, suffix string) ([]string, error) {
+	if r.Dir == "" {
+		return nil, nil
+	}
+	var files []string
+	for n := 1; ; n++ {
+		file := filepath.Join(r.Dir, keyFile(role, n)+suffix)
+		_, err := os.Stat(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+}
+
+// Public reads the role's public keys.
+func (r Ring) Public(role string) ([]*metadata.Key, error) {
+	files, err := r.files(role, publicSuffix)
+	if err != nil {
+		return nil, err
+	}
+	var keys []*metadata.Key
+	for _, file := range files {
+		key, err := ReadPublic(file)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return nil, diag.WithHint(fmt.Errorf("no public key of %s in %s", role, r.where()), "make keys with `corpus keys new --keys DIR`")
+	}
+	return keys, nil
+}
+
+func (r Ring) where() string {
+	if r.Dir == "" {
+		return "the environment"
+	}
+	return r.Dir
+}
+
+// Missing is the error of a role no key of which is at hand.
+func (r Ring) Missing(role string) error {
+	return diag.WithHint(fmt.Errorf("no key of %s in %s", role, r.where()),
+		"give --keys the directory that holds %s%s, set %s, or ask its owner to do this", role, privateSuffix, EnvName(role))
+}
+
+// roles lists the roles that the directory has files of this kind of.
+func (r Ring) roles(suffix string) ([]string, error) {
+	entries, err := os.ReadDir(r.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading the keys: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), suffix)
+		if ok && !r.numbered(name, suffix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// numbered tells ROLE-2, the second key of ROLE, from a role of that name.
+func (r Ring) numbered(name, suffix string) bool {
+	i := strings.LastIndexByte(name, '-')
+	if i <= 0 || name[i+1:] == "" || strings.Trim(name[i+1:], "0123456789") != "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(r.Dir, name[:i]+suffix))
+	return err == nil
+}

@@ -1,0 +1,137 @@
+package keyring
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"filippo.io/age"
+	"filippo.io/age/armor"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Locks encrypts private keys with age, and opens them again. A passphrase is asked for once and
+// each key is opened once, since opening one is made to take a second. It is safe for concurrent
+// use.
+type Locks struct {
+	// Ask asks for the passphrase; twice where it is a new one. about says what it is for.
+	Ask func(about string, anew bool) (string, error)
+	// Passphrase encrypts new keys with a passphrase.
+	Passphrase bool
+	// Recipients are whom new keys are encrypted to, and Identities open such keys.
+	Recipients []age.Recipient
+	Identities []age.Identity
+	// WorkFactor is what a passphrase costs to try, as a power of two; 0 means age's own default.
+	WorkFactor int
+
+	mu     sync.Mutex
+	answer string
+	opened map[[32]byte][]byte
+}
+
+// lock encrypts a new key, if that is wanted.
+func (l *Locks) lock(secret []byte) ([]byte, error) {
+	to := l.Recipients
+	if l.Passphrase {
+		passphrase, err := l.ask("new keys", true)
+		if err != nil {
+			return nil, err
+		}
+		r, err := age.NewScryptRecipient(passphrase)
+		if err != nil {
+			return nil, err
+		}
+		if l.WorkFactor > 0 {
+			r.SetWorkFactor(l.WorkFactor)
+		}
+		to = []age.Recipient{r}
+	}
+	if len(to) == 0 {
+		return secret, nil
+	}
+	var b bytes.Buffer
+	a := armor.NewWriter(&b)
+	w, err := age.Encrypt(a, to...)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.Write(secret)
+	err = errors.Join(err, w.Close(), a.Close())
+	return b.Bytes(), err
+}
+
+func (l *Locks) ask(about string, anew bool) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.answer != "" {
+		return l.answer, nil
+	}
+	if l.Ask == nil {
+		return "", errors.New("there is nobody to ask for the passphrase")
+	}
+	answer, err := l.Ask(about, anew)
+	if err == nil && answer == "" {
+		err = errors.New("the passphrase is empty")
+	}
+	if err == nil {
+		l.answer = answer
+	}
+	return answer, err
+}
+
+// open decrypts a key.
+func (l *Locks) open(from string, sealed []byte) ([]byte, error) {
+	sum := sha256.Sum256(sealed)
+	l.mu.Lock()
+	plain, known := l.opened[sum]
+	l.mu.Unlock()
+	if known {
+		return plain, nil
+	}
+	identities := append([]age.Identity{&asked{locks: l, about: from}}, l.Identities...)
+	r, err := age.Decrypt(armor.NewReader(bytes.NewReader(sealed)), identities...)
+	var none *age.NoIdentityMatchError
+	if errors.As(err, &none) {
+		return nil, diag.WithHint(errors.New("it is encrypted, and nothing given opens it"),
+			"give the passphrase (CORPUS_PASSPHRASE, or CORPUS_PASSPHRASE_FILE), or the age identity it is encrypted to (CORPUS_AGE_IDENTITY_FILE)")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if plain, err = io.ReadAll(r); err != nil {
+		return nil, fmt.Errorf("decrypting it: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.opened == nil {
+		l.opened = map[[32]byte][]byte{}
+	}
+	l.opened[sum] = plain
+	return plain, nil
+}
+
+// asked opens what is encrypted with a passphrase, and asks for it only then.
+type asked struct {
+	locks *Locks
+	about string
+}
+
+// Unwrap is part of age.Identity.
+func (a *asked) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	if len(stanzas) != 1 || stanzas[0].Type != "scrypt" {
+		return nil, age.ErrIncorrectIdentity
+	}
+	passphrase, err := a.locks.ask(a.about, false)
+	if err != nil {
+		return nil, err
+	}
+	id, err := age.NewScryptIdentity(passphrase)
+	if err != nil {
+		return nil, err
+	}
+	return id.Unwrap(stanzas)
+}

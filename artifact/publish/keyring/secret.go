@@ -1,0 +1,133 @@
+package keyring
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	"filippo.io/age/armor"
+	"github.com/sigstore/sigstore/pkg/signature"
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// isReference reports whether a text names a key that lies elsewhere.
+func isReference(text string) bool { return strings.HasPrefix(text, "awskms:") }
+
+// read reads private keys written in any of the ways there are. from says where they were, for
+// errors; those never hold any of the text.
+func (r Ring) read(from, text string) ([]Key, error) {
+	signers, err := r.parse(from, strings.TrimSpace(text))
+	if err != nil {
+		return nil, fmt.Errorf("reading a private key from %s: %w", from, err)
+	}
+	var keys []Key
+	for _, s := range signers {
+		id, err := idOf(s)
+		if err != nil {
+			return nil, fmt.Errorf("reading a private key from %s: %w", from, err)
+		}
+		keys = append(keys, Key{Signer: s, ID: id, From: from})
+	}
+	return keys, nil
+}
+
+func (r Ring) parse(from, text string) ([]signature.Signer, error) {
+	switch {
+	case isReference(text):
+		return r.remote(strings.Fields(text))
+	case strings.HasPrefix(text, armor.Header):
+		if r.Locks == nil {
+			return nil, errors.New("it is encrypted")
+		}
+		plain, err := r.Locks.open(from, []byte(text))
+		if err != nil {
+			return nil, err
+		}
+		return parsePEM(plain)
+	case strings.HasPrefix(text, "-----BEGIN "):
+		return parsePEM([]byte(text))
+	}
+	// One line, as variables of CI systems like it.
+	plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	if err != nil || !strings.HasPrefix(string(plain), "-----BEGIN ") {
+		return nil, diag.WithHint(errors.New("it is neither PEM, nor base64 of PEM, nor a reference"),
+			"give the content of the .key file that `corpus keys new` made, or awskms:ARN")
+	}
+	return r.parse(from, string(plain))
+}
+
+func (r Ring) remote(refs []string) ([]signature.Signer, error) {
+	var signers []signature.Signer
+	for _, ref := range refs {
+		if r.Remote == nil || !isReference(ref) {
+			return nil, errors.New("nothing here opens such a reference")
+		}
+		s, err := r.Remote(ref)
+		if err != nil {
+			return nil, err
+		}
+		signers = append(signers, s)
+	}
+	return signers, nil
+}
+
+func parsePEM(data []byte) ([]signature.Signer, error) {
+	var signers []signature.Signer
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		s, err := parseBlock(block)
+		if err != nil {
+			return nil, err
+		}
+		signers = append(signers, s)
+	}
+	if len(signers) == 0 {
+		return nil, errors.New("it is cut short, or damaged")
+	}
+	return signers, nil
+}
+
+func parseBlock(block *pem.Block) (signature.Signer, error) {
+	switch block.Type {
+	case privateBlock:
+	case publicBlock:
+		return nil, diag.WithHint(errors.New("it is a public key"), "give the file that ends in .key")
+	case "ENCRYPTED PRIVATE KEY":
+		return nil, diag.WithHint(errors.New("it is encrypted in a way that is not read here"), "encrypt the key with age (`corpus keys new --encrypt`)")
+	default:
+		return nil, errors.New("it is not a PKCS #8 private key")
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, errors.New("it is damaged") // the library's words might quote it
+	}
+	switch private := key.(type) {
+	case ed25519.PrivateKey:
+		return signature.LoadED25519Signer(private)
+	case *ecdsa.PrivateKey:
+		if private.Curve.Params().BitSize == 256 {
+			return signature.LoadECDSASigner(private, crypto.SHA256)
+		}
+	}
+	return nil, fmt.Errorf("it is a %T, and only Ed25519 and ECDSA P-256 keys sign", key)
+}
+
+// idOf is a key's ID in signed metadata.
+func idOf(s signature.Signer) (string, error) {
+	public, err := s.PublicKey()
+	if err != nil {
+		return "", err
+	}
+	key, err := metadata.KeyFromPublicKey(public)
+	if err != nil {
+		return "", err
+	}
+	return key.ID()
+}

@@ -1,0 +1,105 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// Standing says how long a role is signed for.
+type Standing struct {
+	Role    string    `json:"role"`
+	Expires time.Time `json:"expires,omitzero"` // unknown where the role cannot be read
+	Renewed bool      `json:"renewed"`
+	Left    bool      `json:"left"`          // it should have been signed anew, and was not
+	Why     string    `json:"why,omitempty"` // it was not
+}
+
+// Refresh signs anew what expires within a time, as far as the keys at hand suffice: timestamp
+// always, snapshot where it is due, and root, targets and projects where their keys are there. It
+// takes the keys of snapshot and timestamp and nothing else; what it had to leave is told.
+func (p *Publisher) Refresh(ctx context.Context, within time.Duration) ([]Standing, error) {
+	root, err := p.refreshRoot(ctx, within)
+	if err != nil {
+		return nil, err
+	}
+	var list []Standing
+	err = p.change(ctx, func(n *next) error {
+		list = []Standing{root}
+		for _, name := range append([]string{metadata.TARGETS}, n.client.Projects()...) {
+			s, err := n.refreshRole(ctx, name, within)
+			if err != nil {
+				return err
+			}
+			list = append(list, s...)
+		}
+		snapshot := n.client.Trusted().Snapshot.Signed.Expires
+		n.brief = len(n.roles) == 0 && p.now().Add(within).Before(snapshot)
+		expiry := p.Expiry.withDefaults()
+		if !n.brief {
+			snapshot = p.expires(expiry.Snapshot)
+		}
+		list = append(list, Standing{Role: metadata.SNAPSHOT, Expires: snapshot, Renewed: !n.brief},
+			Standing{Role: metadata.TIMESTAMP, Expires: p.expires(expiry.Timestamp), Renewed: true})
+		return nil
+	})
+	return list, err
+}
+
+func (p *Publisher) refreshRoot(ctx context.Context, within time.Duration) (Standing, error) {
+	n, err := p.read(ctx)
+	if err != nil {
+		return Standing{}, err
+	}
+	s := Standing{Role: metadata.ROOT, Expires: n.client.Trusted().Root.Signed.Expires}
+	if p.now().Add(within).Before(s.Expires) {
+		return s, nil
+	}
+	result, err := p.ChangeRoot(ctx, RootChange{Renew: true})
+	var short *Short
+	if errors.As(err, &short) {
+		s.Left, s.Why = true, err.Error()
+		return s, nil
+	}
+	s.Expires, s.Renewed = result.Expires, err == nil
+	return s, err
+}
+
+// refreshRole has a role signed anew if it is due. A project that never published has none.
+func (n *next) refreshRole(ctx context.Context, name string, within time.Duration) ([]Standing, error) {
+	p := n.publisher
+	role := n.client.Trusted().Targets[metadata.TARGETS]
+	if name != metadata.TARGETS {
+		var err error
+		role, err = n.client.Project(ctx, name)
+		var refused *trust.Refused
+		switch {
+		case errors.Is(err, trust.ErrNoProject):
+			return nil, nil
+		case errors.As(err, &refused):
+			return []Standing{{Role: name, Left: true, Why: err.Error()}}, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+	s := Standing{Role: name, Expires: role.Signed.Expires}
+	if p.now().Add(within).Before(s.Expires) {
+		return []Standing{s}, nil
+	}
+	_, err := p.keysFor(name, n.client.Delegation(name))
+	var short *Short
+	switch {
+	case errors.As(err, &short):
+		s.Left, s.Why = true, err.Error()
+	case err != nil:
+		return nil, err
+	default:
+		n.roles[name] = role
+		s.Renewed, s.Expires = true, p.expires(p.Expiry.withDefaults().Snapshot)
+	}
+	return []Standing{s}, nil
+}

@@ -1,0 +1,112 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Rotated says which keys took over from which.
+type Rotated struct {
+	Role string   `json:"role"`
+	Old  []string `json:"old"` // IDs that may no longer sign
+	New  []string `json:"new"`
+	Root int64    `json:"root,omitempty"` // version of the root that says so; 0 where targets does
+}
+
+// Rotate replaces the keys of a role that lie in the keyring's directory by new ones, and leaves
+// those of other people. next is where the new ones are made and wait until they are in force; an
+// attempt that was cut short goes on from there.
+//
+// Hosts follow at any moment: the new key is let in and signs beside the old one before the old one
+// goes.
+func (p *Publisher) Rotate(ctx context.Context, role string, next keyring.Ring) (Rotated, error) {
+	old, err := p.Keys.Public(role)
+	if err != nil {
+		return Rotated{}, err
+	}
+	if _, err := next.New(role, len(old)); err != nil {
+		return Rotated{}, err
+	}
+	fresh, err := next.Public(role)
+	if err != nil {
+		return Rotated{}, err
+	}
+	result := Rotated{Role: role}
+	if result.Old, err = ids(old); err == nil {
+		result.New, err = ids(fresh)
+	}
+	if err != nil {
+		return Rotated{}, err
+	}
+	both := *p
+	both.more = []keyring.Ring{next}
+	if slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], role) {
+		result.Root, err = both.rotateTop(ctx, role, fresh, result.Old)
+	} else {
+		err = both.rotateProject(ctx, role, fresh, result.Old)
+	}
+	if err != nil {
+		return Rotated{}, err
+	}
+	return result, p.Keys.Retire(role, next)
+}
+
+// rotateTop rotates a key that the root names. The root's own keys change in one step, since the
+// old ones and the new ones sign it together; the others in two.
+func (p *Publisher) rotateTop(ctx context.Context, role string, fresh []*metadata.Key, old []string) (int64, error) {
+	n, err := p.readRoot(ctx)
+	if err != nil {
+		return 0, err
+	}
+	may := n.client.Delegation(role)
+	old = slices.DeleteFunc(slices.Clone(old), func(id string) bool { return !slices.Contains(may.Keys, id) })
+	add, remove := map[string][]*metadata.Key{role: fresh}, map[string][]string{role: old}
+	if role == metadata.ROOT {
+		r, err := p.ChangeRoot(ctx, RootChange{Add: add, Remove: remove})
+		return r.Version, err
+	}
+	r, err := p.ChangeRoot(ctx, RootChange{Add: add})
+	if err != nil || len(old) == 0 {
+		return r.Version, err
+	}
+	if slices.Contains(r.Unsigned, role) {
+		return r.Version, diag.WithHint(errors.New("the new key is let in, and could not sign yet"), "run the command again with the keys of snapshot and timestamp at hand")
+	}
+	r, err = p.ChangeRoot(ctx, RootChange{Remove: remove})
+	return r.Version, err
+}
+
+// rotateProject rotates a project's key: targets and the project change in one commit.
+func (p *Publisher) rotateProject(ctx context.Context, project string, fresh []*metadata.Key, old []string) error {
+	return p.change(ctx, func(n *next) error {
+		role, err := n.client.Project(ctx, project)
+		if err != nil && !errors.Is(err, trust.ErrNoProject) {
+			return err
+		}
+		if !n.delegates(project) {
+			return err
+		}
+		may := slices.Clone(n.client.Delegation(project).Keys)
+		if err := n.delegate(project, fresh); err != nil {
+			return err
+		}
+		for _, id := range old {
+			if slices.Contains(may, id) {
+				if err := n.targets().Signed.RevokeKey(id, project); err != nil {
+					return err
+				}
+			}
+		}
+		if role != nil {
+			n.roles[project] = role
+		}
+		return nil
+	})
+}

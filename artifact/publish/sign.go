@@ -1,0 +1,117 @@
+package publish
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"github.com/secure-systems-lab/go-securesystemslib/cjson"
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// keysFor reads the keys at hand that may sign a role; too few of them are a *Short.
+func (p *Publisher) keysFor(role string, may trust.Delegation) ([]keyring.Key, error) {
+	good, others, err := p.atHand(role, may)
+	if err != nil {
+		return nil, err
+	}
+	if len(good) < may.Threshold || len(good) == 0 {
+		return nil, &Short{Role: role, May: may, Have: len(good), Others: others, hint: diag.HintOf(p.Keys.Missing(role))}
+	}
+	return good, nil
+}
+
+// atHand reads the role's keys: those that may sign it, and the rest.
+func (p *Publisher) atHand(role string, may trust.Delegation) (good, others []keyring.Key, err error) {
+	seen := map[string]bool{}
+	for _, ring := range append([]keyring.Ring{p.Keys}, p.more...) {
+		keys, err := ring.Keys(role)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, k := range keys {
+			switch {
+			case seen[k.ID]:
+			case slices.Contains(may.Keys, k.ID):
+				good = append(good, k)
+			default:
+				others = append(others, k)
+			}
+			seen[k.ID] = true
+		}
+	}
+	return good, others, nil
+}
+
+// Short says that the keys at hand are too few to sign a role.
+type Short struct {
+	Role   string
+	May    trust.Delegation // who may sign it
+	Have   int              // how many of them are at hand
+	Others []keyring.Key    // keys at hand that may not
+
+	hint string
+}
+
+func (s *Short) Error() string {
+	if s.Have == 0 && len(s.Others) > 0 {
+		return fmt.Sprintf("%s may not be signed with key %s (%s): %s names other keys", s.Role, trust.ShortKey(s.Others[0].ID), s.Others[0].From, s.May.By)
+	}
+	have := "are"
+	if s.Have == 1 {
+		have = "is"
+	}
+	return fmt.Sprintf("%s wants %d of %d keys to sign it, and %d of them %s at hand", s.Role, s.May.Threshold, len(s.May.Keys), s.Have, have)
+}
+
+// Hint says how keys in several hands sign.
+func (s *Short) Hint() string {
+	if s.Have > 0 || s.May.Threshold > 1 {
+		return "write a draft with --draft FILE, let the others run `corpus sign FILE`, then `corpus import FILE`"
+	}
+	return s.hint
+}
+
+// sign makes a role's file, with these signatures and no others.
+func sign[T metadata.Roles](role *metadata.Metadata[T], keys []keyring.Key) ([]byte, error) {
+	role.Signatures = []metadata.Signature{}
+	if err := addSignatures(role, keys); err != nil {
+		return nil, err
+	}
+	return role.ToBytes(false)
+}
+
+// addSignatures signs with each key that has not signed yet. The library's own way to sign keeps to
+// itself why a key did not.
+func addSignatures[T metadata.Roles](role *metadata.Metadata[T], keys []keyring.Key) error {
+	payload, err := cjson.EncodeCanonical(role.Signed)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if slices.ContainsFunc(role.Signatures, func(s metadata.Signature) bool { return s.KeyID == k.ID }) {
+			continue
+		}
+		sig, err := k.SignMessage(bytes.NewReader(payload))
+		if err != nil {
+			return fmt.Errorf("with the key of %s: %w", k.From, err)
+		}
+		role.Signatures = append(role.Signatures, metadata.Signature{KeyID: k.ID, Signature: sig})
+	}
+	return nil
+}
+
+// metaFile describes a metadata file to the role that names it. The digest and length bound what
+// a host reads before it checks a signature.
+func metaFile(version int64, data []byte) *metadata.MetaFiles {
+	sum := sha256.Sum256(data)
+	file := metadata.MetaFile(version)
+	file.Length = int64(len(data))
+	file.Hashes = metadata.Hashes{"sha256": sum[:]}
+	return file
+}

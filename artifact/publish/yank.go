@@ -1,0 +1,89 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// ErrNoVersion says that a project has no such version.
+var ErrNoVersion = errors.New("the project has no such version")
+
+// Yanked says what was withdrawn.
+type Yanked struct {
+	Release  artifact.Release `json:"release"`
+	Yank     trust.Yank       `json:"yank"`
+	Channels []string         `json:"channels"` // that point at it; hosts of these keep what they have
+}
+
+// Yank withdraws a version: hosts that run it are told, and no other host gets it. The artifact
+// stays where it is, since hosts that run it may have to read it again.
+func (p *Publisher) Yank(ctx context.Context, project, version, reason string) (Yanked, error) {
+	var result Yanked
+	err := p.yanks(ctx, project, version, func(r artifact.Release, role *trust.Role, yanks map[string]trust.Yank) error {
+		if _, again := yanks[version]; !again {
+			yanks[version] = trust.Yank{Digest: r.Digest, Reason: oneLine(reason), At: p.now().UTC().Truncate(time.Second)}
+		}
+		channels, err := trust.Channels(role)
+		if err != nil {
+			return err
+		}
+		result = Yanked{Release: r, Yank: yanks[version], Channels: []string{}}
+		for name, pointer := range channels {
+			if pointer.Version == version {
+				result.Channels = append(result.Channels, name)
+			}
+		}
+		slices.Sort(result.Channels)
+		return nil
+	})
+	return result, err
+}
+
+// Unyank takes a withdrawal back.
+func (p *Publisher) Unyank(ctx context.Context, project, version string) (artifact.Release, error) {
+	var release artifact.Release
+	err := p.yanks(ctx, project, version, func(r artifact.Release, _ *trust.Role, yanks map[string]trust.Yank) error {
+		release = r
+		delete(yanks, version)
+		return nil
+	})
+	return release, err
+}
+
+// yanks changes which versions of a project are withdrawn.
+func (p *Publisher) yanks(ctx context.Context, project, version string, edit func(artifact.Release, *trust.Role, map[string]trust.Yank) error) error {
+	if err := errors.Join(trust.CheckProject(project), artifact.CheckVersion(version)); err != nil {
+		return err
+	}
+	return p.change(ctx, func(n *next) error {
+		role, err := n.client.Project(ctx, project)
+		if err != nil {
+			return err
+		}
+		releases := trust.Releases(project, role)
+		i := slices.IndexFunc(releases, func(r artifact.Release) bool { return r.Version == version })
+		if i < 0 {
+			return diag.WithHint(fmt.Errorf("%w: %s %s", ErrNoVersion, project, version), "`corpus ls` shows the versions there are")
+		}
+		yanks, err := trust.Yanks(role)
+		if err != nil {
+			return err
+		}
+		if err := edit(releases[i], role, yanks); err != nil {
+			return err
+		}
+		n.roles[project] = role
+		return trust.SetYanks(role, yanks)
+	})
+}
+
+// oneLine is a reason as it is shown in tables and logs.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

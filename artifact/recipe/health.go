@@ -1,0 +1,209 @@
+package recipe
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Health says when a release counts as healthy. A zero value is one that was not given; whoever
+// probes has defaults.
+type Health struct {
+	Grace    time.Duration `json:"grace,omitempty"`    // before the first try
+	Deadline time.Duration `json:"deadline,omitempty"` // all probes pass within this time, the grace included
+	Interval time.Duration `json:"interval,omitempty"` // between two tries of a probe
+	Timeout  time.Duration `json:"timeout,omitempty"`  // of one try
+	Retries  int           `json:"retries,omitempty"`  // tries after the first; 0 for as many as fit
+	Probes   []Probe       `json:"probes,omitempty"`
+}
+
+// The kinds of probes.
+const (
+	ProbeHTTP   = "http"
+	ProbeTCP    = "tcp"
+	ProbeUnit   = "unit"
+	ProbeScript = "script"
+)
+
+// Probe is one question that a healthy release answers well.
+type Probe struct {
+	Kind   string // one of the kinds above
+	Target string // URL, host:port, systemd unit, or executable of the release
+
+	Status   [2]int // of http: lowest and highest good status
+	Contains string // of http: text that the first 64 KiB of the body hold
+	Args     []string
+}
+
+func (p Probe) String() string { return p.Kind + " " + p.Target }
+
+// healthKeys and probeKeys are what there is to write.
+func healthKeys() []string {
+	return []string{"grace", "deadline", "interval", "timeout", "retries", "probes"}
+}
+
+func probeKeys() []string {
+	return []string{ProbeHTTP, ProbeTCP, ProbeUnit, ProbeScript, "status", "contains", "args"}
+}
+
+// ParseProbes reads a list of probes out of another file than corpus.yaml.
+func ParseProbes(n *yaml.Node, file string) ([]Probe, diag.List) {
+	p := parser{file: file}
+	return p.probes(n), p.problems
+}
+
+// health reads a mapping, or a list of probes alone.
+func (p *parser) health(n *yaml.Node) Health {
+	var h Health
+	if n.Kind == yaml.SequenceNode {
+		h.Probes = p.probes(n)
+		return h
+	}
+	if n.Kind != yaml.MappingNode {
+		p.problems.Add(p.pos(n), "health: a list of probes was expected").WithHint("write `health: [{http: \"http://127.0.0.1:8080/\"}]`")
+		return h
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, v := n.Content[i], n.Content[i+1]
+		switch key.Value {
+		case "grace":
+			h.Grace = p.duration(v)
+		case "deadline":
+			h.Deadline = p.duration(v)
+		case "interval":
+			h.Interval = p.duration(v)
+		case "timeout":
+			h.Timeout = p.duration(v)
+		case "retries":
+			h.Retries = p.number(v)
+		case "probes":
+			h.Probes = p.probes(v)
+		default:
+			p.unknown(key, healthKeys())
+		}
+	}
+	return h
+}
+
+func (p *parser) duration(n *yaml.Node) time.Duration {
+	d, err := time.ParseDuration(n.Value)
+	if err != nil || d < 0 {
+		p.problems.Add(p.pos(n), "%q is no duration", n.Value).WithHint("write it as 90s or 10m")
+	}
+	return d
+}
+
+func (p *parser) number(n *yaml.Node) int {
+	i, err := strconv.Atoi(n.Value)
+	if err != nil || i < 0 {
+		p.problems.Add(p.pos(n), "%q is no number of tries", n.Value)
+	}
+	return i
+}
+
+func (p *parser) probes(n *yaml.Node) []Probe {
+	var list []Probe
+	if n.Kind != yaml.SequenceNode {
+		p.problems.Add(p.pos(n), "a list of probes was expected").WithHint("write `- tcp: 127.0.0.1:8080`")
+		return nil
+	}
+	for _, item := range n.Content {
+		list = append(list, p.probe(item))
+	}
+	return list
+}
+
+func (p *parser) probe(n *yaml.Node) Probe {
+	probe := Probe{Status: [2]int{200, 399}}
+	if n.Kind != yaml.MappingNode {
+		p.problems.Add(p.pos(n), "a probe was expected").WithHint("write `- tcp: 127.0.0.1:8080`; the kinds are http, tcp, unit and script")
+		return probe
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, v := n.Content[i], n.Content[i+1]
+		switch key.Value {
+		case ProbeHTTP, ProbeTCP, ProbeUnit, ProbeScript:
+			if probe.Kind != "" {
+				p.problems.Add(p.pos(key), "one probe is both %s and %s", probe.Kind, key.Value).WithHint("make two list items of them")
+			}
+			probe.Kind, probe.Target = key.Value, v.Value
+			p.target(v, probe)
+		case "status":
+			probe.Status = p.status(v)
+		case "contains":
+			probe.Contains = v.Value
+		case "args":
+			probe.Args = p.texts(v)
+		default:
+			p.unknown(key, probeKeys())
+		}
+	}
+	if probe.Kind == "" {
+		p.problems.Add(p.pos(n), "this probe asks nothing").WithHint("give it one of http, tcp, unit and script")
+	}
+	return probe
+}
+
+// target checks what a probe asks.
+func (p *parser) target(n *yaml.Node, probe Probe) {
+	switch probe.Kind {
+	case ProbeHTTP:
+		if u, err := url.Parse(probe.Target); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			p.problems.Add(p.pos(n), "%q is no URL to probe", probe.Target).WithHint("write http://127.0.0.1:8080/path")
+		}
+	case ProbeTCP:
+		if _, port, err := net.SplitHostPort(probe.Target); err != nil || port == "" {
+			p.problems.Add(p.pos(n), "%q is no address to probe", probe.Target).WithHint("write 127.0.0.1:8080")
+		}
+	case ProbeUnit:
+		if probe.Target == "" || strings.HasPrefix(probe.Target, "-") {
+			p.problems.Add(p.pos(n), "%q is no systemd unit", probe.Target).WithHint("write myapp.service")
+		}
+	default:
+		if probe.Target == "" || slices.Contains(strings.Split(probe.Target, "/"), "..") {
+			p.problems.Add(p.pos(n), "%q is no executable of the release", probe.Target).WithHint("write it relative to the top of the release, or as an absolute path")
+		}
+	}
+}
+
+// status reads 200 or 200-299.
+func (p *parser) status(n *yaml.Node) [2]int {
+	low, high, isRange := strings.Cut(n.Value, "-")
+	if !isRange {
+		high = low
+	}
+	from, err := strconv.Atoi(strings.TrimSpace(low))
+	to, err2 := strconv.Atoi(strings.TrimSpace(high))
+	if err != nil || err2 != nil || from < 100 || to > 599 || from > to {
+		p.problems.Add(p.pos(n), "%q is no HTTP status", n.Value).WithHint("write 200, or 200-299")
+	}
+	return [2]int{from, to}
+}
+
+func (p *parser) texts(n *yaml.Node) []string {
+	if n.Kind != yaml.SequenceNode {
+		p.problems.Add(p.pos(n), "a list was expected").WithHint("write [one, two]")
+		return nil
+	}
+	var list []string
+	for _, item := range n.Content {
+		list = append(list, item.Value)
+	}
+	return list
+}
+
+func (p *parser) unknown(key *yaml.Node, known []string) {
+	hint := diag.DidYouMean(key.Value, known)
+	if hint == "" {
+		hint = fmt.Sprintf("known keys are %v", known)
+	}
+	p.problems.Add(p.pos(key), "unknown key %q", key.Value).WithHint(hint)
+}

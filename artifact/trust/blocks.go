@@ -1,0 +1,99 @@
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Blocks are the digests of an artifact's blocks, so that each block can be believed when it
+// arrives, in any order, and again after a restart. The list is signed beside the artifact:
+//
+//	"corpusB1"   8 bytes
+//	block size   uint32, big endian; the last block may be shorter
+//	digests      32 bytes each, SHA-256
+type Blocks struct {
+	release artifact.Release
+	size    int64
+	sums    []byte
+}
+
+const (
+	blocksMagic = "corpusB1"
+
+	// smallestBlock is what a killed download loses of each connection, and what it needs of
+	// memory. A list of them is 0.012 % of the artifact.
+	smallestBlock = 256 << 10
+	// mostBlocks keeps the list of a huge artifact within 1 MiB; its blocks are larger.
+	mostBlocks = 32 << 10
+	// largestBlock is what a host is ready to keep in memory for each connection: 16 MiB in all,
+	// which an artifact of 128 GiB needs.
+	largestBlock = 4 << 20
+)
+
+// blockSize is how large the blocks of an artifact of this length are.
+func blockSize(length int64) int64 {
+	size := int64(smallestBlock)
+	for size < largestBlock && (length+size-1)/size > mostBlocks {
+		size *= 2
+	}
+	return size
+}
+
+// MakeBlocks lists the blocks of an artifact for its publisher. One that fits a block needs no list
+// and gets none.
+func MakeBlocks(r io.Reader, length int64) ([]byte, error) {
+	size := blockSize(length)
+	if length <= size {
+		return nil, nil
+	}
+	list := binary.BigEndian.AppendUint32([]byte(blocksMagic), uint32(size))
+	buf := make([]byte, size)
+	for done := int64(0); done < length; {
+		n, err := io.ReadFull(r, buf[:min(size, length-done)])
+		if err != nil {
+			return nil, fmt.Errorf("reading the artifact: %w", err)
+		}
+		sum := sha256.Sum256(buf[:n])
+		list = append(list, sum[:]...)
+		done += int64(n)
+	}
+	return list, nil
+}
+
+// ParseBlocks reads a list that was signed.
+func ParseBlocks(s *Signed) (*Blocks, error) {
+	b := &Blocks{release: s.release}
+	rest, ok := bytes.CutPrefix(s.data, []byte(blocksMagic))
+	if !ok || len(rest) < 4 || s.kind != KindBlocks {
+		return nil, s.Malformed(errors.New("it is no list of blocks"))
+	}
+	b.size, b.sums = int64(binary.BigEndian.Uint32(rest)), rest[4:]
+	if b.size <= 0 || b.size > largestBlock {
+		return nil, s.Malformed(fmt.Errorf("blocks of %d bytes", b.size))
+	}
+	if want := (s.release.Length + b.size - 1) / b.size; int64(len(b.sums)) != want*sha256.Size {
+		return nil, s.Malformed(fmt.Errorf("%d bytes of digests, where %d blocks were expected", len(b.sums), want))
+	}
+	return b, nil
+}
+
+// count is how many blocks there are.
+func (b *Blocks) count() int { return len(b.sums) / sha256.Size }
+
+// span is where a block lies in the artifact.
+func (b *Blocks) span(i int) (from, length int64) {
+	from = int64(i) * b.size
+	return from, min(b.size, b.release.Length-from)
+}
+
+// holds reports whether these are the bytes of a block.
+func (b *Blocks) holds(i int, data []byte) bool {
+	sum := sha256.Sum256(data)
+	return bytes.Equal(sum[:], b.sums[i*sha256.Size:][:sha256.Size])
+}

@@ -1,0 +1,37 @@
+package trust
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+)
+
+// checkClock refuses a clock that is before the newest thing it has seen signed: expiry would mean
+// nothing with it.
+func (c *Client) checkClock() error {
+	created, ok := Created(c.set.Timestamp)
+	if !ok || c.renew || c.now().Add(ClockTolerance).After(created) {
+		return nil
+	}
+	return &Refused{Check: CheckClock, Of: timestampFile,
+		Err: fmt.Errorf("it was signed at %s, and this host's clock says %s", created.Format(time.RFC3339), c.now().UTC().Format(time.RFC3339))}
+}
+
+// Created is when a timestamp was signed, where it says so.
+func Created(timestamp *metadata.Metadata[metadata.TimestampType]) (time.Time, bool) {
+	if timestamp == nil {
+		return time.Time{}, false
+	}
+	text, _ := timestamp.Signed.UnrecognizedFields[createdField].(string)
+	at, err := time.Parse(time.RFC3339, text)
+	return at, err == nil
+}
+
+// SetCreated writes when a timestamp is signed.
+func SetCreated(timestamp *metadata.Metadata[metadata.TimestampType], at time.Time) {
+	if timestamp.Signed.UnrecognizedFields == nil {
+		timestamp.Signed.UnrecognizedFields = map[string]any{}
+	}
+	timestamp.Signed.UnrecognizedFields[createdField] = at.UTC().Format(time.RFC3339)
+}

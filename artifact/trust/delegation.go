@@ -1,0 +1,99 @@
+package trust
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+)
+
+// Delegation says who may sign a role.
+type Delegation struct {
+	By        string   `json:"by"`        // the file that says so, with its version
+	Keys      []string `json:"keys"`      // IDs
+	Threshold int      `json:"threshold"` // how many of them have to
+}
+
+// Delegation tells who may sign a role as the store stands; zero for one that nobody may sign.
+func (c *Client) Delegation(role string) Delegation {
+	if slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], role) {
+		return RootDelegation(c.set.Root, role)
+	}
+	for _, d := range c.delegations() {
+		if d.Name == role {
+			return Delegation{By: fmt.Sprintf("targets %d", c.set.Targets[targetsRole].Signed.Version), Keys: d.KeyIDs, Threshold: d.Threshold}
+		}
+	}
+	return Delegation{}
+}
+
+// RootDelegation tells whom a root lets sign a role.
+func RootDelegation(root *metadata.Metadata[metadata.RootType], role string) Delegation {
+	r := root.Signed.Roles[role]
+	if r == nil {
+		return Delegation{}
+	}
+	return Delegation{By: fmt.Sprintf("root %d", root.Signed.Version), Keys: r.KeyIDs, Threshold: r.Threshold}
+}
+
+// lostKeys reports whether a root took a key away from snapshot or timestamp. Whoever has it may
+// have run their versions up so far that nothing good could ever follow, so they count from
+// anywhere again.
+func lostKeys(before, after *metadata.Metadata[metadata.RootType]) bool {
+	for _, role := range []string{metadata.SNAPSHOT, metadata.TIMESTAMP} {
+		kept := RootDelegation(after, role).Keys
+		for _, id := range RootDelegation(before, role).Keys {
+			if !slices.Contains(kept, id) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// SignedBy tells whose signatures a metadata file claims to carry, unverified.
+func SignedBy(data []byte) []string {
+	var file struct {
+		Signatures []struct {
+			KeyID string `json:"keyid"`
+		} `json:"signatures"`
+	}
+	if json.Unmarshal(data, &file) != nil {
+		return nil
+	}
+	var ids []string
+	for _, s := range file.Signatures {
+		ids = append(ids, s.KeyID)
+	}
+	return ids
+}
+
+// ShortKey is enough of a key's ID for a person to tell it from others.
+func ShortKey(id string) string {
+	// An ID is what a stranger wrote into a file, and this ends up on a terminal.
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, id[:min(len(id), 8)])
+}
+
+// keyList names keys, a few of them where somebody wrote many.
+func keyList(ids []string) string {
+	const most = 8
+	var short []string
+	for _, id := range ids[:min(len(ids), most)] {
+		short = append(short, ShortKey(id))
+	}
+	if len(ids) > most {
+		short = append(short, "others")
+	}
+	word := "key "
+	if len(ids) > 1 {
+		word = "keys "
+	}
+	return word + strings.Join(short, ", ")
+}

@@ -1,0 +1,275 @@
+package trust
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+const (
+	// connections is how many parts are fetched at once. One connection to S3 gives some 50 to 90
+	// MB/s; four fill a gigabit line several times over and cost four blocks of memory.
+	connections = 4
+	// partSize is what one request asks for: large enough for requests to cost nothing (128 of them
+	// for a GiB), small enough for the parts that unpacking waits for to come soon.
+	partSize = 8 << 20
+	// badTurns is how often a part may fail without any progress, on each store there is.
+	badTurns = 2
+)
+
+// Download fetches an artifact by its blocks: several parts at once, each block verified before it
+// is written into file, from one mirror after the other. The Verified it gives can be read at once;
+// its reader waits for the blocks, in order, and ends with io.EOF only if length and digest of the
+// whole are right too. Blocks that file holds already are not fetched again, whoever put them there,
+// since they are verified the same way. The Verified owns the file, and has to be closed.
+func (c *Client) Download(ctx context.Context, blocks *Blocks, file *os.File, progress Progress) (*Verified, error) {
+	known, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, fmt.Errorf("fetching %s: %w", blocks.release, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	d := &download{
+		release: blocks.release, blocks: blocks, file: file, known: known, progress: progress,
+		turns: store.NewTurns(c.store, ObjectKey(blocks.release)),
+		have:  make([]bool, blocks.count()), sum: sha256.New(), cancel: cancel,
+	}
+	d.changed.L = &d.mu
+	for range connections {
+		d.workers.Go(func() { d.work(ctx) })
+	}
+	d.workers.Go(func() {
+		<-ctx.Done()
+		d.fail(context.Cause(ctx))
+	})
+	return &Verified{release: blocks.release, file: file, stream: d}, nil
+}
+
+// download is a download under way.
+type download struct {
+	release  artifact.Release
+	blocks   *Blocks
+	file     *os.File
+	known    int64 // bytes the file had before
+	turns    *store.Turns
+	progress Progress
+	cancel   context.CancelFunc
+	workers  sync.WaitGroup
+
+	mu      sync.Mutex
+	changed sync.Cond
+	have    []bool // blocks that are in the file
+	next    int    // first block that no worker has taken
+	err     error
+
+	// The reader's own.
+	at   int64
+	sum  hash.Hash
+	done bool
+}
+
+// take gives a worker its next part.
+func (d *download) take() (from, to int, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	from = d.next
+	to = min(from+int(max(partSize/d.blocks.size, 1)), d.blocks.count())
+	d.next = to
+	return from, to, from < to && d.err == nil
+}
+
+func (d *download) work(ctx context.Context) {
+	buf := make([]byte, d.blocks.size)
+	for {
+		from, to, ok := d.take()
+		if !ok {
+			return
+		}
+		if err := d.part(ctx, from, to, buf); err != nil {
+			d.fail(err)
+			return
+		}
+	}
+}
+
+func (d *download) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err == nil {
+		d.err = err
+	}
+	d.changed.Broadcast()
+}
+
+// part brings some blocks into the file: those that are not there yet, in as few requests as can be.
+func (d *download) part(ctx context.Context, from, to int, buf []byte) error {
+	for i := from; i < to; {
+		if d.local(i, buf) {
+			d.arrived(i)
+			i++
+			continue
+		}
+		end := i + 1
+		for end < to && !d.local(end, buf) {
+			end++
+		}
+		if err := d.fetch(ctx, i, end, buf); err != nil {
+			return err
+		}
+		i = end
+	}
+	return nil
+}
+
+// local reports whether a block is in the file from an earlier time.
+func (d *download) local(i int, buf []byte) bool {
+	from, length := d.blocks.span(i)
+	if from+length > d.known {
+		return false
+	}
+	_, err := d.file.ReadAt(buf[:length], from)
+	return err == nil && d.blocks.holds(i, buf[:length])
+}
+
+func (d *download) arrived(i int) {
+	_, length := d.blocks.span(i)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.have[i] = true
+	d.changed.Broadcast()
+	if d.progress != nil {
+		d.progress(int(length))
+	}
+}
+
+// fetch gets blocks from the store whose turn it is, and what is missing then from the next one.
+func (d *download) fetch(ctx context.Context, from, to int, buf []byte) error {
+	var refused error
+	for bad := 0; from < to; {
+		got, at, err := d.request(ctx, from, to, buf)
+		from += got
+		if err == nil {
+			continue
+		}
+		if ctx.Err() != nil || as[disk](err) {
+			return err
+		}
+		if as[*Refused](err) {
+			refused = err
+		}
+		d.turns.Failed(at, err)
+		if bad++; got > 0 {
+			bad = 0
+		}
+		if bad >= badTurns*d.turns.Stores() {
+			return worse(refused, fmt.Errorf("fetching %s: %w", d.release, err))
+		}
+	}
+	return nil
+}
+
+// worse prefers a refusal: a store that lies is worse than one that is away.
+func worse(refused, err error) error {
+	if refused != nil {
+		return refused
+	}
+	return err
+}
+
+// disk is a failure of this host's own file, which no other store can mend.
+type disk struct{ error }
+
+func (d disk) Unwrap() error { return d.error }
+
+// request reads blocks from one answer of one store, until it fails.
+func (d *download) request(ctx context.Context, from, to int, buf []byte) (got, at int, err error) {
+	start, _ := d.blocks.span(from)
+	last, length := d.blocks.span(to - 1)
+	body, info, at, err := d.turns.Open(ctx, start, last+length-start)
+	if err != nil {
+		return 0, at, err
+	}
+	defer body.Close()
+	if wrongSize(info, d.release) {
+		return 0, at, badLength(d.release, info.Size)
+	}
+	for i := from; i < to; i++ {
+		offset, length := d.blocks.span(i)
+		if _, err := io.ReadFull(body, buf[:length]); err != nil {
+			return got, at, short(err)
+		}
+		if !d.blocks.holds(i, buf[:length]) {
+			return got, at, &Refused{Check: CheckDigest, Of: d.release.String(), Err: fmt.Errorf("the block at byte %d is not the one that was signed", offset)}
+		}
+		if _, err := d.file.WriteAt(buf[:length], offset); err != nil {
+			return got, at, disk{fmt.Errorf("keeping %s: %w", d.release, err)}
+		}
+		d.arrived(i)
+		got++
+	}
+	return got, at, nil
+}
+
+// short gives a body that ended early its kind.
+func short(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: %w", store.ErrUnreachable, io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// Read gives the artifact's bytes in order, each of them out of a verified block.
+func (d *download) Read(p []byte) (int, error) {
+	if d.at == d.release.Length {
+		return 0, d.finish()
+	}
+	i := int(d.at / d.blocks.size)
+	if err := d.wait(i); err != nil {
+		return 0, err
+	}
+	from, length := d.blocks.span(i)
+	n, err := d.file.ReadAt(p[:min(int64(len(p)), from+length-d.at)], d.at)
+	d.sum.Write(p[:n])
+	d.at += int64(n)
+	if err != nil && n == 0 {
+		return 0, fmt.Errorf("reading %s back: %w", d.release, err)
+	}
+	return n, nil
+}
+
+// wait returns when a block is there, or when it will not come.
+func (d *download) wait(i int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for !d.have[i] && d.err == nil {
+		d.changed.Wait()
+	}
+	if d.have[i] {
+		return nil
+	}
+	return d.err
+}
+
+// finish is what comes after the last byte: io.EOF if the whole is what was signed.
+func (d *download) finish() error {
+	if !d.done {
+		if got := artifact.NewDigest([32]byte(d.sum.Sum(nil))); got != d.release.Digest {
+			return &Refused{Check: CheckDigest, Of: d.release.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", got, d.release.Digest)}
+		}
+		d.done = true
+	}
+	return io.EOF
+}
+
+// close ends the download, wherever it is.
+func (d *download) close() {
+	d.cancel()
+	d.workers.Wait()
+}

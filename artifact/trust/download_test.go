@@ -1,0 +1,168 @@
+package trust_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+const block = 256 << 10
+
+// noise does not compress, and is the same for the same seed.
+func noise(seed byte, size int) string {
+	data := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(data) // never fails
+	return string(data)
+}
+
+// large publishes an artifact of a dozen blocks.
+func large(repo *artifacttest.Repo) artifact.Release {
+	return repo.Release("myapp", "1", "testing", artifacttest.Files{"data": noise(1, 12*block)})
+}
+
+// download fetches a release by its blocks from a store, into a file that may hold some already.
+func download(t *testing.T, repo *artifacttest.Repo, s store.Store, r artifact.Release, file string) (got []byte, progress int, err error) {
+	t.Helper()
+	host := repo.Host()
+	host.Store = s
+	client, err := host.Client()
+	if err != nil {
+		return nil, 0, err
+	}
+	if _, err := client.Resolve(t.Context(), artifact.Ref{Project: r.Project, Channel: "testing"}); err != nil {
+		return nil, 0, err
+	}
+	signed, err := client.FetchSidecar(t.Context(), r, trust.KindBlocks)
+	if err != nil {
+		return nil, 0, err
+	}
+	blocks, err := trust.ParseBlocks(signed)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := client.Download(t.Context(), blocks, f, func(n int) { progress += n })
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err = io.ReadAll(v.Reader())
+	return got, progress, errors.Join(err, v.Close())
+}
+
+func TestDownloadGivesTheSignedBytes(t *testing.T) {
+	repo := artifacttest.New(t)
+	r := large(repo)
+	got, progress, err := download(t, repo, repo.Store, r, filepath.Join(t.TempDir(), "part"))
+	if err != nil || !bytes.Equal(got, repo.Object(trust.ObjectKey(r))) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	if progress != int(r.Length) {
+		t.Errorf("progress says %d bytes, want %d", progress, r.Length)
+	}
+}
+
+// What a killed run left is used if it is right, and never believed.
+func TestDownloadResumes(t *testing.T) {
+	repo := artifacttest.New(t)
+	r := large(repo)
+	want := repo.Object(trust.ObjectKey(r))
+	file := filepath.Join(t.TempDir(), "part")
+	left := bytes.Clone(want[:7*block+1000])
+	left[3*block+5]++                         // a block that the disk lost
+	copy(left[5*block:], make([]byte, block)) // a block that never came: a hole
+	if err := os.WriteFile(file, left, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var fetched atomic.Int64
+	counting := store.Observe(repo.Store, func(q store.Request) {
+		if q.Key == trust.ObjectKey(r) {
+			fetched.Add(q.Bytes)
+		}
+	})
+	got, _, err := download(t, repo, counting, r, file)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("got %d bytes, %v", len(got), err)
+	}
+	if missing := int64(len(want)) - 5*block; fetched.Load() != missing {
+		t.Errorf("fetched %d bytes, want the %d that were missing", fetched.Load(), missing)
+	}
+}
+
+// A mirror takes over in the middle, also from a store that lies.
+func TestDownloadFailsOver(t *testing.T) {
+	repo := artifacttest.New(t)
+	r := large(repo)
+	want := repo.Object(trust.ObjectKey(r))
+	lying := mem.New()
+	for key, data := range repo.Snapshot() {
+		if key == trust.ObjectKey(r) {
+			data = bytes.Clone(data)
+			data[6*block]++
+		}
+		if _, err := lying.Put(t.Context(), key, bytes.NewReader(data), int64(len(data)), store.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away := &store.Error{Op: store.OpGet, Kind: store.ErrUnreachable}
+	broken := storetest.NewFaulty(repo.Store, storetest.Fault{Op: store.OpGet, Key: trust.ObjectKey(r), Cut: 2*block + 77, Err: away})
+	for name, first := range map[string]store.Store{"breaks off": broken, "lies": lying} {
+		got, _, err := download(t, repo, store.Failover(first, repo.Store), r, filepath.Join(t.TempDir(), "part"))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("a store that %s: got %d bytes, %v", name, len(got), err)
+		}
+	}
+	var refused *trust.Refused
+	file := filepath.Join(t.TempDir(), "part")
+	if got, _, err := download(t, repo, lying, r, file); !errors.As(err, &refused) || len(got) > 6*block {
+		t.Errorf("a lying store alone: got %d bytes, %v, want it refused before byte %d", len(got), err, 6*block)
+	}
+	changed := bytes.Clone(want[6*block : 6*block+64])
+	changed[0]++
+	if kept, err := os.ReadFile(file); err != nil || bytes.Contains(kept, changed) {
+		t.Errorf("what was refused is on disk (%v)", err)
+	}
+}
+
+func TestSmallArtifactsHaveNoBlocks(t *testing.T) {
+	repo := artifacttest.New(t)
+	r := repo.Release("myapp", "1", "testing", artifacttest.Files{"a": "b"})
+	if _, _, err := download(t, repo, repo.Store, r, filepath.Join(t.TempDir(), "part")); !errors.Is(err, trust.ErrNoSidecar) {
+		t.Errorf("error is %v, want that there are none", err)
+	}
+}
+
+func TestForgedListsOfBlocksAreRefused(t *testing.T) {
+	for name, forge := range map[string]func([]byte) []byte{
+		"changed":   func(b []byte) []byte { b[40]++; return b },
+		"truncated": func(b []byte) []byte { return b[:len(b)-32] },
+		"extended":  func(b []byte) []byte { return append(b, make([]byte, 32)...) },
+		"empty":     func([]byte) []byte { return nil },
+	} {
+		repo := artifacttest.New(t)
+		r := large(repo)
+		for info, err := range repo.Store.List(t.Context(), "deploy/") {
+			if err == nil && filepath.Ext(info.Key) == ".blocks" {
+				repo.Replace(info.Key, forge(repo.Object(info.Key)))
+			}
+		}
+		var refused *trust.Refused
+		if _, _, err := download(t, repo, repo.Store, r, filepath.Join(t.TempDir(), "part")); !errors.As(err, &refused) {
+			t.Errorf("a list that was %s: %v, want it refused", name, err)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package trust
+
+import (
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Local is a tree that reached a host past the store: pushed by somebody who may log in, or linked
+// to where somebody works. No key signed it. It is never a Verified and cannot become one: what
+// takes a Verified takes no Local, and its release says wherever it is shown that it is unsigned.
+type Local struct{ release artifact.Release }
+
+// The ways in which a Local comes.
+const (
+	ByPush     = "push"
+	ByEditable = "editable"
+)
+
+// NewLocal names a tree that came in one of these ways. The digest stands for its content, as the
+// one who brought it says.
+func NewLocal(project, version, how string, digest artifact.Digest) (Local, error) {
+	if err := artifact.CheckProject(project); err != nil {
+		return Local{}, err
+	}
+	if err := artifact.CheckVersion(version); err != nil {
+		return Local{}, err
+	}
+	return Local{release: artifact.Release{Project: project, Version: version, Digest: digest, Local: how}}, nil
+}
+
+// Release is what a host calls it.
+func (l Local) Release() artifact.Release { return l.release }

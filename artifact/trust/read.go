@@ -1,0 +1,58 @@
+package trust
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"github.com/theupdateframework/go-tuf/v2/metadata/trustedmetadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// ReadMetadata fetches a metadata file as it is, unverified.
+func ReadMetadata(ctx context.Context, s store.Store, key string) ([]byte, error) {
+	return read(ctx, s, key, maxMetadata)
+}
+
+func newSet(root []byte) (set *trustedmetadata.TrustedMetadata, err error) {
+	err = Guard(func() error { set, err = trustedmetadata.New(root); return err })
+	return set, err
+}
+
+// Guard turns a panic of the library into an error: it reads what a stranger may have written, and
+// some malformed keys make the standard library's verifiers panic.
+func Guard(check func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("malformed metadata: %v", p)
+		}
+	}()
+	return check()
+}
+
+// limit is how many bytes of a metadata file are read.
+func limit(meta *metadata.MetaFiles) int64 {
+	if meta.Length > 0 && meta.Length < maxMetadata {
+		return meta.Length
+	}
+	return maxMetadata
+}
+
+// read fetches a whole object of at most limit bytes; a longer one is refused.
+func read(ctx context.Context, s store.Store, key string, limit int64) ([]byte, error) {
+	body, _, err := s.Get(ctx, key, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", key, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it is longer than the %d bytes allowed", limit)}
+	}
+	return data, nil
+}

@@ -1,0 +1,201 @@
+package trust
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Kind is a kind of object that a project signs beside an artifact. A host that does not know it
+// takes the artifact as a whole.
+type Kind string
+
+// The kinds there are.
+const (
+	KindBlocks Kind = "blocks" // digests of the artifact's blocks, see Blocks
+	KindIndex  Kind = "index"  // the chunks of the unpacked tree, see artifact/chunk
+)
+
+// ErrNoSidecar says that an artifact was published without what was asked for.
+var ErrNoSidecar = errors.New("nothing of the kind is signed beside the artifact")
+
+// SidecarTarget is how a project's role calls what lies beside an artifact.
+func SidecarTarget(r artifact.Release, kind Kind) string {
+	return TargetPath(r.Project, r.Version, r.Format) + "." + string(kind)
+}
+
+// SidecarKey is where it lies, by its own digest.
+func SidecarKey(r artifact.Release, kind Kind, digest artifact.Digest) string {
+	dir, name := path.Split(SidecarTarget(r, kind))
+	return dir + digest.Hex() + "." + name
+}
+
+// Signed is a small object beside an artifact whose bytes are those the project's key signed. Like
+// a Verified it is made here and nowhere else.
+type Signed struct {
+	release artifact.Release
+	kind    Kind
+	data    []byte
+}
+
+// Release is the release it belongs to.
+func (s *Signed) Release() artifact.Release { return s.release }
+
+// Kind is what it is.
+func (s *Signed) Kind() Kind { return s.kind }
+
+// Data is its content, not to be changed.
+func (s *Signed) Data() []byte { return s.data }
+
+// Malformed is the refusal of what was signed and still cannot be read.
+func (s *Signed) Malformed(err error) error {
+	return &Refused{Check: CheckForm, Of: SidecarTarget(s.release, s.kind), Err: err}
+}
+
+// Sidecar tells length and digest of what is signed beside a release, without fetching it. Resolve
+// of the project comes first.
+func (c *Client) Sidecar(r artifact.Release, kind Kind) (length int64, digest artifact.Digest, ok bool) {
+	role := c.set.Targets[r.Project]
+	if role == nil || !signs(role, r) {
+		return 0, "", false
+	}
+	file, ok := role.Signed.Targets[SidecarTarget(r, kind)]
+	if !ok || len(file.Hashes["sha256"]) != 32 || file.Length <= 0 || file.Length > maxSidecar {
+		return 0, "", false
+	}
+	return file.Length, artifact.NewDigest([32]byte(file.Hashes["sha256"])), true
+}
+
+// maxSidecar bounds what is read into memory: an index of a tree of about 64 GiB.
+const maxSidecar = 128 << 20
+
+// signs reports whether a role signs just this release.
+func signs(role *Role, r artifact.Release) bool {
+	file, ok := role.Signed.Targets[TargetPath(r.Project, r.Version, r.Format)]
+	return ok && file.Length == r.Length && len(file.Hashes["sha256"]) == 32 &&
+		artifact.NewDigest([32]byte(file.Hashes["sha256"])) == r.Digest
+}
+
+// FetchSidecar fetches and verifies what is signed beside a release. It is safe for concurrent use.
+func (c *Client) FetchSidecar(ctx context.Context, r artifact.Release, kind Kind) (*Signed, error) {
+	length, digest, ok := c.Sidecar(r, kind)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s of %s", ErrNoSidecar, kind, r)
+	}
+	key := SidecarKey(r, kind, digest)
+	data, err := read(ctx, c.store, key, length)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) != length {
+		return nil, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it has %d bytes, and %d were signed", len(data), length)}
+	}
+	if got := digestOf(data); got != digest {
+		return nil, &Refused{Check: CheckDigest, Of: key, Err: fmt.Errorf("its digest is %s, and %s was signed", got, digest)}
+	}
+	return &Signed{release: r, kind: kind, data: data}, nil
+}
+
+// custom is what a project's role says of an artifact beside its length and digest.
+type custom struct {
+	Tree artifact.Digest `json:"tree,omitempty"` // of the unpacked tree's manifest
+}
+
+// Tree is the signed digest of the manifest of a release's tree; false where none was signed.
+func (c *Client) Tree(r artifact.Release) (artifact.Digest, bool) {
+	role := c.set.Targets[r.Project]
+	if role == nil || !signs(role, r) {
+		return "", false
+	}
+	raw := role.Signed.Targets[TargetPath(r.Project, r.Version, r.Format)].Custom
+	if raw == nil {
+		return "", false
+	}
+	var says custom
+	if err := json.Unmarshal(*raw, &says); err != nil {
+		return "", false
+	}
+	digest, err := artifact.ParseDigest(string(says.Tree))
+	return digest, err == nil
+}
+
+// SetTree writes the digest of a release's tree into its project's role, to be signed.
+func SetTree(role *Role, r artifact.Release, digest artifact.Digest) error {
+	file, ok := role.Signed.Targets[TargetPath(r.Project, r.Version, r.Format)]
+	if !ok {
+		return fmt.Errorf("%s is not among the project's artifacts", r)
+	}
+	says := map[string]any{}
+	if file.Custom != nil {
+		if err := json.Unmarshal(*file.Custom, &says); err != nil {
+			return fmt.Errorf("reading what is signed of %s: %w", r, err)
+		}
+	}
+	says["tree"] = digest
+	data, err := json.Marshal(says)
+	if err != nil {
+		return err
+	}
+	raw := json.RawMessage(data)
+	file.Custom = &raw
+	return nil
+}
+
+// Recall makes a client of what a host has seen, for questions about releases it has: no store is
+// asked, and what expired meanwhile still says what was signed.
+func Recall(dir string) (*Client, error) {
+	c, err := OpenToRenew(nil, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"timestamp.json", "snapshot.json"} {
+		data, err := c.seen.load(name)
+		if err != nil {
+			return nil, err
+		}
+		if data == nil {
+			return nil, fmt.Errorf("%w: this host has seen no %s", ErrNoProject, name)
+		}
+		err = Guard(func() error {
+			if name == "timestamp.json" {
+				_, err := c.set.UpdateTimestamp(data)
+				return err
+			}
+			_, err := c.set.UpdateSnapshot(data, true)
+			return err
+		})
+		if err != nil {
+			return nil, refuse(name, err)
+		}
+	}
+	return c, c.recallRole(targetsRole, metadata.ROOT)
+}
+
+// RecallProject takes in what was seen of a project.
+func (c *Client) RecallProject(project string) error {
+	if !c.delegated(project) {
+		return fmt.Errorf("%w: %s", ErrNoProject, project)
+	}
+	return c.recallRole(project, targetsRole)
+}
+
+func (c *Client) recallRole(name, delegator string) error {
+	data, err := c.seen.load(roleFile(name))
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		return fmt.Errorf("%w: this host has seen nothing of %s", ErrNoProject, name)
+	}
+	err = Guard(func() error { _, err := c.set.UpdateDelegatedTargets(data, name, delegator); return err })
+	if err != nil {
+		return refuse(MetaName(name), err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package unpack
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime"
+
+	"github.com/klauspost/compress/zip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/mholt/archives"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+func walkTar(ctx context.Context, r io.Reader, format artifact.Format, rules *rules, to target) error {
+	plain, err := decompress(r, format)
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	err = archives.Tar{}.Extract(ctx, plain, func(_ context.Context, f archives.FileInfo) error {
+		h, ok := f.Header.(*tar.Header)
+		if !ok {
+			return fmt.Errorf("entry %q has no tar header", f.NameInArchive)
+		}
+		return place(h, func() (io.ReadCloser, error) { return f.Open() }, rules, to)
+	})
+	// The end of the archive is not the end of the stream: the checksum of the compression comes
+	// last, and so does the digest of the whole. Some decompressors write faster than they read,
+	// and wrongly so after a read, hence the plain reader.
+	for _, rest := range []io.Reader{plain, r} {
+		if err == nil {
+			_, err = io.Copy(io.Discard, struct{ io.Reader }{rest})
+		}
+	}
+	return rules.complete(err)
+}
+
+// decoderMemory is the largest window a zstd stream may ask for; `corpus build` uses 8 MiB.
+const decoderMemory = 128 << 20
+
+func decompress(r io.Reader, format artifact.Format) (io.ReadCloser, error) {
+	switch format {
+	case artifact.TarZst:
+		return archives.Zstd{DecoderOptions: []zstd.DOption{
+			zstd.WithDecoderMaxMemory(decoderMemory), zstd.WithDecoderLowmem(true),
+			// Two stages of decoding work ahead of whoever reads.
+			zstd.WithDecoderConcurrency(min(4, max(2, runtime.GOMAXPROCS(0)))),
+		}}.OpenReader(r)
+	case artifact.TarGz:
+		return archives.Gz{Multithreaded: true}.OpenReader(r)
+	case artifact.TarXz:
+		return archives.Xz{}.OpenReader(r)
+	case artifact.Tar:
+		return io.NopCloser(r), nil
+	}
+	return nil, fmt.Errorf("%s: not an archive format", format)
+}
+
+func walkZip(ctx context.Context, all sized, rules *rules, to target) error {
+	archive, err := zip.NewReader(all, all.Size())
+	if err != nil {
+		return err
+	}
+	for _, f := range archive.File {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, err := zipHeader(f)
+		if err != nil {
+			return err
+		}
+		if err := place(h, f.Open, rules, to); err != nil {
+			return err
+		}
+	}
+	return rules.complete(nil)
+}
+
+// zipHeader is an entry of a zip archive as a tar archive has it, so that the same rules hold.
+func zipHeader(f *zip.File) (*tar.Header, error) {
+	mode := f.Mode()
+	h := &tar.Header{Name: f.Name, Mode: int64(mode.Perm()), ModTime: f.Modified, Size: int64(f.UncompressedSize64)}
+	for bit, posix := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+		if mode&bit != 0 {
+			h.Mode |= posix
+		}
+	}
+	switch {
+	case h.Size < 0 || f.Flags&1 != 0:
+		return nil, &Hostile{Entry: f.Name, Rule: "it is encrypted, or larger than anything"}
+	case mode.IsDir():
+		h.Typeflag, h.Size = tar.TypeDir, 0
+	case mode.IsRegular():
+		h.Typeflag = tar.TypeReg
+	case mode&fs.ModeSymlink != 0:
+		target, err := zipLink(f)
+		if err != nil {
+			return nil, err
+		}
+		h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, target, 0
+	case mode&fs.ModeNamedPipe != 0:
+		h.Typeflag = tar.TypeFifo
+	default:
+		h.Typeflag = tar.TypeChar
+	}
+	return h, nil
+}
+
+// zipLink reads where a symbolic link leads to: that is its content.
+func zipLink(f *zip.File) (string, error) {
+	content, err := f.Open()
+	if err != nil {
+		return "", fmt.Errorf("reading the link %q: %w", f.Name, err)
+	}
+	target, err := io.ReadAll(io.LimitReader(content, maxPath+1))
+	if len(target) > maxPath {
+		return "", &Hostile{Entry: f.Name, Rule: "it is a symbolic link to a name beyond all bounds"}
+	}
+	return string(target), errors.Join(err, content.Close())
+}

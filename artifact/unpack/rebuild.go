@@ -1,0 +1,130 @@
+package unpack
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/chunk"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// Rebuild makes a directory of a tree that was put together of chunks, by the same rules as Into and
+// with the same result. Large files that an older release on this host has are cloned where the
+// filesystem can (FICLONE), so that they take no room twice; a clone is a file of its own, unlike a
+// hard link, and is held to its digest.
+func Rebuild(ctx context.Context, t *chunk.Tree, dir *os.Root, limits Limits) (Unpacked, error) {
+	rules := newRules(limits.withDefaults(), 0)
+	s := newSink(dir)
+	err := rebuild(ctx, t, rules, s)
+	if closed := s.close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = s.seal()
+	}
+	if err != nil {
+		return Unpacked{Summary: rules.summary}, fmt.Errorf("rebuilding %s: %w", t.Release(), err)
+	}
+	tree := rules.tree()
+	if got, want := manifest.Digest(tree.Encode()), manifest.Digest(t.List().Encode()); got != want {
+		return Unpacked{}, &trust.Refused{Check: trust.CheckDigest, Of: t.Release().String(), Err: errors.New("its files are not those that its list names")}
+	}
+	return Unpacked{Summary: rules.summary, Tree: tree}, nil
+}
+
+func rebuild(ctx context.Context, t *chunk.Tree, rules *rules, s *sink) error {
+	for _, listed := range t.List().Entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		e, err := rules.admit(header(listed))
+		if err != nil {
+			return err
+		}
+		if e.kind != regular {
+			err = put(e, s)
+		} else {
+			err = s.reuse(e, listed, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return rules.complete(nil)
+}
+
+// header is an entry of a list as a tar archive has it, so that the same rules hold.
+func header(e manifest.Entry) *tar.Header {
+	h := &tar.Header{Name: e.Name, Linkname: e.Link, Mode: 0o644, Size: e.Size}
+	if e.Modified != 0 {
+		h.ModTime = time.Unix(e.Modified, 0)
+	}
+	switch e.Kind {
+	case manifest.File:
+		h.Typeflag = tar.TypeReg
+	case manifest.Executable:
+		h.Typeflag, h.Mode = tar.TypeReg, 0o755
+	case manifest.Directory:
+		h.Typeflag, h.Mode = tar.TypeDir, 0o755
+	case manifest.Symlink:
+		h.Typeflag = tar.TypeSymlink
+	case manifest.Hardlink:
+		h.Typeflag = tar.TypeLink
+	}
+	return h
+}
+
+// reuse makes a file of what an older release has, or else of its chunks.
+func (s *sink) reuse(e entry, listed manifest.Entry, t *chunk.Tree) error {
+	if e.size > smallFile && !s.noClone {
+		if from := t.Same(listed); from != nil {
+			cloned, err := s.clone(e, from, listed.Digest)
+			if err := errors.Join(err, from.Close()); err != nil {
+				return err
+			}
+			if cloned {
+				return t.Skip(e.size)
+			}
+		}
+	}
+	return s.file(e, io.LimitReader(t, e.size))
+}
+
+// errNoClone ends a try to clone a file: the filesystem cannot, or the file is another by now.
+var errNoClone = errors.New("not cloned")
+
+func (s *sink) clone(e entry, from *os.File, want [32]byte) (bool, error) {
+	in, err := s.enter(e.name)
+	if err != nil {
+		return false, err
+	}
+	err = create(in, e, func(f *os.File) error {
+		if err := unix.IoctlFileClone(int(f.Fd()), int(from.Fd())); err != nil {
+			s.noClone = true
+			return errNoClone
+		}
+		sum := sha256.New()
+		if _, err := io.Copy(sum, io.NewSectionReader(f, 0, e.size+1)); err != nil {
+			return err
+		}
+		if [32]byte(sum.Sum(nil)) != want {
+			return errNoClone
+		}
+		return nil
+	})
+	if errors.Is(err, errNoClone) {
+		return false, unix.Unlinkat(int(in.file.Fd()), path.Base(e.name), 0)
+	}
+	e.listed.Digest = want
+	return err == nil, err
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+)
+
+func (p *program) reportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "report [RUN]",
+		Short: "Show the report of a run again",
+		Long: `report shows a run that is over as it was told when it ran: the last one, or the one that is named.
+States that had nothing to say are only counted. "corpus-agent history" lists the runs.`,
+		Example: `  corpus-agent report
+  corpus-agent report 20260101T120000.000000 --json`,
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			a, err := p.agent(map[string]string{})
+			if err != nil {
+				return err
+			}
+			id := ""
+			if len(args) == 1 {
+				id = args[0]
+			}
+			r, err := a.Report(id)
+			if err != nil {
+				return err
+			}
+			if p.json {
+				return p.JSON(r)
+			}
+			report.Replay(r, &report.Lines{Out: p.Out, Color: p.Color(p.Out), Verbose: p.verbose, Always: true})
+			return p.explainFailure(r)
+		},
+	}
+}
+
+// explainFailure shows what a run that failed ended with, as it was told then.
+func (p *program) explainFailure(r *report.Report) error {
+	if r.Error == "" {
+		return nil
+	}
+	text := "error: " + r.Error + "\n"
+	if r.Hint != "" {
+		text += "hint: " + r.Hint + "\n"
+	}
+	_, err := p.Out.Write([]byte(text))
+	return err
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
+)
+
+// stepFlags choose steps of a deploy and set the project's configuration for it.
+type stepFlags struct {
+	only string
+	set  []string
+}
+
+func (s *stepFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&s.only, "only", "", "run these steps alone, with commas between them: "+strings.Join(procedure.Steps(), ", "))
+	flags.StringArrayVar(&s.set, "set", nil, "key=value of the project's configuration, for this run; may be given again")
+}
+
+func (s *stepFlags) parse(given *agent.Given) error {
+	var err error
+	if given.Only, err = procedure.ParseOnly(s.only); err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
+	given.Settings, err = procedure.ParseSettings(s.set)
+	return exit.WithCode(exit.Usage, err)
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"os/user"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+)
+
+func (p *program) verifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify",
+		Short: "Compare every file of the current releases with what was signed",
+		Long: `verify reads every file of the releases that are current and names those that were changed, added or
+removed, with the user who owns them now and when they changed. The digest of the list it goes by was
+signed by the project's key. The store is not asked. What a release calls writable may change.
+
+Exit codes: 0 all as it was unpacked, 2 nothing is deployed, 4 something was changed.`,
+		Example: `  corpus-agent verify
+  corpus-agent verify --json`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			a, err := p.agent(map[string]string{})
+			if err != nil {
+				return err
+			}
+			audits, err := a.Verify(c.Context())
+			if p.json {
+				if len(audits) == 0 {
+					return err
+				}
+				if written := p.JSON(audits); written != nil {
+					return written
+				}
+				return cli.AlreadyTold(err)
+			}
+			for _, audit := range audits {
+				p.printAudit(audit)
+			}
+			return err
+		},
+	}
+}
+
+func (p *program) printAudit(a agent.Audit) {
+	verdict := "all as signed"
+	switch {
+	case len(a.Changes) > 0:
+		verdict = fmt.Sprintf("%d changed", len(a.Changes))
+	case !a.Signed:
+		verdict = "all as unpacked"
+	}
+	fmt.Fprintf(p.Out, "%s: %d names, %s\n", a.Release, a.Files, verdict)
+	if a.Note != "" {
+		fmt.Fprintf(p.Out, "  %s\n", a.Note)
+	}
+	for _, c := range a.Changes {
+		fmt.Fprintf(p.Out, "  %s %s%s\n", c.Name, c.What, whoAndWhen(c))
+	}
+}
+
+// whoAndWhen is what is known of who changed a file.
+func whoAndWhen(c manifest.Change) string {
+	if c.Owner == "" {
+		return ""
+	}
+	owner := "user " + c.Owner
+	if u, err := user.LookupId(c.Owner); err == nil {
+		owner = u.Username
+	}
+	return fmt.Sprintf(" (owned by %s, changed %s)", owner, c.Changed.Local().Format("2006-01-02 15:04:05"))
+}

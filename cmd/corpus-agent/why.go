@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+)
+
+func (p *program) whyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "why",
+		Short: "Tell why this host runs what it runs, what failed, and what to do next",
+		Long: `why explains the host from what it remembers, without asking the store: why this release, who signed
+it, what failed first since it was deployed, and what to do next.`,
+		Example: `  corpus-agent why
+  corpus-agent why --json`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			a, err := p.agent(map[string]string{})
+			if err != nil {
+				return err
+			}
+			w, err := a.Why()
+			if err != nil {
+				return err
+			}
+			if p.json {
+				return p.JSON(w)
+			}
+			return printWhy(p.Out, w)
+		},
+	}
+}
+
+func printWhy(out io.Writer, w agent.Why) error {
+	var b strings.Builder
+	if w.Deployed != nil {
+		fmt.Fprintf(&b, "%s runs", w.Deployed)
+		if w.Since != nil {
+			fmt.Fprintf(&b, " since %s", when(*w.Since))
+		}
+		b.WriteString(":\n")
+	}
+	fmt.Fprintf(&b, "  %s\n", w.Reason)
+	for _, s := range w.Signed {
+		var keys []string
+		for _, k := range s.Keys {
+			keys = append(keys, k[:min(len(k), 12)])
+		}
+		fmt.Fprintf(&b, "  %s is signed by key %s, good until %s\n", s.Project, strings.Join(keys, ", "), s.Expires.Local().Format("2006-01-02 15:04"))
+	}
+	for _, d := range w.Drift {
+		fmt.Fprintf(&b, "  %s\n", d)
+	}
+	if w.Failed != "" {
+		fmt.Fprintf(&b, "failed first, in run %s:\n  %s\n", w.FailedIn, w.Failed)
+	}
+	if len(w.Next) > 0 {
+		b.WriteString("next:\n")
+		for _, n := range w.Next {
+			fmt.Fprintf(&b, "  %s\n", n)
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}

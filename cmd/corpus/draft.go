@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// draftFlag lets a command write what it would sign to a file.
+func (p *program) draftFlag(c *cobra.Command) {
+	c.Flags().StringVar(&p.draft, "draft", "", "change nothing in the store but write what is to be signed to this file, for several people to sign")
+}
+
+// answerDraft tells about the draft that was written.
+func (p *program) answerDraft() error { return p.tellDraft(p.draft, p.drafted) }
+
+func (p *program) tellDraft(file string, d *publish.Draft) error {
+	s, err := d.Summary()
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.JSON(struct {
+			publish.Summary
+			File string `json:"file"`
+		}{s, file})
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s %d, until %s, content %s\n", file, s.Role, s.Version, s.Expires.Format("2006-01-02"), s.Content)
+	for _, line := range s.Says {
+		b.WriteString("  " + line + "\n")
+	}
+	for _, may := range s.Needs {
+		fmt.Fprintf(&b, "%s wants %d of %s\n", may.By, may.Threshold, shortKeys(may.Keys))
+	}
+	signed := "nobody yet"
+	if len(s.SignedBy) > 0 {
+		signed = shortKeys(s.SignedBy)
+	}
+	fmt.Fprintf(&b, "signed by %s", signed)
+	if s.Missing > 0 {
+		fmt.Fprintf(&b, "; %d more needed: corpus sign %s", s.Missing, file)
+	} else {
+		fmt.Fprintf(&b, "; to put it into force: corpus import %s", file)
+	}
+	_, err = fmt.Fprintln(p.Out, b.String())
+	return err
+}
+
+func (p *program) exportCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "export ROLE -o FILE",
+		Short: "Write root, targets or a project to a file, to be signed again",
+		Long: `export writes the next version of a role, the same but for its expiry, as a draft: a file that the owners
+of its keys sign without the store (` + "`corpus sign`" + `) and that ` + "`corpus import`" + ` puts into force. Commands
+that change something write such a draft with --draft.
+
+A project whose key was revoked is exported as it is, and wants to be read before it is signed.`,
+		Example: `  corpus export root -o root.draft --store s3://bucket/prefix --trust-root root.json
+  corpus export myapp -o myapp.draft --store s3://bucket/prefix --keys keys`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error { return p.export(c.Context(), args[0]) },
+	}
+	c.Flags().StringVarP(&p.draft, "output", "o", "", "file to write")
+	_ = c.MarkFlagRequired("output")
+	return c
+}
+
+func (p *program) export(ctx context.Context, role string) error {
+	publisher, err := p.pinned(ctx)
+	if err != nil {
+		return err
+	}
+	d, verified, err := publisher.Export(ctx, role)
+	if err != nil {
+		return err
+	}
+	if err := d.Write(p.draft); err != nil {
+		return err
+	}
+	if !verified {
+		fmt.Fprintf(p.Err, "warning: nobody who may sign %s vouches for this: read it before you sign it\n", role)
+	}
+	return p.tellDraft(p.draft, d)
+}
+
+func (p *program) signCommand() *cobra.Command {
+	var files []string
+	show := false
+	c := &cobra.Command{
+		Use:   "sign FILE",
+		Short: "Sign a draft; no store is needed",
+		Long: `sign shows what a draft says and adds the signatures of the keys given by --key, or of the keys of its
+role in --keys DIR and the environment. Everybody who signs the same content sees the same digest.`,
+		Example: `  corpus sign root.draft --show
+  corpus sign root.draft --key bob/root.key
+  corpus sign root.draft --key awskms:arn:aws:kms:us-east-1:111122223333:alias/root
+  corpus sign myapp.draft --keys team-keys`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			d, err := publish.ReadDraft(args[0])
+			if err != nil {
+				return exit.WithCode(exit.Usage, err)
+			}
+			if !show {
+				if err := p.sign(c.Context(), d, files); err != nil {
+					return err
+				}
+				if err := d.Write(args[0]); err != nil {
+					return err
+				}
+			}
+			return p.tellDraft(args[0], d)
+		},
+	}
+	c.Flags().StringArrayVar(&files, "key", nil, "private key file, or awskms:ARN; may be repeated")
+	c.Flags().BoolVar(&show, "show", false, "sign nothing")
+	return c
+}
+
+func (p *program) sign(ctx context.Context, d *publish.Draft, files []string) error {
+	ring, err := p.ring(ctx)
+	if err != nil {
+		return err
+	}
+	var keys []keyring.Key
+	for _, file := range files {
+		found, err := ring.File(file)
+		if err != nil {
+			return exit.WithCode(exit.Usage, err)
+		}
+		keys = append(keys, found...)
+	}
+	if len(files) == 0 {
+		if keys, err = ring.Keys(d.Role); err != nil {
+			return exit.WithCode(exit.Usage, err)
+		}
+		if len(keys) == 0 {
+			return exit.WithCode(exit.Usage, ring.Missing(d.Role))
+		}
+	}
+	return exit.WithCode(exit.Usage, d.Sign(keys))
+}
+
+func (p *program) importCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "import FILE",
+		Short: "Put a draft that enough people signed into force",
+		Long: `import holds the signatures of a draft against what the store says now and commits it. It takes the keys
+of snapshot and timestamp, and for a store's first root that of targets. A draft that others overtook
+is refused: make it again.`,
+		Example: `  corpus import root.draft --store s3://bucket/prefix --keys online-keys`,
+		Args:    cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			d, err := publish.ReadDraft(args[0])
+			if err != nil {
+				return exit.WithCode(exit.Usage, err)
+			}
+			return p.importDraft(c.Context(), d)
+		},
+	}
+}
+
+func (p *program) importDraft(ctx context.Context, d *publish.Draft) error {
+	open := p.pinned
+	if d.From == 0 && d.Role == "root" {
+		open = p.publisher // there is no store yet that could be trusted
+	}
+	publisher, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	result, err := publisher.Import(ctx, d)
+	var refused *trust.Refused
+	switch {
+	case errors.As(err, &refused):
+		return err
+	case err != nil && diag.HintOf(err) != "":
+		return exit.WithCode(importCode(err), err)
+	case err != nil:
+		return err
+	case result.Store != nil:
+		return p.answerInit(*result.Store)
+	case result.Root != nil:
+		return p.answer(result, "%s", rootText(*result.Root))
+	}
+	return p.answer(result, "%s %d is in force", result.Role, result.Version)
+}
+
+// importCode tells a draft that cannot be committed from a store that cannot be reached.
+func importCode(err error) int {
+	if found := exit.Code(err); found != exit.Internal {
+		return found
+	}
+	return exit.Usage
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+)
+
+func (p *program) projectCommand() *cobra.Command {
+	c := &cobra.Command{Use: "project", Short: "Say who may publish what"}
+	c.AddCommand(p.projectAddCommand(), p.projectRevokeCommand())
+	return c
+}
+
+func (p *program) projectAddCommand() *cobra.Command {
+	var files []string
+	threshold := 0
+	c := &cobra.Command{
+		Use:   "add NAME --key PUB",
+		Short: "Let a key publish a project",
+		Long: `add delegates a project to a key: whoever holds it can publish deploy/NAME/* and nothing else. Keys are
+added to those that the project has. With --threshold so many of them have to sign every release.
+It takes the targets key.`,
+		Example: `  corpus project add myapp --key myapp.pub --store s3://bucket/prefix --keys keys
+  corpus project add myapp --key ann.pub --key bob.pub --threshold 2 --store s3://bucket/prefix --keys keys`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.addProject(c.Context(), args[0], files, threshold)
+		},
+	}
+	c.Flags().StringArrayVar(&files, "key", nil, "public key file of the project; may be repeated")
+	c.Flags().IntVar(&threshold, "threshold", 0, "how many of the project's keys have to sign; 0 leaves it as it is")
+	c.MarkFlagsOneRequired("key", "threshold")
+	p.draftFlag(c)
+	return c
+}
+
+func (p *program) addProject(ctx context.Context, name string, files []string, threshold int) error {
+	keys, err := publicKeys(files)
+	if err != nil {
+		return err
+	}
+	publisher, err := p.pinned(ctx)
+	if err != nil {
+		return err
+	}
+	if err := publisher.AddProject(ctx, name, threshold, keys...); err != nil {
+		return code(err)
+	}
+	if p.drafted != nil {
+		return p.answerDraft()
+	}
+	ids := []string{}
+	for _, k := range keys {
+		id, err := k.ID()
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	return p.answer(map[string]any{"project": name, "keys": ids}, "%s may publish %s", shortKeys(ids), name)
+}
+
+func publicKeys(files []string) ([]*metadata.Key, error) {
+	var keys []*metadata.Key
+	for _, file := range files {
+		key, err := keyring.ReadPublic(file)
+		if err != nil {
+			return nil, exit.WithCode(exit.Usage, err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+func (p *program) projectRevokeCommand() *cobra.Command {
+	var keys []string
+	c := &cobra.Command{
+		Use:   "revoke NAME --key PUB|ID",
+		Short: "Take a key away from a project",
+		Long: `revoke says that a key may no longer sign a project. Hosts refuse what only this key has signed, also
+what they have kept, and stay on what they run.
+
+What the project says is signed anew in the same step where one of its other keys is at hand. Look at
+it then: whoever had the key may have published with it. Where none is at hand, export the project,
+look at it, sign it and import it. It takes the targets key.`,
+		Example: `  corpus project revoke myapp --key lost.pub --store s3://bucket/prefix --keys keys
+  corpus project revoke myapp --key 3f2a9c1b --store s3://bucket/prefix --keys keys`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error { return p.revoke(c.Context(), args[0], keys) },
+	}
+	c.Flags().StringArrayVar(&keys, "key", nil, "public key file, or the beginning of a key's ID; may be repeated")
+	_ = c.MarkFlagRequired("key")
+	p.draftFlag(c)
+	return c
+}
+
+func (p *program) revoke(ctx context.Context, name string, keys []string) error {
+	ids, err := keyIDs(keys)
+	if err != nil {
+		return err
+	}
+	publisher, err := p.pinned(ctx)
+	if err != nil {
+		return err
+	}
+	result, err := publisher.Revoke(ctx, name, ids...)
+	if err != nil {
+		return code(err)
+	}
+	if p.drafted != nil {
+		return p.answerDraft()
+	}
+	text := fmt.Sprintf("%s may no longer sign %s", shortKeys(result.Keys), name)
+	if !result.Signed {
+		text += fmt.Sprintf("\nhosts refuse %s until one of its other keys signs what it says:\n"+
+			"  corpus export %s -o %s.draft; corpus sign %s.draft; corpus import %s.draft", name, name, name, name, name)
+	}
+	return p.answer(result, "%s", text)
+}
+
+// keyIDs reads IDs of keys, of which some are given as public key files.
+func keyIDs(keys []string) ([]string, error) {
+	var ids []string
+	for _, k := range keys {
+		if _, err := os.Stat(k); err == nil {
+			public, err := keyring.ReadPublic(k)
+			if err != nil {
+				return nil, exit.WithCode(exit.Usage, err)
+			}
+			if k, err = public.ID(); err != nil {
+				return nil, err
+			}
+		}
+		ids = append(ids, k)
+	}
+	return ids, nil
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"filippo.io/age"
+	"github.com/sigstore/sigstore/pkg/signature"
+	"golang.org/x/term"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/awskms"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// ring is the keys at hand: those of --keys DIR, if that is given, and of the environment.
+func (p *program) ring(ctx context.Context) (keyring.Ring, error) {
+	if p.locks == nil {
+		identities, err := p.identities()
+		if err != nil {
+			return keyring.Ring{}, exit.WithCode(exit.Usage, err)
+		}
+		p.locks = &keyring.Locks{Ask: p.passphrase, Identities: identities}
+	}
+	return keyring.Ring{
+		Dir: p.keys, Env: p.Getenv, Locks: p.locks,
+		Remote: func(ref string) (signature.Signer, error) { return awskms.Open(ctx, ref) },
+	}, nil
+}
+
+// directory is ring for what has to have a directory.
+func (p *program) directory(ctx context.Context) (keyring.Ring, error) {
+	if p.keys == "" {
+		return keyring.Ring{}, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no keys were given"), "give --keys DIR, or set CORPUS_KEYS"))
+	}
+	return p.ring(ctx)
+}
+
+// sealed is directory for making new keys, encrypted as asked for.
+func (p *program) sealed(ctx context.Context, seal sealing) (keyring.Ring, error) {
+	ring, err := p.directory(ctx)
+	if err != nil {
+		return ring, err
+	}
+	p.locks.Passphrase = seal.passphrase
+	for _, text := range seal.recipients {
+		recipients, err := age.ParseRecipients(strings.NewReader(text))
+		if err != nil {
+			return ring, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q is no age recipient", text), "`age-keygen -y FILE` shows one; it begins with age1"))
+		}
+		p.locks.Recipients = append(p.locks.Recipients, recipients...)
+	}
+	return ring, nil
+}
+
+// identities reads what opens keys that are encrypted to an age recipient.
+func (p *program) identities() ([]age.Identity, error) {
+	name := p.Getenv("CORPUS_AGE_IDENTITY_FILE")
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading CORPUS_AGE_IDENTITY_FILE: %w", err)
+	}
+	defer f.Close()
+	list, err := age.ParseIdentities(f)
+	if err != nil {
+		// Not the library's words: they may quote the line.
+		return nil, diag.WithHint(fmt.Errorf("%s holds no age identities", name), "make one with age-keygen")
+	}
+	return list, nil
+}
+
+// passphrase asks for the passphrase of keys: the environment, a file, or a person at a terminal.
+func (p *program) passphrase(about string, anew bool) (string, error) {
+	if word := p.Getenv("CORPUS_PASSPHRASE"); word != "" {
+		return word, nil
+	}
+	if name := p.Getenv("CORPUS_PASSPHRASE_FILE"); name != "" {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return "", fmt.Errorf("reading CORPUS_PASSPHRASE_FILE: %w", err)
+		}
+		word, _, _ := strings.Cut(string(data), "\n")
+		return strings.TrimSuffix(word, "\r"), nil
+	}
+	in, ok := p.In.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("a passphrase is needed, and there is no terminal to ask at"), "set CORPUS_PASSPHRASE, or CORPUS_PASSPHRASE_FILE"))
+	}
+	word, err := p.prompt(in, "Passphrase for "+about+": ")
+	if err != nil || !anew {
+		return word, err
+	}
+	again, err := p.prompt(in, "The same once more: ")
+	if err == nil && again != word {
+		err = exit.WithCode(exit.Usage, errors.New("the two passphrases differ"))
+	}
+	return word, err
+}
+
+func (p *program) prompt(in *os.File, text string) (string, error) {
+	fmt.Fprint(p.Err, text)
+	word, err := term.ReadPassword(int(in.Fd()))
+	fmt.Fprintln(p.Err)
+	return string(word), err
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func (p *program) rootCommand() *cobra.Command {
+	c := &cobra.Command{Use: "root", Short: "Look at the root of trust, and replace it"}
+	c.AddCommand(p.rootShowCommand(), p.rootChangeCommand())
+	return c
+}
+
+// roleView is who may sign a role, for people.
+type roleView struct {
+	Role string `json:"role"`
+	trust.Delegation
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+func (p *program) rootShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show",
+		Short:   "List which keys may sign what, and until when it is signed",
+		Example: `  corpus root show --store s3://bucket/prefix --trust-root root.json`,
+		Args:    cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, done, err := p.reader(c.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			views := roleViews(c.Context(), client)
+			if p.json {
+				return p.JSON(views)
+			}
+			w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+			for _, v := range views {
+				until := "-"
+				if !v.Expires.IsZero() {
+					until = v.Expires.Format("2006-01-02")
+				}
+				fmt.Fprintf(w, "%s\tuntil %s\t%d of\t%s\n", v.Role, until, v.Threshold, strings.Join(v.Keys, "\n\t\t\t"))
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func roleViews(ctx context.Context, client *trust.Client) []roleView {
+	set := client.Trusted()
+	expires := map[string]time.Time{
+		metadata.ROOT: set.Root.Signed.Expires, metadata.TARGETS: set.Targets[metadata.TARGETS].Signed.Expires,
+		metadata.SNAPSHOT: set.Snapshot.Signed.Expires, metadata.TIMESTAMP: set.Timestamp.Signed.Expires,
+	}
+	var views []roleView
+	for _, role := range append([]string{metadata.ROOT, metadata.TARGETS, metadata.SNAPSHOT, metadata.TIMESTAMP}, client.Projects()...) {
+		v := roleView{Role: role, Delegation: client.Delegation(role), Expires: expires[role]}
+		if _, top := expires[role]; !top {
+			// One whose signatures do not hold is listed all the same: this is where to look then.
+			if signed, err := client.Project(ctx, role); err == nil {
+				v.Expires = signed.Signed.Expires
+			}
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+func (p *program) rootChangeCommand() *cobra.Command {
+	var add, remove, thresholds []string
+	renew := false
+	c := &cobra.Command{
+		Use:   "change",
+		Short: "Replace the root: keys of root, targets, snapshot and timestamp",
+		Long: `change makes the next root. It takes as many root keys as the root of before wants, and as the new one
+does. Hosts follow from any root they know to the newest one, one by one. What lies below the root and
+has other keys then is signed anew in the same step, as far as its keys are at hand.
+
+With --draft it is written to a file instead, which the owners of root keys sign (` + "`corpus sign`" + `) and
+anybody with the keys of snapshot and timestamp commits (` + "`corpus import`" + `).`,
+		Example: `  corpus root change --add-key root=bob.pub --threshold root=2 --store s3://bucket/prefix --keys keys
+  corpus root change --remove-key timestamp=3f2a9c1b --draft root.draft --store s3://bucket/prefix --keys keys
+  corpus root change --renew --store s3://bucket/prefix --keys keys`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			change, err := rootChange(add, remove, thresholds)
+			if err != nil {
+				return exit.WithCode(exit.Usage, err)
+			}
+			change.Renew = renew
+			return p.changeRoot(c.Context(), change)
+		},
+	}
+	c.Flags().StringArrayVar(&add, "add-key", nil, "ROLE=PUB: let this public key sign the role; may be repeated")
+	c.Flags().StringArrayVar(&remove, "remove-key", nil, "ROLE=ID or ROLE=PUB: take this key away from the role; may be repeated")
+	c.Flags().StringArrayVar(&thresholds, "threshold", nil, "ROLE=N: so many of the role's keys have to sign; may be repeated")
+	c.Flags().BoolVar(&renew, "renew", false, "sign the root anew although nothing else changes")
+	p.draftFlag(c)
+	return c
+}
+
+// rootChange reads the flags of `corpus root change`.
+func rootChange(add, remove, thresholds []string) (publish.RootChange, error) {
+	c := publish.RootChange{Add: map[string][]*metadata.Key{}, Remove: map[string][]string{}, Threshold: map[string]int{}}
+	errs := []error{
+		each(add, func(role, file string) error {
+			key, err := keyring.ReadPublic(file)
+			c.Add[role] = append(c.Add[role], key)
+			return err
+		}),
+		each(remove, func(role, key string) error {
+			ids, err := keyIDs([]string{key})
+			c.Remove[role] = append(c.Remove[role], ids...)
+			return err
+		}),
+		each(thresholds, func(role, number string) error {
+			n, err := strconv.Atoi(number)
+			if err != nil {
+				return fmt.Errorf("--threshold %s=%s: a number was expected", role, number)
+			}
+			c.Threshold[role] = n
+			return nil
+		}),
+	}
+	return c, errors.Join(errs...)
+}
+
+// each reads flags that are written ROLE=VALUE.
+func each(flags []string, take func(role, value string) error) error {
+	for _, f := range flags {
+		role, value, ok := strings.Cut(f, "=")
+		if !ok || !slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], role) {
+			return diag.WithHint(fmt.Errorf("%q does not say which role of the root is meant", f), "write ROLE=VALUE, with root, targets, snapshot or timestamp")
+		}
+		if err := take(role, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) changeRoot(ctx context.Context, change publish.RootChange) error {
+	publisher, err := p.pinned(ctx)
+	if err != nil {
+		return err
+	}
+	result, err := publisher.ChangeRoot(ctx, change)
+	if err != nil {
+		return code(err)
+	}
+	if p.drafted != nil {
+		return p.answerDraft()
+	}
+	return p.answer(result, "%s", rootText(result))
+}
+
+func rootText(r publish.RootResult) string {
+	text := fmt.Sprintf("root %d is in place, until %s", r.Version, r.Expires.Format("2006-01-02"))
+	if len(r.Unsigned) > 0 {
+		text += fmt.Sprintf("\nhosts refuse the store until these are signed with their new keys: %s\n"+
+			"  targets: corpus export, sign, import; snapshot and timestamp: corpus refresh --rebuild", strings.Join(r.Unsigned, ", "))
+	}
+	return text
+}

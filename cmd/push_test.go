@@ -1,0 +1,216 @@
+package cmd_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// developer is somebody with a working tree, and a host below a root of its own to push to.
+type developer struct {
+	t    *testing.T
+	tree string
+	root string
+	env  []string
+}
+
+func newDeveloper(t *testing.T, init ...string) *developer {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("push to deploy needs git")
+	}
+	d := &developer{t: t, tree: t.TempDir(), root: t.TempDir()}
+	d.env = append(os.Environ(), "PATH="+bin(t)+":"+os.Getenv("PATH"), "HOME="+t.TempDir(), "CORPUS_ROOT="+d.root, "CORPUS_METADATA_ENABLED=false",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_CONFIG_NOSYSTEM=1")
+	d.ok("corpus-agent", append([]string{"project", "init", "shop", "--git"}, init...)...)
+	d.ok("git", "init", "-q", "-b", "main")
+	return d
+}
+
+func (d *developer) run(name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	for _, e := range d.env {
+		if dir, ok := strings.CutPrefix(e, "PATH="); ok && name == "corpus-agent" || ok && name == "corpus" {
+			cmd.Path, cmd.Err = filepath.Join(strings.Split(dir, ":")[0], name), nil
+		}
+	}
+	cmd.Dir, cmd.Env = d.tree, d.env
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (d *developer) ok(name string, args ...string) string {
+	d.t.Helper()
+	out, err := d.run(name, args...)
+	if err != nil {
+		d.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// commit commits a file.
+func (d *developer) commit(file, text string) {
+	d.t.Helper()
+	path := filepath.Join(d.tree, file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		d.t.Fatal(err)
+	}
+	d.ok("git", "add", "-A")
+	d.ok("git", "commit", "-q", "-m", file)
+}
+
+func (d *developer) repository(which string) string {
+	return filepath.Join(d.root, "srv/projects/shop/git", which+".git")
+}
+
+// push pushes to the branch that is deployed.
+func (d *developer) push(more ...string) (string, error) {
+	return d.run("git", append([]string{"push", d.repository("project"), "HEAD:main"}, more...)...)
+}
+
+// head is the commit that the host's branch names.
+func (d *developer) head() string {
+	out, err := d.run("git", "--git-dir="+d.repository("project"), "rev-parse", "main")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(out)
+}
+
+func (d *developer) host(path, want string) {
+	d.t.Helper()
+	data, err := os.ReadFile(filepath.Join(d.root, path))
+	if err != nil || strings.TrimSpace(string(data)) != want {
+		d.t.Errorf("%s on the host is %q, %v, want %q", path, data, err, want)
+	}
+}
+
+const writes = "out:\n  file.managed:\n    - name: /srv/out\n    - contents: {{ cfg.data.text }}\n"
+
+func TestPushDeploys(t *testing.T) {
+	d := newDeveloper(t)
+	d.commit(".salt/PILLAR.sample", "data: {text: one}\n")
+	d.commit(".salt/00.sls", writes)
+	out, err := d.push()
+	if err != nil || !strings.Contains(out, "remote: ") || !strings.Contains(out, "(unsigned)") {
+		t.Fatalf("the first push: %v\n%s", err, out)
+	}
+	d.host("srv/out", "one")
+	good := d.head()
+	d.commit(".salt/00.sls", "out:\n  test.fail_without_changes: []\n")
+	if out, err = d.push(); err == nil || !strings.Contains(out, "rolled back") {
+		t.Errorf("a push that breaks: %v\n%s", err, out)
+	}
+	if got := d.head(); got != good {
+		t.Errorf("the branch names %s, want %s as before", got, good)
+	}
+	d.host("srv/out", "one")
+	// Another history altogether: it takes force, and is deployed.
+	d.ok("git", "checkout", "-q", "--orphan", "other")
+	d.commit(".salt/00.sls", writes)
+	d.commit(".salt/PILLAR.sample", "data: {text: two}\n")
+	if out, err = d.push("--force"); err != nil {
+		t.Fatalf("a forced push: %v\n%s", err, out)
+	}
+	d.host("srv/out", "two")
+	if out, err := d.run("git", "push", d.repository("project"), "HEAD:feature"); err != nil || !strings.Contains(out, "not the branch that is deployed") {
+		t.Errorf("a push to another branch: %v\n%s", err, out)
+	}
+	if out := d.ok("corpus-agent", "project", "get-configuration", "shop", "data:text"); out != "two\n" {
+		t.Errorf("the configuration says %q", out)
+	}
+	d.ok("corpus-agent", "project", "rollback", "shop")
+	d.host("srv/out", "one")
+}
+
+func TestPushOfAPillarRunsWhatReadsIt(t *testing.T) {
+	d := newDeveloper(t)
+	d.commit(".salt/PILLAR.sample", "data: {text: sample}\n")
+	d.commit(".salt/00.sls", writes)
+	if out, err := d.push(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	d.tree = t.TempDir()
+	d.ok("git", "init", "-q", "-b", "main")
+	d.commit("init.sls", "makina-projects.shop:\n  data: {text: private}\n")
+	push := func() (string, error) { return d.run("git", "push", d.repository("pillar"), "HEAD:main") }
+	if out, err := push(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	d.host("srv/out", "private")
+	if info, err := os.Stat(filepath.Join(d.root, "srv/projects/shop/pillar")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the pillar is %v, %v, want it closed", info.Mode(), err)
+	}
+	d.commit("init.sls", "makina-projects.shop: [\n")
+	if out, err := push(); err == nil || !strings.Contains(out, "put back") {
+		t.Errorf("a broken pillar: %v\n%s", err, out)
+	}
+	d.host("srv/out", "private")
+	d.host("srv/projects/shop/pillar/init.sls", "makina-projects.shop:\n  data: {text: private}")
+}
+
+func TestProdTakesNoPushUnlessItIsAllowed(t *testing.T) {
+	d := newDeveloper(t, "--env", "prod")
+	d.commit(".salt/PILLAR.sample", "data: {text: one}\n")
+	d.commit(".salt/00.sls", writes)
+	if out, err := d.push(); err == nil || !strings.Contains(out, "no key signed it") || !strings.Contains(out, "allow_unsigned") {
+		t.Errorf("a push to prod: %v\n%s", err, out)
+	}
+	if d.head() != "" {
+		t.Error("the ref was taken")
+	}
+	d.env = append(d.env, "CORPUS_ALLOW_UNSIGNED=shop")
+	if out, err := d.push(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	d.host("srv/out", "one")
+}
+
+func TestEditableTreeIsLinkedInDevAlone(t *testing.T) {
+	d := newDeveloper(t)
+	tree := filepath.Join(d.root, "home/me/shop")
+	d.tree = tree
+	if err := os.MkdirAll(filepath.Join(tree, ".salt"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		if err := os.WriteFile(filepath.Join(tree, ".salt/00.sls"), []byte(strings.ReplaceAll(writes, "{{ cfg.data.text }}", text)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("first")
+	if out, err := d.run("corpus-agent", "project", "deploy", "shop", "--editable", tree); err == nil || !strings.Contains(out, "switchmode shop dev") {
+		t.Errorf("in staging: %v\n%s", err, out)
+	}
+	d.ok("corpus-agent", "project", "switchmode", "shop", "dev")
+	d.ok("corpus-agent", "project", "deploy", "shop", "--editable", tree)
+	d.host("srv/out", "first")
+	write("second")
+	d.ok("corpus-agent", "project", "install", "shop")
+	d.host("srv/out", "second")
+	if target, err := filepath.EvalSymlinks(filepath.Join(d.root, "srv/projects/shop/current")); err != nil || target != tree {
+		t.Errorf("current leads to %s, %v, want the working tree", target, err)
+	}
+}
+
+func TestProjectsThatAreNotThere(t *testing.T) {
+	d := newDeveloper(t)
+	for _, c := range []struct{ command, want string }{
+		{"project install shpo", `did you mean "shop"?`},
+		{"project deploy other", "corpus-agent project init other"},
+		{"project init base", "deployed together with the service"},
+		{"project switchmode shop test", "dev, staging and prod"},
+		{"project set-configuration shop nothing", "write key=value"},
+		{"project deploy shop --only instal", `did you mean "install"?`},
+	} {
+		out, err := d.run("corpus-agent", strings.Fields(c.command)...)
+		if err == nil || !strings.Contains(out, c.want) {
+			t.Errorf("%s: %v\n%s", c.command, err, out)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+//go:build hosts
+
+// Package hosttest_test installs this project's own package on real systemd hosts and does with it what
+// an administrator does. `make hosts` builds what it installs.
+package hosttest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/pem"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
+)
+
+// repository is where this project's files are, seen from this package.
+const repository = "../.."
+
+// run runs a command of this machine that must succeed.
+func run(t *testing.T, argv ...string) string {
+	t.Helper()
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+	}
+	return string(out)
+}
+
+// deb is the package that was built last.
+func deb(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(repository, "dist", "*_linux_"+runtime.GOARCH+".deb"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("there should be one package in dist, and there are %d: make snapshot builds it", len(found))
+	}
+	return found[0]
+}
+
+// install installs the package on a host.
+func install(t *testing.T, h *lab.Host) {
+	t.Helper()
+	h.Copy(deb(t), "/root/corpus-agent.deb")
+	h.Sh("apt-get install -y /root/corpus-agent.deb")
+}
+
+// store is a store that the test publishes to.
+type store struct {
+	t    *testing.T
+	dir  string // its objects
+	keys string
+	work string
+}
+
+func newStore(t *testing.T) *store {
+	t.Helper()
+	work := t.TempDir()
+	s := &store{t: t, dir: filepath.Join(work, "store"), keys: filepath.Join(work, "keys"), work: work}
+	if err := os.Mkdir(s.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.corpus("keys", "new")
+	s.corpus("store", "init")
+	return s
+}
+
+func (s *store) corpus(args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command(filepath.Join(repository, "bin", "corpus"), args...)
+	cmd.Env = append(os.Environ(), "CORPUS_STORE=file://"+s.dir, "CORPUS_KEYS="+s.keys)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("corpus %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// publish builds trees laid over each other and publishes the outcome.
+func (s *store) publish(project, version, channel string, trees ...string) {
+	s.t.Helper()
+	tree := filepath.Join(s.work, project+"-"+version)
+	for _, layer := range trees {
+		run(s.t, "cp", "-rT", layer, tree)
+	}
+	file := tree + ".tar.zst"
+	s.corpus("build", tree, "-o", file)
+	s.corpus("publish", project, version, file, "--channel", channel)
+}
+
+// tree writes files into a new directory.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(content, "#!") {
+			mode = 0o755
+		}
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const storeURL = "https://example.com"
+
+// serve serves the store over HTTPS to the hosts of a network.
+func (s *store) serve(n *lab.Network) *httptest.Server {
+	s.t.Helper()
+	server := httptest.NewUnstartedServer(http.FileServer(http.Dir(s.dir)))
+	_ = server.Listener.Close() // its own, on this machine
+	server.Listener = n.Listen(net.JoinHostPort(lab.Gateway, "443"))
+	server.StartTLS()
+	s.t.Cleanup(server.Close)
+	return server
+}
+
+// reach lets a host find the store and trust its certificate, and gives it the root of trust.
+func (s *store) reach(h *lab.Host, server *httptest.Server) {
+	s.t.Helper()
+	h.Write("/etc/hosts", h.Read("/etc/hosts")+lab.Gateway+" example.com\n")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	h.Write("/usr/local/share/ca-certificates/lab.crt", string(certificate))
+	h.Sh("update-ca-certificates")
+	h.Copy(filepath.Join(s.keys, "root.json"), "/root/root.json")
+}
+
+// report is what the tests read of a run's report.
+type report struct {
+	Command string
+	Outcome string
+	Exit    int `json:"exit_code"`
+	Error   string
+	Hint    string
+	Notes   []string
+	States  struct{ Total, Changed, Failed, Skipped, Pending int }
+	Steps   []step
+}
+
+type step struct {
+	ID       string
+	Function string
+	Name     string
+	Result   string
+	Changes  json.RawMessage
+	Unknown  bool
+	Comment  string
+	Warnings []string
+}
+
+// agent runs corpus-agent on a host and gives its report, whatever its exit code is.
+func agent(t *testing.T, h *lab.Host, args ...string) report {
+	t.Helper()
+	result := h.Run(append([]string{"corpus-agent", "--json"}, args...)...)
+	return decoded(t, result.Out, result.Err)
+}
+
+func decoded(t *testing.T, out, errs string) report {
+	t.Helper()
+	var r report
+	if err := json.NewDecoder(bytes.NewReader([]byte(out))).Decode(&r); err != nil {
+		t.Fatalf("a report was expected: %v\n%s\n%s", err, out, errs)
+	}
+	return r
+}
+
+// converged fails the test unless a run ended well.
+func (r report) converged(t *testing.T) report {
+	t.Helper()
+	if r.Exit != 0 {
+		t.Fatalf("exit code %d: %s\nhint: %s\n%s", r.Exit, r.Error, r.Hint, r.failures())
+	}
+	return r
+}
+
+func (r report) failures() string {
+	var lines []string
+	for _, s := range r.Steps {
+		if s.Result == "failed" {
+			lines = append(lines, s.Function+" "+s.Name+": "+s.Comment)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// history is the reports that a host keeps, the newest first.
+func history(t *testing.T, h *lab.Host) []report {
+	t.Helper()
+	var all []report
+	if err := json.Unmarshal([]byte(h.Must("corpus-agent", "history", "--json")), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,144 @@
+//go:build hosts
+
+package lab
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Addresses of the test's side of every network.
+const (
+	Gateway  = "172.31.0.1"      // where hosts send everything to
+	Metadata = "169.254.169.254" // where clouds have their metadata service
+)
+
+const bridge = "br0"
+
+// Network joins hosts to each other and to servers of the test, and to nothing else.
+type Network struct {
+	t    *testing.T
+	name string
+}
+
+// NewNetwork makes a network, which ends with the test.
+func NewNetwork(t *testing.T) *Network {
+	t.Helper()
+	if err := need(); err != nil {
+		t.Skip(err)
+	}
+	n := &Network{t: t, name: newName()}
+	must(t, "ip", "netns", "add", n.name)
+	t.Cleanup(func() { _, _ = command("ip", "netns", "del", n.name) }) // the next run sweeps
+	for _, args := range [][]string{
+		{"link", "set", "lo", "up"},
+		{"link", "add", bridge, "type", "bridge"},
+		{"addr", "add", Gateway + "/24", "dev", bridge},
+		{"addr", "add", Metadata + "/32", "dev", bridge},
+		{"link", "set", bridge, "up"},
+	} {
+		must(t, "ip", append([]string{"-n", n.name}, args...)...)
+	}
+	return n
+}
+
+// plug brings up a host's end, as networkd does where it runs.
+func (n *Network) plug(device string) {
+	n.t.Helper()
+	var err error
+	for range 250 {
+		if _, err = command("ip", "-n", n.name, "link", "set", device, "up"); err == nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	n.t.Fatal(err)
+}
+
+// Unplug takes a host off the network, and Plug puts it back.
+func (n *Network) Unplug(h *Host) { must(n.t, "ip", "-n", n.name, "link", "set", "vb-"+h.Name, "down") }
+
+// Plug puts a host back on the network.
+func (n *Network) Plug(h *Host) { n.plug("vb-" + h.Name) }
+
+// Listen listens inside of the network, at an address of the test's side.
+func (n *Network) Listen(address string) net.Listener {
+	n.t.Helper()
+	l, err := n.listen(address)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { _ = l.Close() }) // it may be closed already
+	return l
+}
+
+// listen goes into the network with this thread for as long as it takes; what is open stays there.
+func (n *Network) listen(address string) (l net.Listener, err error) {
+	runtime.LockOSThread()
+	elsewhere := false
+	defer func() {
+		if !elsewhere { // a thread that found no way back is no use to anybody else
+			runtime.UnlockOSThread()
+		}
+	}()
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return nil, err
+	}
+	defer home.Close()
+	there, err := os.Open("/run/netns/" + n.name)
+	if err != nil {
+		return nil, err
+	}
+	defer there.Close()
+	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
+		return nil, err
+	}
+	l, err = net.Listen("tcp", address)
+	if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
+		elsewhere = true
+		return nil, back
+	}
+	return l, err
+}
+
+// Serve answers HTTP at an address of the test's side until the test ends.
+func (n *Network) Serve(address string, handler http.Handler) {
+	n.t.Helper()
+	server, l := &http.Server{Handler: handler}, n.Listen(address)
+	go func() { _ = server.Serve(l) }() // until it is closed
+	n.t.Cleanup(func() { _ = server.Close() })
+}
+
+// Relay passes connections to an address of the test's side on to a server of this machine.
+func (n *Network) Relay(address, server string) {
+	n.t.Helper()
+	l := n.Listen(address)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			go relay(c, server)
+		}
+	}()
+}
+
+func relay(c net.Conn, server string) {
+	defer c.Close()
+	s, err := net.Dial("tcp", server)
+	if err != nil {
+		return // the host sees its connection end
+	}
+	defer s.Close()
+	go func() { _, _ = io.Copy(s, c); _ = s.(*net.TCPConn).CloseWrite() }()
+	_, _ = io.Copy(c, s)
+}

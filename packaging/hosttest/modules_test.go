@@ -1,0 +1,138 @@
+//go:build hosts
+
+package hosttest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
+)
+
+// caseRepository makes the repository of the packages that the cases speak of.
+func caseRepository(t *testing.T, h *lab.Host) {
+	t.Helper()
+	dir := t.TempDir()
+	add := func(name, version, control string, files map[string]string) {
+		files["DEBIAN/control"] = fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: A <a@example.com>\nDescription: a package\n%s", name, version, control)
+		run(t, "dpkg-deb", "-Znone", "--root-owner-group", "-b", tree(t, files), dir)
+	}
+	add("corpus-one", "1.0", "", map[string]string{"usr/share/corpus-one/version": "1.0"})
+	add("corpus-one", "2.0", "", map[string]string{"usr/share/corpus-one/version": "2.0"})
+	add("corpus-two", "1.0", "Depends: corpus-one\n", map[string]string{"usr/share/corpus-two/version": "1.0"})
+	add("corpus-daemon", "1.0", "", map[string]string{
+		"usr/lib/systemd/system/corpus-daemon.service": "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n",
+		"etc/corpus-daemon.conf":                       "depth = 3\n",
+		"DEBIAN/conffiles":                             "/etc/corpus-daemon.conf\n",
+	})
+	h.CopyTree(dir, "/opt/cases")
+	h.Write("/etc/apt/sources.list.d/cases.list", "deb [trusted=yes] file:/opt/cases ./\n")
+	h.Sh(`cd /opt/cases; for f in *.deb; do dpkg-deb -f $f; printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' $f $(stat -c %s $f) $(sha256sum $f | cut -d' ' -f1); done > Packages; apt-get update -q`)
+}
+
+// caseHost is a host whose release holds the cases, of which one at a time is what it converges.
+func caseHost(t *testing.T, suite string) *lab.Host {
+	t.Helper()
+	s := newStore(t)
+	s.publish("cases", "1", "testing", tree(t, map[string]string{
+		"corpus.yaml":                 "writable: [salt]\n",
+		"salt/config/states/top.sls":  "base:\n  '*':\n    - case\n",
+		"salt/config/states/case.sls": "Nothing yet:\n  test.nop: []\n",
+	}))
+	h := lab.Boot(t, lab.Options{Base: lab.Standard(suite), Hostname: "cases-testing-local1-1"})
+	h.CopyTree(s.dir, "/opt/store")
+	h.Copy(filepath.Join(s.keys, "root.json"), "/root/root.json")
+	install(t, h)
+	caseRepository(t, h)
+	agent(t, h, "deploy", "--store", "file:///opt/store", "--trust-root", "/root/root.json").converged(t)
+	h.CopyTree(cases+"/files", "/srv/service/current/salt/config/states/files")
+	return h
+}
+
+const cases = repository + "/testdata/hosts"
+
+// order is that of the cases; some take back what an earlier one did.
+func order() []string {
+	return []string{"file", "cmd", "account", "account-off", "service", "service-off", "pkg", "pkg-latest"}
+}
+
+// TestStatesOnRealHosts applies every case, dry first, then for real, then again.
+func TestStatesOnRealHosts(t *testing.T) {
+	for _, suite := range lab.Suites() {
+		t.Run(suite, func(t *testing.T) {
+			h := caseHost(t, suite)
+			for _, name := range order() {
+				t.Run(name, func(t *testing.T) { applyCase(t, h, name) })
+			}
+		})
+	}
+}
+
+// watched are the files that a dry run must leave alone, with their times, and what systemd is told.
+const watched = `{ find /etc /var/lib /srv /home /usr/local -xdev -not -path '/var/lib/corpus*' -not -path '/var/lib/systemd/*' -printf '%p %m %u %g %s %T@ %l\n' | sort
+systemctl list-unit-files --plain --no-legend; systemctl list-units --plain --no-legend --type=service | awk '{print $1,$3}'; hostname; sysctl -n net.ipv4.ip_forward; } | grep -v -e '^/etc ' -e '^run-' -e '^corpus-agent' | sort > `
+
+func applyCase(t *testing.T, h *lab.Host, name string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(cases, name+".sls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Write("/srv/service/current/salt/config/states/case.sls", string(text))
+	h.Sh(watched + "/run/before")
+	dry := agent(t, h, "converge", "--test").converged(t)
+	h.Sh(watched + "/run/after")
+	if difference := h.Run("diff", "/run/before", "/run/after").Out; difference != "" {
+		t.Errorf("the dry run changed something:\n%s", difference)
+	}
+	real := agent(t, h, "converge").converged(t)
+	if real.States.Skipped != 0 || real.States.Changed == 0 {
+		t.Errorf("the run says %+v", real.States)
+	}
+	if got, want := steps(dry, unknown(text)), steps(real, unknown(text)); !slices.Equal(got, want) {
+		t.Errorf("predicted:\n  %s\ndone:\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+	again := agent(t, h, "converge").converged(t)
+	if again.States.Changed != 0 {
+		t.Errorf("the second run changes something:\n%s", changed(again))
+	}
+}
+
+// unknown are the states of a case whose changes nobody can know before.
+func unknown(text []byte) []string {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	list, ok := bytes.CutPrefix(line, []byte("# unknown: "))
+	if !ok {
+		return nil
+	}
+	return strings.Split(string(list), ", ")
+}
+
+// steps tells what a run did, or would do, in a form that can be compared.
+func steps(r report, unknown []string) []string {
+	var all []string
+	for _, s := range r.Steps {
+		changes := compact(s.Changes)
+		if s.Unknown || s.Result != "would change" && slices.Contains(unknown, s.ID) {
+			changes = "unknown"
+		}
+		if changes != "{}" && changes != "null" || s.Result == "would change" {
+			all = append(all, s.Function+" "+s.Name+": "+changes)
+		}
+	}
+	return all
+}
+
+func compact(text []byte) string {
+	var b bytes.Buffer
+	if err := json.Compact(&b, text); err != nil {
+		return string(text)
+	}
+	return b.String()
+}

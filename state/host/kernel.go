@@ -1,0 +1,53 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Kernel is the system that runs, as against the files that it was started from: its settings, what
+// is mounted, what filters its packets, its name. A chroot has no kernel of its own, so what a run
+// below a root does there would happen to the machine around it.
+type Kernel interface {
+	// Allowed says whether the running system may be changed; if not, the error is a *Skipped.
+	Allowed(what string) error
+	// Hostname is the name that the kernel goes by.
+	Hostname() (string, error)
+	// SetHostname changes that name until the next boot.
+	SetHostname(name string) error
+}
+
+type kernel struct {
+	refused  bool
+	recorder Recorder
+}
+
+func (k kernel) Allowed(what string) error {
+	if k.refused {
+		return &Skipped{What: what}
+	}
+	return nil
+}
+
+func (k kernel) Hostname() (string, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "", fmt.Errorf("asking for the hostname: %w", err)
+	}
+	return strings.TrimRight(string(u.Nodename[:]), "\x00"), nil
+}
+
+func (k kernel) SetHostname(name string) error {
+	if err := k.Allowed("setting the hostname"); err != nil {
+		return err
+	}
+	if err := replacing(k.recorder, Subject{Kind: "hostname", Name: name}); err != nil {
+		return err
+	}
+	if err := unix.Sethostname([]byte(name)); err != nil {
+		return explain(fmt.Errorf("setting the hostname to %s: %w", name, err))
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Program is a program of the host that states work through, such as git or psql.
+type Program struct {
+	Name    string   // looked for in the host's directories of programs; a path is taken as it is
+	Package string   // what brings it, for people; Name by default
+	RunAs   string   // user name; "" for the agent's own
+	Dir     string   // the user's home by default
+	Env     []string // NAME=value, on top of the agent's own
+	Stdin   string
+	Limit   time.Duration
+	Umask   *int
+	// Hide takes what nobody may see out of what the program says; nil takes nothing out.
+	Hide func(text string) string
+}
+
+// ProgramError is a program that ended with a code other than 0.
+type ProgramError struct {
+	Program string
+	Code    int
+	Stdout  string
+	Stderr  string
+	Timeout bool
+}
+
+func (e *ProgramError) Error() string {
+	if e.Timeout {
+		return e.Program + " did not end in time"
+	}
+	said := lastLines(e.Stderr)
+	if said == "" {
+		said = lastLines(e.Stdout)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s ended with code %d: %s", e.Program, e.Code, said), ": ")
+}
+
+// lastLines is the end of what a program said, short enough for an error.
+func lastLines(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.Join(lines[max(0, len(lines)-3):], "\n")
+}
+
+// Ready reports whether the program is there. An error is a *Skipped: nothing may run here.
+func (p Program) Ready(h *Host) (bool, error) {
+	if err := h.Commands.Allowed(p.Name); err != nil {
+		return false, err
+	}
+	_, ok := p.path(h)
+	return ok, nil
+}
+
+func (p Program) path(h *Host) (string, bool) {
+	if !strings.Contains(p.Name, "/") {
+		return h.Which(p.Name)
+	}
+	info, err := h.Files.Stat(p.Name)
+	return p.Name, err == nil && info.IsRegular() && info.Mode&0o111 != 0
+}
+
+// Missing is the failure of what needs the program where it is not.
+func (p Program) Missing() error {
+	from := p.Package
+	if from == "" {
+		from = p.Name
+	}
+	return diag.WithHint(fmt.Errorf("there is no program %s on this host", p.Name),
+		"install the package %s, in a state that this one requires", from)
+}
+
+// Ask runs the program to read something and gives what it prints. A code other than 0 is a
+// *ProgramError.
+func (p Program) Ask(ctx context.Context, h *Host, args ...string) (string, error) {
+	return p.run(ctx, h, true, args)
+}
+
+// Do runs the program to change something.
+func (p Program) Do(ctx context.Context, h *Host, args ...string) (string, error) {
+	return p.run(ctx, h, false, args)
+}
+
+func (p Program) run(ctx context.Context, h *Host, quiet bool, args []string) (string, error) {
+	if err := h.Commands.Allowed(p.Name); err != nil {
+		return "", err
+	}
+	file, ok := p.path(h)
+	if !ok {
+		return "", p.Missing()
+	}
+	out, err := h.Shell(ctx, Line{
+		Argv: append([]string{file}, args...), Text: p.Name, Dir: p.Dir, RunAs: p.RunAs, Env: p.Env, Stdin: p.Stdin, Limit: p.Limit, Umask: p.Umask, Quiet: quiet,
+	})
+	if err != nil {
+		return out.Stdout, fmt.Errorf("running %s: %w", path.Base(p.Name), err)
+	}
+	if out.Code == 0 && !out.TimedOut {
+		return out.Stdout, nil
+	}
+	failure := &ProgramError{Program: path.Base(p.Name), Code: out.Code, Stdout: out.Stdout, Stderr: out.Stderr, Timeout: out.TimedOut}
+	if p.Hide != nil {
+		failure.Stdout, failure.Stderr = p.Hide(out.Stdout), p.Hide(out.Stderr)
+	}
+	return out.Stdout, failure
+}
+
+// EndedWith reports whether an error is a program that ended with one of these codes.
+func EndedWith(err error, codes ...int) bool {
+	var failure *ProgramError
+	return errors.As(err, &failure) && !failure.Timeout && slices.Contains(codes, failure.Code)
+}

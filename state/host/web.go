@@ -1,0 +1,69 @@
+package host
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// WebRequest is a GET request.
+type WebRequest struct {
+	URL            string
+	Header         map[string]string
+	User, Password string
+	Limit          time.Duration // 0 for a minute
+	Unverified     bool          // take any certificate
+}
+
+// WebResponse is the answer to a request.
+type WebResponse struct {
+	Status int
+	Header map[string]string // by names in lower case
+	Body   string
+}
+
+// maxPage is how much of a page is read.
+const maxPage = 16 << 20
+
+// Get gives the answer to a GET request. A body that is longer than 16 MiB is an error.
+func (n Network) Get(ctx context.Context, r WebRequest) (WebResponse, error) {
+	limit := r.Limit
+	if limit <= 0 {
+		limit = time.Minute
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL, nil)
+	if err != nil {
+		return WebResponse{}, fmt.Errorf("asking for a page: %w", err)
+	}
+	for name, v := range r.Header {
+		request.Header.Set(name, v)
+	}
+	if r.User != "" {
+		request.SetBasicAuth(r.User, r.Password)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	if r.Unverified {
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // as the caller says
+	}
+	got, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return WebResponse{}, err
+	}
+	defer got.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(got.Body, maxPage+1))
+	if err == nil && len(body) > maxPage {
+		err = fmt.Errorf("the page at %s is longer than %d MiB", request.URL.Redacted(), maxPage>>20)
+	}
+	answer := WebResponse{Status: got.StatusCode, Header: map[string]string{}, Body: string(body)}
+	for name, values := range got.Header {
+		answer.Header[strings.ToLower(name)] = strings.Join(values, ",")
+	}
+	return answer, err
+}

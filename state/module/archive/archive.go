@@ -1,0 +1,304 @@
+// Package archive holds archive.extracted: what is in an archive is in a directory of the host.
+//
+// The archive is listed first, and the list compared with what is there; only where something is
+// missing, or overwrite asks for it, is anything written. An archive from elsewhere is fetched into
+// the cache by Apply alone. Until it is there a dry run cannot know what it would bring, and says so.
+//
+// Nothing that was not verified is unpacked, where there is a hash to verify it with, and an archive
+// can write nowhere but below its directory: names that lead out of it, entries that lie below a
+// link, devices and the like are refused before the first byte is written. Each file is replaced at
+// once, so one that was cut off by a crash is extracted again by the next run.
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Sources find archives.
+type Sources interface {
+	Archive(ctx context.Context, w Wanted) (Source, error)
+}
+
+// Wanted is the archive that a state names.
+type Wanted struct {
+	Source         any
+	Hash, HashName string
+	SkipVerify     bool
+	Env            string
+	Name           string
+}
+
+// Source is where an archive is.
+type Source struct {
+	Shown    string // its URL, fit to be shown
+	Path     string // a file of the host, or "" for what is fetched into Cache
+	Cache    string
+	Notes    string // a directory of the host to note things in
+	Sum      string // the hash it shall have, "" for any
+	Open     func(ctx context.Context) (io.ReadCloser, error)
+	Verified func(r io.Reader) io.Reader
+}
+
+// Functions are the functions of archive.
+func Functions(sources Sources) module.Table {
+	return module.Table{
+		"extracted": func() module.Resource {
+			return &extracted{EnforceToplevel: true, ExtractPerms: true, KeepSource: true, sources: sources}
+		},
+	}
+}
+
+// extracted is archive.extracted.
+type extracted struct {
+	Name                string `sls:"name"`
+	Source              any    `sls:"source,required"`
+	SourceHash          string `sls:"source_hash"`
+	SourceHashName      string `sls:"source_hash_name"`
+	SourceHashUpdate    bool   `sls:"source_hash_update"`
+	SkipFilesListVerify bool   `sls:"skip_files_list_verify"`
+	SkipVerify          bool   `sls:"skip_verify"`
+	Password            string `sls:"password"`
+	Options             string `sls:"options"`
+	ListOptions         any    `sls:"list_options"` // formats are told by their content
+	Force               bool   `sls:"force"`
+	Overwrite           bool   `sls:"overwrite"`
+	Clean               bool   `sls:"clean"`
+	CleanParent         bool   `sls:"clean_parent"`
+	User                string `sls:"user"`
+	Group               string `sls:"group"`
+	IfMissing           string `sls:"if_missing"`
+	TrimOutput          any    `sls:"trim_output"`
+	UseCmdUnzip         any    `sls:"use_cmd_unzip"` // no other program is used
+	ExtractPerms        bool   `sls:"extract_perms"`
+	EnforceToplevel     bool   `sls:"enforce_toplevel"`
+	EnforceOwnershipOn  string `sls:"enforce_ownership_on"`
+	ArchiveFormat       string `sls:"archive_format"`
+	KeepSource          bool   `sls:"keep_source"`
+	Keep                *bool  `sls:"keep"` // another name of it
+	UseETag             bool   `sls:"use_etag"`
+	Env                 string `sls:"__env__"`
+
+	sources  Sources
+	dir      string // Name without a slash at its end
+	format   string // tar or zip
+	options  options
+	source   Source
+	contents []entry
+	todo     plan
+}
+
+func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	if err := x.prepare(h); err != nil {
+		return module.Diff{}, err
+	}
+	if x.IfMissing != "" && there(h, x.IfMissing) {
+		return module.Diff{Comment: x.IfMissing + " is there"}, nil
+	}
+	if err := x.locate(ctx); err != nil {
+		return module.Diff{}, err
+	}
+	if x.SkipFilesListVerify && x.source.Sum != "" && x.recorded(h) == x.source.Sum {
+		return module.Diff{Comment: "an archive with this hash was extracted before"}, nil
+	}
+	fetched := there(h, x.file())
+	switch {
+	case !fetched && x.source.Path != "":
+		return module.Diff{}, diag.WithHint(fmt.Errorf("the archive %s is not there", x.source.Shown), "correct its source, or require the state that makes it")
+	case !fetched:
+		return x.unknown("would fetch %s, and extract what is missing"), nil
+	case x.source.Path == "" && x.verify(h) != nil:
+		return x.unknown("would fetch %s anew, since the copy in the cache has another hash"), nil
+	}
+	if who := x.nobody(h); who != "" {
+		return module.Awaits(who, "extract "+x.source.Shown), nil
+	}
+	return x.compare(h)
+}
+
+// locate finds the archive and what kind of archive it is.
+func (x *extracted) locate(ctx context.Context) (err error) {
+	x.source, err = x.sources.Archive(ctx, Wanted{x.Source, x.SourceHash, x.SourceHashName, x.SkipVerify || x.UseETag, x.Env, x.dir})
+	if err != nil || x.format != "" {
+		return err
+	}
+	if x.format = formatOf(x.source.Shown); x.format == "" {
+		return diag.WithHint(fmt.Errorf("the name of %s does not tell what kind of archive it is", x.source.Shown), "set archive_format to tar or zip")
+	}
+	return nil
+}
+
+func (x *extracted) unknown(format string) module.Diff {
+	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: fmt.Sprintf(format, x.source.Shown)}
+}
+
+// nobody is the user or group that the files shall belong to and that is not there, or "".
+func (x *extracted) nobody(h *host.Host) string {
+	if _, ok, err := h.Accounts.User(x.User); x.User != "" && err == nil && !ok {
+		return "user " + x.User
+	}
+	if _, ok, err := h.Accounts.Group(x.Group); x.Group != "" && err == nil && !ok {
+		return "group " + x.Group
+	}
+	return ""
+}
+
+// compare lists the archive and finds what is to be done.
+func (x *extracted) compare(h *host.Host) (module.Diff, error) {
+	var err error
+	if x.contents, err = x.list(h); err != nil {
+		return module.Diff{}, fmt.Errorf("reading the archive %s: %w", x.source.Shown, err)
+	}
+	if err := x.checkTop(); err != nil {
+		return module.Diff{}, err
+	}
+	if x.todo, err = x.plan(h); err != nil {
+		return module.Diff{}, err
+	}
+	if x.todo.extract {
+		if err := x.verify(h); err != nil {
+			return module.Diff{}, err
+		}
+		return module.Diff{Changes: x.changes(), Planned: value.NewMap(), Comment: fmt.Sprintf("would extract %s to %s", x.source.Shown, x.Name)}, nil
+	}
+	if x.todo.own {
+		return module.Diff{Changes: x.changes(), Comment: "the files are there, and some would get another owner"}, nil
+	}
+	return module.Diff{Comment: "all files of the archive are there"}, nil
+}
+
+// changes are what there is to do, in Salt's words.
+func (x *extracted) changes() *value.Map {
+	m := value.NewMap()
+	if len(x.todo.removed) > 0 {
+		m.Set("removed", value.Strings(x.todo.removed...))
+	}
+	if x.todo.own {
+		m.Set("updated ownership", true)
+	}
+	if !x.todo.extract {
+		return m
+	}
+	if x.todo.create {
+		m.Set("directories_created", value.Strings(x.dir+"/"))
+	}
+	names := make([]string, 0, len(x.contents))
+	for _, e := range x.contents {
+		names = append(names, e.raw)
+	}
+	m.Set("extracted_files", value.Strings(names[:min(len(names), x.options.trim)]...))
+	return m
+}
+
+func (x *extracted) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if d.Unknown {
+		if _, _, err := x.owner(h); err != nil {
+			return module.Report{}, err
+		}
+		if x.source.Path == "" && (!there(h, x.source.Cache) || x.verify(h) != nil) {
+			if err := x.fetch(ctx, h); err != nil {
+				return module.Report{}, err
+			}
+		}
+		var err error
+		if d, err = x.compare(h); err != nil {
+			return module.Report{}, err
+		}
+	}
+	report := module.Report{Changes: d.Changes, Comment: "all files of the archive are there"}
+	if x.todo.extract {
+		if err := x.extract(h); err != nil {
+			return module.Report{}, fmt.Errorf("extracting %s: %w", x.source.Shown, err)
+		}
+		report.Comment = fmt.Sprintf("extracted %s to %s", x.source.Shown, x.Name)
+	}
+	if x.todo.own {
+		if err := x.own(h); err != nil {
+			return report, err
+		}
+	}
+	return report, errors.Join(x.record(h), x.forget(h))
+}
+
+// file is the archive on the host.
+func (x *extracted) file() string {
+	if x.source.Path != "" {
+		return x.source.Path
+	}
+	return x.source.Cache
+}
+
+// fetch puts the archive into the cache; what has another hash than it should is not kept.
+func (x *extracted) fetch(ctx context.Context, h *host.Host) error {
+	body, err := x.source.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := makeDirs(h, path.Dir(x.source.Cache), 0o700); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o600)
+	if err := h.Files.Write(x.source.Cache, host.NewFile{Content: body, Mode: &mode, UID: -1, GID: -1}); err != nil {
+		return fmt.Errorf("fetching %s: %w", x.source.Shown, err)
+	}
+	return nil
+}
+
+// forget takes a fetched archive out of the cache again, where nobody wants to keep it.
+func (x *extracted) forget(h *host.Host) error {
+	if keep := x.KeepSource && (x.Keep == nil || *x.Keep); keep || x.source.Path != "" {
+		return nil
+	}
+	return h.Files.Remove(x.source.Cache)
+}
+
+// verify reads the archive to its end to see that it has the hash it should have.
+func (x *extracted) verify(h *host.Host) error {
+	if x.source.Sum == "" {
+		return nil
+	}
+	f, err := h.Files.Open(x.file())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(io.Discard, x.source.Verified(f))
+	return err
+}
+
+// marker is where the hash is noted of what was extracted last.
+func (x *extracted) marker() string {
+	name := strings.NewReplacer("/", "_", ":", "_").Replace(strings.Trim(x.dir, "/") + "." + path.Base(x.source.Shown))
+	return path.Join(x.source.Notes, "extracted", name+".hash")
+}
+
+// recorded is the hash of what was extracted last, or "".
+func (x *extracted) recorded(h *host.Host) string {
+	data, err := h.Files.ReadFile(x.marker())
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// record notes the hash, for those who ask about it the next time.
+func (x *extracted) record(h *host.Host) error {
+	if x.source.Sum == "" || !x.SourceHashUpdate && !x.SkipFilesListVerify || x.recorded(h) == x.source.Sum {
+		return nil
+	}
+	if err := makeDirs(h, path.Dir(x.marker()), 0o700); err != nil {
+		return err
+	}
+	return h.Files.Write(x.marker(), host.NewFile{Content: strings.NewReader(x.source.Sum + "\n"), UID: -1, GID: -1})
+}

@@ -1,0 +1,125 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// options are what the argument of that name says, as far as it has a meaning here, and trim_output.
+type options struct {
+	strip   int      // so many directories are taken away from the front of each name
+	exclude []string // globs
+	trim    int      // so many names are told at most
+}
+
+// prepare checks the arguments that need nothing but the host.
+func (x *extracted) prepare(h *host.Host) error {
+	var errs []error
+	bad := func(hint, format string, args ...any) {
+		errs = append(errs, diag.WithHint(fmt.Errorf(format, args...), "%s", hint))
+	}
+	for _, p := range []struct{ what, path string }{{"name", x.Name}, {"if_missing", x.IfMissing}, {"enforce_ownership_on", x.EnforceOwnershipOn}} {
+		if p.path != "" && !path.IsAbs(p.path) {
+			bad("start it with a slash", "%s is %s, which is not an absolute path", p.what, p.path)
+		}
+	}
+	x.dir = path.Clean(x.Name)
+	if info, err := h.Files.Stat(x.dir); err == nil && !info.IsDir() {
+		bad("remove it first, in a state that this one requires", "%s is there and is no directory", x.dir)
+	}
+	if on := x.EnforceOwnershipOn; on != "" && path.Clean(on) != x.dir && !strings.HasPrefix(path.Clean(on), x.dir+"/") {
+		bad("name a path below "+x.dir, "enforce_ownership_on is %s, which is not below %s", on, x.dir)
+	}
+	if x.SkipVerify && x.SkipFilesListVerify {
+		bad("keep one of them", "both skip_verify and skip_files_list_verify are set")
+	}
+	if x.Clean && x.CleanParent {
+		bad("keep one of them", "both clean and clean_parent are set")
+	}
+	if x.CleanParent && x.dir == "/" {
+		bad("name a directory of its own", "clean_parent would remove all of the host")
+	}
+	if x.Password != "" {
+		bad("extract it with unzip in a cmd.run state with creates", "encrypted archives are not read here")
+	}
+	switch x.format = strings.ToLower(x.ArchiveFormat); x.format {
+	case "", "tar", "zip":
+	default:
+		bad("the formats are tar (of any compression) and zip; for others use a cmd.run state with creates", "archive_format is %s", x.ArchiveFormat)
+	}
+	var err error
+	x.options, err = readOptions(x.Options, x.TrimOutput)
+	return errors.Join(append(errs, err)...)
+}
+
+// readOptions reads the options of tar and unzip that say what is extracted; those that are about
+// compression and output, or ask for what is done anyway, mean nothing here.
+func readOptions(text string, trim any) (o options, err error) {
+	words := strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(text))
+	for i := 0; i < len(words); i++ {
+		name, v, hasValue := strings.Cut(words[i], "=")
+		switch name {
+		case "--strip-components", "--strip", "--exclude":
+			if !hasValue && i+1 < len(words) {
+				i++
+				v = words[i]
+			}
+			if name == "--exclude" {
+				o.exclude = append(o.exclude, v)
+				continue
+			}
+			if o.strip, err = strconv.Atoi(v); err != nil || o.strip < 0 {
+				return o, fmt.Errorf("option %s: %q is no number of directories", name, v)
+			}
+		case "--verbose", "--gzip", "--gunzip", "--bzip2", "--xz", "--zstd", "--auto-compress", "--preserve-permissions", "--same-permissions", "--extract":
+		default:
+			if strings.HasPrefix(name, "--") || strings.Trim(name, "-vxfzjJapoqn") != "" {
+				return o, diag.WithHint(fmt.Errorf("the option %s is not supported", words[i]),
+					"of the options there are --strip-components and --exclude; for others extract in a cmd.run state with creates")
+			}
+		}
+	}
+	o.trim, err = trimmed(trim)
+	return o, err
+}
+
+// trimmed is how many names of files are told.
+func trimmed(v any) (int, error) {
+	switch n := v.(type) {
+	case nil:
+		return math.MaxInt, nil
+	case bool:
+		if n {
+			return 100, nil
+		}
+		return math.MaxInt, nil
+	case int:
+		if n >= 0 {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("trim_output is %s, and true, false or a number was expected", value.Repr(v))
+}
+
+// formatOf tells the format by the name of an archive.
+func formatOf(name string) string {
+	name, _, _ = strings.Cut(name, "?")
+	name = strings.ToLower(name)
+	for _, ending := range []string{".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tb2", ".tar.xz", ".txz", ".tar.zst", ".tzst"} {
+		if strings.HasSuffix(name, ending) {
+			return "tar"
+		}
+	}
+	if strings.HasSuffix(name, ".zip") || strings.HasSuffix(name, ".jar") || strings.HasSuffix(name, ".war") {
+		return "zip"
+	}
+	return ""
+}

@@ -1,0 +1,270 @@
+package archive
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zip"
+	"github.com/mholt/archives"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// entry is one thing in an archive.
+type entry struct {
+	raw    string // the name as the archive has it
+	name   string // where it goes, below the directory
+	kind   kind
+	mode   fs.FileMode
+	native bool   // mode is the archive's own
+	link   string // what a link leads to; of a hard link, the name of an earlier file
+	uid    int    // -1 for nobody in particular
+	gid    int
+	user   string
+	group  string
+	time   time.Time
+}
+
+type kind int
+
+const (
+	file kind = iota
+	directory
+	symlink
+	hardlink
+)
+
+// list reads what is in the archive. Entries that no archive may have are an error.
+func (x *extracted) list(h *host.Host) ([]entry, error) {
+	var all []entry
+	r := newRules()
+	err := x.walk(h, func(e entry, _ io.Reader) error {
+		err := r.admit(&e)
+		all = append(all, e)
+		return err
+	})
+	return all, err
+}
+
+// walk goes through the entries that are wanted, in order.
+func (x *extracted) walk(h *host.Host, visit func(e entry, content io.Reader) error) error {
+	f, err := h.Files.Open(x.file())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	wanted := func(e entry, content io.Reader) error {
+		if e.name = x.options.place(e.raw); e.name == "" {
+			return nil
+		}
+		if e.kind == hardlink {
+			e.link = x.options.place(e.link)
+		}
+		return visit(e, content)
+	}
+	if x.format == "zip" {
+		return walkZip(f, x.ExtractPerms, wanted)
+	}
+	return walkTar(f, wanted)
+}
+
+// place is where an entry goes, "" for one that is left out.
+func (o options) place(raw string) string {
+	name := path.Clean(raw)
+	if raw == "" || name == "." {
+		return ""
+	}
+	for _, glob := range o.exclude {
+		if value.Glob(glob, name) || value.Glob(glob+"/*", name) || value.Glob("*/"+glob, name) || value.Glob("*/"+glob+"/*", name) {
+			return ""
+		}
+	}
+	for range o.strip {
+		_, rest, ok := strings.Cut(name, "/")
+		if !ok {
+			return ""
+		}
+		name = rest
+	}
+	return name
+}
+
+func walkTar(f io.Reader, visit func(e entry, content io.Reader) error) error {
+	plain, err := decompressed(f)
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	r := tar.NewReader(plain)
+	for {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return diag.WithHint(fmt.Errorf("it is no whole tar archive: %w", err), "look at the archive with `tar -tf`; another format is named by archive_format")
+		}
+		if header.Typeflag == tar.TypeXGlobalHeader {
+			continue
+		}
+		e, err := tarEntry(header)
+		if err != nil {
+			return err
+		}
+		if err := visit(e, r); err != nil {
+			return err
+		}
+	}
+}
+
+func tarEntry(header *tar.Header) (entry, error) {
+	e := entry{raw: strings.TrimSuffix(header.Name, "/"), link: header.Linkname, mode: fs.FileMode(header.Mode) & 0o777, native: true,
+		uid: header.Uid, gid: header.Gid, user: header.Uname, group: header.Gname, time: header.ModTime}
+	for bit, flag := range map[int64]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
+		if header.Mode&bit != 0 {
+			e.mode |= flag
+		}
+	}
+	switch header.Typeflag {
+	case tar.TypeReg, tar.TypeGNUSparse:
+	case tar.TypeDir:
+		e.kind = directory
+	case tar.TypeSymlink:
+		e.kind = symlink
+	case tar.TypeLink:
+		e.kind = hardlink
+	default:
+		return e, refused(e.raw, "it is no file, directory or link")
+	}
+	return e, nil
+}
+
+// decompressed tells the compression by the first bytes.
+func decompressed(f io.Reader) (io.ReadCloser, error) {
+	r := bufio.NewReaderSize(f, 64<<10)
+	start, _ := r.Peek(6) // a shorter file is no archive, and found to be none below
+	switch {
+	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}):
+		return archives.Gz{}.OpenReader(r)
+	case bytes.HasPrefix(start, []byte("BZh")):
+		return archives.Bz2{}.OpenReader(r)
+	case bytes.HasPrefix(start, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
+		return archives.Xz{}.OpenReader(r)
+	case bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return archives.Zstd{}.OpenReader(r)
+	}
+	return io.NopCloser(r), nil
+}
+
+// maxInMemory is how big a zip archive may be that does not come from a file.
+const maxInMemory = 1 << 30
+
+func walkZip(f io.Reader, permissions bool, visit func(e entry, content io.Reader) error) error {
+	at, size, err := random(f)
+	if err != nil {
+		return err
+	}
+	r, err := zip.NewReader(at, size)
+	if err != nil {
+		return diag.WithHint(fmt.Errorf("it is no whole zip archive: %w", err), "look at the archive with `unzip -l`; another format is named by archive_format")
+	}
+	for _, f := range r.File {
+		if err := zipEntry(f, permissions, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func zipEntry(f *zip.File, permissions bool, visit func(e entry, content io.Reader) error) error {
+	e := entry{raw: f.Name, uid: -1, gid: -1, time: f.Modified, mode: 0o644}
+	mode := f.Mode()
+	if f.Flags&1 != 0 {
+		return diag.WithHint(fmt.Errorf("entry %s is encrypted", f.Name), "extract it with unzip in a cmd.run state with creates")
+	}
+	switch {
+	case mode.IsDir():
+		e.kind, e.mode = directory, 0o755
+	case mode&fs.ModeSymlink != 0:
+		e.kind = symlink
+	case !mode.IsRegular():
+		return refused(f.Name, "it is no file, directory or link")
+	}
+	if unix := f.CreatorVersion>>8 == 3; unix && permissions && mode.Perm() != 0 {
+		e.mode, e.native = mode.Perm(), true
+	}
+	content, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	if e.kind == symlink {
+		target, err := io.ReadAll(io.LimitReader(content, 4097))
+		if err != nil {
+			return err
+		}
+		e.link = string(target)
+	}
+	return visit(e, content)
+}
+
+// random makes a file readable at any place.
+func random(f io.Reader) (io.ReaderAt, int64, error) {
+	if at, ok := f.(interface {
+		io.ReaderAt
+		io.Seeker
+	}); ok {
+		size, err := at.Seek(0, io.SeekEnd)
+		return at, size, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxInMemory+1))
+	if err == nil && len(data) > maxInMemory {
+		err = errors.New("it is too big to be read")
+	}
+	return bytes.NewReader(data), int64(len(data)), err
+}
+
+// rules say which entries an archive may have.
+type rules struct{ seen map[string]kind }
+
+func newRules() *rules { return &rules{map[string]kind{}} }
+
+// admit takes an entry, or says why no archive may have it.
+func (r *rules) admit(e *entry) error {
+	if !filepath.IsLocal(e.raw) || !filepath.IsLocal(e.name) || strings.ContainsAny(e.name, "\x00\\") {
+		return refused(e.raw, "its name leads out of the directory")
+	}
+	for dir := path.Dir(e.name); dir != "."; dir = path.Dir(dir) {
+		if k, ok := r.seen[dir]; ok && k != directory {
+			return refused(e.raw, "it lies below "+dir+", which is no directory in the archive")
+		}
+	}
+	if e.kind == hardlink {
+		if k, ok := r.seen[e.link]; !ok || k != file {
+			return refused(e.raw, "it is a hard link to what is no earlier file of the archive")
+		}
+	}
+	if e.kind == symlink && (e.link == "" || len(e.link) > 4096 || strings.Contains(e.link, "\x00")) {
+		return refused(e.raw, "it is a link to nothing")
+	}
+	r.seen[e.name] = e.kind
+	if e.kind == hardlink {
+		r.seen[e.name] = file
+	}
+	return nil
+}
+
+func refused(name, why string) error {
+	return diag.WithHint(fmt.Errorf("the archive is refused: entry %q: %s", name, why), "get the archive anew, or ask whoever made it")
+}

@@ -1,0 +1,136 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// plan is what there is to do.
+type plan struct {
+	extract bool
+	create  bool // the directory itself is not there
+	own     bool // some files belong to others
+	removed []string
+}
+
+// top are the names directly below the directory, those of directories first.
+func (x *extracted) top() (dirs, files []string) {
+	for _, e := range x.contents {
+		name, _, below := strings.Cut(e.name, "/")
+		switch {
+		case below || e.kind == directory:
+			if !slices.Contains(dirs, name) {
+				dirs = append(dirs, name)
+			}
+		case !slices.Contains(files, name):
+			files = append(files, name)
+		}
+	}
+	return dirs, files
+}
+
+// checkTop refuses an archive that would strew its files over the directory.
+func (x *extracted) checkTop() error {
+	if len(x.contents) == 0 {
+		return fmt.Errorf("there is nothing in the archive %s", x.source.Shown)
+	}
+	dirs, files := x.top()
+	links := 0
+	for _, e := range x.contents {
+		if e.kind == symlink && !strings.Contains(e.name, "/") {
+			links++
+		}
+	}
+	if !x.EnforceToplevel || len(dirs) <= 1 && len(files)-links <= 0 {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("the archive %s has more than one directory at its top", x.source.Shown),
+		"set enforce_toplevel: False, and name a directory of its own such as %s", path.Join(x.dir, "some_dir"))
+}
+
+func there(h *host.Host, p string) bool {
+	_, err := h.Files.Lstat(p)
+	return err == nil
+}
+
+// plan compares the list with the host.
+func (x *extracted) plan(h *host.Host) (p plan, err error) {
+	missing, wrong, err := x.differences(h)
+	if err != nil {
+		return p, err
+	}
+	before := x.recorded(h)
+	p.extract = missing || x.Overwrite || len(wrong) > 0 || x.SourceHashUpdate && x.source.Sum != "" && before != "" && before != x.source.Sum
+	if len(wrong) > 0 && !x.Clean && !x.CleanParent && !x.Force {
+		return p, diag.WithHint(fmt.Errorf("below %s there is something else than the archive has: %s", x.dir, strings.Join(wrong, ", ")),
+			"set force: True to remove it before extracting")
+	}
+	p.create = !there(h, x.dir) || x.CleanParent
+	p.removed = x.inTheWay(h, p, wrong)
+	p.own, err = x.foreign(h)
+	p.own = p.own || p.extract && (x.User != "" || x.Group != "")
+	return p, err
+}
+
+// inTheWay is what is removed before extracting.
+func (x *extracted) inTheWay(h *host.Host, p plan, wrong []string) (removed []string) {
+	dirs, files := x.top()
+	switch {
+	case !p.extract:
+		return nil
+	case x.CleanParent && there(h, x.dir):
+		return []string{x.dir}
+	case x.Clean:
+		wrong = slices.Concat(dirs, files)
+	}
+	for _, name := range wrong {
+		if full := path.Join(x.dir, name); there(h, full) {
+			removed = append(removed, full)
+		}
+	}
+	return removed
+}
+
+// differences tells whether an entry is missing, and which are something else.
+func (x *extracted) differences(h *host.Host) (missing bool, wrong []string, err error) {
+	for _, e := range x.contents {
+		info, err := h.Files.Lstat(path.Join(x.dir, e.name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, host.ErrNotDir):
+			missing = true
+		case err != nil:
+			return missing, wrong, err
+		case e.kind == directory && !info.IsDir(), e.kind == symlink && !info.IsLink(),
+			(e.kind == file || e.kind == hardlink) && (info.IsDir() || info.IsLink()):
+			wrong = append(wrong, e.name)
+		}
+	}
+	for _, dir := range x.above() {
+		info, err := h.Files.Lstat(path.Join(x.dir, dir))
+		if err == nil && !info.IsDir() && !slices.Contains(wrong, dir) {
+			wrong = append(wrong, dir)
+		}
+	}
+	return missing, wrong, nil
+}
+
+// above are the directories that entries lie in, whether the archive names them or not.
+func (x *extracted) above() []string {
+	var dirs []string
+	seen := map[string]bool{}
+	for _, e := range x.contents {
+		for dir := path.Dir(e.name); dir != "." && !seen[dir]; dir = path.Dir(dir) {
+			seen[dir] = true
+			dirs = append(dirs, dir)
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
+}

@@ -1,0 +1,96 @@
+// Package environ holds environ.setenv: what the commands of this run find in their environment.
+//
+// It says nothing about the host: the next run starts anew, and so it sets the variables again.
+package environ
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Functions are the functions of environ.
+func Functions() module.Table {
+	return module.Table{"setenv": func() module.Resource { return &setenv{} }}
+}
+
+// setenv is environ.setenv.
+type setenv struct {
+	Name         string `sls:"name"`
+	Value        any    `sls:"value,required"` // a string or False, or a mapping of names to such
+	FalseUnsets  bool   `sls:"false_unsets"`   // False takes a variable away instead of making it empty
+	ClearAll     bool   `sls:"clear_all"`      // and so happens to all that are not named
+	UpdateMinion bool   `sls:"update_minion"`  // has no effect: no minion keeps running
+	Permanent    any    `sls:"permanent"`      // has no effect, as in Salt where there is no registry
+}
+
+func (s *setenv) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	wanted, err := s.wanted()
+	if err != nil {
+		return module.Diff{}, err
+	}
+	changes := value.NewMap()
+	if s.ClearAll {
+		for _, pair := range h.Env.All() {
+			if name, v, _ := strings.Cut(pair, "="); !wanted.Has(name) && (v != "" || s.FalseUnsets) {
+				changes.Set(name, s.none())
+			}
+		}
+	}
+	for key, v := range wanted.All() {
+		name := value.Str(key)
+		now, ok := h.Env.Get(name)
+		if text, given := v.(string); given && (!ok || now != text) {
+			changes.Set(name, text)
+		} else if !given && (ok && (now != "" || s.FalseUnsets) || !ok && !s.FalseUnsets) {
+			changes.Set(name, s.none())
+		}
+	}
+	if changes.Len() == 0 {
+		return module.Diff{Comment: "the environment is as declared"}, nil
+	}
+	return module.Diff{Changes: changes, Comment: "the environment of what follows would change"}, nil
+}
+
+// none is how the report tells of a variable that False stands for.
+func (s *setenv) none() any {
+	if s.FalseUnsets {
+		return nil
+	}
+	return ""
+}
+
+func (s *setenv) wanted() (*value.Map, error) {
+	wanted, ok := s.Value.(*value.Map)
+	if !ok {
+		wanted = value.NewMap(s.Name, s.Value)
+	}
+	for key, v := range wanted.All() {
+		name, isText := key.(string)
+		if !isText || name == "" || strings.ContainsAny(name, "=\x00") {
+			return nil, fmt.Errorf("%s is no name of a variable", value.Repr(key))
+		}
+		if text, ok := v.(string); ok && !strings.Contains(text, "\x00") || v == false {
+			continue
+		}
+		return nil, diag.WithHint(fmt.Errorf("the value of %s is %s, and a string or False was expected", name, value.Repr(v)), "write it in quotes")
+	}
+	return wanted, nil
+}
+
+func (s *setenv) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	for key, v := range d.Changes.All() {
+		name := value.Str(key)
+		if v == nil {
+			h.Env.Unset(name)
+		} else {
+			h.Env.Set(name, value.Str(v))
+		}
+	}
+	return module.Report{Changes: d.Changes, Comment: "the environment was set"}, nil
+}

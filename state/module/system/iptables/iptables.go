@@ -1,0 +1,163 @@
+// Package iptables holds the states of the packet filter: iptables.append, insert and delete for
+// rules, chain_present and chain_absent for chains, set_policy and flush.
+//
+// Whether a rule is there, iptables itself is asked (-C), which knows all ways to write one. With save,
+// what the kernel has is written to the file that the distribution loads at boot; that is compared
+// without the counters, which always differ.
+package iptables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Functions are the functions of iptables.
+func Functions() module.Table {
+	return module.Table{
+		"append":        func() module.Resource { return &add{ruled: ruled{target: newTarget()}, verb: "-A"} },
+		"insert":        func() module.Resource { return &add{ruled: ruled{target: newTarget()}, verb: "-I"} },
+		"delete":        func() module.Resource { return &remove{ruled: ruled{target: newTarget()}} },
+		"chain_present": func() module.Resource { return &chain{target: newTarget(), on: true} },
+		"chain_absent":  func() module.Resource { return &chain{target: newTarget()} },
+		"set_policy":    func() module.Resource { return &policy{target: newTarget()} },
+		"flush":         func() module.Resource { return &flush{target: newTarget()} },
+	}
+}
+
+// target is what all of them are about.
+type target struct {
+	Name   string `sls:"name"`
+	Table  string `sls:"table"`
+	Family string `sls:"family"`
+}
+
+func newTarget() target { return target{Table: "filter", Family: "ipv4"} }
+
+// allowed makes sure that there is a packet filter to change.
+func (t *target) allowed(h *host.Host) error {
+	if t.Family != "ipv4" && t.Family != "ipv6" {
+		return fmt.Errorf("the family is %q, and ipv4 or ipv6 was expected", t.Family)
+	}
+	return h.Kernel.Allowed("the packet filter")
+}
+
+func (t *target) program() string {
+	if t.Family == "ipv6" {
+		return "ip6tables"
+	}
+	return "iptables"
+}
+
+func (t *target) argv(words ...string) []string {
+	return append([]string{t.program(), "--wait", "-t", t.Table}, words...)
+}
+
+// ask runs iptables for an answer; no is one, which comes with a code and no output.
+func (t *target) ask(ctx context.Context, h *host.Host, words ...string) (out string, yes bool, err error) {
+	out, err = h.Tool(ctx, host.Tool{Argv: t.argv(words...), Package: "iptables"})
+	var refused *host.ToolError
+	if errors.As(err, &refused) {
+		if refused.Code == 2 { // it was asked something that it does not understand
+			return "", false, t.failed(err, words)
+		}
+		return "", false, nil
+	}
+	return out, err == nil, err
+}
+
+// run changes the packet filter.
+func (t *target) run(ctx context.Context, h *host.Host, words ...string) error {
+	_, err := h.Tool(ctx, host.Tool{Argv: t.argv(words...), Package: "iptables", Changes: host.Subject{Kind: "packet filter", Name: t.Family + " " + t.Table}})
+	return t.failed(err, words)
+}
+
+func (t *target) failed(err error, words []string) error {
+	line := strings.Join(append([]string{t.program(), "-t", t.Table}, words...), " ")
+	return host.Failed(err, "`"+line+"`", "check the arguments against iptables-extensions(8), and that the chain is there")
+}
+
+// changed is how all of them report a change.
+func (t *target) changed() *value.Map { return value.NewMap("locale", t.Name) }
+
+// saving is the argument save: true for the distribution's file, or a file.
+type saving struct {
+	Save any `sls:"save"`
+}
+
+func (s *saving) wanted() bool { return s.Save != nil && value.Truth(s.Save) }
+
+// file is where the rules are kept for the next boot.
+func (s *saving) file(h *host.Host, t *target) string {
+	if path, ok := s.Save.(string); ok {
+		return path
+	}
+	six := t.Family == "ipv6"
+	if info, err := h.Files.Stat("/etc/sysconfig"); err == nil && info.IsDir() {
+		return map[bool]string{false: "/etc/sysconfig/iptables", true: "/etc/sysconfig/ip6tables"}[six]
+	}
+	if _, err := h.Files.Stat("/etc/arch-release"); err == nil {
+		return map[bool]string{false: "/etc/iptables/iptables.rules", true: "/etc/iptables/ip6tables.rules"}[six]
+	}
+	return map[bool]string{false: "/etc/iptables/rules.v4", true: "/etc/iptables/rules.v6"}[six]
+}
+
+// stale tells whether the file has other rules than the kernel, which come along.
+func (s *saving) stale(ctx context.Context, h *host.Host, t *target) (rules string, stale bool, err error) {
+	rules, err = h.Tool(ctx, host.Tool{Argv: []string{t.program() + "-save"}, Package: "iptables"})
+	if err != nil {
+		return "", false, t.failed(err, []string{"-save"})
+	}
+	saved, err := h.Files.ReadFile(s.file(h, t))
+	if errors.Is(err, fs.ErrNotExist) {
+		return rules, true, nil
+	}
+	return rules, essence(rules) != essence(string(saved)), err
+}
+
+var counters = regexp.MustCompile(`\[\d+:\d+\]`)
+
+// essence is what a file of rules says, without times and counters.
+func essence(rules string) string {
+	var b strings.Builder
+	for l := range strings.Lines(counters.ReplaceAllString(rules, "")) {
+		if l = strings.TrimSpace(l); l != "" && l[0] != '#' {
+			b.WriteString(l + "\n")
+		}
+	}
+	return b.String()
+}
+
+// write saves the rules if that was asked for and they differ; note tells where.
+func (s *saving) write(ctx context.Context, h *host.Host, t *target) (note string, err error) {
+	if !s.wanted() {
+		return "", nil
+	}
+	rules, stale, err := s.stale(ctx, h, t)
+	if err != nil || !stale {
+		return "", err
+	}
+	path := s.file(h, t)
+	return ", and saved in " + path, h.WriteText(path, rules)
+}
+
+// saved is the difference of a state that is as declared, but for the file.
+func (s *saving) saved(ctx context.Context, h *host.Host, t *target, comment string) (module.Diff, error) {
+	d := module.Diff{Comment: comment}
+	if !s.wanted() {
+		return d, nil
+	}
+	_, stale, err := s.stale(ctx, h, t)
+	if err != nil || !stale {
+		return d, err
+	}
+	path := s.file(h, t)
+	return module.Diff{Changes: value.NewMap("saved", path), Planned: value.NewMap(), Comment: comment + ", and would be saved in " + path}, nil
+}

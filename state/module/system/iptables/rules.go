@@ -1,0 +1,141 @@
+package iptables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// ruled is what the functions share that are about a rule.
+type ruled struct {
+	target
+	saving
+	Chain    string     `sls:"chain,required"`
+	Position *int       `sls:"position"`
+	Rest     *value.Map `sls:"*"` // the rule
+}
+
+// rule gives the words of the rule, and whether the chain has it.
+func (r *ruled) rule(ctx context.Context, h *host.Host) (words []string, has bool, err error) {
+	if err := r.allowed(h); err != nil {
+		return nil, false, err
+	}
+	words, err = build(r.Rest)
+	if err != nil {
+		return nil, false, err
+	}
+	if len(words) == 0 && r.Position == nil {
+		return nil, false, diag.WithHint(errors.New("there is no rule"), "say what it matches and where it leads, as in `- jump: ACCEPT`")
+	}
+	if len(words) > 0 {
+		_, has, err = r.ask(ctx, h, append([]string{"-C", r.Chain}, words...)...)
+	}
+	return words, has, err
+}
+
+// add is iptables.append and iptables.insert.
+type add struct {
+	ruled
+	verb string
+}
+
+func (a *add) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	if a.verb == "-I" && a.Position == nil {
+		return module.Diff{}, diag.WithHint(errors.New("iptables.insert lacks its argument position"), "add `- position: 1`, or use iptables.append")
+	}
+	words, has, err := a.rule(ctx, h)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	line := a.Chain + " " + strings.Join(words, " ")
+	if has {
+		return a.saved(ctx, h, &a.target, "the rule is there: "+line)
+	}
+	return module.Diff{Changes: a.changed(), Planned: value.NewMap(), Comment: "the rule would be added: " + line}, nil
+}
+
+func (a *add) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	words, has, err := a.rule(ctx, h)
+	if err != nil {
+		return module.Report{}, err
+	}
+	if !has {
+		command := []string{a.verb, a.Chain}
+		if a.verb == "-I" {
+			at, err := a.place(ctx, h)
+			if err != nil {
+				return module.Report{}, err
+			}
+			command = append(command, strconv.Itoa(at))
+		}
+		if err := a.run(ctx, h, append(command, words...)...); err != nil {
+			return module.Report{}, err
+		}
+	}
+	return a.report(ctx, h, d, "the rule is there: "+a.Chain+" "+strings.Join(words, " "))
+}
+
+// report saves and reports what a check foresaw.
+func (r *ruled) report(ctx context.Context, h *host.Host, d module.Diff, comment string) (module.Report, error) {
+	note, err := r.write(ctx, h, &r.target)
+	return module.Report{Changes: d.Changes, Comment: comment + note}, err
+}
+
+// place is the position of a rule that is inserted; a negative one counts from the end.
+func (a *add) place(ctx context.Context, h *host.Host) (int, error) {
+	at := *a.Position
+	if at > 0 {
+		return at, nil
+	}
+	if at == 0 {
+		return 0, diag.WithHint(errors.New("a rule has no position 0"), "the first is 1, and the last -1")
+	}
+	rules, _, err := a.ask(ctx, h, "-S", a.Chain)
+	if err != nil {
+		return 0, err
+	}
+	return max(1, strings.Count("\n"+rules, "\n-A ")+at+1), nil
+}
+
+// remove is iptables.delete. By its position, a rule is deleted in every run: what comes up there is
+// another one.
+type remove struct{ ruled }
+
+func (r *remove) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	words, has, err := r.rule(ctx, h)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	line := r.Chain + " " + strings.Join(words, " ")
+	if !has && r.Position == nil {
+		return r.saved(ctx, h, &r.target, "there is no such rule: "+line)
+	}
+	if r.Position != nil {
+		line = fmt.Sprintf("%s %d", r.Chain, *r.Position)
+	}
+	return module.Diff{Changes: r.changed(), Planned: value.NewMap(), Comment: "the rule would be deleted: " + line}, nil
+}
+
+func (r *remove) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	words, has, err := r.rule(ctx, h)
+	if err != nil {
+		return module.Report{}, err
+	}
+	switch {
+	case r.Position != nil:
+		err = r.run(ctx, h, "-D", r.Chain, strconv.Itoa(*r.Position))
+	case has:
+		err = r.run(ctx, h, append([]string{"-D", r.Chain}, words...)...)
+	}
+	if err != nil {
+		return module.Report{}, err
+	}
+	return r.report(ctx, h, d, "the rule is gone from "+r.Chain)
+}

@@ -1,0 +1,188 @@
+// Package kmod holds kmod.present and kmod.absent: which modules the kernel has, and with persist
+// which it gets at boot.
+//
+// What a module brings with it is asked of modprobe beforehand, so that a dry run names it. A module
+// that is built into the kernel is as present as can be.
+package kmod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Functions are the functions of kmod.
+func Functions() module.Table {
+	return module.Table{
+		"present": func() module.Resource { return &present{} },
+		"absent":  func() module.Resource { return &absent{Comment: true} },
+	}
+}
+
+// selection is which modules a state is about.
+type selection struct {
+	Name    string      `sls:"name"`
+	Mods    *value.List `sls:"mods"` // instead of the name
+	Persist bool        `sls:"persist"`
+}
+
+// modules are the modules named, each perhaps with parameters.
+func (s *selection) modules() ([]string, error) {
+	names := []string{s.Name}
+	if s.Mods != nil {
+		names = nil
+		for _, item := range s.Mods.Items {
+			names = append(names, value.Str(item))
+		}
+	}
+	for _, n := range names {
+		if plain(n) == "" || strings.ContainsAny(n, "\n/#") || n[0] == '-' {
+			return nil, fmt.Errorf("%q is no name of a kernel module", n)
+		}
+	}
+	return names, nil
+}
+
+// plain is a module's name as the kernel has it: without parameters, and no dashes.
+func plain(name string) string {
+	name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
+	return strings.ReplaceAll(name, "-", "_")
+}
+
+// loaded are the modules that the kernel has.
+func loaded(h *host.Host) (map[string]bool, error) {
+	all := map[string]bool{}
+	data, err := h.Files.ReadFile("/proc/modules")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for l := range strings.Lines(string(data)) {
+		name, _, _ := strings.Cut(l, " ")
+		all[name] = true
+	}
+	return all, nil
+}
+
+// builtin are those that it was built with.
+func builtin(h *host.Host) map[string]bool {
+	release, err := h.Files.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return nil
+	}
+	names, err := host.Parsed(h, "/lib/modules/"+strings.TrimSpace(string(release))+"/modules.builtin", parseBuiltin)
+	if err != nil {
+		return nil // a kernel without its modules, as in containers
+	}
+	return names
+}
+
+func parseBuiltin(text string) map[string]bool {
+	names := map[string]bool{}
+	for l := range strings.Lines(text) {
+		names[plain(strings.TrimSuffix(path.Base(strings.TrimSpace(l)), ".ko"))] = true
+	}
+	return names
+}
+
+// list is the file of modules that are loaded at boot.
+type list struct {
+	path string
+	text string
+}
+
+func openList(h *host.Host) (l list, err error) {
+	l.path = "/etc/modules"
+	if info, err := h.Files.Stat("/etc/modules-load.d"); err == nil && info.IsDir() {
+		l.path = "/etc/modules-load.d/salt_managed.conf"
+	}
+	data, err := h.Files.ReadFile(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	l.text = string(data)
+	return l, err
+}
+
+func (l list) has(name string) bool {
+	for line := range strings.Lines(l.text) {
+		if plain(line) == plain(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// with adds a module: a line that was commented out, or one more.
+func (l list) with(name string) list {
+	lines := strings.SplitAfter(l.text, "\n")
+	i := slices.IndexFunc(lines, func(line string) bool {
+		line, commented := strings.CutPrefix(strings.TrimSpace(line), "#")
+		return commented && strings.TrimSpace(line) == name
+	})
+	if i >= 0 {
+		lines[i] = name + "\n"
+		l.text = strings.Join(lines, "")
+		return l
+	}
+	if l.text != "" && !strings.HasSuffix(l.text, "\n") {
+		l.text += "\n"
+	}
+	l.text += name + "\n"
+	return l
+}
+
+// without takes a module away, or comments it out.
+func (l list) without(name string, comment bool) list {
+	var b strings.Builder
+	for line := range strings.SplitAfterSeq(l.text, "\n") {
+		switch {
+		case plain(line) != plain(name):
+			b.WriteString(line)
+		case comment:
+			b.WriteString("#" + line)
+		}
+	}
+	l.text = b.String()
+	return l
+}
+
+// tool runs one of the tools for modules.
+func tool(ctx context.Context, h *host.Host, name string, args ...string) error {
+	_, err := h.Tool(ctx, host.Tool{Argv: args, Changes: host.Subject{Kind: "kernel module", Name: plain(name)}, Package: "kmod"})
+	return err
+}
+
+// edit is what the two functions share.
+type edit struct {
+	changes *value.Map
+	todo    []string // modules to load or unload
+	list    list
+	was     string // the list's text before
+}
+
+func (e *edit) diff(h *host.Host, would, is string) module.Diff {
+	if e.changes.Len() == 0 {
+		return module.Diff{Comment: is}
+	}
+	d := module.Diff{Changes: e.changes, Planned: value.NewMap(), Comment: would}
+	if h.Kernel.Allowed(would) != nil {
+		d.Warnings = []string{"the running kernel is left as it is: it is not that of this root"}
+	}
+	return d
+}
+
+// write puts the list in place.
+func (e *edit) write(h *host.Host) error {
+	if e.list.text == e.was {
+		return nil
+	}
+	return h.WriteText(e.list.path, e.list.text)
+}

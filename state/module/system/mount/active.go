@@ -1,0 +1,86 @@
+package mount
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// mounted is a file system in its place.
+type mounted struct {
+	place, root, fstype, device string
+	opts, superopts             []string
+}
+
+// active reads what is mounted, by place; the last of several in one place hides the others.
+func active(h *host.Host) (map[string]mounted, error) {
+	data, err := h.Files.ReadFile("/proc/self/mountinfo")
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	all := map[string]mounted{}
+	for l := range strings.Lines(string(data)) {
+		before, after, ok := strings.Cut(l, " - ")
+		f, g := strings.Fields(before), strings.Fields(after)
+		if !ok || len(f) < 6 || len(g) < 3 {
+			continue
+		}
+		m := mounted{place: plain(f[4]), root: plain(f[3]), fstype: g[0], device: plain(g[1])}
+		m.opts, m.superopts = strings.Split(f[5], ","), strings.Split(g[2], ",")
+		all[m.place] = m
+	}
+	return all, err
+}
+
+// plain undoes how the kernel writes blanks in names.
+func plain(text string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(text)
+}
+
+// swaps reads what is swapped to: the devices and files.
+func swaps(h *host.Host) (map[string][]string, error) {
+	data, err := h.Files.ReadFile("/proc/swaps")
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	all := map[string][]string{}
+	for l := range strings.Lines(string(data)) {
+		if f := strings.Fields(l); len(f) == 5 && f[0] != "Filename" {
+			all[plain(f[0])] = f[1:]
+		}
+	}
+	return all, err
+}
+
+// real is where a path leads to, its last links followed.
+func real(h *host.Host, p string) string {
+	to, err := h.Files.Resolve(p)
+	if err != nil {
+		return p
+	}
+	return path.Clean(to) // udev writes links such as ../../sda1
+}
+
+// devices are the names that the declared device goes by: as declared, where its links lead to, and
+// for UUID= and LABEL= what udev's links say.
+func devices(h *host.Host, device string) []string {
+	names := []string{device}
+	for _, tag := range [][2]string{{"UUID=", "/dev/disk/by-uuid/"}, {"LABEL=", "/dev/disk/by-label/"}, {"PARTUUID=", "/dev/disk/by-partuuid/"}, {"PARTLABEL=", "/dev/disk/by-partlabel/"}} {
+		if len(device) > len(tag[0]) && strings.EqualFold(device[:len(tag[0])], tag[0]) {
+			device = tag[1] + strings.Trim(device[len(tag[0]):], `"`)
+		}
+	}
+	if path.IsAbs(device) {
+		names = append(names, device, real(h, device))
+	}
+	if _, of, ok := strings.Cut(device, "#"); ok { // fuse: sshfs#host:dir
+		names = append(names, of)
+	}
+	if group, volume, ok := strings.Cut(strings.TrimPrefix(device, "/dev/"), "/"); ok && strings.HasPrefix(device, "/dev/") && !strings.Contains(volume, "/") {
+		names = append(names, "/dev/mapper/"+strings.ReplaceAll(group, "-", "--")+"-"+strings.ReplaceAll(volume, "-", "--"))
+	}
+	return names
+}

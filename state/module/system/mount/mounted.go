@@ -1,0 +1,277 @@
+package mount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// mountedState is mount.mounted: a file system is in its place, now and after the next boot.
+type mountedState struct {
+	optionRules
+	Name        string   `sls:"name"`
+	Device      string   `sls:"device,required"`
+	FSType      string   `sls:"fstype,required"`
+	Mkmnt       bool     `sls:"mkmnt"`
+	Opts        []string `sls:"opts"`
+	Dump        int      `sls:"dump"`
+	Pass        int      `sls:"pass_num"`
+	Config      string   `sls:"config"`
+	Persist     bool     `sls:"persist"`
+	Mount       bool     `sls:"mount"`
+	User        string   `sls:"user"`
+	MatchOn     []string `sls:"match_on"`
+	DeviceRegex []string `sls:"device_name_regex"` // devices that are as good as the one declared
+
+	todo
+}
+
+// todo is what has to be done, in this order.
+type todo struct {
+	mkdir, umount, remount, mount bool
+	table                         string // the new text of fstab; "" leaves it
+	changes                       *value.Map
+	warnings                      []string
+}
+
+func newMounted() *mountedState {
+	return &mountedState{Opts: []string{"defaults"}, Config: "/etc/fstab", Persist: true, Mount: true}
+}
+
+func (m *mountedState) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if err := m.plan(h); err != nil {
+		return module.Diff{}, err
+	}
+	d := module.Diff{Comment: m.Name + " is as declared", Warnings: m.warnings}
+	if m.changes.Len() > 0 {
+		d.Changes, d.Planned, d.Comment = m.changes, value.NewMap(), m.describe()
+	}
+	return d, nil
+}
+
+// describe says what would be done.
+func (m *mountedState) describe() string {
+	var parts []string
+	for _, p := range []struct {
+		on   bool
+		text string
+	}{{m.mkdir, "made"}, {m.umount, "unmounted"}, {m.mount, "mounted"}, {m.remount, "mounted anew with other options"}, {m.table != "", "written to " + m.Config}} {
+		if p.on {
+			parts = append(parts, p.text)
+		}
+	}
+	return m.Name + " would be " + strings.Join(parts, ", ")
+}
+
+// valid makes sure that what is declared can be a line of fstab.
+func (m *mountedState) valid() error {
+	if !path.IsAbs(m.Name) {
+		return fmt.Errorf("%q is no absolute path to mount to", m.Name)
+	}
+	for what, text := range map[string]string{"name": m.Name, "device": m.Device, "fstype": m.FSType, "opts": strings.Join(m.Opts, ",")} {
+		if text == "" || strings.ContainsAny(text, "\n\r") {
+			return fmt.Errorf("the argument %s is %q, which can be no part of a mount", what, text)
+		}
+	}
+	return nil
+}
+
+func (m *mountedState) plan(h *host.Host) error {
+	if err := m.valid(); err != nil {
+		return err
+	}
+	m.todo = todo{changes: value.NewMap()}
+	if len(m.Name) > 1 {
+		m.Name = strings.TrimRight(m.Name, "/")
+	}
+	m.Opts = split(m.Opts)
+	skipped := h.Kernel.Allowed("mounting " + m.Name)
+	switch {
+	case !m.Mount && !m.Mkmnt:
+	case !m.Mount:
+		m.planDirectory(h)
+	case skipped == nil:
+		if err := m.planMount(h); err != nil {
+			return err
+		}
+	case !m.Persist:
+		return skipped
+	default:
+		m.warnings = []string{m.Name + " is not mounted now: only a running system mounts"}
+	}
+	return m.planTable(h)
+}
+
+// planDirectory has the place made.
+func (m *mountedState) planDirectory(h *host.Host) {
+	if _, err := h.Files.Stat(m.Name); errors.Is(err, fs.ErrNotExist) {
+		m.mkdir = true
+		m.changes.Set("mkmnt", true)
+	}
+}
+
+// planMount compares with what is mounted there.
+func (m *mountedState) planMount(h *host.Host) error {
+	all, err := active(h)
+	if err != nil {
+		return err
+	}
+	now, ok := all[real(h, m.Name)]
+	if !ok {
+		_, err := h.Files.Stat(m.Name)
+		m.mkdir, m.mount = m.Mkmnt && errors.Is(err, fs.ErrNotExist), true
+		m.changes.Set("mount", true)
+		return nil
+	}
+	other, err := m.otherDevice(h, all, now)
+	if err != nil {
+		return err
+	}
+	missing := m.missing(h, m.Opts, now, m.FSType)
+	switch {
+	case other:
+		m.umount, m.mount = true, true
+		m.changes.Set("umount", fmt.Sprintf("Forced unmount because devices don't match. Wanted: %s, current: %s", m.Device, now.device))
+		m.changes.Set("mount", true)
+	case len(missing) == 0:
+	case m.FSType == "nfs" || m.FSType == "cvfs" || strings.HasPrefix(m.FSType, "fuse"):
+		m.umount, m.mount = true, true
+		m.changes.Set("umount", fmt.Sprintf("Forced unmount and mount because options (%s) changed", strings.Join(missing, ",")))
+	default:
+		m.remount = true
+		m.changes.Set("umount", fmt.Sprintf("Forced remount because options (%s) changed", strings.Join(missing, ",")))
+	}
+	return nil
+}
+
+// otherDevice reports whether what is mounted there is something else.
+func (m *mountedState) otherDevice(h *host.Host, all map[string]mounted, now mounted) (bool, error) {
+	for _, pattern := range m.DeviceRegex {
+		re, err := regexp.Compile("^(?:" + pattern + ")")
+		if err != nil {
+			return false, fmt.Errorf("device_name_regex: %w", err)
+		}
+		if re.MatchString(now.device) {
+			return false, nil
+		}
+	}
+	if slices.Contains(m.Opts, "bind") || slices.Contains(m.Opts, "rbind") {
+		return m.otherBind(h, all, now), nil
+	}
+	names := devices(h, m.Device)
+	return !slices.Contains(names, now.device) && !slices.Contains(names, real(h, now.device)), nil
+}
+
+// otherBind compares a directory that is shown in a second place: the file system and the directory in
+// it must be those of the first.
+func (m *mountedState) otherBind(h *host.Host, all map[string]mounted, now mounted) bool {
+	source := real(h, m.Device)
+	for at := source; ; at = path.Dir(at) {
+		if of, ok := all[at]; ok {
+			return now.device != of.device || path.Clean(now.root) != path.Join(of.root, strings.TrimPrefix(source, at))
+		}
+		if at == "/" {
+			return true
+		}
+	}
+}
+
+// planTable compares with fstab.
+func (m *mountedState) planTable(h *host.Host) error {
+	if !m.Persist {
+		return nil
+	}
+	e := entry{escaped(m.Device), escaped(m.Name), m.FSType, escaped(strings.Join(m.Opts, ",")), fmt.Sprint(m.Dump), fmt.Sprint(m.Pass)}
+	matches, err := criteria(e, m.MatchOn)
+	if err != nil {
+		return err
+	}
+	t, err := openTable(h, m.Config)
+	if err != nil {
+		return err
+	}
+	text, what := t.with(e, matches, false)
+	switch what {
+	case "new":
+		m.changes.Set("persist", "new")
+		m.table = text
+	case "change":
+		m.changes.Set("persist", "update")
+		m.table = text
+	}
+	return nil
+}
+
+func (m *mountedState) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if err := m.plan(h); err != nil {
+		return module.Report{}, err
+	}
+	if _, err := h.Files.Stat(m.Name); m.mount && !m.mkdir && errors.Is(err, fs.ErrNotExist) {
+		return module.Report{}, diag.WithHint(fmt.Errorf("there is no directory %s to mount to", m.Name), "set `- mkmnt: True`, or make it in a state that this one requires")
+	}
+	done, err := m.act(ctx, h)
+	if err != nil {
+		return module.Report{Changes: done}, err
+	}
+	if m.table != "" {
+		if err := h.WriteText(m.Config, m.table); err != nil {
+			return module.Report{Changes: done}, err
+		}
+	}
+	return module.Report{Changes: m.changes, Comment: m.Name + " is as declared"}, nil
+}
+
+// act changes what is mounted; the changes are those made before an error.
+func (m *mountedState) act(ctx context.Context, h *host.Host) (done *value.Map, err error) {
+	done = value.NewMap()
+	if m.mkdir {
+		if err := h.MkdirAll(m.Name); err != nil {
+			return done, err
+		}
+	}
+	if m.umount {
+		if err := unmount(ctx, h, m.Name, m.User); err != nil {
+			return done, err
+		}
+		done.Set("umount", m.changes.Value("umount"))
+	}
+	opts := m.Opts
+	if m.remount {
+		opts = append(slices.DeleteFunc(slices.Clone(opts), func(o string) bool { return o == "remount" }), "remount")
+	}
+	if m.mount || m.remount {
+		err = run(ctx, h, m.Name, m.User, "mount", "-o", strings.Join(opts, ","), "-t", m.FSType, m.Device, m.Name)
+	}
+	return done, err
+}
+
+// Watched mounts anew.
+func (m *mountedState) Watched() module.Resource { return &again{m} }
+
+// again is what a mount does when something it watches changed: it takes its options anew.
+type again struct{ *mountedState }
+
+func (a *again) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if err := h.Kernel.Allowed("mounting " + a.Name); err != nil {
+		return module.Diff{}, err
+	}
+	return module.Diff{Changes: value.NewMap("remount", true), Planned: value.NewMap(), Comment: a.Name + " would be mounted anew"}, nil
+}
+
+func (a *again) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	err := run(ctx, h, a.Name, a.User, "mount", "-o", strings.Join(append(split(a.Opts), "remount"), ","), "-t", a.FSType, a.Device, a.Name)
+	if err != nil {
+		return module.Report{}, err
+	}
+	return module.Report{Changes: d.Changes, Comment: a.Name + " was mounted anew"}, nil
+}

@@ -1,0 +1,117 @@
+package mount
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// optionRules say which options can be found again in what the kernel tells of a mount.
+type optionRules struct {
+	Invisible    []string   `sls:"extra_mount_invisible_options"` // never shown
+	Keys         []string   `sls:"extra_mount_invisible_keys"`    // shown without their value, or not at all
+	IgnoreKeys   *value.Map `sls:"extra_mount_ignore_fs_keys"`    // keys by file system
+	Translate    *value.Map `sls:"extra_mount_translate_options"` // shown as another option
+	HiddenOpts   []string   `sls:"hidden_opts"`
+	CopyBindOpts any        `sls:"bind_mount_copy_active_opts"` // has no effect: a bind mount is compared by what it shows
+}
+
+func invisible() []string {
+	return strings.Fields(`_netdev actimeo bg comment defaults delay_connect direct-io-mode intr loop nointr nobootwait nofail password
+		reconnect retry soft auto noauto user users nouser group owner bind rbind nonempty transform_symlinks port backup-volfile-servers uid_squash remount`)
+}
+
+func invisibleKeys() []string {
+	return strings.Fields("actimeo comment credentials direct-io-mode password port retry secretfile")
+}
+
+// missing are the options of a declaration that a mount does not have.
+func (r *optionRules) missing(h *host.Host, opts []string, m mounted, fstype string) []string {
+	hidden := slices.Concat(invisible(), invisibleKeys(), r.Invisible, r.Keys, split(r.HiddenOpts))
+	if fstype == "ramfs" {
+		hidden = append(hidden, "size")
+	}
+	if r.IgnoreKeys != nil {
+		if keys, ok := r.IgnoreKeys.Value(fstype).(*value.List); ok {
+			for _, key := range keys.Items {
+				hidden = append(hidden, value.Str(key))
+			}
+		}
+	}
+	have := map[string]bool{}
+	for _, opt := range slices.Concat(m.opts, m.superopts) {
+		have[sized(opt)] = true
+	}
+	var missing []string
+	for _, opt := range opts {
+		key, _, _ := strings.Cut(opt, "=")
+		if opt == "" || slices.Contains(hidden, opt) || slices.Contains(hidden, key) || strings.HasPrefix(opt, "x-") {
+			continue
+		}
+		if not, ok := opposite(opt); ok && !have[not] {
+			continue // the rule, which the kernel does not show
+		}
+		if shown := r.shown(h, opt, fstype); !have[shown] && !have[opt] {
+			missing = append(missing, opt)
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+// opposite is the option that is shown where one that is the rule is not so.
+func opposite(opt string) (string, bool) {
+	switch opt {
+	case "exec", "suid", "dev", "atime", "diratime":
+		return "no" + opt, true
+	case "async":
+		return "sync", true
+	}
+	return "", false
+}
+
+// split takes options that are given as a list or with commas.
+func split(opts []string) []string { return strings.Split(strings.Join(opts, ","), ",") }
+
+// shown is how the kernel shows an option.
+func (r *optionRules) shown(h *host.Host, opt, fstype string) string {
+	if r.Translate != nil && r.Translate.Has(opt) {
+		return value.Str(r.Translate.Value(opt))
+	}
+	key, v, hasValue := strings.Cut(opt, "=")
+	switch {
+	case opt == "tcp" || opt == "udp":
+		return "proto=" + opt
+	case fstype == "cifs" && key == "user":
+		return "username=" + v
+	case key == "uid" && hasValue:
+		if u, ok, err := h.Accounts.User(v); err == nil && ok {
+			return fmt.Sprint("uid=", u.UID)
+		}
+	case key == "gid" && hasValue:
+		if g, ok, err := h.Accounts.Group(v); err == nil && ok {
+			return fmt.Sprint("gid=", g.GID)
+		}
+	}
+	return sized(opt)
+}
+
+var size = regexp.MustCompile(`^size=(\d+)([kmgKMG])$`)
+
+// sized writes a size in KiB, in which the kernel shows it.
+func sized(opt string) string {
+	m := size.FindStringSubmatch(opt)
+	if m == nil {
+		return opt
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		return opt
+	}
+	return fmt.Sprintf("size=%dk", n*map[string]int{"k": 1, "m": 1 << 10, "g": 1 << 20}[strings.ToLower(m[2])])
+}

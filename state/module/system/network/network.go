@@ -1,0 +1,276 @@
+// Package network holds network.system: the host's name, and what goes with it for the whole host.
+//
+// The name is written to /etc/hostname, put in the place of the old one in /etc/hosts, and given to the
+// kernel. Unlike Salt this never restarts the network: that would cut off the host that asks for it,
+// and neither the name nor the search domain needs it.
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Sources compares texts.
+type Sources interface {
+	// Diff is what differs between two texts, as a unified diff.
+	Diff(before, after string) string
+}
+
+// Functions are the functions of network.
+func Functions(sources Sources) module.Table {
+	return module.Table{"system": func() module.Resource { return &system{sources: sources} }}
+}
+
+// system is network.system.
+type system struct {
+	Name          string `sls:"name"`
+	Enabled       *bool  `sls:"enabled"`        // interfaces are configured at boot
+	Hostname      string `sls:"hostname"`       // "" leaves it as it is
+	ApplyHostname *bool  `sls:"apply_hostname"` // also now; true unless told otherwise
+	Search        string `sls:"search"`         // domains that short names are looked up in
+	// What follows has no effect here: the network is not restarted, other settings are kept, and the
+	// rest is of distributions with a file for it.
+	RequireReboot  any `sls:"require_reboot"`
+	RetainSettings any `sls:"retain_settings"`
+	Gateway        any `sls:"gateway"`
+	NoZeroconf     any `sls:"nozeroconf"`
+	NISDomain      any `sls:"nisdomain"`
+
+	sources Sources
+	files   []file
+	live    bool
+}
+
+// file is a file with the text that it shall have.
+type file struct{ path, was, text string }
+
+func (s *system) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if err := s.valid(); err != nil {
+		return module.Diff{}, err
+	}
+	changes, err := s.plan(h)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	d := module.Diff{Comment: "the settings of the host's network are as declared", Warnings: s.unused()}
+	if changes != "" {
+		d.Changes, d.Planned = value.NewMap("network_settings", changes), value.NewMap()
+		d.Comment = "the settings of the host's network would change:\n" + changes
+	}
+	return d, nil
+}
+
+// name matches a host name of one or more labels.
+var name = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
+
+func (s *system) valid() error {
+	if s.Hostname != "" && (!name.MatchString(s.Hostname) || len(s.Hostname) > 64) {
+		return diag.WithHint(fmt.Errorf("%q is no host name", s.Hostname), "letters, digits and dashes, 64 at most, and dots between labels")
+	}
+	if strings.ContainsAny(s.Search, "\r\n") {
+		return errors.New("the search domains have a line break")
+	}
+	return nil
+}
+
+// unused names the arguments that were given for nothing.
+func (s *system) unused() []string {
+	var names []string
+	for _, a := range []struct {
+		name  string
+		given any
+	}{{"gateway", s.Gateway}, {"nozeroconf", s.NoZeroconf}, {"nisdomain", s.NISDomain}} {
+		if a.given != nil {
+			names = append(names, a.name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return []string{"network.system has no file to write " + strings.Join(names, ", ") + " to on this host, and leaves it out"}
+}
+
+// settings are lines such as HOSTNAME=a, in which Salt tells of them.
+type settings struct{ strings.Builder }
+
+func (s *settings) add(key, v string) {
+	if v != "" {
+		fmt.Fprintf(s, "%s=%s\n", key, v)
+	}
+}
+
+// plan finds out which files are to change, and words the settings as they were and will be.
+func (s *system) plan(h *host.Host) (changes string, err error) {
+	var was, will settings
+	for _, part := range []func(*host.Host, *settings, *settings) error{s.planHostname, s.planSearch, s.planBoot} {
+		if err := part(h, &was, &will); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case was.String() == will.String():
+		return "", nil
+	case was.Len() == 0:
+		return "Added global network settings.", nil
+	}
+	return s.sources.Diff(was.String(), will.String()), nil
+}
+
+func (s *system) planHostname(h *host.Host, was, will *settings) error {
+	text, err := read(h, "/etc/hostname")
+	if err != nil {
+		return err
+	}
+	old := firstWord(text)
+	was.add("HOSTNAME", old)
+	if s.Hostname == "" {
+		will.add("HOSTNAME", old)
+		return nil
+	}
+	will.add("HOSTNAME", s.Hostname)
+	if (s.ApplyHostname == nil || *s.ApplyHostname) && h.Kernel.Allowed("setting the hostname") == nil {
+		now, err := h.Kernel.Hostname()
+		if err != nil {
+			return err
+		}
+		if s.live = now != s.Hostname; s.live && now != old {
+			was.add("RUNNING", now)
+		}
+	}
+	if s.Hostname == old {
+		return nil
+	}
+	s.files = append(s.files, file{"/etc/hostname", text, s.Hostname + "\n"})
+	hosts, err := read(h, "/etc/hosts")
+	if err != nil || old == "" {
+		return err
+	}
+	s.files = append(s.files, file{"/etc/hosts", hosts, renamed(hosts, old, s.Hostname)})
+	return nil
+}
+
+// firstWord is the first line that says something.
+func firstWord(text string) string {
+	for l := range strings.Lines(text) {
+		if l = strings.TrimSpace(l); l != "" && l[0] != '#' {
+			return l
+		}
+	}
+	return ""
+}
+
+func read(h *host.Host, path string) (string, error) {
+	data, err := h.Files.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(data), err
+}
+
+// renamed puts a new name in the place of an old one wherever /etc/hosts has it as a whole word, and
+// leaves comments alone.
+func renamed(text, old, with string) string {
+	word := regexp.MustCompile(`(\s)` + regexp.QuoteMeta(old) + `(\s|$)`)
+	var b strings.Builder
+	for l := range strings.SplitAfterSeq(text, "\n") {
+		body, comment, commented := strings.Cut(l, "#")
+		b.WriteString(word.ReplaceAllString(body, "${1}"+with+"${2}"))
+		if commented {
+			b.WriteString("#" + comment)
+		}
+	}
+	return b.String()
+}
+
+// setting is a line of a file that has a key and a value.
+type setting struct {
+	lines []string
+	at    int // -1 for none
+	value string
+}
+
+func findSetting(text, key string) (s setting) {
+	s.lines, s.at = strings.SplitAfter(text, "\n"), -1
+	for i, l := range s.lines {
+		if v, ok := strings.CutPrefix(l, key); ok {
+			s.at, s.value = i, strings.Join(strings.Fields(v), " ")
+		}
+	}
+	return s
+}
+
+// with is the text with another line, in the place of the old one or, without one, at the start.
+func (s setting) with(line string) string {
+	if s.at < 0 {
+		return line + strings.Join(s.lines, "")
+	}
+	s.lines[s.at] = line
+	return strings.Join(s.lines, "")
+}
+
+// planSearch changes the domains that short names are looked up in.
+func (s *system) planSearch(h *host.Host, was, will *settings) error {
+	const path = "/etc/resolv.conf"
+	text, err := read(h, path)
+	if err != nil {
+		return err
+	}
+	old := findSetting(text, "search ")
+	wanted := strings.Join(strings.Fields(s.Search), " ")
+	if wanted == "" {
+		wanted = old.value
+	}
+	was.add("SEARCH", old.value)
+	will.add("SEARCH", wanted)
+	if wanted != old.value {
+		s.files = append(s.files, file{path, text, old.with("search " + wanted + "\n")})
+	}
+	return nil
+}
+
+// planBoot changes whether interfaces are configured at boot, where the file for it is. They are if it
+// says nothing.
+func (s *system) planBoot(h *host.Host, was, will *settings) error {
+	const path, key = "/etc/default/networking", "CONFIGURE_INTERFACES="
+	text, err := read(h, path)
+	if err != nil || text == "" {
+		return err
+	}
+	old := findSetting(text, key)
+	wanted := old.value
+	if s.Enabled != nil && *s.Enabled != (old.value != "no") {
+		wanted = map[bool]string{true: "yes", false: "no"}[*s.Enabled]
+	}
+	was.add("NETWORKING", old.value)
+	will.add("NETWORKING", wanted)
+	if wanted != old.value {
+		s.files = append(s.files, file{path, text, old.with(key + wanted + "\n")})
+	}
+	return nil
+}
+
+func (s *system) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if s.live {
+		if err := h.Kernel.SetHostname(s.Hostname); err != nil {
+			return module.Report{}, err
+		}
+	}
+	for _, f := range s.files {
+		if f.text == f.was {
+			continue
+		}
+		if err := h.WriteText(f.path, f.text); err != nil {
+			return module.Report{}, err
+		}
+	}
+	return module.Report{Changes: d.Changes, Comment: "the settings of the host's network were changed"}, nil
+}

@@ -1,0 +1,29 @@
+package state
+
+import (
+	"context"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// SLS compiles SLS files by name in place of those that a top file gives. It is how procedures of a
+// project run, whatever the engine of a converge is.
+func SLS(ctx context.Context, r Request, names ...string) (Program, error) {
+	s := SessionFor(r)
+	p, err := s.Program(ctx, s.Named(names...))
+	if err != nil {
+		return nil, err
+	}
+	return &nativeProgram{session: s, program: p}, nil
+}
+
+// Data renders a file of the host and gives the mapping in it, and the same without what was
+// decrypted there.
+func Data(ctx context.Context, r Request, file string) (data, hidden *value.Map, err error) {
+	s := SessionFor(r)
+	if data, err = s.Data(ctx, file); err != nil {
+		return nil, nil, err
+	}
+	hidden, _ = s.Hidden(data).(*value.Map)
+	return data, hidden, nil
+}

@@ -1,0 +1,84 @@
+package session
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
+)
+
+// keyword matches name=value. Two equals signs are no keyword, but text.
+var keyword = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^([^\d\W][\w.-]*)=([^=].*)?$`) })
+
+// ParseArguments reads what a person typed after a function's name: name=value is an argument by
+// name, and what stands there is YAML where that makes sense of it.
+func ParseArguments(words []string) (args []any, kwargs *value.Map) {
+	kwargs = value.NewMap()
+	for _, word := range words {
+		if m := keyword().FindStringSubmatch(word); m != nil {
+			kwargs.Set(m[1], parseArgument(m[2]))
+			continue
+		}
+		args = append(args, parseArgument(word))
+	}
+	return args, kwargs
+}
+
+// parseArgument reads one value. Text stays what was typed: what YAML would take for a comment or an
+// empty document, a mapping without braces, a list without brackets, and what is no YAML at all.
+func parseArgument(text string) any {
+	switch trimmed := strings.TrimSpace(text); {
+	case trimmed == "", trimmed == "---", trimmed == "...", text == "|", text == "!", strings.ContainsAny(text, "\t\r\n"):
+		return text
+	case text == "None":
+		return nil
+	case strings.Contains(text, "_") && strings.Trim(trimmed, "0123456789_") == "":
+		return text
+	}
+	document, err := yaml.LoadString(text, "argument")
+	if err != nil {
+		return text
+	}
+	return typed(text, document.Value)
+}
+
+func typed(text string, v any) any {
+	switch v.(type) {
+	case *value.Map:
+		if !strings.HasPrefix(text, "{") && !strings.Contains(text, "#") {
+			return text
+		}
+	case *value.List:
+		if !strings.HasPrefix(text, "[") && !strings.Contains(text, "#") {
+			return text
+		}
+	case string, nil:
+		if strings.Contains(text, "#") {
+			return text
+		}
+	}
+	return v
+}
+
+// asMapping is an argument that has to be a mapping.
+func asMapping(name string, v any) (*value.Map, error) {
+	if m, ok := v.(*value.Map); ok {
+		return m, nil
+	}
+	text, ok := v.(string)
+	if !ok {
+		return nil, diag.WithHint(errors.New(name+" is a "+value.TypeName(v)+", and a mapping was expected"), "write it as %s='{key: value}'", name)
+	}
+	if _, err := yaml.LoadString(text, "argument "+name); err != nil {
+		var list diag.List
+		if errors.As(err, &list) {
+			list[0].Hint = "write it as " + name + "='{key: value}'"
+		}
+		return nil, err
+	}
+	return nil, diag.WithHint(errors.New(name+" is text, and a mapping was expected"), "write it as %s='{key: value}'", name)
+}

@@ -1,0 +1,101 @@
+package session_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// BenchmarkHighstate renders, compiles and checks a tree of states on a host on which nothing is left to
+// do: 159 states with 40 users, 879 with 400, 8079 with 4000. Commands run in a chroot. It reports the
+// peak of the process's memory besides the time.
+func BenchmarkHighstate(b *testing.B) {
+	for _, users := range []int{40, 400, 4000} {
+		b.Run(strconv.Itoa(users*2+79)+"-states", func(b *testing.B) {
+			if users == 4000 && os.Getenv("CORPUS_BENCH_LARGE") == "" {
+				b.Skip("set CORPUS_BENCH_LARGE=1 for ten times the states")
+			}
+			root := hosttest.Chroot(b)
+			installTools(b, root)
+			tree := benchTree(b, root, users)
+			tree.run(b, true) // makes everything so
+			b.ReportAllocs()
+			for b.Loop() {
+				tree.run(b, false)
+			}
+			b.ReportMetric(float64(peak()), "peak-KiB")
+		})
+	}
+}
+
+// installTools puts what the tree's commands need of the machine's own tools into a root.
+func installTools(b testing.TB, root string) {
+	b.Helper()
+	touch, err := exec.LookPath("touch")
+	if err != nil {
+		b.Skip("this machine has no touch to test with")
+	}
+	hosttest.Install(b, root, "/bin/sh")
+	hosttest.Install(b, root, touch)
+}
+
+// run is one pass over the host, as a program that starts anew makes it. Every step must succeed, and
+// unless told that they may, none may change anything.
+func (t tree) run(b testing.TB, mayChange bool) {
+	b.Helper()
+	h, err := host.New(host.Options{Root: t.root, Chroot: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := session.New(session.Settings{
+		Host: h, ID: "bench", Grains: value.NewMap("id", "bench", "os_family", "Debian", "os", "Debian", "kernel", "Linux"),
+		States: []roots.Env{{Name: "base", Dirs: []string{"/srv/salt/states"}}},
+		Pillar: []roots.Env{{Name: "base", Dirs: []string{"/srv/salt/pillar"}}},
+	})
+	ctx := context.Background()
+	matches, err := s.Top(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := s.Program(ctx, matches)
+	if err != nil {
+		b.Fatal(err)
+	}
+	results := s.Run(ctx, p, nil).All()
+	if len(results) != t.states {
+		b.Fatalf("%d states ran, not %d", len(results), t.states)
+	}
+	for _, r := range results {
+		if r.Outcome.Value() != true || !mayChange && r.Changes.Len() > 0 {
+			b.Fatalf("%s: %s, changes %s", r.Step.Tag(), r.Comment, value.Repr(r.Changes))
+		}
+	}
+}
+
+// peak is the most memory that this process has had, in KiB.
+func peak() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return u.Maxrss
+}
+
+// TestHighstate makes sure that the benchmark's tree converges and then has nothing to do, with a
+// handful of users.
+func TestHighstate(t *testing.T) {
+	root := hosttest.Chroot(t)
+	installTools(t, root)
+	tree := benchTree(t, root, 2)
+	tree.run(t, true)
+	tree.run(t, false)
+}

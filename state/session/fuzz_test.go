@@ -1,0 +1,66 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/session"
+)
+
+// FuzzCompiler makes programs of SLS texts: steps that can be walked, or problems with places. The
+// text may include the rest of the tree.
+func FuzzCompiler(f *testing.F) {
+	cases, err := filepath.Glob("../../testdata/salt/*/states/*.sls")
+	if err != nil || len(cases) == 0 {
+		f.Fatalf("no recorded SLS files: %v", err)
+	}
+	for _, name := range cases {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(data))
+	}
+	f.Add("include: [t]\nextend: {a: {test: [{require: [{sls: t}]}]}}\na: {test.nop: [{names: [x, {y: [{order: last}]}]}, {require_in: [{test: a}]}]}\nexclude: [{id: a}, {sls: other}]\n")
+	f.Add("a: {test.nop: [{prereq: [{test: b}]}, {use: [{test: b}]}, {use_in: [{test: b}]}]}\nb: {test.nop: [{prereq_in: [{test: a}]}, {listen_in: [a]}, {onchanges_any: [{id: a}]}]}\n")
+	set, dir := settings(f, map[string]string{
+		"states/other.sls": "o:\n  test.nop:\n    - require_in:\n      - test: a\n", "states/t.sls": "", "pillar/top.sls": "base:\n  '*':\n    - p\n", "pillar/p.sls": "a: {b: [1, 2]}\n",
+	})
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, "cmd.") || strings.Contains(text, "http") { // templates that act on the machine of the tests
+			t.Skip("it would run commands or ask the network")
+		}
+		if err := os.WriteFile(filepath.Join(dir, "states/t.sls"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		s := session.New(set)
+		p, err := s.Program(ctx, s.Named("t"))
+		if err == nil {
+			for _, step := range p.Steps {
+				_ = step.Tag()
+				_ = step.At("name")
+			}
+			for _, doubt := range p.Doubts {
+				_ = doubt.Text()
+			}
+			return
+		}
+		var list diag.List
+		if !errors.As(err, &list) || len(list) == 0 {
+			t.Fatalf("%q: the error has no place: %T %v", text, err, err)
+		}
+		for _, problem := range list {
+			if problem.Message == "" || !strings.HasSuffix(problem.Pos.File, ".sls") {
+				t.Fatalf("%q: %v at %s", text, problem, problem.Pos)
+			}
+		}
+	})
+}

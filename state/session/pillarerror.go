@@ -1,0 +1,19 @@
+package session
+
+import "github.com/corpus-agent/corpus-agent/state/value"
+
+// PillarError says that the pillar does not compile. Nothing runs then; who only looks may see what
+// there is of it.
+type PillarError struct {
+	Problems error // a diag.List
+}
+
+func (e *PillarError) Error() string { return e.Problems.Error() }
+func (e *PillarError) Unwrap() error { return e.Problems }
+
+// withErrors is a pillar that says what is wrong with it, where people look for that.
+func withErrors(pillar *value.Map, err error) *value.Map {
+	pillar = pillar.Clone()
+	pillar.Set("_errors", Messages(err))
+	return pillar
+}

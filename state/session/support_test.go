@@ -1,0 +1,45 @@
+package session_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// settings are those of a session over files: states/... and pillar/... below a new directory, which
+// is returned as well.
+func settings(t testing.TB, files map[string]string) (session.Settings, string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, err := host.New(host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session.Settings{
+		Host: h, ID: "web-01",
+		Grains: value.NewMap("id", "web-01", "os", "Debian", "os_family", "Debian", "role", "web"),
+		States: []roots.Env{{Name: "base", Dirs: []string{dir + "/states"}}},
+		Pillar: []roots.Env{{Name: "base", Dirs: []string{dir + "/pillar"}}},
+	}, dir
+}
+
+// answer calls a function of a session.
+func answer(t testing.TB, s *session.Session, name string, args ...any) (any, error) {
+	t.Helper()
+	a, err := s.Call(t.Context(), name, args, value.NewMap(), nil)
+	return a.Value, err
+}

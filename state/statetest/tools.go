@@ -1,0 +1,90 @@
+package statetest
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Tool stands in for a program of the system. It gets the words of its command line without the
+// program itself, and what it reads; it gives what it prints, and as an error what it complains of,
+// for which it ends with the error's Code, or with 1.
+type Tool func(args []string, stdin string) (string, error)
+
+// Code is a complaint with the exit code that goes with it.
+type Code struct {
+	Code int
+	Text string
+}
+
+func (c Code) Error() string { return c.Text }
+
+// UseTools puts programs into /usr/sbin of a host and stands in for them. A line of what was run is
+// added to /tools.log for each, but for those that the host says only read.
+func UseTools(t *testing.T, h *Host, tools map[string]Tool) {
+	t.Helper()
+	for name := range tools {
+		h.mkdirs(t, "/usr/sbin")
+		h.place(t, "/usr/sbin/"+name, Entry{Kind: "file", Mode: "0755"})
+	}
+	h.Commands = Commands(func(c host.Command) (host.Output, error) {
+		name := path.Base(c.Argv[0])
+		tool, ok := tools[name]
+		if !ok {
+			return host.Output{}, fmt.Errorf("nobody stands in for %s", name)
+		}
+		if !c.Quiet {
+			h.Append("/tools.log", strings.Join(append([]string{name}, c.Argv[1:]...), " ")+"\n")
+		}
+		out, err := tool(c.Argv[1:], c.Stdin)
+		if err == nil {
+			return host.Output{Stdout: out}, nil
+		}
+		code := 1
+		if own, ok := err.(Code); ok { //nolint:errorlint // tools give it as it is
+			code = own.Code
+		}
+		return host.Output{Code: code, Stdout: out, Stderr: err.Error() + "\n"}, nil
+	})
+}
+
+// Text is a file's content, or "" without the file.
+func (h *Host) Text(file string) string {
+	data, _ := h.Files.ReadFile(file)
+	return string(data)
+}
+
+// Put writes a file of the case's tree as a tool would.
+func (h *Host) Put(file, text string) {
+	if err := h.WriteText(file, text); err != nil {
+		panic(err) // a directory that this test made
+	}
+}
+
+// Append adds to a file of the case's tree.
+func (h *Host) Append(file, text string) { h.Put(file, h.Text(file)+text) }
+
+// kernel is the running system of a case; there is none to change where /chroot is.
+type kernel struct{ h *Host }
+
+// Allowed refuses where /chroot is.
+func (k kernel) Allowed(what string) error {
+	if _, err := k.h.Files.Lstat("/chroot"); err == nil {
+		return &host.Skipped{What: what}
+	}
+	return nil
+}
+
+// Hostname reads /proc/sys/kernel/hostname.
+func (k kernel) Hostname() (string, error) {
+	return strings.TrimSpace(k.h.Text("/proc/sys/kernel/hostname")), nil
+}
+
+// SetHostname writes it.
+func (k kernel) SetHostname(name string) error {
+	k.h.Put("/proc/sys/kernel/hostname", name+"\n")
+	return nil
+}

@@ -1,0 +1,51 @@
+package value
+
+import (
+	"iter"
+	"sync"
+)
+
+// SetLater gives a string key a value that costs something to find out: work runs once, when
+// somebody asks for the value, by its key or by walking through them all. Clone, Update, Copy, Keys
+// and Has do not ask.
+func (m *Map) SetLater(key string, work func() any) { m.Set(key, &later{work: work}) }
+
+// HasKey is Has for a key of any type. A list or mapping as key is a *KeyError.
+func (m *Map) HasKey(key any) (bool, error) {
+	norm, err := normal(key)
+	return err == nil && m.find(norm) >= 0, err
+}
+
+// later is a value that is worked out when somebody first asks for it.
+type later struct {
+	once sync.Once
+	work func() any
+	v    any
+}
+
+func (l *later) value() any {
+	l.once.Do(func() { l.v = l.work() })
+	return l.v
+}
+
+// known is the entry's value, worked out if it was left for later.
+func (e *entry) known() any {
+	if l, ok := e.value.(*later); ok {
+		return l.value()
+	}
+	return e.value
+}
+
+// live yields the entries as they are, with what was left for later still in them.
+func (m *Map) live() iter.Seq2[int, entry] {
+	return func(yield func(int, entry) bool) {
+		if m == nil {
+			return
+		}
+		for i := range m.entries {
+			if e := m.entries[i]; !e.dead() && !yield(i, e) {
+				return
+			}
+		}
+	}
+}
