@@ -2,9 +2,11 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/account"
@@ -20,6 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/system"
 	"github.com/corpus-agent/corpus-agent/state/module/test"
 	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -117,4 +120,26 @@ func (t fileTemplates) Render(ctx context.Context, f file.Template) ([]byte, err
 	}
 	out, err := s.renderer.Text(withTree(ctx, s.states), f.Engine, render.Source{Name: treePath(f.Source), File: place, Env: f.Env, Text: string(f.Text)}, vars)
 	return []byte(out), err
+}
+
+// vocabulary is what the compiler may know of the registry, and of a tree that brings states of its
+// own along.
+type vocabulary struct {
+	module.Registry
+	tree *roots.Roots
+}
+
+// Refuses is part of compile.Vocabulary.
+func (v vocabulary) Refuses(state string) error { return ownModule(v.tree, "_states", state) }
+
+// ownModule refuses a module of the tree's own by its name, or is nil if there is none.
+func ownModule(tree *roots.Roots, dir, name string) error {
+	for _, env := range tree.Envs() {
+		for _, path := range []string{dir + "/" + name + ".py", dir + "/" + name + "/__init__.py"} {
+			if _, ok := tree.Find(env, path); ok && name != "" {
+				return diag.WithHint(fmt.Errorf("%s is a Python program, and this engine runs none", path), "converge this host with `engine: salt-call`, or write it as SLS")
+			}
+		}
+	}
+	return nil
 }
