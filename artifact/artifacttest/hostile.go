@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 
@@ -95,10 +96,9 @@ func link(name, to string) Block {
 	return Block{Name: name, Type: tar.TypeSymlink, Link: to}
 }
 
-// HostileTars are archives that a library would not write, and some it would.
-func HostileTars() []Hostile {
-	long := strings.Repeat("n", 300)
-	cases := map[string][]Block{
+// hostileNames are tar archives of names and links that lead where they may not.
+func hostileNames() map[string][]Block {
+	return map[string][]Block{
 		"absolute name":                      {file("/etc/passwd")},
 		"absolute name by its prefix":        {{Name: "passwd", Prefix: "/etc", Type: tar.TypeReg, Content: "x"}},
 		"absolute name by its record":        {pax('x', record("path", "/etc/passwd")), file("harmless")},
@@ -129,36 +129,48 @@ func HostileTars() []Hostile {
 		"hard link to nothing":               {{Name: "a", Type: tar.TypeLink, Link: "later"}, file("later")},
 		"hard link to itself":                {{Name: "a", Type: tar.TypeLink, Link: "a"}},
 		"hard link to a directory":           {{Name: "d/", Type: tar.TypeDir}, {Name: "a", Type: tar.TypeLink, Link: "d"}},
-		"character device":                   {{Name: "null", Type: tar.TypeChar}},
-		"block device":                       {{Name: "sda", Type: tar.TypeBlock}},
-		"fifo":                               {{Name: "pipe", Type: tar.TypeFifo}},
-		"setuid":                             {{Name: "su", Type: tar.TypeReg, Mode: "0004755\x00", Content: "x"}},
-		"setgid":                             {{Name: "sg", Type: tar.TypeReg, Mode: "0002755\x00", Content: "x"}},
-		"sticky":                             {{Name: "st", Type: tar.TypeReg, Mode: "0001777\x00", Content: "x"}},
-		"setuid directory":                   {{Name: "d/", Type: tar.TypeDir, Mode: "0004755\x00"}, file("d/a")},
-		"negative size":                      {{Name: "a", Type: tar.TypeReg, Size: "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xf0", Content: "x"}},
-		"size beyond all bounds":             {{Name: "a", Type: tar.TypeReg, Size: "\x80\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff", Content: "x"}},
-		"size that is no number":             {{Name: "a", Type: tar.TypeReg, Size: "zzzzzzzzzzz\x00", Content: "x"}},
-		"negative size by its record":        {pax('x', record("size", "-1")), file("a")},
-		"size by its record, too large":      {pax('x', record("size", "99999999999")), file("a")},
-		"zero byte in a name by its record":  {pax('x', record("path", "a\x00b")), file("harmless")},
-		"zero byte in a link by its record":  {pax('x', record("linkpath", "a\x00/etc")), link("a", "b")},
-		"record without an end":              {pax('x', "30 path=a"), file("a")},
-		"record of negative length":          {pax('x', "-5 path=a\n"), file("a")},
-		"record that is no record":           {pax('x', "hello\n"), file("a")},
-		"extended attribute":                 {pax('x', record("SCHILY.xattr.security.capability", "x")), file("a")},
-		"access control list":                {pax('x', record("SCHILY.acl.access", "user::rwx")), file("a")},
-		"sparse file of GNU":                 {{Name: "a", Type: tar.TypeGNUSparse, Magic: "ustar  \x00", Content: "x"}},
-		"sparse file by its records":         {pax('x', record("GNU.sparse.major", "1")+record("GNU.sparse.minor", "0")+record("GNU.sparse.name", "../evil")+record("GNU.sparse.realsize", "999999999999")), file("a")},
-		"multi-volume file":                  {{Name: "a", Type: 'M', Magic: "ustar  \x00", Content: "x"}},
-		"volume label":                       {{Name: "label", Type: 'V', Magic: "ustar  \x00"}, file("a")},
-		"type that nobody knows":             {{Name: "a", Type: 'Z', Content: "x"}},
-		"part of a name too long":            {pax('x', record("path", long)), file("a")},
-		"path too long":                      {pax('x', record("path", strings.Repeat("d/", 3000)+"a")), file("a")},
-		"nested too deep":                    {pax('x', record("path", strings.Repeat("d/", 70)+"a")), file("a")},
-		"wrong checksum":                     {{Name: "a", Type: tar.TypeReg, Content: "x", BadSum: true}},
-		"nothing":                            {},
 	}
+}
+
+// hostileForms are tar archives of kinds, modes, sizes and records that no release has.
+func hostileForms() map[string][]Block {
+	return map[string][]Block{
+		"character device":                  {{Name: "null", Type: tar.TypeChar}},
+		"block device":                      {{Name: "sda", Type: tar.TypeBlock}},
+		"fifo":                              {{Name: "pipe", Type: tar.TypeFifo}},
+		"setuid":                            {{Name: "su", Type: tar.TypeReg, Mode: "0004755\x00", Content: "x"}},
+		"setgid":                            {{Name: "sg", Type: tar.TypeReg, Mode: "0002755\x00", Content: "x"}},
+		"sticky":                            {{Name: "st", Type: tar.TypeReg, Mode: "0001777\x00", Content: "x"}},
+		"setuid directory":                  {{Name: "d/", Type: tar.TypeDir, Mode: "0004755\x00"}, file("d/a")},
+		"negative size":                     {{Name: "a", Type: tar.TypeReg, Size: "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xf0", Content: "x"}},
+		"size beyond all bounds":            {{Name: "a", Type: tar.TypeReg, Size: "\x80\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff", Content: "x"}},
+		"size that is no number":            {{Name: "a", Type: tar.TypeReg, Size: "zzzzzzzzzzz\x00", Content: "x"}},
+		"negative size by its record":       {pax('x', record("size", "-1")), file("a")},
+		"size by its record, too large":     {pax('x', record("size", "99999999999")), file("a")},
+		"zero byte in a name by its record": {pax('x', record("path", "a\x00b")), file("harmless")},
+		"zero byte in a link by its record": {pax('x', record("linkpath", "a\x00/etc")), link("a", "b")},
+		"record without an end":             {pax('x', "30 path=a"), file("a")},
+		"record of negative length":         {pax('x', "-5 path=a\n"), file("a")},
+		"record that is no record":          {pax('x', "hello\n"), file("a")},
+		"extended attribute":                {pax('x', record("SCHILY.xattr.security.capability", "x")), file("a")},
+		"access control list":               {pax('x', record("SCHILY.acl.access", "user::rwx")), file("a")},
+		"sparse file of GNU":                {{Name: "a", Type: tar.TypeGNUSparse, Magic: "ustar  \x00", Content: "x"}},
+		"sparse file by its records":        {pax('x', record("GNU.sparse.major", "1")+record("GNU.sparse.minor", "0")+record("GNU.sparse.name", "../evil")+record("GNU.sparse.realsize", "999999999999")), file("a")},
+		"multi-volume file":                 {{Name: "a", Type: 'M', Magic: "ustar  \x00", Content: "x"}},
+		"volume label":                      {{Name: "label", Type: 'V', Magic: "ustar  \x00"}, file("a")},
+		"type that nobody knows":            {{Name: "a", Type: 'Z', Content: "x"}},
+		"part of a name too long":           {pax('x', record("path", strings.Repeat("n", 300))), file("a")},
+		"path too long":                     {pax('x', record("path", strings.Repeat("d/", 3000)+"a")), file("a")},
+		"nested too deep":                   {pax('x', record("path", strings.Repeat("d/", 70)+"a")), file("a")},
+		"wrong checksum":                    {{Name: "a", Type: tar.TypeReg, Content: "x", BadSum: true}},
+		"nothing":                           {},
+	}
+}
+
+// HostileTars are archives that a library would not write, and some it would.
+func HostileTars() []Hostile {
+	cases := hostileNames()
+	maps.Copy(cases, hostileForms())
 	var list []Hostile
 	for name, blocks := range cases {
 		list = append(list, Hostile{"tar: " + name, artifact.Tar, Raw(blocks...)})
