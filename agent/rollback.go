@@ -37,6 +37,10 @@ func (r *run) rollback(ctx context.Context, version string) error {
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
+	if w, yes := r.ledger.IsWithdrawn(target); yes {
+		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"), w.Reason),
+			"publish a mended version; `corpus yank --undo` takes the withdrawal back"))
+	}
 	left := *r.ledger.Good
 	r.report.To = &target
 	// Whoever names a pair that is quarantined has decided to try it again.

@@ -257,7 +257,7 @@ func (a *Agent) Call(ctx context.Context, o *Opened, name string, args []any, kw
 
 // findable checks that functions which read SLS files have a directory to read them from.
 func (o *Opened) findable(name string) error {
-	if !strings.HasPrefix(name, "state.") || name == "state.single" {
+	if name == "state.single" || !slices.Contains(session.StateFunctions(), name) {
 		return nil
 	}
 	if len(o.States) == 0 {
@@ -278,4 +278,16 @@ func (o *Opened) findable(name string) error {
 	problems.Add(o.statesPos, "file_roots: none of the directories is there: %s", strings.Join(dirs, ", ")).
 		WithHint("create one, or name the state files with --states DIR")
 	return problems
+}
+
+// WhyStep explains the steps of the highstate that a word means.
+func (a *Agent) WhyStep(ctx context.Context, t Trees, word string) ([]session.Explanation, error) {
+	opened, err := a.Session(ctx, t, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := opened.findable("state.highstate"); err != nil {
+		return nil, err
+	}
+	return opened.Explain(ctx, word)
 }

@@ -27,6 +27,7 @@ type Status struct {
 	CutShort     *ledger.Running     `json:"cut_short,omitempty"`
 	Hold         *ledger.Hold        `json:"hold,omitempty"`
 	Quarantined  []ledger.Bad        `json:"quarantined"`
+	Withdrawn    []ledger.Withdrawn  `json:"withdrawn,omitempty"` // releases on this host that were taken back
 	Running      *lock.Holder        `json:"running,omitempty"`
 	LastRun      *report.Report      `json:"last_run,omitempty"`
 	Channels     []artifact.Ref      `json:"channels,omitempty"`
@@ -43,7 +44,7 @@ func (a *Agent) Status() (Status, error) {
 	s := Status{
 		Channels: book.Channels, Drift: []string{},
 		Bootstrapped: trust.Pinned(a.Layout.Trust()), Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: book.Previous,
-		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad,
+		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Withdrawn: book.Withdrawn,
 	}
 	if holder, ok := lock.Current(a.Layout.Lock()); ok {
 		s.Running = &holder

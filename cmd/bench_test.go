@@ -37,6 +37,9 @@ func measured(b *testing.B, r *reader, readies string, args ...string) {
 // BenchmarkVersion is what starting the program costs; at most 10 ms is wanted.
 func BenchmarkVersion(b *testing.B) { measured(b, nil, "", "version") }
 
+// BenchmarkCall is what calling a function costs beyond its own work; at most 10 ms is wanted.
+func BenchmarkCall(b *testing.B) { measured(b, nil, "", "call", "test.ping") }
+
 // BenchmarkSize reports the size of the host's program, stripped as a release is; at most 25 MiB is
 // wanted.
 func BenchmarkSize(b *testing.B) {

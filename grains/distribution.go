@@ -110,7 +110,7 @@ func (d *distro) setRelease(t tree, release map[string]string) {
 func (d *distro) setCodename(t tree, release map[string]string) {
 	name := d.lsb["lsb_distrib_codename"]
 	if slices.Contains([]string{"Rocky", "AlmaLinux", "AstraLinuxSE"}, d.os) {
-		if m := inBrackets.FindStringSubmatch(name); m != nil {
+		if m := inBrackets().FindStringSubmatch(name); m != nil {
 			name = m[1]
 			d.lsb["lsb_distrib_codename"] = name
 		}

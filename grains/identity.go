@@ -3,6 +3,7 @@ package grains
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -54,9 +55,9 @@ const maxName = 63
 
 // identityName is what a part of an identity may look like however it was given. Parts end up in
 // paths and in keys of a store, so there is no slash and no leading dot or dash.
-var identityName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var identityName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
 
-func isName(s string) bool { return len(s) <= maxName && identityName.MatchString(s) }
+func isName(s string) bool { return len(s) <= maxName && identityName().MatchString(s) }
 
 // splitHost cuts a hostname at its first dot. The root's dot at the end does not count.
 func splitHost(hostname string) (short, domain string) {

@@ -3,6 +3,7 @@ package grains
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // osByName maps the first ten letters of a distribution's name, without "GNU/Linux" and spaces, to
@@ -65,14 +66,14 @@ var familyByID = map[string]string{
 	"gentoo": "Gentoo", "opensuse": "Suse", "rhel": "RedHat", "suse": "Suse", "ubuntu": "Debian",
 }
 
-var linuxInName = regexp.MustCompile(`(?i)\W(?:gnu/)?linux`)
+var linuxInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\W(?:gnu/)?linux`) })
 
 // osGrain is the short name Salt has for a distribution.
 func osGrain(name, id string) string {
 	if os, ok := osByIDAndName[[2]string{id, name}]; ok {
 		return os
 	}
-	plain := strings.TrimSpace(linuxInName.ReplaceAllString(name, ""))
+	plain := strings.TrimSpace(linuxInName().ReplaceAllString(name, ""))
 	short := strings.ToLower(strings.ReplaceAll(plain, " ", ""))
 	if os, ok := osByName[short[:min(10, len(short))]]; ok {
 		return os

@@ -3,6 +3,7 @@ package grains
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // osRelease reads os-release as freedesktop.org defines it, or returns nil when the tree has none.
@@ -25,18 +26,18 @@ func parseOSRelease(text string) map[string]string {
 	return release
 }
 
-var escaped = regexp.MustCompile("\\\\([$\"'\\\\`])")
+var escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\\\\([$\"'\\\\`])") })
 
 // unquote undoes what a shell would: quotes around the whole, backslashes before special characters.
 func unquote(s string) string {
 	if n := len(s); n >= 2 && (s[0] == '"' || s[0] == '\'') && s[n-1] == s[0] {
 		s = s[1 : n-1]
 	}
-	return escaped.ReplaceAllString(s, "$1")
+	return escaped().ReplaceAllString(s, "$1")
 }
 
 // lsbValue is the part of a value in /etc/lsb-release that Salt takes.
-var lsbValue = regexp.MustCompile(`^['"]?([\w\s.\-]+)`)
+var lsbValue = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^['"]?([\w\s.\-]+)`) })
 
 // lsbRelease reads /etc/lsb-release into the grains Salt makes of it.
 func (t tree) lsbRelease() map[string]string {
@@ -44,7 +45,7 @@ func (t tree) lsbRelease() map[string]string {
 	for key, val := range pairs(t.read("etc/lsb-release"), "=") {
 		switch key {
 		case "DISTRIB_ID", "DISTRIB_RELEASE", "DISTRIB_CODENAME", "DISTRIB_DESCRIPTION":
-			if m := lsbValue.FindStringSubmatch(val); m != nil {
+			if m := lsbValue().FindStringSubmatch(val); m != nil {
 				lsb["lsb_"+strings.ToLower(key)] = strings.TrimSpace(m[1])
 			}
 		}
@@ -53,14 +54,16 @@ func (t tree) lsbRelease() map[string]string {
 }
 
 // ownRelease is the one line of a file such as /etc/redhat-release.
-var ownRelease = regexp.MustCompile(`(?:release |System )?(\d[\d.+\-a-z]*)(?: +\(([^)]*)\))?`)
+var ownRelease = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:release |System )?(\d[\d.+\-a-z]*)(?: +\(([^)]*)\))?`)
+})
 
 // ownRelease reads version and code name off the distribution's own file. It is more precise than
 // os-release, which says 7 where /etc/centos-release says 7.9.2009.
 func (t tree) ownRelease(id string) (version, codename string) {
 	for _, name := range []string{id, "redhat", "SuSE"} {
 		line, _, _ := strings.Cut(t.read("etc/"+name+"-release"), "\n")
-		if m := ownRelease.FindStringSubmatch(line); m != nil {
+		if m := ownRelease().FindStringSubmatch(line); m != nil {
 			return m[1], m[2]
 		}
 	}
@@ -68,8 +71,8 @@ func (t tree) ownRelease(id string) (version, codename string) {
 }
 
 var (
-	codenameInVersion = regexp.MustCompile(`\((\D+)\)|,\s+(\D+)`)
-	inBrackets        = regexp.MustCompile(`\(([^)]*)\)`)
+	codenameInVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\((\D+)\)|,\s+(\D+)`) })
+	inBrackets        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(([^)]*)\)`) })
 )
 
 // versionCodename is the code name an os-release has, if need be from inside VERSION.
@@ -79,7 +82,7 @@ func versionCodename(release map[string]string) string {
 			return name
 		}
 	}
-	if m := codenameInVersion.FindStringSubmatch(release["VERSION"]); m != nil {
+	if m := codenameInVersion().FindStringSubmatch(release["VERSION"]); m != nil {
 		return m[1] + m[2]
 	}
 	return ""

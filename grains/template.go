@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -63,13 +64,13 @@ func splitTemplate(form string) ([]piece, error) {
 	return pieces, nil
 }
 
-var betweenParts = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
+var betweenParts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]*$`) })
 
 func checkBetween(text string) error {
 	switch {
 	case strings.Contains(text, "."):
 		return diag.WithHint(errors.New("it holds a dot"), "what follows the first dot of a hostname is its domain, which a convention leaves out")
-	case !betweenParts.MatchString(text):
+	case !betweenParts().MatchString(text):
 		return diag.WithHint(fmt.Errorf("%q cannot be in a hostname", text), "put letters, digits and dashes between the parts, or write a regular expression with groups such as (?P<service>[a-z]+)")
 	}
 	return nil

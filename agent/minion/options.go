@@ -163,8 +163,12 @@ func isEmpty(v any) bool {
 	return ok && l.Len() == 0
 }
 
-// expand gives the directories that a pattern matches; what is no pattern stays as it is.
+// expand gives the directories that a pattern matches; what is no pattern stays as it is. Relative ones
+// start where the program was started, as in Salt.
 func expand(dir string) []string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
 	if !strings.ContainsAny(dir, "*?[") {
 		return []string{dir}
 	}

@@ -54,16 +54,22 @@ failed, 6 another run is under way.`,
 		ValidArgsFunction: completeFunctions,
 		RunE:              func(c *cobra.Command, args []string) error { return given.run(c.Context(), args[0], args[1:]) },
 	}
+	treeFlags(c, &given.trees)
 	flags := c.Flags()
-	flags.StringVarP(&given.trees.Minion, "config-dir", "c", "", "directory with a Salt minion file, such as /etc/salt")
-	flags.StringArrayVar(&given.trees.States, "states", nil, "directory of SLS files instead; may be given several times, the first that has a file wins")
-	flags.StringArrayVar(&given.trees.Pillar, "pillar", nil, "directory of pillar files instead, or a YAML file whose content goes over the pillar")
-	flags.StringVar(&given.trees.Grains, "grains", "", "YAML or JSON file of grains that win over this host's")
 	flags.StringVar(&given.out, "out", "", "form of the answer: "+strings.Join(outputter.Formats(), ", "))
 	flags.StringVar(&given.mode, "state-output", "", "results of states: "+strings.Join(minion.Modes(), ", "))
 	flags.StringVar(&given.verbose, "state-verbose", "", "False leaves out the states that needed no change")
 	flags.BoolVar(&given.local, "local", true, "accepted for salt-call's sake; there is no master to ask")
 	return c
+}
+
+// treeFlags are the flags that say where files come from, if not from what is deployed.
+func treeFlags(c *cobra.Command, t *agent.Trees) {
+	flags := c.Flags()
+	flags.StringVarP(&t.Minion, "config-dir", "c", "", "directory with a Salt minion file, such as /etc/salt")
+	flags.StringArrayVar(&t.States, "states", nil, "directory of SLS files instead; may be given several times, the first that has a file wins")
+	flags.StringArrayVar(&t.Pillar, "pillar", nil, "directory of pillar files instead, or a YAML file whose content goes over the pillar")
+	flags.StringVar(&t.Grains, "grains", "", "YAML or JSON file of grains that win over this host's")
 }
 
 // completeFunctions completes the name of the function.

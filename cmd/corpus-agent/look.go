@@ -82,6 +82,9 @@ func (p *program) printStatus(s agent.Status) error {
 	if s.Hold != nil {
 		say("held", "%s", strings.TrimSpace("since "+when(s.Hold.Since)+" "+s.Hold.Reason))
 	}
+	for _, r := range s.Withdrawn {
+		say("withdrawn", "%s", strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))
+	}
 	for _, b := range s.Quarantined {
 		say("quarantined", "%s since run %s: %s", b.Pair, b.Run, b.Reason)
 	}

@@ -12,18 +12,28 @@ import (
 )
 
 func (p *program) whyCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "why",
-		Short: "Tell why this host runs what it runs, what failed, and what to do next",
+	var trees agent.Trees
+	c := &cobra.Command{
+		Use:   "why [STEP]",
+		Short: "Tell why this host runs what it runs, or why a step runs where it does",
 		Long: `why explains the host from what it remembers, without asking the store: why this release, who signed
-it, what failed first since it was deployed, and what to do next.`,
+it, what failed first since it was deployed, and what to do next.
+
+why STEP explains a step of the highstate: where it is declared, how the run came to its SLS file, its
+order, what it waits for and what waits for it. STEP is an ID, a name, "state: ID" or an SLS.`,
 		Example: `  corpus-agent why
-  corpus-agent why --json`,
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
+  corpus-agent why --json
+  corpus-agent why nginx.conf
+  corpus-agent why "service: nginx"
+  corpus-agent why web --states ./states`,
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
 			a, err := p.agent(map[string]string{})
 			if err != nil {
 				return err
+			}
+			if len(args) > 0 {
+				return p.whyStep(c.Context(), a, trees, args[0])
 			}
 			w, err := a.Why()
 			if err != nil {
@@ -35,6 +45,8 @@ it, what failed first since it was deployed, and what to do next.`,
 			return printWhy(p.Out, w)
 		},
 	}
+	treeFlags(c, &trees)
+	return c
 }
 
 func printWhy(out io.Writer, w agent.Why) error {

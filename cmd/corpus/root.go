@@ -169,7 +169,8 @@ func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error
 func code(err error) error {
 	var immutable *publish.Immutable
 	var short *publish.Short
-	if errors.As(err, &immutable) || errors.As(err, &short) || errors.Is(err, publish.ErrNoVersion) {
+	var mistake *publish.Mistake
+	if errors.As(err, &immutable) || errors.As(err, &short) || errors.As(err, &mistake) {
 		return exit.WithCode(exit.Usage, err)
 	}
 	return err

@@ -26,6 +26,16 @@ type High struct {
 	Pos func(path ...string) diag.Pos
 	// PosOf finds the place of the body of an ID, or of an extension. It may be nil, too.
 	PosOf func(body any) diag.Pos
+	// Includes are the includes of all files, in the order in which they were read.
+	Includes []Include
+}
+
+// Include is one SLS file's include of another.
+type Include struct {
+	Env string
+	SLS string // that is included
+	By  string // the SLS that says so
+	Pos diag.Pos
 }
 
 func (h *High) posOf(body any) diag.Pos {
@@ -63,6 +73,8 @@ type Vocabulary interface {
 	// Watches reports whether states of this kind react to a watch of their own (Salt's mod_watch);
 	// for the others a watch is a require.
 	Watches(state string) bool
+	// Refuses says why there are no states of this kind and what to do about it, or nil.
+	Refuses(state string) error
 	// Functions lists all known functions as state.function, for suggestions.
 	Functions() []string
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -110,6 +111,15 @@ func (c cp) locate(url, env string) (file string, ok bool, err error) {
 	return file, ok, nil
 }
 
+// home is what the file that locate found for a URL lies on: trees may lie elsewhere than the host's
+// files.
+func (f *Facts) home(url string) *host.Host {
+	if f.Trees != nil && strings.HasPrefix(url, "salt://") {
+		return &host.Host{Files: f.Trees}
+	}
+	return f.Host
+}
+
 func (c cp) exists(file string) bool {
 	info, err := c.Host.Files.Stat(file)
 	return err == nil && info.IsRegular()
@@ -121,7 +131,7 @@ func (c cp) text(url, env string) (any, error) {
 	if err != nil || !ok {
 		return false, err
 	}
-	return readText(c.Host, file)
+	return readText(c.home(url), file)
 }
 
 func (c cp) hash(url, env string) (any, error) {
@@ -129,7 +139,7 @@ func (c cp) hash(url, env string) (any, error) {
 	if err != nil || !ok {
 		return "", err
 	}
-	data, err := readText(c.Host, file)
+	data, err := readText(c.home(url), file)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +166,7 @@ func (c cp) mode(url, env string, octal bool) (any, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	info, err := c.Host.Files.Stat(file)
+	info, err := c.home(url).Files.Stat(file)
 	if err != nil {
 		return nil, err
 	}

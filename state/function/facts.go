@@ -25,6 +25,7 @@ type Facts struct {
 
 	States  *roots.Roots
 	Pillars *roots.Roots
+	Trees   host.Files // that they lie in; nil for the host's own
 	// Render puts a file through a pipe of renderers, such as jinja|yaml, unless its first line
 	// names another. It is asked to only after the table was made.
 	Render func(ctx context.Context, src render.Source, pipe string, vars *value.Map) (any, error)

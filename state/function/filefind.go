@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -185,13 +186,15 @@ func ofSize(text string) (criterion, error) {
 	return func(_ string, info host.Info) bool { return low <= info.Size && info.Size <= high }, nil
 }
 
-var agePattern = regexp.MustCompile(`^\s*([+-]?)\s*(?:(\d+(?:\.\d*)?)\s*[wW])?\s*(?:(\d+(?:\.\d*)?)\s*[dD])?\s*` +
-	`(?:(\d+(?:\.\d*)?)\s*[hH])?\s*(?:(\d+(?:\.\d*)?)\s*[mM])?\s*(?:(\d+(?:\.\d*)?)\s*[sS])?\s*$`)
+var agePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*([+-]?)\s*(?:(\d+(?:\.\d*)?)\s*[wW])?\s*(?:(\d+(?:\.\d*)?)\s*[dD])?\s*` +
+		`(?:(\d+(?:\.\d*)?)\s*[hH])?\s*(?:(\d+(?:\.\d*)?)\s*[mM])?\s*(?:(\d+(?:\.\d*)?)\s*[sS])?\s*$`)
+})
 
 // modified reads ages such as 7d and -2h30m: at least so old, and with - at most. An age is cut to
 // its smallest unit.
 func (o file) modified(text string) (criterion, error) {
-	m := agePattern.FindStringSubmatch(text)
+	m := agePattern().FindStringSubmatch(text)
 	if m == nil {
 		return nil, fmt.Errorf("invalid time interval: '%s'", text)
 	}

@@ -135,7 +135,7 @@ func (s slsutil) source(url, env string) (src render.Source, found bool, err err
 	if err != nil || !ok {
 		return src, false, err
 	}
-	text, err := readText(s.Host, file)
+	text, err := readText(s.home(url), file)
 	name := strings.TrimPrefix(url, "salt://")
 	return render.Source{Name: name, File: file, Env: env, Text: text}, true, err
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -14,10 +15,10 @@ var htmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "'
 
 var escapeFilter = onText(htmlEscapes.Replace)
 
-var tag = regexp.MustCompile(`(?s)<!--.*?-->|<.*?>`)
+var tag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<!--.*?-->|<.*?>`) })
 
 var stripTagsFilter = onText(func(s string) string {
-	return html.UnescapeString(strings.Join(value.Fields(tag.ReplaceAllString(s, ""), -1), " "))
+	return html.UnescapeString(strings.Join(value.Fields(tag().ReplaceAllString(s, ""), -1), " "))
 })
 
 var scriptEscapes = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`, "'", `\u0027`)
@@ -128,9 +129,11 @@ func xmlAttrFilter(c *Call) (any, error) {
 }
 
 var (
-	webAddress = regexp.MustCompile(`(?i)^(?:https?://|www\.)?(?:(?:[\w%-]+\.)+)?(?:[a-z]{2,63}|xn--[\w%]{2,59}|[\w%-]{2,63}\.(?:com|net|int|edu|gov|org|info|mil)|(?:(?:\d{1,3}\.){3}\d{1,3})|\[(?:[\da-f]{0,4}:){2,7}[\da-f]{0,4}\])(?::\d{1,5})?(?:[/?#]\S*)?$`)
-	mail       = regexp.MustCompile(`^\S+@\w[\w.-]*\.\w+$`)
-	wordOrGap  = regexp.MustCompile(`\s+|\S+`)
+	webAddress = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(?:https?://|www\.)?(?:(?:[\w%-]+\.)+)?(?:[a-z]{2,63}|xn--[\w%]{2,59}|[\w%-]{2,63}\.(?:com|net|int|edu|gov|org|info|mil)|(?:(?:\d{1,3}\.){3}\d{1,3})|\[(?:[\da-f]{0,4}:){2,7}[\da-f]{0,4}\])(?::\d{1,5})?(?:[/?#]\S*)?$`)
+	})
+	mail      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\S+@\w[\w.-]*\.\w+$`) })
+	wordOrGap = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s+|\S+`) })
 )
 
 func urlizeFilter(c *Call) (any, error) {
@@ -168,7 +171,7 @@ func urlizeFilter(c *Call) (any, error) {
 			return nil, err
 		}
 	}
-	return wordOrGap.ReplaceAllStringFunc(htmlEscapes.Replace(s), u.link), nil
+	return wordOrGap().ReplaceAllStringFunc(htmlEscapes.Replace(s), u.link), nil
 }
 
 // urlizer makes links of addresses.
@@ -182,16 +185,16 @@ func (u *urlizer) link(word string) string {
 	head, middle, tail := trimPunctuation(word)
 	switch lower := strings.ToLower(middle); {
 	case strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") || strings.HasPrefix(lower, "www."):
-		if webAddress.MatchString(middle) {
+		if webAddress().MatchString(middle) {
 			address := middle
 			if strings.HasPrefix(lower, "www.") {
 				address = "https://" + middle
 			}
 			return head + `<a href="` + address + `"` + u.attrs + `>` + u.shorten(middle) + `</a>` + tail
 		}
-	case strings.HasPrefix(lower, "mailto:") && mail.MatchString(middle[len("mailto:"):]):
+	case strings.HasPrefix(lower, "mailto:") && mail().MatchString(middle[len("mailto:"):]):
 		return head + `<a href="` + middle + `">` + middle[len("mailto:"):] + `</a>` + tail
-	case strings.Contains(middle, "@") && !strings.Contains(middle, ":") && mail.MatchString(middle):
+	case strings.Contains(middle, "@") && !strings.Contains(middle, ":") && mail().MatchString(middle):
 		return head + `<a href="mailto:` + middle + `">` + middle + `</a>` + tail
 	}
 	for _, s := range u.schemes {

@@ -64,21 +64,23 @@ func typed(text string, v any) any {
 	return v
 }
 
+// misuse is a mistake in the arguments of a call.
+func misuse(hint, format string, args ...any) error {
+	return diag.At(diag.Pos{}, format, args...).WithHint(hint)
+}
+
 // asMapping is an argument that has to be a mapping.
 func asMapping(name string, v any) (*value.Map, error) {
 	if m, ok := v.(*value.Map); ok {
 		return m, nil
 	}
-	text, ok := v.(string)
-	if !ok {
-		return nil, diag.WithHint(errors.New(name+" is a "+value.TypeName(v)+", and a mapping was expected"), "write it as %s='{key: value}'", name)
-	}
-	if _, err := yaml.LoadString(text, "argument "+name); err != nil {
+	hint := "write it as " + name + "='{key: value}'"
+	if text, ok := v.(string); ok {
 		var list diag.List
-		if errors.As(err, &list) {
-			list[0].Hint = "write it as " + name + "='{key: value}'"
+		if _, err := yaml.LoadString(text, "argument "+name); errors.As(err, &list) {
+			list[0].Hint = hint
+			return nil, err
 		}
-		return nil, err
 	}
-	return nil, diag.WithHint(errors.New(name+" is text, and a mapping was expected"), "write it as %s='{key: value}'", name)
+	return nil, misuse(hint, "%s is %s, and a mapping was expected", name, value.Repr(v))
 }

@@ -76,7 +76,7 @@ func (n noFunction) Unwrap() error      { return n.error }
 // unknown is the refusal of a function, with one that may have been meant.
 func unknown(name string, err error) error {
 	if hint := diag.DidYouMean(name, StateFunctions()); hint != "" {
-		return noFunction{diag.WithHint(err, "%s", hint)}
+		return noFunction{diag.WithHint(fmt.Errorf("there is no function %s", name), "%s", hint)}
 	}
 	return noFunction{err}
 }
@@ -193,7 +193,7 @@ func (c *caller) names() ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, diag.WithHint(errors.New("no SLS was named"), "write the names of SLS files after the function")
+		return nil, misuse("write the names of SLS files after the function", "no SLS was named")
 	}
 	return names, nil
 }
@@ -288,7 +288,7 @@ func results(all *exec.Results) Answer {
 // slsID runs one ID of SLS files, with what it requires.
 func (c *caller) slsID() (Answer, error) {
 	if len(c.args) < 2 {
-		return Answer{}, diag.WithHint(errors.New("state.sls_id takes an ID and SLS names"), "write state.sls_id ID SLS")
+		return Answer{}, misuse("write state.sls_id ID SLS", "state.sls_id takes an ID and SLS names")
 	}
 	id := value.Str(c.args[0])
 	c.args = c.args[1:]
@@ -305,7 +305,7 @@ func (c *caller) slsID() (Answer, error) {
 		ids = append(ids, s.ID())
 	}
 	if !slices.Contains(ids, id) {
-		return Answer{}, diag.WithHint(fmt.Errorf("there is no ID %q in %s", id, strings.Join(names, ", ")), "%s", diag.DidYouMean(id, ids))
+		return Answer{}, misuse(diag.DidYouMean(id, ids), "there is no ID %q in %s", id, strings.Join(names, ", "))
 	}
 	return results(c.runner(c.observer).RunID(c.ctx, p, id)), nil
 }
@@ -327,11 +327,11 @@ func (c *caller) single() (Answer, error) {
 	fun, ok := take("fun")
 	state, function, dotted := strings.Cut(fun, ".")
 	if !ok || !dotted {
-		return Answer{}, diag.WithHint(fmt.Errorf("%q is no state function", fun), "write state.single STATE.FUNCTION NAME argument=value")
+		return Answer{}, misuse("write state.single STATE.FUNCTION NAME argument=value", "%q is no state function", fun)
 	}
 	name, ok := take("name")
 	if !ok {
-		return Answer{}, errors.New("state.single takes a name")
+		return Answer{}, misuse("write state.single STATE.FUNCTION NAME argument=value", "state.single takes a name")
 	}
 	list := value.NewList(function, value.NewMap("name", name))
 	for key, v := range c.kwargs.All() {

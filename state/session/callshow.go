@@ -130,7 +130,7 @@ func (c *caller) slsExists() (Answer, error) {
 // idExists tells whether SLS files declare IDs.
 func (c *caller) idExists() (Answer, error) {
 	if len(c.args) < 2 {
-		return Answer{}, diag.WithHint(errors.New("state.id_exists takes IDs and SLS names"), "write state.id_exists ID SLS")
+		return Answer{}, misuse("write state.id_exists ID SLS", "state.id_exists takes IDs and SLS names")
 	}
 	wanted := strings.Split(value.Str(c.args[0]), ",")
 	c.args = c.args[1:]

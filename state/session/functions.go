@@ -17,7 +17,7 @@ func (s *Session) facts() function.Facts {
 	return function.Facts{
 		ID: s.ID, Grains: s.Grains, Options: s.options, Host: s.Host,
 		Pillar: func() *value.Map { return s.pillar }, Refresh: s.refreshed,
-		States: s.states, Pillars: s.pillars,
+		States: s.states, Pillars: s.pillars, Trees: s.Trees,
 		Render: s.renderAs, Match: s.matches,
 		Packages: packages{s.Host}, Units: units{s.Host.Units},
 		Network: s.Host.Network, Resolver: s.Host.Network, Web: s.Host.Network,

@@ -200,7 +200,7 @@ func (c *goldenTree) brokenPillar(want recorded, err error) bool {
 func (c *goldenTree) compare(t *testing.T, want recorded, answer session.Answer, err error) {
 	t.Helper()
 	if want.Error {
-		if len(problems(err)) == 0 {
+		if len(problemsOf(err)) == 0 {
 			t.Errorf("%s: an error was expected, not %s", want.Call, value.Repr(answer.Value))
 		}
 		return
@@ -224,7 +224,7 @@ func (c *goldenTree) compare(t *testing.T, want recorded, answer session.Answer,
 	difference(t, want.Call, got, wanted)
 }
 
-func problems(err error) diag.List {
+func problemsOf(err error) diag.List {
 	var list diag.List
 	errors.As(err, &list)
 	return list

@@ -68,7 +68,7 @@ func TestUsingAFunctionThatIsNotThereSaysWhy(t *testing.T) {
 // mustProblems are what is wrong with users' files.
 func mustProblems(t *testing.T, err error) diag.List {
 	t.Helper()
-	list := problems(err)
+	list := problemsOf(err)
 	if len(list) == 0 {
 		t.Fatalf("want problems with places, got %T: %v", err, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -106,7 +107,7 @@ func (t *regexpTranslator) group() error {
 		}
 		t.open--
 		t.replace(len(comment)+1, "")
-	case lookAround.MatchString(rest):
+	case lookAround().MatchString(rest):
 		t.wary.always = true
 		t.copy(2)
 	case strings.HasPrefix(rest, "(?"):
@@ -118,13 +119,13 @@ func (t *regexpTranslator) group() error {
 }
 
 var (
-	lookAround  = regexp.MustCompile(`^\(\?(?:=|!|<=|<!|>|\()`)
-	inlineFlags = regexp.MustCompile(`^\(\?([aiLmsux]*)(-[imsx]+)?([:)])`)
-	repeatForm  = regexp.MustCompile(`^\{(\d*)(,?)(\d*)\}`)
+	lookAround  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\(\?(?:=|!|<=|<!|>|\()`) })
+	inlineFlags = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\(\?([aiLmsux]*)(-[imsx]+)?([:)])`) })
+	repeatForm  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\{(\d*)(,?)(\d*)\}`) })
 )
 
 func (t *regexpTranslator) inlineFlags() error {
-	m := inlineFlags.FindStringSubmatch(t.rest)
+	m := inlineFlags().FindStringSubmatch(t.rest)
 	if m == nil {
 		if strings.HasPrefix(t.rest, "(?:") {
 			t.copy(3)
@@ -155,7 +156,7 @@ func (t *regexpTranslator) inlineFlags() error {
 
 // repetition knows that {,n} starts at nothing and that a brace without numbers is a plain one.
 func (t *regexpTranslator) repetition() error {
-	m := repeatForm.FindStringSubmatch(t.rest)
+	m := repeatForm().FindStringSubmatch(t.rest)
 	switch {
 	case m == nil || m[1] == "" && m[3] == "" && m[2] == "":
 		t.replace(1, `\{`)
@@ -328,24 +329,24 @@ func parseReplacement(template string) ([]replacement, error) {
 }
 
 var (
-	groupByName   = regexp.MustCompile(`^g<(\w+)>`)
-	groupByNumber = regexp.MustCompile(`^[1-9][0-9]?`)
-	octalEscape   = regexp.MustCompile(`^(?:0[0-7]{0,2}|[1-3][0-7]{2})`)
+	groupByName   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^g<(\w+)>`) })
+	groupByNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[1-9][0-9]?`) })
+	octalEscape   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:0[0-7]{0,2}|[1-3][0-7]{2})`) })
 )
 
 // parseReplacementEscape reads what follows a backslash and tells how long it is.
 func parseReplacementEscape(s string) (replacement, int, error) {
-	if m := groupByName.FindStringSubmatch(s); m != nil {
+	if m := groupByName().FindStringSubmatch(s); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil {
 			return replacement{group: n}, len(m[0]), nil
 		}
 		return replacement{name: m[1], group: -1}, len(m[0]), nil
 	}
-	if m := octalEscape.FindString(s); m != "" {
+	if m := octalEscape().FindString(s); m != "" {
 		n, _ := strconv.ParseUint(m, 8, 32)
 		return replacement{text: string(rune(n)), group: -1}, len(m), nil
 	}
-	if m := groupByNumber.FindString(s); m != "" {
+	if m := groupByNumber().FindString(s); m != "" {
 		n, _ := strconv.Atoi(m)
 		return replacement{group: n}, len(m), nil
 	}

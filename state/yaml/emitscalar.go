@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -104,10 +105,12 @@ func printableRune(r rune) bool {
 	return r == '\n' || r >= ' ' && r < 0x7f || r >= 0xa0 && r < 0xfffe && r != 0xfeff && r != utf8.RuneError
 }
 
-var timestamp = regexp.MustCompile(`^(?:[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*)?(?:[ \t]*(?:Z|[-+][0-9]{1,2}(?::[0-9]{2})?))?)$`)
+var timestamp = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*)?(?:[ \t]*(?:Z|[-+][0-9]{1,2}(?::[0-9]{2})?))?)$`)
+})
 
 func isTimestamp(text string) bool {
-	return len(text) >= len("2001-12-14") && text[0] >= '0' && text[0] <= '9' && timestamp.MatchString(text)
+	return len(text) >= len("2001-12-14") && text[0] >= '0' && text[0] <= '9' && timestamp().MatchString(text)
 }
 
 func (e *emitter) writePlain(text string, fold bool) {

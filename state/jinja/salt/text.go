@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/corpus-agent/corpus-agent/state/jinja"
@@ -91,13 +92,13 @@ func isHex(c *jinja.Call) (any, error) {
 // quote makes one word for a shell of any text.
 func quote(c *jinja.Call) (any, error) {
 	s, err := c.Text(0)
-	if err != nil || s != "" && !unsafeForShell.MatchString(s) {
+	if err != nil || s != "" && !unsafeForShell().MatchString(s) {
 		return s, err
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'", nil
 }
 
-var unsafeForShell = regexp.MustCompile(`[^\w@%+=:,./-]`)
+var unsafeForShell = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^\w@%+=:,./-]`) })
 
 func pathJoin(c *jinja.Call) (any, error) {
 	parts := c.Args[0].(value.Tuple)
@@ -153,9 +154,9 @@ func toCamelCase(c *jinja.Call) (any, error) {
 }
 
 var (
-	humanSize  = regexp.MustCompile(`^([0-9.]*)\s*(.*)$`)
-	metricUnit = regexp.MustCompile(`^[kmgtpezy]b$`)
-	binaryUnit = regexp.MustCompile(`^(?:b|[kmgtpezy](?:ib)?)$`)
+	humanSize  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9.]*)\s*(.*)$`) })
+	metricUnit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[kmgtpezy]b$`) })
+	binaryUnit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:b|[kmgtpezy](?:ib)?)$`) })
 )
 
 // humanToBytes reads 64KiB and the like. What it cannot read is 0.
@@ -168,7 +169,7 @@ func humanToBytes(c *jinja.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := humanSize.FindStringSubmatch(value.Strip(s))
+	m := humanSize().FindStringSubmatch(value.Strip(s))
 	if m == nil {
 		return 0, nil
 	}
@@ -185,9 +186,9 @@ func humanToBytes(c *jinja.Call) (any, error) {
 	}
 	decimal := false
 	switch {
-	case metricUnit.MatchString(unit):
+	case metricUnit().MatchString(unit):
 		decimal = metric
-	case !binaryUnit.MatchString(unit):
+	case !binaryUnit().MatchString(unit):
 		return 0, nil
 	}
 	power := strings.IndexByte("bkmgtpezy", unit[0])

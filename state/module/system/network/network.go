@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -70,10 +71,12 @@ func (s *system) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 }
 
 // name matches a host name of one or more labels.
-var name = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
+var name = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
+})
 
 func (s *system) valid() error {
-	if s.Hostname != "" && (!name.MatchString(s.Hostname) || len(s.Hostname) > 64) {
+	if s.Hostname != "" && (!name().MatchString(s.Hostname) || len(s.Hostname) > 64) {
 		return diag.WithHint(fmt.Errorf("%q is no host name", s.Hostname), "letters, digits and dashes, 64 at most, and dots between labels")
 	}
 	if strings.ContainsAny(s.Search, "\r\n") {

@@ -1,0 +1,210 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/top"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Explanation is why a step runs, and why where it does.
+type Explanation struct {
+	Function string     `json:"function"`
+	ID       string     `json:"id"`
+	Name     string     `json:"name"`
+	Declared string     `json:"declared"` // file:line:col
+	SLS      string     `json:"sls"`
+	Env      string     `json:"env"`
+	Reached  []string   `json:"reached"` // how the run came to the SLS, from the top file down
+	Order    any        `json:"order"`   // the number that puts it where it is
+	Place    int        `json:"place"`   // in the run, from 1, when requisites have had their say
+	Of       int        `json:"of"`      // how many steps there are
+	After    []Relation `json:"after"`   // what it waits for or looks at
+	Before   []Relation `json:"before"`  // what waits for it or looks at it
+}
+
+// Relation is a requisite between the step that is explained and another.
+type Relation struct {
+	Kind     string `json:"kind"` // require, watch, ...
+	Function string `json:"function"`
+	ID       string `json:"id"`
+	Declared string `json:"declared"`
+	Place    int    `json:"place"`
+}
+
+// Explain tells about the steps of the highstate that a word means: an ID, a name, `state: ID`, or
+// an SLS for all of its steps.
+func (s *Session) Explain(ctx context.Context, word string) ([]Explanation, error) {
+	matches, err := s.Top(ctx)
+	if err != nil {
+		return nil, err
+	}
+	high, err := s.High(ctx, matches)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.compile(high)
+	if err != nil {
+		return nil, err
+	}
+	e := &explainer{matches: matches, includes: high.Includes, steps: sequence(p.Steps), places: map[*compile.Step]int{}}
+	for i, step := range e.steps {
+		e.places[step] = i + 1
+	}
+	var all []Explanation
+	for _, step := range meant(e.steps, word) {
+		all = append(all, e.explain(step))
+	}
+	if len(all) == 0 {
+		return nil, misuse(diag.DidYouMean(word, e.words()), "no step of this host's highstate is called %q", word)
+	}
+	return all, nil
+}
+
+// sequence puts steps in the order in which a run takes them: each after what it requires, and with
+// prereq before.
+func sequence(steps []*compile.Step) []*compile.Step {
+	var all []*compile.Step
+	seen := map[*compile.Step]bool{}
+	var visit func(s *compile.Step)
+	visit = func(s *compile.Step) {
+		if seen[s] {
+			return
+		}
+		seen[s] = true
+		for _, q := range s.Requisites {
+			for _, t := range q.Targets {
+				for _, target := range t.Steps {
+					if q.Kind != "prereq" && !strings.HasPrefix(q.Kind, "listen") {
+						visit(target)
+					}
+				}
+			}
+		}
+		all = append(all, s)
+	}
+	for _, s := range steps {
+		visit(s)
+	}
+	return all
+}
+
+// meant are the steps that a word means: by ID or name, and only without such a one by SLS.
+func meant(steps []*compile.Step, word string) []*compile.Step {
+	state, id, both := strings.Cut(word, ": ")
+	named := slices.DeleteFunc(slices.Clone(steps), func(s *compile.Step) bool {
+		is := func(w string) bool { return s.ID() == w || s.Name() == w }
+		return !is(word) && s.Tag() != word && !(both && is(id) && (s.State() == state || s.Function() == state))
+	})
+	if len(named) > 0 {
+		return named
+	}
+	return slices.DeleteFunc(slices.Clone(steps), func(s *compile.Step) bool { return s.SLS() != word })
+}
+
+type explainer struct {
+	matches  []top.Match
+	includes []compile.Include
+	steps    []*compile.Step // as they run
+	places   map[*compile.Step]int
+}
+
+func (e *explainer) words() []string {
+	var words []string
+	for _, s := range e.steps {
+		words = append(words, s.ID(), s.Name(), s.SLS())
+	}
+	return words
+}
+
+func (e *explainer) explain(s *compile.Step) Explanation {
+	x := Explanation{
+		Function: s.Function(), ID: s.ID(), Name: s.Name(), Declared: s.Pos.String(), SLS: s.SLS(), Env: s.Env(),
+		Reached: e.reached(s.Env(), s.SLS(), map[string]bool{}), Order: s.Chunk.Value("order"), Place: e.places[s], Of: len(e.steps),
+		After: []Relation{}, Before: []Relation{},
+	}
+	for _, q := range s.Requisites {
+		for _, target := range named(q) {
+			switch q.Kind {
+			case "prereq": // the one requisite that runs before what it names
+				x.Before = append(x.Before, e.relation("prereq", target))
+			case "prerequired":
+				x.After = append(x.After, e.relation("prereq", target))
+			default:
+				x.After = append(x.After, e.relation(q.Kind, target))
+			}
+		}
+	}
+	for _, other := range e.steps {
+		for _, q := range other.Requisites {
+			if !strings.HasPrefix(q.Kind, "prereq") && slices.Contains(named(q), s) {
+				x.Before = append(x.Before, e.relation(q.Kind, other))
+			}
+		}
+	}
+	return x
+}
+
+func named(q compile.Requisite) (steps []*compile.Step) {
+	for _, t := range q.Targets {
+		steps = append(steps, t.Steps...)
+	}
+	return steps
+}
+
+func (e *explainer) relation(kind string, s *compile.Step) Relation {
+	return Relation{Kind: kind, Function: s.Function(), ID: s.ID(), Declared: s.Pos.String(), Place: e.places[s]}
+}
+
+// reached is the way from the top file to an SLS: by name, or through the first file that includes
+// it and is itself reached.
+func (e *explainer) reached(env, sls string, above map[string]bool) []string {
+	for _, m := range e.matches {
+		if m.Env == env && slices.ContainsFunc(m.SLS, func(pattern string) bool { return compile.Match(pattern, sls) }) {
+			return []string{fmt.Sprintf("the top file gives this host %s in environment %s", sls, env)}
+		}
+	}
+	above[sls] = true
+	for _, i := range e.includes {
+		if i.SLS != sls || i.Env != env || above[i.By] {
+			continue
+		}
+		if way := e.reached(env, i.By, above); len(way) > 0 {
+			return append(way, fmt.Sprintf("%s: %s includes %s", i.Pos, i.By, sls))
+		}
+	}
+	return nil
+}
+
+// Text is the explanation for people.
+func (x Explanation) Text() string {
+	var b strings.Builder
+	title := x.Function + " of " + x.ID
+	if x.Name != x.ID {
+		title += " (" + x.Name + ")"
+	}
+	fmt.Fprintf(&b, "%s runs as step %d of %d\n  %-10s %s\n", title, x.Place, x.Of, "declared", x.Declared)
+	for i, way := range x.Reached {
+		label := ""
+		if i == 0 {
+			label = "because"
+		}
+		fmt.Fprintf(&b, "  %-10s %s\n", label, way)
+	}
+	fmt.Fprintf(&b, "  %-10s %s\n", "order", value.Str(x.Order))
+	relations(&b, "after", x.After)
+	relations(&b, "before", x.Before)
+	return b.String()
+}
+
+func relations(b *strings.Builder, label string, all []Relation) {
+	for _, r := range all {
+		fmt.Fprintf(b, "  %-10s %s: %s of %s, step %d, %s\n", label, r.Kind, r.Function, r.ID, r.Place, r.Declared)
+		label = ""
+	}
+}
