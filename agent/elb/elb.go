@@ -1,32 +1,24 @@
 // Package elb takes a host into its load balancers and out of them, classic ones and target groups.
 //
-// It speaks the two APIs' query protocol itself, signed and authorized by the AWS SDK: of the SDK's
-// own clients a host would carry megabytes for four small requests. Credentials, region and
-// endpoints come from where the SDK has them: the environment, the files of its configuration, the
-// instance's role, AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING(_V2).
+// Credentials, region and endpoints come from where the AWS SDK has them: the environment, the files
+// of its configuration, the instance's role, AWS_ENDPOINT_URL and
+// AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING(_V2).
 package elb
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
-	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go/logging"
 
+	"github.com/corpus-agent/corpus-agent/grains/ec2/query"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -115,19 +107,23 @@ func (c *Client) await(ctx context.Context, b Balancers, wait time.Duration, wha
 	}
 	within, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
+	var last []string // what was said when there was time to ask
 	for {
 		pending, err := c.pending(within, b, classicWord, groupWord)
+		if err == nil {
+			last = pending
+		}
 		if err == nil && len(pending) == 0 {
 			return nil
 		}
 		if within.Err() == nil && err != nil {
 			return err
 		}
-		if !c.pause(within, 1) {
+		if !c.service(classic()).Wait(within, 1) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return diag.WithHint(fmt.Errorf("after %s %s is not %s: %s", diag.Elapsed(wait), c.Instance, what, strings.Join(pending, ", ")),
+			return diag.WithHint(fmt.Errorf("after %s %s is not %s: %s", diag.Elapsed(wait), c.Instance, what, strings.Join(last, ", ")),
 				"look at the health check of the load balancer, and whether the service answers it")
 		}
 	}
@@ -145,7 +141,7 @@ func (c *Client) pending(ctx context.Context, b Balancers, classicWord, groupWor
 	for _, name := range b.Names {
 		h, err := c.health(ctx, classic(), "DescribeInstanceHealth", url.Values{"LoadBalancerName": {name}, "Instances.member.1.InstanceId": {c.Instance}})
 		// One that was taken out is no instance of the balancer any more.
-		var said *Fault
+		var said *query.Fault
 		if errors.As(err, &said) && said.Code == "InvalidInstance" && classicWord == "OutOfService" {
 			continue
 		}
@@ -178,106 +174,26 @@ func (c *Client) health(ctx context.Context, a api, action string, form url.Valu
 	return h, xml.Unmarshal(data, &h)
 }
 
-// Fault is what an API says is wrong.
-type Fault struct {
-	Status  int
-	Code    string `xml:"Error>Code"`
-	Message string `xml:"Error>Message"`
-}
-
-func (f *Fault) Error() string {
-	if f.Code == "" {
-		return "it answered with status " + strconv.Itoa(f.Status)
+// explain says what to do about the usual faults.
+func explain(err error) error {
+	var said *query.Fault
+	if !errors.As(err, &said) {
+		return err
 	}
-	return f.Code + ": " + f.Message
-}
-
-// Hint says what to do about the usual ones.
-func (f *Fault) Hint() string {
-	switch f.Code {
+	switch said.Code {
 	case "AccessDenied", "UnauthorizedOperation":
-		return "let the instance's role call elasticloadbalancing for this load balancer"
+		return diag.WithHint(err, "let the instance's role call elasticloadbalancing for this load balancer")
 	case "LoadBalancerNotFound", "TargetGroupNotFound":
-		return "set elb.names or elb.target_groups in agent.yaml, or give --name or --target-group"
+		return diag.WithHint(err, "set elb.names or elb.target_groups in agent.yaml, or give --name or --target-group")
 	}
-	return ""
+	return err
 }
-
-// passing reports whether trying again may help.
-func (f *Fault) passing() bool {
-	return f.Status >= 500 || f.Status == http.StatusTooManyRequests || strings.Contains(f.Code, "Throttl")
-}
-
-// tries is how often a request is made.
-const tries = 5
 
 func (c *Client) call(ctx context.Context, a api, action string, form url.Values) ([]byte, error) {
-	form.Set("Action", action)
-	form.Set("Version", a.version)
-	for try := 1; ; try++ {
-		data, err := c.once(ctx, a, form)
-		var said *Fault
-		if err == nil || try == tries || errors.As(err, &said) && !said.passing() || !c.pause(ctx, try) {
-			return data, err
-		}
-	}
+	data, err := c.service(a).Call(ctx, action, form)
+	return data, explain(err)
 }
 
-// pause reports whether there was time for it.
-func (c *Client) pause(ctx context.Context, factor int) bool {
-	wait := c.Pause
-	if wait == 0 {
-		wait = 2 * time.Second
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(wait * time.Duration(factor)):
-		return true
-	}
-}
-
-// mostAnswer bounds what is read of an answer.
-const mostAnswer = 1 << 20
-
-func (c *Client) once(ctx context.Context, a api, form url.Values) ([]byte, error) {
-	body := form.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint(a), strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
-	credentials, err := c.account.Credentials.Retrieve(ctx)
-	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("AWS credentials: %w", err), "give the instance a role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
-	}
-	sum := sha256.Sum256([]byte(body))
-	if err := v4.NewSigner().SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), "elasticloadbalancing", c.Region, time.Now()); err != nil {
-		return nil, fmt.Errorf("signing the request: %w", err)
-	}
-	resp, err := c.account.HTTPClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
-	if err != nil || resp.StatusCode == http.StatusOK {
-		return data, err
-	}
-	fault := &Fault{Status: resp.StatusCode}
-	_ = xml.NewDecoder(bytes.NewReader(data)).Decode(fault) // one that is no XML has its status
-	return nil, fault
-}
-
-func (c *Client) endpoint(a api) string {
-	for _, name := range []string{a.endpoint, "AWS_ENDPOINT_URL"} {
-		if at := os.Getenv(name); at != "" {
-			return strings.TrimSuffix(at, "/") + "/"
-		}
-	}
-	domain := "amazonaws.com"
-	if strings.HasPrefix(c.Region, "cn-") {
-		domain += ".cn"
-	}
-	return "https://elasticloadbalancing." + c.Region + "." + domain + "/"
+func (c *Client) service(a api) *query.Client {
+	return &query.Client{Account: c.account, Service: "elasticloadbalancing", Version: a.version, Variables: []string{a.endpoint}, Pause: c.Pause}
 }

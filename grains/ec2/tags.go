@@ -2,24 +2,30 @@ package ec2
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"net/url"
+	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 
+	"github.com/corpus-agent/corpus-agent/grains/ec2/query"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// tagFromAPI asks EC2 for the tag. The service's client is a large package, but what a program grows
-// by is a quarter of a MiB, as long as the client is never converted to an interface: the linker
-// then drops the operations that are not called.
+// tags is EC2's answer to DescribeTags.
+type tags struct {
+	Items []struct {
+		Key   string `xml:"key"`
+		Value string `xml:"value"`
+	} `xml:"tagSet>item"`
+}
+
+// tagFromAPI asks EC2 for the tag.
 func (h *Host) tagFromAPI(ctx context.Context, doc *imds.InstanceIdentityDocument) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, h.options.APITimeout)
 	defer stop()
@@ -31,32 +37,35 @@ func (h *Host) tagFromAPI(ctx context.Context, doc *imds.InstanceIdentityDocumen
 	if err != nil {
 		return "", fmt.Errorf("AWS configuration: %w", err)
 	}
-	client := ec2.NewFromConfig(account, func(o *ec2.Options) {
-		if h.options.API != "" {
-			o.BaseEndpoint = &h.options.API
-		}
+	api := query.Client{Account: account, Service: "ec2", Version: "2016-11-15", Variables: []string{"AWS_ENDPOINT_URL_EC2"}, Endpoint: h.options.API, Pause: pause}
+	data, err := api.Call(ctx, "DescribeTags", url.Values{
+		"Filter.1.Name": {"resource-id"}, "Filter.1.Value.1": {doc.InstanceID},
+		"Filter.2.Name": {"key"}, "Filter.2.Value.1": {groupTag},
 	})
-	answer, err := client.DescribeTags(ctx, &ec2.DescribeTagsInput{Filters: []types.Filter{
-		{Name: aws.String("resource-id"), Values: []string{doc.InstanceID}},
-		{Name: aws.String("key"), Values: []string{groupTag}},
-	}})
+	var answer tags
+	if err == nil {
+		err = xml.Unmarshal(data, &answer)
+	}
 	if err != nil {
 		return "", diag.WithHint(fmt.Errorf("the auto scaling group of %s is not in its metadata, and ec2:DescribeTags fails: %w", doc.InstanceID, cause(err)),
 			"allow instance tags in metadata, or let the instance's role call ec2:DescribeTags")
 	}
-	for _, tag := range answer.Tags {
-		if aws.ToString(tag.Key) == groupTag && aws.ToString(tag.Value) != "" {
-			return *tag.Value, nil
+	for _, tag := range answer.Items {
+		if tag.Key == groupTag && tag.Value != "" {
+			return tag.Value, nil
 		}
 	}
 	return "", fmt.Errorf("instance %s is in no auto scaling group", doc.InstanceID)
 }
 
+// pause is the wait after a first try that failed.
+const pause = 500 * time.Millisecond
+
 // cause is what the API said, or else the innermost error.
 func cause(err error) error {
-	var said smithy.APIError
+	var said *query.Fault
 	if errors.As(err, &said) {
-		return fmt.Errorf("%s: %s", said.ErrorCode(), said.ErrorMessage())
+		return said
 	}
 	return innermost(err)
 }

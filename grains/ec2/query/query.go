@@ -1,0 +1,154 @@
+// Package query asks the services of AWS that speak the query protocol: a form in, XML out.
+//
+// The requests are few and small, so they are written here and only signed and authorized by the
+// AWS SDK: of the SDK's own clients a host would carry megabytes for them. Credentials, region and
+// endpoints come from where the SDK has them.
+package query
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Client asks one service.
+type Client struct {
+	Account aws.Config
+	Service string // such as ec2
+	Version string // of the service's API
+	// Variables of the environment that name another endpoint; the first that is set counts.
+	Variables []string
+	// Endpoint is another endpoint, whatever the environment says.
+	Endpoint string
+	// Pause is the wait after the first try, longer after each; 2 s by default.
+	Pause time.Duration
+}
+
+// tries is how often a request is made.
+const tries = 5
+
+// Call asks until there is an answer, or a fault that trying again would not mend.
+func (c *Client) Call(ctx context.Context, action string, form url.Values) ([]byte, error) {
+	form.Set("Action", action)
+	form.Set("Version", c.Version)
+	for try := 1; ; try++ {
+		data, err := c.once(ctx, form)
+		var said *Fault
+		if err == nil || try == tries || errors.As(err, &said) && !said.passing() || !c.Wait(ctx, try) {
+			return data, err
+		}
+	}
+}
+
+// Wait pauses so many times as long as after a first try, and reports whether there was time for it.
+func (c *Client) Wait(ctx context.Context, factor int) bool {
+	wait := c.Pause
+	if wait == 0 {
+		wait = 2 * time.Second
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(wait * time.Duration(factor)):
+		return true
+	}
+}
+
+// mostAnswer bounds what is read of an answer.
+const mostAnswer = 1 << 20
+
+func (c *Client) once(ctx context.Context, form url.Values) ([]byte, error) {
+	body := form.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint(), strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	credentials, err := c.Account.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, diag.WithHint(fmt.Errorf("AWS credentials: %w", err), "give the instance a role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	}
+	sum := sha256.Sum256([]byte(body))
+	if err := v4.NewSigner().SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), c.Service, c.Account.Region, time.Now()); err != nil {
+		return nil, fmt.Errorf("signing the request: %w", err)
+	}
+	resp, err := c.Account.HTTPClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	if err != nil || resp.StatusCode == http.StatusOK {
+		return data, err
+	}
+	return nil, faultOf(resp.StatusCode, data)
+}
+
+func (c *Client) endpoint() string {
+	if c.Endpoint != "" {
+		return strings.TrimSuffix(c.Endpoint, "/") + "/"
+	}
+	for _, name := range append(c.Variables, "AWS_ENDPOINT_URL") {
+		if at := os.Getenv(name); at != "" {
+			return strings.TrimSuffix(at, "/") + "/"
+		}
+	}
+	domain := "amazonaws.com"
+	if strings.HasPrefix(c.Account.Region, "cn-") {
+		domain += ".cn"
+	}
+	return "https://" + c.Service + "." + c.Account.Region + "." + domain + "/"
+}
+
+// Fault is what a service says is wrong.
+type Fault struct {
+	Status  int
+	Code    string
+	Message string
+}
+
+// faultOf reads a fault in either of the forms that services have. One that is no XML has its status.
+func faultOf(status int, data []byte) *Fault {
+	var answer struct {
+		One  []said `xml:"Error"`
+		Many []said `xml:"Errors>Error"`
+	}
+	f := &Fault{Status: status}
+	if xml.NewDecoder(bytes.NewReader(data)).Decode(&answer) != nil {
+		return f
+	}
+	for _, s := range append(answer.One, answer.Many...) {
+		f.Code, f.Message = s.Code, s.Message
+	}
+	return f
+}
+
+type said struct{ Code, Message string }
+
+func (f *Fault) Error() string {
+	if f.Code == "" {
+		return "it answered with status " + strconv.Itoa(f.Status)
+	}
+	return f.Code + ": " + f.Message
+}
+
+// passing reports whether trying again may help.
+func (f *Fault) passing() bool {
+	return f.Status >= 500 || f.Status == http.StatusTooManyRequests || strings.Contains(f.Code, "Throttl")
+}
