@@ -48,9 +48,6 @@ func (s *Session) newModules() module.Registry {
 	return all
 }
 
-// States lists the state functions, as state.function.
-func States() []string { return New(Settings{Host: &host.Host{}}).modules.Functions() }
-
 // inputs gives other families content the way in which file states get theirs.
 type inputs struct{ file.Inputs }
 
