@@ -74,6 +74,9 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err := r.sync(ctx, pair); err != nil {
 		return err
 	}
+	if err := r.releaseSync(ctx, pair); err != nil {
+		return err
+	}
 	if err := r.fixperms(ctx, pair); err != nil {
 		return err
 	}

@@ -64,8 +64,8 @@ func (r *run) firstFailed(pair ledger.Pair, before map[string]link.Set, cause er
 // stayForward leaves a dev host on what failed, for whoever works there to mend it: a dev environment
 // does not roll back by itself, and the next run tries again.
 func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause error) error {
-	r.ledger.Running = nil
-	if err := errors.Join(r.promote(pair, before), r.save()); err != nil {
+	r.ledger.Running, r.ledger.Failing = nil, &pair
+	if err := errors.Join(r.link(pair), r.promote(pair, before), r.save()); err != nil {
 		return r.stuck(cause, err)
 	}
 	r.record.Note("this is a dev environment, which does not roll back by itself; the host stays on %s, and the next run tries again", pair)

@@ -106,11 +106,10 @@ func (r *run) rebuild(ctx context.Context, client *trust.Client, release artifac
 	}
 	return r.place(client, release, func(dir *os.Root) (*manifest.Manifest, error) {
 		rebuilt, err := unpack.Rebuild(ctx, tree, dir, r.limits())
-		if err == nil {
-			kept = false
-			err = cache.Remove() // before the sync, which would write it out
-		}
 		return rebuilt.Tree, err
+	}, func() error {
+		kept = false
+		return cache.Remove()
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -18,6 +19,9 @@ import (
 
 // maxAttempts is how often a deploy that is cut short is taken up again.
 const maxAttempts = 3
+
+// resolveTimeout is how long the store may take to say what there is to run.
+const resolveTimeout = 5 * time.Minute
 
 // Deploy brings the host to the releases that its channels name, or converges what is current when
 // there is nothing new. With test it changes nothing.
@@ -39,6 +43,9 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	var client *trust.Client
 	var pair ledger.Pair
 	err := r.record.Stage("resolve", r.identity.String(), func() (err error) {
+		// A store that gives a byte now and then would hold the host up for ever.
+		ctx, cancel := context.WithTimeout(ctx, min(resolveTimeout, r.Config.FetchTimeout))
+		defer cancel()
 		if client, err = r.connect(ctx, given); err == nil {
 			pair, err = r.resolve(ctx, client)
 		}

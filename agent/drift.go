@@ -14,6 +14,9 @@ import (
 // drift says where the host is not what the ledger says it is, as far as can be seen without
 // converging.
 func (a *Agent) drift(s Status) []string {
+	if s.Failing != nil {
+		return []string{fmt.Sprintf("this dev host stays on %s, which failed", s.Failing)}
+	}
 	if s.Deployed == nil || s.Running != nil || s.CutShort != nil {
 		return nil // on the way from one to the other nothing has drifted
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -26,17 +26,21 @@ import (
 // fetch makes both releases of a pair directories on this host. One that is there is complete,
 // since it got its name last.
 func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
-	if err := r.tidyIncoming(pair); err != nil {
+	missing := slices.DeleteFunc(pair.Releases(), r.has)
+	if err := r.tidy(pair, missing); err != nil {
 		return err
 	}
+	// Little is live at any time and much passes through: collecting earlier costs next to nothing
+	// and keeps the peak down.
+	defer debug.SetGCPercent(debug.SetGCPercent(30))
 	group, ctx := errgroup.WithContext(ctx)
-	for _, release := range pair.Releases() {
-		if r.has(release) {
-			continue
-		}
+	for _, release := range missing {
 		group.Go(func() error { return r.fetchRelease(ctx, client, release) })
 	}
-	return explainSpace(group.Wait())
+	if err := group.Wait(); err != nil {
+		return explainSpace(err)
+	}
+	return r.tidy(pair, nil)
 }
 
 // has reports whether a release is unpacked on this host.
@@ -56,6 +60,9 @@ func (r *run) fetchRelease(ctx context.Context, client *trust.Client, release ar
 	if err := durable.MkdirAll(r.Layout.Incoming(), 0o700); err != nil {
 		return fmt.Errorf("fetching %s: %w", release, err)
 	}
+	if done, err := r.adopt(ctx, client, release); done || err != nil {
+		return err
+	}
 	if done, err := r.fetchDelta(ctx, client, release); done || err != nil {
 		return err
 	}
@@ -66,11 +73,8 @@ func (r *run) fetchRelease(ctx context.Context, client *trust.Client, release ar
 	defer func() { err = errors.Join(err, in.end(err)) }()
 	return r.place(client, release, func(dir *os.Root) (*manifest.Manifest, error) {
 		unpacked, err := unpack.Into(ctx, in.Verified, dir, r.limits())
-		if err == nil {
-			err = in.end(nil) // before the sync, which would write it out
-		}
 		return unpacked.Tree, err
-	})
+	}, func() error { return in.end(nil) })
 }
 
 // arrival is an artifact on its way: a file that outlives a run, where its blocks can be verified one
@@ -151,8 +155,10 @@ func (r *run) limits() unpack.Limits {
 }
 
 // place lets fill make a release's tree and gives it its name when it is complete: the bytes it
-// was made of were verified, and so is the list of what it holds, where that was signed.
-func (r *run) place(client *trust.Client, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error)) (err error) {
+// was made of were verified, and so is the list of what it holds, where that was signed. What it was
+// made of is discarded before the sync, which would write it out; a run that is killed in between
+// leaves a staged release, which the next one adopts.
+func (r *run) place(client *trust.Client, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error), discard func() error) (err error) {
 	project := r.project(release.Project)
 	if err := durable.MkdirAll(project.Releases(), 0o755); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
@@ -178,10 +184,37 @@ func (r *run) place(client *trust.Client, release artifact.Release, fill func(*o
 	if err := r.keepTree(client, release, tree); err != nil {
 		return err
 	}
-	if err := os.Chmod(temp, 0o755); err != nil {
+	staged := project.Staged(release.Dir())
+	if err := errors.Join(os.Chmod(temp, 0o755), os.RemoveAll(staged), os.Rename(temp, staged), discard()); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
 	}
-	return durable.Install(temp, project.Release(release.Dir()))
+	return durable.Install(staged, project.Release(release.Dir()))
+}
+
+// adopt gives a release that an earlier run unpacked to its end, and did not live to name, its name,
+// if every file of it is as it was signed.
+func (r *run) adopt(ctx context.Context, client *trust.Client, release artifact.Release) (bool, error) {
+	project := r.project(release.Project)
+	staged := project.Staged(release.Dir())
+	root, err := os.OpenRoot(staged)
+	if err != nil {
+		return false, nil // there is none
+	}
+	defer root.Close()
+	if data, err := os.ReadFile(r.Layout.Tree(release.Project, release.Dir())); err == nil {
+		want, signed := client.Tree(release)
+		list, err := manifest.Decode(data)
+		if err == nil && signed && want == manifest.Digest(data) {
+			whole, err := list.Complete(ctx, root)
+			if err != nil {
+				return false, fmt.Errorf("verifying %s: %w", release, err)
+			}
+			if whole {
+				return true, durable.Install(staged, project.Release(release.Dir()))
+			}
+		}
+	}
+	return false, os.RemoveAll(staged)
 }
 
 // keepTree compares the list of a tree with what was signed, and keeps it for `corpus-agent verify`
@@ -198,18 +231,27 @@ func (r *run) keepTree(client *trust.Client, release artifact.Release, tree *man
 	return durable.WriteFile(file, data, 0o600)
 }
 
-// tidyIncoming removes what is left of artifacts that nobody wants any more.
-func (r *run) tidyIncoming(pair ledger.Pair) error {
-	entries, err := os.ReadDir(r.Layout.Incoming())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// tidy removes what is left of artifacts that are not to be fetched.
+func (r *run) tidy(pair ledger.Pair, missing []artifact.Release) error {
+	wanted := map[string]bool{}
+	for _, release := range missing {
+		wanted[release.Digest.Hex()] = true
+		wanted[filepath.Base(r.project(release.Project).Staged(release.Dir()))] = true
 	}
-	errs := []error{err}
-	for _, e := range entries {
-		digest, _, _ := strings.Cut(e.Name(), ".")
-		wanted := slices.ContainsFunc(pair.Releases(), func(r artifact.Release) bool { return r.Digest.Hex() == digest })
-		if !wanted {
-			errs = append(errs, os.RemoveAll(filepath.Join(r.Layout.Incoming(), e.Name())))
+	patterns := []string{filepath.Join(r.Layout.Incoming(), "*")}
+	for _, release := range pair.Releases() {
+		patterns = append(patterns, r.project(release.Project).Staged("*"))
+	}
+	var errs []error
+	for _, pattern := range patterns {
+		names, err := filepath.Glob(pattern)
+		errs = append(errs, err)
+		for _, name := range names {
+			base := filepath.Base(name)
+			digest, _, _ := strings.Cut(base, ".")
+			if !wanted[base] && !wanted[digest] {
+				errs = append(errs, os.RemoveAll(name))
+			}
 		}
 	}
 	return errors.Join(errs...)

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -52,11 +53,14 @@ func child() int {
 	}
 	a := &agent.Agent{
 		Layout: layout.At(os.Getenv(childRoot)), Config: settings, Sinks: []report.Sink{k},
-		OpenStore: func(string) (store.Store, error) { return dir.New(os.Getenv(childStore)), nil },
+		OpenStore: func(string) (store.Store, error) { return tallied(dir.New(os.Getenv(childStore))), nil },
 		Hostname:  func() (string, error) { return "myapp-testing-useast1-1", nil },
 		Engine:    &engine{during: func(state.Request) { k.count() }},
 	}
 	_, err = a.Deploy(ctx, agent.Given{TrustRoot: os.Getenv(childTrust)}, false)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 	return exit.Code(err)
 }
 

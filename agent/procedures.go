@@ -35,10 +35,14 @@ func (r *run) follows(pair ledger.Pair) bool { return procedure.Has(r.tree(pair)
 // named runs the steps that were asked for by name on what is deployed. No link moves, so there is
 // nothing to go back to: a step that fails ends the run.
 func (r *run) named(ctx context.Context) error {
-	if r.ledger.Good == nil {
+	on := r.ledger.Good
+	if r.ledger.Failing != nil {
+		on = r.ledger.Failing
+	}
+	if on == nil {
 		return errNothingDeployed()
 	}
-	pair := *r.ledger.Good
+	pair := *on
 	r.report.To, r.acted = &pair, true
 	if r.test {
 		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("steps by name have no dry run"), "`corpus-agent deploy --test` shows what states would change"))
@@ -117,7 +121,7 @@ func (r *run) hasTop(pair ledger.Pair) bool {
 
 // sls runs one of the project's SLS files, by the native engine whatever converges.
 func (r *run) sls(ctx context.Context, name string, pair ledger.Pair, o exec.Observer) error {
-	cfg, err := r.configuration(ctx, pair)
+	cfg, secrets, err := r.configuration(ctx, pair)
 	if err != nil {
 		return err
 	}
@@ -127,7 +131,7 @@ func (r *run) sls(ctx context.Context, name string, pair ledger.Pair, o exec.Obs
 	}
 	own := filepath.Join(r.Layout.Inside(r.tree(pair)), procedure.Dir)
 	request.StateRoots = append([]string{own, r.Layout.Inside(r.Layout.Path("/srv/salt"))}, request.StateRoots...)
-	request.Vars = value.NewMap("cfg", cfg)
+	request.Vars, request.Secrets = value.NewMap("cfg", cfg), secrets
 	ctx, cancel := context.WithTimeout(ctx, r.Config.ConvergeTimeout)
 	defer cancel()
 	program, err := state.SLS(ctx, request, name)
@@ -148,7 +152,7 @@ func (r *run) program(ctx context.Context, name string, own procedure.Own, pair 
 		r.record.Note("the procedure %s was skipped: it would run on the running system and not below %s", name, r.Layout.Root)
 		return nil
 	}
-	cfg, err := r.configuration(ctx, pair)
+	cfg, _, err := r.configuration(ctx, pair)
 	if err != nil {
 		return err
 	}
@@ -206,6 +210,21 @@ func (r *run) fixperms(ctx context.Context, pair ledger.Pair) error {
 	})
 }
 
+// releaseSync runs what a project does of its own in a tree that has just come, such as building it.
+func (r *run) releaseSync(ctx context.Context, pair ledger.Pair) error {
+	if !r.only.Has(procedure.ReleaseSync) || !r.follows(pair) {
+		return nil
+	}
+	own, err := procedure.Find(r.tree(pair), procedure.ReleaseSync)
+	if err != nil || !own.Found() {
+		return err
+	}
+	return r.record.Stage(procedure.ReleaseSync, pair.Service.String(), func() error {
+		_, err := r.own(ctx, procedure.ReleaseSync, pair, r.record)
+		return err
+	})
+}
+
 // rollbackProcedure runs what a project does after a rollback of its own; links and releases were
 // put back before.
 func (r *run) rollbackProcedure(ctx context.Context, good ledger.Pair) error {
@@ -245,13 +264,20 @@ func (quiet) StepDone(*exec.Result)     {}
 // read-only is kept as it is under releases; what is writable is copied.
 func (r *run) archiveTree(ctx context.Context, pair ledger.Pair) error {
 	good := r.ledger.Good
-	if good == nil || good.Service.Project != pair.Service.Project || !r.only.Has(procedure.Archive) || r.environment() == envDev {
+	asked := !r.only.All() // by name, which counts in dev too
+	if good == nil || good.Service.Project != pair.Service.Project || !r.only.Has(procedure.Archive) || r.environment() == envDev && !asked {
 		return nil
 	}
 	tree := r.tree(*good)
 	says, err := recipe.Load(os.DirFS(tree))
-	if err != nil || len(says.Writable) == 0 || good.Service.Local == trust.ByEditable {
+	if err != nil || good.Service.Local == trust.ByEditable {
 		return err
+	}
+	if len(says.Writable) == 0 {
+		if asked {
+			r.record.Note("%s is read-only and stays under releases, so there is nothing to archive", good.Service)
+		}
+		return nil
 	}
 	return r.record.Stage(procedure.Archive, good.Service.String(), func() error {
 		project := r.project(good.Service.Project)

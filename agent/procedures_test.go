@@ -114,12 +114,16 @@ func TestProjectsOwnProceduresTakeTheirPlace(t *testing.T) {
 	l := newLab(t)
 	own := map[string]string{
 		"00.sls": sets("/srv/out/a", "1"), "fixperms.sls": sets("/srv/out/fixperms", "{{ cfg.user }}"),
-		"notify.sls": sets("/srv/out/notify", "{{ cfg.version }}"), "archive.sls": sets("/srv/out/archive", "{{ cfg.current_archive_dir }}"),
+		"release-sync.sls": sets("/srv/out/sync", "{{ cfg.release }}"),
+		"notify.sls":       sets("/srv/out/notify", "{{ cfg.version }}"), "archive.sls": sets("/srv/out/archive", "{{ cfg.current_archive_dir }}"),
 	}
 	l.publishSalt("1", own)
 	l.expect(exit.OK)
 	if l.host("/srv/out/fixperms") != "myapp-user" || l.host("/srv/out/notify") != "1" || l.host("/srv/out/archive") != "" {
 		t.Errorf("fixperms %q, notify %q, archive %q", l.host("/srv/out/fixperms"), l.host("/srv/out/notify"), l.host("/srv/out/archive"))
+	}
+	if !strings.HasPrefix(l.host("/srv/out/sync"), "/srv/projects/myapp/releases/1-") {
+		t.Errorf("release-sync was told %q", l.host("/srv/out/sync"))
 	}
 	l.publishSalt("2", map[string]string{"00.sls": breaks, "notify.sls": sets("/srv/out/notify", "2")})
 	r := l.expect(exit.RolledBack)
@@ -198,6 +202,14 @@ func TestDevDoesNotRollBackByItself(t *testing.T) {
 	noted(t, l.expect(exit.Failed), "does not roll back by itself")
 	l.links("2", "2", "1")
 	l.expect(exit.Failed)
+	if s, err := l.Status(); err != nil || s.Failing == nil || s.Failing.Service.Version != "2" || len(s.Drift) != 1 {
+		t.Errorf("status says %+v, %v", s, err)
+	}
+	if _, err := l.Rollback(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	l.links("1", "1", "2")
+	l.expect(exit.Failed) // nothing is quarantined, so the channel is tried again
 	l.publishSalt("3", map[string]string{"00.sls": sets("/srv/out/a", "3")})
 	l.expect(exit.OK)
 	l.links("3", "3", "2")
@@ -230,5 +242,91 @@ func TestBrokenRegistryIsKeptAside(t *testing.T) {
 	kept, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
 	if len(kept) != 2 || !slices.ContainsFunc(kept, func(s string) bool { return strings.Contains(s, "corrupt") }) {
 		t.Errorf("there are %v", kept)
+	}
+}
+
+func TestWorkingTreeOfTheHostsOwnServiceHoldsTheHost(t *testing.T) {
+	l := newLab(t)
+	l.Config.Dev = []string{"testing"}
+	l.publishBase("1")
+	l.publish("1")
+	l.expect(exit.OK)
+	tree := l.Layout.Path("/home/me/myapp")
+	if err := os.MkdirAll(tree, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(tree, "version"), []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := l.DeployEditable(ctx, "", t.TempDir(), agent.Given{}); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "outside of the root") {
+		t.Errorf("a tree outside of the root: %v", err)
+	}
+	r, err := l.DeployEditable(ctx, "", tree, agent.Given{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.links("mine", "mine", "1")
+	if got := l.engine.last(); got != "1+mine" {
+		t.Errorf("converged %q, want the working tree on the base that is there", got)
+	}
+	noted(t, r, "this host is held")
+	if w, err := l.Why(); err != nil || w.Reason != "myapp editable (unsigned) came by editable" || len(w.Signed) != 1 {
+		t.Errorf("why says %q of %+v, %v", w.Reason, w.Signed, err)
+	}
+	l.publish("2")
+	noted(t, l.expect(exit.OK), "waits")
+	l.links("mine", "mine", "1")
+	if err := l.Unhold(); err != nil {
+		t.Fatal(err)
+	}
+	l.expect(exit.OK)
+	l.links("2", "2", "mine")
+	if data, err := os.ReadFile(filepath.Join(tree, "version")); err != nil || string(data) != "mine" {
+		t.Errorf("the working tree has %q, %v", data, err)
+	}
+	l.Config.Dev = nil
+	if _, err := l.DeployEditable(ctx, "", tree, agent.Given{}); exit.Code(err) != exit.Refused {
+		t.Errorf("in staging: %v", err)
+	}
+}
+
+func TestLedgerOfANewerVersionIsRefused(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	newer := []byte(`{"version": 99}`)
+	if err := os.WriteFile(l.Layout.Ledger(), newer, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := l.deploy()
+	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "version 99") {
+		t.Errorf("exit code %d, %v", exit.Code(err), err)
+	}
+	if data, err := os.ReadFile(l.Layout.Ledger()); err != nil || string(data) != string(newer) {
+		t.Errorf("the ledger became %s, %v", data, err)
+	}
+}
+
+func TestReadOnlyReleaseNeedsNoArchive(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	only, err := procedure.ParseOnly("archive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.RunProject(context.Background(), "myapp", agent.Given{Only: only})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted(t, r, "nothing to archive")
+	l.publishSalt("2", map[string]string{"00.sls": sets("/srv/out/a", "2")})
+	l.expect(exit.OK)
+	if r, err = l.RunProject(context.Background(), "myapp", agent.Given{Only: only}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(l.Layout.Project("myapp").Archives(), r.ID, "project", "version")); err != nil {
+		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -15,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -204,8 +206,11 @@ func (a *Agent) Configuration(ctx context.Context, name string) (*value.Map, err
 	if book.Good != nil {
 		pair = *book.Good
 	}
-	_, hidden, err := r.configurations(ctx, pair)
-	return hidden, err
+	cfg, secrets, err := r.configuration(ctx, pair)
+	if err != nil {
+		return nil, err
+	}
+	return state.Hide(cfg, secrets).(*value.Map), nil
 }
 
 // RunProject runs steps of a project's deploy on what is deployed; with release-sync among them on
@@ -255,4 +260,36 @@ func HookCommand(program string, args ...string) string {
 		words = append(words, quoted(arg))
 	}
 	return strings.Join(words, " ")
+}
+
+// Other is a project that is not the host's service.
+type Other struct {
+	Name        string            `json:"name"`
+	Deployed    *artifact.Release `json:"deployed,omitempty"`
+	Since       *time.Time        `json:"since,omitempty"`
+	Quarantined []ledger.Bad      `json:"quarantined,omitempty"`
+}
+
+// others lists them, by name.
+func (a *Agent) others() ([]Other, error) {
+	files, err := filepath.Glob(a.Layout.ProjectLedger("*"))
+	if err != nil {
+		return nil, err
+	}
+	var list []Other
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), filepath.Base(a.Layout.ProjectLedger("")))
+		own := *a
+		own.alone = name
+		book, err := own.readBook()
+		if err != nil {
+			return list, err
+		}
+		o := Other{Name: name, Since: book.Since, Quarantined: book.Bad}
+		if book.Good != nil {
+			o.Deployed = &book.Good.Service
+		}
+		list = append(list, o)
+	}
+	return list, nil
 }

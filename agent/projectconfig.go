@@ -6,57 +6,44 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// configuration is what procedures of a pair's service see as cfg.
-func (r *run) configuration(ctx context.Context, pair ledger.Pair) (*value.Map, error) {
-	cfg, _, err := r.configurations(ctx, pair)
-	return cfg, err
-}
-
-// configurations gives the configuration, and the same without what was decrypted in it.
-func (r *run) configurations(ctx context.Context, pair ledger.Pair) (cfg, hidden *value.Map, err error) {
+// configuration is what procedures of a pair's service see as cfg, and what in it nobody is to see.
+func (r *run) configuration(ctx context.Context, pair ledger.Pair) (cfg *value.Map, secrets []string, err error) {
 	request, err := r.request(ctx, pair)
 	if err != nil {
 		return nil, nil, err
 	}
-	os, _ := request.Grains.Value("os").(string)
-	open := procedure.Layers{Project: pair.Service.Project, Defaults: r.projectDefaults(), Facts: r.projectFacts(pair), Env: r.environment(), OS: os, Given: r.settings}
+	distribution, _ := request.Grains.Value("os").(string)
+	layers := procedure.Layers{
+		Project: pair.Service.Project, Defaults: r.projectDefaults(), Facts: r.projectFacts(pair),
+		Env: r.environment(), OS: distribution, Pillar: request.Override, Given: r.settings,
+	}
 	if r.entry != nil {
-		open.Saved = r.entry.Settings
+		layers.Saved = r.entry.Settings
 	}
-	closed := open
-	project := r.project(pair.Service.Project)
-	for _, source := range []struct {
-		file         string
-		open, closed **value.Map
-	}{
-		{filepath.Join(r.tree(pair), procedure.Dir, "PILLAR.sample"), &open.Sample, &closed.Sample},
-		{filepath.Join(project.Pillar(), "init.sls"), &open.Pillar, &closed.Pillar},
-	} {
-		*source.open, *source.closed, err = r.data(ctx, request, source.file)
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	if cfg, err = open.Merge(); err != nil {
+	sample, more, err := fileData(ctx, request, r.Layout, filepath.Join(r.tree(pair), procedure.Dir, "PILLAR.sample"))
+	if err != nil {
 		return nil, nil, err
 	}
-	hidden, err = closed.Merge()
-	return cfg, hidden, err
+	layers.Sample = sample
+	cfg, err = layers.Merge()
+	return cfg, slices.Concat(request.Secrets, more), err
 }
 
-// data renders a file of the project; one that is absent holds nothing.
-func (r *run) data(ctx context.Context, request state.Request, file string) (data, hidden *value.Map, err error) {
+// fileData renders a file of the host; one that is absent holds nothing.
+func fileData(ctx context.Context, request state.Request, l layout.Layout, file string) (data *value.Map, secrets []string, err error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return value.NewMap(), value.NewMap(), nil
+		return nil, nil, nil
 	}
-	return state.Data(ctx, request, r.Layout.Inside(file))
+	return state.Data(ctx, request, l.Inside(file))
 }
 
 // projectDefaults are the configuration before anybody says anything.
@@ -86,11 +73,11 @@ func (r *run) saveProject(ctx context.Context, pair ledger.Pair) error {
 	if r.test || r.entry == nil {
 		return nil
 	}
-	_, hidden, err := r.configurations(ctx, pair)
+	cfg, secrets, err := r.configuration(ctx, pair)
 	if err != nil {
 		return err
 	}
 	now := r.now().UTC()
-	r.entry.Configuration, r.entry.Saved = hidden, &now
+	r.entry.Configuration, r.entry.Saved = state.Hide(cfg, secrets).(*value.Map), &now
 	return r.entry.Save(r.Layout.Registry(r.entry.Name))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -90,18 +91,79 @@ func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, e
 		channel = r.identity.Instance
 	}
 	r.ledger.Channels = []artifact.Ref{{Project: artifact.Base, Channel: r.Config.BaseChannel}, {Project: r.identity.Service, Channel: channel}}
-	service, err := client.Resolve(ctx, r.ledger.Channels[1])
+	var has *artifact.Release
+	if good := r.ledger.Good; good != nil && good.Service.Project == r.identity.Service {
+		has = &good.Service
+	}
+	service, err := r.resolveOr(ctx, client, r.ledger.Channels[1], has)
 	if err != nil {
 		return ledger.Pair{}, err
 	}
 	base, err := r.resolveBase(ctx, client)
-	return ledger.Pair{Base: base, Service: service}, err
+	if err != nil {
+		return ledger.Pair{}, err
+	}
+	return ledger.Pair{Base: base, Service: service}, r.noteWithdrawn(ctx, client)
+}
+
+// resolveOr asks what a channel names. Where that was withdrawn the host keeps what it has; one that
+// has nothing gets nothing.
+func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.Ref, has *artifact.Release) (artifact.Release, error) {
+	release, err := client.Resolve(ctx, ref)
+	var withdrawn *trust.Withdrawn
+	if !errors.As(err, &withdrawn) || has == nil {
+		return release, err
+	}
+	if has.Digest != withdrawn.Release.Digest {
+		r.record.Note("%s names a release that is withdrawn (%v); this host keeps %s", ref, withdrawn, has.Version)
+	}
+	return *has, nil
+}
+
+// noteWithdrawn tells and remembers which of the releases that this host has were withdrawn.
+func (r *run) noteWithdrawn(ctx context.Context, client *trust.Client) error {
+	var found []ledger.Withdrawn
+	pairs := slices.Clone(r.ledger.History)
+	for _, pair := range []*ledger.Pair{r.ledger.Good, r.ledger.Previous} {
+		if pair != nil {
+			pairs = append(pairs, *pair)
+		}
+	}
+	for _, pair := range pairs {
+		for _, release := range pair.Releases() {
+			// Other projects, of a host that was something else before, are none of its business.
+			ours := release.Project == artifact.Base || release.Project == r.identity.Service
+			if !ours || slices.ContainsFunc(found, func(f ledger.Withdrawn) bool { return f.Release.Digest == release.Digest }) {
+				continue
+			}
+			w, err := client.Withdrawn(ctx, release)
+			if err != nil {
+				return err
+			}
+			if w == nil {
+				continue
+			}
+			found = append(found, ledger.Withdrawn{Release: release, Reason: w.Yank.Reason, At: w.Yank.At})
+			if r.ledger.Good != nil && slices.Contains(r.ledger.Good.Releases(), release) {
+				r.record.Note("this host runs a release that is withdrawn: %v", w)
+			}
+		}
+	}
+	if slices.Equal(found, r.ledger.Withdrawn) {
+		return nil
+	}
+	r.ledger.Withdrawn = found
+	return r.save()
 }
 
 // resolveBase finds base's release. A store without a base is no error; one that lost it leaves
 // the base that the host has.
 func (r *run) resolveBase(ctx context.Context, client *trust.Client) (*artifact.Release, error) {
-	base, err := client.Resolve(ctx, artifact.Ref{Project: artifact.Base, Channel: r.Config.BaseChannel})
+	var has *artifact.Release
+	if r.ledger.Good != nil {
+		has = r.ledger.Good.Base
+	}
+	base, err := r.resolveOr(ctx, client, artifact.Ref{Project: artifact.Base, Channel: r.Config.BaseChannel}, has)
 	switch {
 	case err == nil:
 		return &base, nil

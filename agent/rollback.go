@@ -37,14 +37,21 @@ func (r *run) rollback(ctx context.Context, version string) error {
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	left := *r.ledger.Good
+	if w, yes := r.ledger.IsWithdrawn(target); yes {
+		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"), w.Reason),
+			"publish a mended version; `corpus yank --undo` takes the withdrawal back"))
+	}
+	left := r.ledger.Good
 	r.report.To = &target
 	// Whoever names a pair that is quarantined has decided to try it again.
 	r.ledger.Bad = slices.DeleteFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Pair.Same(target) })
 	if err := r.apply(ctx, target); err != nil {
 		return err
 	}
-	r.ledger.MarkBad(ledger.Bad{Pair: left, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
+	if left.Same(target) {
+		return nil // back from what a dev host stayed on; nothing is quarantined there
+	}
+	r.ledger.MarkBad(ledger.Bad{Pair: *left, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
 	r.ledger.Previous = nil
 	return r.save()
 }
@@ -53,6 +60,9 @@ func (r *run) rollback(ctx context.Context, version string) error {
 func (r *run) earlier(version string) (ledger.Pair, error) {
 	good, previous := r.ledger.Good, r.ledger.Previous
 	if version == "" {
+		if r.ledger.Failing != nil && good != nil && r.hasAll(*good) {
+			return *good, nil
+		}
 		if good == nil || previous == nil || !r.hasAll(*previous) {
 			return ledger.Pair{}, diag.WithHint(errors.New("there is no earlier deploy to go back to"), "`corpus-agent history` shows what was deployed")
 		}

@@ -27,11 +27,14 @@ type Status struct {
 	CutShort     *ledger.Running     `json:"cut_short,omitempty"`
 	Hold         *ledger.Hold        `json:"hold,omitempty"`
 	Quarantined  []ledger.Bad        `json:"quarantined"`
+	Withdrawn    []ledger.Withdrawn  `json:"withdrawn,omitempty"` // releases on this host that were taken back
 	Running      *lock.Holder        `json:"running,omitempty"`
 	LastRun      *report.Report      `json:"last_run,omitempty"`
 	Channels     []artifact.Ref      `json:"channels,omitempty"`
 	NextRun      *time.Time          `json:"next_run,omitempty"` // of the timer; see Agent.NextRun
 	Drift        []string            `json:"drift"`              // where the host is not what the ledger says
+	Failing      *ledger.Pair        `json:"failing,omitempty"`  // what a dev host stays on though it failed
+	Others       []Other             `json:"projects,omitempty"` // that are not the host's service
 }
 
 // Status reads what is known. It takes no lock and changes nothing.
@@ -41,9 +44,9 @@ func (a *Agent) Status() (Status, error) {
 		return Status{}, exit.WithCode(exit.Usage, err)
 	}
 	s := Status{
-		Channels: book.Channels, Drift: []string{},
+		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
 		Bootstrapped: trust.Pinned(a.Layout.Trust()), Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: book.Previous,
-		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad,
+		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Withdrawn: book.Withdrawn,
 	}
 	if holder, ok := lock.Current(a.Layout.Lock()); ok {
 		s.Running = &holder
@@ -60,6 +63,9 @@ func (a *Agent) Status() (Status, error) {
 		return s, err
 	}
 	s.Drift = append(s.Drift, a.drift(s)...)
+	if s.Others, err = a.others(); err != nil {
+		return s, exit.WithCode(exit.Usage, err)
+	}
 	return s, nil
 }
 

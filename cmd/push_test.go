@@ -214,3 +214,44 @@ func TestProjectsThatAreNotThere(t *testing.T) {
 		}
 	}
 }
+
+func TestPushOverSSH(t *testing.T) {
+	d := newDeveloper(t)
+	// Stands for ssh: runs the command here, with the host's paths below the root.
+	ssh := filepath.Join(t.TempDir(), "ssh")
+	shim := "#!/bin/sh\n[ \"$1\" = root@dev1 ] || exit 9\nexec sh -c \"$(printf %s \"$2\" | sed 's#/srv/projects#" + d.root + "/srv/projects#')\"\n"
+	if err := os.WriteFile(ssh, []byte(shim), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.env = append(d.env, "GIT_SSH="+ssh, "GIT_SSH_VARIANT=simple")
+	d.commit(".salt/PILLAR.sample", "data: {text: pushed}\n")
+	d.commit(".salt/00.sls", writes)
+	out, err := d.run("corpus", "push", "root@dev1", "shop", "--init", "--env", "dev")
+	if err != nil || !strings.Contains(out, "initialised shop") || !strings.Contains(out, "pushed shop to root@dev1") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	d.host("srv/out", "pushed")
+	for _, bad := range [][]string{{"-oProxyCommand=x", "shop"}, {"root@dev1", "../x"}, {"root@dev1", "shop", "--branch", "$(x)"}, {"root@other", "shop", "--init"}} {
+		if out, err := d.run("corpus", append([]string{"push"}, bad...)...); err == nil {
+			t.Errorf("push %v was taken\n%s", bad, out)
+		}
+	}
+}
+
+func TestRunOutlivesWhoeverWatchesIt(t *testing.T) {
+	d := newDeveloper(t)
+	d.commit(".salt/PILLAR.sample", "data: {text: one}\n")
+	d.commit(".salt/00.sls", writes)
+	if out, err := d.push(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Remove(filepath.Join(d.root, "srv/out")); err != nil {
+		t.Fatal(err)
+	}
+	// Nobody reads what it says from the first line on.
+	d.ok("sh", "-c", "corpus-agent -v project install shop 2>&1 | true")
+	d.host("srv/out", "one")
+	if out := d.ok("corpus-agent", "status"); !strings.Contains(out, "shop: shop "+d.head()[:12]+" (unsigned) since") {
+		t.Errorf("the status is\n%s", out)
+	}
+}

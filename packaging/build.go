@@ -16,6 +16,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,10 @@ type Options struct {
 	Time time.Time
 	// Skip is a file to leave out, since it is the artifact itself.
 	Skip string
+	// LeaveOut are patterns of names, or of paths when they hold a slash, that are not packed.
+	LeaveOut []string
+	// Allow are files that look like secrets and may be packed; any other such file is an error.
+	Allow []string
 }
 
 // Summary says what was packed.
@@ -69,6 +74,29 @@ func Build(ctx context.Context, tree string, w io.Writer, o Options) (Summary, e
 	return summary, errors.Join(archive.Close(), encoder.Close())
 }
 
+// Check finds everything in a tree that Build would refuse, without packing it.
+func Check(ctx context.Context, tree string, o Options) error {
+	_, _, err := scan(ctx, tree, o)
+	return err
+}
+
+// Drop removes from a tree what patterns leave out.
+func Drop(tree string, patterns []string) error {
+	return filepath.WalkDir(tree, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(tree, file)
+		if err != nil || name == "." || !leaves(patterns, filepath.ToSlash(name)) {
+			return err
+		}
+		if d.IsDir() {
+			return errors.Join(os.RemoveAll(file), fs.SkipDir)
+		}
+		return os.Remove(file)
+	})
+}
+
 // found is one entry of a tree that will be packed.
 type found struct {
 	name string // slash-separated, relative to the tree
@@ -77,7 +105,9 @@ type found struct {
 }
 
 // leftOut are directories and files that never belong to an artifact.
-func leftOut(name string) bool { return path.Base(name) == ".git" }
+func (o Options) leftOut(file, name string) bool {
+	return path.Base(name) == ".git" || same(file, o.Skip) || leaves(o.LeaveOut, name)
+}
 
 func scan(ctx context.Context, tree string, o Options) ([]found, Summary, error) {
 	var entries []found
@@ -92,7 +122,7 @@ func scan(ctx context.Context, tree string, o Options) ([]found, Summary, error)
 			return errors.Join(err, mustBeDir(tree, d), ctx.Err())
 		}
 		name = filepath.ToSlash(name)
-		if leftOut(name) || same(file, o.Skip) {
+		if o.leftOut(file, name) {
 			summary.LeftOut = append(summary.LeftOut, name)
 			if d.IsDir() {
 				return fs.SkipDir
@@ -104,6 +134,10 @@ func scan(ctx context.Context, tree string, o Options) ([]found, Summary, error)
 			problems.Add(diag.Pos{File: name}, "%s", problem)
 			return nil
 		}
+		if reason := o.secret(file, e); reason != "" {
+			problems.Add(diag.Pos{File: name}, "%s", reason).WithHint("leave it out, or name it under `allow` in corpus.yaml")
+			return nil
+		}
 		entries = append(entries, e)
 		summary.Files++
 		if e.info.Mode().IsRegular() {
@@ -112,6 +146,14 @@ func scan(ctx context.Context, tree string, o Options) ([]found, Summary, error)
 		return nil
 	})
 	return entries, summary, errors.Join(err, problems.Err())
+}
+
+// secret says why an entry must not be packed unless it is allowed by name.
+func (o Options) secret(file string, e found) string {
+	if !e.info.Mode().IsRegular() || slices.Contains(o.Allow, e.name) {
+		return ""
+	}
+	return looksSecret(file, e.name, e.info.Size())
 }
 
 func mustBeDir(tree string, d fs.DirEntry) error {

@@ -29,6 +29,7 @@ type Request struct {
 	PillarRoots []string
 
 	Override *value.Map // pillar that wins over all files; may be nil
+	Secrets  []string   // values that nobody is to see, beside those that are decrypted on the way
 	Vars     *value.Map // variables of templates besides the usual ones; only the native engine has them
 
 	WorkDir string // directory on this machine for what an engine has to write down

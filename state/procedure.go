@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 
+	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -17,13 +18,12 @@ func SLS(ctx context.Context, r Request, names ...string) (Program, error) {
 	return &nativeProgram{session: s, program: p}, nil
 }
 
-// Data renders a file of the host and gives the mapping in it, and the same without what was
-// decrypted there.
-func Data(ctx context.Context, r Request, file string) (data, hidden *value.Map, err error) {
+// Data renders a file of the host and gives the mapping in it, and what was decrypted for it.
+func Data(ctx context.Context, r Request, file string) (data *value.Map, secrets []string, err error) {
 	s := SessionFor(r)
-	if data, err = s.Data(ctx, file); err != nil {
-		return nil, nil, err
-	}
-	hidden, _ = s.Hidden(data).(*value.Map)
-	return data, hidden, nil
+	data, err = s.Data(ctx, file)
+	return data, s.Decrypted(), err
 }
+
+// Hide gives a value without the secrets in it.
+func Hide(v any, secrets []string) any { return session.Hide(v, secrets) }

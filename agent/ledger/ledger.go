@@ -65,6 +65,13 @@ type Bad struct {
 	At     time.Time `json:"at"`
 }
 
+// Withdrawn is a release that this host has and that its project took back.
+type Withdrawn struct {
+	Release artifact.Release `json:"release"`
+	Reason  string           `json:"reason,omitempty"`
+	At      time.Time        `json:"at"`
+}
+
 // Hold keeps new releases away from a host.
 type Hold struct {
 	Reason string    `json:"reason,omitempty"`
@@ -100,8 +107,13 @@ type Ledger struct {
 	Bad      []Bad      `json:"bad,omitempty"`
 	Hold     *Hold      `json:"hold,omitempty"`
 
+	Failing  *Pair          `json:"failing,omitempty"`  // what a dev host stays on though it failed; Good is what worked last
 	Channels []artifact.Ref `json:"channels,omitempty"` // what the last resolve asked for
 	History  []Pair         `json:"history,omitempty"`  // what was good, newest last
+
+	// Withdrawn are those of the releases in Good, Previous and History that the last look at the
+	// store knew to be taken back.
+	Withdrawn []Withdrawn `json:"withdrawn,omitempty"`
 }
 
 // Corrupt is a ledger that cannot be read. The releases on disk are not touched by that.
@@ -160,6 +172,18 @@ func (l *Ledger) IsBad(p Pair) (Bad, bool) {
 	return Bad{}, false
 }
 
+// IsWithdrawn tells whether a release of a pair was taken back, and why.
+func (l *Ledger) IsWithdrawn(p Pair) (Withdrawn, bool) {
+	for _, w := range l.Withdrawn {
+		for _, r := range p.Releases() {
+			if r.Project == w.Release.Project && r.Digest == w.Release.Digest {
+				return w, true
+			}
+		}
+	}
+	return Withdrawn{}, false
+}
+
 // keepBad is how many quarantined pairs are remembered: a channel that moved on does not come
 // back to them.
 const keepBad = 50
@@ -183,7 +207,7 @@ func (l *Ledger) Deployed(p Pair, at time.Time) {
 	if l.Good == nil || !l.Good.Same(p) {
 		l.Since = &at
 	}
-	l.Good, l.Running = &p, nil
+	l.Good, l.Running, l.Failing = &p, nil, nil
 	l.remember(p)
 }
 

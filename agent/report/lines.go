@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -18,8 +19,10 @@ type Lines struct {
 	Verbose bool // stages, and states that changed nothing
 	Always  bool // a closing line even when nothing changed, for a person who waits for one
 	Bars    *Bars
+	Now     func() time.Time // the clock; nil means time.Now
 
-	told bool
+	fetches map[string]*pace
+	told    bool
 }
 
 // Colours of the words at the start of lines.
@@ -54,9 +57,40 @@ func (l *Lines) Stage(name, detail string) {
 // Fetching is part of Sink.
 func (l *Lines) Fetching(artifact string, done, total int64) {
 	l.Bars.fetching(artifact, done, total)
+	if l.Bars == nil && done < total {
+		l.pace(artifact, done, total)
+	}
 	if done == total {
 		l.line(cyan, "fetched ", "%s (%s)", artifact, diag.Size(total))
 	}
+}
+
+// paceEvery is how often a line says how far a fetch has come, where no bar can.
+const paceEvery = 10 * time.Second
+
+// pace is a fetch that takes long.
+type pace struct{ started, told time.Time }
+
+func (l *Lines) pace(artifact string, done, total int64) {
+	now := time.Now()
+	if l.Now != nil {
+		now = l.Now()
+	}
+	p := l.fetches[artifact]
+	if p == nil {
+		if l.fetches == nil {
+			l.fetches = map[string]*pace{}
+		}
+		l.fetches[artifact] = &pace{started: now, told: now}
+		return
+	}
+	if now.Sub(p.told) < paceEvery {
+		return
+	}
+	p.told = now
+	rate := float64(done) / now.Sub(p.started).Seconds()
+	left := time.Duration(float64(total-done) / rate * float64(time.Second))
+	l.line(cyan, "fetching", "%s: %s of %s, %s/s, %s left", artifact, diag.Size(done), diag.Size(total), diag.Size(int64(rate)), diag.Elapsed(left))
 }
 
 // Step is part of Sink.

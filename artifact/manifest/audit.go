@@ -32,7 +32,17 @@ const auditors = 4
 // Audit compares the tree in root with the list: names, kinds, content, links, and modes. Below the
 // writable paths everything but the kind may have changed, and there may be more.
 func (m *Manifest) Audit(ctx context.Context, root *os.Root, writable []string) ([]Change, error) {
-	a := &audit{root: root, writable: writable, listed: map[string]Entry{}, found: map[string]bool{}}
+	return m.audit(ctx, &audit{root: root, writable: writable})
+}
+
+// Complete reports whether root holds what is listed and nothing else, whatever may be written to.
+func (m *Manifest) Complete(ctx context.Context, root *os.Root) (bool, error) {
+	changes, err := m.audit(ctx, &audit{root: root, anyMode: true})
+	return len(changes) == 0, err
+}
+
+func (m *Manifest) audit(ctx context.Context, a *audit) ([]Change, error) {
+	a.listed, a.found = map[string]Entry{}, map[string]bool{}
 	for _, e := range m.Entries {
 		a.listed[e.Name] = e
 		a.parents(e.Name)
@@ -52,6 +62,7 @@ func (m *Manifest) Audit(ctx context.Context, root *os.Root, writable []string) 
 type audit struct {
 	root     *os.Root
 	writable []string
+	anyMode  bool
 	listed   map[string]Entry
 	found    map[string]bool
 	changes  []Change
@@ -141,7 +152,7 @@ func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (str
 	if e.Kind == Hardlink {
 		e = a.listed[e.Link]
 	}
-	if mode := info.Mode(); mode.Perm()&0o222 != 0 || mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 || (mode.Perm()&0o111 != 0) != (e.Kind == Executable) {
+	if mode := info.Mode(); mode.Perm()&0o222 != 0 && !a.anyMode || mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 || (mode.Perm()&0o111 != 0) != (e.Kind == Executable) {
 		return fmt.Sprintf("has mode %04o", uint32(mode.Perm())), nil
 	}
 	return a.content(e, name, info)

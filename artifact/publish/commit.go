@@ -136,7 +136,7 @@ func (p *Publisher) writeReady(ctx context.Context, name string, data []byte) (*
 		if readErr == nil && bytes.Equal(there, data) { // of an attempt that was cut short, or lost a race
 			return metaFile(version, data), nil
 		}
-		return nil, stale(fmt.Errorf("version %d of %s is taken", version, name), name)
+		return nil, stale(name, "version %d of %s is taken", version, name)
 	}
 	return metaFile(version, data), err
 }

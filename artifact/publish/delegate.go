@@ -21,10 +21,23 @@ func (p *Publisher) AddProject(ctx context.Context, name string, threshold int, 
 		return err
 	}
 	return p.change(ctx, func(n *next) error {
+		role, unpublished, err := n.standing(ctx, name)
+		if err != nil {
+			return err
+		}
+		before := n.client.Delegation(name).Threshold
 		if err := n.delegate(name, keys); err != nil {
 			return err
 		}
-		return n.setThreshold(name, threshold)
+		if err := n.setThreshold(name, threshold); err != nil || threshold <= before {
+			return err
+		}
+		signed, err := n.keepSigned(name, role)
+		if err == nil && !signed && !unpublished {
+			err = mistake(fmt.Sprintf("add the keys, let %d of them sign what is there (`corpus export %s`, `corpus sign`, `corpus import`), then raise the threshold", threshold, name),
+				"hosts would refuse %s, which fewer than %d of its keys have signed", name, threshold)
+		}
+		return err
 	})
 }
 
@@ -43,7 +56,7 @@ func (p *Publisher) Revoke(ctx context.Context, name string, ids ...string) (Rev
 		result = Revoked{}
 		may := n.client.Delegation(name)
 		if may.Threshold == 0 {
-			return fmt.Errorf("%w: %s", trust.ErrNoProject, name)
+			return noProject(name)
 		}
 		for _, id := range ids {
 			full, err := findKey(name, id, may)
@@ -67,7 +80,7 @@ func (p *Publisher) ReplaceKeys(ctx context.Context, name string, keys ...*metad
 	}
 	return p.change(ctx, func(n *next) error {
 		if !n.delegates(name) {
-			return fmt.Errorf("%w: %s", trust.ErrNoProject, name)
+			return noProject(name)
 		}
 		gone := slices.DeleteFunc(slices.Clone(n.client.Delegation(name).Keys), func(id string) bool { return slices.Contains(fresh, id) })
 		if err := n.delegate(name, keys); err != nil {
@@ -76,6 +89,10 @@ func (p *Publisher) ReplaceKeys(ctx context.Context, name string, keys ...*metad
 		_, err := n.revoke(ctx, name, gone)
 		return err
 	})
+}
+
+func noProject(name string) error {
+	return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, name), "`corpus ls` shows what there is")
 }
 
 func ids(keys []*metadata.Key) ([]string, error) {
@@ -101,7 +118,7 @@ func findKey(role, id string, may trust.Delegation) (string, error) {
 	if len(found) == 1 {
 		return found[0], nil
 	}
-	return "", diag.WithHint(fmt.Errorf("%d keys of %s have an ID that begins with %q", len(found), role, id), "`corpus root show` lists them")
+	return "", mistake("`corpus root show` lists them", "%d keys of %s have an ID that begins with %q", len(found), role, id)
 }
 
 func (n *next) delegate(name string, keys []*metadata.Key) error {
@@ -129,7 +146,7 @@ func (n *next) setThreshold(name string, threshold int) error {
 		threshold = roles[i].Threshold
 	}
 	if threshold < 1 || threshold > len(roles[i].KeyIDs) {
-		return diag.WithHint(fmt.Errorf("%s has %d keys, and %d would have to sign", name, len(roles[i].KeyIDs), threshold), "give as many --key, or a lower --threshold")
+		return mistake("give as many --key, or a lower --threshold", "%s has %d keys, and %d would have to sign", name, len(roles[i].KeyIDs), threshold)
 	}
 	roles[i].Threshold = threshold
 	return nil
@@ -138,9 +155,8 @@ func (n *next) setThreshold(name string, threshold int) error {
 // revoke takes keys away and reports whether the project is still signed. Its content is taken as
 // the old keys have signed it.
 func (n *next) revoke(ctx context.Context, name string, ids []string) (signed bool, err error) {
-	role, err := n.client.Project(ctx, name)
-	unpublished := errors.Is(err, trust.ErrNoProject)
-	if err != nil && !unpublished && !refusedBy(err, trust.CheckSignature) {
+	role, unpublished, err := n.standing(ctx, name)
+	if err != nil {
 		return false, err
 	}
 	for _, id := range ids {
@@ -150,17 +166,36 @@ func (n *next) revoke(ctx context.Context, name string, ids []string) (signed bo
 	}
 	may := n.client.Delegation(name)
 	if len(may.Keys) < may.Threshold {
-		return false, diag.WithHint(fmt.Errorf("%s would have %d keys left, and %d of them have to sign", name, len(may.Keys), may.Threshold),
-			"add another key first: `corpus project add %s --key NEW.pub`", name)
+		return false, mistake(fmt.Sprintf("add another key first: `corpus project add %s --key NEW.pub`", name),
+			"%s would have %d keys left, and %d of them have to sign", name, len(may.Keys), may.Threshold)
 	}
+	if unpublished {
+		return true, nil
+	}
+	return n.keepSigned(name, role)
+}
+
+// standing is what a project says; nil where that is not signed as it should be, or nothing.
+func (n *next) standing(ctx context.Context, name string) (role *trust.Role, unpublished bool, err error) {
+	role, err = n.client.Project(ctx, name)
+	unpublished = errors.Is(err, trust.ErrNoProject)
+	if unpublished || refusedBy(err, trust.CheckSignature) {
+		err = nil
+	}
+	return role, unpublished, err
+}
+
+// keepSigned has a project signed anew where its keys changed so that its signatures no longer
+// hold, and reports whether they will.
+func (n *next) keepSigned(name string, role *trust.Role) (bool, error) {
 	if role == nil {
-		return unpublished, nil
+		return false, nil
 	}
 	if n.targets().VerifyDelegate(name, role) == nil {
 		return true, nil
 	}
 	var short *Short
-	if _, err := n.publisher.keysFor(name, may); errors.As(err, &short) || n.publisher.Hand != nil {
+	if _, err := n.publisher.keysFor(name, n.client.Delegation(name)); errors.As(err, &short) || n.publisher.Hand != nil {
 		return false, nil
 	} else if err != nil {
 		return false, err

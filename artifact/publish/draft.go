@@ -42,17 +42,39 @@ func ReadDraft(file string) (*Draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a draft: %w", err)
 	}
+	d, err := ParseDraft(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return d, nil
+}
+
+// ParseDraft reads a draft to its end, as somebody handed it over.
+func ParseDraft(data []byte) (*Draft, error) {
 	var d Draft
 	if err := json.Unmarshal(data, &d); err != nil || d.Form == 0 {
-		return nil, diag.WithHint(fmt.Errorf("%s is not a draft", file), "give a file that `corpus export`, or --draft, wrote")
+		return nil, diag.WithHint(errors.New("it is not a draft"), "give a file that `corpus export`, or --draft, wrote")
 	}
 	if d.Form > draftForm {
-		return nil, diag.WithHint(fmt.Errorf("%s is a draft of form %d, and this corpus knows %d", file, d.Form, draftForm), "take the version of corpus that wrote it")
+		return nil, diag.WithHint(fmt.Errorf("it is a draft of form %d, and this corpus knows %d", d.Form, draftForm), "take the version of corpus that wrote it")
 	}
-	if _, err := d.Summary(); err != nil {
-		return nil, fmt.Errorf("reading the draft %s: %w", file, err)
+	if err := d.check(); err != nil {
+		return nil, diag.WithHint(fmt.Errorf("reading the draft: %w", err), "ask for it again: it was damaged, or is no draft")
 	}
 	return &d, nil
+}
+
+// check holds a draft to what one can say.
+func (d *Draft) check() error {
+	if d.Role != metadata.ROOT && d.Role != metadata.TARGETS {
+		if err := trust.CheckProject(d.Role); err != nil {
+			return err
+		}
+	}
+	return trust.Guard(func() error {
+		_, err := d.Summary()
+		return err
+	})
 }
 
 // Write writes a draft file.
@@ -189,11 +211,3 @@ func roleSays(name string, role *trust.Role) ([]string, error) {
 	}
 	return says, nil
 }
-
-// stale says that a draft can no longer be committed.
-func stale(err error, role string) error {
-	return diag.WithHint(err, "others changed %s meanwhile: make the draft again, and sign that", role)
-}
-
-// errTwoParts is a change that one draft cannot hold.
-var errTwoParts = errors.New("the change is one of two roles, and a draft holds one")

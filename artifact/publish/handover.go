@@ -16,7 +16,7 @@ import (
 // hand makes a draft of the one role that changes, signed by the keys at hand.
 func (n *next) hand(ctx context.Context) error {
 	if len(n.roles) != 1 {
-		return diag.WithHint(errTwoParts, "make a draft of each, one after the other")
+		return mistake("make a draft of each, one after the other", "the change is one of %d roles, and a draft holds one", len(n.roles))
 	}
 	p := n.publisher
 	for name, role := range n.roles {
@@ -81,7 +81,7 @@ func (p *Publisher) handRoot(root *rootRole, from int64, needs ...trust.Delegati
 // wants to be read before it is signed.
 func (p *Publisher) Export(ctx context.Context, role string) (d *Draft, verified bool, err error) {
 	if role == metadata.SNAPSHOT || role == metadata.TIMESTAMP {
-		return nil, false, diag.WithHint(fmt.Errorf("%s is signed by every publisher and needs no draft", role), "`corpus refresh` signs it anew")
+		return nil, false, mistake("`corpus refresh` signs it anew", "%s is signed by every publisher and needs no draft", role)
 	}
 	offline := *p
 	offline.Hand = func(made *Draft) error { d = made; return nil }
@@ -160,7 +160,7 @@ func (n *next) take(d *Draft) error {
 		current = meta.Version
 	}
 	if current != d.From || role.Signed.Version <= current {
-		return stale(fmt.Errorf("the draft follows version %d of %s, and the store has %d", d.From, d.Role, current), d.Role)
+		return stale(d.Role, "the draft follows version %d of %s, and the store has %d", d.From, d.Role, current)
 	}
 	if err := n.verify(d.Role, role); err != nil {
 		return unsigned(d, n.client.Delegation(d.Role), err)
@@ -211,7 +211,7 @@ func (p *Publisher) importRoot(ctx context.Context, d *Draft) (RootResult, error
 		return RootResult{}, err
 	}
 	if root.Signed.Version != before.Signed.Version+1 {
-		return RootResult{}, stale(fmt.Errorf("the draft is root %d, and the store has root %d", root.Signed.Version, before.Signed.Version), metadata.ROOT)
+		return RootResult{}, stale(metadata.ROOT, "the draft is root %d, and the store has root %d", root.Signed.Version, before.Signed.Version)
 	}
 	for _, by := range slices.Backward([]*rootRole{root, before}) {
 		if err := trust.Guard(func() error { return by.VerifyDelegate(metadata.ROOT, root) }); err != nil {

@@ -43,7 +43,7 @@ type RootResult struct {
 // It takes as many root keys as the root of before wants, and as the new one does.
 func (p *Publisher) ChangeRoot(ctx context.Context, c RootChange) (RootResult, error) {
 	if c.empty() {
-		return RootResult{}, diag.WithHint(errors.New("the root would stay as it is"), "say what to change; `corpus root change --help` shows how")
+		return RootResult{}, mistake("say what to change; `corpus root change --help` shows how", "the root would stay as it is")
 	}
 	n, err := p.readRoot(ctx)
 	if err != nil {
@@ -117,8 +117,7 @@ func sound(root *rootRole) error {
 	for _, role := range metadata.TOP_LEVEL_ROLE_NAMES {
 		may := trust.RootDelegation(root, role)
 		if may.Threshold < 1 || may.Threshold > len(may.Keys) {
-			return diag.WithHint(fmt.Errorf("%s would have %d keys, and a threshold of %d", role, len(may.Keys), may.Threshold),
-				"add keys first, or change the threshold in the same step")
+			return mistake("add keys first, or change the threshold in the same step", "%s would have %d keys, and a threshold of %d", role, len(may.Keys), may.Threshold)
 		}
 	}
 	return nil
@@ -147,7 +146,7 @@ func (n *next) putRoot(ctx context.Context, root *rootRole, data []byte) (RootRe
 	key := trust.RoleKey(metadata.ROOT, root.Signed.Version)
 	_, err := n.publisher.Store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), store.Condition{IfAbsent: true})
 	if errors.Is(err, store.ErrPrecondition) {
-		return RootResult{}, stale(fmt.Errorf("root %d is there already", root.Signed.Version), metadata.ROOT)
+		return RootResult{}, stale(metadata.ROOT, "root %d is there already", root.Signed.Version)
 	}
 	if err != nil {
 		return RootResult{}, err

@@ -3,18 +3,13 @@ package publish
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
-	"github.com/corpus-agent/corpus-agent/state/diag"
 )
-
-// ErrNoVersion says that a project has no such version.
-var ErrNoVersion = errors.New("the project has no such version")
 
 // Yanked says what was withdrawn.
 type Yanked struct {
@@ -71,7 +66,7 @@ func (p *Publisher) yanks(ctx context.Context, project, version string, edit fun
 		releases := trust.Releases(project, role)
 		i := slices.IndexFunc(releases, func(r artifact.Release) bool { return r.Version == version })
 		if i < 0 {
-			return diag.WithHint(fmt.Errorf("%w: %s %s", ErrNoVersion, project, version), "`corpus ls` shows the versions there are")
+			return mistake("`corpus ls` shows the versions there are", "the project has no such version: %s %s", project, version)
 		}
 		yanks, err := trust.Yanks(role)
 		if err != nil {

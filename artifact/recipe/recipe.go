@@ -2,7 +2,8 @@
 // and a release says how it wants to be treated on a host.
 //
 // The file is a person's, so its problems are reported all at once with file:line:col, and a name
-// nobody knows is an error with the name that was probably meant.
+// nobody knows is an error with the name that was probably meant. One table, in schema.go, lists every
+// key with its kind and its meaning: checking, the JSON Schema and the documentation all go by it.
 package recipe
 
 import (
@@ -21,11 +22,78 @@ const Name = "corpus.yaml"
 
 // Recipe is what a corpus.yaml says.
 type Recipe struct {
+	// Name is the project's; that of the tree's directory by default.
+	Name string `yaml:"name"`
+	// Version is a version, or "git" for what git describes the tree as.
+	Version string `yaml:"version"`
+	// Builder makes the release of the tree: tree, command, python, node or go.
+	Builder string `yaml:"builder"`
+	Build   Build  `yaml:"build"`
+	// Prefix is where packages and images install the release; /opt/NAME by default.
+	Prefix string `yaml:"prefix"`
+	// Files are the paths of the tree that belong to the release; empty means all.
+	Files []string `yaml:"files"`
+	// LeaveOut are patterns of names, or of paths when they hold a slash, that do not.
+	LeaveOut []string `yaml:"leave_out"`
+	// Allow names files that look like secrets and are none.
+	Allow []string `yaml:"allow"`
 	// Writable lists the paths of a release that stay writable on a host, each a file or a
 	// directory with all below it. "." is the whole release.
-	Writable []string
+	Writable []string `yaml:"writable"`
+	// Units are systemd units of the tree that packages install.
+	Units []string `yaml:"units"`
 	// Health says when the release counts as healthy.
-	Health Health
+	Health Health `yaml:"-"`
+	// Templates are configuration files that a host renders.
+	Templates []Template `yaml:"templates"`
+	Package   Package    `yaml:"package"`
+}
+
+// Build is what builders are told.
+type Build struct {
+	// Command is a program and its arguments, for the builder command.
+	Command []string `yaml:"command"`
+	// Output is the directory that the command leaves the release in; "." is the tree.
+	Output string `yaml:"output"`
+	// Base is the system to build in, such as debian/bookworm; empty means this machine.
+	Base string `yaml:"base"`
+	// Needs are packages of the base that the build takes.
+	Needs []string `yaml:"needs"`
+	// Python is the interpreter of a virtualenv; python3 by default.
+	Python string `yaml:"python"`
+	// Requirements is a file of them, with hashes or without.
+	Requirements string `yaml:"requirements"`
+	// Wheels is a directory of wheels to install from, and from nowhere else.
+	Wheels string `yaml:"wheels"`
+	// Install are source trees, relative paths or URLs, that pip installs.
+	Install []string `yaml:"install"`
+	// Main are the packages that the builder go builds; ./... by default.
+	Main []string `yaml:"main"`
+	// Script is what the builder node runs after npm ci, such as build; none by default.
+	Script string `yaml:"script"`
+}
+
+// Template is a configuration file that a host renders from its pillar and grains.
+type Template struct {
+	Source string `yaml:"source"` // in the release
+	Target string `yaml:"target"` // on the host
+	Mode   string `yaml:"mode"`   // octal; 0644 by default
+	User   string `yaml:"user"`
+	Group  string `yaml:"group"`
+	// Check is a command that is given the rendered file's name and refuses it by failing.
+	Check string `yaml:"check"`
+}
+
+// Package is what packages say of themselves.
+type Package struct {
+	Description string   `yaml:"description"`
+	Maintainer  string   `yaml:"maintainer"`
+	License     string   `yaml:"license"`
+	Homepage    string   `yaml:"homepage"`
+	Depends     []string `yaml:"depends"`
+	PostInstall string   `yaml:"post_install"` // scripts of the tree
+	PreRemove   string   `yaml:"pre_remove"`
+	Command     []string `yaml:"command"` // of an image
 }
 
 // procedureDir is where a project keeps procedures of its own; their old convention is to change
@@ -59,66 +127,36 @@ func fallback(tree fs.FS) Recipe {
 	return Recipe{}
 }
 
-// keys are the names a recipe may hold.
-func keys() []string { return []string{"writable", "health"} }
-
 // Parse reads a recipe. Its error is a diag.List with every problem.
 func Parse(data []byte, file string) (Recipe, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
 		return Recipe{}, diag.At(diag.Pos{File: file}, "not YAML: %v", err)
 	}
+	if len(root.Content) == 0 {
+		return Recipe{}, nil
+	}
 	p := parser{file: file}
-	if len(root.Content) > 0 {
-		p.mapping(root.Content[0])
+	p.section(root.Content[0], Keys())
+	if err := p.problems.Err(); err != nil {
+		return Recipe{}, err
 	}
-	return p.recipe, p.problems.Err()
+	r := Recipe{Health: p.readHealth}
+	if err := root.Decode(&r); err != nil {
+		return Recipe{}, diag.At(diag.Pos{File: file}, "%v", err)
+	}
+	r.Writable, r.Files = cleaned(r.Writable), cleaned(r.Files)
+	return r, nil
 }
 
-type parser struct {
-	file     string
-	recipe   Recipe
-	problems diag.List
-}
-
-func (p *parser) pos(n *yaml.Node) diag.Pos {
-	return diag.Pos{File: p.file, Line: n.Line, Col: n.Column}
-}
-
-func (p *parser) mapping(n *yaml.Node) {
-	if n.Kind != yaml.MappingNode {
-		p.problems.Add(p.pos(n), "a mapping was expected").WithHint("write `writable: [path]` or remove the file")
-		return
+// cleaned are paths in their shortest form, sorted.
+func cleaned(paths []string) []string {
+	if paths == nil {
+		return nil
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		p.entry(n.Content[i], n.Content[i+1])
-	}
-}
-
-func (p *parser) entry(key, value *yaml.Node) {
-	switch key.Value {
-	case "writable":
-		p.recipe.Writable = p.paths(value)
-	case "health":
-		p.recipe.Health = p.health(value)
-	default:
-		p.unknown(key, keys())
-	}
-}
-
-func (p *parser) paths(n *yaml.Node) []string {
-	list := []string{}
-	if n.Kind != yaml.SequenceNode {
-		p.problems.Add(p.pos(n), "a list of paths was expected")
-		return list
-	}
-	for _, item := range n.Content {
-		clean := path.Clean(item.Value)
-		if item.Kind != yaml.ScalarNode || !fs.ValidPath(clean) {
-			p.problems.Add(p.pos(item), "%q is not a path inside the release", item.Value).WithHint("write it relative to the top of the release, without ..")
-			continue
-		}
-		list = append(list, clean)
+	list := make([]string, 0, len(paths))
+	for _, p := range paths {
+		list = append(list, path.Clean(p))
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

@@ -99,6 +99,9 @@ func (c *Client) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := expired(c.set.Root.Signed.Expires, c.set.RefTime); err != nil {
+		return &Refused{Check: CheckExpiry, Of: rootFile, Err: err}
+	}
 	if err := c.refreshTimestamp(ctx); err != nil {
 		if errors.Is(err, store.ErrForbidden) && probe != nil {
 			return probe
@@ -162,7 +165,10 @@ func (c *Client) refreshTimestamp(ctx context.Context) error {
 	}
 	err = Guard(func() error { return c.updateTimestamp(data) })
 	if as[*metadata.ErrEqualVersionNumber](err) {
-		return nil
+		err = expired(c.set.Timestamp.Signed.Expires, c.set.RefTime)
+		if err == nil {
+			return nil
+		}
 	}
 	if err != nil {
 		return refuseFile(timestampFile, data, RootDelegation(c.set.Root, metadata.TIMESTAMP), err)
@@ -213,7 +219,7 @@ func (c *Client) role(ctx context.Context, name, delegator string) (*Role, error
 	}
 	meta := c.set.Snapshot.Signed.Meta[MetaName(name)]
 	if meta == nil {
-		return nil, fmt.Errorf("%w: %s", ErrNoProject, name)
+		return nil, absent(ErrNoProject, name)
 	}
 	local, err := c.seen.load(roleFile(name))
 	if err != nil {
@@ -241,7 +247,7 @@ func (c *Client) Project(ctx context.Context, project string) (*Role, error) {
 		return nil, err
 	}
 	if !c.delegated(project) {
-		return nil, fmt.Errorf("%w: %s", ErrNoProject, project)
+		return nil, absent(ErrNoProject, project)
 	}
 	return c.role(ctx, project, targetsRole)
 }
@@ -287,7 +293,7 @@ func (c *Client) Resolve(ctx context.Context, ref artifact.Ref) (artifact.Releas
 	}
 	pointer, ok := channels[ref.Channel]
 	if !ok {
-		return artifact.Release{}, fmt.Errorf("%w: %s", ErrNoChannel, ref)
+		return artifact.Release{}, absent(ErrNoChannel, ref.String())
 	}
 	for _, r := range Releases(ref.Project, role) {
 		if r.Version == pointer.Version && r.Digest == pointer.Digest {
@@ -321,6 +327,7 @@ func withdrawn(role *Role, r artifact.Release) error {
 		return malformed(r.Project, err)
 	}
 	if yank, ok := yanks[r.Version]; ok && yank.Digest == r.Digest {
+		yank.Reason = Printable(yank.Reason)
 		return &Withdrawn{Release: r, Yank: yank}
 	}
 	return nil

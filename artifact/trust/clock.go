@@ -18,6 +18,14 @@ func (c *Client) checkClock() error {
 		Err: fmt.Errorf("it was signed at %s, and this host's clock says %s", created.Format(time.RFC3339), c.now().UTC().Format(time.RFC3339))}
 }
 
+// expired is the error of what is out of date at a time.
+func expired(until, at time.Time) error {
+	if at.After(until) {
+		return &metadata.ErrExpiredMetadata{Msg: "it was good until " + until.Format(time.RFC3339)}
+	}
+	return nil
+}
+
 // Created is when a timestamp was signed, where it says so.
 func Created(timestamp *metadata.Metadata[metadata.TimestampType]) (time.Time, bool) {
 	if timestamp == nil {

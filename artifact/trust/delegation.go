@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 )
@@ -72,13 +73,18 @@ func SignedBy(data []byte) []string {
 
 // ShortKey is enough of a key's ID for a person to tell it from others.
 func ShortKey(id string) string {
-	// An ID is what a stranger wrote into a file, and this ends up on a terminal.
+	return Printable(id[:min(len(id), 8)])
+}
+
+// Printable is a text that somebody else wrote, without what would move a terminal's cursor or turn
+// its letters round.
+func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
+		if !unicode.IsPrint(r) {
 			return '?'
 		}
 		return r
-	}, id[:min(len(id), 8)])
+	}, text)
 }
 
 // keyList names keys, a few of them where somebody wrote many.

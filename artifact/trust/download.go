@@ -41,6 +41,7 @@ func (c *Client) Download(ctx context.Context, blocks *Blocks, file *os.File, pr
 		turns: store.NewTurns(c.store, ObjectKey(blocks.release)),
 		have:  make([]bool, blocks.count()), sum: sha256.New(), cancel: cancel,
 	}
+	d.vouch = func(err error) error { return c.by(blocks.release.Project, err) }
 	d.changed.L = &d.mu
 	for range connections {
 		d.workers.Go(func() { d.work(ctx) })
@@ -61,6 +62,7 @@ type download struct {
 	turns    *store.Turns
 	progress Progress
 	cancel   context.CancelFunc
+	vouch    func(error) error // makes a refusal tell who signed what was refused
 	workers  sync.WaitGroup
 
 	mu      sync.Mutex
@@ -206,7 +208,7 @@ func (d *download) request(ctx context.Context, from, to int, buf []byte) (got, 
 			return got, at, short(err)
 		}
 		if !d.blocks.holds(i, buf[:length]) {
-			return got, at, &Refused{Check: CheckDigest, Of: d.release.String(), Err: fmt.Errorf("the block at byte %d is not the one that was signed", offset)}
+			return got, at, d.vouch(&Refused{Check: CheckDigest, Of: d.release.String(), Err: fmt.Errorf("the block at byte %d is not the one that was signed", offset)})
 		}
 		if _, err := d.file.WriteAt(buf[:length], offset); err != nil {
 			return got, at, disk{fmt.Errorf("keeping %s: %w", d.release, err)}
@@ -261,7 +263,7 @@ func (d *download) wait(i int) error {
 func (d *download) finish() error {
 	if !d.done {
 		if got := artifact.NewDigest([32]byte(d.sum.Sum(nil))); got != d.release.Digest {
-			return &Refused{Check: CheckDigest, Of: d.release.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", got, d.release.Digest)}
+			return d.vouch(&Refused{Check: CheckDigest, Of: d.release.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", got, d.release.Digest)})
 		}
 		d.done = true
 	}

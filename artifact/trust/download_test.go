@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
@@ -138,6 +139,30 @@ func TestDownloadFailsOver(t *testing.T) {
 	}
 }
 
+// A connection that is reset every so many bytes costs requests and no byte twice.
+func TestDownloadOverABadLine(t *testing.T) {
+	repo := artifacttest.New(t)
+	r := large(repo)
+	reset := &store.Error{Op: store.OpGet, Kind: store.ErrUnreachable, Again: true}
+	line := storetest.NewFaulty(repo.Store, storetest.Fault{Op: store.OpGet, Key: trust.ObjectKey(r), Cut: 100_000, Err: reset})
+	var fetched atomic.Int64
+	s := store.Stack(line, store.Settings{
+		Retry: store.RetryPolicy{First: time.Millisecond, Longest: time.Millisecond},
+		Observe: func(q store.Request) {
+			if q.Key == trust.ObjectKey(r) {
+				fetched.Add(q.Bytes)
+			}
+		},
+	})
+	got, _, err := download(t, repo, s, r, filepath.Join(t.TempDir(), "part"))
+	if err != nil || !bytes.Equal(got, repo.Object(trust.ObjectKey(r))) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	if fetched.Load() != r.Length {
+		t.Errorf("fetched %d bytes of an artifact of %d", fetched.Load(), r.Length)
+	}
+}
+
 func TestSmallArtifactsHaveNoBlocks(t *testing.T) {
 	repo := artifacttest.New(t)
 	r := repo.Release("myapp", "1", "testing", artifacttest.Files{"a": "b"})
@@ -164,5 +189,20 @@ func TestForgedListsOfBlocksAreRefused(t *testing.T) {
 		if _, _, err := download(t, repo, repo.Store, r, filepath.Join(t.TempDir(), "part")); !errors.As(err, &refused) {
 			t.Errorf("a list that was %s: %v, want it refused", name, err)
 		}
+	}
+}
+
+// A host that lost power between the two files that pin a store is pinned by the next try.
+func TestPinIsFinished(t *testing.T) {
+	repo := artifacttest.New(t)
+	dir := t.TempDir()
+	if err := trust.Pin(dir, repo.Root()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "root.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := trust.Pin(dir, repo.Root()); err != nil || !trust.Pinned(dir) {
+		t.Errorf("pinned is %v, %v", trust.Pinned(dir), err)
 	}
 }

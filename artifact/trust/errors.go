@@ -8,6 +8,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Check names what was checked and did not hold.
@@ -37,7 +38,7 @@ type Refused struct {
 func (r *Refused) Error() string {
 	text := fmt.Sprintf("refused %s: %s check failed: %v", r.Of, r.Check, r.Err)
 	if len(r.By) > 0 {
-		text += "; it is signed by " + keyList(r.By)
+		text += "; signed by " + keyList(r.By)
 	}
 	if r.Check == CheckSignature && r.May.Threshold > 0 {
 		text += fmt.Sprintf("; %s wants %d of %s", r.May.By, r.May.Threshold, keyList(r.May.Keys))
@@ -88,20 +89,36 @@ var (
 	ErrNoChannel = errors.New("the project has no such channel")
 )
 
+// absent says what the store does not have.
+func absent(err error, what string) error {
+	return diag.WithHint(fmt.Errorf("%w: %s", err, what), "`corpus ls` shows what there is")
+}
+
 // refuseFile makes a Refused of an error about a file that says who signed it.
 func refuseFile(of string, data []byte, may Delegation, err error) error {
-	r := refusedFor(of, err)
+	r := refuse(of, err)
 	r.By, r.May = SignedBy(data), may
 	return r
+}
+
+// by makes a refusal of what a project signed tell with which keys it did.
+func (c *Client) by(project string, err error) error {
+	var r *Refused
+	role := c.set.Targets[project]
+	if role == nil || !errors.As(err, &r) || r.By != nil {
+		return err
+	}
+	for _, s := range role.Signatures {
+		r.By = append(r.By, s.KeyID)
+	}
+	return err
 }
 
 // malformed refuses what is signed and yet not what it should be.
 func malformed(of string, err error) error { return &Refused{Check: CheckForm, Of: of, Err: err} }
 
 // refuse turns an error of the library into a Refused.
-func refuse(of string, err error) error { return refusedFor(of, err) }
-
-func refusedFor(of string, err error) *Refused {
+func refuse(of string, err error) *Refused {
 	check := CheckForm
 	switch {
 	case as[*metadata.ErrExpiredMetadata](err):

@@ -48,6 +48,9 @@ func read(ctx context.Context, s store.Store, key string, limit int64) ([]byte, 
 	}
 	defer body.Close()
 	data, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err != nil && ctx.Err() != nil {
+		return nil, store.Stopped(ctx, store.OpGet, key)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", key, err)
 	}

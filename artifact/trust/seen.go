@@ -33,10 +33,14 @@ func Pinned(dir string) bool {
 // nothing; another root is refused, since it would drop all that protects the host.
 func Pin(dir string, root []byte) error {
 	digest := digestOf(root)
-	if before, err := os.ReadFile(filepath.Join(dir, pinFile)); err == nil {
-		if string(before) == string(digest) {
+	before, err := os.ReadFile(filepath.Join(dir, pinFile))
+	switch {
+	case err != nil: // nothing is pinned
+	case string(before) == string(digest):
+		if Pinned(dir) {
 			return nil
-		}
+		} // else a process was killed between the two files
+	default:
 		return diag.WithHint(&Refused{Check: CheckPin, Of: rootFile, Err: fmt.Errorf("this host trusts root %s, not %s", before, digest)},
 			"to trust another store from scratch, remove %s first", dir)
 	}

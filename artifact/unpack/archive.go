@@ -2,12 +2,15 @@ package unpack
 
 import (
 	"archive/tar"
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"runtime"
+	"slices"
 
 	"github.com/klauspost/compress/zip"
 	"github.com/klauspost/compress/zstd"
@@ -22,7 +25,8 @@ func walkTar(ctx context.Context, r io.Reader, format artifact.Format, rules *ru
 		return err
 	}
 	defer plain.Close()
-	err = archives.Tar{}.Extract(ctx, plain, func(_ context.Context, f archives.FileInfo) error {
+	whole := &ending{Reader: plain}
+	err = archives.Tar{}.Extract(ctx, whole, func(_ context.Context, f archives.FileInfo) error {
 		h, ok := f.Header.(*tar.Header)
 		if !ok {
 			return fmt.Errorf("entry %q has no tar header", f.NameInArchive)
@@ -32,12 +36,35 @@ func walkTar(ctx context.Context, r io.Reader, format artifact.Format, rules *ru
 	// The end of the archive is not the end of the stream: the checksum of the compression comes
 	// last, and so does the digest of the whole. Some decompressors write faster than they read,
 	// and wrongly so after a read, hence the plain reader.
-	for _, rest := range []io.Reader{plain, r} {
+	for _, rest := range []io.Reader{whole, r} {
 		if err == nil {
 			_, err = io.Copy(io.Discard, struct{ io.Reader }{rest})
 		}
 	}
+	if err == nil && rules.summary.Files > 0 && whole.zeros < tarEnd {
+		err = &Hostile{Entry: rules.last, Rule: "the archive ends after it without an end: it was cut short"}
+	}
 	return rules.complete(err)
+}
+
+// tarEnd is how many zero bytes end an archive.
+const tarEnd = 1024
+
+// ending counts the zero bytes at the end of what is read. A reader of archives takes one that was
+// cut between two entries for a whole one.
+type ending struct {
+	io.Reader
+	zeros int
+}
+
+func (e *ending) Read(p []byte) (int, error) {
+	n, err := e.Reader.Read(p)
+	rest := bytes.TrimRight(p[:n], "\x00")
+	if len(rest) > 0 {
+		e.zeros = 0
+	}
+	e.zeros = min(tarEnd, e.zeros+n-len(rest))
+	return n, err
 }
 
 // decoderMemory is the largest window a zstd stream may ask for; `corpus build` uses 8 MiB.
@@ -66,6 +93,9 @@ func walkZip(ctx context.Context, all sized, rules *rules, to target) error {
 	if err != nil {
 		return err
 	}
+	if err := apart(archive.File); err != nil {
+		return err
+	}
 	for _, f := range archive.File {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -79,6 +109,29 @@ func walkZip(ctx context.Context, all sized, rules *rules, to target) error {
 		}
 	}
 	return rules.complete(nil)
+}
+
+// apart refuses entries that share bytes: by that a small archive holds more than it could.
+func apart(files []*zip.File) error {
+	type span struct {
+		name     string
+		from, to int64
+	}
+	var spans []span
+	for _, f := range files {
+		at, err := f.DataOffset()
+		if err != nil {
+			return fmt.Errorf("reading the entry %q: %w", f.Name, err)
+		}
+		spans = append(spans, span{f.Name, at, at + int64(f.CompressedSize64)})
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	for i := 1; i < len(spans); i++ {
+		if before := spans[i-1]; spans[i].from < before.to || spans[i].from == before.from {
+			return &Hostile{Entry: spans[i].name, Rule: fmt.Sprintf("it shares bytes with %q", before.name)}
+		}
+	}
+	return nil
 }
 
 // zipHeader is an entry of a zip archive as a tar archive has it, so that the same rules hold.

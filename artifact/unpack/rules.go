@@ -42,6 +42,7 @@ type rules struct {
 	links   map[string]string // symlinks: name to target
 	packed  int64             // bytes of the artifact; 0 where nobody said
 	list    []*manifest.Entry
+	last    string // the name that came last
 }
 
 func newRules(limits Limits, packed int64) *rules {
@@ -55,6 +56,7 @@ const (
 )
 
 func (r *rules) admit(h *tar.Header) (entry, error) {
+	r.last = h.Name
 	refuse := func(format string, args ...any) (entry, error) {
 		return entry{}, &Hostile{Entry: h.Name, Rule: fmt.Sprintf(format, args...)}
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -78,6 +80,9 @@ func (p *program) run(flags map[string]string, work func(*agent.Agent) (*report.
 	if err != nil {
 		return err
 	}
+	// A run that is under way is worth more than whoever watches it: one who pushes, and whose
+	// connection breaks, must not end it.
+	signal.Ignore(syscall.SIGPIPE)
 	r, err := work(a)
 	if r != nil && p.json {
 		return cli.AlreadyTold(err)

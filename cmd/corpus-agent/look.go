@@ -82,8 +82,21 @@ func (p *program) printStatus(s agent.Status) error {
 	if s.Hold != nil {
 		say("held", "%s", strings.TrimSpace("since "+when(s.Hold.Since)+" "+s.Hold.Reason))
 	}
+	for _, r := range s.Withdrawn {
+		say("withdrawn", "%s", strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))
+	}
 	for _, b := range s.Quarantined {
 		say("quarantined", "%s since run %s: %s", b.Pair, b.Run, b.Reason)
+	}
+	for _, o := range s.Others {
+		what := "nothing deployed"
+		if o.Deployed != nil {
+			what = o.Deployed.String()
+			if o.Since != nil {
+				what += " since " + when(*o.Since)
+			}
+		}
+		say("project", "%s: %s", o.Name, what)
 	}
 	for _, d := range s.Drift {
 		say("drift", "%s", d)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
-	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // draftFlag lets a command write what it would sign to a file.
@@ -38,10 +36,10 @@ func (p *program) tellDraft(file string, d *publish.Draft) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s %d, until %s, content %s\n", file, s.Role, s.Version, s.Expires.Format("2006-01-02"), s.Content)
 	for _, line := range s.Says {
-		b.WriteString("  " + line + "\n")
+		b.WriteString("  " + trust.Printable(line) + "\n")
 	}
 	for _, may := range s.Needs {
-		fmt.Fprintf(&b, "%s wants %d of %s\n", may.By, may.Threshold, shortKeys(may.Keys))
+		fmt.Fprintf(&b, "%s wants %d of %s\n", trust.Printable(may.By), may.Threshold, shortKeys(may.Keys))
 	}
 	signed := "nobody yet"
 	if len(s.SignedBy) > 0 {
@@ -83,7 +81,7 @@ func (p *program) export(ctx context.Context, role string) error {
 	}
 	d, verified, err := publisher.Export(ctx, role)
 	if err != nil {
-		return err
+		return code(err)
 	}
 	if err := d.Write(p.draft); err != nil {
 		return err
@@ -181,26 +179,13 @@ func (p *program) importDraft(ctx context.Context, d *publish.Draft) error {
 		return err
 	}
 	result, err := publisher.Import(ctx, d)
-	var refused *trust.Refused
 	switch {
-	case errors.As(err, &refused):
-		return err
-	case err != nil && diag.HintOf(err) != "":
-		return exit.WithCode(importCode(err), err)
 	case err != nil:
-		return err
+		return code(err)
 	case result.Store != nil:
 		return p.answerInit(*result.Store)
 	case result.Root != nil:
 		return p.answer(result, "%s", rootText(*result.Root))
 	}
 	return p.answer(result, "%s %d is in force", result.Role, result.Version)
-}
-
-// importCode tells a draft that cannot be committed from a store that cannot be reached.
-func importCode(err error) int {
-	if found := exit.Code(err); found != exit.Internal {
-		return found
-	}
-	return exit.Usage
 }

@@ -92,7 +92,7 @@ func withdrawn(l trust.Listing, version string) string {
 	if !ok {
 		return ""
 	}
-	return "\t" + strings.TrimSpace("withdrawn "+yank.At.Format("2006-01-02")+" "+yank.Reason)
+	return "\t" + strings.TrimSpace("withdrawn "+yank.At.Format("2006-01-02")+" "+trust.Printable(yank.Reason))
 }
 
 func (p *program) verifyCommand() *cobra.Command {

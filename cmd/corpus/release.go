@@ -3,40 +3,40 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/source"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
-	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 func (p *program) buildCommand() *cobra.Command {
-	out := ""
+	var how buildHow
 	c := &cobra.Command{
-		Use:   "build TREE -o FILE",
-		Short: "Pack a tree as an artifact",
+		Use:   "build TREE -o FILE...",
+		Short: "Build a tree into an artifact, packages and images",
 		Long: `build packs a directory. The same tree gives the same bytes on every machine, so the digest stands
-for the tree. Whatever a host would refuse to unpack is an error here. Directories named .git are left
-out.
+for the tree. Whatever a host would refuse to unpack is an error here, and so is a file that looks like
+a secret, unless corpus.yaml allows it by name. Directories named .git are left out.
+
+A corpus.yaml in the tree may name a builder, and FILE may end in .tar.zst, .deb, .rpm or .oci.tar: all
+of them are made by one build and hold the same files. Beside the first one go FILE.spdx.json, which
+lists what is in it, and FILE.provenance.json, which says where it came from.
 
 Files get the time at which a host unpacks them, unless SOURCE_DATE_EPOCH is set.
 
 TREE may be a URL too: file:///dir, or a git repository at a branch, tag or commit.`,
 		Example: `  corpus build ./myapp -o myapp-1.0.tar.zst
+  corpus build ./myapp -o myapp-1.0.tar.zst -o myapp-1.0.deb --version 1.0
+  corpus build ./myapp --check
   corpus build 'git::https://example.com/myapp.git?ref=v1.0' -o myapp-1.0.tar.zst`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -45,11 +45,12 @@ TREE may be a URL too: file:///dir, or a git repository at a branch, tag or comm
 				return err
 			}
 			defer done()
-			return p.build(c.Context(), tree, out)
+			return p.build(c.Context(), tree, how)
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "", "file to write, ending in .tar.zst")
-	_ = c.MarkFlagRequired("output")
+	c.Flags().StringArrayVarP(&how.outputs, "output", "o", nil, "file to write; may be given several times")
+	c.Flags().StringVar(&how.version, "version", "", "version, over what corpus.yaml and git say")
+	c.Flags().BoolVar(&how.check, "check", false, "build twice and name the files that differ")
 	return c
 }
 
@@ -74,40 +75,6 @@ func fetched(named string, fetch func(dst string) error) (file string, done func
 		return "", nil, exit.WithCode(exit.Usage, err)
 	}
 	return file, done, nil
-}
-
-func (p *program) build(ctx context.Context, tree, out string) error {
-	if f, err := artifact.FormatOf(out); err != nil || f != artifact.TarZst {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: corpus build writes .tar.zst", out), "name the file so"))
-	}
-	options := packaging.Options{Skip: out}
-	if epoch := p.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
-		seconds, err := strconv.ParseInt(epoch, 10, 64)
-		if err != nil {
-			return exit.WithCode(exit.Usage, fmt.Errorf("SOURCE_DATE_EPOCH is %q, and a number of seconds was expected", epoch))
-		}
-		options.Time = time.Unix(seconds, 0)
-	}
-	var summary packaging.Summary
-	err := durable.Write(out, 0o644, func(w io.Writer) (err error) {
-		summary, err = packaging.Build(ctx, tree, w, options)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, name := range summary.LeftOut {
-		p.explain("left out %s", name)
-	}
-	info, err := os.Stat(out)
-	if err != nil {
-		return err
-	}
-	return p.answer(struct {
-		packaging.Summary
-		File string `json:"file"`
-		Size int64  `json:"size"`
-	}{summary, out, info.Size()}, "built %s: %d files, %s packed to %s", out, summary.Files, diag.Size(summary.Bytes), diag.Size(info.Size()))
 }
 
 func (p *program) publishCommand() *cobra.Command {

@@ -75,7 +75,7 @@ promoting points another channel at the same bytes.`,
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
 	root.AddCommand(p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
 		p.yankCommand(), p.listCommand(), p.verifyCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(), p.refreshCommand(),
-		p.exportCommand(), p.signCommand(), p.importCommand())
+		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand())
 	return root
 }
 
@@ -169,7 +169,8 @@ func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error
 func code(err error) error {
 	var immutable *publish.Immutable
 	var short *publish.Short
-	if errors.As(err, &immutable) || errors.As(err, &short) || errors.Is(err, publish.ErrNoVersion) {
+	var mistake *publish.Mistake
+	if errors.As(err, &immutable) || errors.As(err, &short) || errors.As(err, &mistake) {
 		return exit.WithCode(exit.Usage, err)
 	}
 	return err

@@ -133,7 +133,7 @@ func rootChange(add, remove, thresholds []string) (publish.RootChange, error) {
 		each(thresholds, func(role, number string) error {
 			n, err := strconv.Atoi(number)
 			if err != nil {
-				return fmt.Errorf("--threshold %s=%s: a number was expected", role, number)
+				return diag.WithHint(fmt.Errorf("--threshold %s=%s: a number was expected", role, number), "write ROLE=N, such as root=2")
 			}
 			c.Threshold[role] = n
 			return nil

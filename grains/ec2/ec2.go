@@ -117,6 +117,16 @@ func (h *Host) Place(ctx context.Context) (region, node string, err error) {
 	return strings.ReplaceAll(doc.Region, "-", ""), strings.TrimPrefix(doc.InstanceID, "i-"), nil
 }
 
+// Instance returns the region and the instance's id as EC2 writes them, such as us-east-1 and
+// i-0123456789abcdef0. Off EC2 the error wraps ErrNoMetadata.
+func (h *Host) Instance(ctx context.Context) (region, id string, err error) {
+	doc, err := h.identify(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	return doc.Region, doc.InstanceID, nil
+}
+
 // Group returns the name of the auto scaling group that started this instance. Off EC2 the error
 // wraps ErrNoMetadata.
 func (h *Host) Group(ctx context.Context) (string, error) {

@@ -4,11 +4,13 @@ package hosttest_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
@@ -203,5 +205,28 @@ func TestStoreOutOfReach(t *testing.T) {
 	r := agent(t, h, "deploy")
 	if r.Exit != 5 || r.Hint == "" || !h.Exists("/etc/slow/before") {
 		t.Errorf("without a network: exit code %d, %s, hint %q; converged: %t", r.Exit, r.Error, r.Hint, h.Exists("/etc/slow/before"))
+	}
+}
+
+// TestMinio deploys from a MinIO server, with credentials from the file that the unit reads.
+func TestMinio(t *testing.T) {
+	n, server := lab.NewNetwork(t), minioserver.New(t)
+	n.Relay(lab.Gateway+":9000", server.Host)
+	s := storeAt(t, server.MinioURL("fleet"))
+	s.publish("slow", "1", "testing", slow(t, "1"))
+	h := lab.Boot(t, lab.Options{Hostname: "slow-testing-local1-1", Network: n, Address: "172.31.0.11"})
+	h.Copy(filepath.Join(s.keys, "root.json"), "/root/root.json")
+	install(t, h)
+	h.Write("/etc/corpus/environment", "MINIO_ACCESS_KEY="+os.Getenv("MINIO_ACCESS_KEY")+"\nMINIO_SECRET_KEY="+os.Getenv("MINIO_SECRET_KEY")+"\n")
+	h.Must("-p", "EnvironmentFile=/etc/corpus/environment", "corpus-agent", "deploy",
+		"--store", "minio://"+lab.Gateway+":9000/"+minioserver.Bucket+"/fleet?tls=0", "--trust-root", "/root/root.json")
+
+	s.publish("slow", "2", "testing", slow(t, "2"))
+	h.Sh("systemctl start corpus-agent.service")
+	if got := h.Sh("cat /etc/slow/after"); got != "2" {
+		t.Errorf("the host has version %q", got)
+	}
+	if everything := h.Sh("journalctl -u corpus-agent.service --no-pager; cat /var/lib/corpus/ledger.json /var/lib/corpus/reports/*"); strings.Contains(everything, os.Getenv("MINIO_SECRET_KEY")) {
+		t.Error("the secret key was written down")
 	}
 }

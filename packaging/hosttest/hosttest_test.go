@@ -54,18 +54,28 @@ func install(t *testing.T, h *lab.Host) {
 // store is a store that the test publishes to.
 type store struct {
 	t    *testing.T
-	dir  string // its objects
+	dir  string // its objects, if it is a directory
+	url  string // by which the test publishes
 	keys string
 	work string
 }
 
+// newStore makes a store in a directory.
 func newStore(t *testing.T) *store {
 	t.Helper()
-	work := t.TempDir()
-	s := &store{t: t, dir: filepath.Join(work, "store"), keys: filepath.Join(work, "keys"), work: work}
-	if err := os.Mkdir(s.dir, 0o755); err != nil {
+	dir := filepath.Join(t.TempDir(), "store")
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	s := storeAt(t, "file://"+dir)
+	s.dir = dir
+	return s
+}
+
+func storeAt(t *testing.T, url string) *store {
+	t.Helper()
+	work := t.TempDir()
+	s := &store{t: t, url: url, keys: filepath.Join(work, "keys"), work: work}
 	s.corpus("keys", "new")
 	s.corpus("store", "init")
 	return s
@@ -74,7 +84,7 @@ func newStore(t *testing.T) *store {
 func (s *store) corpus(args ...string) string {
 	s.t.Helper()
 	cmd := exec.Command(filepath.Join(repository, "bin", "corpus"), args...)
-	cmd.Env = append(os.Environ(), "CORPUS_STORE=file://"+s.dir, "CORPUS_KEYS="+s.keys)
+	cmd.Env = append(os.Environ(), "CORPUS_STORE="+s.url, "CORPUS_KEYS="+s.keys)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("corpus %s: %v\n%s", strings.Join(args, " "), err, out)

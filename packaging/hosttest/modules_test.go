@@ -59,7 +59,7 @@ const cases = repository + "/testdata/hosts"
 
 // order is that of the cases; some take back what an earlier one did.
 func order() []string {
-	return []string{"file", "cmd", "account", "account-off", "service", "service-off", "pkg", "pkg-latest"}
+	return []string{"file", "cmd", "account", "account-off", "service", "service-off", "pkg", "pkg-latest", "system"}
 }
 
 // TestStatesOnRealHosts applies every case, dry first, then for real, then again.

@@ -73,6 +73,8 @@ type Vocabulary interface {
 	// Watches reports whether states of this kind react to a watch of their own (Salt's mod_watch);
 	// for the others a watch is a require.
 	Watches(state string) bool
+	// Refuses says why there are no states of this kind and what to do about it, or nil.
+	Refuses(state string) error
 	// Functions lists all known functions as state.function, for suggestions.
 	Functions() []string
 }

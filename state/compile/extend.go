@@ -99,7 +99,10 @@ func (x *extender) unknown(id string, extension *value.Map, found int) {
 			WithHint("name the one you mean by its ID")
 		return
 	}
-	hint := diag.DidYouMean(id, x.high.Data.Names())
+	hint := ""
+	if len(*x.problems) < suggestions {
+		hint = diag.DidYouMean(id, x.high.Data.Names())
+	}
 	if hint == "" {
 		hint = "include the SLS that declares it, or correct the ID"
 	}
@@ -178,6 +181,7 @@ func single(argument any) (key string, v any, ok bool) {
 type nameIndex struct {
 	high *value.Map
 	ids  map[string]map[string][]string // state, value, IDs; made when first asked
+	sls  map[string][]string            // SLS file, IDs; likewise
 }
 
 func newNameIndex(high *value.Map) *nameIndex { return &nameIndex{high: high} }
@@ -198,13 +202,17 @@ func (n *nameIndex) find(name, state string, strict bool) []string {
 	return n.ids[state][name]
 }
 
-func (n *nameIndex) inFile(sls string) (ids []string) {
-	for id, body := range n.high.All() {
-		if m, ok := body.(*value.Map); ok && m.Value(KeySLS) == sls {
-			ids = append(ids, value.Str(id))
+func (n *nameIndex) inFile(sls string) []string {
+	if n.sls == nil {
+		n.sls = map[string][]string{}
+		for id, body := range n.high.All() {
+			m, _ := body.(*value.Map)
+			if file, ok := m.Value(KeySLS).(string); ok {
+				n.sls[file] = append(n.sls[file], value.Str(id))
+			}
 		}
 	}
-	return ids
+	return n.sls[sls]
 }
 
 func (n *nameIndex) build() {

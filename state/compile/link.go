@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -61,6 +62,7 @@ type index struct {
 	byName map[string][]*Step // by ID and by name
 	bySLS  map[string][]*Step
 	globs  map[string][]*Step
+	asked  int // for a suggestion
 }
 
 func newIndex(steps []*Step) *index {
@@ -128,13 +130,12 @@ func (x *index) glob(t Target) []*Step {
 func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 	for _, s := range p.Steps {
 		if !vocabulary.Has(s.State(), s.Fun()) {
-			p.Doubts.Add(s.Pos, "%s of %s: no such state function", s.Function(), s.ID()).
-				WithHint(orElse(diag.DidYouMean(s.Function(), vocabulary.Functions()), "docs/states.md lists those there are; `engine: salt-call` has all of Salt's"))
+			p.doubtFunction(s, vocabulary)
 		}
 		for _, r := range s.Requisites {
 			for _, t := range r.Targets {
 				if len(t.Steps) == 0 {
-					p.Doubts.Add(s.Pos, "%s of %s: there is no %s", r.Kind, s.ID(), t).WithHint(x.suggest(t))
+					p.Doubts.Add(s.At(r.Kind), "%s of %s: there is no %s", r.Kind, s.ID(), t).WithHint(x.suggest(t))
 				}
 			}
 		}
@@ -142,22 +143,23 @@ func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 	p.doubtCycles()
 }
 
-func orElse(s, fallback string) string {
-	if s == "" {
-		return fallback
+// doubtFunction says why there is no such state function.
+func (p *Program) doubtFunction(s *Step, vocabulary Vocabulary) {
+	why := vocabulary.Refuses(s.State())
+	if why == nil {
+		why = module.Unknown(s.Function(), vocabulary.Functions())
 	}
-	return s
+	p.Doubts.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).WithHint(diag.HintOf(why))
 }
+
+// suggestions is how often a name is compared with all the others. Whoever misses more has another
+// problem than a typing mistake.
+const suggestions = 20
 
 func (x *index) suggest(t Target) string {
 	var known []string
-	for _, s := range x.steps {
-		switch {
-		case t.State == "sls":
-			known = append(known, s.SLS())
-		case t.State == "id" || s.State() == t.State:
-			known = append(known, s.ID(), s.Name())
-		}
+	if x.asked++; x.asked <= suggestions {
+		known = x.known(t)
 	}
 	if hint := diag.DidYouMean(t.Name, known); hint != "" {
 		return hint
@@ -166,6 +168,19 @@ func (x *index) suggest(t Target) string {
 		return fmt.Sprintf("%s is declared, as %s", t.Name, same[0].State())
 	}
 	return "include the SLS that declares it, or correct the name"
+}
+
+// known are the names that a target could have meant.
+func (x *index) known(t Target) (names []string) {
+	for _, s := range x.steps {
+		switch {
+		case t.State == "sls":
+			names = append(names, s.SLS())
+		case t.State == "id" || s.State() == t.State:
+			names = append(names, s.ID(), s.Name())
+		}
+	}
+	return names
 }
 
 // doubtCycles reports each group of steps that wait for one another.

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -43,6 +44,7 @@ type turner struct {
 	extensions *value.Map // ID -> body, to be merged into the high data
 	origins    map[*value.Map]origin
 	byName     map[string]source
+	bySLS      map[string][]target
 	problems   *diag.List
 }
 
@@ -152,19 +154,20 @@ func (t *turner) indexName(id, state string, arguments *value.List) {
 }
 
 // statesOf lists every state of an SLS file.
-func (t *turner) statesOf(sls string) (targets []target) {
-	for id, body := range t.high.Data.All() {
-		m, ok := body.(*value.Map)
-		if !ok || m.Value(KeySLS) != sls {
-			continue
-		}
-		for state := range m.All() {
-			if !internal(state) {
-				targets = append(targets, target{id: value.Str(id), state: value.Str(state)})
+func (t *turner) statesOf(sls string) []target {
+	if t.bySLS == nil {
+		t.bySLS = map[string][]target{}
+		for id, body := range t.high.Data.All() {
+			m, _ := body.(*value.Map)
+			file, _ := m.Value(KeySLS).(string)
+			for state := range m.All() {
+				if !internal(state) {
+					t.bySLS[file] = append(t.bySLS[file], target{id: value.Str(id), state: value.Str(state)})
+				}
 			}
 		}
 	}
-	return targets
+	return slices.Clip(t.bySLS[sls])
 }
 
 // plainState refuses a function where a state belongs.

@@ -39,12 +39,13 @@ type verifier struct {
 	idText   string
 	body     any
 	state    string // "" for the ID itself
+	key      string // of an argument, or ""
 }
 
 func (v *verifier) add(format string, args ...any) *diag.Diagnostic {
-	pos := v.high.at(v.idText, v.state)
-	if v.state == "" {
-		pos = v.high.posOf(v.body)
+	pos := v.high.at(v.idText, v.state, v.key)
+	if body := v.high.posOf(v.body); v.state == "" || pos.Line == 0 && !body.IsZero() { // an ID that is no string
+		pos = body
 	}
 	return v.problems.Add(pos, format, args...)
 }
@@ -56,7 +57,8 @@ func (v *verifier) id(id, body any) {
 	}
 	m, ok := body.(*value.Map)
 	if !ok {
-		v.add("ID %s holds a %s, and a mapping of states was expected", v.idText, value.TypeName(body))
+		v.add("ID %s holds a %s, and a mapping of states was expected", v.idText, value.TypeName(body)).
+			WithHint("write `state.function:` below it, and below that its arguments")
 		return
 	}
 	for state, run := range m.All() {
@@ -114,11 +116,13 @@ func (v *verifier) argument(m *value.Map) {
 	if !ok {
 		return
 	}
+	v.key = key
+	defer func() { v.key = "" }()
 	list, isList := arg.(*value.List)
 	switch key {
 	case "names":
 		if !isList {
-			v.add("names of %s is a %s, and a list was expected", v.idText, value.TypeName(arg))
+			v.add("names of %s is a %s, and a list was expected", v.idText, value.TypeName(arg)).WithHint("write each name as `- name` below it")
 		}
 	case "require", "watch", "prereq", "onchanges":
 		if !isList {
@@ -143,7 +147,7 @@ func (v *verifier) requisite(key string, item any) {
 	}
 	state, name, ok := single(item)
 	if !ok {
-		v.add("%s of %s holds %s, and `state: id` was expected", key, v.idText, value.Repr(item))
+		v.add("%s of %s holds %s, and `state: id` was expected", key, v.idText, value.Repr(item)).WithHint("write `- state: id`, such as `- pkg: nginx`")
 		return
 	}
 	if plain := withoutDot(state); plain != state {
@@ -152,7 +156,8 @@ func (v *verifier) requisite(key string, item any) {
 	}
 	switch name.(type) {
 	case *value.List, *value.Map:
-		v.add("%s of %s names %s: %s, and a name was expected", key, v.idText, state, value.Repr(name))
+		v.add("%s of %s names %s: %s, and a name was expected", key, v.idText, state, value.Repr(name)).
+			WithHint("write one item for each name")
 	}
 }
 

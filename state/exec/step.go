@@ -120,8 +120,8 @@ func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 	}
 	resource, ok := r.Modules.New(s.State(), function)
 	if !ok {
-		result.Comment = fmt.Sprintf("%s.%s: no such state function", s.State(), function)
-		result.Hint = diag.DidYouMean(s.State()+"."+function, r.Modules.Functions())
+		err := module.Unknown(s.State()+"."+function, r.Modules.Functions())
+		result.Comment, result.Hint = fmt.Sprintf("%s.%s: %v", s.State(), function, err), diag.HintOf(err)
 		return nil, false
 	}
 	if name, ok := s.Chunk.Value("name").(string); !ok || name == "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/jinja/salt"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -22,6 +23,7 @@ func statusTable(f *Facts) Table {
 		"status.meminfo": Of("", s.memory),
 		"status.cpuinfo": Of("", s.processor),
 		"status.nproc":   Of("", s.processors),
+		"status.time":    Of("format='%A, %d. %B %Y %I:%M%p'", func(format string) string { return salt.Strftime(s.now(), format) }),
 		"status.version": Of("", s.version),
 	}
 }

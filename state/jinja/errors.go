@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/jinja/syntax"
@@ -39,12 +38,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Diagnostic, e.cause}
 }
 
-// lineCol counts lines and characters from 1 for an offset of the template's text.
-func (t *Template) lineCol(at int) (line, col int) {
-	at = min(at, len(t.text))
-	start := strings.LastIndexByte(t.text[:at], '\n') + 1
-	return strings.Count(t.text[:start], "\n") + 1, utf8.RuneCountInString(t.text[start:at]) + 1
-}
+func (t *Template) lineCol(at int) (line, col int) { return t.lines.lineCol(t.text, at) }
 
 func (t *Template) pos(at int) diag.Pos {
 	line, col := t.lineCol(at)
@@ -69,17 +63,41 @@ func (e *Error) again() *Error {
 	return &c
 }
 
+// margin is the column of the first thing on a line.
+func (t *Template) margin(line int) int {
+	text := t.text[t.lines.offset(t.text, line, 1):]
+	return len(text) - len(strings.TrimLeft(text, " \t")) + 1
+}
+
+// usual is what to try where an error has no hint of its own.
+func usual(kind string) string {
+	switch kind {
+	case "TypeError", "ValueError":
+		return "look at what the values are: {{ x | int }} and {{ x | string }} make one of the other"
+	case "TemplateSyntaxError":
+		return "{{ }} holds one expression and {% %} one statement; compare with the examples in docs/language.md"
+	case "AttributeError", "KeyError", "IndexError":
+		return "use .get(...) or | default(...) for what may be missing"
+	case "ZeroDivisionError":
+		return "test the number before dividing by it"
+	}
+	return "look at the place that the excerpt shows"
+}
+
 // place fills in the position and the excerpt.
 func (e *Error) place() {
 	line, col := e.template.lineCol(e.at)
 	d := e.Diagnostic
+	if d.Hint == "" {
+		d.Hint = usual(e.Kind)
+	}
 	d.Excerpt = diag.Excerpt(e.template.text, line, col)
 	if e.extra != "" {
 		d.Excerpt += e.extra
 	}
 	d.Pos = diag.Pos{File: e.template.file, Line: line, Col: col}
 	if e.line > 0 && e.line != line {
-		d.Pos.Line, d.Pos.Col = e.line, 0
+		d.Pos.Line, d.Pos.Col = e.line, e.template.margin(e.line)
 		d.Message += " (on line " + itoa(line) + ")"
 	}
 }
@@ -107,7 +125,7 @@ func noAttribute(v any, name string) error {
 	return raise("AttributeError", "'"+value.TypeName(v)+"' object has no attribute '"+name+"'")
 }
 func notFound(name, hint string) error {
-	return &Failure{Class: "TemplateNotFound", Message: name, Hint: hint}
+	return &Failure{Class: "TemplateNotFound", Message: "there is no template " + name, Hint: hint}
 }
 func isKind(err error, kinds ...string) bool {
 	kind := kindOf(err)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strconv"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -139,4 +141,16 @@ func roundFilter(c *Call) (any, error) {
 		return nil, err
 	}
 	return value.Div(whole, power)
+}
+
+// hexFloat writes all digits of a float, as Python does; its exponent has no zero in front.
+func hexFloat(f float64) string {
+	s := strconv.FormatFloat(f, 'x', 13, 64)
+	if f == 0 {
+		return strings.Replace(s, "0x0.0000000000000p+00", "0x0.0p+0", 1)
+	}
+	for _, sign := range []string{"p+0", "p-0"} {
+		s = strings.Replace(s, sign, sign[:2], 1)
+	}
+	return s
 }

@@ -125,6 +125,7 @@ type Template struct {
 	endsLine bool   // the text ended with a line break, which goes on the end of the output again
 	root     *function
 	blocks   map[string]*function
+	lines    lines
 }
 
 // Render runs the template. Vars are the variables it sees; as Salt has it, templates that are

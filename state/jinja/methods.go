@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strconv"
 
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -344,6 +343,6 @@ func floatMethods() map[string]*method {
 			f := self.(float64)
 			return f == math.Trunc(f) && !math.IsInf(f, 0), nil
 		}},
-		"hex": {call: func(_ *Call, self any) (any, error) { return strconv.FormatFloat(self.(float64), 'x', -1, 64), nil }},
+		"hex": {call: func(_ *Call, self any) (any, error) { return hexFloat(self.(float64)), nil }},
 	}
 }

@@ -2,9 +2,6 @@ package jinja
 
 import (
 	"sort"
-	"strings"
-	"sync"
-	"unicode/utf8"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -14,8 +11,7 @@ type Output struct {
 	Text string
 
 	spans []span
-	lines []int // where each line of the text starts, once somebody asked for an origin
-	once  sync.Once
+	lines lines
 }
 
 // span says where the output from an offset on comes from. Literal text was copied from the
@@ -30,7 +26,7 @@ type span struct {
 // Origin maps a place of the text, counted from 1, back to the template: to the very place for
 // literal text, and to the expression for what was printed.
 func (o *Output) Origin(line, col int) diag.Pos {
-	at := o.offsetOf(line, col)
+	at := o.lines.offset(o.Text, line, col)
 	i := sort.Search(len(o.spans), func(i int) bool { return o.spans[i].out > at }) - 1
 	if i < 0 {
 		return diag.Pos{}
@@ -40,32 +36,6 @@ func (o *Output) Origin(line, col int) diag.Pos {
 		return s.template.pos(s.at + at - s.out)
 	}
 	return s.template.pos(s.at)
-}
-
-// offsetOf finds a place in the text; what is behind the end of a line or the text is the end.
-func (o *Output) offsetOf(line, col int) int {
-	o.once.Do(func() { o.lines = lineStarts(o.Text) })
-	if line > len(o.lines) {
-		return len(o.Text)
-	}
-	at := o.lines[max(line, 1)-1]
-	for ; col > 1 && at < len(o.Text) && o.Text[at] != '\n'; col-- {
-		_, size := utf8.DecodeRuneInString(o.Text[at:])
-		at += size
-	}
-	return at
-}
-
-func lineStarts(text string) []int {
-	starts := make([]int, 1, strings.Count(text, "\n")+1)
-	for at := 0; ; {
-		i := strings.IndexByte(text[at:], '\n')
-		if i < 0 {
-			return starts
-		}
-		at += i + 1
-		starts = append(starts, at)
-	}
 }
 
 // writer collects output. Spans are kept only if it has them from the start.

@@ -48,9 +48,8 @@ func applied(t *testing.T, s *session.Session, dry bool) map[string]*value.Map {
 	return byID
 }
 
-// TestCallingFunctions runs module states in all their forms: dry, where nothing is called, and for real.
-func TestCallingFunctions(t *testing.T) {
-	s, dir := stateTree(t, map[string]string{"t.sls": `
+// calls are module states in all their forms.
+const calls = `
 old form:
   module.run:
     - name: file.append
@@ -110,7 +109,11 @@ command:
 not here:
   module.run:
     - boto_ec2.run: []
-`})
+`
+
+// TestCallingFunctions runs module states in all their forms: dry, where nothing is called, and for real.
+func TestCallingFunctions(t *testing.T) {
+	s, dir := stateTree(t, map[string]string{"t.sls": calls})
 	dry := applied(t, s, true)
 	for id, want := range map[string]any{"old form": nil, "new form": nil, "no such function": false, "missing argument": false, "waits": true, "not here": false} {
 		if got := dry[id].Value("result"); got != want {
@@ -169,5 +172,65 @@ func TestTemplatesOnlyRead(t *testing.T) {
 	_, err := s.Call(context.Background(), "state.sls", []any{"acts"}, value.NewMap(), nil)
 	if err == nil || !strings.Contains(err.Error(), "templates only read") {
 		t.Errorf("a template that restarts a service gives %v", err)
+	}
+}
+
+// census are the functions that the templates of public formulas call.
+const census = `grains.filter_by log.debug slsutil.serialize pillar.get config.get grains.get cmd.run slsutil.merge mine.get log.warning
+file.dirname defaults.merge log.error user.info file.file_exists pkg.version file.join cp.list_states file.directory_exists pillar.fetch
+cmd.shell alternatives.show_current file.basename grains.has_value file.readdir test.provider dig.A dig.AAAA network.calc_net
+network.ip_in_subnet dnsutil.serial slsutil.renderer cmd.run_all cmd.which cmd.has_exec file.contains_regex file.get_user pkg.version_cmp
+config.option git.current_branch cp.list_master_dirs mysql.db_tables postgres.psql_query`
+
+// TestCensus holds that templates find all of them, in both ways to write it.
+func TestCensus(t *testing.T) {
+	var text strings.Builder
+	for _, name := range strings.Fields(census) {
+		text.WriteString("'" + name + "': {in: {{ '" + name + "' in salt }}, by_key: {{ salt['" + name + "'] is callable }}, by_name: {{ salt." + name + " is callable }}}\n")
+	}
+	s, _ := stateTree(t, map[string]string{"data.sls": text.String(), "t.sls": `
+{% import_yaml "data.sls" as data %}
+{% for name, found in data.items() %}
+{{ name }}:
+  test.configurable_test_state:
+    - result: {{ found.in and found.by_key and found.by_name }}
+    - changes: False
+{% endfor %}
+called:
+  test.show_notification:
+    - text: {{ salt['network.calc_net']('10.0.0.7', '255.255.255.0') }} {{ salt.network.ip_in_subnet('10.0.0.7', '10.0.0.0/8') }} {{ salt['cmd.run']('echo hi') }}
+`})
+	got := applied(t, s, false)
+	if len(got) != len(strings.Fields(census))+1 {
+		t.Errorf("there are %d results", len(got))
+	}
+	for name, result := range got {
+		if result.Value("result") != true {
+			t.Errorf("templates do not find %s: %s", name, value.Repr(result))
+		}
+	}
+	if text := value.Repr(got["called"]); !strings.Contains(text, "10.0.0.0/24 True hi") {
+		t.Errorf("calls give %s", text)
+	}
+}
+
+// TestRefusedStates holds that states of Salt that are not here are refused with the reason and the way out.
+func TestRefusedStates(t *testing.T) {
+	s, _ := stateTree(t, map[string]string{"t.sls": "web:\n  boto_secgroup.present: []\n"})
+	text := value.Repr(applied(t, s, true)["web"])
+	if !strings.Contains(text, "boto_secgroup.present: no such state function: things in a cloud") {
+		t.Errorf("a cloud's state gives %s", text)
+	}
+}
+
+// TestCommandsOfTemplatesAreLogged holds that nobody runs a command from a template unseen.
+func TestCommandsOfTemplatesAreLogged(t *testing.T) {
+	s, _ := stateTree(t, map[string]string{"t.sls": "{{ salt['cmd.run']('echo seen') }}:\n  test.nop: []\n"})
+	var lines []string
+	settings := s.Settings
+	settings.Log = func(level, message string) { lines = append(lines, level+": "+message) }
+	applied(t, session.New(settings), true)
+	if !strings.Contains(strings.Join(lines, "\n"), "running `echo seen`") {
+		t.Errorf("the log is %q", lines)
 	}
 }

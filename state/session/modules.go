@@ -2,23 +2,32 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/account"
 	"github.com/corpus-agent/corpus-agent/state/module/account/cron"
 	"github.com/corpus-agent/corpus-agent/state/module/action"
+	"github.com/corpus-agent/corpus-agent/state/module/apache"
 	"github.com/corpus-agent/corpus-agent/state/module/archive"
 	"github.com/corpus-agent/corpus-agent/state/module/command"
+	"github.com/corpus-agent/corpus-agent/state/module/database"
+	"github.com/corpus-agent/corpus-agent/state/module/docker"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/module/ini"
+	"github.com/corpus-agent/corpus-agent/state/module/language"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
 	"github.com/corpus-agent/corpus-agent/state/module/service"
 	"github.com/corpus-agent/corpus-agent/state/module/source"
+	"github.com/corpus-agent/corpus-agent/state/module/supervisor"
 	"github.com/corpus-agent/corpus-agent/state/module/system"
 	"github.com/corpus-agent/corpus-agent/state/module/test"
 	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -31,21 +40,29 @@ func (s *Session) newModules() module.Registry {
 		Grains: func(path, delimiter string) (any, bool) { return value.Lookup(s.Grains, path, delimiter) },
 	}}
 	all := module.Registry{
-		"archive": archive.Functions(archives{in.Inputs, s.sources}),
-		"cmd":     command.Functions(in),
-		"file":    file.Functions(in.Inputs),
-		"ini":     ini.Functions(),
-		"module":  action.Functions(callee{s.actions}),
-		"pkg":     pkg.Functions(packageSources{s.sources}),
-		"pkgrepo": pkg.Repositories(packageSources{s.sources}),
-		"service": service.Functions(),
-		"test":    test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
+		"archive":     archive.Functions(archives{in.Inputs, s.sources}),
+		"cmd":         command.Functions(in),
+		"file":        file.Functions(in.Inputs),
+		"ini":         ini.Functions(),
+		"module":      action.Functions(callee{s.actions}),
+		"pkg":         pkg.Functions(packageSources{s.sources}),
+		"pkgrepo":     pkg.Repositories(packageSources{s.sources}),
+		"service":     service.Functions(),
+		"supervisord": supervisor.Functions(),
+		"test":        test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
 	}
 	maps.Copy(all, account.Tables(in))
-	maps.Copy(all, system.Tables(in))
+	maps.Copy(all, system.Tables(in, in.Pillar))
+	maps.Copy(all, apache.Tables())
+	maps.Copy(all, database.Tables(s.connection))
+	maps.Copy(all, docker.Tables())
+	maps.Copy(all, language.Tables(in))
 	maps.Copy(all, source.Tables())
 	return all
 }
+
+// States lists the state functions, as state.function.
+func States() []string { return New(Settings{Host: &host.Host{}}).modules.Functions() }
 
 // inputs gives other families content the way in which file states get theirs.
 type inputs struct{ file.Inputs }
@@ -67,6 +84,22 @@ func (in inputs) Rendered(ctx context.Context, s cron.Source) ([]byte, error) {
 
 // Diff is part of account.Sources.
 func (in inputs) Diff(before, after string) string { return in.Inputs.Difference(before, after) }
+
+// connection is a setting of how a server is reached, such as mysql.user: an option, or the pillar
+// as mysql.user or as user below mysql.
+func (s *Session) connection(name string) string {
+	for _, v := range []any{s.options.Value(name), s.pillar.Value(name)} {
+		if v != nil {
+			return value.Str(v)
+		}
+	}
+	if v, ok := value.Lookup(s.pillar, name, "."); ok && v != nil {
+		if _, is := v.(*value.Map); !is {
+			return value.Str(v)
+		}
+	}
+	return ""
+}
 
 // archives finds archives.
 type archives struct {
@@ -113,4 +146,26 @@ func (t fileTemplates) Render(ctx context.Context, f file.Template) ([]byte, err
 	}
 	out, err := s.renderer.Text(withTree(ctx, s.states), f.Engine, render.Source{Name: treePath(f.Source), File: place, Env: f.Env, Text: string(f.Text)}, vars)
 	return []byte(out), err
+}
+
+// vocabulary is what the compiler may know of the registry, and of a tree that brings states of its
+// own along.
+type vocabulary struct {
+	module.Registry
+	tree *roots.Roots
+}
+
+// Refuses is part of compile.Vocabulary.
+func (v vocabulary) Refuses(state string) error { return ownModule(v.tree, "_states", state) }
+
+// ownModule refuses a module of the tree's own by its name, or is nil if there is none.
+func ownModule(tree *roots.Roots, dir, name string) error {
+	for _, env := range tree.Envs() {
+		for _, path := range []string{dir + "/" + name + ".py", dir + "/" + name + "/__init__.py"} {
+			if _, ok := tree.Find(env, path); ok && name != "" {
+				return diag.WithHint(fmt.Errorf("%s is a Python program, and this engine runs none", path), "converge this host with `engine: salt-call`, or write it as SLS")
+			}
+		}
+	}
+	return nil
 }

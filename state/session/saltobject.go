@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/jinja"
+	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -12,11 +13,12 @@ import (
 // is not there is undefined, so that templates may ask for it first.
 type saltObject struct {
 	functions Functions
+	tree      *roots.Roots
 	modules   map[string]bool
 }
 
-func newSaltObject(functions Functions) *saltObject {
-	o := &saltObject{functions: functions, modules: map[string]bool{}}
+func newSaltObject(functions Functions, tree *roots.Roots) *saltObject {
+	o := &saltObject{functions: functions, tree: tree, modules: map[string]bool{}}
 	for _, name := range functions.Names() {
 		module, _, _ := strings.Cut(name, ".")
 		o.modules[module] = true
@@ -35,6 +37,10 @@ func (o *saltObject) Explain(name any) error {
 	text, ok := name.(string)
 	if !ok {
 		return nil
+	}
+	module, _, _ := strings.Cut(text, ".")
+	if err := ownModule(o.tree, "_modules", module); err != nil {
+		return err
 	}
 	return o.functions.Unknown(text)
 }

@@ -38,6 +38,7 @@ type Settings struct {
 	States   []roots.Env
 	Pillar   []roots.Env
 	Override *value.Map // pillar given on the command line; wins over all files
+	Secrets  []string   // values to hide beside those that are decrypted here
 	Vars     *value.Map // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
 	Trees    host.Files // where States and Pillar lie; nil for the host's own files
@@ -95,6 +96,9 @@ func New(settings Settings) *Session {
 		settings.Trees = settings.Host.Files
 	}
 	s := &Session{Settings: settings}
+	for _, plain := range settings.Secrets {
+		s.secrets.add(plain)
+	}
 	s.states = roots.New(settings.Trees, settings.States...)
 	s.pillars = roots.New(settings.Trees, settings.Pillar...)
 	s.options = s.minionOptions()
@@ -166,7 +170,7 @@ func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
 		s.pillar = data
 	}
 	if err != nil {
-		s.pillarErr = &PillarError{Problems: err}
+		s.pillarErr = &PillarError{Problems: s.shown(err)}
 	}
 	return s.pillar, s.pillarErr
 }
@@ -212,7 +216,8 @@ func (s *Session) Top(ctx context.Context) ([]top.Match, error) {
 		Tree: s.states, Target: s.target(data), Only: s.option("saltenv"), Render: s.renderState,
 		Merge: s.option("top_file_merging_strategy"), Base: s.option("default_top"),
 	}
-	return loader.States(ctx)
+	matches, err := loader.States(ctx)
+	return matches, s.shown(err)
 }
 
 // High reads the SLS files that were matched.
@@ -221,7 +226,8 @@ func (s *Session) High(ctx context.Context, matches []top.Match) (*compile.High,
 		return nil, err
 	}
 	loader := &sls.Loader{Tree: s.states, Render: s.renderState, Unordered: !s.flag("state_auto_order", true)}
-	return loader.High(ctx, matches)
+	high, err := loader.High(ctx, matches)
+	return high, s.shown(err)
 }
 
 // Named are SLS files asked for by name instead of by a top file.
@@ -243,14 +249,14 @@ func (s *Session) Program(ctx context.Context, matches []top.Match) (*compile.Pr
 }
 
 func (s *Session) compile(high *compile.High) (*compile.Program, error) {
-	p, err := compile.Compile(high, s.modules)
+	p, err := compile.Compile(high, vocabulary{s.modules, s.states})
 	if err != nil {
-		return nil, err
+		return nil, s.shown(err)
 	}
 	if s.Strict {
 		s.doubtArguments(p)
 		if err := p.Doubts.Err(); err != nil {
-			return nil, err
+			return nil, s.shown(err)
 		}
 	}
 	return p, nil
@@ -265,10 +271,16 @@ func (s *Session) doubtArguments(p *compile.Program) {
 			continue // a doubt of the compiler's
 		}
 		warnings, problems := s.decoder.Decode(resource, module.Call{Function: step.Function(), Arguments: step.Chunk, At: step.At})
-		p.Doubts = append(p.Doubts, problems...)
+		hint := "correct the argument, or take it out; docs/states.md describes those of " + step.Function()
+		for _, problem := range problems {
+			if problem.Hint == "" {
+				problem.Hint = hint
+			}
+			p.Doubts = append(p.Doubts, problem)
+		}
 		for _, w := range warnings {
 			if strict {
-				p.Doubts.Add(step.Pos, "%s", w)
+				p.Doubts.Add(step.Pos, "%s", w).WithHint(hint)
 			}
 		}
 	}

@@ -2,10 +2,13 @@ package session
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"path"
 	"strings"
 	"sync"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/jinja"
 	jinjasalt "github.com/corpus-agent/corpus-agent/state/jinja/salt"
 	"github.com/corpus-agent/corpus-agent/state/render"
@@ -30,7 +33,7 @@ type envKey struct {
 }
 
 func newTemplates(s *Session) *templates {
-	return &templates{session: s, salt: newSaltObject(s.functions), envs: map[envKey]*jinja.Env{}}
+	return &templates{session: s, salt: newSaltObject(s.functions, s.states), envs: map[envKey]*jinja.Env{}}
 }
 
 // treeKey carries through a context which tree the templates of a file are looked for in.
@@ -77,6 +80,10 @@ func (t *templates) env(key envKey) *jinja.Env {
 	env := jinja.New(jinja.Options{
 		Loader: jinja.Tree{Read: func(_ context.Context, name string) (string, string, error) {
 			data, file, err := key.tree.Read(key.env, name)
+			if errors.Is(err, fs.ErrNotExist) {
+				files, _ := key.tree.Files(key.env) // a tree that cannot be listed suggests nothing
+				err = diag.WithHint(err, "%s", diag.DidYouMean(name, files))
+			}
 			return string(data), file, err
 		}},
 		Globals: globals, Filters: jinjasalt.Filters(), Tests: jinjasalt.Tests(), Lenient: s.flag("allow_undefined", false),

@@ -33,6 +33,7 @@ func (f *file) takeIncludes() *value.List {
 	if !ok {
 		f.problem(f.data, "include", "include is a %s, and a list of SLS names was expected", value.TypeName(v)).
 			WithHint("write each name as `- name`")
+		f.data.Delete("include")
 		return value.NewList()
 	}
 	f.data.Delete("include")
@@ -173,7 +174,7 @@ func (f *file) include(item any, at diag.Pos) {
 			env, name = value.Str(key), value.Str(v)
 		}
 	default:
-		f.problems.Add(at, "include holds %s, and the name of an SLS was expected", value.Repr(item))
+		f.problems.Add(at, "include holds %s, and the name of an SLS was expected", value.Repr(item)).WithHint("write each name as `- name`")
 		return
 	}
 	if env != anyEnv && !f.loader.Tree.Has(env) {

@@ -50,7 +50,11 @@ func (l *Loader) High(ctx context.Context, matches []top.Match) (*compile.High, 
 		}
 	}
 	g.dropRepeatedExtensions()
-	return &compile.High{Data: g.high, Pos: g.pos, PosOf: g.posOf, Includes: g.includes}, g.problems.Err()
+	high := &compile.High{Data: g.high, Pos: g.pos, PosOf: g.posOf, Includes: g.includes}
+	if len(g.problems) > 0 { // what else is wrong is told with it
+		g.problems.AddError(diag.Pos{}, compile.Verify(high))
+	}
+	return high, g.problems.Err()
 }
 
 // gatherer gathers the files of one run.
@@ -245,6 +249,11 @@ func (g *gatherer) pos(path ...string) diag.Pos {
 			if p := g.posOfState(body, path[1], list, path[2:]); !p.IsZero() {
 				return p
 			}
+		}
+	}
+	if len(path) > 1 && body.Has(path[1]) {
+		if p := g.find(body, body, path[1]); !p.IsZero() {
+			return p
 		}
 	}
 	if p := g.posOf(body); !p.IsZero() {

@@ -1,6 +1,7 @@
 package statetest
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -43,11 +44,9 @@ func UseTools(t *testing.T, h *Host, tools map[string]Tool) {
 		if err == nil {
 			return host.Output{Stdout: out}, nil
 		}
-		code := 1
-		if own, ok := err.(Code); ok { //nolint:errorlint // tools give it as it is
-			code = own.Code
-		}
-		return host.Output{Code: code, Stdout: out, Stderr: err.Error() + "\n"}, nil
+		own := Code{Code: 1}
+		_ = errors.As(err, &own)
+		return host.Output{Code: own.Code, Stdout: out, Stderr: err.Error() + "\n"}, nil
 	})
 }
 

@@ -35,7 +35,7 @@ func (e *entry) dead() bool {
 }
 
 // scanLimit is the number of entries up to which a scan beats a Go map.
-const scanLimit = 8
+const scanLimit = 16
 
 // NewMap makes a Map of alternating string keys and values.
 func NewMap(pairs ...any) *Map {

@@ -147,7 +147,7 @@ func isCased(r rune) bool {
 
 // SwapCase is str.swapcase().
 func SwapCase(s string) string {
-	return strings.Map(func(r rune) rune {
+	return strings.ReplaceAll(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsUpper(r):
 			return unicode.ToLower(r)
@@ -155,7 +155,7 @@ func SwapCase(s string) string {
 			return unicode.ToUpper(r)
 		}
 		return r
-	}, s)
+	}, s), "ß", "SS")
 }
 
 // Pad widens s to width characters with fill. Align is '<' to pad on the right, '>' on the left

@@ -461,6 +461,7 @@ func (p *parser) separator(first bool, openAt int, closing kind) (*token, error)
 			return nil, &problem{
 				at: t.at, resume: t.at,
 				message: "expected ',' or " + closing.String() + " for the bracket opened on line " + strconv.Itoa(line) + ", but found " + t.kind.String(),
+				hint:    "close the bracket, or put a value that starts with one in quotes",
 			}
 		}
 		p.skip()

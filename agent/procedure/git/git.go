@@ -113,3 +113,18 @@ func run(ctx context.Context, env []string, args ...string) (string, error) {
 	}
 	return out.String(), nil
 }
+
+// Remote runs a command on another host, by the ssh that git uses. Its words hold nothing that a
+// shell would take for anything but words.
+func Remote(ctx context.Context, host string, command []string, out io.Writer) error {
+	ssh := os.Getenv("GIT_SSH")
+	if ssh == "" {
+		ssh = "ssh"
+	}
+	cmd := exec.CommandContext(ctx, ssh, host, strings.Join(command, " "))
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		return diag.WithHint(fmt.Errorf("%s on %s: %w", strings.Join(command[:min(3, len(command))], " "), host, err), "see that `ssh %s corpus-agent version` works", host)
+	}
+	return nil
+}

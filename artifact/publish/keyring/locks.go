@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 
@@ -92,18 +91,22 @@ func (l *Locks) open(from string, sealed []byte) ([]byte, error) {
 	if known {
 		return plain, nil
 	}
-	identities := append([]age.Identity{&asked{locks: l, about: from}}, l.Identities...)
+	person := &asked{locks: l, about: from}
+	identities := append([]age.Identity{person}, l.Identities...)
 	r, err := age.Decrypt(armor.NewReader(bytes.NewReader(sealed)), identities...)
 	var none *age.NoIdentityMatchError
 	if errors.As(err, &none) {
 		return nil, diag.WithHint(errors.New("it is encrypted, and nothing given opens it"),
 			"give the passphrase (CORPUS_PASSPHRASE, or CORPUS_PASSPHRASE_FILE), or the age identity it is encrypted to (CORPUS_AGE_IDENTITY_FILE)")
 	}
-	if err != nil {
-		return nil, err
+	if person.err != nil {
+		return nil, person.err
 	}
-	if plain, err = io.ReadAll(r); err != nil {
-		return nil, fmt.Errorf("decrypting it: %w", err)
+	if err == nil {
+		plain, err = io.ReadAll(r)
+	}
+	if err != nil {
+		return nil, errors.New("it is encrypted, and damaged") // the library's words quote it
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,6 +121,7 @@ func (l *Locks) open(from string, sealed []byte) ([]byte, error) {
 type asked struct {
 	locks *Locks
 	about string
+	err   error // why there is no passphrase
 }
 
 // Unwrap is part of age.Identity.
@@ -126,7 +130,7 @@ func (a *asked) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 		return nil, age.ErrIncorrectIdentity
 	}
 	passphrase, err := a.locks.ask(a.about, false)
-	if err != nil {
+	if a.err = err; err != nil {
 		return nil, err
 	}
 	id, err := age.NewScryptIdentity(passphrase)

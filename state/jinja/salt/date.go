@@ -20,7 +20,7 @@ func formatDate(c *jinja.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strftime(t, format), nil
+	return Strftime(t, format), nil
 }
 
 // dateLayouts are the forms of dates that are understood.
@@ -65,7 +65,8 @@ var layouts = map[byte]string{
 	'r': "03:04:05 PM",
 }
 
-func strftime(t time.Time, format string) string {
+// Strftime writes a time as Python and C do.
+func Strftime(t time.Time, format string) string {
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' || i+1 == len(format) {

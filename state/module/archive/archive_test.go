@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +167,7 @@ func fails(c statetest.Case, comment string) statetest.Case {
 	return c
 }
 
+// cases are those in which an archive of the host is extracted to where nothing is.
 func (s served) cases() []statetest.Case {
 	good := tarOf(app()...)
 	changes := value.NewMap("directories_created", listed("/opt/"), "extracted_files", appFiles())
@@ -214,6 +216,13 @@ func (s served) cases() []statetest.Case {
 			c.After = statetest.Tree{"/opt": {Absent: true}}
 		}),
 		with(at("not where if_missing is", good, "source", "/srv/a.tar", "if_missing", "/srv/a"), func(c *statetest.Case) { c.First = nothing }),
+	}
+}
+
+// replacing are cases in which something is there already.
+func (s served) replacing() []statetest.Case {
+	good := tarOf(app()...)
+	return []statetest.Case{
 		with(at("a file that is missing", good, "source", "/srv/a.tar"), func(c *statetest.Case) {
 			c.Tree["/opt/app-1/readme"] = statetest.File("mine")
 			c.First = &statetest.Want{Result: true, Changes: value.NewMap("extracted_files", appFiles())}
@@ -254,6 +263,15 @@ func (s served) cases() []statetest.Case {
 			}),
 		with(at("hard links", tarOf(item{name: "d/a", text: "x"}, item{name: "d/b", link: "d/a", hard: true}), "source", "/srv/a.tar"),
 			func(c *statetest.Case) { c.After = statetest.Tree{"/opt/d/b": statetest.File("x")} }),
+	}
+}
+
+// fetching are cases in which the archive is not on the host, or what was extracted is noted.
+func (s served) fetching() []statetest.Case {
+	good := tarOf(app()...)
+	done := &statetest.Want{Result: true, Changes: value.NewMap("directories_created", listed("/opt/"), "extracted_files", appFiles()), Comment: "extracted "}
+	nothing := &statetest.Want{Result: true, Changes: value.NewMap()}
+	return []statetest.Case{
 		with(at("from elsewhere", nil, "source", "web://app.tar.gz", "source_hash", sum(zipped(good))), func(c *statetest.Case) {
 			c.Dry = &statetest.Want{Result: nil, Changes: value.NewMap(), Comment: "would fetch web://app.tar.gz"}
 			c.First, c.Second, c.After = done, nothing, appTree("")
@@ -285,7 +303,7 @@ func (s served) cases() []statetest.Case {
 
 func TestConformance(t *testing.T) {
 	s := served{map[string][]byte{"app.tar.gz": zipped(tarOf(app()...))}}
-	cases := s.cases()
+	cases := slices.Concat(s.cases(), s.replacing(), s.fetching())
 	for name, items := range map[string][]item{
 		"a name that leads out":             {{name: "a/../../etc/x"}},
 		"a name from the root":              {{name: "/etc/x"}},

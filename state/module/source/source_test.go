@@ -94,11 +94,19 @@ func args(items ...any) *value.Map { return value.NewMap(items...) }
 
 func TestConformance(t *testing.T) {
 	s := suite(t)
-	clone := func(more ...string) func(t *testing.T, h *statetest.Host) {
-		return func(t *testing.T, h *statetest.Host) {
-			do(t, h, append([]string{"clone", "--quiet"}, append(more, "/srv/remote", "/opt/app")...)...)
-		}
+	s.Cases = slices.Concat(latestCases(), others())
+	statetest.Run(t, s)
+}
+
+// clone is a Setup that clones the remote repository.
+func clone(more ...string) func(t *testing.T, h *statetest.Host) {
+	return func(t *testing.T, h *statetest.Host) {
+		do(t, h, append([]string{"clone", "--quiet"}, append(more, "/srv/remote", "/opt/app")...)...)
 	}
+}
+
+// latestCases are those of git.latest.
+func latestCases() []statetest.Case {
 	back := func(t *testing.T, h *statetest.Host) {
 		clone()(t, h)
 		do(t, h, "-C", "/opt/app", "reset", "--quiet", "--hard", "v1")
@@ -113,7 +121,7 @@ func TestConformance(t *testing.T) {
 	}
 	ok := &statetest.Want{Result: true}
 	same := &statetest.Want{Result: true, Changes: value.NewMap()}
-	s.Cases = []statetest.Case{
+	return []statetest.Case{
 		latest("a clone", nil, "second", &statetest.Want{Result: true, Comment: "cloned /srv/remote to /opt/app"}),
 		latest("a clone of a tag", nil, "first", ok, "rev", "v1"),
 		latest("a clone of a branch, on a branch", nil, "second", ok, "rev", "next", "branch", "mine"),
@@ -160,6 +168,13 @@ func TestConformance(t *testing.T) {
 		latest("no key", nil, "", &statetest.Want{Result: false, Comment: "the key /srv/key is not there"}, "identity", "/srv/key"),
 		{Name: "latest/no repository", Function: "latest", Arguments: args("name", "/srv/gone", "target", "/opt/app"),
 			First: &statetest.Want{Result: false, Comment: "the repository /srv/gone cannot be reached", Hint: "look at its URL"}},
+	}
+}
+
+// others are the cases of the other functions.
+func others() []statetest.Case {
+	ok := &statetest.Want{Result: true}
+	return []statetest.Case{
 		{Name: "cloned/a clone", Function: "cloned", Arguments: args("name", "/srv/remote", "target", "/opt/app", "branch", "next"),
 			First: &statetest.Want{Result: true, Changes: value.NewMap("new", "/srv/remote => /opt/app")}},
 		{Name: "cloned/another branch", Function: "cloned", Arguments: args("name", "/srv/remote", "target", "/opt/app", "branch", "next"), Setup: clone(),
@@ -199,7 +214,6 @@ func TestConformance(t *testing.T) {
 				do(t, h, "-C", "/srv/remote", "config", "--add", "a.b", "d")
 			}, First: &statetest.Want{Result: true, Changes: value.NewMap("a.b", value.Strings("c"))}},
 	}
-	statetest.Run(t, s)
 }
 
 // TestRevisionIsForeseen holds that a dry run names the commit, also one by the first digits of its hash.

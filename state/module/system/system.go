@@ -15,10 +15,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/system/iptables"
 	"github.com/corpus-agent/corpus-agent/state/module/system/kmod"
 	"github.com/corpus-agent/corpus-agent/state/module/system/locale"
+	"github.com/corpus-agent/corpus-agent/state/module/system/lvm"
 	"github.com/corpus-agent/corpus-agent/state/module/system/mount"
 	"github.com/corpus-agent/corpus-agent/state/module/system/network"
+	"github.com/corpus-agent/corpus-agent/state/module/system/pdbedit"
+	"github.com/corpus-agent/corpus-agent/state/module/system/selinux"
 	"github.com/corpus-agent/corpus-agent/state/module/system/sysctl"
 	"github.com/corpus-agent/corpus-agent/state/module/system/timezone"
+	"github.com/corpus-agent/corpus-agent/state/module/system/virt"
 )
 
 // Sources gives files of the state tree to the states that name some, and compares texts.
@@ -28,7 +32,7 @@ type Sources interface {
 }
 
 // Tables are the functions of all these states, by state.
-func Tables(sources Sources) module.Registry {
+func Tables(sources Sources, pillar func(path, delimiter string) (any, bool)) module.Registry {
 	return module.Registry{
 		"alternatives": alternatives.Functions(),
 		"debconf":      debconf.Functions(sources),
@@ -36,9 +40,13 @@ func Tables(sources Sources) module.Registry {
 		"iptables":     iptables.Functions(),
 		"kmod":         kmod.Functions(),
 		"locale":       locale.Functions(),
+		"lvm":          lvm.Functions(),
 		"mount":        mount.Functions(),
 		"network":      network.Functions(sources),
+		"pdbedit":      pdbedit.Functions(),
+		"selinux":      selinux.Functions(),
 		"sysctl":       sysctl.Functions(),
 		"timezone":     timezone.Functions(),
+		"virt":         virt.Functions(pillar),
 	}
 }

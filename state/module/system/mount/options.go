@@ -103,8 +103,11 @@ func (r *optionRules) shown(h *host.Host, opt, fstype string) string {
 
 var size = regexp.MustCompile(`^size=(\d+)([kmgKMG])$`)
 
-// sized writes a size in KiB, in which the kernel shows it.
+// sized writes a size in KiB and a mode without the zero before it, as the kernel shows them.
 func sized(opt string) string {
+	if key, v, ok := strings.Cut(opt, "="); ok && slices.Contains([]string{"mode", "umask", "fmask", "dmask"}, key) {
+		return key + "=" + strings.TrimLeft(v, "0")
+	}
 	m := size.FindStringSubmatch(opt)
 	if m == nil {
 		return opt

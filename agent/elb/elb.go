@@ -1,0 +1,283 @@
+// Package elb takes a host into its load balancers and out of them, classic ones and target groups.
+//
+// It speaks the two APIs' query protocol itself, signed and authorized by the AWS SDK: of the SDK's
+// own clients a host would carry megabytes for four small requests. Credentials, region and
+// endpoints come from where the SDK has them: the environment, the files of its configuration, the
+// instance's role, AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING(_V2).
+package elb
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/smithy-go/logging"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Balancers are where a host serves.
+type Balancers struct {
+	Names        []string // classic load balancers
+	TargetGroups []string // ARNs
+}
+
+// Client speaks for one instance.
+type Client struct {
+	Region   string // such as us-east-1
+	Instance string // such as i-0123456789abcdef0
+	// Pause is the wait between two tries, and between two looks at an instance's health; 2 s by
+	// default.
+	Pause time.Duration
+
+	account aws.Config
+}
+
+// Open loads what the SDK knows about the account.
+func Open(ctx context.Context, region, instance string) (*Client, error) {
+	account, err := config.LoadDefaultConfig(ctx, config.WithRegion(region), config.WithLogger(logging.Nop{}))
+	if err != nil {
+		return nil, fmt.Errorf("AWS configuration: %w", err)
+	}
+	return &Client{Region: region, Instance: instance, account: account}, nil
+}
+
+// api is one of the two APIs.
+type api struct {
+	version  string
+	endpoint string // environment variable that names another one
+}
+
+func classic() api {
+	return api{"2012-06-01", "AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING"}
+}
+
+func groups() api {
+	return api{"2015-12-01", "AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2"}
+}
+
+// Register takes the instance in everywhere. With a wait it returns when every balancer calls the
+// instance healthy, or fails when the wait is over.
+func (c *Client) Register(ctx context.Context, b Balancers, wait time.Duration) error {
+	if err := c.each(ctx, b, "RegisterInstancesWithLoadBalancer", "RegisterTargets"); err != nil {
+		return err
+	}
+	return c.await(ctx, b, wait, "in service", "InService", "healthy")
+}
+
+// Deregister takes the instance out everywhere. With a wait it returns when connections have drained.
+func (c *Client) Deregister(ctx context.Context, b Balancers, wait time.Duration) error {
+	if err := c.each(ctx, b, "DeregisterInstancesFromLoadBalancer", "DeregisterTargets"); err != nil {
+		return err
+	}
+	return c.await(ctx, b, wait, "out of service", "OutOfService", "unused")
+}
+
+// each does something everywhere, and says of all that failed.
+func (c *Client) each(ctx context.Context, b Balancers, onClassic, onGroup string) error {
+	var errs []error
+	for _, name := range b.Names {
+		_, err := c.call(ctx, classic(), onClassic, url.Values{"LoadBalancerName": {name}, "Instances.member.1.InstanceId": {c.Instance}})
+		errs = append(errs, about(name, err))
+	}
+	for _, arn := range b.TargetGroups {
+		_, err := c.call(ctx, groups(), onGroup, url.Values{"TargetGroupArn": {arn}, "Targets.member.1.Id": {c.Instance}})
+		errs = append(errs, about(arn, err))
+	}
+	return errors.Join(errs...)
+}
+
+func about(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("load balancer %s: %w", name, err)
+}
+
+// await looks until every balancer says one word of the instance.
+func (c *Client) await(ctx context.Context, b Balancers, wait time.Duration, what, classicWord, groupWord string) error {
+	if wait <= 0 {
+		return nil
+	}
+	within, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for {
+		pending, err := c.pending(within, b, classicWord, groupWord)
+		if err == nil && len(pending) == 0 {
+			return nil
+		}
+		if within.Err() == nil && err != nil {
+			return err
+		}
+		if !c.pause(within, 1) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return diag.WithHint(fmt.Errorf("after %s %s is not %s: %s", diag.Elapsed(wait), c.Instance, what, strings.Join(pending, ", ")),
+				"look at the health check of the load balancer, and whether the service answers it")
+		}
+	}
+}
+
+// health is what both APIs say of an instance.
+type health struct {
+	Classic []string `xml:"DescribeInstanceHealthResult>InstanceStates>member>State"`
+	Group   []string `xml:"DescribeTargetHealthResult>TargetHealthDescriptions>member>TargetHealth>State"`
+}
+
+// pending lists the balancers that do not say the word yet, with what they say.
+func (c *Client) pending(ctx context.Context, b Balancers, classicWord, groupWord string) ([]string, error) {
+	var pending []string
+	for _, name := range b.Names {
+		h, err := c.health(ctx, classic(), "DescribeInstanceHealth", url.Values{"LoadBalancerName": {name}, "Instances.member.1.InstanceId": {c.Instance}})
+		// One that was taken out is no instance of the balancer any more.
+		var said *Fault
+		if errors.As(err, &said) && said.Code == "InvalidInstance" && classicWord == "OutOfService" {
+			continue
+		}
+		if err != nil {
+			return pending, about(name, err)
+		}
+		if len(h.Classic) == 0 || h.Classic[0] != classicWord {
+			pending = append(pending, name+" says "+strings.Join(h.Classic, " "))
+		}
+	}
+	for _, arn := range b.TargetGroups {
+		h, err := c.health(ctx, groups(), "DescribeTargetHealth", url.Values{"TargetGroupArn": {arn}, "Targets.member.1.Id": {c.Instance}})
+		if err != nil {
+			return pending, about(arn, err)
+		}
+		if len(h.Group) == 0 || h.Group[0] != groupWord {
+			pending = append(pending, arn+" says "+strings.Join(h.Group, " "))
+		}
+	}
+	return pending, nil
+}
+
+func (c *Client) health(ctx context.Context, a api, action string, form url.Values) (health, error) {
+	var h health
+	data, err := c.call(ctx, a, action, form)
+	if err != nil {
+		return h, err
+	}
+	// The answer's root element is named after the action, and its parts are found whatever that is.
+	return h, xml.Unmarshal(data, &h)
+}
+
+// Fault is what an API says is wrong.
+type Fault struct {
+	Status  int
+	Code    string `xml:"Error>Code"`
+	Message string `xml:"Error>Message"`
+}
+
+func (f *Fault) Error() string {
+	if f.Code == "" {
+		return "it answered with status " + strconv.Itoa(f.Status)
+	}
+	return f.Code + ": " + f.Message
+}
+
+// Hint says what to do about the usual ones.
+func (f *Fault) Hint() string {
+	switch f.Code {
+	case "AccessDenied", "UnauthorizedOperation":
+		return "let the instance's role call elasticloadbalancing for this load balancer"
+	case "LoadBalancerNotFound", "TargetGroupNotFound":
+		return "set elb.names or elb.target_groups in agent.yaml, or give --name or --target-group"
+	}
+	return ""
+}
+
+// passing reports whether trying again may help.
+func (f *Fault) passing() bool {
+	return f.Status >= 500 || f.Status == http.StatusTooManyRequests || strings.Contains(f.Code, "Throttl")
+}
+
+// tries is how often a request is made.
+const tries = 5
+
+func (c *Client) call(ctx context.Context, a api, action string, form url.Values) ([]byte, error) {
+	form.Set("Action", action)
+	form.Set("Version", a.version)
+	for try := 1; ; try++ {
+		data, err := c.once(ctx, a, form)
+		var said *Fault
+		if err == nil || try == tries || errors.As(err, &said) && !said.passing() || !c.pause(ctx, try) {
+			return data, err
+		}
+	}
+}
+
+// pause reports whether there was time for it.
+func (c *Client) pause(ctx context.Context, factor int) bool {
+	wait := c.Pause
+	if wait == 0 {
+		wait = 2 * time.Second
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(wait * time.Duration(factor)):
+		return true
+	}
+}
+
+// mostAnswer bounds what is read of an answer.
+const mostAnswer = 1 << 20
+
+func (c *Client) once(ctx context.Context, a api, form url.Values) ([]byte, error) {
+	body := form.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint(a), strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	credentials, err := c.account.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, diag.WithHint(fmt.Errorf("AWS credentials: %w", err), "give the instance a role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	}
+	sum := sha256.Sum256([]byte(body))
+	if err := v4.NewSigner().SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), "elasticloadbalancing", c.Region, time.Now()); err != nil {
+		return nil, fmt.Errorf("signing the request: %w", err)
+	}
+	resp, err := c.account.HTTPClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	if err != nil || resp.StatusCode == http.StatusOK {
+		return data, err
+	}
+	fault := &Fault{Status: resp.StatusCode}
+	_ = xml.NewDecoder(bytes.NewReader(data)).Decode(fault) // one that is no XML has its status
+	return nil, fault
+}
+
+func (c *Client) endpoint(a api) string {
+	for _, name := range []string{a.endpoint, "AWS_ENDPOINT_URL"} {
+		if at := os.Getenv(name); at != "" {
+			return strings.TrimSuffix(at, "/") + "/"
+		}
+	}
+	domain := "amazonaws.com"
+	if strings.HasPrefix(c.Region, "cn-") {
+		domain += ".cn"
+	}
+	return "https://elasticloadbalancing." + c.Region + "." + domain + "/"
+}

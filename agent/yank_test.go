@@ -1,0 +1,88 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+)
+
+func (l *lab) yank(project, version string) {
+	l.t.Helper()
+	if _, err := l.repo.Yank(context.Background(), project, version, "loses sessions"); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func TestHostOnWithdrawnReleaseIsToldAndKeepsIt(t *testing.T) {
+	l := newLab(t)
+	l.publishBase("b1")
+	l.publish("1")
+	l.expect(exit.OK)
+	l.yank("myapp", "1")
+	r := l.expect(exit.OK)
+	noted(t, r, "this host runs a release that is withdrawn: myapp 1 was withdrawn on")
+	noted(t, r, "loses sessions")
+	l.links("1", "1", "")
+	status, err := l.Status()
+	if err != nil || len(status.Withdrawn) != 1 || status.Withdrawn[0].Release.Version != "1" {
+		t.Errorf("status says %v is withdrawn (%v), want myapp 1", status.Withdrawn, err)
+	}
+	// A mended version is taken, and there is nothing left to tell.
+	l.publish("2")
+	l.expect(exit.OK)
+	l.links("2", "2", "1")
+	if _, err := l.repo.Unyank(context.Background(), "myapp", "1"); err != nil {
+		t.Fatal(err)
+	}
+	l.expect(exit.OK)
+	if status, _ := l.Status(); len(status.Withdrawn) != 0 {
+		t.Errorf("status still says %v is withdrawn", status.Withdrawn)
+	}
+}
+
+func TestHostNotOnWithdrawnReleaseNeverGetsIt(t *testing.T) {
+	l := newLab(t)
+	l.publishBase("b1")
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	l.yank("myapp", "2")
+	r := l.expect(exit.OK)
+	noted(t, r, "myapp/testing names a release that is withdrawn (myapp 2 was withdrawn")
+	noted(t, r, "this host keeps 1")
+	l.links("1", "1", "")
+
+	l.publishBase("b2")
+	l.yank("base", "b2")
+	l.expect(exit.OK)
+	if got := l.version("base/current"); got != "b1" {
+		t.Errorf("base is %q, want b1: b2 was withdrawn", got)
+	}
+}
+
+func TestNewHostGetsNothingWithdrawn(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.yank("myapp", "1")
+	_, err := l.deploy()
+	if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "withdrawn") {
+		t.Errorf("deploy: %v (exit code %d), want it refused as withdrawn", err, exit.Code(err))
+	}
+	l.links("", "", "")
+}
+
+func TestNoRollbackToWithdrawnRelease(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	l.expect(exit.OK)
+	l.yank("myapp", "1")
+	l.expect(exit.OK)
+	if _, err := l.Rollback(context.Background()); exit.Code(err) != exit.Refused {
+		t.Errorf("rollback to a withdrawn release: %v, want exit code %d", err, exit.Refused)
+	}
+	l.links("2", "2", "1")
+}

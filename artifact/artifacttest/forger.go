@@ -1,0 +1,198 @@
+package artifacttest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// Forger is somebody who can write to a store whatever they like and holds some of its keys. Every
+// other role they sign with keys of their own.
+type Forger struct {
+	repo   *Repo
+	stolen []string
+	own    keyring.Ring
+}
+
+// Forger makes one who holds all keys of these roles.
+func (r *Repo) Forger(stolen ...string) *Forger {
+	return &Forger{repo: r, stolen: stolen, own: keyring.Ring{Dir: r.t.TempDir()}}
+}
+
+// Keys are what the forger signs a role with.
+func (f *Forger) Keys(role string) []keyring.Key {
+	f.repo.t.Helper()
+	if slices.Contains(f.stolen, role) {
+		return must(f.repo.Keys.Keys(role))(f.repo.t)
+	}
+	must(f.own.New(role, 1))(f.repo.t)
+	return must(f.own.Keys(role))(f.repo.t)
+}
+
+// Public is the public part of the forger's own key of a role.
+func (f *Forger) Public(role string) *metadata.Key {
+	f.repo.t.Helper()
+	must(f.own.New(role, 1))(f.repo.t)
+	return must(f.own.Public(role))(f.repo.t)[0]
+}
+
+// Forged is the metadata that a forger writes. What is edited in Roles is signed and written under
+// the version that it says; Snapshot and Timestamp follow in any case, a version on unless Held.
+type Forged struct {
+	Roles     map[string]*trust.Role // targets and projects
+	Snapshot  *metadata.Metadata[metadata.SnapshotType]
+	Timestamp *metadata.Metadata[metadata.TimestampType]
+	Held      bool // snapshot and timestamp keep the versions they are given
+
+	Before func() // runs when the roles are described in Snapshot, before it is signed
+}
+
+// Forge writes what edit makes of the store's metadata.
+func (f *Forger) Forge(edit func(*Forged)) {
+	t := f.repo.t
+	t.Helper()
+	forged := f.read()
+	before := map[string][]byte{}
+	for name, role := range forged.Roles {
+		before[name] = must(role.ToBytes(false))(t)
+	}
+	edit(forged)
+	for name, role := range forged.Roles {
+		if bytes.Equal(before[name], must(role.ToBytes(false))(t)) {
+			continue
+		}
+		data := signed(t, role, f.Keys(name))
+		f.repo.Replace(trust.RoleKey(name, role.Signed.Version), data)
+		forged.Snapshot.Signed.Meta[trust.MetaName(name)] = Described(role.Signed.Version, data)
+	}
+	if forged.Before != nil {
+		forged.Before()
+	}
+	if !forged.Held {
+		forged.Snapshot.Signed.Version++
+		forged.Timestamp.Signed.Version++
+	}
+	data := signed(t, forged.Snapshot, f.Keys(metadata.SNAPSHOT))
+	f.repo.Replace(trust.RoleKey(metadata.SNAPSHOT, forged.Snapshot.Signed.Version), data)
+	forged.Timestamp.Signed.Meta[trust.MetaName(metadata.SNAPSHOT)] = Described(forged.Snapshot.Signed.Version, data)
+	f.repo.Replace(trust.TimestampKey, signed(t, forged.Timestamp, f.Keys(metadata.TIMESTAMP)))
+}
+
+// Root writes the next root as edit makes it, signed by the forger and by whom else signers says.
+func (f *Forger) Root(edit func(*metadata.RootType), signers ...keyring.Key) {
+	t := f.repo.t
+	t.Helper()
+	version := int64(1)
+	for must(f.repo.has(trust.RoleKey(metadata.ROOT, version+1)))(t) {
+		version++
+	}
+	root := must(metadata.Root().FromBytes(f.repo.Object(trust.RoleKey(metadata.ROOT, version))))(t)
+	root.Signed.Version++
+	edit(&root.Signed)
+	f.repo.Replace(trust.RoleKey(metadata.ROOT, root.Signed.Version), signed(t, root, append(f.Keys(metadata.ROOT), signers...)))
+}
+
+func (r *Repo) has(key string) (bool, error) {
+	for info, err := range r.Store.List(r.t.Context(), key) {
+		return info.Key == key, err
+	}
+	return false, nil
+}
+
+// read reads the store as it stands; nothing is verified.
+func (f *Forger) read() *Forged {
+	t, repo := f.repo.t, f.repo
+	t.Helper()
+	forged := &Forged{Roles: map[string]*trust.Role{}}
+	forged.Timestamp = must(metadata.Timestamp().FromBytes(repo.Object(trust.TimestampKey)))(t)
+	version := forged.Timestamp.Signed.Meta[trust.MetaName(metadata.SNAPSHOT)].Version
+	forged.Snapshot = must(metadata.Snapshot().FromBytes(repo.Object(trust.RoleKey(metadata.SNAPSHOT, version))))(t)
+	for file, meta := range forged.Snapshot.Signed.Meta {
+		name := strings.TrimSuffix(file, ".json")
+		forged.Roles[name] = must(metadata.Targets().FromBytes(repo.Object(trust.RoleKey(name, meta.Version))))(t)
+	}
+	return forged
+}
+
+func signed[T metadata.Roles](t *testing.T, role *metadata.Metadata[T], keys []keyring.Key) []byte {
+	t.Helper()
+	role.ClearSignatures()
+	for _, k := range keys {
+		must(role.Sign(k))(t)
+	}
+	return must(role.ToBytes(false))(t)
+}
+
+// Described describes a metadata file to the role that names it.
+func Described(version int64, data []byte) *metadata.MetaFiles {
+	sum := sha256.Sum256(data)
+	file := metadata.MetaFile(version)
+	file.Length, file.Hashes = int64(len(data)), metadata.Hashes{"sha256": sum[:]}
+	return file
+}
+
+// Sneak puts a release of other bytes into a role, points a channel at it, and uploads the bytes.
+func (f *Forger) Sneak(role *trust.Role, project, version, channel string, data []byte) artifact.Release {
+	t := f.repo.t
+	t.Helper()
+	sum := sha256.Sum256(data)
+	r := artifact.Release{Project: project, Version: version, Format: artifact.TarZst, Digest: artifact.NewDigest(sum), Length: int64(len(data))}
+	f.repo.Replace(trust.ObjectKey(r), data)
+	target := metadata.TargetFile()
+	target.Length, target.Hashes = r.Length, metadata.Hashes{"sha256": sum[:]}
+	role.Signed.Targets[trust.TargetPath(project, version, r.Format)] = target
+	channels := must(trust.Channels(role))(t)
+	channels[channel] = trust.Pointer{Version: version, Digest: r.Digest, Serial: channels[channel].Serial + 1}
+	if err := trust.SetChannels(role, channels); err != nil {
+		t.Fatal(err)
+	}
+	role.Signed.Version++
+	return r
+}
+
+// Later is a clock that many days ahead.
+func Later(days int) func() time.Time {
+	return func() time.Time { return time.Now().AddDate(0, 0, days) }
+}
+
+// Aside is a keyring in a directory beside the store's own, such as a rotation wants.
+func (r *Repo) Aside() keyring.Ring {
+	next := r.Keys
+	next.Dir = filepath.Join(r.t.TempDir(), "next")
+	return next
+}
+
+// As is the store's publisher with nothing but the keys of some roles.
+func (r *Repo) As(roles ...string) *publish.Publisher {
+	r.t.Helper()
+	p := *r.Publisher
+	p.Keys.Dir, p.Seen = r.t.TempDir(), filepath.Join(r.t.TempDir(), "seen")
+	for _, role := range roles {
+		for _, suffix := range []string{".key", ".pub"} {
+			copyFile(r.t, filepath.Join(r.Keys.Dir, role+suffix), filepath.Join(p.Keys.Dir, role+suffix))
+		}
+	}
+	if err := trust.Pin(p.Seen, r.Root()); err != nil {
+		r.t.Fatal(err)
+	}
+	return &p
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.WriteFile(to, must(os.ReadFile(from))(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

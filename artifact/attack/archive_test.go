@@ -1,0 +1,129 @@
+package attack_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// unpackAs unpacks a hostile archive as a host would one that a thief of the project's key signed,
+// below a directory of its own, and gives that directory's parent.
+func unpackAs(t *testing.T, h artifacttest.Hostile, limits unpack.Limits) (parent string, err error) {
+	t.Helper()
+	parent = t.TempDir()
+	file, err := os.Create(filepath.Join(t.TempDir(), "artifact"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Write(h.Data); err != nil {
+		t.Fatal(err)
+	}
+	verified, err := trust.Verify(artifact.Release{
+		Project: "myapp", Version: "1", Format: h.Format, Length: int64(len(h.Data)), Digest: artifact.NewDigest(sha256.Sum256(h.Data)),
+	}, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := filepath.Join(parent, "inner", "release")
+	if err := os.MkdirAll(release, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	_, err = unpack.Into(t.Context(), verified, root, limits)
+	return parent, err
+}
+
+// outside lists what lies below a directory and not in the release.
+func outside(t *testing.T, parent string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(parent, func(path string, _ fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(parent, path)
+		if name != "." && name != "inner" && name != "inner/release" && !strings.HasPrefix(name, "inner/release/") {
+			found = append(found, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestHostileArchives(t *testing.T) {
+	for _, h := range append(artifacttest.HostileTars(), artifacttest.HostileZips()...) {
+		t.Run(h.Name, func(t *testing.T) {
+			parent, err := unpackAs(t, h, unpack.Limits{})
+			if err == nil {
+				t.Error("it was unpacked")
+			}
+			if found := outside(t, parent); len(found) > 0 {
+				t.Errorf("%v were written outside of the release", found)
+			}
+			var hostile *unpack.Hostile
+			if errors.As(err, &hostile) && (exit.Code(err) != exit.Refused || diag.HintOf(err) == "" || hostile.Rule == "") {
+				t.Errorf("%v: exit code %d, want %d, a rule and a hint", err, exit.Code(err), exit.Refused)
+			}
+			// Who publishes it is told before a host is.
+			if _, err := unpack.Inspect(t.Context(), bytes.NewReader(h.Data), h.Format, unpack.Limits{}); err == nil {
+				t.Error("it may be published")
+			}
+		})
+	}
+}
+
+func TestHostileArchivesAreRefusedByARule(t *testing.T) {
+	// These are well-formed: that they are refused is a decision, and named.
+	for _, h := range append(artifacttest.HostileTars(), artifacttest.HostileZips()...) {
+		rule := false
+		for _, word := range []string{"leaves", "absolute", "device", "fifo", "set", "twice", "through", "hard link", "attribute", "sparse file of", "deep", "overlapping", "cut at an entry"} {
+			rule = rule || strings.Contains(h.Name, word)
+		}
+		if !rule {
+			continue
+		}
+		_, err := unpackAs(t, h, unpack.Limits{})
+		var hostile *unpack.Hostile
+		if !errors.As(err, &hostile) {
+			t.Errorf("%s: %v, want it refused by a rule", h.Name, err)
+		}
+	}
+}
+
+func TestBombs(t *testing.T) {
+	const size = 64 << 20
+	for _, h := range []artifacttest.Hostile{artifacttest.Bomb(t, size), artifacttest.ZipBomb(t, size)} {
+		parent, err := unpackAs(t, h, unpack.Limits{Bytes: 1 << 20})
+		var hostile *unpack.Hostile
+		if !errors.As(err, &hostile) || exit.Code(err) != exit.Refused {
+			t.Errorf("%s: %v, want it refused", h.Name, err)
+		}
+		var written int64
+		_ = filepath.WalkDir(parent, func(_ string, d fs.DirEntry, _ error) error {
+			if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+				written += info.Size()
+			}
+			return nil
+		})
+		if written > 2<<20 {
+			t.Errorf("%s wrote %d bytes", h.Name, written)
+		}
+	}
+}

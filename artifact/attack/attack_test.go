@@ -1,0 +1,442 @@
+// Package attack_test plays whoever lies between a publisher and a host: the network, the store's
+// owner, thieves of keys, and whoever packs archives. Each test is an attack that docs/trust.md lists
+// with the capability it takes; what is expected is that a host refuses, says which check failed, of
+// which file and signed by whom, and that nothing was written outside of where it may be.
+package attack_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func app(content string) artifacttest.Files { return artifacttest.Files{"app": content} }
+
+// published is a store with two versions of myapp and one of base, and a host that has seen them.
+func published(t *testing.T) (*artifacttest.Repo, *artifacttest.Host) {
+	t.Helper()
+	repo := artifacttest.New(t)
+	repo.Release("base", "1", "production", app("base"))
+	repo.Release("myapp", "1", "testing", app("one"))
+	repo.Release("myapp", "2", "testing", app("two"))
+	host := repo.Host()
+	sees(t, host, "2")
+	return repo, host
+}
+
+// sees checks that a host is told to run a version.
+func sees(t *testing.T, host *artifacttest.Host, version string) {
+	t.Helper()
+	if r, err := host.Resolve("myapp/testing"); err != nil || r.Version != version {
+		t.Fatalf("testing is %v, %v; want %s", r, err, version)
+	}
+}
+
+// refused checks that an error is a refusal that tells what a person needs: which check, of which
+// file, what to do, and for signatures whose they are. Scripts see exit code 4.
+func refused(t *testing.T, err error, check trust.Check, of string) {
+	t.Helper()
+	var r *trust.Refused
+	if !errors.As(err, &r) || r.Check != check || !strings.Contains(r.Of, of) {
+		t.Fatalf("error is %v, want a refusal of %s by the %s check", err, of, check)
+	}
+	if exit.Code(err) != exit.Refused {
+		t.Errorf("exit code %d, want %d", exit.Code(err), exit.Refused)
+	}
+	if diag.HintOf(err) == "" {
+		t.Errorf("%v has no hint", err)
+	}
+	release := strings.HasPrefix(of, "myapp ")
+	if release && !strings.Contains(err.Error(), "signed by key") {
+		t.Errorf("%v does not say who signed what belongs there", err)
+	}
+	if check == trust.CheckSignature && (!strings.Contains(err.Error(), "signed by key") || !strings.Contains(err.Error(), "wants ")) {
+		t.Errorf("%v does not say who signed it and who may", err)
+	}
+}
+
+func TestArbitrarySoftware(t *testing.T) {
+	evil := artifacttest.Archive(t, app("evil"))
+	for _, c := range []struct {
+		name   string
+		stolen []string // keys of these roles
+		of     string
+	}{
+		{"without any key", nil, "timestamp.json"},
+		{"with the timestamp key", []string{"timestamp"}, "snapshot.json"},
+		{"with the online keys", []string{"timestamp", "snapshot"}, "myapp.json"},
+		{"with the keys of another project", []string{"timestamp", "snapshot", "base"}, "myapp.json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			repo, host := published(t)
+			forger := repo.Forger(c.stolen...)
+			forger.Forge(func(f *artifacttest.Forged) { forger.Sneak(f.Roles["myapp"], "myapp", "3", "testing", evil) })
+			_, err := host.Resolve("myapp/testing")
+			refused(t, err, trust.CheckSignature, c.of)
+		})
+	}
+	t.Run("in an artifact's place", func(t *testing.T) {
+		repo, host := published(t)
+		client, err := host.Client()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := client.Resolve(t.Context(), artifact.Ref{Project: "myapp", Channel: "testing"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		repo.Replace(trust.ObjectKey(r), evil)
+		refused(t, fetch(t, client, r), trust.CheckDigest, "myapp 2")
+	})
+}
+
+// fetch fetches a release into a file.
+func fetch(t *testing.T, client *trust.Client, r artifact.Release) error {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "artifact"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	v, err := client.Fetch(t.Context(), r, file, nil)
+	if (v == nil) == (err == nil) {
+		t.Errorf("fetching gives %v and %v", v, err)
+	}
+	return err
+}
+
+func TestRollback(t *testing.T) {
+	t.Run("of the whole store", func(t *testing.T) {
+		repo := artifacttest.New(t)
+		repo.Release("myapp", "1", "testing", app("one"))
+		old := repo.Snapshot()
+		repo.Release("myapp", "2", "testing", app("two"))
+		host := repo.Host()
+		sees(t, host, "2")
+		repo.Restore(old)
+		_, err := host.Resolve("myapp/testing")
+		refused(t, err, trust.CheckVersion, "timestamp.json")
+	})
+	t.Run("of the snapshot, with the timestamp key", func(t *testing.T) {
+		repo, host := published(t)
+		repo.Forger("timestamp").Forge(func(f *artifacttest.Forged) {
+			f.Held = true
+			f.Timestamp.Signed.Version++
+			f.Snapshot.Signed.Version--
+		})
+		_, err := host.Resolve("myapp/testing")
+		refused(t, err, trust.CheckVersion, "timestamp.json")
+	})
+	t.Run("of a project, with the online keys", func(t *testing.T) {
+		repo, host := published(t)
+		repo.Forger("timestamp", "snapshot").Forge(func(f *artifacttest.Forged) {
+			meta := f.Snapshot.Signed.Meta["myapp.json"]
+			meta.Version--
+			meta.Length, meta.Hashes = 0, nil
+		})
+		_, err := host.Resolve("myapp/testing")
+		refused(t, err, trust.CheckVersion, "snapshot.json")
+	})
+	t.Run("of a project left out, with the online keys", func(t *testing.T) {
+		repo, host := published(t)
+		repo.Forger("timestamp", "snapshot").Forge(func(f *artifacttest.Forged) { delete(f.Snapshot.Signed.Meta, "myapp.json") })
+		_, err := host.Resolve("myapp/testing")
+		refused(t, err, trust.CheckForm, "snapshot.json")
+	})
+	t.Run("of the root", func(t *testing.T) {
+		repo, host := published(t)
+		if _, err := repo.ChangeRoot(t.Context(), publish.RootChange{Renew: true}); err != nil {
+			t.Fatal(err)
+		}
+		sees(t, host, "2")
+		// The old root under the next name is no next root.
+		repo.Replace(trust.RoleKey("root", 3), repo.Object(trust.RoleKey("root", 1)))
+		_, err := host.Resolve("myapp/testing")
+		refused(t, err, trust.CheckVersion, "root.json")
+	})
+}
+
+func TestFreeze(t *testing.T) {
+	for days, expired := range map[int]string{13: "", 15: "timestamp.json", 400: "root.json"} {
+		_, host := published(t)
+		host.Now = artifacttest.Later(days)
+		_, err := host.Resolve("myapp/testing")
+		if expired != "" {
+			refused(t, err, trust.CheckExpiry, expired)
+		} else if err != nil {
+			t.Errorf("a store that stands still for %d days: %v", days, err)
+		}
+	}
+	t.Run("with the timestamp key", func(t *testing.T) {
+		repo, host := published(t)
+		repo.Forger("timestamp").Forge(func(f *artifacttest.Forged) {
+			f.Held = true // the same snapshot, for ten years
+			f.Timestamp.Signed.Version++
+			f.Timestamp.Signed.Expires = time.Now().AddDate(10, 0, 0)
+			f.Before = func() { f.Snapshot.Signatures = nil }
+		})
+		host.Now = artifacttest.Later(100)
+		_, err := host.Resolve("myapp/testing")
+		var r *trust.Refused
+		if !errors.As(err, &r) || exit.Code(err) != exit.Refused {
+			t.Errorf("a store frozen for 100 days by who has the timestamp key: %v, want it refused", err)
+		}
+	})
+}
+
+func TestMixAndMatch(t *testing.T) {
+	repo, _ := published(t)
+	before := repo.Snapshot()
+	repo.Release("myapp", "3", "testing", app("three"))
+	now := repo.Snapshot()
+	// Under each name that is new lies what an older name had.
+	for key := range now {
+		if _, old := before[key]; old || !strings.HasPrefix(key, "metadata/") {
+			continue
+		}
+		t.Run(key, func(t *testing.T) {
+			defer repo.Restore(now)
+			role := key[strings.Index(key, ".")+1:]
+			repo.Replace(key, before[newest(before, role)])
+			_, err := repo.Host().Resolve("myapp/testing")
+			refused(t, err, trust.CheckDigest, role)
+		})
+	}
+}
+
+// newest is the newest version of a role's file among objects.
+func newest(objects map[string][]byte, file string) string {
+	best := ""
+	for key := range objects {
+		if strings.HasSuffix(key, "."+file) && (len(key) > len(best) || len(key) == len(best) && key > best) {
+			best = key
+		}
+	}
+	return best
+}
+
+func TestFastForwardAndRecovery(t *testing.T) {
+	for _, role := range []string{"timestamp", "snapshot"} {
+		for _, to := range []int64{1_000_000, math.MaxInt64} {
+			repo, host := published(t)
+			repo.Forger("timestamp", "snapshot").Forge(func(f *artifacttest.Forged) {
+				f.Held = true
+				f.Timestamp.Signed.Version++
+				f.Snapshot.Signed.Version++
+				if role == "timestamp" {
+					f.Timestamp.Signed.Version = to
+				} else {
+					f.Snapshot.Signed.Version = to
+				}
+			})
+			sees(t, host, "2") // it is signed with good keys
+			// The owner of the root takes the stolen keys away and builds both anew.
+			for _, stolen := range []string{"timestamp", "snapshot"} {
+				replaceKey(t, repo, stolen)
+			}
+			if _, err := repo.Rebuild(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			sees(t, host, "2")
+			repo.Release("myapp", "3", "testing", app("three"))
+			sees(t, host, "3")
+		}
+	}
+}
+
+// replaceKey gives a role of the root a new key and takes the old one away at once, as after a theft.
+func replaceKey(t *testing.T, repo *artifacttest.Repo, role string) {
+	t.Helper()
+	next := repo.Aside()
+	if _, err := next.New(role, 1); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := next.Public(role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := repo.Keys.Public(role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := old[0].ID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = repo.ChangeRoot(t.Context(), publish.RootChange{
+		Add: map[string][]*metadata.Key{role: fresh}, Remove: map[string][]string{role: {id}},
+	})
+	if err != nil && !strings.Contains(err.Error(), "highest version") {
+		t.Fatal(err)
+	}
+	if err := repo.Keys.Retire(role, next); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKeyCompromiseUnderThresholds(t *testing.T) {
+	t.Run("one of three root keys", func(t *testing.T) {
+		repo, host := published(t)
+		thief := repo.Forger("timestamp", "snapshot", "targets")
+		// The thief's root names the thief's keys; it is signed by him alone.
+		thief.Root(func(root *metadata.RootType) { _ = root.AddKey(thief.Public("root"), "root") })
+		_, err := host.Resolve("myapp/testing")
+		refused(t, err, trust.CheckSignature, "root.json")
+	})
+	t.Run("a root that lowers its own threshold", func(t *testing.T) {
+		repo, host := published(t)
+		grow(t, repo, "root", 3, 2)
+		sees(t, host, "2")
+		all, err := repo.Keys.Keys("root")
+		if err != nil {
+			t.Fatal(err)
+		}
+		repo.Forger().Root(func(root *metadata.RootType) { root.Roles["root"].Threshold = 1 }, all[0])
+		_, err = host.Resolve("myapp/testing")
+		refused(t, err, trust.CheckSignature, "root.json")
+		// The same key twice is no second signature.
+		repo.Forger().Root(func(root *metadata.RootType) { root.Version--; root.Roles["root"].Threshold = 1 }, all[0], all[0])
+		if _, err = host.Resolve("myapp/testing"); exit.Code(err) != exit.Refused {
+			t.Errorf("a root signed twice with one key: %v, want it refused", err)
+		}
+	})
+	t.Run("one of two keys of targets", func(t *testing.T) {
+		repo, host := published(t)
+		grow(t, repo, "targets", 2, 2)
+		sees(t, host, "2")
+		stolen := one(t, repo, "targets")
+		thief := repo.Forger("timestamp", "snapshot")
+		thief.Forge(func(f *artifacttest.Forged) {
+			f.Roles["targets"].Signed.Version++
+			f.Before = func() { resign(t, repo, f, "targets", stolen) }
+		})
+		_, err := host.Resolve("myapp/testing")
+		refused(t, err, trust.CheckSignature, "targets.json")
+	})
+	t.Run("one of two keys of a project", func(t *testing.T) {
+		repo, host := published(t)
+		if _, err := repo.Keys.New("myapp", 2); err != nil {
+			t.Fatal(err)
+		}
+		keys, err := repo.Keys.Public("myapp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := repo.AddProject(t.Context(), "myapp", 2, keys...); err != nil {
+			t.Fatal(err)
+		}
+		repo.Release("myapp", "3", "testing", app("three"))
+		sees(t, host, "3")
+		stolen := one(t, repo, "myapp")
+		thief := repo.Forger("timestamp", "snapshot")
+		thief.Forge(func(f *artifacttest.Forged) {
+			thief.Sneak(f.Roles["myapp"], "myapp", "4", "testing", artifacttest.Archive(t, app("evil")))
+			f.Before = func() { resign(t, repo, f, "myapp", stolen) }
+		})
+		_, err = host.Resolve("myapp/testing")
+		refused(t, err, trust.CheckSignature, "myapp.json")
+	})
+}
+
+// grow gives a role of the root more keys, so many of which have to sign.
+func grow(t *testing.T, repo *artifacttest.Repo, role string, keys, threshold int) {
+	t.Helper()
+	if _, err := repo.Keys.New(role, keys); err != nil {
+		t.Fatal(err)
+	}
+	all, err := repo.Keys.Public(role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := publish.RootChange{Add: map[string][]*metadata.Key{role: all}, Threshold: map[string]int{role: threshold}}
+	if _, err := repo.ChangeRoot(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// one is the first key of a role, the one that was stolen.
+func one(t *testing.T, repo *artifacttest.Repo, role string) keyring.Key {
+	t.Helper()
+	all, err := repo.Keys.Keys(role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0]
+}
+
+// resign signs a forged role with one key and writes it under its name.
+func resign(t *testing.T, repo *artifacttest.Repo, f *artifacttest.Forged, name string, key keyring.Key) {
+	t.Helper()
+	role := f.Roles[name]
+	role.ClearSignatures()
+	if _, err := role.Sign(key); err != nil {
+		t.Fatal(err)
+	}
+	data, err := role.ToBytes(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo.Replace(trust.RoleKey(name, role.Signed.Version), data)
+	f.Snapshot.Signed.Meta[name+".json"] = artifacttest.Described(role.Signed.Version, data)
+}
+
+func TestWrongClock(t *testing.T) {
+	_, host := published(t)
+	for _, behind := range []time.Duration{2 * time.Hour, 48 * time.Hour, 10 * 365 * 24 * time.Hour} {
+		host.Now = func() time.Time { return time.Now().Add(-behind) }
+		_, err := host.Resolve("myapp/testing")
+		refused(t, err, trust.CheckClock, "timestamp.json")
+	}
+	host.Now = func() time.Time { return time.Now().Add(-10 * time.Minute) }
+	sees(t, host, "2")
+
+	// What was seen counts, also where the store does not answer with anything newer.
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "testing", app("one"))
+	host = repo.Host()
+	sees(t, host, "1")
+	if err := repo.Store.Delete(t.Context(), trust.TimestampKey); err != nil {
+		t.Fatal(err)
+	}
+	host.Now = func() time.Time { return time.Now().AddDate(0, -1, 0) }
+	_, err := host.Resolve("myapp/testing")
+	refused(t, err, trust.CheckClock, "timestamp.json")
+
+	// A publisher with such a clock signs nothing.
+	late := *artifacttest.New(t).Publisher
+	late.Now = host.Now
+	_, err = late.Refresh(t.Context(), 0)
+	refused(t, err, trust.CheckClock, "timestamp.json")
+}
+
+func TestUnreachableIsNotRefused(t *testing.T) {
+	repo, host := published(t)
+	for _, key := range []string{trust.TimestampKey, newest(repo.Snapshot(), "snapshot.json"), newest(repo.Snapshot(), "myapp.json")} {
+		fresh := repo.Host()
+		data := repo.Object(key)
+		if err := repo.Store.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		_, err := fresh.Resolve("myapp/testing")
+		if exit.Code(err) != exit.Unreachable || !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("without %s: %v, exit code %d, want %d", key, err, exit.Code(err), exit.Unreachable)
+		}
+		repo.Replace(key, data)
+	}
+	sees(t, host, "2")
+}

@@ -1,0 +1,207 @@
+// Package needs says what a release needs of a host: an architecture, a C library, interpreters.
+//
+// Who builds a release finds it out by looking into its files and writes it down beside them. A host
+// compares before any link moves: a release that cannot start here is better refused than rolled
+// back.
+package needs
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Needs are what a release takes. The zero value takes nothing.
+type Needs struct {
+	// Arch is the architecture in Go's words, such as amd64; "" for any.
+	Arch string `json:"arch,omitempty"`
+	// Glibc is the oldest GNU C library that will do, such as 2.36; "" where none is used.
+	Glibc string `json:"glibc,omitempty"`
+	// Programs are interpreters and loaders that must be there, by absolute path.
+	Programs []string `json:"programs,omitempty"`
+}
+
+// machines are architectures by what ELF calls them.
+func machines() map[elf.Machine]string {
+	return map[elf.Machine]string{
+		elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64", elf.EM_386: "386", elf.EM_ARM: "arm",
+		elf.EM_RISCV: "riscv64", elf.EM_PPC64: "ppc64le", elf.EM_S390: "s390x",
+	}
+}
+
+// glibcPrefix is how versioned symbols of the GNU C library are called.
+const glibcPrefix = "GLIBC_"
+
+// Of looks into every file of a release. Programs for two architectures in one release are an
+// error, since no host has both.
+func Of(release fs.FS) (Needs, error) {
+	var n Needs
+	err := fs.WalkDir(release, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		return n.look(release, name)
+	})
+	slices.Sort(n.Programs)
+	n.Programs = slices.Compact(n.Programs)
+	return n, err
+}
+
+func (n *Needs) look(release fs.FS, name string) error {
+	f, err := release.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, ok := f.(interface {
+		ReadAt(p []byte, off int64) (int, error)
+	})
+	if !ok {
+		return nil
+	}
+	var magic [4]byte
+	if _, err := r.ReadAt(magic[:], 0); err != nil || string(magic[:]) != elf.ELFMAG {
+		return nil //nolint:nilerr // shorter than a program: it is none
+	}
+	program, err := elf.NewFile(r)
+	if err != nil {
+		return nil //nolint:nilerr // a damaged program is its owner's business
+	}
+	return n.add(name, program)
+}
+
+func (n *Needs) add(name string, program *elf.File) error {
+	if program.Type != elf.ET_EXEC && program.Type != elf.ET_DYN {
+		return nil // an object file runs nowhere
+	}
+	arch := machines()[program.Machine]
+	if n.Arch != "" && arch != n.Arch {
+		return fmt.Errorf("%s is for %s, and others of the release are for %s", name, arch, n.Arch)
+	}
+	n.Arch = arch
+	if loader := interpreter(program); loader != "" {
+		n.Programs = append(n.Programs, loader)
+	}
+	libraries, err := program.DynamicVersionNeeds()
+	if err != nil {
+		return nil //nolint:nilerr // a static program needs no library
+	}
+	for _, library := range libraries {
+		for _, v := range library.Needs {
+			if version, ok := strings.CutPrefix(v.Dep, glibcPrefix); ok && older(n.Glibc, version) {
+				n.Glibc = version
+			}
+		}
+	}
+	return nil
+}
+
+// interpreter is the loader that a dynamic program names.
+func interpreter(program *elf.File) string {
+	for _, p := range program.Progs {
+		if p.Type != elf.PT_INTERP {
+			continue
+		}
+		data := make([]byte, p.Filesz)
+		if _, err := p.ReadAt(data, 0); err == nil {
+			return strings.TrimRight(string(data), "\x00")
+		}
+	}
+	return ""
+}
+
+// older reports whether a version comes before another, number by number.
+func older(a, b string) bool {
+	return slices.Compare(numbers(a), numbers(b)) < 0
+}
+
+func numbers(version string) []int {
+	var list []int
+	for part := range strings.SplitSeq(version, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return list
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+// Host is what there is to compare with.
+type Host struct {
+	Arch string // in Go's words
+	Root fs.FS  // the host's file system
+}
+
+// Missing lists what a host lacks, in words; nil when the release can run there.
+func (n Needs) Missing(h Host) []string {
+	var missing []string
+	if n.Arch != "" && n.Arch != h.Arch {
+		missing = append(missing, fmt.Sprintf("it is built for %s, and this host is %s", n.Arch, h.Arch))
+	}
+	for _, program := range n.Programs {
+		if _, err := fs.Stat(h.Root, strings.TrimPrefix(program, "/")); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, program+" is not there")
+		}
+	}
+	if n.Glibc == "" {
+		return missing
+	}
+	if has := glibcOf(h.Root); has == "" {
+		missing = append(missing, "it needs the GNU C library, and there is none")
+	} else if older(has, n.Glibc) {
+		missing = append(missing, fmt.Sprintf("it needs the GNU C library %s, and here is %s", n.Glibc, has))
+	}
+	return missing
+}
+
+// glibcOf is the version of the C library of a system tree, "" where there is none.
+func glibcOf(root fs.FS) string {
+	newest := ""
+	for _, pattern := range []string{"lib/*/libc.so.6", "usr/lib/*/libc.so.6", "lib64/libc.so.6", "lib/libc.so.6", "usr/lib/libc.so.6"} {
+		found, err := fs.Glob(root, pattern)
+		if err != nil {
+			continue
+		}
+		for _, name := range found {
+			if v := definedBy(root, name); older(newest, v) {
+				newest = v
+			}
+		}
+	}
+	return newest
+}
+
+// definedBy is the newest version that a C library defines symbols of.
+func definedBy(root fs.FS, name string) string {
+	f, err := root.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	r, ok := f.(interface {
+		ReadAt(p []byte, off int64) (int, error)
+	})
+	if !ok {
+		return ""
+	}
+	library, err := elf.NewFile(r)
+	if err != nil {
+		return ""
+	}
+	versions, err := library.DynamicVersions()
+	if err != nil {
+		return ""
+	}
+	newest := ""
+	for _, v := range versions {
+		if version, ok := strings.CutPrefix(v.Name, glibcPrefix); ok && older(newest, version) {
+			newest = version
+		}
+	}
+	return newest
+}

@@ -1,0 +1,92 @@
+package publish_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
+	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// beside is another publisher with the same keys, who has seen nothing yet.
+func beside(t *testing.T, p *publish.Publisher) *publish.Publisher {
+	t.Helper()
+	mine := *p
+	mine.Seen = t.TempDir()
+	root, err := os.ReadFile(filepath.Join(p.Keys.Dir, publish.RootName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := trust.Pin(mine.Seen, root); err != nil {
+		t.Fatal(err)
+	}
+	return &mine
+}
+
+func TestEverybodyAtOnceLosesNothing(t *testing.T) {
+	for name, s := range map[string]store.Store{"mem": mem.New(), "dir": dir.New(t.TempDir())} {
+		t.Run(name, func(t *testing.T) { everybody(t, publisher(t, s)) })
+	}
+}
+
+// everybody publishes, promotes, withdraws, delegates and refreshes, all at the same time.
+func everybody(t *testing.T, p *publish.Publisher) {
+	t.Helper()
+	ctx := t.Context()
+	const projects, versions = 3, 3
+	for i := range projects {
+		for _, version := range []string{"old", "0"} {
+			if _, err := p.Publish(ctx, publish.Request{Project: fmt.Sprintf("app%d", i), Version: version, File: pack(t, version), Channel: "first"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var wait sync.WaitGroup
+	attempt := func(what string, do func(*publish.Publisher) error) {
+		mine := beside(t, p)
+		wait.Go(func() {
+			if err := do(mine); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
+	}
+	for i := range projects {
+		project := fmt.Sprintf("app%d", i)
+		for v := range versions {
+			file, version := pack(t, fmt.Sprint(i, v)), fmt.Sprintf("1.%d", v)
+			attempt("publishing "+project+" "+version, func(p *publish.Publisher) error {
+				_, err := p.Publish(ctx, publish.Request{Project: project, Version: version, File: file, Channel: fmt.Sprintf("c%d", v)})
+				return err
+			})
+		}
+		attempt("promoting "+project, func(p *publish.Publisher) error { _, err := p.Promote(ctx, project, "first", "second"); return err })
+		attempt("withdrawing "+project, func(p *publish.Publisher) error { _, err := p.Yank(ctx, project, "old", "too old"); return err })
+	}
+	attempt("refreshing", func(p *publish.Publisher) error { _, err := p.Refresh(ctx, 0); return err })
+	wait.Wait()
+	list, err := host(t, p).List(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range list {
+		var missing []string
+		for _, channel := range []string{"first", "second", "c0", "c1", "c2"} {
+			if _, ok := l.Channels[channel]; !ok {
+				missing = append(missing, channel)
+			}
+		}
+		if len(missing) > 0 || len(l.Releases) != versions+2 || l.Yanked["old"].Reason != "too old" {
+			t.Errorf("%s lacks channels %s, has %d of %d releases, withdrawn %v", l.Project, strings.Join(missing, " "), len(l.Releases), versions+2, l.Yanked)
+		}
+	}
+	if len(list) != projects {
+		t.Errorf("there are %d projects, want %d", len(list), projects)
+	}
+}

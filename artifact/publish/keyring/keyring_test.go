@@ -1,0 +1,101 @@
+package keyring_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func TestPassphraseIsAskedForOnce(t *testing.T) {
+	asked := 0
+	locks := &keyring.Locks{Passphrase: true, WorkFactor: 10, Ask: func(_ string, anew bool) (string, error) {
+		asked++
+		if !anew {
+			t.Error("the passphrase of a new key was asked for as if the key were there")
+		}
+		return "correct horse", nil
+	}}
+	ring := keyring.Ring{Dir: t.TempDir(), Locks: locks}
+	for _, role := range []string{"root", "targets"} {
+		if _, err := ring.New(role, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if keys, err := ring.Keys("root"); err != nil || len(keys) != 2 || keys[0].ID == keys[1].ID {
+			t.Fatalf("the keys are %v, %v", keys, err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the passphrase was asked for %d times, want once", asked)
+	}
+	// Somebody who knows another one opens nothing.
+	ring.Locks = &keyring.Locks{Ask: func(string, bool) (string, error) { return "battery staple", nil }}
+	if _, err := ring.Keys("root"); err == nil || diag.HintOf(err) == "" || strings.Contains(err.Error(), "battery") {
+		t.Errorf("with another passphrase: %v, want an error with a hint and without the passphrase", err)
+	}
+	ring.Locks = nil
+	if _, err := ring.Keys("root"); err == nil {
+		t.Error("an encrypted key was read without a passphrase")
+	}
+}
+
+func TestRolesThatLookNumberedAreRoles(t *testing.T) {
+	ring := keyring.Ring{Dir: t.TempDir()}
+	for _, role := range []string{"app-2", "web", "web-2"} {
+		if _, err := ring.New(role, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := ring.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var roles []string
+	for _, k := range list {
+		roles = append(roles, k.Role)
+	}
+	// web-2 cannot be told from the second key of web, and app-2 can.
+	if got := strings.Join(roles, " "); got != "app-2 web web" {
+		t.Errorf("the roles are %q", got)
+	}
+}
+
+func TestVariablesAreNamedAfterRoles(t *testing.T) {
+	for role, want := range map[string]string{"root": "CORPUS_KEY_ROOT", "my-app.v2": "CORPUS_KEY_MY_APP_V2", "Web_1": "CORPUS_KEY_WEB_1"} {
+		if got := keyring.EnvName(role); got != want {
+			t.Errorf("the variable of %s is %s, want %s", role, got, want)
+		}
+	}
+}
+
+// FuzzKeys reads private keys of any text: none panics, and no error holds what was read.
+func FuzzKeys(f *testing.F) {
+	dir := f.TempDir()
+	if _, err := (keyring.Ring{Dir: dir}).New("root", 1); err != nil {
+		f.Fatal(err)
+	}
+	good, err := os.ReadFile(filepath.Join(dir, "root.key"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte("awskms:alias/root"))
+	f.Add([]byte("-----BEGIN AGE ENCRYPTED FILE-----\nYWdl\n-----END AGE ENCRYPTED FILE-----\n"))
+	f.Add(bytes.ReplaceAll(good, []byte("\n"), nil))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		ring := keyring.Ring{Env: func(string) string { return string(data) }, Locks: &keyring.Locks{}}
+		keys, err := ring.Keys("root")
+		if err == nil && len(data) > 0 && len(keys) == 0 {
+			t.Error("there is a key, and none was read")
+		}
+		if err != nil && len(data) > 40 && strings.Contains(err.Error(), string(data[20:40])) {
+			t.Errorf("the error holds what was read: %v", err)
+		}
+	})
+}

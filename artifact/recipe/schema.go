@@ -1,0 +1,204 @@
+package recipe
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Kind is what a key's value must be.
+type Kind string
+
+// The kinds of values.
+const (
+	Text     Kind = "text"
+	Texts    Kind = "list of texts"
+	Path     Kind = "path inside the tree"
+	Paths    Kind = "list of paths inside the tree"
+	Absolute Kind = "absolute path"
+	Section  Kind = "mapping"
+	Sections Kind = "list of mappings"
+	Probes   Kind = "mapping, or list of probes"
+)
+
+// Key is one key of the file.
+type Key struct {
+	Name     string
+	Kind     Kind
+	Doc      string
+	Choices  []string // the only values, if there are any
+	Pattern  string   // what a text looks like, if not like anything
+	Required bool     // in its section
+	Keys     []Key    // of a section
+}
+
+// The forms of names and versions, as stores know them.
+const (
+	namePattern = `^[a-z][a-z0-9-]*$`
+	modePattern = `^0?[0-7]{3}$`
+)
+
+// Keys lists all keys in the order in which they are documented.
+func Keys() []Key {
+	return []Key{
+		{Name: "name", Kind: Text, Pattern: namePattern, Doc: "the project; the directory's name by default"},
+		{Name: "version", Kind: Text, Doc: "the version, or git for what git describes the tree as, which is the default"},
+		{Name: "builder", Kind: Text, Choices: []string{"tree", "command", "python", "node", "go"}, Doc: "what makes the release of the tree; tree takes it as it is"},
+		{Name: "build", Kind: Section, Doc: "what the builder is told", Keys: buildKeys()},
+		{Name: "prefix", Kind: Absolute, Doc: "where packages and images install the release; /opt/NAME by default"},
+		{Name: "files", Kind: Paths, Doc: "what of the tree, or of the builder's output, belongs to the release; all by default"},
+		{Name: "leave_out", Kind: Texts, Doc: "patterns of names, or of paths where they hold a slash, that do not"},
+		{Name: "allow", Kind: Paths, Doc: "files that look like secrets and are none"},
+		{Name: "writable", Kind: Paths, Doc: "what stays writable on a host; . is the whole release"},
+		{Name: "health", Kind: Probes, Doc: "when the release counts as healthy: probes, and how long they may take"},
+		{Name: "units", Kind: Paths, Doc: "systemd units that packages install"},
+		{Name: "templates", Kind: Sections, Doc: "configuration files that a host renders from its pillar and grains", Keys: templateKeys()},
+		{Name: "package", Kind: Section, Doc: "what packages and images say of themselves", Keys: packageKeys()},
+	}
+}
+
+func buildKeys() []Key {
+	return []Key{
+		{Name: "command", Kind: Texts, Doc: "command: a program and its arguments, run in a copy of the tree"},
+		{Name: "output", Kind: Path, Doc: "command, node: the directory that is released; the whole tree by default"},
+		{Name: "base", Kind: Text, Pattern: `^(debian|ubuntu)/[a-z]+$`, Doc: "the clean system to build in, such as debian/bookworm; this machine by default"},
+		{Name: "needs", Kind: Texts, Doc: "packages of the base that the build takes"},
+		{Name: "python", Kind: Text, Doc: "python: the interpreter; python3 by default"},
+		{Name: "requirements", Kind: Path, Doc: "python: a file of requirements, with hashes or without"},
+		{Name: "wheels", Kind: Path, Doc: "python: a directory of wheels to install from, and from nowhere else"},
+		{Name: "install", Kind: Texts, Doc: "python: source trees to install, paths or URLs"},
+		{Name: "main", Kind: Texts, Doc: "go: the packages to build; ./... by default"},
+		{Name: "script", Kind: Text, Doc: "node: a script of package.json to run after npm ci"},
+	}
+}
+
+func templateKeys() []Key {
+	return []Key{
+		{Name: "source", Kind: Path, Required: true, Doc: "the template in the release"},
+		{Name: "target", Kind: Absolute, Required: true, Doc: "the file on the host"},
+		{Name: "mode", Kind: Text, Pattern: modePattern, Doc: "its mode; 0644 by default"},
+		{Name: "user", Kind: Text, Doc: "its owner; root by default"},
+		{Name: "group", Kind: Text, Doc: "its group; root by default"},
+		{Name: "check", Kind: Text, Doc: "a command that is given the rendered file and refuses it by failing"},
+	}
+}
+
+func packageKeys() []Key {
+	return []Key{
+		{Name: "description", Kind: Text, Doc: "what it is, in a line or more"},
+		{Name: "maintainer", Kind: Text, Doc: "Name <address>"},
+		{Name: "license", Kind: Text, Doc: "an SPDX expression"},
+		{Name: "homepage", Kind: Text, Doc: "a URL"},
+		{Name: "depends", Kind: Texts, Doc: "packages it needs"},
+		{Name: "post_install", Kind: Path, Doc: "a script of the tree to run after installing"},
+		{Name: "pre_remove", Kind: Path, Doc: "a script of the tree to run before removing"},
+		{Name: "command", Kind: Texts, Doc: "what an image runs"},
+	}
+}
+
+// parser reads a file and collects what is wrong with it.
+type parser struct {
+	file       string
+	readHealth Health
+	problems   diag.List
+}
+
+func (p *parser) pos(n *yaml.Node) diag.Pos {
+	return diag.Pos{File: p.file, Line: n.Line, Col: n.Column}
+}
+
+func (p *parser) add(n *yaml.Node, format string, args ...any) *diag.Diagnostic {
+	return p.problems.Add(p.pos(n), format, args...)
+}
+
+func (p *parser) section(n *yaml.Node, keys []Key) {
+	if n.Kind != yaml.MappingNode {
+		p.add(n, "a mapping was expected").WithHint("write `key: value`")
+		return
+	}
+	given := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		at := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name.Value })
+		switch {
+		case at < 0:
+			p.unknown(name, names(keys))
+		case given[name.Value]:
+			p.add(name, "%s is given twice", name.Value).WithHint("keep one of them")
+		default:
+			given[name.Value] = true
+			p.value(value, keys[at])
+		}
+	}
+	for _, k := range keys {
+		if k.Required && !given[k.Name] {
+			p.add(n, "%s is missing", k.Name).WithHint(k.Name + " is " + k.Doc)
+		}
+	}
+}
+
+func names(keys []Key) []string {
+	list := make([]string, len(keys))
+	for i, k := range keys {
+		list[i] = k.Name
+	}
+	return list
+}
+
+func (p *parser) value(n *yaml.Node, k Key) {
+	switch k.Kind {
+	case Section:
+		p.section(n, k.Keys)
+	case Probes:
+		p.readHealth = p.health(n)
+	case Texts, Paths, Sections:
+		p.list(n, k)
+	default:
+		p.scalar(n, k)
+	}
+}
+
+func (p *parser) list(n *yaml.Node, k Key) {
+	if n.Kind != yaml.SequenceNode {
+		p.add(n, "%s is a %s", k.Name, k.Kind).WithHint(fmt.Sprintf("write `%s: [...]`", k.Name))
+		return
+	}
+	for _, item := range n.Content {
+		switch k.Kind {
+		case Sections:
+			p.section(item, k.Keys)
+		case Paths:
+			p.scalar(item, Key{Name: k.Name, Kind: Path})
+		default:
+			p.scalar(item, Key{Name: k.Name, Kind: Text})
+		}
+	}
+}
+
+func (p *parser) scalar(n *yaml.Node, k Key) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		p.add(n, "%s takes a %s", k.Name, k.Kind)
+		return
+	}
+	switch {
+	case k.Kind == Path && !fs.ValidPath(path.Clean(n.Value)):
+		p.add(n, "%q is not a path inside the tree", n.Value).WithHint("write it relative to the top, without ..")
+	case k.Kind == Absolute && (!path.IsAbs(n.Value) || path.Clean(n.Value) != n.Value):
+		p.add(n, "%q is not an absolute path", n.Value).WithHint("write it from / on, without ..")
+	case k.Choices != nil && !slices.Contains(k.Choices, n.Value):
+		hint := diag.DidYouMean(n.Value, k.Choices)
+		if hint == "" {
+			hint = "one of " + strings.Join(k.Choices, ", ")
+		}
+		p.add(n, "%s is %q", k.Name, n.Value).WithHint(hint)
+	case k.Pattern != "" && !regexp.MustCompile(k.Pattern).MatchString(n.Value):
+		p.add(n, "%s is %q, which does not have the form %s", k.Name, n.Value, k.Pattern)
+	}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/packaging"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func (p *program) bootstrapCommand() *cobra.Command {
+	var b packaging.Bootstrap
+	sum := ""
+	c := &cobra.Command{
+		Use:   "bootstrap",
+		Short: "Print user data that makes a new host deploy itself",
+		Long: `bootstrap prints a script of at most 2 KiB for cloud-init. At the first boot it installs the agent, a
+package or the static binary, after checking its digest, tells it whom to trust, and deploys. With --elb
+the host enters its load balancers after a good first run, and not before.`,
+		Example: `  corpus bootstrap --store s3://bucket/prefix --agent https://host/corpus-agent.deb --agent-digest corpus-agent.deb --elb`,
+		Args:    cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if p.store == "" {
+				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store was given"), "give --store URL, or set CORPUS_STORE"))
+			}
+			var err error
+			b.Store = p.store
+			if b.Root, err = p.rootDigest(); err != nil {
+				return err
+			}
+			if b.Sum, err = digestOf(sum); err != nil {
+				return err
+			}
+			text, err := b.UserData()
+			if err != nil {
+				return exit.WithCode(exit.Usage, err)
+			}
+			return p.answer(map[string]string{"user_data": text}, "%s", strings.TrimSuffix(text, "\n"))
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&b.Agent, "agent", "", "URL of the agent's .deb, .rpm or static binary")
+	flags.StringVar(&sum, "agent-digest", "", "sha256:HEX of it, or a file that has the same bytes")
+	flags.StringVar(&b.Service, "service", "", "service of the host, where its name does not say")
+	flags.StringVar(&b.Instance, "instance", "", "instance of the host, where its name does not say")
+	flags.BoolVar(&b.Balance, "elb", false, "enter the load balancers after a good first run")
+	return c
+}
+
+// rootDigest is the digest that pins the store.
+func (p *program) rootDigest() (string, error) {
+	root := p.trustRoot
+	if root == "" && p.keys == "" {
+		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("no root of trust was given"), "give --trust-root root.json, or --keys DIR"))
+	}
+	if root == "" {
+		root = filepath.Join(p.keys, publish.RootName)
+	}
+	hex, err := digestOf(root)
+	return "sha256:" + hex, err
+}
+
+// digestOf reads sha256:HEX, or sums up a file.
+func digestOf(text string) (string, error) {
+	if strings.HasPrefix(text, "sha256:") {
+		d, err := artifact.ParseDigest(text)
+		return d.Hex(), exit.WithCode(exit.Usage, err)
+	}
+	data, err := os.ReadFile(text)
+	if err != nil {
+		return "", exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading what to check: %w", err), "give sha256:HEX, or a file"))
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}

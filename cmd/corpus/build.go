@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/packaging"
+	"github.com/corpus-agent/corpus-agent/packaging/pipeline"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// buildHow is what the flags of build say.
+type buildHow struct {
+	outputs []string
+	version string
+	check   bool
+}
+
+// build packs a plain tree as it is, and sends everything else through the pipeline.
+func (p *program) build(ctx context.Context, tree string, how buildHow) error {
+	if len(how.outputs) == 0 && !how.check {
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no file to write was given"), "name one with -o FILE"))
+	}
+	at, err := p.epoch()
+	if err != nil {
+		return err
+	}
+	r, err := recipe.Load(os.DirFS(tree))
+	if err != nil {
+		return err
+	}
+	if !how.check && len(how.outputs) == 1 && (r.Builder == "" || r.Builder == "tree") && len(r.Files) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
+		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut, Allow: r.Allow})
+	}
+	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at, Cache: p.cache()}
+	if p.verbose {
+		request.Log = p.Err
+	}
+	if how.check {
+		return p.checkBuild(ctx, request)
+	}
+	result, err := pipeline.Make(ctx, request)
+	if err != nil {
+		return err
+	}
+	return p.answer(result, "built %s %s: %s\ncontent %s", result.Name, result.Version, strings.Join(result.Outputs, ", "), result.Content)
+}
+
+// epoch is the time that SOURCE_DATE_EPOCH gives all files; zero where it is not set.
+func (p *program) epoch() (time.Time, error) {
+	epoch := p.Getenv("SOURCE_DATE_EPOCH")
+	if epoch == "" {
+		return time.Time{}, nil
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return time.Time{}, exit.WithCode(exit.Usage, fmt.Errorf("SOURCE_DATE_EPOCH is %q, and a number of seconds was expected", epoch))
+	}
+	return time.Unix(seconds, 0), nil
+}
+
+// cache is where base systems are kept from build to build.
+func (p *program) cache() string {
+	if dir := p.Getenv("CORPUS_CACHE"); dir != "" {
+		return dir
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "corpus", "bases")
+}
+
+func (p *program) checkBuild(ctx context.Context, request pipeline.Request) error {
+	if len(request.Outputs) == 0 {
+		request.Outputs = []string{filepath.Base(request.Source) + ".tar.zst"} // names the log of a build that fails
+	}
+	names, err := pipeline.Different(ctx, request)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		return diag.WithHint(fmt.Errorf("two builds of the same tree differ in %s", strings.Join(names, ", ")), "find out what writes a time, a path or a random order into them")
+	}
+	return p.answer(map[string]any{"differences": []string{}}, "two builds of the same tree are the same")
+}
+
+// pack packs a tree as it is.
+func (p *program) pack(ctx context.Context, tree, out string, options packaging.Options) error {
+	if f, err := artifact.FormatOf(out); err != nil || f != artifact.TarZst {
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: corpus build does not write that form", out), "name it .tar.zst, .deb, .rpm or .oci.tar"))
+	}
+	var summary packaging.Summary
+	err := durable.Write(out, 0o644, func(w io.Writer) (err error) {
+		summary, err = packaging.Build(ctx, tree, w, options)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range summary.LeftOut {
+		p.explain("left out %s", name)
+	}
+	info, err := os.Stat(out)
+	if err != nil {
+		return err
+	}
+	return p.answer(struct {
+		packaging.Summary
+		File string `json:"file"`
+		Size int64  `json:"size"`
+	}{summary, out, info.Size()}, "built %s: %d files, %s packed to %s", out, summary.Files, diag.Size(summary.Bytes), diag.Size(info.Size()))
+}

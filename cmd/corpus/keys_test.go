@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/base64"
+	"os"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+)
+
+func TestKeysEncryptedWithAPassphrase(t *testing.T) {
+	s := newShell(t)
+	s.expect(2, "keys new --encrypt myapp", "there is no terminal to ask at")
+	s.env["CORPUS_PASSPHRASE"] = "correct horse"
+	s.expect(0, "keys new --encrypt myapp", "made")
+	if key := s.read("keys/myapp.key"); !strings.HasPrefix(key, "-----BEGIN AGE ENCRYPTED FILE-----") {
+		t.Errorf("the key is written as %.40q", key)
+	}
+	s.expect(0, "keys ls", "encrypted")
+	s.expect(0, "keys new", "made") // the others lie open
+	s.expect(0, "store init", "set up")
+	s.expect(0, "project add myapp --key @keys/myapp.pub", "")
+	s.artifact("one", "1")
+	delete(s.env, "CORPUS_PASSPHRASE")
+	s.expect(2, "publish myapp 1.0 @one.tar.zst", "a passphrase is needed")
+	s.env["CORPUS_PASSPHRASE"] = "battery staple"
+	s.expect(1, "publish myapp 1.0 @one.tar.zst", "nothing given opens it")
+	delete(s.env, "CORPUS_PASSPHRASE")
+	s.write("passphrase", "correct horse\n")
+	s.env["CORPUS_PASSPHRASE_FILE"] = s.path("passphrase")
+	s.expect(0, "publish myapp 1.0 @one.tar.zst", "published")
+}
+
+func TestKeysEncryptedToARecipient(t *testing.T) {
+	s := newShell(t)
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.expect(2, "keys new --encrypt-to age1nonsense", "is no age recipient")
+	s.expect(0, "keys new --encrypt-to "+identity.Recipient().String(), "made")
+	s.expect(1, "store init", "nothing given opens it")
+	s.write("identity", identity.String()+"\n")
+	s.env["CORPUS_AGE_IDENTITY_FILE"] = s.path("identity")
+	s.expect(0, "store init", "set up")
+	if strings.Contains(s.all.String(), identity.String()) {
+		t.Error("the identity was printed")
+	}
+}
+
+func TestKeysInTheEnvironment(t *testing.T) {
+	s := newShell(t)
+	s.expect(0, "keys new", "made")
+	s.expect(0, "store init", "set up")
+	s.expect(0, "keys new my-app", "made")
+	s.expect(0, "project add my-app --key @keys/my-app.pub", "")
+	s.artifact("one", "1")
+
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	// A job of a CI system: no directory of keys, a root of trust by its digest.
+	var init publish.InitResult
+	other := newShell(t)
+	other.expect(0, "keys new", "")
+	other.json("store init", &init)
+	ci := newShell(t)
+	ci.dir, ci.env = s.dir, map[string]string{
+		"CORPUS_STORE":         s.env["CORPUS_STORE"],
+		"CORPUS_TRUST_ROOT":    s.path("keys/root.json"),
+		"CORPUS_KEY_MY_APP":    s.read("keys/my-app.key"),
+		"CORPUS_KEY_SNAPSHOT":  base64.StdEncoding.EncodeToString([]byte(s.read("keys/snapshot.key"))),
+		"CORPUS_KEY_TIMESTAMP": s.read("keys/timestamp.key"),
+	}
+	ci.expect(0, "publish my-app 1.0 @one.tar.zst --channel testing", "published")
+	ci.expect(0, "ls", "my-app/testing")
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("%v were left behind (%v)", left, err)
+	}
+	ci.env["CORPUS_TRUST_ROOT"] = string(init.Digest)
+	ci.expect(4, "ls", "pin check failed")
+
+	for name, value := range map[string]string{
+		"cut short":    s.read("keys/my-app.key")[:60],
+		"a public key": s.read("keys/my-app.pub"),
+		"nonsense":     "hello",
+		"another's":    s.read("keys/targets.key"),
+	} {
+		ci.env["CORPUS_TRUST_ROOT"], ci.env["CORPUS_KEY_MY_APP"] = s.path("keys/root.json"), value
+		if code := ci.run("promote my-app testing production"); code == 0 {
+			t.Errorf("promoting with a key that is %s was done", name)
+		}
+		if !strings.Contains(ci.err, "CORPUS_KEY_MY_APP") {
+			t.Errorf("with a key that is %s nothing names the variable:\n%s", name, ci.err)
+		}
+	}
+}
+
+// privateParts are what must never be seen of a key: the lines of its PEM block.
+func privateParts(pem string) []string {
+	var parts []string
+	for line := range strings.Lines(pem) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "-----") {
+			parts = append(parts, line)
+		}
+	}
+	return parts
+}
+
+func TestPrivateKeysAreNeverPrinted(t *testing.T) {
+	s := newShell(t)
+	s.env["CORPUS_PASSPHRASE"] = "correct horse"
+	s.expect(0, "keys new -v", "made")
+	s.expect(0, "store init -v", "set up")
+	s.artifact("one", "1")
+	var secrets []string
+	for _, line := range []string{
+		"publish myapp 1.0 @one.tar.zst --channel testing -v", "keys ls --json", "root show -v", "keys rotate timestamp -v --json",
+		"export targets -o @t.draft -v", "sign @t.draft -v --json", "import @t.draft", "refresh -v --json",
+	} {
+		if code := s.run(line); code != 0 {
+			t.Fatalf("corpus %s: exit code %d\n%s", line, code, s.err)
+		}
+	}
+	for _, file := range []string{"root", "targets", "snapshot", "timestamp", "myapp"} {
+		secrets = append(secrets, privateParts(s.read("keys/"+file+".key"))...)
+	}
+	// Damaged ones must not be quoted either.
+	key := s.read("keys/myapp.key")
+	for _, damaged := range []string{key[:len(key)-40], strings.Replace(key, "PRIVATE", "PUBLIC", 2), strings.ReplaceAll(key, "-----", ""), base64.StdEncoding.EncodeToString([]byte(key))[:40]} {
+		s.write("keys/myapp.key", damaged)
+		if code := s.run("promote myapp testing production -v"); code == 0 {
+			t.Errorf("promoting with a damaged key was done: %.30q", damaged)
+		}
+	}
+	draft := s.read("t.draft")
+	for _, secret := range append(secrets, "correct horse") {
+		if strings.Contains(s.all.String(), secret) || strings.Contains(draft, secret) {
+			t.Error("a private key or a passphrase was printed")
+		}
+	}
+}
+
+func TestKeysAreListedWithoutOpeningThem(t *testing.T) {
+	s := newShell(t)
+	s.expect(0, "keys new --root-keys 2", "made")
+	s.move("elsewhere", "keys/root-2.key")
+	var list []keyring.Listed
+	s.json("keys ls", &list)
+	kinds := map[string]int{}
+	for _, k := range list {
+		kinds[k.Role+" "+k.Kind]++
+	}
+	if len(list) != 5 || kinds["root open"] != 1 || kinds["root public"] != 1 || kinds["timestamp open"] != 1 {
+		t.Errorf("keys ls says %v", list)
+	}
+	delete(s.env, "CORPUS_KEYS")
+	s.expect(2, "keys ls", "no keys were given")
+	s.expect(2, "keys use root nonsense --keys @keys", "names no key")
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func (p *program) pushCommand() *cobra.Command {
+	branch, tree, env := "", ".", ""
+	force, initialise := false, false
+	c := &cobra.Command{
+		Use:   "push HOST PROJECT",
+		Short: "Deploy what is checked out here on a host, over ssh",
+		Long: `push pushes the commit that is checked out to the project's repository on a host that has the agent; the
+host deploys it, and shows how that goes. If it fails the push is refused. What is pushed is unsigned.
+
+HOST is what ssh takes, and the account there is one that may run the agent, such as root. With --init the
+host is made ready for the project first.`,
+		Example: `  corpus push root@dev1 shop --init --env dev
+  corpus push root@dev1 shop --force`,
+		Args: cli.Args(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			host, project := args[0], args[1]
+			if err := artifact.CheckProject(project); err != nil {
+				return exit.WithCode(exit.Usage, err)
+			}
+			if host == "" || strings.HasPrefix(host, "-") || strings.ContainsAny(host, " \t\n:/") {
+				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("that is no host for ssh"), "write root@host; ports and keys belong into ~/.ssh/config"))
+			}
+			for _, word := range []string{branch, env} {
+				if err := artifact.CheckChannel(word); err != nil && word != "" {
+					return exit.WithCode(exit.Usage, fmt.Errorf("branches and environments that are pushed to: %w", err))
+				}
+			}
+			if initialise {
+				command := []string{"corpus-agent", "project", "init", project, "--git", "--branch", branch}
+				if env != "" {
+					command = append(command, "--env", env)
+				}
+				if err := git.Remote(c.Context(), host, command, p.Err); err != nil {
+					return err
+				}
+			}
+			if err := git.Push(c.Context(), tree, host+":/srv/projects/"+project+"/git/project.git", branch, force, p.Err); err != nil {
+				return err
+			}
+			return p.answer(map[string]string{"host": host, "project": project}, "pushed %s to %s", project, host)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&branch, "branch", "main", "branch that the host deploys")
+	flags.StringVar(&tree, "tree", ".", "working tree to push from")
+	flags.StringVar(&env, "env", "", "with --init: dev, staging or prod")
+	flags.BoolVar(&force, "force", false, "push another history in the place of the one there")
+	flags.BoolVar(&initialise, "init", false, "make the host ready for the project first")
+	return c
+}

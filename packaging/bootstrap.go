@@ -1,0 +1,123 @@
+package packaging
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Bootstrap is what a new host is told.
+type Bootstrap struct {
+	Store string // URL of the store
+	Root  string // sha256:HEX of the first root
+	Agent string // URL of the package or static binary
+	Sum   string // sha256 of it, in hexadecimal
+
+	Service, Instance string // where the host's name does not say
+	Balance           bool   // enter the load balancers after a good first run
+}
+
+// MaxUserData is how long user data may be: what fits wherever instances are started, with room for
+// what an operator adds.
+const MaxUserData = 2 << 10
+
+// packages are the kinds of packages, with what installs them.
+func packages() map[string]string {
+	return map[string]string{
+		".deb": "dpkg -i $f || { apt-get update && apt-get -fy install; }",
+		".rpm": "rpm -U $f",
+	}
+}
+
+// binary installs a static binary with the units that a package would bring.
+const binary = `install $f /usr/bin/corpus-agent
+cd /etc/systemd/system
+cat >corpus-agent.service <<E
+[Unit]
+Wants=network-online.target
+After=network-online.target
+[Service]
+Type=oneshot
+ExecStart=/usr/bin/corpus-agent deploy
+TimeoutStopSec=15min
+TimeoutStartSec=infinity
+KillMode=mixed
+SuccessExitStatus=6 130
+E
+cat >corpus-agent.timer <<E
+[Timer]
+OnBootSec=1min
+OnUnitActiveSec=5min
+RandomizedDelaySec=60
+Persistent=true
+[Install]
+WantedBy=timers.target
+E
+systemctl daemon-reload`
+
+// UserData is a script that cloud-init runs at the first boot: it installs the agent after checking
+// its digest, tells it whom to trust, and deploys until that succeeds or fails for good. The timer
+// starts afterwards, and a host enters its load balancer only after a good first run.
+func (b Bootstrap) UserData() (string, error) {
+	if err := b.check(); err != nil {
+		return "", err
+	}
+	install, isPackage := packages()[path.Ext(strings.SplitN(b.Agent, "?", 2)[0])]
+	if !isPackage {
+		install = binary
+	}
+	deploy := "corpus-agent deploy"
+	if b.Service != "" {
+		deploy += " " + quote(b.Service) + " " + quote(b.Instance)
+	}
+	deploy += " --store " + quote(b.Store) + " --trust-root " + b.Root
+	after := ""
+	if b.Balance {
+		after = "corpus-agent elb register\n"
+	}
+	text := "#!/bin/sh\nset -eu\nf=$(mktemp -d)/" + quote(path.Base(strings.SplitN(b.Agent, "?", 2)[0])) + `
+curl -fsSL --retry 9 --retry-all-errors -o $f ` + quote(b.Agent) + "\necho \"" + b.Sum + "  $f\" | sha256sum -c\n" + install + `
+n=0
+until ` + deploy + `; do
+c=$? n=$((n+1))
+case $c in 5|6) [ $n -lt 90 ];; *) false;; esac || { systemctl enable --now corpus-agent.timer; exit $c; }
+sleep 10
+done
+systemctl enable --now corpus-agent.timer
+` + after
+	if len(text) > MaxUserData {
+		return "", diag.WithHint(fmt.Errorf("the user data would have %d bytes, and %d is the most", len(text), MaxUserData), "give shorter URLs")
+	}
+	return text, nil
+}
+
+func (b Bootstrap) check() error {
+	if u, err := url.Parse(b.Agent); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return diag.WithHint(fmt.Errorf("%q is no URL that a new host can fetch", b.Agent), "give --agent https://host/corpus-agent.deb, or of the static binary")
+	}
+	if len(b.Sum) != 64 || len(b.Root) != len("sha256:")+64 {
+		return errors.New("a digest has 64 hexadecimal digits")
+	}
+	if (b.Service == "") != (b.Instance == "") {
+		return diag.WithHint(errors.New("a service goes with an instance"), "give both --service and --instance, or neither")
+	}
+	if strings.ContainsAny(b.Store+b.Agent+b.Service+b.Instance, "\n\r\x00") {
+		return errors.New("what a host is told stays on one line")
+	}
+	return nil
+}
+
+// quote is a word as a shell takes it.
+func quote(word string) string {
+	plain := strings.IndexFunc(word, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,", r)
+	}) < 0
+	if plain && word != "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

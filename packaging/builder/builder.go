@@ -1,0 +1,236 @@
+// Package builder makes the tree that is released of a source tree, as its recipe says.
+//
+// A builder works on a copy: the source is never changed, and nothing of an earlier build is in the
+// way. It runs on this machine or inside of a clean base system; either way through a Runner, so the
+// steps are the same. What a builder prints goes to a log, which is kept when the build fails, and the
+// release it leaves holds nothing of where, when and by whom it was built.
+package builder
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Job is one build.
+type Job struct {
+	Recipe recipe.Recipe
+	Source string    // copy of the source tree; builders may write into it
+	Stage  string    // empty directory that becomes the release
+	Prefix string    // where the release will lie on a host
+	Log    io.Writer // what programs print
+	Run    Runner
+}
+
+// Runner starts the programs of a build. Paths are those of this machine; a runner that works
+// inside of a base system knows how they look from there.
+type Runner interface {
+	Run(ctx context.Context, c Command) error
+	// Inside is a path of this machine as the programs see it.
+	Inside(path string) string
+}
+
+// Command is a program to run.
+type Command struct {
+	Dir  string
+	Args []string
+	Env  []string // added to the clean environment of a build
+	Log  io.Writer
+}
+
+// Build runs the recipe's builder. The stage then holds the release.
+func Build(ctx context.Context, j Job) error {
+	switch j.Recipe.Builder {
+	case "", "tree":
+		return j.release(j.Source)
+	case "command":
+		return j.command(ctx)
+	case "python":
+		return j.python(ctx)
+	case "node":
+		return j.node(ctx)
+	case "go":
+		return j.golang(ctx)
+	}
+	return fmt.Errorf("there is no builder %q", j.Recipe.Builder)
+}
+
+// release copies what belongs to the release from a directory into the stage.
+func (j Job) release(from string) error {
+	if len(j.Recipe.Files) == 0 {
+		return CopyTree(from, j.Stage, nil)
+	}
+	for _, name := range j.Recipe.Files {
+		if err := copyInto(from, j.Stage, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe adds the recipe and the release's own directories, which every builder's release needs
+// to be one: states, hooks and the files that the recipe names.
+func (j Job) describe() error {
+	names := append([]string{recipe.Name, "salt", "states", "pillar", "hooks", "grains", ".salt"}, j.Recipe.Files...)
+	for _, t := range j.Recipe.Templates {
+		names = append(names, t.Source)
+	}
+	names = append(names, j.Recipe.Units...)
+	for _, script := range []string{j.Recipe.Package.PostInstall, j.Recipe.Package.PreRemove} {
+		if script != "" {
+			names = append(names, script)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if _, err := os.Lstat(filepath.Join(j.Source, name)); err != nil {
+			continue // not every project has all of them; the recipe's own names are checked before
+		}
+		if _, err := os.Lstat(filepath.Join(j.Stage, name)); err == nil {
+			continue
+		}
+		if err := copyInto(j.Source, j.Stage, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command runs a program of the recipe's and takes the directory that it leaves.
+func (j Job) command(ctx context.Context) error {
+	if len(j.Recipe.Build.Command) == 0 {
+		return missing("build.command", "the builder command runs it")
+	}
+	if err := j.run(ctx, j.Source, j.Recipe.Build.Command...); err != nil {
+		return err
+	}
+	output := filepath.Join(j.Source, j.Recipe.Build.Output)
+	if info, err := os.Stat(output); err != nil || !info.IsDir() {
+		return diag.WithHint(fmt.Errorf("the command left no directory %s", j.Recipe.Build.Output), "build.output names the directory that is released")
+	}
+	if err := j.release(output); err != nil {
+		return err
+	}
+	return j.describe()
+}
+
+// node installs exactly what the lock file says, and runs a script of the project's.
+func (j Job) node(ctx context.Context) error {
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		if _, err := os.Stat(filepath.Join(j.Source, name)); err != nil {
+			return missing(name, "npm ci installs what it says")
+		}
+	}
+	if err := j.run(ctx, j.Source, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=warn"); err != nil {
+		return err
+	}
+	if script := j.Recipe.Build.Script; script != "" {
+		if err := j.run(ctx, j.Source, "npm", "run", script); err != nil {
+			return err
+		}
+	}
+	if j.Recipe.Build.Output != "" {
+		if err := j.release(filepath.Join(j.Source, j.Recipe.Build.Output)); err != nil {
+			return err
+		}
+		return j.describe()
+	}
+	if err := j.run(ctx, j.Source, "npm", "prune", "--omit=dev", "--no-audit", "--no-fund"); err != nil {
+		return err
+	}
+	// npm writes down when it did what; the lock file it wrote it into is of no use to a host.
+	if err := os.Remove(filepath.Join(j.Source, "node_modules/.package-lock.json")); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return j.release(j.Source)
+}
+
+// golang builds static programs that know nothing of the machine they were built on.
+func (j Job) golang(ctx context.Context) error {
+	main := j.Recipe.Build.Main
+	if len(main) == 0 {
+		main = []string{"./..."}
+	}
+	bin := filepath.Join(j.Stage, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return err
+	}
+	args := append([]string{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", j.Run.Inside(bin) + "/"}, main...)
+	if err := j.run(ctx, j.Source, args...); err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(bin); err == nil && len(entries) == 0 {
+		return diag.WithHint(fmt.Errorf("%s holds no program", strings.Join(main, " ")), "build.main names the packages whose name is main")
+	}
+	return j.describe()
+}
+
+func (j Job) run(ctx context.Context, dir string, args ...string) error {
+	return j.Run.Run(ctx, Command{Dir: dir, Args: args, Log: j.Log})
+}
+
+func missing(name, why string) error {
+	return diag.WithHint(fmt.Errorf("%s is missing", name), "%s", why)
+}
+
+// Here runs programs on this machine.
+type Here struct{}
+
+// Inside is part of Runner.
+func (Here) Inside(path string) string { return path }
+
+// Run is part of Runner.
+func (Here) Run(ctx context.Context, c Command) error {
+	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, c.Log, c.Log
+	cmd.Env = append(environment(os.Getenv("PATH"), os.Getenv("HOME")), caches()...)
+	cmd.Env = append(cmd.Env, c.Env...)
+	return explain(c.Args, cmd.Run())
+}
+
+// environment is what a build sees of its surroundings: nothing that differs between people.
+func environment(path, home string) []string {
+	return []string{
+		"PATH=" + path, "HOME=" + home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TZ=UTC", "SOURCE_DATE_EPOCH=0",
+		"PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", "CGO_ENABLED=0", "GOFLAGS=-mod=readonly",
+	}
+}
+
+// caches are where tools look for what they have fetched before, and from whom; they change where a
+// build gets something, not what it gets.
+func caches() []string {
+	var kept []string
+	for _, name := range []string{
+		"GOPROXY", "GOSUMDB", "GONOSUMDB", "GOMODCACHE", "GOCACHE", "NPM_CONFIG_REGISTRY", "npm_config_registry", "NPM_CONFIG_CACHE",
+		"PIP_INDEX_URL", "PIP_FIND_LINKS", "PIP_CACHE_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+		"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS",
+	} {
+		if v, ok := os.LookupEnv(name); ok {
+			kept = append(kept, name+"="+v)
+		}
+	}
+	return kept
+}
+
+func explain(args []string, err error) error {
+	if err == nil {
+		return nil
+	}
+	line := strings.Join(args, " ")
+	if len(line) > 120 {
+		line = line[:120] + " ..."
+	}
+	err = fmt.Errorf("%s: %w", line, err)
+	if strings.Contains(err.Error(), exec.ErrNotFound.Error()) {
+		return diag.WithHint(err, "install %s, or name a base system in build.base and the package in build.needs", args[0])
+	}
+	return diag.WithHint(err, "the log says what it printed")
+}

@@ -1,0 +1,80 @@
+package builder
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// CopyTree copies what is in a directory into another, links as they are. skip says which paths,
+// relative to the directory, to leave out; nil leaves out none.
+func CopyTree(from, to string, skip func(name string) bool) error {
+	return filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(from, file)
+		if err != nil {
+			return err
+		}
+		if name != "." && skip != nil && skip(name) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		return copyOne(file, filepath.Join(to, name), d)
+	})
+}
+
+// copyInto copies one path of a tree to the same place in another.
+func copyInto(from, to, name string) error {
+	if _, err := os.Lstat(filepath.Join(from, name)); err != nil {
+		return fmt.Errorf("the recipe names %s: %w", name, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
+		return err
+	}
+	return CopyTree(filepath.Join(from, name), filepath.Join(to, name), nil)
+}
+
+func copyOne(from, to string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	switch {
+	case d.IsDir():
+		return os.MkdirAll(to, info.Mode().Perm()|0o700)
+	case d.Type() == fs.ModeSymlink:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, to)
+	case !d.Type().IsRegular():
+		return fmt.Errorf("%s is a %s, and only files, directories and links can be released", from, d.Type())
+	}
+	return copyFile(from, to, info.Mode().Perm())
+}
+
+func copyFile(from, to string, mode fs.FileMode) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode|0o200)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := out.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	_, err = io.Copy(out, in)
+	return err
+}

@@ -1,0 +1,173 @@
+// Package oci makes an image of a release, as an OCI image layout in a tar file, without a container
+// engine.
+//
+// The image holds the release below the recipe's prefix, on top of the base system that it was built
+// in where there is one. Nothing in it depends on when or by whom it was made.
+package oci
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Request is one image.
+type Request struct {
+	Tree    string // the release
+	Base    string // system tree below it; "" for none
+	Prefix  string
+	Name    string
+	Version string
+	Arch    string // in Go's words
+	Content string // digest of the release's content
+	Command []string
+	Time    time.Time
+}
+
+// ContentLabel is the label and annotation that holds the content digest.
+const ContentLabel = "io.corpus-agent.content"
+
+// Write makes the image. scratch is a directory for its parts.
+func Write(w io.Writer, r Request, scratch string) error {
+	image, err := r.image()
+	if err != nil {
+		return fmt.Errorf("making the image: %w", err)
+	}
+	dir := filepath.Join(scratch, "oci")
+	where, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return fmt.Errorf("making the image: %w", err)
+	}
+	notes := map[string]string{"org.opencontainers.image.ref.name": r.Version, ContentLabel: r.Content}
+	if err := where.AppendImage(image, layout.WithAnnotations(notes)); err != nil {
+		return fmt.Errorf("making the image: %w", err)
+	}
+	archive := tar.NewWriter(w)
+	return errors.Join(pack(archive, dir, "", r.time()), archive.Close())
+}
+
+func (r Request) time() time.Time {
+	if r.Time.IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return r.Time.UTC()
+}
+
+func (r Request) image() (v1.Image, error) {
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	trees := []struct{ dir, prefix string }{{r.Base, ""}, {r.Tree, r.Prefix}}
+	for _, t := range trees {
+		if t.dir == "" {
+			continue
+		}
+		layer, err := r.layer(t.dir, t.prefix)
+		if err != nil {
+			return nil, err
+		}
+		if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, MediaType: types.OCILayer, History: v1.History{Created: v1.Time{Time: r.time()}, CreatedBy: "corpus build"}}); err != nil {
+			return nil, err
+		}
+	}
+	file, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	file = file.DeepCopy()
+	file.OS, file.Architecture, file.Created = "linux", r.Arch, v1.Time{Time: r.time()}
+	file.Config = v1.Config{
+		Cmd: r.Command, WorkingDir: r.Prefix,
+		Labels: map[string]string{ContentLabel: r.Content, "org.opencontainers.image.title": r.Name, "org.opencontainers.image.version": r.Version},
+	}
+	return mutate.ConfigFile(image, file)
+}
+
+func (r Request) layer(dir, prefix string) (v1.Layer, error) {
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		read, write := io.Pipe()
+		go func() {
+			archive := tar.NewWriter(write)
+			err := parents(archive, prefix, r.time())
+			err = errors.Join(err, pack(archive, dir, strings.TrimPrefix(prefix, "/"), r.time()), archive.Close())
+			write.CloseWithError(err)
+		}()
+		return read, nil
+	}, tarball.WithMediaType(types.OCILayer))
+}
+
+// parents writes the directories that lead to a prefix.
+func parents(archive *tar.Writer, prefix string, at time.Time) error {
+	var done string
+	for part := range strings.SplitSeq(strings.Trim(path.Dir(prefix), "/"), "/") {
+		if part == "" || part == "." {
+			continue
+		}
+		done = path.Join(done, part)
+		if err := archive.WriteHeader(&tar.Header{Name: done + "/", Typeflag: tar.TypeDir, Mode: 0o755, ModTime: at}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pack writes a directory below a prefix, in the order of names.
+func pack(archive *tar.Writer, dir, prefix string, at time.Time) error {
+	return filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		name := path.Join(prefix, filepath.ToSlash(rel))
+		if name == "." || name == "" {
+			return nil
+		}
+		return packOne(archive, file, name, d, at)
+	})
+}
+
+func packOne(archive *tar.Writer, file, name string, d fs.DirEntry, at time.Time) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	h := &tar.Header{Name: name, ModTime: at, Mode: int64(info.Mode().Perm())}
+	switch {
+	case d.IsDir():
+		h.Typeflag, h.Name = tar.TypeDir, name+"/"
+	case d.Type() == fs.ModeSymlink:
+		h.Typeflag = tar.TypeSymlink
+		if h.Linkname, err = os.Readlink(file); err != nil {
+			return err
+		}
+	case d.Type().IsRegular():
+		h.Typeflag, h.Size = tar.TypeReg, info.Size()
+	default:
+		return nil // devices and sockets of a base system are made where it runs
+	}
+	if err := archive.WriteHeader(h); err != nil || h.Typeflag != tar.TypeReg {
+		return err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(archive, f)
+	return err
+}

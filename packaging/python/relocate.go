@@ -1,0 +1,179 @@
+// Package python makes a virtualenv fit to be moved.
+//
+// A virtualenv remembers where it was made: in the first line of every script, in its activation
+// scripts and in its configuration. And pip writes down where it installed from. Relocate makes
+// scripts find the interpreter that lies beside them, wherever that is, and takes the rest out, so that
+// the same sources give the same bytes and the result runs below any directory.
+package python
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Layout is a virtualenv: where it lies, how it was called while it was made, and where it will lie.
+type Layout struct {
+	Dir    string
+	Built  string
+	Prefix string
+}
+
+// Relocate takes the build's own path out of the virtualenv.
+func (l Layout) Relocate() error {
+	if err := l.clean(); err != nil {
+		return err
+	}
+	changed, err := l.scripts()
+	if err != nil {
+		return fmt.Errorf("relocating scripts: %w", err)
+	}
+	if err := l.configuration(); err != nil {
+		return fmt.Errorf("relocating pyvenv.cfg: %w", err)
+	}
+	return l.records(changed)
+}
+
+// clean removes what is of no use to a release: activation scripts, byte code, and where pip
+// installed from.
+func (l Layout) clean() error {
+	return filepath.WalkDir(l.Dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		switch {
+		case d.IsDir() && name == "__pycache__":
+			return errors.Join(os.RemoveAll(file), fs.SkipDir)
+		case filepath.Base(filepath.Dir(file)) == "bin" && isActivation(name):
+			return os.Remove(file)
+		case name == "direct_url.json" && strings.HasSuffix(filepath.Dir(file), ".dist-info"):
+			return os.Remove(file)
+		}
+		return nil
+	})
+}
+
+func isActivation(name string) bool {
+	return strings.HasPrefix(name, "activate") || strings.HasPrefix(name, "Activate")
+}
+
+// start is a script's first lines: a shell that finds the interpreter beside the script and hands
+// it on, in a form that Python reads as a text and ignores.
+const start = "#!/bin/sh\n'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")\"/python3 \"$0\" \"$@\"\n' '''\n"
+
+// scripts rewrites the first lines of the scripts in bin and names those it changed.
+func (l Layout) scripts() (map[string][]byte, error) {
+	bin := filepath.Join(l.Dir, "bin")
+	entries, err := os.ReadDir(bin)
+	if err != nil {
+		return nil, err
+	}
+	changed := map[string][]byte{}
+	for _, e := range entries {
+		file := filepath.Join(bin, e.Name())
+		if !e.Type().IsRegular() {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		body, ok := l.afterShebang(data)
+		if !ok {
+			continue
+		}
+		data = append([]byte(start), body...)
+		if err := os.WriteFile(file, data, 0o755); err != nil {
+			return nil, err
+		}
+		changed[file] = data
+	}
+	return changed, nil
+}
+
+// afterShebang is a script less its first lines, when those name this virtualenv's interpreter. pip
+// writes one line, and three when the path is too long for one.
+func (l Layout) afterShebang(data []byte) ([]byte, bool) {
+	first, rest, found := bytes.Cut(data, []byte("\n"))
+	if !found || !bytes.HasPrefix(first, []byte("#!")) {
+		return nil, false
+	}
+	if bytes.Contains(first, []byte(l.Built+"/bin/python")) {
+		return rest, true
+	}
+	second, after, _ := bytes.Cut(rest, []byte("\n"))
+	if bytes.HasPrefix(second, []byte("'''exec'")) && bytes.Contains(second, []byte(l.Built)) {
+		_, body, ok := bytes.Cut(after, []byte("\n"))
+		return body, ok
+	}
+	return nil, false
+}
+
+// configuration drops the line that says how the virtualenv was made.
+func (l Layout) configuration() error {
+	file := filepath.Join(l.Dir, "pyvenv.cfg")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var kept []string
+	for line := range strings.Lines(string(data)) {
+		if !strings.HasPrefix(line, "command") {
+			kept = append(kept, line)
+		}
+	}
+	return os.WriteFile(file, []byte(strings.Join(kept, "")), 0o644)
+}
+
+// records brings pip's lists of installed files in line with what is there.
+func (l Layout) records(changed map[string][]byte) error {
+	lists, err := filepath.Glob(filepath.Join(l.Dir, "lib/python*/site-packages/*.dist-info/RECORD"))
+	if err != nil {
+		return err
+	}
+	for _, list := range lists {
+		if err := record(list, changed); err != nil {
+			return fmt.Errorf("%s: %w", list, err)
+		}
+	}
+	return nil
+}
+
+func record(list string, changed map[string][]byte) error {
+	data, err := os.ReadFile(list)
+	if err != nil {
+		return err
+	}
+	rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	if err != nil {
+		return err
+	}
+	site := filepath.Dir(filepath.Dir(list))
+	rows = slices.DeleteFunc(rows, func(row []string) bool {
+		_, err := os.Lstat(filepath.Join(site, row[0]))
+		return err != nil
+	})
+	for _, row := range rows {
+		if now, ok := changed[filepath.Join(site, row[0])]; ok && len(row) == 3 {
+			sum := sha256.Sum256(now)
+			row[1], row[2] = "sha256="+base64.RawURLEncoding.EncodeToString(sum[:]), strconv.Itoa(len(now))
+		}
+	}
+	slices.SortFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	if err := w.WriteAll(rows); err != nil {
+		return err
+	}
+	return os.WriteFile(list, out.Bytes(), 0o644)
+}

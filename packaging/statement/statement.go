@@ -1,0 +1,235 @@
+// Package statement writes what goes with a release: the list of what is in it (SPDX 2.3) and where
+// it came from (an in-toto statement with SLSA provenance 1.0).
+//
+// Both say only what was seen: files with their digests, Python and Node packages with the versions
+// that their own metadata gives, the source's commit, the builder. They hold no time and no machine's
+// name, so they are the same for the same build.
+package statement
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// About is what is known of a build.
+type About struct {
+	Name    string
+	Version string
+	Content string            // digest of the release's content, sha256:HEX
+	Builder string            // of the recipe
+	Base    string            // system that it was built in
+	Source  string            // URL or commit; "" where it is not known
+	Tool    string            // version of the program that built it
+	Outputs map[string]string // file names and their SHA-256 in hexadecimal
+}
+
+// Component is a package that a release contains.
+type Component struct {
+	Name    string
+	Version string
+	PURL    string // https://github.com/package-url/purl-spec
+}
+
+// Components finds the packages in a release.
+func Components(release fs.FS) ([]Component, error) {
+	var found []Component
+	err := fs.WalkDir(release, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		var c Component
+		switch {
+		case path.Base(name) == "METADATA" && strings.HasSuffix(path.Dir(name), ".dist-info"):
+			c, err = wheel(release, name)
+		case path.Base(name) == "package.json" && strings.Contains(name, "node_modules/"):
+			c, err = module(release, name)
+		}
+		if c.Name != "" {
+			found = append(found, c)
+		}
+		return err
+	})
+	slices.SortFunc(found, func(a, b Component) int { return strings.Compare(a.PURL, b.PURL) })
+	return slices.Compact(found), err
+}
+
+// wheel reads the header of a Python package's metadata.
+func wheel(release fs.FS, name string) (c Component, err error) {
+	f, err := release.Open(name)
+	if err != nil {
+		return c, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() && lines.Text() != "" {
+		key, value, _ := strings.Cut(lines.Text(), ": ")
+		switch key {
+		case "Name":
+			c.Name = value
+		case "Version":
+			c.Version = value
+		}
+	}
+	c.PURL = "pkg:pypi/" + strings.ToLower(strings.ReplaceAll(c.Name, "_", "-")) + "@" + c.Version
+	return c, nil // a file that cannot be read on has told what it has
+}
+
+// module reads a Node package's description. What is none is no component.
+func module(release fs.FS, name string) (c Component, err error) {
+	data, err := fs.ReadFile(release, name)
+	if err != nil {
+		return c, err
+	}
+	var p struct{ Name, Version string }
+	if json.Unmarshal(data, &p) != nil || p.Version == "" {
+		return c, nil
+	}
+	return Component{Name: p.Name, Version: p.Version, PURL: "pkg:npm/" + strings.ReplaceAll(p.Name, "@", "%40") + "@" + p.Version}, nil
+}
+
+// SPDX is the list of what is in a release.
+func SPDX(about About, release fs.FS) ([]byte, error) {
+	components, err := Components(release)
+	if err != nil {
+		return nil, err
+	}
+	id := "SPDXRef-" + about.Name
+	packages := []map[string]any{{
+		"SPDXID": id, "name": about.Name, "versionInfo": about.Version, "downloadLocation": "NOASSERTION", "filesAnalyzed": false,
+		"checksums": []map[string]string{{"algorithm": "SHA256", "checksumValue": strings.TrimPrefix(about.Content, "sha256:")}},
+	}}
+	relations := []map[string]string{{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": id}}
+	for _, c := range components {
+		ref := "SPDXRef-" + short(c.PURL)
+		packages = append(packages, map[string]any{
+			"SPDXID": ref, "name": c.Name, "versionInfo": c.Version, "downloadLocation": "NOASSERTION", "filesAnalyzed": false,
+			"externalRefs": []map[string]string{{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": c.PURL}},
+		})
+		relations = append(relations, map[string]string{"spdxElementId": id, "relationshipType": "CONTAINS", "relatedSpdxElement": ref})
+	}
+	return document(map[string]any{
+		"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": about.Name + "-" + about.Version,
+		"documentNamespace": "https://corpus-agent.invalid/spdx/" + about.Name + "/" + strings.TrimPrefix(about.Content, "sha256:"),
+		"creationInfo":      map[string]any{"created": "1970-01-01T00:00:00Z", "creators": []string{"Tool: corpus-" + about.Tool}},
+		"packages":          packages, "relationships": relations,
+	})
+}
+
+func short(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Provenance says where a release came from.
+func Provenance(about About) ([]byte, error) {
+	subjects := []map[string]any{}
+	for _, name := range sortedNames(about.Outputs) {
+		subjects = append(subjects, map[string]any{"name": name, "digest": map[string]string{"sha256": about.Outputs[name]}})
+	}
+	sources := []map[string]any{}
+	if about.Source != "" {
+		sources = append(sources, map[string]any{"uri": about.Source})
+	}
+	return document(map[string]any{
+		"_type": "https://in-toto.io/Statement/v1", "subject": subjects, "predicateType": "https://slsa.dev/provenance/v1",
+		"predicate": map[string]any{
+			"buildDefinition": map[string]any{
+				"buildType":            "https://corpus-agent.invalid/build/v1",
+				"externalParameters":   map[string]any{"builder": about.Builder, "base": about.Base, "version": about.Version},
+				"internalParameters":   map[string]any{"content": about.Content},
+				"resolvedDependencies": sources,
+			},
+			"runDetails": map[string]any{"builder": map[string]any{"id": "corpus", "version": map[string]string{"corpus": about.Tool}}},
+		},
+	})
+}
+
+func sortedNames(m map[string]string) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func document(v any) ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	return append(data, '\n'), err
+}
+
+// Content is the digest of what a release consists of: every path with its kind, whether it is
+// executable, and its bytes or target. It does not depend on the form that the release is packed in.
+// skip leaves out the file that holds the digest.
+func Content(release fs.FS, skip string) (string, error) {
+	listing, err := Listing(release)
+	if err != nil {
+		return "", err
+	}
+	delete(listing, skip)
+	delete(listing, path.Dir(skip))
+	sum := sha256.New()
+	for _, name := range sortedNames(listing) {
+		line, err := json.Marshal([]string{name, listing[name]})
+		if err != nil {
+			return "", err
+		}
+		_, _ = sum.Write(append(line, '\n')) // a hash takes everything
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// Listing is every path of a release with its kind and the digest of its bytes or its target.
+func Listing(release fs.FS) (map[string]string, error) {
+	listing := map[string]string{}
+	err := fs.WalkDir(release, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		listing[name], err = entry(release, name, d)
+		return err
+	})
+	return listing, err
+}
+
+func entry(release fs.FS, name string, d fs.DirEntry) (string, error) {
+	info, err := d.Info()
+	if err != nil {
+		return "", err
+	}
+	var kind, digest string
+	switch {
+	case d.IsDir():
+		kind = "dir"
+	case d.Type() == fs.ModeSymlink:
+		kind = "link"
+		digest, err = fs.ReadLink(release, name)
+	default:
+		kind = "file"
+		if info.Mode()&0o111 != 0 {
+			kind = "program"
+		}
+		digest, err = fileDigest(release, name)
+	}
+	return kind + " " + digest, err
+}
+
+func fileDigest(release fs.FS, name string) (string, error) {
+	f, err := release.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

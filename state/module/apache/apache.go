@@ -1,0 +1,129 @@
+// Package apache holds apache_module.enabled and its kin: which modules, sites and pieces of
+// configuration the Apache of Debian and its kin loads.
+//
+// What is enabled is a link in a directory. The links are read here, and made and removed by the
+// system's own a2enmod and its kin, which know what belongs together.
+package apache
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Tables are the functions of these states, by state.
+func Tables() module.Registry {
+	all := module.Registry{}
+	for state, k := range map[string]kind{
+		"apache_module": {"mod", "module", []string{".load", ".conf"}},
+		"apache_site":   {"site", "site", []string{".conf", ""}},
+		"apache_conf":   {"conf", "configuration", []string{".conf", ""}},
+	} {
+		all[state] = module.Table{
+			"enabled":  func() module.Resource { return &loaded{kind: k, on: true} },
+			"disabled": func() module.Resource { return &loaded{kind: k} },
+		}
+	}
+	return all
+}
+
+// kind is one kind of thing that Apache loads.
+type kind struct {
+	word    string // in the names of programs and directories
+	what    string // for people
+	endings []string
+}
+
+// loaded is any of these states.
+type loaded struct {
+	Name string `sls:"name"`
+
+	kind kind
+	on   bool
+}
+
+// file reports whether a directory of /etc/apache2 has the thing.
+func (l *loaded) file(h *host.Host, dir string) bool {
+	return slices.ContainsFunc(l.kind.endings, func(ending string) bool {
+		_, err := h.Files.Lstat(path.Join("/etc/apache2", l.kind.word+"s-"+dir, strings.TrimSuffix(l.Name, ending)+ending))
+		if l.kind.word == "conf" {
+			_, err = h.Files.Lstat(path.Join("/etc/apache2", "conf-"+dir, strings.TrimSuffix(l.Name, ending)+ending))
+		}
+		return err == nil
+	})
+}
+
+func (l *loaded) program() host.Program {
+	verb := map[bool]string{true: "a2en", false: "a2dis"}[l.on]
+	return host.Program{Name: verb + l.kind.word, Package: "apache2", Limit: 2 * time.Minute}
+}
+
+func (l *loaded) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if l.Name == "" || strings.ContainsAny(l.Name, "/ ") || strings.HasPrefix(l.Name, "-") {
+		return module.Diff{}, fmt.Errorf("%q is no name of a %s", l.Name, l.kind.what)
+	}
+	if l.file(h, "enabled") == l.on {
+		return module.Diff{Comment: fmt.Sprintf("the %s %s is %s", l.kind.what, l.Name, l.state())}, nil
+	}
+	if ok, err := l.program().Ready(h); err != nil || !ok {
+		return module.Awaits("Apache", fmt.Sprintf("have the %s %s %s", l.kind.what, l.Name, l.state())), err
+	}
+	if l.on && !l.file(h, "available") {
+		return module.Awaits(fmt.Sprintf("the %s %s", l.kind.what, l.Name), "enable it"), nil
+	}
+	return module.Diff{Changes: l.changes(), Comment: fmt.Sprintf("would have the %s %s %s", l.kind.what, l.Name, l.state())}, nil
+}
+
+func (l *loaded) state() string { return map[bool]string{true: "enabled", false: "disabled"}[l.on] }
+
+func (l *loaded) changes() *value.Map {
+	if l.on {
+		return value.NewMap("old", nil, "new", l.Name)
+	}
+	return value.NewMap("old", l.Name, "new", nil)
+}
+
+func (l *loaded) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+	program := l.program()
+	if ok, err := program.Ready(h); err != nil || !ok {
+		return module.Report{}, orMissing(err, program)
+	}
+	if l.on && !l.file(h, "available") {
+		return module.Report{}, diag.WithHint(fmt.Errorf("there is no %s %s", l.kind.what, l.Name), "%s", l.hint(h))
+	}
+	if _, err := program.Do(ctx, h, "--quiet", l.Name); err != nil {
+		return module.Report{}, err
+	}
+	return module.Report{Changes: l.changes(), Comment: fmt.Sprintf("the %s %s is %s", l.kind.what, l.Name, l.state())}, nil
+}
+
+func orMissing(err error, p host.Program) error {
+	if err != nil {
+		return err
+	}
+	return p.Missing()
+}
+
+// hint is what may have been meant.
+func (l *loaded) hint(h *host.Host) string {
+	dir := l.kind.word + "s-available"
+	if l.kind.word == "conf" {
+		dir = "conf-available"
+	}
+	names, _ := h.Files.ReadDir(path.Join("/etc/apache2", dir)) // there is none without Apache
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(strings.TrimSuffix(name, ".load"), ".conf")
+	}
+	if meant := diag.DidYouMean(l.Name, names); meant != "" {
+		return meant
+	}
+	return "require the state that makes it, or install the package that brings it"
+}

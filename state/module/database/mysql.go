@@ -1,0 +1,159 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+)
+
+func mysqlTables(settings Settings) module.Registry {
+	c := func() mysql { return mysql{settings: settings} }
+	return module.Registry{
+		"mysql_database": {
+			"present": func() module.Resource { return &myDatabase{mysql: c()} },
+			"absent":  func() module.Resource { return &myDatabaseAbsent{mysql: c()} },
+		},
+		"mysql_user": {
+			"present": func() module.Resource {
+				return &myUser{mysql: c(), Host: "localhost", AuthPlugin: "mysql_native_password"}
+			},
+			"absent": func() module.Resource { return &myUserAbsent{mysql: c(), Host: "localhost"} },
+		},
+		"mysql_grants": {
+			"present": func() module.Resource { return &myGrant{mysql: c(), Host: "localhost", Escape: true} },
+			"absent":  func() module.Resource { return &myGrant{mysql: c(), Host: "localhost", Escape: true, revoke: true} },
+		},
+		"mysql_query": {
+			"run":      func() module.Resource { return &myQuery{mysql: c(), Overwrite: true} },
+			"run_file": func() module.Resource { return &myQueryFile{myQuery: myQuery{mysql: c(), Overwrite: true}} },
+		},
+	}
+}
+
+// mysql is how a MySQL or MariaDB server is reached.
+type mysql struct {
+	Name        string `sls:"name"`
+	ConnUser    string `sls:"connection_user"`
+	ConnPass    string `sls:"connection_pass"`
+	ConnHost    string `sls:"connection_host"`
+	ConnPort    string `sls:"connection_port"`
+	ConnSocket  string `sls:"connection_unix_socket"`
+	ConnFile    string `sls:"connection_default_file"`
+	ConnCharset string `sls:"connection_charset"`
+	ConnDB      any    `sls:"connection_db"`          // no state is about the database that is logged in to
+	ConnConv    any    `sls:"connection_conv"`        // for libraries
+	ConnUnicode any    `sls:"connection_use_unicode"` // that are not used here
+	ConnSSL     any    `sls:"connection_ssl"`         // the client's own files say so
+
+	settings Settings
+}
+
+func (m *mysql) setting(given, name string) string {
+	if given != "" || m.settings == nil {
+		return given
+	}
+	return m.settings("mysql." + name)
+}
+
+// client is the program, logged in.
+func (m *mysql) client(h *host.Host) (host.Program, []string) {
+	p := host.Program{Name: "mysql", Package: "default-mysql-client", Dir: "/", Limit: 30 * time.Minute}
+	if _, ok := h.Which("mysql"); !ok {
+		if _, ok := h.Which("mariadb"); ok {
+			p.Name = "mariadb"
+		}
+	}
+	var args []string
+	if file := m.setting(m.ConnFile, "default_file"); file != "" {
+		args = append(args, "--defaults-extra-file="+file) // which must come first
+	}
+	args = append(args, "--batch", "--skip-column-names", "--connect-timeout=20")
+	for _, f := range []struct{ option, v string }{{"--user=", m.setting(m.ConnUser, "user")}, {"--host=", m.setting(m.ConnHost, "host")},
+		{"--port=", m.setting(m.ConnPort, "port")}, {"--socket=", m.setting(m.ConnSocket, "unix_socket")}, {"--default-character-set=", m.setting(m.ConnCharset, "charset")}} {
+		if f.v != "" {
+			args = append(args, f.option+f.v)
+		}
+	}
+	password := m.setting(m.ConnPass, "pass")
+	if password != "" {
+		p.Env = append(p.Env, "MYSQL_PWD="+password)
+	}
+	p.Hide = hiding(password)
+	return p, args
+}
+
+func (m *mysql) awaits(h *host.Host) (string, error) {
+	p, _ := m.client(h)
+	if ok, err := p.Ready(h); err != nil || !ok {
+		return p.Name, err
+	}
+	return "", nil
+}
+
+func (m *mysql) missing(what string) error {
+	return missingProgram(host.Program{Name: what, Package: "default-mysql-client"}, what)
+}
+
+func (m *mysql) gone() bool { return false }
+
+// rows asks the server.
+func (m *mysql) rows(ctx context.Context, h *host.Host, query string) ([][]string, error) {
+	p, args := m.client(h)
+	p.Stdin = strict + query + ";\n"
+	out, err := p.Ask(ctx, h, args...)
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	var rows [][]string
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		for i := range fields {
+			fields[i] = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`, `\0`, "\x00").Replace(fields[i])
+		}
+		rows = append(rows, fields)
+	}
+	return rows, nil
+}
+
+// strict makes backslashes nothing special in texts, as everywhere else in SQL.
+const strict = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES');\n"
+
+// explain tells a server that does not answer from one that refuses.
+func (m *mysql) explain(err error) error {
+	var failed *host.ProgramError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	for _, code := range []string{"ERROR 2002", "ERROR 2003", "ERROR 2005", "ERROR 2013"} {
+		if strings.Contains(failed.Stderr, code) {
+			return noServer(err, "MySQL or MariaDB")
+		}
+	}
+	return err
+}
+
+func (m *mysql) run(ctx context.Context, h *host.Host, statements []string) error {
+	p, args := m.client(h)
+	p.Stdin = strict + strings.Join(statements, ";\n") + ";\n"
+	hide := p.Hide
+	// A server repeats what it does not understand, perhaps with a password in it.
+	p.Hide = func(text string) string {
+		before, _, _ := strings.Cut(hide(text), "the right syntax to use near")
+		return before
+	}
+	_, err := p.Do(ctx, h, args...)
+	if err != nil {
+		return m.explain(err)
+	}
+	return nil
+}
+
+// tick is a name as MySQL takes it.
+func tick(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// account is a user and the host it comes from, as MySQL takes them.
+func account(user, from string) string { return quoted(user) + "@" + quoted(from) }

@@ -1,0 +1,205 @@
+package docker
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// running is docker_container.running, with the arguments that most declarations have.
+type running struct {
+	Name            string     `sls:"name"`
+	Image           string     `sls:"image,required"`
+	Command         any        `sls:"command"`
+	Cmd             any        `sls:"cmd"`
+	Entrypoint      string     `sls:"entrypoint"`
+	Environment     any        `sls:"environment"`
+	EnvShort        any        `sls:"env"`
+	Binds           any        `sls:"binds"`
+	Volumes         any        `sls:"volumes"`
+	VolumesFrom     any        `sls:"volumes_from"`
+	PortBindings    any        `sls:"port_bindings"`
+	Ports           any        `sls:"ports"`
+	RestartPolicy   string     `sls:"restart_policy"`
+	NetworkMode     string     `sls:"network_mode"`
+	Networks        any        `sls:"networks"`
+	Hostname        string     `sls:"hostname"`
+	User            string     `sls:"user"`
+	WorkingDir      string     `sls:"working_dir"`
+	Labels          any        `sls:"labels"`
+	Links           any        `sls:"links"`
+	DNS             any        `sls:"dns"`
+	DNSSearch       any        `sls:"dns_search"`
+	ExtraHosts      any        `sls:"extra_hosts"`
+	CapAdd          any        `sls:"cap_add"`
+	CapDrop         any        `sls:"cap_drop"`
+	Devices         any        `sls:"devices"`
+	SecurityOpt     any        `sls:"security_opt"`
+	Tmpfs           any        `sls:"tmpfs"`
+	Ulimits         any        `sls:"ulimits"`
+	LogDriver       string     `sls:"log_driver"`
+	LogOpt          any        `sls:"log_opt"`
+	Memory          string     `sls:"memory"`
+	MemLimit        string     `sls:"mem_limit"`
+	ShmSize         string     `sls:"shm_size"`
+	PIDMode         string     `sls:"pid_mode"`
+	IPCMode         string     `sls:"ipc_mode"`
+	StopSignal      string     `sls:"stop_signal"`
+	Privileged      bool       `sls:"privileged"`
+	ReadOnly        bool       `sls:"read_only"`
+	Init            bool       `sls:"init"`
+	Interactive     bool       `sls:"interactive"`
+	StdinOpen       bool       `sls:"stdin_open"`
+	TTY             bool       `sls:"tty"`
+	AutoRemove      bool       `sls:"auto_remove"`
+	Start           bool       `sls:"start"`
+	Force           bool       `sls:"force"` // replace it in every run
+	Replace         any        `sls:"replace"`
+	ShutdownTimeout any        `sls:"shutdown_timeout"`
+	WatchAction     string     `sls:"watch_action"`
+	Detach          any        `sls:"detach"`
+	SkipTranslate   any        `sls:"skip_translate"`
+	IgnoreCollision any        `sls:"ignore_collisions"`
+	UpdateImage     any        `sls:"update_image"`
+	ClientTimeout   any        `sls:"client_timeout"`
+	Arguments       *value.Map `sls:"__arguments__"`
+
+	now   container
+	there bool
+	image string // its ID, "" where it is yet to be pulled
+	why   []string
+}
+
+// label is where a container keeps the hash of what it was made from.
+const label = "org.corpus-agent.declaration"
+
+// flags are the arguments of docker create, without the image and the command.
+func (r *running) flags() (args []string) {
+	add := func(option string, values ...string) {
+		for _, v := range values {
+			if v != "" {
+				args = append(args, option+"="+v)
+			}
+		}
+	}
+	env := append(list(r.Environment), list(r.EnvShort)...)
+	for _, f := range []struct {
+		option string
+		v      []string
+	}{
+		{"--env", env}, {"--volume", append(list(r.Binds), list(r.Volumes)...)}, {"--volumes-from", list(r.VolumesFrom)},
+		{"--publish", list(r.PortBindings)}, {"--expose", list(r.Ports)}, {"--label", list(r.Labels)}, {"--link", list(r.Links)}, {"--dns", list(r.DNS)},
+		{"--dns-search", list(r.DNSSearch)}, {"--add-host", colons(list(r.ExtraHosts))}, {"--cap-add", list(r.CapAdd)}, {"--cap-drop", list(r.CapDrop)},
+		{"--device", list(r.Devices)}, {"--security-opt", list(r.SecurityOpt)}, {"--tmpfs", colons(list(r.Tmpfs))}, {"--ulimit", list(r.Ulimits)}, {"--log-opt", list(r.LogOpt)},
+	} {
+		add(f.option, f.v...)
+	}
+	for _, f := range []struct{ option, v string }{
+		{"--entrypoint", r.Entrypoint}, {"--restart", r.RestartPolicy}, {"--network", r.network()}, {"--hostname", r.Hostname}, {"--user", r.User},
+		{"--workdir", r.WorkingDir}, {"--log-driver", r.LogDriver}, {"--memory", r.Memory}, {"--memory", r.MemLimit}, {"--shm-size", r.ShmSize},
+		{"--pid", r.PIDMode}, {"--ipc", r.IPCMode}, {"--stop-signal", r.StopSignal},
+	} {
+		add(f.option, f.v)
+	}
+	for _, f := range []struct {
+		option string
+		on     bool
+	}{{"--privileged", r.Privileged}, {"--read-only", r.ReadOnly}, {"--init", r.Init}, {"--interactive", r.Interactive || r.StdinOpen}, {"--tty", r.TTY}, {"--rm", r.AutoRemove}} {
+		if f.on {
+			args = append(args, f.option)
+		}
+	}
+	return args
+}
+
+// colons writes name=value as name:value.
+func colons(items []string) []string {
+	for i := range items {
+		items[i] = strings.Replace(items[i], "=", ":", 1)
+	}
+	return items
+}
+
+// network is the one that the container is made in; others are joined afterwards.
+func (r *running) network() string {
+	if networks := list(r.Networks); r.NetworkMode == "" && len(networks) > 0 {
+		return networks[0]
+	}
+	return r.NetworkMode
+}
+
+// command are the words that are run in it.
+func (r *running) command() []string {
+	for _, v := range []any{r.Command, r.Cmd} {
+		switch v := v.(type) {
+		case nil:
+		case *value.List:
+			return list(v)
+		default:
+			return words(value.Str(v))
+		}
+	}
+	return nil
+}
+
+// words splits a line at its spaces, but for those between quotes.
+func words(line string) []string {
+	var out []string
+	var word strings.Builder
+	quote, inside := rune(0), false
+	for _, c := range line {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote, inside = c, true
+		case quote == 0 && (c == ' ' || c == '\t' || c == '\n'):
+			if inside {
+				out, inside = append(out, word.String()), false
+				word.Reset()
+			}
+		default:
+			word.WriteRune(c)
+			inside = true
+		}
+	}
+	if inside {
+		out = append(out, word.String())
+	}
+	return out
+}
+
+// hash is that of the declaration. Secrets among it cannot be read out of it.
+func (r *running) hash() string {
+	sum := sha256.New()
+	for _, word := range append(append(r.flags(), r.Image), append(r.command(), list(r.Networks)...)...) {
+		fmt.Fprintf(sum, "%d:%s", len(word), word)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16]
+}
+
+// unsupported finds arguments that Salt has and this state has not: without them something else would
+// run than was declared.
+func (r *running) unsupported() error {
+	for _, name := range r.Arguments.Names() {
+		if slices.Contains(lacking(), name) {
+			return diag.WithHint(fmt.Errorf("docker_container.running has no argument %s here", name), "leave it out, or run the container in a cmd.run state with unless")
+		}
+	}
+	return nil
+}
+
+// lacking are the arguments of Salt's that this state has not.
+func lacking() []string {
+	return []string{
+		"blkio_weight", "blkio_weight_device", "cgroup_parent", "cpu_period", "cpu_quota", "cpu_shares", "cpuset_cpus", "cpuset_mems",
+		"device_read_bps", "device_read_iops", "device_write_bps", "device_write_iops", "dns_opt", "domainname", "group_add", "isolation",
+		"kernel_memory", "mac_address", "memory_swap", "memory_swappiness", "network_disabled", "oom_kill_disable", "oom_score_adj", "pids_limit",
+		"publish_all_ports", "runtime", "stop_timeout", "storage_opt", "storage_opts", "sysctls", "userns_mode", "volume_driver", "volumes_driver",
+	}
+}

@@ -1,0 +1,170 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+func (r *running) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if r.image == "" && !r.there { // it may be that nobody answered
+		var err error
+		if d, err = again(ctx, h, d, r.Check); err != nil {
+			return module.Report{}, err
+		}
+	}
+	if r.there && len(r.why) == 0 {
+		if d.Empty() {
+			return module.Report{Comment: d.Comment}, nil
+		}
+		return r.start(ctx, h, d.Changes)
+	}
+	changes := value.NewMap()
+	if r.image == "" {
+		if _, err := do(ctx, h, "pull", "--quiet", r.Image); err != nil {
+			return module.Report{}, diag.WithHint(err, "look at the name of the image, and at who may pull it (docker login)")
+		}
+		changes.Set("image", value.NewMap("old", nil, "new", r.Image))
+	}
+	old, err := r.aside(ctx, h)
+	if err != nil {
+		return module.Report{}, err
+	}
+	id, err := r.create(ctx, h)
+	if err != nil {
+		return module.Report{}, errors.Join(err, r.restore(ctx, h, old))
+	}
+	ids := value.NewMap()
+	if old != "" {
+		if _, err := do(ctx, h, "rm", "--force", old); err != nil {
+			return module.Report{}, err
+		}
+		ids.Set("removed", value.Strings(r.now.ID))
+	}
+	ids.Set("added", id)
+	changes.Set("container_id", ids)
+	if !r.Start {
+		return module.Report{Changes: changes, Comment: "made the container " + r.Name}, nil
+	}
+	before := any(nil)
+	if r.there {
+		before = r.now.state()
+	}
+	if before != "running" {
+		changes.Set("state", value.NewMap("old", before, "new", "running"))
+	}
+	return r.start(ctx, h, changes)
+}
+
+// aside stops an old container and gives it another name, so that it can come back if the new one
+// cannot be made.
+func (r *running) aside(ctx context.Context, h *host.Host) (string, error) {
+	if !r.there {
+		return "", nil
+	}
+	old := r.Name + "-corpus-old"
+	if r.now.state() != "stopped" {
+		if _, err := do(ctx, h, "stop", r.Name); err != nil {
+			return "", err
+		}
+	}
+	_, err := do(ctx, h, "rename", r.Name, old)
+	return old, err
+}
+
+func (r *running) restore(ctx context.Context, h *host.Host, old string) error {
+	if old == "" {
+		return nil
+	}
+	_, err := do(ctx, h, "rename", old, r.Name)
+	if err == nil && r.now.state() == "running" {
+		_, err = do(ctx, h, "start", r.Name)
+	}
+	return err
+}
+
+// create makes the container. Its environment is handed over by names, so that no value stands on the
+// command line.
+func (r *running) create(ctx context.Context, h *host.Host) (string, error) {
+	p := program()
+	args := []string{"create", "--name=" + r.Name, "--label=" + label + "=" + r.hash()}
+	for _, flag := range r.flags() {
+		if v, ok := strings.CutPrefix(flag, "--env="); ok {
+			name, _, hasValue := strings.Cut(v, "=")
+			if hasValue && name != "PATH" && name != "HOME" && !strings.HasPrefix(name, "DOCKER_") {
+				p.Env = append(p.Env, v)
+				flag = "--env=" + name
+			}
+		}
+		args = append(args, flag)
+	}
+	out, err := p.Do(ctx, h, append(append(args, r.Image), r.command()...)...)
+	if err != nil {
+		return "", explain(err)
+	}
+	for _, network := range list(r.Networks) {
+		if network == r.network() {
+			continue
+		}
+		if _, err := do(ctx, h, "network", "connect", network, r.Name); err != nil {
+			_, removeErr := do(ctx, h, "rm", "--force", r.Name)
+			return "", errors.Join(err, removeErr)
+		}
+	}
+	return strings.TrimSpace(out), nil
+}
+
+func (r *running) start(ctx context.Context, h *host.Host, changes *value.Map) (module.Report, error) {
+	verb := "start"
+	if r.there && len(r.why) == 0 && r.now.state() == "paused" {
+		verb = "unpause"
+	}
+	if _, err := do(ctx, h, verb, r.Name); err != nil {
+		return module.Report{Changes: changes}, diag.WithHint(err, "look at `docker logs %s`", r.Name)
+	}
+	var c container
+	if _, err := inspect(ctx, h, "container", r.Name, &c); err != nil {
+		return module.Report{Changes: changes}, err
+	}
+	if c.state() != "running" {
+		return module.Report{Changes: changes}, diag.WithHint(fmt.Errorf("the container %s was started, and is %s now", r.Name, c.State.Status), "look at `docker logs %s`", r.Name)
+	}
+	return module.Report{Changes: changes, Comment: r.Name + " is up"}, nil
+}
+
+// Watched restarts the container, or sends it the signal that watch_action names.
+func (r *running) Watched() module.Resource { return &restarted{Name: r.Name, action: r.WatchAction} }
+
+// restarted is what a container does when something it watches changed.
+type restarted struct {
+	Name   string
+	action string
+}
+
+func (r *restarted) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if d, ok, err := ready(h, "restart "+r.Name); !ok || err != nil {
+		return d, err
+	}
+	changes := value.NewMap(r.Name, "restarted")
+	if r.action != "" && r.action != "force" {
+		changes = value.NewMap("signal", r.action)
+	}
+	return module.Diff{Changes: changes, Planned: value.NewMap(), Comment: "would restart " + r.Name}, nil
+}
+
+func (r *restarted) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	args := []string{"restart", r.Name}
+	if r.action != "" && r.action != "force" {
+		args = []string{"kill", "--signal=" + r.action, r.Name}
+	}
+	if _, err := do(ctx, h, args...); err != nil {
+		return module.Report{}, err
+	}
+	return module.Report{Changes: d.Changes, Comment: "restarted " + r.Name}, nil
+}

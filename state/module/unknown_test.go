@@ -1,0 +1,27 @@
+package module_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/module"
+)
+
+func TestUnknown(t *testing.T) {
+	known := []string{"file.managed", "file.absent", "service.running"}
+	for function, want := range map[string][2]string{
+		"file.manged":             {"no such state function", `did you mean "file.managed"?`},
+		"file.somethingelse":      {"file has no somethingelse", "of file there are absent, managed"},
+		"boto_secgroup.present":   {"things in a cloud belong to no host", "engine: salt-call"},
+		"boto3_route53.hosted":    {"things in a cloud", "engine: salt-call"},
+		"win_path.exists":         {"operating system", "engine: salt-call"},
+		"rabbitmq_user.present":   {"has not been written", "cmd.run"},
+		"nobody.knows_this_thing": {"no such state function", "docs/states.md"},
+	} {
+		err := module.Unknown(function, known)
+		if !strings.Contains(err.Error(), want[0]) || !strings.Contains(diag.HintOf(err), want[1]) {
+			t.Errorf("%s gives %v (hint: %s), want %q and %q", function, err, diag.HintOf(err), want[0], want[1])
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package session
+
+import (
+	"errors"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// shown gives problems an excerpt of the file they are in, unless they have one already: problems of
+// rendering show the rendered text.
+func (s *Session) shown(err error) error {
+	var list diag.List
+	if !errors.As(err, &list) {
+		return err
+	}
+	texts := map[string]string{}
+	for _, p := range list {
+		if p.Excerpt != "" || p.Pos.Line == 0 {
+			continue
+		}
+		text, ok := texts[p.Pos.File]
+		if !ok {
+			data, readErr := s.Host.Files.ReadFile(p.Pos.File)
+			if readErr == nil { // without the file, the problem has to do without an excerpt
+				text = string(data)
+			}
+			texts[p.Pos.File] = text
+		}
+		p.Excerpt = diag.Excerpt(text, p.Pos.Line, p.Pos.Col)
+	}
+	return err
+}

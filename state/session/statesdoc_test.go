@@ -1,0 +1,140 @@
+package session_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/session"
+)
+
+// writeDocs brings the lists of functions in docs/states.md up to date:
+//
+//	go test ./state/session -run TestStatesDocument -args -write-docs
+var writeDocs = flag.Bool("write-docs", false, "bring docs/states.md up to date")
+
+const document = "../../docs/states.md"
+
+// TestStatesDocument holds docs/states.md to the registry: each state has its list of functions with
+// their arguments and defaults, between a pair of marks. The words around the lists are people's.
+func TestStatesDocument(t *testing.T) {
+	h, err := host.New(host.Options{Root: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := session.New(session.Settings{Host: h, ID: "docs"}).Modules()
+	data, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for _, state := range slices.Sorted(maps.Keys(registry)) {
+		text = withList(text, state, list(state, registry[state]))
+	}
+	for _, state := range marked(text) {
+		if registry[state] == nil {
+			t.Errorf("docs/states.md lists the functions of %s, which there is no more", state)
+		}
+	}
+	if text == string(data) {
+		return
+	}
+	if !*writeDocs {
+		t.Fatal("docs/states.md is not up to date; run go test ./state/session -run TestStatesDocument -args -write-docs")
+	}
+	if err := os.WriteFile(document, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func marks(state string) (begin, end string) {
+	return "<!-- functions of " + state + " -->\n", "<!-- end of " + state + " -->\n"
+}
+
+// withList puts a list between its marks, or with a heading of its own at the end.
+func withList(text, state, list string) string {
+	begin, end := marks(state)
+	before, rest, ok := strings.Cut(text, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return strings.TrimRight(text, "\n") + "\n\n### " + state + "\n\n" + begin + list + end
+	}
+	return before + begin + list + end + after
+}
+
+// marked are the states that the text has marks for.
+func marked(text string) []string {
+	var states []string
+	for l := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(l, "<!-- functions of "); ok {
+			states = append(states, strings.TrimSuffix(rest, " -->\n"))
+		}
+	}
+	return states
+}
+
+// list describes the functions of a state, a line each.
+func list(state string, table module.Table) string {
+	var b strings.Builder
+	for _, function := range slices.Sorted(maps.Keys(table)) {
+		words := arguments(reflect.ValueOf(table[function]()).Elem())
+		fmt.Fprintf(&b, "- `%s.%s`", state, function)
+		if len(words) > 0 {
+			b.WriteString(": " + strings.Join(words, ", "))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// arguments are those of a function but for its name: required ones in bold, others with a default that
+// is not empty.
+func arguments(of reflect.Value) []string {
+	var words []string
+	for i := range of.NumField() {
+		f := of.Type().Field(i)
+		tag, ok := f.Tag.Lookup("sls")
+		if !ok {
+			if f.Anonymous && f.Type.Kind() == reflect.Struct {
+				words = append(words, arguments(of.Field(i))...)
+			}
+			continue
+		}
+		name, option, _ := strings.Cut(tag, ",")
+		switch {
+		case name == "name" || strings.HasPrefix(name, "__"):
+		case name == "*":
+			words = append(words, "and others")
+		case option == "required":
+			words = append(words, "**`"+name+"`**")
+		default:
+			words = append(words, "`"+name+defaultOf(of.Field(i))+"`")
+		}
+	}
+	return words
+}
+
+// defaultOf words the default of an argument as SLS files write it.
+func defaultOf(v reflect.Value) string {
+	if v.IsZero() {
+		return ""
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		return ": True"
+	case reflect.String, reflect.Int, reflect.Float64:
+		return fmt.Sprint(": ", v)
+	case reflect.Slice:
+		return fmt.Sprint(": ", v)
+	case reflect.Pointer:
+		return defaultOf(v.Elem())
+	}
+	return ""
+}

@@ -1,0 +1,3 @@
+web:
+  test.nop:
+    - name: {{ 'a' if }} # error: unexpected 'end of print statement'

@@ -1,0 +1,1 @@
+- web # error: it renders to a list, and a mapping was expected // an SLS file is `key: value` at its top

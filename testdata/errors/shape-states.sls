@@ -1,0 +1,14 @@
+web: # error: ID web holds a list, and a mapping of states was expected // write `state.function:` below it, and below that its arguments
+  - test.nop
+db: pkg # error: ID db holds "pkg", and a state was expected // write `state.function`, such as pkg.installed
+cache:
+  test.nop: # error: test.nop of cache ends with a colon and has no arguments // leave the colon out, or write `test.nop: []`
+name:
+  test: [] # error: test of name names no function // write test.function, such as file.managed
+mail:
+  pkg.installed: # error: "name web" in pkg of mail is no function // if it is an argument, it lacks a colon # error: pkg of mail names more than one function: name web, installed // give each an ID of its own
+    - name web
+both:
+  pkg: # error: pkg of both names more than one function: installed, removed // give each an ID of its own
+    - installed
+    - removed
