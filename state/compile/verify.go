@@ -136,7 +136,7 @@ func (v *verifier) argument(m *value.Map) {
 		v.wants[v.idText] = &wanted{state: v.state, names: map[string]string{}}
 		for _, item := range list.Items {
 			v.requisite(key, item)
-			v.mutual(key, item)
+			v.mutual(item)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (v *verifier) requisite(key string, item any) {
 
 // mutual refuses two declarations that wait for each other, and one that waits for itself. Longer
 // circles are found when steps are linked.
-func (v *verifier) mutual(key string, item any) {
+func (v *verifier) mutual(item any) {
 	state, target, _ := single(item)
 	if bare, ok := item.(string); ok {
 		state, target = "id", bare
@@ -176,7 +176,11 @@ func (v *verifier) mutual(key string, item any) {
 	own.names[name] = state
 	other := v.wants[name]
 	if other != nil && other.state == state && other.names[v.idText] == v.state && v.state != "" {
-		v.add("%s of %s names %s: %s, which waits for it as well", key, v.idText, state, name).
-			WithHint("take one of the two requisites out")
+		way := []string{state + ": " + name}
+		if name != v.idText {
+			way = append(way, v.state+": "+v.idText)
+		}
+		v.problems.Add(v.high.at(name, state), "requisites go round in a circle: %s", strings.Join(append(way, way[0]), " -> ")).
+			WithHint("take one of these requisites out")
 	}
 }
