@@ -28,5 +28,5 @@ fuzz: ## every fuzz target for FUZZTIME each
 	testdata/fuzz-all $(or $(FUZZTIME),30s)
 generate: ## man pages, completions, licences
 	packaging/generate $(VERSION)
-snapshot: ## packages and archives, as a release has them
-	go run $(RELEASER) release --snapshot --clean
+snapshot: ## packages and archives, as a release has them; one at a time, since archives hold programs in the order they were built
+	go run $(RELEASER) release --snapshot --clean --parallelism 1

@@ -53,9 +53,18 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	}
 	result, err := pipeline.Make(ctx, request)
 	if err != nil {
-		return err
+		return buildError(err)
 	}
 	return p.answer(result, "built %s %s: %s\ncontent %s", result.Name, result.Version, strings.Join(result.Outputs, ", "), result.Content)
+}
+
+// buildError gives what the person who asked can mend its exit code.
+func buildError(err error) error {
+	var mistake *pipeline.Mistake
+	if errors.As(err, &mistake) {
+		return exit.WithCode(exit.Usage, err)
+	}
+	return err
 }
 
 // epoch is the time that SOURCE_DATE_EPOCH gives all files; zero where it is not set.
@@ -89,7 +98,7 @@ func (p *program) checkBuild(ctx context.Context, request pipeline.Request) erro
 	}
 	names, err := pipeline.Different(ctx, request)
 	if err != nil {
-		return err
+		return buildError(err)
 	}
 	if len(names) > 0 {
 		return diag.WithHint(fmt.Errorf("two builds of the same tree differ in %s", strings.Join(names, ", ")), "find out what writes a time, a path or a random order into them")

@@ -53,6 +53,12 @@ type Result struct {
 	Statements []string `json:"statements"`
 }
 
+// Mistake is an error in what was asked for, or in the tree's recipe, and not in the build.
+type Mistake struct{ Err error }
+
+func (m *Mistake) Error() string { return m.Err.Error() }
+func (m *Mistake) Unwrap() error { return m.Err }
+
 // build is a build under way.
 type build struct {
 	Request
@@ -90,7 +96,7 @@ func newBuild(r Request, work string) *build {
 // staged makes the release and no output.
 func (b *build) staged(ctx context.Context) error {
 	if err := b.prepare(ctx); err != nil {
-		return err
+		return &Mistake{err}
 	}
 	return b.run(ctx)
 }
@@ -142,6 +148,9 @@ func Different(ctx context.Context, r Request) ([]string, error) {
 // prepare reads the recipe and decides on name and version.
 func (b *build) prepare(ctx context.Context) error {
 	var err error
+	if err = b.checkOutputs(); err != nil {
+		return err
+	}
 	if b.recipe, err = recipe.Load(os.DirFS(b.Source)); err != nil {
 		return err
 	}
@@ -158,7 +167,7 @@ func (b *build) prepare(ctx context.Context) error {
 		b.recipe.Prefix = "/opt/" + b.result.Name
 	}
 	b.result.Version, err = b.version(ctx)
-	return errors.Join(err, b.checkOutputs(), b.checkNames())
+	return errors.Join(err, b.checkNames())
 }
 
 func (b *build) version(ctx context.Context) (string, error) {
