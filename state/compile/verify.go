@@ -16,18 +16,26 @@ func Verify(high *High) error {
 
 // verify checks the shape of all declarations.
 func verify(high *High, problems *diag.List) {
+	wants := map[string]*wanted{}
 	for id, body := range high.Data.All() {
 		if internal(id) {
 			continue
 		}
-		v := &verifier{high: high, problems: problems}
+		v := &verifier{high: high, problems: problems, wants: wants}
 		v.id(id, body)
 	}
+}
+
+// wanted is what one requisite argument of an ID names: state by name.
+type wanted struct {
+	state string // that has the argument
+	names map[string]string
 }
 
 type verifier struct {
 	high     *High
 	problems *diag.List
+	wants    map[string]*wanted // the last argument of every ID so far
 	idText   string
 	body     any
 	state    string // "" for the ID itself
@@ -125,8 +133,10 @@ func (v *verifier) argument(m *value.Map) {
 		if m.Len() != 1 {
 			v.add("an argument of %s holds %d keys", v.idText, m.Len()).WithHint("give each argument a dash of its own")
 		}
+		v.wants[v.idText] = &wanted{state: v.state, names: map[string]string{}}
 		for _, item := range list.Items {
 			v.requisite(key, item)
+			v.mutual(item)
 		}
 	}
 }
@@ -148,5 +158,29 @@ func (v *verifier) requisite(key string, item any) {
 	case *value.List, *value.Map:
 		v.add("%s of %s names %s: %s, and a name was expected", key, v.idText, state, value.Repr(name)).
 			WithHint("write one item for each name")
+	}
+}
+
+// mutual refuses two declarations that wait for each other, and one that waits for itself. Longer
+// circles are found when steps are linked.
+func (v *verifier) mutual(item any) {
+	state, target, _ := single(item)
+	if bare, ok := item.(string); ok {
+		state, target = "id", bare
+	}
+	name, ok := target.(string)
+	if !ok {
+		return
+	}
+	own := v.wants[v.idText]
+	own.names[name] = state
+	other := v.wants[name]
+	if other != nil && other.state == state && other.names[v.idText] == v.state && v.state != "" {
+		way := []string{state + ": " + name}
+		if name != v.idText {
+			way = append(way, v.state+": "+v.idText)
+		}
+		v.problems.Add(v.high.at(name, state), "requisites go round in a circle: %s", strings.Join(append(way, way[0]), " -> ")).
+			WithHint("take one of these requisites out")
 	}
 }

@@ -88,15 +88,13 @@ func (r *Runner) attempt(ctx context.Context, t try) *Result {
 	if !ok {
 		return result
 	}
-	if !t.watching && r.guarded(ctx, t.step, result) {
+	if r.guarded(ctx, t.step, result) {
 		return result
 	}
 	if result.Comment == "" {
 		r.settle(ctx, resource, t, result)
 	}
-	if !t.watching {
-		r.checkCommand(ctx, t.step, resource, result)
-	}
+	r.checkCommand(ctx, t.step, resource, result)
 	return result
 }
 
@@ -187,6 +185,8 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 		}
 	case diff.Empty():
 		result.Outcome = Succeeded
+	case t.dry && diff.Harmless:
+		result.Outcome, result.Changes = Succeeded, orEmpty(diff.Changes)
 	case t.dry:
 		result.Outcome, result.Unknown = Pending, diff.Unknown
 		result.Changes, result.Predicted = orEmpty(diff.Planned, diff.Changes), orEmpty(diff.Changes)

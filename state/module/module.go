@@ -47,6 +47,8 @@ type Diff struct {
 	// Planned is how a dry run reports it where Salt's differs from what a real run reports; nil
 	// means like Changes.
 	Planned *value.Map
+	// Harmless says that there is nothing to do to the host: a dry run reports the changes as made.
+	Harmless bool
 	// Unknown says that only acting will tell whether there is something to do.
 	Unknown bool
 	// Comment says the same for people: what would be done, or that all is well.

@@ -40,9 +40,6 @@ func TestGolden(t *testing.T) {
 	for _, dir := range cases {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
-			if strings.HasPrefix(filepath.Base(dir), "72") && !slices.Contains(session.States(), "module.run") {
-				t.Skip("this build has no module.run")
-			}
 			newTree(t, dir).check(t)
 		})
 	}

@@ -120,7 +120,8 @@ func (o *options) perform(ctx context.Context, h *host.Host, l host.Line) (modul
 	}
 	changes, ok := o.judge(&out, l)
 	report := module.Report{Changes: changes, Comment: "ran " + describe(o.Name)}
-	if truth, _ := o.Stateful.(bool); truth {
+	_, listed := o.Stateful.(*value.List) // with a test_name
+	if truth, _ := o.Stateful.(bool); truth || listed {
 		return stateful(changes, ok)
 	}
 	if !ok {

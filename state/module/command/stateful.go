@@ -64,6 +64,7 @@ func readResult(out string) (said *value.Map, rest string, err error) {
 		return nil, "", errors.New("a stateful command printed JSON that is no object")
 	}
 	last := strings.TrimRight(out, " \t\r\n")
+	rest = out[:len(out)-1] // of a single line Salt leaves all but its last letter
 	if i := strings.LastIndexByte(last, '\n'); i >= 0 {
 		rest, last = last[:i], last[i+1:]
 	}

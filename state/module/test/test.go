@@ -27,6 +27,7 @@ func Functions(pillar Pillar) module.Table {
 		"fail_without_changes":    pretend(false, false),
 		"fail_with_changes":       pretend(true, false),
 		"configurable_test_state": pretend(true, true),
+		"mod_watch":               func() module.Resource { return &fired{} },
 		"show_notification":       func() module.Resource { return &notification{} },
 		"check_pillar":            func() module.Resource { return &checkPillar{pillar: pillar} },
 	}
@@ -37,6 +38,7 @@ type pretender struct {
 	Changes bool     `sls:"changes"`
 	Result  bool     `sls:"result"`
 	Comment string   `sls:"comment"`
+	Warn    []string `sls:"warnings"`
 	Changed []string `sls:"__changed__"`
 }
 
@@ -56,22 +58,26 @@ func (p *pretender) failure() error {
 
 func (p *pretender) Check(context.Context, *host.Host) (module.Diff, error) {
 	if p.Changes {
-		return module.Diff{Changes: pretended(), Comment: p.Comment}, nil
+		return module.Diff{Changes: pretended(), Comment: p.Comment, Warnings: p.Warn}, nil
 	}
-	return module.Diff{Comment: p.Comment}, p.failure()
+	return module.Diff{Comment: p.Comment, Warnings: p.Warn}, p.failure()
 }
 
 func (p *pretender) Apply(_ context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
 	return module.Report{Changes: d.Changes, Comment: p.Comment}, p.failure()
 }
 
-func (p *pretender) Watched() module.Resource { return &fired{changed: p.Changed} }
+func (p *pretender) Watched() module.Resource { return &fired{Changed: p.Changed} }
 
 // fired reports which watched steps changed.
-type fired struct{ changed []string }
+type fired struct {
+	Changed []string `sls:"__changed__"`
+}
+
+func (f *fired) Watched() module.Resource { return f }
 
 func (f *fired) Check(context.Context, *host.Host) (module.Diff, error) {
-	return module.Diff{Changes: value.NewMap("Requisites with changes", value.Strings(f.changed...))}, nil
+	return module.Diff{Changes: value.NewMap("Requisites with changes", value.Strings(f.Changed...)), Harmless: true}, nil
 }
 
 func (f *fired) Apply(_ context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
