@@ -200,6 +200,6 @@ func (p *parser) scalar(n *yaml.Node, k Key) {
 		}
 		p.add(n, "%s is %q", k.Name, n.Value).WithHint(hint)
 	case k.Pattern != "" && !regexp.MustCompile(k.Pattern).MatchString(n.Value):
-		p.add(n, "%s is %q, which does not have the form %s", k.Name, n.Value, k.Pattern)
+		p.add(n, "%s is %q, which does not have the form %s", k.Name, n.Value, k.Pattern).WithHint(k.Name + " is " + k.Doc)
 	}
 }
