@@ -1,0 +1,2 @@
+site:
+  domain: {{ grains.get('instance', 'nobody') }}.example.com
