@@ -1,2 +1,2 @@
 site:
-  domain: {{ grains.get('instance', 'nobody') }}.example.com
+  domain: {{ grains.service_instance }}.example.com
