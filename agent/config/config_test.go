@@ -42,7 +42,7 @@ func TestFlagsWinOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 }
 
 func TestAllMistakesAreToldAtOnceWithTheirPlaces(t *testing.T) {
-	path := file(t, "stor: file:///x\nkeep:\n  releses: 3\n  failed: many\nhooks: 5\nengine: chef\nconverge:\n  failhard: maybe\n")
+	path := file(t, "stor: file:///x\nkeep:\n  relaeses: 3\n  failed: many\nhooks: 5\nengine: chef\nconverge:\n  failhard: maybe\n")
 	_, err := config.Load(config.Sources{File: path, Flags: map[string]string{"hooks.timeout": "soon"}})
 	var list diag.List
 	if !errors.As(err, &list) {
@@ -50,7 +50,7 @@ func TestAllMistakesAreToldAtOnceWithTheirPlaces(t *testing.T) {
 	}
 	all := err.Error()
 	for _, want := range []string{
-		path + `:1:1: unknown setting "stor"`, path + `:3:3: unknown setting "keep.releses"`, path + `:4:11: keep.failed is "many"`,
+		path + `:1:1: unknown setting "stor"`, path + `:3:3: unknown setting "keep.relaeses"`, path + `:4:11: keep.failed is "many"`,
 		path + `:5:8: hooks: a mapping`, path + `:6:9: engine is "chef"`, path + `:8:13: converge.failhard is "maybe"`, `flag --hooks.timeout: hooks.timeout is "soon"`,
 	} {
 		if !strings.Contains(all, want) {

@@ -77,8 +77,8 @@ func Raw(blocks ...Block) []byte {
 }
 
 // pax is an extended header with the records given, as text.
-func pax(kind byte, records string) Block {
-	return Block{Name: "PaxHeaders/x", Type: kind, Content: records}
+func pax(records string) Block {
+	return Block{Name: "PaxHeaders/x", Type: 'x', Content: records}
 }
 
 // record spells a record of an extended header.
@@ -101,17 +101,17 @@ func hostileNames() map[string][]Block {
 	return map[string][]Block{
 		"absolute name":                      {file("/etc/passwd")},
 		"absolute name by its prefix":        {{Name: "passwd", Prefix: "/etc", Type: tar.TypeReg, Content: "x"}},
-		"absolute name by its record":        {pax('x', record("path", "/etc/passwd")), file("harmless")},
+		"absolute name by its record":        {pax(record("path", "/etc/passwd")), file("harmless")},
 		"absolute name by a GNU long name":   {{Name: "././@LongLink", Type: 'L', Content: "/etc/passwd\x00", Magic: "ustar  \x00"}, file("harmless")},
 		"name that leaves":                   {file("../evil")},
 		"name that leaves in the middle":     {file("a/../../evil")},
 		"name that leaves by its prefix":     {{Name: "evil", Prefix: "..", Type: tar.TypeReg, Content: "x"}},
-		"name that leaves by its record":     {pax('x', record("path", "../evil")), file("harmless")},
+		"name that leaves by its record":     {pax(record("path", "../evil")), file("harmless")},
 		"name of dots only":                  {file("..")},
 		"symbolic link that leaves":          {link("a", "../../etc")},
 		"symbolic link that is absolute":     {link("a", "/etc")},
 		"symbolic link that leaves by links": {link("d/a", ".."), link("b", "d/a/../../x")},
-		"symbolic link by its record":        {pax('x', record("linkpath", "/etc")), link("a", "harmless")},
+		"symbolic link by its record":        {pax(record("linkpath", "/etc")), link("a", "harmless")},
 		"symbolic link chain that leaves":    {link("a/one", ".."), link("a/two", "one/.."), link("a/three", "two/..")},
 		"write through a link":               {link("a", "."), file("a/b")},
 		"write through a link that leaves":   {link("a", ".."), file("a/evil")},
@@ -145,23 +145,23 @@ func hostileForms() map[string][]Block {
 		"negative size":                     {{Name: "a", Type: tar.TypeReg, Size: "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xf0", Content: "x"}},
 		"size beyond all bounds":            {{Name: "a", Type: tar.TypeReg, Size: "\x80\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff", Content: "x"}},
 		"size that is no number":            {{Name: "a", Type: tar.TypeReg, Size: "zzzzzzzzzzz\x00", Content: "x"}},
-		"negative size by its record":       {pax('x', record("size", "-1")), file("a")},
-		"size by its record, too large":     {pax('x', record("size", "99999999999")), file("a")},
-		"zero byte in a name by its record": {pax('x', record("path", "a\x00b")), file("harmless")},
-		"zero byte in a link by its record": {pax('x', record("linkpath", "a\x00/etc")), link("a", "b")},
-		"record without an end":             {pax('x', "30 path=a"), file("a")},
-		"record of negative length":         {pax('x', "-5 path=a\n"), file("a")},
-		"record that is no record":          {pax('x', "hello\n"), file("a")},
-		"extended attribute":                {pax('x', record("SCHILY.xattr.security.capability", "x")), file("a")},
-		"access control list":               {pax('x', record("SCHILY.acl.access", "user::rwx")), file("a")},
+		"negative size by its record":       {pax(record("size", "-1")), file("a")},
+		"size by its record, too large":     {pax(record("size", "99999999999")), file("a")},
+		"zero byte in a name by its record": {pax(record("path", "a\x00b")), file("harmless")},
+		"zero byte in a link by its record": {pax(record("linkpath", "a\x00/etc")), link("a", "b")},
+		"record without an end":             {pax("30 path=a"), file("a")},
+		"record of negative length":         {pax("-5 path=a\n"), file("a")},
+		"record that is no record":          {pax("hello\n"), file("a")},
+		"extended attribute":                {pax(record("SCHILY.xattr.security.capability", "x")), file("a")},
+		"access control list":               {pax(record("SCHILY.acl.access", "user::rwx")), file("a")},
 		"sparse file of GNU":                {{Name: "a", Type: tar.TypeGNUSparse, Magic: "ustar  \x00", Content: "x"}},
-		"sparse file by its records":        {pax('x', record("GNU.sparse.major", "1")+record("GNU.sparse.minor", "0")+record("GNU.sparse.name", "../evil")+record("GNU.sparse.realsize", "999999999999")), file("a")},
+		"sparse file by its records":        {pax(record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") + record("GNU.sparse.name", "../evil") + record("GNU.sparse.realsize", "999999999999")), file("a")},
 		"multi-volume file":                 {{Name: "a", Type: 'M', Magic: "ustar  \x00", Content: "x"}},
 		"volume label":                      {{Name: "label", Type: 'V', Magic: "ustar  \x00"}, file("a")},
 		"type that nobody knows":            {{Name: "a", Type: 'Z', Content: "x"}},
-		"part of a name too long":           {pax('x', record("path", strings.Repeat("n", 300))), file("a")},
-		"path too long":                     {pax('x', record("path", strings.Repeat("d/", 3000)+"a")), file("a")},
-		"nested too deep":                   {pax('x', record("path", strings.Repeat("d/", 70)+"a")), file("a")},
+		"part of a name too long":           {pax(record("path", strings.Repeat("n", 300))), file("a")},
+		"path too long":                     {pax(record("path", strings.Repeat("d/", 3000)+"a")), file("a")},
+		"nested too deep":                   {pax(record("path", strings.Repeat("d/", 70)+"a")), file("a")},
 		"wrong checksum":                    {{Name: "a", Type: tar.TypeReg, Content: "x", BadSum: true}},
 		"nothing":                           {},
 	}

@@ -145,7 +145,8 @@ func (w *watchdog) release() {
 
 // explain puts the watchdog's reason in place of whatever failed because of it.
 func (w *watchdog) explain(ctx context.Context, err error) error {
-	if late, ok := context.Cause(ctx).(*Error); ok && err != nil {
+	var late *Error
+	if err != nil && errors.As(context.Cause(ctx), &late) {
 		return late
 	}
 	return err

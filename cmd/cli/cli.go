@@ -58,22 +58,22 @@ func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) in
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, err) })
+	root.SetFlagErrorFunc(usage)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exit.OK
 	}
 	err = unknownCommand(root, err)
 	code := exit.Code(err)
-	if !errors.Is(err, Told) {
+	if !errors.Is(err, ErrTold) {
 		wantsJSON, _ := root.PersistentFlags().GetBool("json")
 		streams.fail(err, code, wantsJSON)
 	}
 	return code
 }
 
-// Told marks an error that its command has already told about; only its exit code is left.
-var Told = errors.New("told")
+// ErrTold marks an error that its command has already told about; only its exit code is left.
+var ErrTold = errors.New("told")
 
 // AlreadyTold wraps an error that needs no more words.
 func AlreadyTold(err error) error {
@@ -86,7 +86,7 @@ func AlreadyTold(err error) error {
 type told struct{ err error }
 
 func (t *told) Error() string   { return t.err.Error() }
-func (t *told) Unwrap() []error { return []error{t.err, Told} }
+func (t *told) Unwrap() []error { return []error{t.err, ErrTold} }
 
 func usage(c *cobra.Command, err error) error {
 	return exit.WithCode(exit.Usage, diag.WithHint(err, "`%s --help` shows what there is", c.CommandPath()))

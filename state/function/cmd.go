@@ -97,7 +97,7 @@ func (c cmd) code(stream string) func(context.Context, Arguments) (any, error) {
 		if err := c.give(file, optionalText(a.Value("runas"))); err != nil {
 			return nil, err
 		}
-		argv := append(interpreter, file)
+		argv := slices.Concat(interpreter, []string{file})
 		more, err := texts(a.Value("args"))
 		if err != nil {
 			return nil, typeError("argument args: %v", err)

@@ -87,9 +87,10 @@ type Network interface {
 	Links() ([]Link, error)
 }
 
-// Link is a network interface, and Address one of its addresses.
 type (
-	Link    = host.Link
+	// Link is a network interface.
+	Link = host.Link
+	// Address is one of a link's addresses.
 	Address = host.Address
 )
 
@@ -106,9 +107,10 @@ type Web interface {
 	Get(ctx context.Context, r Request) (Response, error)
 }
 
-// Request is a GET request, and Response the answer to one.
 type (
-	Request  = host.WebRequest
+	// Request is a GET request.
+	Request = host.WebRequest
+	// Response is the answer to one.
 	Response = host.WebResponse
 )
 

@@ -138,7 +138,7 @@ func githubMatches(text, secret, challenge string) (bool, error) {
 	form, sum, ok := strings.Cut(challenge, "=")
 	make := hashes()[form]
 	if !ok || make == nil {
-		return false, errors.New("the challenge does not read like sha256=...")
+		return false, errors.New("the challenge does not have the form sha256=DIGEST")
 	}
 	return hmac.Equal([]byte(hex.EncodeToString(hmacSum(text, secret, make))), []byte(sum)), nil
 }

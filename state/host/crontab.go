@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,7 +110,7 @@ func (c *crontabs) run(ctx context.Context, user string, command Command, words 
 	if err != nil {
 		return Output{}, err
 	}
-	command.Argv, command.Env, command.Limit = append(argv, words...), toolEnvironment(), time.Minute
+	command.Argv, command.Env, command.Limit = slices.Concat(argv, words), toolEnvironment(), time.Minute
 	return c.commands.Run(ctx, command)
 }
 

@@ -15,8 +15,8 @@ func (a *apt) failure(ctx context.Context, what string, out Output) error {
 	text := out.Stderr + "\n" + out.Stdout
 	for _, k := range knownFailures() {
 		if m := k.pattern.FindStringSubmatch(text); m != nil {
-			err := fmt.Errorf("%s: %s", what, WithoutPasswords(k.cause(a, ctx, m, out)))
-			return diag.WithHint(err, "%s", k.hint(a, ctx, m, out))
+			err := fmt.Errorf("%s: %s", what, WithoutPasswords(k.cause(ctx, a, m, out)))
+			return diag.WithHint(err, "%s", k.hint(ctx, a, m, out))
 		}
 	}
 	return fmt.Errorf("%s: %s", what, WithoutPasswords(complaints(out)))
@@ -30,10 +30,10 @@ type knownFailure struct {
 }
 
 // wording tells a cause or a hint; m is what the pattern matched.
-type wording func(a *apt, ctx context.Context, m []string, out Output) string
+type wording func(ctx context.Context, a *apt, m []string, out Output) string
 
 func say(format string, groups ...int) wording {
-	return func(_ *apt, _ context.Context, m []string, _ Output) string {
+	return func(_ context.Context, _ *apt, m []string, _ Output) string {
 		args := make([]any, len(groups))
 		for i, g := range groups {
 			args[i] = m[g]
@@ -74,17 +74,17 @@ func knownFailures() []knownFailure {
 	}
 }
 
-func lockCause(_ *apt, _ context.Context, m []string, _ Output) string {
+func lockCause(_ context.Context, _ *apt, m []string, _ Output) string {
 	if holder := regexp.MustCompile(`held by process (\d+(?: \([^)]*\))?)`).FindStringSubmatch(m[0]); holder != nil {
 		return "process " + holder[1] + " changes packages just now"
 	}
 	return "another process changes packages just now"
 }
 
-func complaintsAs(_ *apt, _ context.Context, _ []string, out Output) string { return complaints(out) }
+func complaintsAs(_ context.Context, _ *apt, _ []string, out Output) string { return complaints(out) }
 
 // likeName looks for the name that was meant.
-func likeName(a *apt, ctx context.Context, m []string, _ Output) string {
+func likeName(ctx context.Context, a *apt, m []string, _ Output) string {
 	fallback := "refresh the indexes, or add the repository that has it in a pkgrepo.managed state"
 	names, err := a.names(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func likeName(a *apt, ctx context.Context, m []string, _ Output) string {
 	return fallback
 }
 
-func otherVersions(a *apt, ctx context.Context, m []string, _ Output) string {
+func otherVersions(ctx context.Context, a *apt, m []string, _ Output) string {
 	offers, err := a.offers(ctx, m[2:3], "")
 	if err != nil || len(offers[m[2]].Versions) == 0 {
 		return "refresh the indexes"
@@ -105,7 +105,7 @@ func otherVersions(a *apt, ctx context.Context, m []string, _ Output) string {
 }
 
 // providers lists what could be installed in place of a name that is no package of its own.
-func providers(_ *apt, _ context.Context, _ []string, out Output) string {
+func providers(_ context.Context, _ *apt, _ []string, out Output) string {
 	_, list, ok := strings.Cut(out.Stdout, "is a virtual package provided by:\n")
 	if !ok {
 		return "refresh the indexes, or add the repository that has it in a pkgrepo.managed state"
@@ -122,7 +122,7 @@ func providers(_ *apt, _ context.Context, _ []string, out Output) string {
 }
 
 // unmet gives the lines that say which package lacks what.
-func unmet(_ *apt, _ context.Context, m []string, _ Output) string {
+func unmet(_ context.Context, _ *apt, m []string, _ Output) string {
 	var lacks []string
 	for line := range strings.SplitSeq(m[1], "\n") {
 		if line = strings.Join(strings.Fields(line), " "); line != "" {
@@ -132,7 +132,7 @@ func unmet(_ *apt, _ context.Context, m []string, _ Output) string {
 	return "dependencies cannot be met: " + strings.Join(lacks, "; ")
 }
 
-func holds(a *apt, _ context.Context, _ []string, _ Output) string {
+func holds(_ context.Context, a *apt, _ []string, _ Output) string {
 	if v, err := a.installed(); err == nil && len(v.Holds()) > 0 {
 		return "these packages are on hold and may stand in the way: " + strings.Join(v.Holds(), ", ")
 	}
@@ -140,7 +140,7 @@ func holds(a *apt, _ context.Context, _ []string, _ Output) string {
 }
 
 // scripts gives what dpkg says of the packages whose scripts or files it stumbled over.
-func scripts(_ *apt, _ context.Context, _ []string, out Output) string {
+func scripts(_ context.Context, _ *apt, _ []string, out Output) string {
 	// dpkg writes to what it takes for a terminal.
 	lines := strings.Split(strings.ReplaceAll(out.Stdout+"\n"+out.Stderr, "\r", ""), "\n")
 	var said []string

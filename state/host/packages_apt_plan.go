@@ -68,7 +68,7 @@ func (a *apt) checkNames(ctx context.Context, v *Inventory, t Transaction) error
 	for _, name := range doubtful {
 		if _, ok := offers[name]; !ok {
 			err := fmt.Errorf("%s: the repositories have no package %s", t, name)
-			return diag.WithHint(err, "%s", likeName(a, ctx, []string{"", name}, Output{}))
+			return diag.WithHint(err, "%s", likeName(ctx, a, []string{"", name}, Output{}))
 		}
 	}
 	return nil

@@ -54,9 +54,7 @@ func (t *tree) Rename(old, p string) error {
 	if err := t.record(old); err != nil {
 		return err
 	}
-	err := t.between("rename", old, p, func(oldDir int, oldName string, dir int, name string) error {
-		return unix.Renameat(oldDir, oldName, dir, name)
-	})
+	err := t.between("rename", old, p, unix.Renameat)
 	if err == nil {
 		t.changed(old)
 	}

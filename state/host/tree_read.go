@@ -33,7 +33,8 @@ func (t *tree) Stat(p string) (Info, error) {
 
 func infoOf(st *unix.Stat_t) Info {
 	return Info{
-		Mode: modeOf(st.Mode), Size: st.Size, UID: int(st.Uid), GID: int(st.Gid), Device: uint64(st.Dev), Inode: st.Ino, Links: uint64(st.Nlink),
+		Mode: modeOf(st.Mode), Size: st.Size, UID: int(st.Uid), GID: int(st.Gid), Device: st.Dev, Inode: st.Ino,
+		Links:    uint64(st.Nlink), //nolint:unconvert // it is narrower on other architectures
 		Accessed: time.Unix(st.Atim.Unix()), Modified: time.Unix(st.Mtim.Unix()), Changed: time.Unix(st.Ctim.Unix()),
 	}
 }

@@ -115,9 +115,8 @@ func (f *Failure) Error() string { return f.Message }
 
 func raise(kind, message string) error { return &Failure{Class: kind, Message: message} }
 
-func undefinedError(message string) error { return raise("UndefinedError", message) }
-func templateError(message string) error  { return raise("TemplateRuntimeError", message) }
-func typeError(message string) error      { return raise("TypeError", message) }
+func templateError(message string) error { return raise("TemplateRuntimeError", message) }
+func typeError(message string) error     { return raise("TypeError", message) }
 func withHint(err error, hint string) error {
 	return &Failure{Class: kindOf(err), Message: err.Error(), Hint: hint}
 }

@@ -170,18 +170,17 @@ func (t *loopTest) filter(f *frame, next func() (any, bool, error)) func() (any,
 
 // loopContext is the variable loop.
 type loopContext struct {
-	f        *frame
-	items    func() (any, bool, error)
-	sized    any // nil if the length has to be counted
-	length   int // once it is known, or -1
-	index0   int
-	before   any
-	current  any
-	after    any // missing unless it was peeked at
-	changed  any // what changed was called with last
-	depth0   int
-	again    func(items any, depth int) (string, error) // nil unless the loop is recursive
-	peekDone bool
+	f       *frame
+	items   func() (any, bool, error)
+	sized   any // nil if the length has to be counted
+	length  int // once it is known, or -1
+	index0  int
+	before  any
+	current any
+	after   any // missing unless it was peeked at
+	changed any // what changed was called with last
+	depth0  int
+	again   func(items any, depth int) (string, error) // nil unless the loop is recursive
 }
 
 func (l *loopContext) begin(f *frame, items func() (any, bool, error), sized any) {

@@ -97,16 +97,16 @@ func (f *file) mark(body *value.Map) {
 }
 
 // splitFunction turns file.managed: [...] into file: [..., managed].
-func splitFunction(body *value.Map, key string, list *value.List) (state string, split bool) {
+func splitFunction(body *value.Map, key string, list *value.List) (state string) {
 	state, function, ok := strings.Cut(key, ".")
 	if !ok || strings.HasPrefix(key, "_") {
-		return key, false
+		return key
 	}
 	function, _, _ = strings.Cut(function, ".")
 	body.Delete(key)
 	list.Append(function)
 	body.Set(state, list)
-	return state, true
+	return state
 }
 
 // declare brings every ID into the form that the rest of the compiler knows.
@@ -157,7 +157,7 @@ func (f *file) declareBody(id string, body *value.Map) {
 			f.problem(body, key, "ID %s declares state %s twice", id, state).WithHint("give the second one an ID of its own")
 			continue
 		}
-		state, _ = splitFunction(body, key, list)
+		state = splitFunction(body, key, list)
 		states = append(states, state)
 	}
 	f.mark(body)

@@ -77,7 +77,8 @@ func (a *Accounts) AllUsers() ([]host.User, error) { return a.Users, nil }
 // AllGroups lists the groups.
 func (a *Accounts) AllGroups() ([]host.Group, error) { return a.Groups, nil }
 
-func pick[T any](items []T, is func(T) bool) (T, bool, error) {
+// pick finds an item in the form in which a host answers, with an error that never is one.
+func pick[T any](items []T, is func(T) bool) (T, bool, error) { //nolint:unparam // see above
 	if i := slices.IndexFunc(items, is); i >= 0 {
 		return items[i], true, nil
 	}

@@ -76,7 +76,7 @@ func cutField(s string) (field, rest string, err error) {
 		case bracket:
 			bracket = s[i] != ']'
 		case s[i] == '[':
-			bracket = depth == 1 && strings.IndexAny(s[:i], "!:") < 0
+			bracket = depth == 1 && !strings.ContainsAny(s[:i], "!:")
 		case s[i] == '{':
 			depth++
 		case s[i] == '}':

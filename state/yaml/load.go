@@ -46,7 +46,7 @@ func (d *Document) read(start int) []*problem {
 		return problems
 	}
 	for err != nil && len(problems) < maxProblems {
-		stop := err.(*problem)
+		stop := err.(*problem) //nolint:errorlint // the parser makes no other
 		problems = append(problems, stop)
 		next := d.nextAtMargin(stop.resume)
 		if next < 0 {

@@ -127,7 +127,7 @@ func (b *body) drop() error {
 	}
 	n, err := io.CopyN(io.Discard, b.inner, b.skip)
 	b.skip -= n
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return b.ended()
 	}
 	if err != nil {

@@ -50,7 +50,7 @@ type Upload struct {
 func NewUpload(source io.Reader, size int64) (*Upload, error) {
 	u := &Upload{source: bufio.NewReaderSize(source, 64<<10), left: size}
 	if size == 0 { // such a body may never be read
-		if err := u.end(); err != io.EOF {
+		if err := u.end(); !errors.Is(err, io.EOF) {
 			return nil, err
 		}
 	}
@@ -64,7 +64,7 @@ func (u *Upload) Read(p []byte) (int, error) {
 		return 0, io.ErrClosedPipe
 	}
 	n, err := u.read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		u.fault = err
 		return 0, err
 	}

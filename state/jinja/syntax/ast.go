@@ -18,10 +18,11 @@ type position struct{ line, at int }
 func (p position) Line() int   { return p.line }
 func (p position) Offset() int { return p.at }
 
-// Stmt is a statement or a piece of output; Expr is an expression. Which nodes are which shows
-// below.
+// Which nodes are statements and which are expressions shows below.
 type (
+	// Stmt is a statement or a piece of output.
 	Stmt = Node
+	// Expr is an expression.
 	Expr = Node
 )
 

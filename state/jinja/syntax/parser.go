@@ -90,11 +90,12 @@ func (p *parser) expect(k kind) (token, error) {
 	return p.next(), nil
 }
 
-func (p *parser) expectName(name string) (token, error) {
+func (p *parser) expectName(name string) error {
 	if !p.current().isName(name) {
-		return token{}, p.expected(name)
+		return p.expected(name)
 	}
-	return p.next(), nil
+	p.next()
+	return nil
 }
 
 func (p *parser) expected(what string) error {

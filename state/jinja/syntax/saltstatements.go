@@ -10,7 +10,7 @@ import (
 func (p *parser) load() ([]Stmt, error) {
 	t := p.next()
 	at := position{t.line, t.at}
-	if _, err := p.expectName("as"); err != nil {
+	if err := p.expectName("as"); err != nil {
 		return nil, err
 	}
 	target, err := p.target(targetOptions{tuple: true})
@@ -50,7 +50,7 @@ func (p *parser) importData() ([]Stmt, error) {
 // only is a body.
 func (p *parser) profile() ([]Stmt, error) {
 	p.next()
-	if _, err := p.expectName("as"); err != nil {
+	if err := p.expectName("as"); err != nil {
 		return nil, err
 	}
 	if _, err := p.expression(); err != nil {

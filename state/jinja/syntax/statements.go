@@ -106,7 +106,7 @@ func (p *parser) forLoop() (Stmt, error) {
 	if s.Target, err = p.target(targetOptions{tuple: true}); err != nil {
 		return nil, err
 	}
-	if _, err = p.expectName("in"); err != nil {
+	if err = p.expectName("in"); err != nil {
 		return nil, err
 	}
 	if s.Iter, err = p.tuple(tupleOptions{end: "recursive"}); err != nil {
@@ -262,7 +262,7 @@ func (p *parser) importAs() (Stmt, error) {
 	if s.Template, err = p.expression(); err != nil {
 		return nil, err
 	}
-	if _, err = p.expectName("as"); err != nil {
+	if err = p.expectName("as"); err != nil {
 		return nil, err
 	}
 	name, err := p.targetName()
@@ -280,7 +280,7 @@ func (p *parser) fromImport() (Stmt, error) {
 	if s.Template, err = p.expression(); err != nil {
 		return nil, err
 	}
-	if _, err = p.expectName("import"); err != nil {
+	if err = p.expectName("import"); err != nil {
 		return nil, err
 	}
 	for {

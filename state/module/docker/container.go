@@ -103,7 +103,7 @@ func (s *stopped) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	done := value.NewMap()
 	for _, name := range d.Changes.Names() {
 		if s.todo[name] == "paused" {
-			if _, err := do(ctx, h, "unpause", name); err != nil {
+			if err := do(ctx, h, "unpause", name); err != nil {
 				return module.Report{Changes: done}, err
 			}
 		}
@@ -113,7 +113,7 @@ func (s *stopped) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 				args = []string{"stop", "--time", strconv.Itoa(*seconds)}
 			}
 		}
-		if _, err := do(ctx, h, append(args, name)...); err != nil {
+		if err := do(ctx, h, append(args, name)...); err != nil {
 			return module.Report{Changes: done}, err
 		}
 		done.Set(name, d.Changes.Value(name))
@@ -153,7 +153,7 @@ func (a *containerAbsent) Apply(ctx context.Context, h *host.Host, d module.Diff
 	if a.Force {
 		args = append(args, "--force")
 	}
-	_, err = do(ctx, h, append(args, a.Name)...)
+	err = do(ctx, h, append(args, a.Name)...)
 	if err != nil {
 		return module.Report{}, err
 	}

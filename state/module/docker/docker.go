@@ -58,9 +58,9 @@ func ask(ctx context.Context, h *host.Host, args ...string) (string, error) {
 }
 
 // do has docker change something.
-func do(ctx context.Context, h *host.Host, args ...string) (string, error) {
-	out, err := program().Do(ctx, h, args...)
-	return strings.TrimSpace(out), explain(err)
+func do(ctx context.Context, h *host.Host, args ...string) error {
+	_, err := program().Do(ctx, h, args...)
+	return explain(err)
 }
 
 func explain(err error) error {

@@ -94,7 +94,7 @@ func (i *imagePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 	case i.Load != "":
 		args = []string{"load", "--quiet", "--input", i.Load}
 	}
-	if _, err := do(ctx, h, args...); err != nil {
+	if err := do(ctx, h, args...); err != nil {
 		return module.Report{}, diag.WithHint(err, "look at the name of the image, and at who may pull it (docker login)")
 	}
 	there, err := inspect(ctx, h, "image", ref, &after)
@@ -151,7 +151,7 @@ func (i *imageAbsent) Apply(ctx context.Context, h *host.Host, d module.Diff) (m
 	for _, v := range d.Changes.Value("removed").(*value.List).Items {
 		args = append(args, value.Str(v))
 	}
-	if _, err := do(ctx, h, args...); err != nil {
+	if err := do(ctx, h, args...); err != nil {
 		return module.Report{}, diag.WithHint(err, "remove the containers that use it first, or set force: True")
 	}
 	return module.Report{Changes: d.Changes, Comment: "removed images"}, nil

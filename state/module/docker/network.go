@@ -133,12 +133,12 @@ func (n *networkPresent) Apply(ctx context.Context, h *host.Host, d module.Diff)
 		return module.Report{Comment: d.Comment}, err
 	}
 	if n.make {
-		if _, err := do(ctx, h, n.args()...); err != nil {
+		if err := do(ctx, h, n.args()...); err != nil {
 			return module.Report{}, err
 		}
 	}
 	for _, name := range n.join {
-		if _, err := do(ctx, h, "network", "connect", n.Name, name); err != nil {
+		if err := do(ctx, h, "network", "connect", n.Name, name); err != nil {
 			return module.Report{}, err
 		}
 	}
@@ -211,11 +211,11 @@ func (n *networkAbsent) Apply(ctx context.Context, h *host.Host, d module.Diff) 
 		return module.Report{Comment: d.Comment}, err
 	}
 	for _, name := range n.inside {
-		if _, err := do(ctx, h, "network", "disconnect", "--force", n.Name, name); err != nil {
+		if err := do(ctx, h, "network", "disconnect", "--force", n.Name, name); err != nil {
 			return module.Report{}, err
 		}
 	}
-	if _, err := do(ctx, h, "network", "rm", n.Name); err != nil {
+	if err := do(ctx, h, "network", "rm", n.Name); err != nil {
 		return module.Report{}, err
 	}
 	return module.Report{Changes: d.Changes, Comment: "removed the network " + n.Name}, nil

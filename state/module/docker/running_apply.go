@@ -27,7 +27,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	}
 	changes := value.NewMap()
 	if r.image == "" {
-		if _, err := do(ctx, h, "pull", "--quiet", r.Image); err != nil {
+		if err := do(ctx, h, "pull", "--quiet", r.Image); err != nil {
 			return module.Report{}, diag.WithHint(err, "look at the name of the image, and at who may pull it (docker login)")
 		}
 		changes.Set("image", value.NewMap("old", nil, "new", r.Image))
@@ -42,7 +42,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	}
 	ids := value.NewMap()
 	if old != "" {
-		if _, err := do(ctx, h, "rm", "--force", old); err != nil {
+		if err := do(ctx, h, "rm", "--force", old); err != nil {
 			return module.Report{}, err
 		}
 		ids.Set("removed", value.Strings(r.now.ID))
@@ -70,21 +70,20 @@ func (r *running) aside(ctx context.Context, h *host.Host) (string, error) {
 	}
 	old := r.Name + "-corpus-old"
 	if r.now.state() != "stopped" {
-		if _, err := do(ctx, h, "stop", r.Name); err != nil {
+		if err := do(ctx, h, "stop", r.Name); err != nil {
 			return "", err
 		}
 	}
-	_, err := do(ctx, h, "rename", r.Name, old)
-	return old, err
+	return old, do(ctx, h, "rename", r.Name, old)
 }
 
 func (r *running) restore(ctx context.Context, h *host.Host, old string) error {
 	if old == "" {
 		return nil
 	}
-	_, err := do(ctx, h, "rename", old, r.Name)
+	err := do(ctx, h, "rename", old, r.Name)
 	if err == nil && r.now.state() == "running" {
-		_, err = do(ctx, h, "start", r.Name)
+		err = do(ctx, h, "start", r.Name)
 	}
 	return err
 }
@@ -112,9 +111,8 @@ func (r *running) create(ctx context.Context, h *host.Host) (string, error) {
 		if network == r.network() {
 			continue
 		}
-		if _, err := do(ctx, h, "network", "connect", network, r.Name); err != nil {
-			_, removeErr := do(ctx, h, "rm", "--force", r.Name)
-			return "", errors.Join(err, removeErr)
+		if err := do(ctx, h, "network", "connect", network, r.Name); err != nil {
+			return "", errors.Join(err, do(ctx, h, "rm", "--force", r.Name))
 		}
 	}
 	return strings.TrimSpace(out), nil
@@ -125,7 +123,7 @@ func (r *running) start(ctx context.Context, h *host.Host, changes *value.Map) (
 	if r.there && len(r.why) == 0 && r.now.state() == "paused" {
 		verb = "unpause"
 	}
-	if _, err := do(ctx, h, verb, r.Name); err != nil {
+	if err := do(ctx, h, verb, r.Name); err != nil {
 		return module.Report{Changes: changes}, diag.WithHint(err, "look at `docker logs %s`", r.Name)
 	}
 	var c container
@@ -163,7 +161,7 @@ func (r *restarted) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 	if r.action != "" && r.action != "force" {
 		args = []string{"kill", "--signal=" + r.action, r.Name}
 	}
-	if _, err := do(ctx, h, args...); err != nil {
+	if err := do(ctx, h, args...); err != nil {
 		return module.Report{}, err
 	}
 	return module.Report{Changes: d.Changes, Comment: "restarted " + r.Name}, nil

@@ -50,7 +50,7 @@ func (v *volumePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) 
 		return module.Report{Comment: d.Comment}, err
 	}
 	if v.replace {
-		if _, err := do(ctx, h, "volume", "rm", v.Name); err != nil {
+		if err := do(ctx, h, "volume", "rm", v.Name); err != nil {
 			return module.Report{}, err
 		}
 	}
@@ -61,7 +61,7 @@ func (v *volumePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) 
 	for _, option := range list(v.DriverOpts) {
 		args = append(args, "--opt="+option)
 	}
-	if _, err := do(ctx, h, append(args, v.Name)...); err != nil {
+	if err := do(ctx, h, append(args, v.Name)...); err != nil {
 		return module.Report{}, err
 	}
 	return module.Report{Changes: d.Changes, Comment: "made the volume " + v.Name}, nil
@@ -92,7 +92,7 @@ func (v *volumeAbsent) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 	if err != nil || d.Empty() {
 		return module.Report{Comment: d.Comment}, err
 	}
-	if _, err := do(ctx, h, "volume", "rm", v.Name); err != nil {
+	if err := do(ctx, h, "volume", "rm", v.Name); err != nil {
 		return module.Report{}, diag.WithHint(err, "remove the containers that use it first")
 	}
 	return module.Report{Changes: d.Changes, Comment: "removed the volume " + v.Name}, nil

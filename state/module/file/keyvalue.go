@@ -171,7 +171,7 @@ func (w *pairWalk) uncommented(line string) string {
 
 func (w *pairWalk) same(a, b string, ignoreCase bool) bool {
 	if ignoreCase {
-		return strings.ToLower(a) == strings.ToLower(b)
+		return strings.EqualFold(a, b)
 	}
 	return a == b
 }

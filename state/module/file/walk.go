@@ -2,6 +2,7 @@ package file
 
 import (
 	"path"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
@@ -37,7 +38,7 @@ func walk(h *host.Host, dir string, depth int) ([]found, error) {
 	if depth == 0 {
 		return files, nil
 	}
-	all := append(files, dirs...)
+	all := slices.Concat(files, dirs)
 	for _, d := range dirs {
 		if !d.info.IsDir() {
 			continue

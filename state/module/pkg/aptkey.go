@@ -67,7 +67,7 @@ func (k *keyed) placeOf(e entry) string {
 	if file := e.option("signed-by"); strings.HasPrefix(file, "/") {
 		return file
 	}
-	name := "key"
+	var name string
 	switch ids := k.keyIDs(); {
 	case len(ids) > 0:
 		name = ids[0]

@@ -31,23 +31,23 @@ func Parse(line string) (Key, bool) {
 		return Key{}, false
 	}
 	var k Key
-	if kind, _, _ := cutField(line); !isKind(kind) {
+	if kind, _ := cutField(line); !isKind(kind) {
 		k.Options, line = cutOptions(line)
 	}
 	var rest string
-	k.Kind, rest, _ = cutField(line)
-	k.Text, rest, _ = cutField(rest)
+	k.Kind, rest = cutField(line)
+	k.Text, rest = cutField(rest)
 	k.Comment = strings.Join(strings.Fields(rest), " ")
 	return k, isKind(k.Kind) && k.Text != ""
 }
 
 // cutField cuts the first word off a line.
-func cutField(line string) (field, rest string, more bool) {
+func cutField(line string) (field, rest string) {
 	i := strings.IndexAny(line, " \t")
 	if i < 0 {
-		return line, "", false
+		return line, ""
 	}
-	return line[:i], strings.TrimLeft(line[i:], " \t"), true
+	return line[:i], strings.TrimLeft(line[i:], " \t")
 }
 
 // cutOptions cuts off everything before the first blank that is not within quotes.

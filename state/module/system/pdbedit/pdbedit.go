@@ -66,7 +66,7 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	now, ok := all[m.Name]
 	m.isNew, m.changes, m.options = !ok, value.NewMap(), nil
 	if m.isNew && m.Password == "" {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("Samba has no account %s, and a new one needs a password", m.Name), "add `- password: ...`")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("there is no Samba account %s, and a new one needs a password", m.Name), "add `- password: ...`")
 	}
 	m.compare(now)
 	switch {
