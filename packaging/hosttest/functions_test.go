@@ -72,7 +72,11 @@ func TestFunctionsOnRealHosts(t *testing.T) {
 				h.Copy(f.program, "/opt/test/"+f.name)
 				r := h.Run("-p", "WorkingDirectory=/opt/test", "-E", "CORPUS_THROWAWAY_HOST=1", "-E", "HOME=/root",
 					"/opt/test/"+f.name, "-test.v", "-test.count=1", "-test.run="+f.tests)
-				if r.Code != 0 || !strings.Contains(r.Out, "--- PASS") || strings.Contains(r.Out, "--- SKIP") {
+				passed := strings.Contains(r.Out, "--- PASS")
+				switch {
+				case r.Code == 0 && !passed && strings.Contains(r.Out, "--- SKIP"):
+					t.Skipf("these hosts lack what it takes:\n%s", r.Out)
+				case r.Code != 0 || !passed:
 					t.Errorf("exit code %d\n%s%s", r.Code, r.Out, r.Err)
 				}
 			})

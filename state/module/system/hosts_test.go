@@ -57,7 +57,7 @@ func TestOnHost(t *testing.T) {
 		{"pdbedit", "managed", "pdbedit", value.NewMap("name", "root", "password", "secret", "fullname", "Root R.", "drive", "X:", "account_control", "X")},
 		{"pdbedit", "managed", "pdbedit", value.NewMap("name", "root", "password", "other", "user_sid", "5001", "reset_login_hours", true)},
 		{"pdbedit", "absent", "pdbedit", value.NewMap("name", "root")},
-		{"sysctl", "present", "sysctl", value.NewMap("name", "kernel.domainname", "value", "corpus.example")},
+		{"sysctl", "present", "sysctl", value.NewMap("name", "net.ipv4.ip_forward", "value", "1")},
 		{"timezone", "system", "", value.NewMap("name", "Europe/Paris")},
 	} {
 		t.Run(c.state+"."+c.function, func(t *testing.T) {
