@@ -161,6 +161,7 @@ func comparePeer(t *testing.T, scratch string, p peer) row {
 		walls, cpus = append(walls, wall), append(cpus, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 		r.peak = max(r.peak, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
 	}
+	t.Logf("%s: %v on the clock, %v of the processor", p.program, walls, cpus)
 	slices.Sort(walls)
 	slices.Sort(cpus)
 	r.wall, r.cpu = walls[1], cpus[1]
