@@ -65,7 +65,7 @@ func (r *run) compile(ctx context.Context, pair ledger.Pair) (state.Program, err
 	if err != nil {
 		return nil, err
 	}
-	return engine.Compile(ctx, request)
+	return state.WithTemplates(engine).Compile(ctx, request)
 }
 
 // request says what to converge. A pair that links name is converged through them, so that paths in
@@ -80,6 +80,10 @@ func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, err
 	for _, w := range warnings {
 		r.record.Note("grains: %v", w)
 	}
+	if err != nil {
+		return request, err
+	}
+	request.Templates, err = r.templates(base, service)
 	request.Test = r.test
 	request.Log = r.log
 	return request, err

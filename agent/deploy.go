@@ -69,6 +69,9 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	if err != nil {
 		return r.without(ctx, err)
 	}
+	if err := r.suits(pair); err != nil {
+		return r.without(ctx, err)
+	}
 	if r.test {
 		return r.rehearse(ctx, pair)
 	}

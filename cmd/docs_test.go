@@ -80,7 +80,7 @@ type reader struct {
 func newReader(t testing.TB) *reader {
 	t.Helper()
 	dir := t.TempDir()
-	for from, to := range map[string]string{"base": "base", "myapp": "myapp", "changes/1.1": "changes"} {
+	for from, to := range map[string]string{"base": "base", "myapp": "myapp", "site": "site", "changes/1.1": "changes"} {
 		if err := os.CopyFS(filepath.Join(dir, to), os.DirFS("../testdata/demo/"+from)); err != nil {
 			t.Fatal(err)
 		}

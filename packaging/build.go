@@ -91,7 +91,10 @@ func Drop(tree string, patterns []string) error {
 			return err
 		}
 		if d.IsDir() {
-			return errors.Join(os.RemoveAll(file), fs.SkipDir)
+			if err := os.RemoveAll(file); err != nil {
+				return err
+			}
+			return fs.SkipDir
 		}
 		return os.Remove(file)
 	})

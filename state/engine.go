@@ -28,6 +28,8 @@ type Request struct {
 	StateRoots  []string // directories of SLS files; the first that has a file wins
 	PillarRoots []string
 
+	Templates []Template // configuration files that the releases bring
+
 	Override *value.Map // pillar that wins over all files; may be nil
 	Secrets  []string   // values that nobody is to see, beside those that are decrypted on the way
 	Vars     *value.Map // variables of templates besides the usual ones; only the native engine has them

@@ -33,16 +33,7 @@ func SettingsFor(r Request) session.Settings {
 // Compile renders what the top file gives this host and puts it in order. Whatever is certain to
 // fail when it runs is an error here, before anything changes.
 func (Native) Compile(ctx context.Context, r Request) (Program, error) {
-	s := SessionFor(r)
-	matches, err := s.Top(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.Program(ctx, matches)
-	if err != nil {
-		return nil, err
-	}
-	return &nativeProgram{session: s, program: p}, nil
+	return native(ctx, SessionFor(r), r)
 }
 
 type nativeProgram struct {

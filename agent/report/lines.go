@@ -16,7 +16,9 @@ import (
 type Lines struct {
 	Out     io.Writer
 	Color   bool
-	Verbose bool // stages, and states that changed nothing
+	Verbose bool // stages, and everything about every state
+	States  bool // states that changed nothing too, as Salt's state_verbose
+	Mode    Mode // how much of a state; "" for Mixed
 	Always  bool // a closing line even when nothing changed, for a person who waits for one
 	Bars    *Bars
 	Now     func() time.Time // the clock; nil means time.Now
@@ -24,6 +26,17 @@ type Lines struct {
 	fetches map[string]*pace
 	told    bool
 }
+
+// Mode is how much is told of a state, in the words of Salt's state_output.
+type Mode string
+
+// The modes. Whatever the mode, a state that changed nothing has at most a line.
+const (
+	Full    Mode = "full"    // everything
+	Terse   Mode = "terse"   // a line, also for one that failed
+	Mixed   Mode = "mixed"   // a line, and everything about one that failed
+	Changes Mode = "changes" // everything about one that changed something or failed
+)
 
 // Colours of the words at the start of lines.
 const (
@@ -107,15 +120,18 @@ func (l *Lines) Step(s Step) {
 		l.line(yellow, "would   ", "%s %s%s", s.Function, short(s.Name), l.detail(s))
 	case s.Changes.Len() > 0:
 		l.line(green, "changed ", "%s %s%s", s.Function, short(s.Name), l.detail(s))
-	case l.Verbose:
+	case l.Verbose || l.States:
 		l.line(cyan, "ok      ", "%s %s", s.Function, short(s.Name))
 	}
 }
 
 func (l *Lines) failed(s Step) {
 	l.line(red, "FAILED  ", "%s %s (%s in %s)", s.Function, short(s.Name), s.ID, s.SLS)
+	if l.Mode == Terse && !l.Verbose {
+		return
+	}
 	l.indented(s.Comment)
-	l.indented(Changes(s.Changes))
+	l.indented(ChangesOf(s.Changes))
 	if s.Hint != "" {
 		l.indented("hint: " + s.Hint)
 	}
@@ -131,8 +147,8 @@ func (l *Lines) indented(text string) {
 
 // detail is what changed, below the line when there is much of it.
 func (l *Lines) detail(s Step) string {
-	text := Changes(s.Changes)
-	if text == "" || !l.Verbose {
+	text := ChangesOf(s.Changes)
+	if text == "" || !l.Verbose && l.Mode != Full && l.Mode != Changes {
 		return ""
 	}
 	return "\n         " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n         ")
@@ -225,8 +241,8 @@ func short(name string) string {
 	return first
 }
 
-// Changes are the changes of a step as text: a diff as it is, anything else name by name.
-func Changes(changes *value.Map) string {
+// ChangesOf are the changes of a step as text: a diff as it is, anything else name by name.
+func ChangesOf(changes *value.Map) string {
 	var b strings.Builder
 	for name, v := range changes.All() {
 		text := value.Str(v)

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // described is what is signed of an artifact beside its length and digest.
@@ -41,7 +45,10 @@ func (p *Publisher) describe(ctx context.Context, release artifact.Release, r Re
 	}
 	defer root.Close()
 	tree, err := unpackFile(ctx, release, r.File, root)
-	if err != nil || r.Plain {
+	if err != nil {
+		return d, err
+	}
+	if err := d.addStatements(r.File); err != nil || r.Plain {
 		return d, err
 	}
 	d.tree = manifest.Digest(tree.Encode())
@@ -65,6 +72,33 @@ func unpackFile(ctx context.Context, release artifact.Release, file string, root
 		return nil, fmt.Errorf("reading the artifact %s: %w", file, err)
 	}
 	return unpacked.Tree, nil
+}
+
+// maxStatement bounds what is read of a statement.
+const maxStatement = 64 << 20
+
+// addStatements takes what a build left beside the file. One that is about other bytes is an error,
+// since it would be signed as being about these.
+func (d *described) addStatements(file string) error {
+	stem := strings.TrimSuffix(file, "."+string(d.release.Format))
+	for _, kind := range trust.Statements() {
+		name := stem + "." + string(kind)
+		data, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading what belongs to the artifact: %w", err)
+		}
+		if len(data) > maxStatement || !json.Valid(data) {
+			return mistake("build it again, or move the file away to publish without it", "%s is no JSON, or larger than %s", name, diag.Size(maxStatement))
+		}
+		if kind == trust.KindProvenance && !bytes.Contains(data, []byte(d.release.Digest.Hex())) {
+			return mistake("build both again with one `corpus build`, or move the file away to publish without it", "%s is about other bytes than %s", name, file)
+		}
+		d.sidecars[kind] = data
+	}
+	return nil
 }
 
 func (d *described) addBlocks(file string) error {

@@ -201,6 +201,9 @@ func (p *parser) texts(n *yaml.Node) []string {
 }
 
 func (p *parser) unknown(key *yaml.Node, known []string) {
+	if p.lenient {
+		return
+	}
 	hint := diag.DidYouMean(key.Value, known)
 	if hint == "" {
 		hint = fmt.Sprintf("known keys are %v", known)

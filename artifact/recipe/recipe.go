@@ -100,9 +100,15 @@ type Package struct {
 // the tree in place.
 const procedureDir = ".salt"
 
-// Load reads the recipe of a tree. A tree without one gets the default: nothing is writable, or
-// everything in a project with .salt/.
-func Load(tree fs.FS) (Recipe, error) {
+// Load reads the recipe of a release as a host does: keys that this version does not know are passed
+// over, since who built the release may have a newer one. A tree without a recipe gets the default:
+// nothing is writable, or everything in a project with .salt/.
+func Load(tree fs.FS) (Recipe, error) { return load(tree, true) }
+
+// LoadStrict reads the recipe of a tree as its author wants it read: an unknown key is an error.
+func LoadStrict(tree fs.FS) (Recipe, error) { return load(tree, false) }
+
+func load(tree fs.FS, lenient bool) (Recipe, error) {
 	data, err := fs.ReadFile(tree, Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fallback(tree), nil
@@ -110,7 +116,7 @@ func Load(tree fs.FS) (Recipe, error) {
 	if err != nil {
 		return Recipe{}, err
 	}
-	r, err := Parse(data, Name)
+	r, err := parse(data, parser{file: Name, lenient: lenient})
 	if err != nil {
 		return Recipe{}, err
 	}
@@ -128,22 +134,23 @@ func fallback(tree fs.FS) Recipe {
 }
 
 // Parse reads a recipe. Its error is a diag.List with every problem.
-func Parse(data []byte, file string) (Recipe, error) {
+func Parse(data []byte, file string) (Recipe, error) { return parse(data, parser{file: file}) }
+
+func parse(data []byte, p parser) (Recipe, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
-		return Recipe{}, diag.At(diag.Pos{File: file}, "not YAML: %v", err)
+		return Recipe{}, diag.At(diag.Pos{File: p.file}, "not YAML: %v", err)
 	}
 	if len(root.Content) == 0 {
 		return Recipe{}, nil
 	}
-	p := parser{file: file}
 	p.section(root.Content[0], Keys())
 	if err := p.problems.Err(); err != nil {
 		return Recipe{}, err
 	}
 	r := Recipe{Health: p.readHealth}
 	if err := root.Decode(&r); err != nil {
-		return Recipe{}, diag.At(diag.Pos{File: file}, "%v", err)
+		return Recipe{}, diag.At(diag.Pos{File: p.file}, "%v", err)
 	}
 	r.Writable, r.Files = cleaned(r.Writable), cleaned(r.Files)
 	return r, nil

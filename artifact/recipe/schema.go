@@ -106,6 +106,7 @@ func packageKeys() []Key {
 // parser reads a file and collects what is wrong with it.
 type parser struct {
 	file       string
+	lenient    bool // what is unknown is passed over
 	readHealth Health
 	problems   diag.List
 }
@@ -192,13 +193,13 @@ func (p *parser) scalar(n *yaml.Node, k Key) {
 		p.add(n, "%q is not a path inside the tree", n.Value).WithHint("write it relative to the top, without ..")
 	case k.Kind == Absolute && (!path.IsAbs(n.Value) || path.Clean(n.Value) != n.Value):
 		p.add(n, "%q is not an absolute path", n.Value).WithHint("write it from / on, without ..")
-	case k.Choices != nil && !slices.Contains(k.Choices, n.Value):
+	case k.Choices != nil && !p.lenient && !slices.Contains(k.Choices, n.Value):
 		hint := diag.DidYouMean(n.Value, k.Choices)
 		if hint == "" {
 			hint = "one of " + strings.Join(k.Choices, ", ")
 		}
 		p.add(n, "%s is %q", k.Name, n.Value).WithHint(hint)
 	case k.Pattern != "" && !regexp.MustCompile(k.Pattern).MatchString(n.Value):
-		p.add(n, "%s is %q, which does not have the form %s", k.Name, n.Value, k.Pattern)
+		p.add(n, "%s is %q, which does not have the form %s", k.Name, n.Value, k.Pattern).WithHint(k.Name + " is " + k.Doc)
 	}
 }

@@ -16,6 +16,8 @@ type Listing struct {
 	Channels map[string]Pointer `json:"channels"`
 	Releases []artifact.Release `json:"releases"` // by version
 	Yanked   map[string]Yank    `json:"yanked"`   // versions that were taken back
+	// Statements are what is signed beside versions for others to read, by version.
+	Statements map[string][]Statement `json:"statements,omitempty"`
 }
 
 // List reads every project. Refresh comes first.
@@ -38,10 +40,16 @@ func (c *Client) List(ctx context.Context) ([]Listing, error) {
 		if err != nil {
 			return nil, malformed(name, err)
 		}
-		list = append(list, Listing{
+		l := Listing{
 			Project: name, Serial: role.Signed.Version, Expires: role.Signed.Expires,
-			Channels: channels, Releases: Releases(name, role), Yanked: yanked,
-		})
+			Channels: channels, Releases: Releases(name, role), Yanked: yanked, Statements: map[string][]Statement{},
+		}
+		for _, r := range l.Releases {
+			if statements := c.Statements(r); len(statements) > 0 {
+				l.Statements[r.Version] = statements
+			}
+		}
+		list = append(list, l)
 	}
 	return list, nil
 }

@@ -20,7 +20,32 @@ type Kind string
 const (
 	KindBlocks Kind = "blocks" // digests of the artifact's blocks, see Blocks
 	KindIndex  Kind = "index"  // the chunks of the unpacked tree, see artifact/chunk
+
+	KindSPDX       Kind = "spdx.json"       // what is in it
+	KindProvenance Kind = "provenance.json" // where it came from
 )
+
+// Statements are the kinds that are for people and their programs; no host needs them.
+func Statements() []Kind { return []Kind{KindSPDX, KindProvenance} }
+
+// Statement is what a project signs of an artifact for others to read.
+type Statement struct {
+	Kind   Kind            `json:"kind"`
+	Key    string          `json:"key"` // of the object in the store
+	Length int64           `json:"length"`
+	Digest artifact.Digest `json:"digest"`
+}
+
+// Statements lists what is signed beside a release for others to read. Resolve or List comes first.
+func (c *Client) Statements(r artifact.Release) []Statement {
+	var list []Statement
+	for _, kind := range Statements() {
+		if length, digest, ok := c.Sidecar(r, kind); ok {
+			list = append(list, Statement{Kind: kind, Key: SidecarKey(r, kind, digest), Length: length, Digest: digest})
+		}
+	}
+	return list
+}
 
 // ErrNoSidecar says that an artifact was published without what was asked for.
 var ErrNoSidecar = errors.New("nothing of the kind is signed beside the artifact")

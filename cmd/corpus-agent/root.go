@@ -101,7 +101,7 @@ func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 		}
 	}
 	return &agent.Agent{
-		Layout: l, Chroot: p.chroot, Config: settings, Sinks: []report.Sink{p.sink()},
+		Layout: l, Chroot: p.chroot, Config: settings, Sinks: []report.Sink{p.sink(settings)},
 		OpenStore: openStore(settings),
 		Remote:    stores.Files{}, Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
@@ -120,11 +120,11 @@ func openStore(settings config.Config) func(url string) (store.Store, error) {
 }
 
 // sink is where a run is told: lines for people, one document for programs.
-func (p *program) sink() report.Sink {
+func (p *program) sink(settings config.Config) report.Sink {
 	if p.json {
 		return &document{p: p}
 	}
-	lines := &report.Lines{Out: p.Out, Color: p.Color(p.Out), Verbose: p.verbose, Always: cli.Terminal(p.Out)}
+	lines := &report.Lines{Out: p.Out, Color: p.Color(p.Out), Verbose: p.verbose, States: settings.StateVerbose, Mode: report.Mode(settings.StateOutput), Always: cli.Terminal(p.Out)}
 	if cli.Terminal(p.Out) {
 		lines.Bars = report.NewBars(p.Out)
 	}

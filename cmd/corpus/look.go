@@ -116,15 +116,21 @@ func (p *program) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	count, bytes := 0, int64(0)
+	count, statements, bytes := 0, 0, int64(0)
 	for _, l := range list {
 		for _, r := range l.Releases {
 			if err := client.Check(ctx, r, nil); err != nil {
 				return err
 			}
+			for _, s := range l.Statements[r.Version] {
+				if _, err := client.FetchSidecar(ctx, r, s.Kind); err != nil {
+					return err
+				}
+				statements++
+			}
 			p.explain("verified %s", r)
 			count, bytes = count+1, bytes+r.Length
 		}
 	}
-	return p.answer(map[string]any{"artifacts": count, "bytes": bytes}, "verified %d artifacts, %s", count, diag.Size(bytes))
+	return p.answer(map[string]any{"artifacts": count, "statements": statements, "bytes": bytes}, "verified %d artifacts, %s", count, diag.Size(bytes))
 }

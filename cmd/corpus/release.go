@@ -87,6 +87,9 @@ hand too, a project that is new gets a key of its own.
 
 A version is immutable: publishing it again with other bytes is refused.
 
+What corpus build wrote beside FILE, FILE.spdx.json and FILE.provenance.json without the ending of
+FILE, is signed with it.
+
 FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 		Example: `  corpus publish myapp 1.0 myapp-1.0.tar.zst --store s3://bucket/prefix --keys keys --channel testing`,
 		Args:    cli.Args(cobra.ExactArgs(3)),
@@ -99,7 +102,7 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 				return err
 			}
 			defer done()
-			return p.publish(c.Context(), publish.Request{Project: args[0], Version: args[1], File: file, Channel: channel})
+			return p.publish(c.Context(), publish.Request{Project: args[0], Version: args[1], File: file, Channel: channel, Plain: plain})
 		},
 	}
 	c.Flags().StringVar(&channel, "channel", "", "channel to point at the version; none by default")

@@ -1,8 +1,8 @@
 // Package oci makes an image of a release, as an OCI image layout in a tar file, without a container
 // engine.
 //
-// The image holds the release below the recipe's prefix, on top of the base system that it was built
-// in where there is one. Nothing in it depends on when or by whom it was made.
+// The image holds the release below the recipe's prefix and nothing else, to be put on top of an
+// image of a system. Nothing in it depends on when or by whom it was made.
 package oci
 
 import (
@@ -28,7 +28,6 @@ import (
 // Request is one image.
 type Request struct {
 	Tree    string // the release
-	Base    string // system tree below it; "" for none
 	Prefix  string
 	Name    string
 	Version string
@@ -69,18 +68,13 @@ func (r Request) time() time.Time {
 
 func (r Request) image() (v1.Image, error) {
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	trees := []struct{ dir, prefix string }{{r.Base, ""}, {r.Tree, r.Prefix}}
-	for _, t := range trees {
-		if t.dir == "" {
-			continue
-		}
-		layer, err := r.layer(t.dir, t.prefix)
-		if err != nil {
-			return nil, err
-		}
-		if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, MediaType: types.OCILayer, History: v1.History{Created: v1.Time{Time: r.time()}, CreatedBy: "corpus build"}}); err != nil {
-			return nil, err
-		}
+	layer, err := r.layer(r.Tree, r.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	history := v1.History{Created: v1.Time{Time: r.time()}, CreatedBy: "corpus build"}
+	if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, MediaType: types.OCILayer, History: history}); err != nil {
+		return nil, err
 	}
 	file, err := image.ConfigFile()
 	if err != nil {
@@ -146,19 +140,22 @@ func packOne(archive *tar.Writer, file, name string, d fs.DirEntry, at time.Time
 	if err != nil {
 		return err
 	}
-	h := &tar.Header{Name: name, ModTime: at, Mode: int64(info.Mode().Perm())}
+	h := &tar.Header{Name: name, ModTime: at, Mode: 0o644}
+	if info.Mode()&0o111 != 0 {
+		h.Mode = 0o755 // and nothing of the umask of who built it
+	}
 	switch {
 	case d.IsDir():
 		h.Typeflag, h.Name = tar.TypeDir, name+"/"
 	case d.Type() == fs.ModeSymlink:
-		h.Typeflag = tar.TypeSymlink
+		h.Typeflag, h.Mode = tar.TypeSymlink, 0o777
 		if h.Linkname, err = os.Readlink(file); err != nil {
 			return err
 		}
 	case d.Type().IsRegular():
 		h.Typeflag, h.Size = tar.TypeReg, info.Size()
 	default:
-		return nil // devices and sockets of a base system are made where it runs
+		return nil // the check of the release has refused it before
 	}
 	if err := archive.WriteHeader(h); err != nil || h.Typeflag != tar.TypeReg {
 		return err

@@ -151,7 +151,7 @@ func (b *build) prepare(ctx context.Context) error {
 	if err = b.checkOutputs(); err != nil {
 		return err
 	}
-	if b.recipe, err = recipe.Load(os.DirFS(b.Source)); err != nil {
+	if b.recipe, err = recipe.LoadStrict(os.DirFS(b.Source)); err != nil {
 		return err
 	}
 	source, err := filepath.Abs(b.Source)
@@ -229,11 +229,9 @@ func (b *build) checkNames() error {
 // run makes the release in the stage.
 func (b *build) run(ctx context.Context) error {
 	source := filepath.Join(b.work, "source")
-	skip := map[string]bool{".git": true}
-	for _, output := range b.Outputs {
-		if rel, err := filepath.Rel(b.Source, output); err == nil {
-			skip[rel] = true
-		}
+	skip, err := b.made()
+	if err != nil {
+		return err
 	}
 	if err := builder.CopyTree(b.Source, source, func(name string) bool { return skip[name] }); err != nil {
 		return err
@@ -259,6 +257,37 @@ func (b *build) run(ctx context.Context) error {
 	}
 	return b.describe()
 }
+
+// made are the paths in the tree that are no source: what a build leaves there.
+func (b *build) made() (map[string]bool, error) {
+	skip := map[string]bool{".git": true}
+	source, err := filepath.Abs(b.Source)
+	if err != nil {
+		return nil, err
+	}
+	for i, output := range b.Outputs {
+		file, err := filepath.Abs(output)
+		if err != nil {
+			return nil, err
+		}
+		names := []string{file}
+		if i == 0 {
+			names = append(names, file+".log")
+			for _, ending := range statementEndings() {
+				names = append(names, strings.TrimSuffix(file, format(file))+ending)
+			}
+		}
+		for _, name := range names {
+			if rel, err := filepath.Rel(source, name); err == nil {
+				skip[rel] = true
+			}
+		}
+	}
+	return skip, nil
+}
+
+// statementEndings are those of the list of contents and of the provenance.
+func statementEndings() []string { return []string{".spdx.json", ".provenance.json"} }
 
 func (b *build) logger() io.Writer {
 	if b.Log == nil {

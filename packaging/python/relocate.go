@@ -11,7 +11,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -53,7 +52,10 @@ func (l Layout) clean() error {
 		name := d.Name()
 		switch {
 		case d.IsDir() && name == "__pycache__":
-			return errors.Join(os.RemoveAll(file), fs.SkipDir)
+			if err := os.RemoveAll(file); err != nil {
+				return err
+			}
+			return fs.SkipDir
 		case filepath.Base(filepath.Dir(file)) == "bin" && isActivation(name):
 			return os.Remove(file)
 		case name == "direct_url.json" && strings.HasSuffix(filepath.Dir(file), ".dist-info"):

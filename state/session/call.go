@@ -243,7 +243,7 @@ func (c *caller) run(matches []top.Match) (Answer, error) {
 		return Answer{}, err
 	}
 	c.exclude(high)
-	p, err := c.compile(high)
+	p, err := c.Compile(high)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -342,7 +342,7 @@ func (c *caller) single() (Answer, error) {
 		}
 	}
 	high := &compile.High{Data: value.NewMap(name, value.NewMap(state, list, compile.KeySLS, nil, compile.KeyEnv, "base"))}
-	p, err := c.compile(high)
+	p, err := c.Compile(high)
 	if err != nil {
 		return Answer{}, err
 	}

@@ -48,7 +48,7 @@ func (s *Session) Explain(ctx context.Context, word string) ([]Explanation, erro
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.compile(high)
+	p, err := s.Compile(high)
 	if err != nil {
 		return nil, err
 	}

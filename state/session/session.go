@@ -245,10 +245,11 @@ func (s *Session) Program(ctx context.Context, matches []top.Match) (*compile.Pr
 	if err != nil {
 		return nil, err
 	}
-	return s.compile(high)
+	return s.Compile(high)
 }
 
-func (s *Session) compile(high *compile.High) (*compile.Program, error) {
+// Compile makes a program of what SLS files, or others, declare.
+func (s *Session) Compile(high *compile.High) (*compile.Program, error) {
 	p, err := compile.Compile(high, vocabulary{s.modules, s.states})
 	if err != nil {
 		return nil, s.shown(err)

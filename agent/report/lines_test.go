@@ -1,0 +1,62 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// told is what lines say of a state that changed something, one that failed and one that did nothing.
+func told(l report.Lines) string {
+	var out bytes.Buffer
+	l.Out = &out
+	changes := value.NewMap("mode", value.NewMap("old", "0644", "new", "0600"))
+	l.Step(report.Step{ID: "one", Function: "file.managed", Name: "/etc/one", Result: report.StepOK, Changes: changes})
+	l.Step(report.Step{ID: "two", Function: "cmd.run", Name: "false", SLS: "web", Result: report.StepFailed, Changes: value.NewMap(), Comment: "it ended with 1", Hint: "look"})
+	l.Step(report.Step{ID: "three", Function: "test.nop", Name: "three", Result: report.StepOK, Changes: value.NewMap()})
+	return out.String()
+}
+
+func TestModesTellMoreOrLess(t *testing.T) {
+	const changed, detail, failed, why, ok = "changed  file.managed /etc/one\n", "mode: 0644 -> 0600", "FAILED   cmd.run false (two in web)\n", "it ended with 1", "ok       test.nop three\n"
+	for name, c := range map[string]struct {
+		lines  report.Lines
+		has    []string
+		hasNot []string
+	}{
+		"by default":    {report.Lines{}, []string{changed, failed, why, "hint: look"}, []string{detail, ok}},
+		"mixed":         {report.Lines{Mode: report.Mixed}, []string{changed, failed, why}, []string{detail, ok}},
+		"terse":         {report.Lines{Mode: report.Terse}, []string{changed, failed}, []string{detail, why, ok}},
+		"changes":       {report.Lines{Mode: report.Changes}, []string{detail, failed, why}, []string{ok}},
+		"full":          {report.Lines{Mode: report.Full}, []string{detail, failed, why}, []string{ok}},
+		"state_verbose": {report.Lines{States: true}, []string{changed, failed, ok}, []string{detail}},
+		"-v":            {report.Lines{Verbose: true, Mode: report.Terse}, []string{detail, why, ok}, nil},
+	} {
+		text := told(c.lines)
+		for _, want := range c.has {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is not in\n%s", name, want, text)
+			}
+		}
+		for _, not := range c.hasNot {
+			if strings.Contains(text, not) {
+				t.Errorf("%s: %q is in\n%s", name, not, text)
+			}
+		}
+	}
+}
+
+func TestARunThatChangedNothingSaysNothing(t *testing.T) {
+	var out bytes.Buffer
+	l := &report.Lines{Out: &out}
+	l.Begin(&report.Report{})
+	l.Stage("converge", "myapp 1")
+	l.Step(report.Step{Function: "test.nop", Result: report.StepOK, Changes: value.NewMap()})
+	l.End(&report.Report{Outcome: report.Converged, States: report.Counts{Total: 1}})
+	if out.Len() > 0 {
+		t.Errorf("it says %q", out.String())
+	}
+}

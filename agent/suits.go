@@ -1,0 +1,57 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact/needs"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// suits compares what the releases of a pair need with what this host has, before any link moves. A
+// release that could not start is refused, and not quarantined: the host may get what it lacks.
+func (r *run) suits(pair ledger.Pair) error {
+	here := needs.Host{Arch: runtime.GOARCH, Root: os.DirFS(r.Layout.Path("/"))}
+	var errs []error
+	for _, release := range pair.Releases() {
+		says, err := needs.Read(os.DirFS(r.project(release.Project).Release(release.Dir())))
+		if err != nil {
+			errs = append(errs, exit.WithCode(exit.Refused, fmt.Errorf("reading what %s needs: %w", release, err)))
+			continue
+		}
+		if missing := says.Needs.Missing(here); len(missing) > 0 {
+			errs = append(errs, exit.WithCode(exit.Refused, diag.WithHint(
+				fmt.Errorf("%s does not run on this host: %s", release, strings.Join(missing, "; ")),
+				"install what is missing, or build the release for this system (build.base in corpus.yaml)")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// templates are the configuration files that release directories bring, as the host calls them.
+func (r *run) templates(dirs ...string) ([]state.Template, error) {
+	var list []state.Template
+	for _, dir := range dirs {
+		if dir == "" {
+			continue
+		}
+		says, err := recipe.Load(os.DirFS(r.Layout.Path(dir)))
+		if err != nil {
+			return nil, fmt.Errorf("reading %s of %s: %w", recipe.Name, dir, err)
+		}
+		for _, t := range says.Templates {
+			list = append(list, state.Template{
+				Source: filepath.Join(dir, t.Source), Target: t.Target, User: t.User, Group: t.Group, Mode: t.Mode, Check: t.Check,
+			})
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,134 @@
+package needs_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/needs"
+)
+
+// put writes files into a directory.
+func put(t *testing.T, dir string, files map[string][]byte) {
+	t.Helper()
+	for name, data := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func of(t *testing.T, files map[string][]byte) needs.Needs {
+	t.Helper()
+	dir := t.TempDir()
+	put(t, dir, files)
+	n, err := needs.Of(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// dynamic is a program of this machine that takes its C library.
+func dynamic(t *testing.T) []byte {
+	t.Helper()
+	data, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Skip("this machine has no /bin/sh to look at")
+	}
+	if f, err := elf.NewFile(bytes.NewReader(data)); err != nil || f.Section(".interp") == nil {
+		t.Skip("/bin/sh of this machine is no dynamic program")
+	}
+	return data
+}
+
+// static builds a Go program for an architecture.
+func static(t *testing.T, arch string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	put(t, dir, map[string][]byte{"go.mod": []byte("module x\n"), "main.go": []byte("package main\n\nfunc main() { println(1) }\n")})
+	cmd := exec.Command("go", "build", "-o", "x", ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+arch, "GOOS=linux", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestADynamicProgramNeedsItsLoader(t *testing.T) {
+	n := of(t, map[string][]byte{"bin/sh": dynamic(t), "text": []byte("#!/bin/sh\n"), "empty": nil, "short": []byte("\x7fEL")})
+	if n.Arch != runtime.GOARCH || len(n.Programs) != 1 || !strings.Contains(n.Programs[0], "ld") {
+		t.Errorf("it needs %+v, want this architecture and one loader", n)
+	}
+	if missing := n.Missing(needs.Host{Arch: runtime.GOARCH, Root: os.DirFS("/")}); missing != nil {
+		t.Errorf("this machine, whose program it is, lacks %q", missing)
+	}
+	if n.Glibc == "" {
+		return // another C library
+	}
+	missing := n.Missing(needs.Host{Arch: "mips", Root: os.DirFS(t.TempDir())})
+	text := strings.Join(missing, "\n")
+	for _, want := range []string{"built for " + runtime.GOARCH + ", and this host is mips", n.Programs[0] + " is not there", "it needs the GNU C library, and there is none"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not among %q", want, missing)
+		}
+	}
+	n.Glibc = "99.1"
+	if missing := n.Missing(needs.Host{Arch: runtime.GOARCH, Root: os.DirFS("/")}); len(missing) != 1 || !strings.Contains(missing[0], "the GNU C library 99.1, and here is 2.") {
+		t.Errorf("with an older C library it lacks %q", missing)
+	}
+}
+
+func TestAStaticProgramNeedsItsArchitectureOnly(t *testing.T) {
+	other := "arm64"
+	if runtime.GOARCH == other {
+		other = "amd64"
+	}
+	program := static(t, other)
+	n := of(t, map[string][]byte{"x": program})
+	if n.Arch != other || n.Glibc != "" || len(n.Programs) != 0 {
+		t.Errorf("it needs %+v, want %s alone", n, other)
+	}
+	if missing := n.Missing(needs.Host{Arch: other, Root: os.DirFS(t.TempDir())}); missing != nil {
+		t.Errorf("an empty host of its architecture lacks %q", missing)
+	}
+	dir := t.TempDir()
+	put(t, dir, map[string][]byte{"a": program, "b": dynamic(t)})
+	if _, err := needs.Of(os.DirFS(dir)); err == nil || !strings.Contains(err.Error(), "b is for "+runtime.GOARCH) {
+		t.Errorf("two architectures in one release: %v", err)
+	}
+}
+
+func TestARuinedProgramIsNone(t *testing.T) {
+	if n := of(t, map[string][]byte{"x": []byte("\x7fELF and then something else")}); n.Arch != "" {
+		t.Errorf("it needs %+v", n)
+	}
+}
+
+func TestReadTellsWhatWasWritten(t *testing.T) {
+	dir := t.TempDir()
+	if r, err := needs.Read(os.DirFS(dir)); err != nil || r.Content != "" {
+		t.Errorf("a release that says nothing says %+v, %v", r, err)
+	}
+	put(t, dir, map[string][]byte{needs.File: []byte(`{"name":"a","content":"sha256:1","needs":{"arch":"arm64"}}`)})
+	if r, err := needs.Read(os.DirFS(dir)); err != nil || r.Needs.Arch != "arm64" || r.Content != "sha256:1" {
+		t.Errorf("it says %+v, %v", r, err)
+	}
+	put(t, dir, map[string][]byte{needs.File: []byte(`{`)})
+	if _, err := needs.Read(os.DirFS(dir)); err == nil || !strings.Contains(err.Error(), needs.File) {
+		t.Errorf("a ruined file: %v", err)
+	}
+}

@@ -1,0 +1,57 @@
+package packaging_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/packaging"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func TestSecretsAreNotPacked(t *testing.T) {
+	tree := sow(t, "app", ".env", ".env.example", "conf/id_ed25519", "harmless.txt", "tls/ca.pem", "tls/server.pem", "docs/keys.md", "test/.npmrc")
+	for name, text := range map[string]string{
+		"harmless.txt": "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n", "tls/ca.pem": "-----BEGIN CERTIFICATE-----\nMIIE\n",
+		"docs/keys.md": "A key begins with -----BEGIN PRIVATE KEY-----.\n",
+	} {
+		if err := os.WriteFile(filepath.Join(tree, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := packaging.Check(t.Context(), tree, packaging.Options{Allow: []string{"test/.npmrc"}})
+	var list diag.List
+	if !errors.As(err, &list) {
+		t.Fatalf("packing secrets: %v", err)
+	}
+	var files []string
+	for _, d := range list {
+		files = append(files, d.Pos.File)
+		if !strings.Contains(d.Hint, "allow") {
+			t.Errorf("%s has the hint %q", d.Pos.File, d.Hint)
+		}
+	}
+	if want := []string{".env", "conf/id_ed25519", "harmless.txt", "tls/server.pem"}; !slices.Equal(files, want) {
+		t.Errorf("refused are %q, want %q", files, want)
+	}
+}
+
+func TestWhatIsLeftOutIsNotPacked(t *testing.T) {
+	tree := sow(t, "app.py", "app.pyc", "lib/x.pyc", "docs/a.md", "lib/docs/b.md", ".env")
+	_, s := build(t, tree, packaging.Options{LeaveOut: []string{"*.pyc", "docs/*.md", ".env"}})
+	slices.Sort(s.LeftOut)
+	if want := []string{".env", "app.pyc", "docs/a.md", "lib/x.pyc"}; !slices.Equal(s.LeftOut, want) {
+		t.Errorf("left out are %q, want %q", s.LeftOut, want)
+	}
+	if err := packaging.Drop(tree, []string{"lib", "*.pyc"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"app.py": true, "app.pyc": false, "lib": false, "docs/a.md": true} {
+		if _, err := os.Stat(filepath.Join(tree, name)); (err == nil) != want {
+			t.Errorf("%s is there: %t, want %t", name, err == nil, want)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package state
+
+import (
+	"context"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Template is a configuration file that a release brings as a template. It becomes a file.managed
+// state behind those of the SLS files, which may require and watch it by its target.
+type Template struct {
+	Source string // as the host calls it
+	Target string
+	User   string
+	Group  string
+	Mode   string // octal; 0644 by default
+	Check  string // a command that refuses the rendered file by failing; "" for none
+}
+
+// templateSLS is the name under which results show templates; no SLS file can have it.
+const templateSLS = "corpus.yaml"
+
+// state is the template as the body of an ID.
+func (t Template) state() *value.Map {
+	mode := t.Mode
+	if mode == "" {
+		mode = "0644"
+	}
+	list := value.NewList("managed")
+	add := func(key string, v any) { list.Append(value.NewMap(key, v)) }
+	add("name", t.Target)
+	add("source", t.Source)
+	add("template", "jinja")
+	add("mode", mode)
+	add("makedirs", true)
+	for _, given := range [][2]string{{"user", t.User}, {"group", t.Group}, {"check_cmd", t.Check}} {
+		if given[1] != "" {
+			add(given[0], given[1])
+		}
+	}
+	return value.NewMap("file", list, compile.KeySLS, templateSLS, compile.KeyEnv, "base")
+}
+
+// declare adds templates to what SLS files declare.
+func declare(high *compile.High, templates []Template) error {
+	var problems diag.List
+	for _, t := range templates {
+		id := "template " + t.Target
+		if _, taken := high.Data.Get(id); taken {
+			problems.Add(diag.Pos{File: templateSLS}, "%s is the target of two templates", t.Target).WithHint("keep one of them")
+			continue
+		}
+		high.Data.Set(id, t.state())
+	}
+	return problems.Err()
+}
+
+// native compiles what the request's top file gives, and its templates.
+func native(ctx context.Context, s *session.Session, r Request) (Program, error) {
+	matches, err := s.Top(ctx)
+	if err != nil {
+		return nil, err
+	}
+	high, err := s.High(ctx, matches)
+	if err != nil {
+		return nil, err
+	}
+	return declared(s, high, r.Templates)
+}
+
+func declared(s *session.Session, high *compile.High, templates []Template) (Program, error) {
+	if err := declare(high, templates); err != nil {
+		return nil, err
+	}
+	p, err := s.Compile(high)
+	if err != nil {
+		return nil, err
+	}
+	return &nativeProgram{session: s, program: p}, nil
+}
+
+// WithTemplates has the native engine render a request's templates once another engine is done, which
+// knows nothing of them.
+func WithTemplates(e Engine) Engine {
+	if _, is := e.(Native); is {
+		return e
+	}
+	return templating{e}
+}
+
+type templating struct{ Engine }
+
+// Compile compiles both.
+func (e templating) Compile(ctx context.Context, r Request) (Program, error) {
+	first, err := e.Engine.Compile(ctx, r)
+	if err != nil || len(r.Templates) == 0 {
+		return first, err
+	}
+	then, err := declared(SessionFor(r), &compile.High{Data: value.NewMap()}, r.Templates)
+	if err != nil {
+		return nil, err
+	}
+	return both{first, then}, nil
+}
+
+// both is one program after another.
+type both struct{ first, then Program }
+
+// Apply runs the second where nothing of the first failed.
+func (b both) Apply(ctx context.Context, o exec.Observer) (Outcome, error) {
+	outcome, err := b.first.Apply(ctx, o)
+	if err != nil {
+		return outcome, err
+	}
+	more, err := b.then.Apply(ctx, o)
+	outcome.Results = append(outcome.Results, more.Results...)
+	return outcome, err
+}

@@ -1,0 +1,2 @@
+site:
+  domain: {{ grains.service_instance }}.example.com
