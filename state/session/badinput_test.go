@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -135,7 +136,7 @@ func TestUnknownUser(t *testing.T) {
 	needRoot(t)
 	root := t.TempDir()
 	hosttest.Tree(t, root)
-	results := converge(t, root, "key:\n  ssh_auth.present:\n    - user: alcie\n    - enc: ssh-ed25519\n    - names: ["+key(1)+"]\n")
+	results := converge(t, root, "key:\n  ssh_auth.present:\n    - user: alcie\n    - enc: ssh-ed25519\n    - names: ["+benchtree.Users(1)[0].Key+"]\n")
 	fails(t, results["key"], "alcie", "")
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -21,7 +22,7 @@ import (
 // it reports that of the processor, and the peak of the process's memory.
 func BenchmarkHighstate(b *testing.B) {
 	for _, users := range []int{40, 400, 4000} {
-		b.Run(strconv.Itoa(users*2+79)+"-states", func(b *testing.B) {
+		b.Run(strconv.Itoa(benchtree.States(users))+"-states", func(b *testing.B) {
 			if users == 4000 && os.Getenv("CORPUS_BENCH_LARGE") == "" {
 				b.Skip("set CORPUS_BENCH_LARGE=1 for ten times the states")
 			}

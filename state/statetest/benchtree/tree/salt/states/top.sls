@@ -1,0 +1,6 @@
+base:
+  '*':
+    - base
+    - users
+    - apps
+    - jobs
