@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -37,7 +38,7 @@ func (g *myGrant) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	return apply(ctx, h, g)
 }
 
-var privilegeForm = regexp.MustCompile(`^[A-Z_ ]+(\s*\([^)]*\))?$`)
+var privilegeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z_ ]+(\s*\([^)]*\))?$`) })
 
 // privileges are those that are asked for, in capitals and in order.
 func (g *myGrant) privileges() ([]string, error) {
@@ -47,7 +48,7 @@ func (g *myGrant) privileges() ([]string, error) {
 		if p == "ALL PRIVILEGES" {
 			p = "ALL"
 		}
-		if !privilegeForm.MatchString(p) {
+		if !privilegeForm().MatchString(p) {
 			return nil, diag.WithHint(fmt.Errorf("%q is no privilege", p), "write privileges with commas between them: select,insert")
 		}
 		all = append(all, p)
@@ -98,7 +99,9 @@ func (g *myGrant) place() (string, error) {
 	return db + "." + table, nil
 }
 
-var grantForm = regexp.MustCompile("(?s)^GRANT (.+) ON (?:(?:TABLE|DATABASE) )?(.+?) TO .+?((?: WITH GRANT OPTION)?)$")
+var grantForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?s)^GRANT (.+) ON (?:(?:TABLE|DATABASE) )?(.+?) TO .+?((?: WITH GRANT OPTION)?)$")
+})
 
 // has reads what the user may at the place already.
 func (g *myGrant) has(ctx context.Context, h *host.Host, place string) (privileges []string, option bool, err error) {
@@ -108,7 +111,7 @@ func (g *myGrant) has(ctx context.Context, h *host.Host, place string) (privileg
 		return nil, false, nil
 	}
 	for _, r := range rows {
-		m := grantForm.FindStringSubmatch(strings.Join(r, "\t"))
+		m := grantForm().FindStringSubmatch(strings.Join(r, "\t"))
 		if m == nil || m[2] != place {
 			continue
 		}

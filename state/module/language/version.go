@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // version is a version of a Python distribution, taken apart so that it can be compared.
@@ -19,8 +20,10 @@ type version struct {
 	local   string
 }
 
-var versionForm = regexp.MustCompile(`^v?(?:(\d+)!)?(\d+(?:\.\d+)*)(?:[-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?(\d*))?` +
-	`(?:-(\d+)|[-_.]?(?:post|rev|r)[-_.]?(\d*))?(?:[-_.]?(dev)[-_.]?(\d*))?(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
+var versionForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^v?(?:(\d+)!)?(\d+(?:\.\d+)*)(?:[-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?(\d*))?` +
+		`(?:-(\d+)|[-_.]?(?:post|rev|r)[-_.]?(\d*))?(?:[-_.]?(dev)[-_.]?(\d*))?(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
+})
 
 const (
 	phaseDev = iota
@@ -33,7 +36,7 @@ const (
 // parseVersion reads a version in the form that Python's package index demands.
 func parseVersion(text string) (v version, ok bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
-	m := versionForm.FindStringSubmatch(text)
+	m := versionForm().FindStringSubmatch(text)
 	if m == nil {
 		return v, false
 	}
@@ -95,25 +98,29 @@ type requirement struct {
 }
 
 var (
-	requirementForm = regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*\(?([^;@()]*)\)?\s*(?:;.*)?$`)
-	atForm          = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*\S+`)
-	eggForm         = regexp.MustCompile(`[#&]egg=([A-Za-z0-9._-]+)`)
-	separators      = regexp.MustCompile(`[-_.]+`)
+	requirementForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*\(?([^;@()]*)\)?\s*(?:;.*)?$`)
+	})
+	atForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*\S+`)
+	})
+	eggForm    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[#&]egg=([A-Za-z0-9._-]+)`) })
+	separators = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
 )
 
 // parseRequirement reads name[extra]>=1,<2, or a URL or path that may name what it brings.
 func parseRequirement(text string) requirement {
 	text = strings.TrimSpace(text)
 	r := requirement{text: text}
-	if m := eggForm.FindStringSubmatch(text); m != nil {
+	if m := eggForm().FindStringSubmatch(text); m != nil {
 		r.name = normal(m[1])
 		return r
 	}
-	if m := atForm.FindStringSubmatch(text); m != nil {
+	if m := atForm().FindStringSubmatch(text); m != nil {
 		r.name = normal(m[1])
 		return r
 	}
-	m := requirementForm.FindStringSubmatch(text)
+	m := requirementForm().FindStringSubmatch(text)
 	if m == nil || strings.Contains(text, "://") || strings.ContainsRune(text, '/') {
 		return r
 	}
@@ -127,7 +134,7 @@ func parseRequirement(text string) requirement {
 }
 
 // normal is a name of a distribution as they are compared.
-func normal(name string) string { return separators.ReplaceAllString(strings.ToLower(name), "-") }
+func normal(name string) string { return separators().ReplaceAllString(strings.ToLower(name), "-") }
 
 // exact is the version of a requirement that allows but one.
 func (r requirement) exact() string {

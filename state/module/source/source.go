@@ -15,6 +15,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -107,9 +108,9 @@ func address(rawURL string) string {
 	return u.String()
 }
 
-var passwords = regexp.MustCompile(`(?i)\b([a-z+]+)://[^/\s@]*@`)
+var passwords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\b([a-z+]+)://[^/\s@]*@`) })
 
-func withoutPasswords(text string) string { return passwords.ReplaceAllString(text, "$1://") }
+func withoutPasswords(text string) string { return passwords().ReplaceAllString(text, "$1://") }
 
 // refs are the branches and tags of a repository, by full name.
 type refs map[string]string
@@ -131,8 +132,8 @@ func (a access) remoteRefs(ctx context.Context, h *host.Host, rawURL string) (re
 }
 
 var (
-	fullHash  = regexp.MustCompile(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`)
-	shortHash = regexp.MustCompile(`^[0-9a-f]{5,63}$`)
+	fullHash  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`) })
+	shortHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{5,63}$`) })
 )
 
 // find is the commit that a revision means; kind is HEAD, branch, tag or commit. A commit that no
@@ -149,9 +150,9 @@ func (r refs) find(rev string) (commit, kind string, known bool) {
 		return r["refs/tags/"+rev], "tag", true
 	case r[rev] != "":
 		return r[rev], "commit", true
-	case fullHash.MatchString(rev):
+	case fullHash().MatchString(rev):
 		return rev, "commit", true
-	case shortHash.MatchString(rev):
+	case shortHash().MatchString(rev):
 		for _, hash := range r {
 			if strings.HasPrefix(hash, rev) {
 				return hash, "commit", true

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -122,12 +123,12 @@ func (s *saving) stale(ctx context.Context, h *host.Host, t *target) (rules stri
 	return rules, essence(rules) != essence(string(saved)), err
 }
 
-var counters = regexp.MustCompile(`\[\d+:\d+\]`)
+var counters = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[\d+:\d+\]`) })
 
 // essence is what a file of rules says, without times and counters.
 func essence(rules string) string {
 	var b strings.Builder
-	for l := range strings.Lines(counters.ReplaceAllString(rules, "")) {
+	for l := range strings.Lines(counters().ReplaceAllString(rules, "")) {
 		if l = strings.TrimSpace(l); l != "" && l[0] != '#' {
 			b.WriteString(l + "\n")
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -101,14 +102,14 @@ func (r *optionRules) shown(h *host.Host, opt, fstype string) string {
 	return sized(opt)
 }
 
-var size = regexp.MustCompile(`^size=(\d+)([kmgKMG])$`)
+var size = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^size=(\d+)([kmgKMG])$`) })
 
 // sized writes a size in KiB and a mode without the zero before it, as the kernel shows them.
 func sized(opt string) string {
 	if key, v, ok := strings.Cut(opt, "="); ok && slices.Contains([]string{"mode", "umask", "fmask", "dmask"}, key) {
 		return key + "=" + strings.TrimLeft(v, "0")
 	}
-	m := size.FindStringSubmatch(opt)
+	m := size().FindStringSubmatch(opt)
 	if m == nil {
 		return opt
 	}

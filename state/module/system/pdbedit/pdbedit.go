@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -78,13 +79,13 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return module.Diff{Changes: value.NewMap(m.Name, m.changes), Planned: value.NewMap(), Comment: "Samba's account " + m.Name + " would change"}, nil
 }
 
-var ntHash = regexp.MustCompile(`^[0-9A-Fa-f]{32}$`)
+var ntHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Fa-f]{32}$`) })
 
 func (m *managed) valid() error {
 	if m.Name == "" || m.Name[0] == '-' || strings.ContainsAny(m.Name, ":\n") {
 		return fmt.Errorf("%q is no login", m.Name)
 	}
-	if m.PasswordHashed && !ntHash.MatchString(m.Password) {
+	if m.PasswordHashed && !ntHash().MatchString(m.Password) {
 		return diag.WithHint(errors.New("the password is no NT hash"), "an NT hash has 32 hexadecimal digits; leave password_hashed out for a plain password")
 	}
 	if strings.ContainsAny(m.Password, "\r\n") {
