@@ -6,18 +6,12 @@
 package ledger
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -132,16 +126,13 @@ func (c *Corrupt) Hint() string {
 
 // Load reads the ledger; one that is absent is empty.
 func Load(path string) (*Ledger, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Ledger{Version: version}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the ledger: %w", err)
-	}
 	var l Ledger
-	if err := json.Unmarshal(data, &l); err != nil {
-		return nil, &Corrupt{Path: path, Err: err}
+	found, err := read(path, "ledger", &l)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return &Ledger{Version: version}, nil
 	}
 	if l.Version > version {
 		return nil, diag.WithHint(fmt.Errorf("the ledger %s is of version %d, and this agent knows up to %d", path, l.Version, version), "install the agent that wrote it, or a newer one")
@@ -152,14 +143,7 @@ func Load(path string) (*Ledger, error) {
 // Save replaces the file.
 func (l *Ledger) Save(path string) error {
 	l.Version = version
-	data, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("writing the ledger: %w", err)
-	}
-	return durable.WriteFile(path, append(data, '\n'), 0o644)
+	return write(path, "ledger", l, 0o755, 0o644)
 }
 
 // IsBad tells whether a pair is quarantined, and why.

@@ -1,15 +1,9 @@
 package ledger
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -34,16 +28,10 @@ type Project struct {
 
 // LoadProject reads an entry; one that is absent is nil. One that cannot be read is a *Corrupt.
 func LoadProject(path string) (*Project, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the project registry: %w", err)
-	}
 	var p Project
-	if err := json.Unmarshal(data, &p); err != nil {
-		return nil, &Corrupt{Path: path, Err: err}
+	found, err := read(path, "project registry", &p)
+	if err != nil || !found {
+		return nil, err
 	}
 	if p.APIVersion > APIVersion {
 		return nil, diag.WithHint(fmt.Errorf("the project %s is of API version %d, and this agent knows up to %d", p.Name, p.APIVersion, APIVersion),
@@ -55,12 +43,5 @@ func LoadProject(path string) (*Project, error) {
 // Save replaces the entry. It may hold what only root is to know.
 func (p *Project) Save(path string) error {
 	p.APIVersion = APIVersion
-	data, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("writing the project registry: %w", err)
-	}
-	return durable.WriteFile(path, append(data, '\n'), 0o600)
+	return write(path, "project registry", p, 0o700, 0o600)
 }
