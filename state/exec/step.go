@@ -172,9 +172,17 @@ func required(s *compile.Step) *value.List {
 	return chunks
 }
 
+// look finds out what there is to do.
+func (t try) look(ctx context.Context, resource module.Resource, h *host.Host) (module.Diff, error) {
+	if rehearser, ok := resource.(module.Rehearser); ok && t.dry {
+		return rehearser.Rehearse(ctx, h)
+	}
+	return resource.Check(ctx, h)
+}
+
 // settle checks a resource and, unless the run is dry, applies the difference.
 func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, result *Result) {
-	diff, err := resource.Check(ctx, r.Host)
+	diff, err := t.look(ctx, resource, r.Host)
 	result.Warnings = append(result.Warnings, diff.Warnings...)
 	result.Comment = diff.Comment
 	switch {
