@@ -218,6 +218,8 @@ type waiting struct{ run }
 
 func (w *waiting) Check(context.Context, *host.Host) (module.Diff, error) { return module.Diff{}, nil }
 
-func (w *waiting) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) { return w.Check(ctx, h) }
+func (w *waiting) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
+	return w.Check(ctx, h)
+}
 
 func (w *waiting) Watched() module.Resource { return &w.run }
