@@ -116,7 +116,7 @@ func (p *Proof) Says(claim Claim, now time.Time) error {
 			return fmt.Errorf("its %s is %s, not %s", c.what, Printable(c.is), c.want)
 		}
 	}
-	if n := p.healthy(claim.freshFor()); n < claim.Hosts {
+	if n := p.healthy(claim.FreshFor()); n < claim.Hosts {
 		return fmt.Errorf("it names %s, and %d are wanted", count(n, "host"), claim.Hosts)
 	}
 	if now.IsZero() {

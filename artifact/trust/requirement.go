@@ -30,8 +30,8 @@ const (
 
 const day = 24 * time.Hour
 
-// freshFor is how old a report may be when it is attested.
-func (q Requirement) freshFor() time.Duration { return time.Duration(q.Fresh) * day }
+// FreshFor is how old a report may be when it is attested.
+func (q Requirement) FreshFor() time.Duration { return time.Duration(q.Fresh) * day }
 
 // HoldsFor is how long a proof holds.
 func (q Requirement) HoldsFor() time.Duration { return time.Duration(q.Holds) * day }
