@@ -48,9 +48,9 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
-	hostname, err := a.hostname()
+	hostname, err := a.treeHostname()
 	if err != nil {
-		return nil, fmt.Errorf("reading the hostname: %w", err)
+		return nil, err
 	}
 	started := a.now()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good}

@@ -174,11 +174,14 @@ func (r *Report) says(q Question) *Word {
 		return nil
 	}
 	w := &Word{Host: r.Host, Run: r.ID, At: r.Ended}
-	left, to := holds(r.Left, q), holds(r.To, q)
+	tried := r.To // what a run fails on is what it tried, and not what it went back to
+	if tried == nil {
+		tried = r.Left
+	}
 	switch {
-	case r.Exit == 0 && left:
+	case r.Exit == exit.OK && holds(r.Left, q):
 		w.Healthy = true
-	case (left || to) && failed(r.Exit):
+	case failed(r.Exit) && holds(tried, q):
 		w.Why = r.Outcome
 		if r.Error != "" {
 			w.Why += ": " + r.Error

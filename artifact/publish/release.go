@@ -32,7 +32,7 @@ type Request struct {
 // made for it.
 func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, error) {
 	if err := r.check(); err != nil {
-		return artifact.Release{}, err
+		return artifact.Release{}, mistakeOf(err)
 	}
 	release, err := p.examine(r)
 	if err != nil {
