@@ -99,6 +99,7 @@ func newReader(t testing.TB) *reader {
 	return &reader{t: t, dir: dir, store: "file://" + dir + "/store", env: append(os.Environ(),
 		"PATH="+bin(t)+":"+os.Getenv("PATH"), "HOME="+dir,
 		"CORPUS_KEYS=keys", "CORPUS_ROOT="+dir+"/root", "CORPUS_METADATA_ENABLED=false",
+		"CORPUS_REPORTS_UPLOAD=true", // as promotion.md has it in agent.yaml
 	)}
 }
 
