@@ -50,6 +50,7 @@ TREE may be a URL too: file:///dir, or a git repository at a branch, tag or comm
 	}
 	c.Flags().StringArrayVarP(&how.outputs, "output", "o", nil, "file to write; may be given several times")
 	c.Flags().StringVar(&how.version, "version", "", "version, over what corpus.yaml and git say")
+	c.Flags().StringVar(&how.onTop, "image-base", "", "directory, tar archive or OCI image layout to put the image on, over package.base in corpus.yaml")
 	c.Flags().BoolVar(&how.check, "check", false, "build twice and name the files that differ")
 	return c
 }

@@ -74,7 +74,7 @@ func (b *build) pack(ctx context.Context, format string, w io.Writer) error {
 		}
 		return oci.Write(w, oci.Request{
 			Tree: b.stage, Prefix: b.recipe.Prefix, Name: b.result.Name, Version: b.result.Version, Arch: arch,
-			Content: b.result.Content, Command: b.recipe.Package.Command, Time: b.Time,
+			Content: b.result.Content, Command: b.recipe.Package.Command, Base: b.onTop(), Time: b.Time,
 		}, b.work)
 	}
 	summary, err := packaging.Build(ctx, b.stage, w, packaging.Options{Time: b.Time, Allow: b.recipe.Allow})

@@ -26,6 +26,7 @@ type Request struct {
 	Outputs []string // files to write: .tar.zst, .deb, .rpm, .oci.tar
 	Version string   // over what the recipe and git say
 	Cache   string   // where base systems are kept
+	OnTop   string   // what an image is put on, over what the recipe says
 	Tool    string   // version of this program
 	Time    time.Time
 	Log     io.Writer // told what builders print as well, or nil

@@ -31,6 +31,11 @@ func (b *build) prepare(ctx context.Context) error {
 		b.result.Name = filepath.Base(source)
 	}
 	b.result.Builder, b.result.Base = b.recipe.Builder, b.recipe.Build.Base
+	if base := b.onTop(); base != "" {
+		if _, err := os.Stat(base); err != nil {
+			return diag.WithHint(fmt.Errorf("the image cannot be put on %s: %w", base, err), "mend package.base in corpus.yaml, or give --image-base")
+		}
+	}
 	if b.recipe.Prefix == "" {
 		b.recipe.Prefix = "/opt/" + b.result.Name
 	}
@@ -92,4 +97,16 @@ func (b *build) checkNames() error {
 		}
 	}
 	return problems.Err()
+}
+
+// onTop is what an image is put on; what a recipe names is relative to its tree.
+func (b *build) onTop() string {
+	base := b.recipe.Package.Base
+	switch {
+	case b.OnTop != "":
+		return b.OnTop
+	case base == "" || filepath.IsAbs(base):
+		return base
+	}
+	return filepath.Join(b.Source, base)
 }

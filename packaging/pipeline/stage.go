@@ -53,6 +53,14 @@ func (b *build) made() (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
+	if base := b.onTop(); base != "" {
+		if base, err = filepath.Abs(base); err != nil {
+			return nil, err
+		}
+		if rel, err := filepath.Rel(source, base); err == nil {
+			skip[rel] = true
+		}
+	}
 	for i, output := range b.Outputs {
 		file, err := filepath.Abs(output)
 		if err != nil {
