@@ -1,6 +1,7 @@
 /etc/systemd/system/hello.service:
   file.managed:
     - source: /srv/projects/hello/next/hello.service
+    - makedirs: true
 
 hello:
   service.running:

@@ -1,6 +1,7 @@
 /etc/systemd/system/notes.service:
   file.managed:
     - source: /srv/projects/notes/next/notes.service
+    - makedirs: true
 
 notes:
   service.running:
