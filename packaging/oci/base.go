@@ -34,6 +34,12 @@ func (r Request) base(scratch string) (v1.Image, error) {
 	if r.Base == "" {
 		return blank(), nil
 	}
+	// A directory may be named by a link, which would be packed as one.
+	real, err := filepath.EvalSymlinks(r.Base)
+	if err != nil {
+		return nil, fmt.Errorf("reading the base of the image: %w", err)
+	}
+	r.Base = real
 	info, err := os.Stat(r.Base)
 	if err != nil {
 		return nil, fmt.Errorf("reading the base of the image: %w", err)

@@ -170,16 +170,21 @@ func TestAnImageIsPutOnABase(t *testing.T) {
 	overImage := write(t, tree, root)
 	unpackedLayout := t.TempDir()
 	unpackInto(t, overImage, unpackedLayout)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(root, link); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		base   string
 		layers int
 	}{
-		"nothing":            {"", 1},
-		"a directory":        {root, 2},
-		"an archive":         {archived(t, root, nil), 2},
-		"an archive, packed": {archived(t, root, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }), 2},
-		"a layout":           {unpackedLayout, 3},
-		"a layout's archive": {overImage, 3},
+		"a link to a directory": {link, 2},
+		"nothing":               {"", 1},
+		"a directory":           {root, 2},
+		"an archive":            {archived(t, root, nil), 2},
+		"an archive, packed":    {archived(t, root, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }), 2},
+		"a layout":              {unpackedLayout, 3},
+		"a layout's archive":    {overImage, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := image(t, write(t, tree, c.base))
