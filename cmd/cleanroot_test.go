@@ -30,7 +30,8 @@ type cleanRoot struct {
 	t *testing.T
 }
 
-// cleaner makes clean roots. What they are made of is kept in CORPUS_CACHE, where that is set.
+// cleaner makes clean roots. What they are made of is kept in CORPUS_CACHE, where that is set, and
+// else until the tests end.
 func cleaner(t *testing.T) func(packages ...string) cleanRoot {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -39,7 +40,7 @@ func cleaner(t *testing.T) func(packages ...string) cleanRoot {
 	needDebootstrap(t)
 	cache := os.Getenv("CORPUS_CACHE")
 	if cache == "" {
-		cache = t.TempDir()
+		cache = filepath.Join(bin(t), "bases")
 		t.Setenv("CORPUS_CACHE", cache)
 	}
 	return func(packages ...string) cleanRoot {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
@@ -76,7 +77,7 @@ func (p *Publisher) Demand(ctx context.Context, from artifact.Ref) (trust.Requir
 		demand.Hosts, demand.Fresh, demand.Holds = max(demand.Hosts, q.Hosts), min(demand.Fresh, q.Fresh), min(demand.Holds, q.Holds)
 		refs = append(refs, ref)
 	}
-	slices.SortFunc(refs, func(a, b artifact.Ref) int { return bytes.Compare([]byte(a.Channel), []byte(b.Channel)) })
+	slices.SortFunc(refs, func(a, b artifact.Ref) int { return strings.Compare(a.Channel, b.Channel) })
 	return demand, refs, nil
 }
 
