@@ -48,9 +48,9 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
-	hostname, err := a.hostname()
+	hostname, err := a.treeHostname()
 	if err != nil {
-		return nil, fmt.Errorf("reading the hostname: %w", err)
+		return nil, err
 	}
 	started := a.now()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good}
@@ -104,7 +104,7 @@ func (r *run) finish(ctx context.Context, err error) {
 		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
 		rep.Exit = exit.Code(err)
 		rep.Outcome = outcome(ctx, rep.Exit)
-		rep.Left = r.ledger.Good
+		rep.Left, rep.Channels = r.ledger.Good, r.ledger.Channels
 		if err != nil {
 			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), diag.HintOf(err)
 		}
