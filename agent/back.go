@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -85,11 +86,11 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	if err != nil {
 		return r.stuck(cause, err)
 	}
+	r.keepFailed(pair)
 	r.ledger.Running = nil
 	if err := r.save(); err != nil {
 		return r.stuck(cause, err)
 	}
-	r.keepFailed(pair)
 	// Whatever the run was asked for, the way back is gone completely.
 	r.only = procedure.Only{}
 	if err := r.convergeAndInstall(ctx, good); err != nil {
@@ -138,7 +139,7 @@ func (r *run) restoreLinks(before map[string]link.Set) error {
 func (r *run) keepFailed(pair ledger.Pair) {
 	for _, release := range pair.Releases() {
 		project := r.project(release.Project)
-		if r.used(project, release.Dir()) {
+		if _, err := os.Lstat(project.Release(release.Dir())); err != nil || r.used(project, release.Dir()) {
 			continue
 		}
 		dir := filepath.Join(project.Archives(), r.id)
@@ -146,13 +147,26 @@ func (r *run) keepFailed(pair ledger.Pair) {
 		if err == nil {
 			err = durable.Rename(project.Release(release.Dir()), filepath.Join(dir, layout.FailedTree))
 		}
-		switch {
-		case err == nil:
-			r.kept = append(r.kept, dir)
-		case !errors.Is(err, os.ErrNotExist):
+		if err != nil {
 			r.record.Note("the failed release stays under releases: %v", err)
+			continue
+		}
+		r.kept = append(r.kept, dir)
+	}
+}
+
+// adoptFailed puts this run's report beside a failed release whose own run was cut short before it
+// had one.
+func (r *run) adoptFailed(p layout.Project) error {
+	trees, err := filepath.Glob(filepath.Join(p.Archives(), "*", layout.FailedTree))
+	for _, tree := range trees {
+		dir := filepath.Dir(tree)
+		if !(report.Archive{Dir: dir}).IsBeside() {
+			r.record.Note("the run that left %s was cut short; this report is put beside it", r.Layout.Inside(tree))
+			r.kept = append(r.kept, dir)
 		}
 	}
+	return err
 }
 
 // used reports whether a link or the ledger still needs a release's directory.

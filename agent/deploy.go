@@ -37,6 +37,9 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	if err := r.settleCut(); err != nil {
 		return err
 	}
+	if cut := r.ledger.Running; cut != nil && cut.Leaves != nil && !r.test {
+		return r.goBack(ctx, cut.Pair, *cut.Leaves) // what somebody asked for comes first
+	}
 	if !r.only.Has(procedure.ReleaseSync) {
 		return r.named(ctx)
 	}
@@ -142,6 +145,7 @@ func (r *run) settleCut() error {
 	if err := r.restoreLinks(cut.Before); err != nil {
 		return err
 	}
+	r.keepFailed(cut.Pair)
 	r.ledger.Running = nil
 	return r.save()
 }

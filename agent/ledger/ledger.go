@@ -79,6 +79,7 @@ type Running struct {
 	Pair     Pair                `json:"pair"`
 	Before   map[string]link.Set `json:"before"` // links by project, to go back to
 	Attempts int                 `json:"attempts"`
+	Leaves   *Pair               `json:"leaves,omitempty"` // what somebody goes back from, which is quarantined with it
 }
 
 // Host is what a host was told once.

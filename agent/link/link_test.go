@@ -57,10 +57,10 @@ func TestPromoteTwiceIsPromoteOnce(t *testing.T) {
 	must(t, l.SetNext("a"))
 	must(t, l.SetNext("b"))
 	for range 2 {
-		must(t, l.Promote("b", "a"))
+		must(t, l.Promote("b", link.Set{Current: "a"}))
 		check(t, l, link.Set{Next: "b", Current: "b", Previous: "a"})
 	}
-	must(t, l.Promote("b", "b"))
+	must(t, l.Promote("b", link.Set{Current: "b", Previous: "a"}))
 	check(t, l, link.Set{Next: "b", Current: "b", Previous: "a"})
 }
 
@@ -71,7 +71,7 @@ func TestRestorePutsLinksBackAndRemovesThoseThatWereNotThere(t *testing.T) {
 	before, err := l.Read()
 	must(t, err)
 	must(t, l.SetNext("b"))
-	must(t, l.Promote("b", "a"))
+	must(t, l.Promote("b", link.Set{Current: "a"}))
 	must(t, l.Restore(before))
 	check(t, l, before)
 	must(t, l.Restore(link.Set{}))

@@ -21,11 +21,12 @@ type tree struct {
 	root     *os.File // nil for the machine's own "/"
 	recorder Recorder
 	changed  func(path string) // told after a write, to forget what was read
+	temps    *temporaries
 	umask    fs.FileMode
 }
 
-func openTree(root string, relocated bool, recorder Recorder, changed func(string)) (*tree, error) {
-	t := &tree{recorder: recorder, changed: changed, umask: umask()}
+func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
+	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask()}
 	if !relocated {
 		return t, nil
 	}
