@@ -79,14 +79,22 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	r.record.Note("rolling back to %s: %v", good, cause)
 	// The quarantine is written first: a cut from here on is found by the next run, which puts the
 	// links back and does not try the pair again.
-	r.ledger.MarkBad(ledger.Bad{Pair: pair, Reason: firstLine(cause), Run: r.id, At: r.now().UTC()})
+	bad := ledger.Bad{Pair: pair, Reason: firstLine(cause), Run: r.id, At: r.now().UTC()}
+	if diskFailed(cause) {
+		bad.Again = 1
+	}
+	r.ledger.MarkBad(bad)
 	err := r.record.Stage("roll back", good.String(), func() error {
 		return errors.Join(r.save(), r.restoreLinks(before))
 	})
 	if err != nil {
 		return r.stuck(cause, err)
 	}
-	r.keepFailed(pair)
+	if marked, _ := r.ledger.IsBad(pair); marked.Final() {
+		r.keepFailed(pair)
+	} else {
+		r.record.Note("the disk failed, and not the release: the next run tries it again")
+	}
 	r.ledger.Running = nil
 	if err := r.save(); err != nil {
 		return r.stuck(cause, err)
@@ -106,7 +114,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 }
 
 func (r *run) afterwards(cause error) string {
-	if hint := diag.HintOf(cause); hint != "" {
+	if hint := diag.HintOf(explainDisk(cause)); hint != "" {
 		return hint
 	}
 	return "what failed is kept under archives/" + r.id + "; publish a mended version"
@@ -114,6 +122,9 @@ func (r *run) afterwards(cause error) string {
 
 // stuck is a way back that failed: a person has to look.
 func (r *run) stuck(cause, err error) error {
+	if hint := diag.HintOf(explainDisk(errors.Join(cause, err))); hint != "" && diskFailed(errors.Join(cause, err)) {
+		return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err), "%s, and finishes this: corpus-agent deploy", hint))
+	}
 	commands := []string{"ls -l " + r.Layout.Path("/srv/projects") + "/*", "corpus-agent status", "corpus-agent converge"}
 	return exit.WithCode(exit.RollbackFailed, diag.WithHint(
 		fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err),

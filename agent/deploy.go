@@ -154,6 +154,9 @@ func (r *run) settleCut() error {
 func (r *run) stay(pair ledger.Pair) (bool, error) {
 	good := r.ledger.Good
 	switch bad, quarantined := r.ledger.IsBad(pair); {
+	case quarantined && !bad.Final():
+		r.record.Note("%s is tried again: in run %s the host's disk failed it: %s", pair, bad.Run, bad.Reason)
+		return false, nil
 	case quarantined && good == nil:
 		return false, exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", pair, bad.Reason), "publish a mended version"))
 	case quarantined:

@@ -47,7 +47,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	defer held.Release()
 	book, rebuilt, err := a.book()
 	if err != nil {
-		return nil, exit.WithCode(exit.Usage, err)
+		return nil, exit.WithCode(exit.Usage, explainDisk(err))
 	}
 	hostname, err := a.hostname()
 	if err != nil {
@@ -63,6 +63,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err == nil {
 		err = body(r)
 	}
+	err = explainDisk(err)
 	r.finish(ctx, err)
 	return rep, err
 }
@@ -78,7 +79,7 @@ func (a *Agent) lock(command string) (*exclusive, error) {
 		return nil, diag.WithHint(err, "run as root, or give a directory of your own with --root")
 	}
 	if err != nil {
-		return nil, err
+		return nil, explainDisk(err)
 	}
 	return &exclusive{Lock: held, list: a.Layout.Temporary(), swept: a.sweepTemporary() == nil}, nil
 }

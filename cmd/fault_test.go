@@ -74,7 +74,7 @@ func (f *fleet) service(version, more string) {
     - target: page-` + version + `
 /etc/myapp/lines:
   file.append:
-    - text: line of ` + version + `
+    - text: a line
 /etc/myapp/gone-` + version + `:
   file.absent: []
 ` + more,
@@ -368,7 +368,10 @@ func (f *fleet) failed(s story, host, what string, o fault.Outcome, errno syscal
 }
 
 func (f *fleet) link(host, name string) string {
-	target, _ := os.Readlink(filepath.Join(host, "srv/service", name)) // "" for none
+	target, err := os.Readlink(filepath.Join(host, "srv/service", name))
+	if err != nil {
+		return "" // there is none
+	}
 	return filepath.Base(target)
 }
 

@@ -142,6 +142,8 @@ func explain(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return diag.WithHint(err, "make room on that filesystem, or raise the quota, and run again")
+	case errors.Is(err, unix.EIO):
+		return diag.WithHint(err, "the disk may be failing: see dmesg")
 	case errors.Is(err, unix.EROFS):
 		return diag.WithHint(err, "that filesystem is mounted read-only: mount it for writing first")
 	case errors.Is(err, unix.EPERM) && os.Geteuid() == 0:
