@@ -78,7 +78,7 @@ func (a *Agent) quiet(ctx context.Context, say func(format string, args ...any))
 		_, err := a.lock("deploy --now")
 		return err
 	case busy:
-		say("waiting for the run that is under way: %s, process %d", holder.Command, holder.PID)
+		say("waiting: %v", &lock.Held{Holder: holder})
 	}
 	for busy {
 		select {
