@@ -214,4 +214,3 @@ func (s *supervisor) ioctl(request uintptr, arg unsafe.Pointer) error {
 	}
 	return nil
 }
-
