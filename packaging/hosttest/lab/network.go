@@ -88,6 +88,9 @@ func (n *Network) Slow(h *Host, rate string) {
 	must(n.t, "ip", append(tc, "add", "dev", "vb-"+h.Name, "root", "tbf", "rate", rate, "burst", "16k", "latency", "200ms")...)
 }
 
+// Name is the network namespace of the test's side, for programs that are to run there.
+func (n *Network) Name() string { return n.name }
+
 // plug brings up a host's end, as networkd does where it runs.
 func (n *Network) plug(device string) {
 	n.t.Helper()
