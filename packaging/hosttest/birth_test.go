@@ -87,10 +87,11 @@ func TestUserDataRefusesAnotherAgent(t *testing.T) {
 func TestAgentUpdatesItself(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	base := func(states string) string {
-		return tree(t, map[string]string{"states/top.sls": "base:\n  '*':\n    - agent\n", "states/agent.sls": states})
+		return tree(t, map[string]string{"states/agent.sls": states})
 	}
 	s.publish("base", "1", "production", base("/etc/motd:\n  file.managed:\n    - contents: base 1\n"))
-	s.publish("slow", "1", "testing", slow(t, "1"))
+	both := tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - agent\n    - slow\n"})
+	s.publish("slow", "1", "testing", slow(t, "1"), both)
 	server := s.serve(n)
 	h := lab.Boot(t, lab.Options{Hostname: "slow-testing-local1-1", Network: n, Address: "172.31.0.11"})
 	s.reach(h, server)
@@ -111,13 +112,13 @@ corpus-agent:
 `)
 	run(t, "cp", later(t), filepath.Join(next, "states", "later.deb"))
 	s.publish("base", "2", "production", next)
-	s.publish("slow", "2", "testing", slow(t, "2"))
+	s.publish("slow", "2", "testing", slow(t, "2"), both)
 	h.Sh("systemctl start corpus-agent.timer; systemctl start corpus-agent.service")
 	r := history(t, h)[0]
 	if r.Outcome != "converged" || !h.Exists("/etc/after-the-update") {
-		t.Fatalf("the run that updated its own agent is %s: %s", r.Outcome, r.Error)
+		t.Fatalf("the run that updated its own agent is %s: %s\n%s", r.Outcome, r.Error, h.Sh("systemctl status --no-pager corpus-agent.service corpus-agent.timer || true; journalctl --no-pager -u corpus-agent.service | tail -40; corpus-agent status; corpus-agent history"))
 	}
-	if got := h.Sh("dpkg-query -W -f '${Version}' corpus-agent; cat /etc/slow/after; systemctl show -p Result --value corpus-agent.service"); got != "99.02\nsuccess" {
+	if got := h.Sh("dpkg -s corpus-agent | grep ^Version; cat /etc/slow/after; systemctl show -p Result --value corpus-agent.service"); got != "Version: 99.0\n2\nsuccess" {
 		t.Errorf("the host has %q", got)
 	}
 	if got := timer(h); got != "enabled active" {
@@ -167,7 +168,7 @@ func TestPushOverSSH(t *testing.T) {
 	if err == nil || !strings.Contains(out, "rolled back") {
 		t.Errorf("a push that breaks: %v\n%s", err, out)
 	}
-	if got := h.Sh("cat /srv/out; corpus-agent status | grep -c unsigned"); got != "one\n1" {
-		t.Errorf("after it the host has %q", got)
+	if got, status := h.Sh("cat /srv/out"), h.Sh("corpus-agent status"); got != "one" || !strings.Contains(status, "(unsigned) since") {
+		t.Errorf("after it the host has %q, and its status is\n%s", got, status)
 	}
 }

@@ -109,7 +109,7 @@ func TestNetworkThatFails(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			before, pid := page(h), h.Sh("systemctl show -p MainPID,ActiveEnterTimestampMonotonic web.service")
 			version := string(rune('2' + i))
-			s.publish("web", version, "testing", web(t, version, checks), tree(t, map[string]string{"noise": noise(300 << 10)}))
+			s.publish("web", version, "testing", web(t, version, checks), tree(t, map[string]string{"noise": noise(uint32(i+1), 300<<10)}))
 			c.fail()
 			began := time.Now()
 			h.Sh("systemctl start corpus-agent.service || true")
@@ -146,10 +146,9 @@ func breakOff(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// noise is text that does not compress.
-func noise(size int) string {
-	b := make([]byte, size)
-	x := uint32(1)
+// noise is text that does not compress, another one for each seed.
+func noise(seed uint32, size int) string {
+	b, x := make([]byte, size), seed
 	for i := range b {
 		x ^= x << 13
 		x ^= x >> 17
