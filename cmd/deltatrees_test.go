@@ -112,7 +112,7 @@ func unpackDebs(debs, tree, below string, names ...string) error {
 	return nil
 }
 
-// opened is a package's tree, or the part of it below a directory.
+// opened is a package's tree, or the part of it below a directory, compiled as the python builder does.
 func opened(debs, below, name, version string) (string, error) {
 	dir := filepath.Join(debs, name+"_"+strings.ReplaceAll(version, ":", "%"))
 	if _, err := os.Stat(dir); err == nil {
@@ -121,7 +121,7 @@ func opened(debs, below, name, version string) (string, error) {
 	script := `cd "$0" && apt-get download -q "$1=$2" >/dev/null && dpkg-deb -x "$1"_*.deb "$3.new" && rm "$1"_*.deb && ` +
 		// No release may hold links that name a place on the host.
 		`find "$3.new" -lname '/*' -delete && ` +
-		`if [ -n "$4" ]; then mv "$3.new/usr/$4" "$3" && python3 -m compileall -q "$3"; else mv "$3.new" "$3"; fi`
+		`if [ -n "$4" ]; then mv "$3.new/usr/$4" "$3" && python3 -m compileall -q --invalidation-mode unchecked-hash -s "$3" -p / "$3"; else mv "$3.new" "$3"; fi`
 	if out, err := exec.Command("sh", "-c", script, debs, name, version, dir, below).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s %s: %w: %s", name, version, err, out)
 	}
