@@ -156,6 +156,30 @@ func TestBadChunksLeadToTheWholeArtifact(t *testing.T) {
 	}
 }
 
+// Chunks that somebody removed are no reason to stay on the old version either.
+func TestMissingChunksLeadToTheWholeArtifact(t *testing.T) {
+	for _, missing := range []string{".pack", ".index"} {
+		t.Run(missing, func(t *testing.T) {
+			l := newLab(t)
+			l.repo.Release("myapp", "1", "testing", large("1"))
+			l.expect(exit.OK)
+			next := large("2")
+			next["data/new"] = noise(3, 200_000)
+			l.repo.Release("myapp", "2", "testing", next)
+			for key := range l.repo.Snapshot() {
+				if strings.HasSuffix(key, missing) {
+					if err := l.repo.Store.Delete(t.Context(), key); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			r := l.expect(exit.OK)
+			l.links("2", "2", "1")
+			noted(t, r, "is fetched as a whole")
+		})
+	}
+}
+
 // An artifact that is another one altogether is fetched as a whole, at most 2 % dearer.
 func TestNothingInCommonIsFetchedWhole(t *testing.T) {
 	l := newLab(t)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/time/rate"
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/config"
@@ -109,15 +110,23 @@ func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 	}, nil
 }
 
-// openStore opens stores that share the limit on bandwidth. With mirrors at hand it is not worth
-// waiting long for one.
+// openStore opens stores that share the limit on bandwidth, and those on one host a limit of that host.
+// With mirrors at hand it is not worth waiting long for one.
 func openStore(settings config.Config) func(url string) (store.Store, error) {
 	options := stores.Options{Limiter: store.NewLimiter(settings.FetchRate)}
 	if len(settings.Mirrors) > 0 {
 		options.Retry = store.RetryPolicy{Attempts: 3, Longest: 2 * time.Second, Total: 15 * time.Second}
 		options.Timeout = store.TimeoutPolicy{Answer: 10 * time.Second, Idle: 10 * time.Second}
 	}
-	return func(url string) (store.Store, error) { return stores.Open(url, options) }
+	hosts := map[string]*rate.Limiter{}
+	return func(url string) (store.Store, error) {
+		with, host := options, stores.Host(url)
+		if _, ok := hosts[host]; !ok {
+			hosts[host] = store.NewLimiter(settings.FetchHostRate)
+		}
+		with.Host = hosts[host]
+		return stores.Open(url, with)
+	}
 }
 
 // sinks are who hears of a run: whoever started it, and systemd where that waits for a sign of life.
