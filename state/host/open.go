@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"os"
 	"strings"
 )
@@ -16,7 +15,7 @@ func open(o Options, relocated bool) (*Host, error) {
 		if strings.HasPrefix(path, "/etc/") {
 			accounts.forget()
 		}
-		if strings.HasPrefix(path, "/var/lib/dpkg/") || strings.HasPrefix(path, "/etc/apt/") {
+		if holdsPackages(path) {
 			packages.forget()
 		}
 		if holdsUnits(path) {
@@ -70,16 +69,6 @@ func initSystemOf(files Files, commands Commands, relocated bool) initSystem {
 // holdsUnits reports whether a file may say what units there are or when they start.
 func holdsUnits(path string) bool {
 	return strings.Contains(path, "/systemd/") || strings.HasPrefix(path, "/etc/init.d/") || strings.HasPrefix(path, "/etc/rc")
-}
-
-// packageManagerOf finds out which package manager a host has.
-func packageManagerOf(files Files, commands Commands, env *Environment, o Options, relocated bool) packageManager {
-	for _, path := range []string{"/usr/bin/apt-get", dpkgStatus} {
-		if _, err := files.Stat(path); err == nil {
-			return &apt{env: env, files: files, commands: commands, lockWait: cmp.Or(o.LockWait, defaultLockWait), scoped: !relocated && bootedWithSystemd(files)}
-		}
-	}
-	return nil
 }
 
 // bootedWithSystemd says whether systemd runs the machine: the directory is there for all who ask.

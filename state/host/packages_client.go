@@ -56,6 +56,17 @@ func (c *client) change(ctx context.Context, what string, locked func(Output) bo
 	}
 }
 
+// waitForRPM waits until nobody holds the lock of rpm's database, for which rpm itself would wait
+// without an end and without a word.
+func (c *client) waitForRPM(ctx context.Context) error {
+	for _, dir := range []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm"} {
+		if err := waitForLock(ctx, c.files, c.lockWait, dir+"/.rpm.lock"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ask runs a program that only reads, with a limit of its own: the callers have no context.
 func (c *client) ask(argv ...string) (Output, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), queryLimit)

@@ -338,6 +338,9 @@ func (d *dnf) perform(ctx context.Context, t Transaction) error {
 	if err != nil {
 		return err
 	}
+	if err := d.waitForRPM(ctx); err != nil {
+		return err
+	}
 	return aroundHold(ctx, heldOf(v, t), d.hold, func() error {
 		for _, order := range d.orders(v, t) {
 			argv := slices.Concat([]string{d.program, "-y", "--setopt=exit_on_lock=True"}, d.options(t), order)

@@ -224,7 +224,7 @@ func (z *zypper) order(v *Inventory, t Transaction, test bool) []string {
 	case FullUpgradePackages:
 		argv = []string{"dist-upgrade", "--auto-agree-with-licenses"}
 	default:
-		argv = append([]string{"install", "--name", "--auto-agree-with-licenses"}, z.options(v, t)...)
+		argv = append([]string{"install", "--auto-agree-with-licenses"}, z.options(v, t)...)
 	}
 	if test {
 		argv = append(argv, "--dry-run")
@@ -350,6 +350,9 @@ func (z *zypper) foresee(ctx context.Context, v *Inventory, t Transaction) ([]Pa
 func (z *zypper) perform(ctx context.Context, t Transaction) error {
 	v, err := z.installed()
 	if err != nil {
+		return err
+	}
+	if err := z.waitForRPM(ctx); err != nil {
 		return err
 	}
 	return aroundHold(ctx, heldOf(v, t), z.hold, func() error {

@@ -1,0 +1,367 @@
+//go:build integration
+
+package pkg_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goreleaser/nfpm/v2"
+	_ "github.com/goreleaser/nfpm/v2/apk" // nfpm finds its formats by registration
+	_ "github.com/goreleaser/nfpm/v2/arch"
+	"github.com/goreleaser/nfpm/v2/files"
+	_ "github.com/goreleaser/nfpm/v2/rpm"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/pkg"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// family is a package manager that the same story is told to.
+type family struct {
+	name     string   // as Host.Packages has it
+	release  string   // /etc/os-release
+	packages []string // of Debian, that have the client
+	format   string   // of nfpm
+	prepare  string   // shell, run inside the root before anything else
+	index    string   // shell, run inside after packages were added to /srv/repository
+	query    string   // shell, prints name and version of all packages
+	lock     string   // shell, keeps the package manager locked for some seconds; "" where it has no lock to test
+	repo     []any    // arguments of pkgrepo.managed
+	removing bool     // takes along what needs a package that is removed; else it refuses
+}
+
+// machineOf is a host of a family with a repository of its own.
+type machineOf struct {
+	*testing.T
+	family
+	root string
+}
+
+func start(t *testing.T, f family) *machineOf {
+	t.Helper()
+	m := &machineOf{t, f, hosttest.Distribution(t, f.release, f.packages...)}
+	m.sh(f.prepare)
+	m.add("foo", "1.0", "1")
+	m.add("bar", "1.0", "1", "foo >= 2")
+	m.add("broken", "1", "1", "nothere")
+	m.provide("baz", "1.0", "1", "virt")
+	m.sh(f.index)
+	return m
+}
+
+func (m *machineOf) sh(line string) string {
+	m.Helper()
+	if line == "" {
+		return ""
+	}
+	return strings.TrimSpace(hosttest.In(m.T, m.root, "sh", "-ec", line))
+}
+
+func (m *machineOf) add(name, version, release string, needs ...string) string {
+	return m.build(name, version, release, nfpm.Overridables{Depends: needs})
+}
+
+func (m *machineOf) provide(name, version, release string, provides ...string) {
+	m.build(name, version, release, nfpm.Overridables{Provides: provides})
+}
+
+// build makes a package file and gives its path inside the root.
+func (m *machineOf) build(name, version, release string, more nfpm.Overridables) string {
+	m.Helper()
+	packager, err := nfpm.Get(m.format)
+	if err != nil {
+		m.Fatal(err)
+	}
+	content := filepath.Join(m.TempDir(), "version")
+	if err := os.WriteFile(content, []byte(version), 0o644); err != nil {
+		m.Fatal(err)
+	}
+	more.Contents = files.Contents{{Source: content, Destination: "/usr/share/" + name + "/version"}}
+	info := nfpm.WithDefaults(&nfpm.Info{
+		Name: name, Version: version, Release: release, Arch: "all", Platform: "linux", VersionSchema: "none", Maintainer: "A <a@example.com>",
+		Description: name, License: "MIT", Overridables: more,
+	})
+	if err := nfpm.PrepareForPackager(info, m.format); err != nil {
+		m.Fatal(err)
+	}
+	file := "/srv/repository/" + packager.ConventionalFileName(info)
+	if err := os.MkdirAll(m.root+"/srv/repository", 0o755); err != nil {
+		m.Fatal(err)
+	}
+	out, err := os.Create(m.root + file)
+	if err != nil {
+		m.Fatal(err)
+	}
+	if err := errors.Join(packager.Package(info, out), out.Close()); err != nil {
+		m.Fatal(err)
+	}
+	return file
+}
+
+// run is a host as a new run finds it.
+func (m *machineOf) run() *host.Host {
+	m.Helper()
+	h, err := host.New(host.Options{Root: m.root, Chroot: true, LockWait: time.Second})
+	if err != nil {
+		m.Fatal(err)
+	}
+	if got := h.Packages.Family(); got != m.name {
+		m.Fatalf("the package manager is %q, want %q", got, m.name)
+	}
+	return h
+}
+
+// opener opens files of the machine by URL.
+type opener struct{ root string }
+
+func (o opener) Open(_ context.Context, url, _ string) (io.ReadCloser, error) {
+	return os.Open(o.root + "/" + strings.TrimPrefix(url, "salt://"))
+}
+
+func (m *machineOf) table(function string) module.Table {
+	if strings.HasPrefix(function, "repo ") {
+		return pkg.Repositories(opener{m.root})
+	}
+	return pkg.Functions(opener{m.root})
+}
+
+// converge runs a state until it finds nothing to do, each time on a new host.
+func (m *machineOf) converge(function string, arguments ...any) string {
+	m.Helper()
+	ctx, args := context.Background(), value.NewMap(arguments...)
+	name := strings.TrimPrefix(function, "repo ")
+	resource := hosttest.Resource(m.T, m.table(function), name, args)
+	h := m.run()
+	diff, err := resource.Check(ctx, h)
+	if err != nil {
+		m.Fatalf("%s of %s: %v (hint: %s)", function, value.Repr(args), err, diag.HintOf(err))
+	}
+	if diff.Empty() {
+		return ""
+	}
+	report, err := resource.Apply(ctx, h, diff)
+	if err != nil {
+		m.Fatalf("%s of %s: %v (hint: %s)", function, value.Repr(args), err, diag.HintOf(err))
+	}
+	if !diff.Unknown && !value.Equal(diff.Changes, report.Changes) {
+		m.Errorf("%s of %s: foreseen was\n%s\nand there came\n%s", function, value.Repr(args), value.Repr(diff.Changes), value.Repr(report.Changes))
+	}
+	fresh := true
+	if name == "latest" { // which does not know as long as a refresh may tell more
+		fresh = false
+		args.Set("refresh", false)
+	}
+	again, err := hosttest.Resource(m.T, m.table(function), name, args).Check(ctx, m.run())
+	if err != nil || !again.Empty() && !(fresh && again.Unknown) {
+		m.Errorf("%s of %s: a second run would still change %s: %s, %v", function, value.Repr(args), value.Repr(again.Changes), again.Comment, err)
+	}
+	return value.Repr(report.Changes)
+}
+
+// fails runs a state that must not work, and gives the error and its hint.
+func (m *machineOf) fails(function string, arguments ...any) string {
+	m.Helper()
+	ctx, h := context.Background(), m.run()
+	resource := hosttest.Resource(m.T, m.table(function), function, value.NewMap(arguments...))
+	diff, err := resource.Check(ctx, h)
+	if err == nil {
+		_, err = resource.Apply(ctx, h, diff)
+	}
+	if err == nil {
+		m.Fatalf("%s of %v worked", function, arguments)
+	}
+	if diag.HintOf(err) == "" {
+		m.Errorf("%s of %v fails without a hint: %v", function, arguments, err)
+	}
+	return err.Error() + " / " + diag.HintOf(err)
+}
+
+// want compares what the client itself says is installed.
+func (m *machineOf) want(list string) {
+	m.Helper()
+	got := strings.Join(strings.Fields(m.sh(m.query)), " ")
+	if got != list {
+		m.Errorf("installed are %q, want %q", got, list)
+	}
+}
+
+func (m *machineOf) contains(got string, words ...string) {
+	m.Helper()
+	for _, word := range words {
+		if !strings.Contains(got, word) {
+			m.Errorf("%q lacks %q", got, word)
+		}
+	}
+}
+
+// rpmLock holds the lock of rpm's database as rpm does, for longer than a test.
+const rpmLock = `exec perl -e 'use Fcntl; $| = 1; open(F, "+>>", "/var/lib/rpm/.rpm.lock"); fcntl(F, F_SETLK, pack("s s x4 q q i x4", F_WRLCK, 0, 0, 0, 0)) or die; print "locked\n"; sleep 60'`
+
+func families() []family {
+	// Debian keeps the database of rpm in a home directory, since it is not its own.
+	const database = `mkdir -p /etc/rpm; echo '%_dbpath /var/lib/rpm' > /etc/rpm/macros; `
+	const query = `rpm -qa --queryformat '%{NAME} %{VERSION}-%{RELEASE}\n' | sort`
+	return []family{
+		{
+			name: "dnf", release: "ID=fedora\nVERSION_ID=40\n", format: "rpm", packages: []string{"dnf", "dnf-plugins-core", "rpm", "createrepo-c"},
+			prepare: database + `rm -f /etc/dnf/plugins/local.conf; mkdir -p /etc/yum.repos.d`,
+			index:   "createrepo_c -q /srv/repository", query: query, lock: rpmLock, removing: true,
+			repo: []any{"name", "test", "humanname", "Test", "baseurl", "file:///srv/repository", "gpgcheck", 0, "enabled", true},
+		},
+		{
+			name: "zypper", release: "ID=opensuse-leap\nID_LIKE=\"suse opensuse\"\n", format: "rpm", packages: []string{"zypper", "rpm", "createrepo-c"},
+			prepare: database + "mkdir -p /etc/zypp/repos.d", index: "createrepo_c -q /srv/repository", query: query, lock: rpmLock, removing: true,
+			repo: []any{"name", "test", "humanname", "Test", "baseurl", "file:///srv/repository", "gpgcheck", false, "refresh", true},
+		},
+	}
+}
+
+// TestFamilies tells each package manager the story of a few packages.
+func TestFamilies(t *testing.T) {
+	for _, f := range families() {
+		t.Run(f.name, func(t *testing.T) {
+			m := start(t, f)
+			m.contains(m.converge("repo managed", f.repo...), "repo")
+			for _, chapter := range []struct {
+				name string
+				tell func(*machineOf)
+			}{
+				{"first", first}, {"versions", versions}, {"holds", holds}, {"dependencies", dependencies}, {"files", sources},
+				{"everything", everything}, {"errors", mistakes}, {"lock", locked},
+			} {
+				t.Run(chapter.name, func(t *testing.T) { chapter.tell(&machineOf{t, f, m.root}) })
+			}
+		})
+	}
+}
+
+// first installs the only version there is.
+func first(m *machineOf) {
+	m.contains(m.converge("installed", "name", "foo"), "foo", "1.0-")
+	m.want("foo " + m.version("1.0", "1"))
+	m.contains(m.converge("installed", "name", "virt"), "baz")
+	m.converge("removed", "pkgs", value.NewList("foo", "baz", "never-heard-of"))
+	m.want("")
+}
+
+// version is a version in the way of the family.
+func (m *machineOf) version(version, release string) string {
+	if m.format == "apk" {
+		return version + "-r" + release
+	}
+	return version + "-" + release
+}
+
+// versions goes from one version to another and back.
+func versions(m *machineOf) {
+	m.add("foo", "2.0", "1")
+	m.add("foo", "2.0", "2")
+	m.sh(m.index)
+	old, newer, newest := m.version("1.0", "1"), m.version("2.0", "1"), m.version("2.0", "2")
+	m.converge("installed", "name", "foo", "version", newer)
+	m.want("foo " + newer)
+	m.converge("installed", "name", "foo", "version", old)
+	m.want("foo " + old)
+	m.converge("installed", "name", "foo", "version", ">=1.5,<"+newest)
+	m.want("foo " + newer)
+	m.converge("latest", "name", "foo")
+	m.want("foo " + newest)
+	m.converge("installed", "name", "foo", "version", "1.0*")
+	m.want("foo " + old)
+}
+
+// holds keeps a package where it is, until somebody names it.
+func holds(m *machineOf) {
+	old, newest := m.version("1.0", "1"), m.version("2.0", "2")
+	m.converge("held", "name", "foo")
+	m.converge("uptodate", "name", "all", "refresh", false)
+	m.want("foo " + old)
+	m.contains(m.fails("installed", "name", "bar", "refresh", false), "foo", "hold")
+	m.converge("latest", "name", "foo")
+	m.want("foo " + newest)
+	if v, err := m.run().Packages.Installed(); err != nil || !v.Held("foo") {
+		m.Errorf("foo is no longer on hold: %v", err)
+	}
+	m.converge("unheld", "name", "foo")
+	m.converge("installed", "name", "foo", "version", old)
+	m.converge("unheld", "name", "foo")
+	m.want("foo " + old)
+}
+
+// dependencies brings and takes what belongs together.
+func dependencies(m *machineOf) {
+	m.contains(m.converge("installed", "name", "bar"), "bar", "foo")
+	m.want("bar " + m.version("1.0", "1") + " foo " + m.version("2.0", "2"))
+	if !m.removing {
+		m.contains(m.fails("removed", "name", "foo"), "bar")
+		m.converge("removed", "pkgs", value.NewList("foo", "bar"))
+	} else {
+		m.contains(m.converge("purged", "name", "foo"), "bar")
+	}
+	m.want("")
+}
+
+// sources installs from files.
+func sources(m *machineOf) {
+	file := m.build("qux", "1.0", "1", nfpm.Overridables{})
+	m.converge("installed", "name", "x", "sources", value.NewList(value.NewMap("qux", file)))
+	m.want("qux " + m.version("1.0", "1"))
+	newer := m.build("qux", "2.0", "1", nfpm.Overridables{})
+	m.converge("installed", "name", "x", "sources", value.NewList(value.NewMap("qux", "salt:/"+newer)))
+	m.want("qux " + m.version("2.0", "1"))
+	m.converge("installed", "name", "x", "sources", value.NewList(value.NewMap("qux", file)))
+	m.want("qux " + m.version("1.0", "1"))
+	m.contains(m.fails("installed", "name", "x", "sources", value.NewList(value.NewMap("foo", file))), "qux")
+	m.converge("removed", "name", "qux")
+}
+
+// everything upgrades all there is, and downloads.
+func everything(m *machineOf) {
+	m.converge("installed", "name", "foo", "version", m.version("1.0", "1"))
+	m.converge("unheld", "name", "foo")
+	m.contains(m.converge("uptodate", "name", "all"), "foo", m.version("2.0", "2"))
+	m.contains(m.converge("installed", "name", "foo", "reinstall", true, "version", m.version("2.0", "2")), "foo")
+	m.converge("removed", "name", "foo")
+}
+
+// mistakes are told with what to do about them.
+func mistakes(m *machineOf) {
+	m.contains(m.fails("installed", "name", "nope", "refresh", false), "nope", "pkgrepo")
+	m.contains(m.fails("installed", "name", "foo", "version", "9.9", "refresh", false), "9.9")
+	m.contains(m.fails("installed", "name", "broken", "refresh", false), "nothere")
+	m.contains(m.fails("installed", "name", "--root=/x", "refresh", false), "no package name")
+	m.want("")
+}
+
+// locked waits for another process, and gives up.
+func locked(m *machineOf) {
+	if m.lock == "" {
+		return
+	}
+	holder := exec.Command("chroot", m.root, "sh", "-c", m.lock)
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		m.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		m.Fatal(err)
+	}
+	defer func() { _ = errors.Join(holder.Process.Kill(), holder.Wait()) }() // it was killed
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "locked\n" {
+		m.Fatalf("the lock was not to be had: %q, %v", line, err)
+	}
+	m.contains(m.fails("installed", "name", "foo", "refresh", false), "lock")
+	m.want("")
+}
