@@ -33,6 +33,10 @@ func (c client) manager(family string) packageManager {
 		return &apt{env: c.env, files: c.files, commands: c.commands, lockWait: c.lockWait, scoped: c.scoped}
 	case family == "zypper" && c.hasProgram("zypper"):
 		return &zypper{c}
+	case family == "pacman" && c.hasProgram("pacman") && c.has(pacmanDB):
+		return &pacman{c}
+	case family == "apk" && c.hasProgram("apk"):
+		return &apk{c}
 	case family == "dnf":
 		if program := c.dnfProgram(); program != "" {
 			return &dnf{c, program}
