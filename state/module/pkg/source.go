@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -136,8 +137,9 @@ func (f *file) copy(ctx context.Context, h *host.Host, i *installed) error {
 		return fmt.Errorf("fetching package %s: %w", f.name, err)
 	}
 	defer r.Close()
-	path, err := h.TempCopy("package-*"+ending(h.Packages.Family()), r, 0o644)
-	if err != nil {
+	// zypper looks over files whose names begin with a dot.
+	path, mode := "/tmp/"+strings.TrimPrefix(host.TempName("package-*"+ending(h.Packages.Family())), "."), fs.FileMode(0o644)
+	if err := h.Files.Write(path, host.NewFile{Content: r, Mode: &mode, UID: -1, GID: -1}); err != nil {
 		return errors.Join(fmt.Errorf("fetching package %s: %w", f.name, err), h.Files.RemoveAll(path))
 	}
 	f.path, f.copied = path, true
