@@ -156,6 +156,7 @@ func apkClues() []clue {
 		{`(\S+) \(no such package\):\n\s+required by: world`, "the repositories have no package $1", "check the name and the version, or add the repository that has it in a pkgrepo.managed state"},
 		{`(\S+) \(virtual\):(?s:.*?)provided by: ([^\n]+)`, "package $1 is none of its own: others provide it", "name one of the packages that provide it: $2"},
 		{`(?s)(?:unable to select packages|unsatisfiable constraints)[^\n]*\n(.*)`, "dependencies cannot be met: $1", "check that all repositories it needs are there, and that nothing it needs is on hold in " + apkWorld},
+		{`non-repository package to system, but it would be lost`, "this host runs from memory, and a package from a file would be gone after the next boot", "set up a cache for packages with setup-apkcache"},
 		{`(?m)^ERROR: [^\n]*UNTRUSTED[^\n]*`, "$0", "put the key of the repository into /etc/apk/keys, or set skip_verify if you trust the way there"},
 		{`(?m)^ERROR: [^\n]*(?:network|timed out|temporary error|DNS|Host|not found|fetching)[^\n]*`, "$0", "check that the host reaches its package repositories: network, name resolution and proxy"},
 		{`(?m)^ERROR: [^\n]*No space left[^\n]*`, "$0", "make room there; `apk cache clean` deletes downloaded packages"},

@@ -33,15 +33,15 @@ func compareAPK(a, b string) int {
 type apkKind int
 
 const (
-	apkInvalid  apkKind = iota
-	apkDigit            // the first number
-	apkNumber           // a number behind a point
-	apkLetter           // one letter
-	apkSuffix           // _rc and the like
-	apkCounter          // the number of a suffix
-	apkHash             // ~ and a hash of the source
-	apkRevision         // -r and a number
+	apkDigit    apkKind = iota // the first number
+	apkNumber                  // a number behind a point
+	apkLetter                  // one letter
+	apkSuffix                  // _rc and the like
+	apkCounter                 // the number of a suffix
+	apkHash                    // ~ and a hash of the source
+	apkRevision                // -r and a number
 	apkEnd
+	apkInvalid
 )
 
 type apkPart struct {
@@ -71,7 +71,7 @@ func (r *apkReader) next(first apkKind) apkPart {
 		return apkPart{kind: apkEnd}
 	case s[0] == '.' && r.after <= apkNumber && len(s) > 1 && isDigit(s[1]):
 		return r.number(apkNumber, 1)
-	case isLetter(s[0]) && r.after <= apkNumber:
+	case isLower(s[0]) && r.after <= apkNumber:
 		r.rest = s[1:]
 		return apkPart{kind: apkLetter, text: s[:1]}
 	case isDigit(s[0]) && r.after == apkSuffix:
@@ -79,7 +79,7 @@ func (r *apkReader) next(first apkKind) apkPart {
 	case s[0] == '_' && r.after <= apkCounter:
 		return r.suffix()
 	case s[0] == '~' && r.after <= apkCounter:
-		text, rest := runOf(s[1:], func(c byte) bool { return isDigit(c) || isLetter(c) })
+		text, rest := runOf(s[1:], func(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'f' })
 		r.rest = rest
 		return apkPart{kind: apkHash, text: text}
 	case strings.HasPrefix(s, "-r") && len(s) > 2 && isDigit(s[2]) && r.after < apkRevision:
@@ -97,8 +97,10 @@ func (r *apkReader) number(kind apkKind, skip int) apkPart {
 	return apkPart{kind: kind, text: text}
 }
 
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+
 func (r *apkReader) suffix() apkPart {
-	text, rest := runOf(r.rest[1:], isLetter)
+	text, rest := runOf(r.rest[1:], isLower)
 	for i, known := range apkSuffixes() {
 		if text == known && text != "" {
 			r.rest = rest

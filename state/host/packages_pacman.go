@@ -189,13 +189,14 @@ func editIgnored(text string, names []string, held bool) string {
 	return strings.TrimPrefix(strings.Join(kept, "\n")+"\n", "\n")
 }
 
-// ask runs pacman for an answer.
+// query runs pacman for an answer.
 func (p *pacman) query(ctx context.Context, what string, args ...string) (string, error) {
 	out, err := p.run(ctx, true, append([]string{"pacman"}, args...)...)
 	if err != nil {
 		return "", err
 	}
-	if out.Code != 0 {
+	// A damaged index is an error that pacman does not end with.
+	if out.Code != 0 || strings.HasPrefix(out.Stderr, "error:") {
 		return "", whyFailed(what, out, pacmanClues())
 	}
 	return out.Stdout, nil

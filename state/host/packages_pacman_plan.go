@@ -57,7 +57,7 @@ func (p *pacman) plan(ctx context.Context, t Transaction) ([]PackageChange, erro
 	if err := checkPackageNames(t, "+._-@"); err != nil {
 		return nil, err
 	}
-	argv := slices.Insert(p.order(t), 1, "--print", "--print-format", "%n %v")
+	argv := slices.Insert(p.order(t), 1, "--print", "--print-format", pacmanStep+"%n %v")
 	text, err := p.query(ctx, t.String(), argv...)
 	if err != nil {
 		return nil, err
@@ -70,16 +70,19 @@ func (p *pacman) plan(ctx context.Context, t Transaction) ([]PackageChange, erro
 	return changes, refuseHeld(v, changes, plainNames(t), "pacman -S")
 }
 
-// parsePacmanPlan reads lines of name and version. What begins with colons was a question.
+// pacmanStep marks what would be done among all else that pacman prints.
+const pacmanStep = "step: "
+
+// parsePacmanPlan reads lines of pacmanStep, name and version.
 func parsePacmanPlan(text string, v *Inventory, goes bool) ([]PackageChange, error) {
 	var changes []PackageChange
 	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.TrimSpace(line)
-		f := strings.Fields(line)
-		switch {
-		case line == "there is nothing to do", len(f) == 0, strings.HasPrefix(line, "::"), strings.HasPrefix(line, "warning:"):
-			continue
-		case len(f) != 2:
+		step, ok := strings.CutPrefix(line, pacmanStep)
+		if !ok {
+			continue // a question that nobody answers, or a remark
+		}
+		f := strings.Fields(step)
+		if len(f) != 2 {
 			return nil, notUnderstood("pacman", line)
 		}
 		c := PackageChange{Name: f[0], Old: v.Version(f[0]), New: f[1]}
@@ -105,6 +108,7 @@ func pacmanLocked(out Output) bool { return strings.Contains(out.Stderr, "unable
 func pacmanClues() []clue {
 	return []clue{
 		{`unable to lock database`, "the database is locked: another process changes packages just now, or one was cut off", "let that end; if no pacman runs, delete " + pacmanLock},
+		{`(?m)^error: (?:could not parse package description|invalid name for database entry|could not open file|database \S+ is)[^\n]*`, "$0", "the index or the package database is damaged; `pacman -Syy` fetches the indexes anew, `pacman -Dk` checks the database"},
 		{`you cannot perform this operation unless you are root`, "this user may not change packages", "run the agent as root"},
 		{`target not found: (\S+)`, "the repositories have no package $1", "check the name and the version (a repository has one alone), or add the repository that has it in a pkgrepo.managed state"},
 		{`database file for '([^']*)' does not exist|database not found: (\S+)`, "the index of repository $1$2 was never fetched", "leave out `refresh: False`, or run `pacman -Sy` on the host"},

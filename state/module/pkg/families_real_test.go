@@ -3,13 +3,24 @@
 package pkg_test
 
 import (
+	"archive/tar"
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha1"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
+	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,16 +41,23 @@ import (
 
 // family is a package manager that the same story is told to.
 type family struct {
-	name     string   // as Host.Packages has it
-	release  string   // /etc/os-release
-	packages []string // of Debian, that have the client
-	format   string   // of nfpm
-	prepare  string   // shell, run inside the root before anything else
-	index    string   // shell, run inside after packages were added to /srv/repository
-	query    string   // shell, prints name and version of all packages
-	lock     string   // shell, keeps the package manager locked for some seconds; "" where it has no lock to test
-	repo     []any    // arguments of pkgrepo.managed
-	removing bool     // takes along what needs a package that is removed; else it refuses
+	name     string     // as Host.Packages has it
+	release  string     // /etc/os-release
+	packages []string   // of Debian, that have the client
+	format   string     // of nfpm
+	prepare  string     // shell, run inside the root before anything else
+	index    string     // shell, run inside after packages were added to /srv/repository
+	query    string     // shell, prints name and version of all packages
+	vercmp   string     // shell, reads pairs of versions from /tmp/pairs and prints -1, 0, 1 or <, =, >
+	parts    [][]string // what versions are made of for that: one of each list
+	lock     string     // shell, keeps the package manager locked for some seconds; "" where it has no lock to test
+	repo     []any      // arguments of pkgrepo.managed
+	removing bool       // takes along what needs a package that is removed; else it refuses
+	single   bool       // a repository has one version of a package
+	choosy   bool       // does not choose who provides a virtual package
+	client   string     // environment variable that has the client's path, where Debian has none
+	target   string     // where the client goes then
+	sign     func(*machineOf)
 }
 
 // machineOf is a host of a family with a repository of its own.
@@ -51,15 +69,34 @@ type machineOf struct {
 
 func start(t *testing.T, f family) *machineOf {
 	t.Helper()
+	if f.client != "" && os.Getenv(f.client) == "" {
+		t.Skipf("Debian has no %s; set %s to the path of one that is linked statically", f.name, f.client)
+	}
 	m := &machineOf{t, f, hosttest.Distribution(t, f.release, f.packages...)}
+	if f.client != "" {
+		program, err := os.ReadFile(os.Getenv(f.client))
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosttest.Put(t, m.root+f.target, string(program), 0o755)
+	}
 	m.sh(f.prepare)
 	m.add("foo", "1.0", "1")
 	m.add("bar", "1.0", "1", "foo >= 2")
 	m.add("broken", "1", "1", "nothere")
 	m.add("keeper", "1", "1")
 	m.provide("baz", "1.0", "1", "virt")
-	m.sh(f.index)
+	m.reindex()
 	return m
+}
+
+// reindex writes the list that a refresh reads.
+func (m *machineOf) reindex() {
+	m.Helper()
+	m.sh(m.index)
+	if m.sign != nil {
+		m.sign(m)
+	}
 }
 
 func (m *machineOf) sh(line string) string {
@@ -71,6 +108,11 @@ func (m *machineOf) sh(line string) string {
 }
 
 func (m *machineOf) add(name, version, release string, needs ...string) string {
+	for i := range needs {
+		if m.format != "rpm" {
+			needs[i] = strings.ReplaceAll(needs[i], " ", "")
+		}
+	}
 	return m.build(name, version, release, nfpm.Overridables{Depends: needs})
 }
 
@@ -207,6 +249,49 @@ func (m *machineOf) contains(got string, words ...string) {
 	}
 }
 
+// signIndex signs the index of an apk repository: an archive with the signature comes before it.
+func signIndex(m *machineOf) {
+	m.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		m.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		m.Fatal(err)
+	}
+	hosttest.Put(m.T, m.root+"/etc/apk/keys/test.rsa.pub", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})), 0o644)
+	indexes, err := filepath.Glob(m.root + "/srv/repository/*/APKINDEX.tar.gz")
+	if err != nil || len(indexes) != 1 {
+		m.Fatalf("there are the indexes %v, %v", indexes, err)
+	}
+	index, err := os.ReadFile(indexes[0])
+	if err != nil {
+		m.Fatal(err)
+	}
+	sum := sha1.Sum(index)
+	signature, err := rsa.SignPKCS1v15(nil, key, crypto.SHA1, sum[:])
+	if err != nil {
+		m.Fatal(err)
+	}
+	var signed bytes.Buffer
+	packed := gzip.NewWriter(&signed)
+	entries := tar.NewWriter(packed)
+	header := &tar.Header{Name: ".SIGN.RSA.test.rsa.pub", Mode: 0o644, Size: int64(len(signature))}
+	_, writeErr := func() (int, error) {
+		if err := entries.WriteHeader(header); err != nil {
+			return 0, err
+		}
+		return entries.Write(signature)
+	}()
+	if err := errors.Join(writeErr, entries.Flush(), packed.Close()); err != nil {
+		m.Fatal(err)
+	}
+	if err := os.WriteFile(indexes[0], append(signed.Bytes(), index...), 0o644); err != nil {
+		m.Fatal(err)
+	}
+}
+
 // rpmLock holds the lock of rpm's database as rpm does, for longer than a test.
 const rpmLock = `exec perl -e 'use Fcntl; $| = 1; open(F, "+>>", "/var/lib/rpm/.rpm.lock"); my $l = pack("s s x4 q q i x4", F_WRLCK, 0, 0, 0, 0); fcntl(F, F_SETLK, $l) or die; print "locked\n"; sleep 60'`
 
@@ -218,13 +303,31 @@ func families() []family {
 		{
 			name: "dnf", release: "ID=fedora\nVERSION_ID=40\n", format: "rpm", packages: []string{"dnf", "dnf-plugins-core", "rpm", "createrepo-c"},
 			prepare: database + `rm -f /etc/dnf/plugins/local.conf; mkdir -p /etc/yum.repos.d`,
-			index:   "createrepo_c -q /srv/repository", query: query, lock: rpmLock, removing: true,
+			index:   "createrepo_c -q /srv/repository", query: query, vercmp: rpmOrder, parts: rpmParts(), lock: rpmLock, removing: true,
 			repo: []any{"name", "test", "humanname", "Test", "baseurl", "file:///srv/repository", "gpgcheck", 0, "enabled", true},
 		},
 		{
 			name: "zypper", release: "ID=opensuse-leap\nID_LIKE=\"suse opensuse\"\n", format: "rpm", packages: []string{"zypper", "rpm", "createrepo-c"},
-			prepare: database + "mkdir -p /etc/zypp/repos.d", index: "createrepo_c -q /srv/repository", query: query, lock: rpmLock, removing: true,
+			prepare: database + "mkdir -p /etc/zypp/repos.d", index: "createrepo_c -q /srv/repository", query: query, vercmp: rpmOrder, parts: rpmParts(), lock: rpmLock, removing: true,
 			repo: []any{"name", "test", "humanname", "Test", "baseurl", "file:///srv/repository", "gpgcheck", false, "refresh", true},
+		},
+		{
+			name: "pacman", release: "ID=arch\n", format: "archlinux", packages: []string{"pacman-package-manager", "libarchive-tools", "makepkg"},
+			prepare: `printf '[options]\nArchitecture = auto\nSigLevel = Never\n' > /etc/pacman.conf; mkdir -p /var/lib/pacman`,
+			index:   pacmanIndex, query: `pacman -Q | sort`,
+			vercmp: `while read a b; do vercmp $a $b; done < /tmp/pairs`, parts: anyOrder("1", "0", "10", "01", ".", "-", "_", "a", "rc", "z", "..", "+"),
+			lock: `touch /var/lib/pacman/db.lck; echo locked; sleep 60`, single: true,
+			repo: []any{"name", "test", "server", "file:///srv/repository"},
+		},
+		{
+			name: "apk", release: "ID=alpine\n", format: "apk", packages: []string{"ca-certificates"}, choosy: true,
+			client: "CORPUS_TEST_APK", target: "/sbin/apk", sign: signIndex,
+			prepare: `mkdir -p /srv/repository/$(uname -m); apk add --initdb; mkdir -p /etc/apk; touch /etc/apk/repositories; mkdir -p /var/cache/apk; ln -s /var/cache/apk /etc/apk/cache`,
+			index:   `cd /srv/repository; for f in *.apk; do b=${f%_*.apk}; ln -f $f $(uname -m)/$(echo $b | sed 's/_/-/').apk; done; cd $(uname -m); apk index -q --rewrite-arch $(uname -m) --allow-untrusted -o APKINDEX.tar.gz *.apk`,
+			vercmp:  `while read a b; do apk version -t $a $b; done < /tmp/pairs`, parts: [][]string{
+				{"", "0", "1"}, {"", ".1", ".0", ".10"}, {"", ".2", ".3"}, {"", "a", "z"}, {"", "_rc", "_p", "_alpha2", "_git20"}, {"", "_p1", "_pre"}, {"", "-r1", "-r0", "-r10"}},
+			query: `apk info -v | sed 's/-\([0-9]\)/ \1/' | sort`, lock: `exec flock /lib/apk/db/lock sh -c 'echo locked; exec sleep 60'`,
+			repo: []any{"name", "/srv/repository"},
 		},
 	}
 }
@@ -240,7 +343,7 @@ func TestFamilies(t *testing.T) {
 				name string
 				tell func(*machineOf)
 			}{
-				{"first", first}, {"versions", versions}, {"holds", holds}, {"dependencies", dependencies}, {"files", sources},
+				{"order", order}, {"first", first}, {"versions", versions}, {"holds", holds}, {"dependencies", dependencies}, {"files", sources},
 				{"everything", everything}, {"errors", mistakes}, {"lock", locked},
 			} {
 				t.Run(chapter.name, func(t *testing.T) { chapter.tell(&machineOf{t, f, m.root}) })
@@ -249,11 +352,71 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
+// rpmOrder has rpm compare versions. Only lines without an epoch and a release are for it to split.
+const rpmOrder = `echo 'for l in io.lines("/tmp/pairs") do local a, b = l:match("(%S+) (%S+)"); print(rpm.vercmp(a, b) .. string.char(10)) end' > /tmp/order.lua; rpm --eval '%{lua: dofile("/tmp/order.lua")}'`
+
+// pacmanIndex is what repo-add does, which takes a mounted /proc. Of each package the last version is kept.
+const pacmanIndex = `cd /srv/repository; rm -rf db test.db; mkdir db
+for f in *.pkg.tar.zst; do
+  name=${f%-*-*-*}; rm -rf db/$name-[0-9]*; d=db/${f%-any.pkg.tar.zst}; mkdir $d; bsdtar -xOf $f .PKGINFO > info
+  value() { sed -n "s/^$1 = //p" info; }
+  { printf '%%FILENAME%%\n%s\n\n%%NAME%%\n%s\n\n%%VERSION%%\n%s\n\n%%CSIZE%%\n%s\n\n%%ARCH%%\nany\n\n' $f $(value pkgname) $(value pkgver) $(stat -c %s $f)
+    if grep -q ^depend info; then printf '%%DEPENDS%%\n'; value depend; echo; fi
+    if grep -q ^provides info; then printf '%%PROVIDES%%\n'; value provides; echo; fi; } > $d/desc
+done
+bsdtar -czf test.db -C db $(ls db)`
+
+func rpmParts() [][]string {
+	return anyOrder("1", "0", "10", "01", ".", "_", "a", "rc", "Z", "..", "~", "^", "+", "git")
+}
+
+// anyOrder makes versions of up to five parts.
+func anyOrder(parts ...string) [][]string {
+	return slices.Repeat([][]string{append(parts, "", "")}, 5)
+}
+
+// order compares versions as the client does, some thousands of them.
+func order(m *machineOf) {
+	seed := mathrand.New(mathrand.NewPCG(1, 2))
+	version := func() string {
+		text := "1"
+		for _, choice := range m.parts {
+			text += choice[seed.IntN(len(choice))]
+		}
+		return text
+	}
+	var pairs [][2]string
+	var list strings.Builder
+	for range 1500 {
+		pairs = append(pairs, [2]string{version(), version()})
+		list.WriteString(pairs[len(pairs)-1][0] + " " + pairs[len(pairs)-1][1] + "\n")
+	}
+	hosttest.Put(m.T, m.root+"/tmp/pairs", list.String(), 0o644)
+	answers := strings.Fields(m.sh(m.vercmp))
+	if len(answers) != len(pairs) {
+		m.Fatalf("%d answers to %d pairs", len(answers), len(pairs))
+	}
+	packages, wrong := m.run().Packages, 0
+	for i, pair := range pairs {
+		want := map[string]int{"<": -1, ">": 1, "-1": -1, "1": 1}[answers[i]]
+		if got := packages.Compare(pair[0], pair[1]); got != want && wrong < 20 {
+			m.Errorf("comparing %s with %s gives %d, and the client says %s", pair[0], pair[1], got, answers[i])
+			wrong++
+		}
+	}
+}
+
 // first installs the only version there is.
 func first(m *machineOf) {
 	m.contains(m.converge("installed", "name", "foo"), "foo", "1.0-")
 	m.want("foo " + m.version("1.0", "1"))
-	m.contains(m.converge("installed", "name", "virt"), "baz")
+	if m.choosy {
+		m.contains(m.fails("installed", "name", "virt", "refresh", false), "baz")
+		m.converge("installed", "name", "baz")
+		m.contains(m.converge("installed", "name", "virt")+"nothing", "nothing")
+	} else {
+		m.contains(m.converge("installed", "name", "virt"), "baz")
+	}
 	m.converge("removed", "pkgs", value.NewList("foo", "baz", "never-heard-of"))
 	m.want("")
 }
@@ -268,10 +431,20 @@ func (m *machineOf) version(version, release string) string {
 
 // versions goes from one version to another and back.
 func versions(m *machineOf) {
-	m.add("foo", "2.0", "1")
+	if !m.single {
+		m.add("foo", "2.0", "1")
+	}
 	m.add("foo", "2.0", "2")
-	m.sh(m.index)
+	m.reindex()
 	old, newer, newest := m.version("1.0", "1"), m.version("2.0", "1"), m.version("2.0", "2")
+	if m.single {
+		m.old()
+		m.converge("latest", "name", "foo")
+		m.want("foo " + newest)
+		m.contains(m.fails("installed", "name", "foo", "version", newer, "refresh", false), newer)
+		m.old()
+		return
+	}
 	m.converge("installed", "name", "foo", "version", newer)
 	m.want("foo " + newer)
 	m.converge("installed", "name", "foo", "version", old)
@@ -280,8 +453,19 @@ func versions(m *machineOf) {
 	m.want("foo " + newer)
 	m.converge("latest", "name", "foo")
 	m.want("foo " + newest)
-	m.converge("installed", "name", "foo", "version", "1.0*")
-	m.want("foo " + old)
+	m.old()
+}
+
+// old goes back to the first version of foo, which is not on hold.
+func (m *machineOf) old() {
+	m.Helper()
+	if m.single {
+		m.converge("installed", "name", "x", "skip_verify", true, "sources", value.NewList(value.NewMap("foo", m.add("foo", "1.0", "1"))))
+	} else {
+		m.converge("installed", "name", "foo", "version", "1.0*")
+	}
+	m.converge("unheld", "name", "foo")
+	m.want("foo " + m.version("1.0", "1"))
 }
 
 // holds keeps a package where it is, until somebody names it.
@@ -297,9 +481,7 @@ func holds(m *machineOf) {
 		m.Errorf("foo is no longer on hold: %v", err)
 	}
 	m.converge("unheld", "name", "foo")
-	m.converge("installed", "name", "foo", "version", old)
-	m.converge("unheld", "name", "foo")
-	m.want("foo " + old)
+	m.old()
 }
 
 // dependencies brings and takes what belongs together.
@@ -329,8 +511,7 @@ func sources(m *machineOf) {
 
 // everything upgrades all there is, and downloads.
 func everything(m *machineOf) {
-	m.converge("installed", "name", "foo", "version", m.version("1.0", "1"))
-	m.converge("unheld", "name", "foo")
+	m.old()
 	m.contains(m.converge("uptodate", "name", "all"), "foo", m.version("2.0", "2"))
 	h, args := m.run(), value.NewMap("name", "foo", "reinstall", true, "refresh", false)
 	again, diff := hosttest.Look(m.T, h, m.table("installed"), "installed", args)
