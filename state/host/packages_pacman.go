@@ -152,7 +152,10 @@ func (p *pacman) hold(_ context.Context, names []string, held bool) error {
 // editIgnored takes names out of all lines IgnorePkg, and puts held ones into the first, or into one
 // at the start of the options.
 func editIgnored(text string, names []string, held bool) string {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	var lines []string
+	if text != "" {
+		lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	}
 	section, first, options := "", -1, -1
 	var kept []string
 	for _, line := range lines {
@@ -182,11 +185,12 @@ func editIgnored(text string, names []string, held bool) string {
 	if held && first < 0 {
 		line := "IgnorePkg = " + strings.Join(names, " ")
 		if options < 0 {
-			kept, options = append([]string{"[options]"}, kept...), 1
+			kept = append(kept, "[options]") // at the end: settings before any section are of none
+			options = len(kept)
 		}
 		kept = slices.Insert(kept, options, line)
 	}
-	return strings.TrimPrefix(strings.Join(kept, "\n")+"\n", "\n")
+	return strings.Join(kept, "\n") + "\n"
 }
 
 // query runs pacman for an answer.
