@@ -147,7 +147,8 @@ func (r *repository) on() bool {
 }
 
 func (r *repository) newRPM(h *host.Host, file string, want *value.Map) (*repoEdit, error) {
-	if value.Str(want.Value("baseurl")) == "" && !want.Has("mirrorlist") && !want.Has("metalink") {
+	given := func(key string) bool { text, ok := want.Value(key).(string); return ok && text != "" }
+	if !given("baseurl") && !given("mirrorlist") && !given("metalink") {
 		return nil, diag.WithHint(fmt.Errorf("repository %s is not there yet, and nothing says where it is", r.Name), "write `- baseurl: URL`, or mirrorlist or metalink")
 	}
 	text, err := readRepoFile(h, file)
