@@ -191,7 +191,7 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 		result.Outcome, result.Unknown = Pending, diff.Unknown
 		result.Changes, result.Predicted = orEmpty(diff.Planned, diff.Changes), orEmpty(diff.Changes)
 	default:
-		report, err := resource.Apply(ctx, r.Host, diff)
+		report, err := resource.Apply(host.Applying(ctx), r.Host, diff)
 		result.Warnings = append(result.Warnings, report.Warnings...)
 		result.Comment, result.Outcome = report.Comment, Succeeded
 		result.Changes = orEmpty(report.Changes)

@@ -9,11 +9,14 @@ import (
 	"strings"
 )
 
+// tempPrefix starts the names of temporary files, this package's own and those of states.
+const tempPrefix = ".corpus-tmp-"
+
 // TempName is a file name that no other run will use. A * in the pattern stands for what makes it
 // its own.
 func TempName(pattern string) string {
 	before, after, _ := strings.Cut(pattern, "*")
-	return fmt.Sprintf(".corpus-tmp-%s%016x%s", before, rand.Uint64(), after)
+	return fmt.Sprintf(tempPrefix+"%s%016x%s", before, rand.Uint64(), after)
 }
 
 // TempFile makes a file in /tmp with the given content and a TempName. The caller removes it.

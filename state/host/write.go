@@ -19,11 +19,12 @@ func (t *tree) Write(p string, f NewFile) error {
 			return err
 		}
 	}
-	return t.write("write", real, func(dir int, name string) error { return t.replace(dir, name, f) })
+	// What is there is kept while the new file is written beside it.
+	return t.change("write", real, func(dir int, name string) error { return t.replace(dir, name, f) })
 }
 
 // tempName is a name that nothing else has; it belongs into the directory of what it will become.
-func tempName() string { return fmt.Sprintf(".corpus-tmp-%d-%08x", os.Getpid(), rand.Uint32()) }
+func tempName() string { return fmt.Sprintf(tempPrefix+"%d-%08x", os.Getpid(), rand.Uint32()) }
 
 // replace writes a temporary file beside the target, makes it like the old one, and renames it.
 // File and directory are synced: after a power cut the name has one content or the other.
@@ -42,6 +43,9 @@ func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 		}
 	}()
 	if err := errors.Join(t.fill(file, dir, name, f), file.Close()); err != nil {
+		return err
+	}
+	if err := t.kept(name); err != nil {
 		return err
 	}
 	if err := unix.Renameat(dir, temp, dir, name); err != nil {
