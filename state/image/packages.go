@@ -1,0 +1,103 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Packages puts packages back to the versions that they had, with one order to the package manager
+// for each thing to do. It says by name why some cannot be.
+func (p Putter) Packages(ctx context.Context, want map[string]Image) (lost map[string]error) {
+	lost = map[string]error{}
+	names := make([]string, 0, len(want))
+	for name := range want {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var remove, purge, install []host.Wanted
+	for _, name := range names {
+		switch version := want[name].Part("version").Text; {
+		case version != "":
+			install = append(install, host.Wanted{Name: name, Version: version})
+		case want[name].Part("left configuration of").Text != "":
+			remove = append(remove, host.Wanted{Name: name})
+		default:
+			purge = append(purge, host.Wanted{Name: name})
+		}
+	}
+	install = p.offered(ctx, install, lost)
+	p.order(ctx, host.Transaction{Action: host.InstallPackages, Packages: p.pending(install, false)}, lost)
+	p.order(ctx, host.Transaction{Action: host.RemovePackages, Packages: p.pending(remove, false)}, lost)
+	p.order(ctx, host.Transaction{Action: host.PurgePackages, Packages: p.pending(purge, true)}, lost)
+	for _, name := range names {
+		if err := p.hold(ctx, name, want[name].Part("hold").Text != ""); err != nil && lost[name] == nil {
+			lost[name] = err
+		}
+	}
+	return lost
+}
+
+// offered drops versions that no repository has. The indexes are got anew where that may help.
+func (p Putter) offered(ctx context.Context, wanted []host.Wanted, lost map[string]error) []host.Wanted {
+	wanted = p.pending(wanted, false)
+	missing := func() []host.Wanted {
+		var names []string
+		for _, w := range wanted {
+			names = append(names, w.Name)
+		}
+		offers, err := p.Host.Packages.Offers(ctx, names, "")
+		if err != nil {
+			return wanted
+		}
+		return slices.DeleteFunc(slices.Clone(wanted), func(w host.Wanted) bool { return slices.Contains(offers[w.Name].Versions, w.Version) })
+	}
+	gone := missing()
+	if len(gone) > 0 {
+		if _, err := p.Host.Packages.Refresh(ctx); err == nil {
+			gone = missing()
+		}
+	}
+	for _, w := range gone {
+		lost[w.Name] = fmt.Errorf("no repository of this host has version %s any more", w.Version)
+	}
+	return slices.DeleteFunc(wanted, func(w host.Wanted) bool { return lost[w.Name] != nil })
+}
+
+// pending drops what is done already.
+func (p Putter) pending(wanted []host.Wanted, purge bool) []host.Wanted {
+	v, err := p.Host.Packages.Installed()
+	if err != nil {
+		return wanted
+	}
+	return slices.DeleteFunc(wanted, func(w host.Wanted) bool {
+		return v.Version(w.Name) == w.Version && (!purge || v.Leftover(w.Name) == "")
+	})
+}
+
+func (p Putter) order(ctx context.Context, t host.Transaction, lost map[string]error) {
+	if len(t.Packages) == 0 {
+		return
+	}
+	no := false
+	t.Recommends = &no
+	if t.Action != host.InstallPackages {
+		t.Recommends = nil
+	}
+	if err := p.Host.Packages.Do(ctx, t); err != nil {
+		for _, w := range t.Packages {
+			lost[w.Name] = errors.Join(lost[w.Name], err)
+		}
+	}
+}
+
+func (p Putter) hold(ctx context.Context, name string, held bool) error {
+	v, err := p.Host.Packages.Installed()
+	if err != nil || v.Held(name) == held {
+		return err
+	}
+	return p.Host.Packages.Hold(ctx, []string{name}, held)
+}
