@@ -128,21 +128,24 @@ func (j Journal) numbers() ([]int, error) {
 	return all, nil
 }
 
-// Chapters reads all chapters, oldest first.
+// Chapters reads all chapters, oldest first. With an error come those that are newer than the one
+// that could not be read.
 func (j Journal) Chapters() ([]*Chapter, error) {
 	numbers, err := j.numbers()
 	if err != nil {
 		return nil, err
 	}
 	var all []*Chapter
-	for _, n := range numbers {
-		c, err := j.read(n)
-		if err != nil {
-			return all, err
+	for _, n := range slices.Backward(numbers) {
+		c, readErr := j.read(n)
+		if readErr != nil {
+			err = readErr
+			break
 		}
 		all = append(all, c)
 	}
-	return all, nil
+	slices.Reverse(all)
+	return all, err
 }
 
 // size is how much all chapters take on disk.
@@ -183,5 +186,5 @@ func explain(err error) error {
 	if err == nil || diag.HintOf(err) != "" {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("writing the journal: %w", err), "make room on the filesystem of /var/lib/corpus; or keep no journal, with journal.limit: 0 in agent.yaml")
+	return diag.WithHint(fmt.Errorf("writing the journal: %w", err), "make room on the filesystem of /var/lib/corpus; or keep no journal, with undo.limit: 0 in agent.yaml")
 }

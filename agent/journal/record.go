@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
@@ -191,17 +192,8 @@ func (r *Recorder) begin() error {
 	next := 1
 	if len(numbers) > 0 {
 		last := numbers[len(numbers)-1]
-		next = last + 1
-		c, err := r.journal.read(last)
-		if err != nil {
-			r.run.Note("%v", err)
-		} else if err := r.settleCut(c); err != nil {
+		if next, err = r.continues(last); err != nil {
 			return err
-		} else if c.Pair == r.run.Pair && c.Over == r.run.Over {
-			r.writer, err = r.journal.extend(c)
-			if err != nil {
-				return err
-			}
 		}
 	}
 	if r.writer == nil {
@@ -213,13 +205,28 @@ func (r *Recorder) begin() error {
 	return r.writer.add(kindRun, runBody{r.run.ID})
 }
 
-// settleCut takes the after-images that a run which was cut short did not come to take: what this run
-// finds is what that one left.
-func (r *Recorder) settleCut(c *Chapter) error {
-	return Settle(r.journal, c, r.host)
+// continues opens the last chapter, if it is this pair's, or says which number the next one gets. One
+// that cannot be read is left as it is.
+func (r *Recorder) continues(last int) (next int, err error) {
+	c, err := r.journal.read(last)
+	switch {
+	case err != nil:
+		r.run.Note("%v", err)
+		return last + 1, nil
+	case c.Pair == "":
+		return last, durable.Remove(c.path) // a power cut came before it said what it is about
+	}
+	if err := Settle(r.journal, c, r.host); err != nil {
+		return 0, err
+	}
+	if c.Pair == r.run.Pair && c.Over == r.run.Over {
+		r.writer, err = r.journal.extend(c)
+	}
+	return last + 1, err
 }
 
-// Settle completes the records of a chapter whose run was cut short.
+// Settle completes the records of a chapter whose run was cut short, which did not come to take all
+// after-images: what is found now is what that run left.
 func Settle(j Journal, c *Chapter, h *host.Host) error {
 	var open []*Record
 	for _, record := range c.Records {

@@ -139,8 +139,8 @@ func (p *Plan) chapter(number int) *journal.Chapter {
 	return p.chapters[i]
 }
 
-// Empty reports whether there is nothing to do, and nothing to say.
-func (p *Plan) Empty() bool { return len(p.Actions)+len(p.Restart)+len(p.Left) == 0 }
+// Done reports whether there is nothing to do, to say or to note.
+func (p *Plan) Done() bool { return len(p.Actions)+len(p.Restart)+len(p.settled) == 0 }
 
 // Summary is what the plan would do.
 func (p *Plan) Summary() Summary {
