@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -18,104 +19,85 @@ type Plan struct {
 	Restart []string // units that run and that the runs have restarted
 
 	chapters []*journal.Chapter
-	settled  []settled                    // records with nothing to do
+	records  []*journal.Record
+	left     map[*journal.Record]string   // why a record is not taken back
 	restarts map[string][]*journal.Record // by unit
-}
-
-// settled are records that are done with, and why if they are left.
-type settled struct {
-	records []*journal.Record
-	left    string
 }
 
 // Make plans to take records back that are given newest first.
 func Make(ctx context.Context, h *host.Host, chapters []*journal.Chapter, records []*journal.Record) (*Plan, error) {
-	p := &Plan{chapters: chapters, restarts: map[string][]*journal.Record{}}
-	bySubject := map[host.Subject][]*journal.Record{}
-	var order []host.Subject
+	p := &Plan{chapters: chapters, records: records, left: map[*journal.Record]string{}, restarts: map[string][]*journal.Record{}}
+	w := &walk{look: image.Taker{Host: h}, plan: p, images: map[host.Subject]image.Image{}, actions: map[host.Subject]*Action{}}
 	for _, r := range records {
 		if r.Before == nil {
-			p.leave(r.Change, r.Lost, r)
+			p.leave(r.Subject.String(), r.Step, r.Lost, r)
 			continue
 		}
-		if bySubject[r.Subject] == nil {
-			order = append(order, r.Subject)
-		}
-		bySubject[r.Subject] = append(bySubject[r.Subject], r)
+		w.back(ctx, r)
 	}
-	for _, s := range order {
-		if err := p.subject(ctx, h, s, bySubject[s]); err != nil {
-			return nil, err
-		}
+	for _, a := range w.order {
+		p.take(a)
 	}
-	slices.SortStableFunc(p.Actions, func(a, b *Action) int { return b.at.compare(a.at) })
+	slices.SortStableFunc(p.Actions, inOrder)
 	p.restart()
 	return p, nil
 }
 
-func (p *Plan) leave(c journal.Change, why string, records ...*journal.Record) {
-	p.Left = append(p.Left, Left{Subject: c.Subject.String(), Step: c.Step, Why: why})
-	p.settled = append(p.settled, settled{records, why})
+func (p *Plan) leave(subject, step, why string, records ...*journal.Record) {
+	p.Left = append(p.Left, Left{Subject: subject, Step: step, Why: why})
+	for _, r := range records {
+		p.left[r] = why
+	}
 }
 
-// subject plans for one subject by its records, newest first.
-func (p *Plan) subject(ctx context.Context, h *host.Host, s host.Subject, records []*journal.Record) error {
-	look := image.Taker{Host: h}
-	now, err := look.Take(ctx, s)
-	if err != nil {
-		p.leave(records[0].Change, "what is there now could not be read: "+err.Error(), records...)
-		return nil
-	}
-	walk := &walk{look: look, subject: s, now: now, parts: map[string]*Part{}, blocked: map[string]string{}}
-	for _, r := range records {
-		if err := walk.back(r, p.chapter(r.Chapter)); err != nil {
-			return err
-		}
-	}
-	a := &Action{Subject: s, Step: records[len(records)-1].Step, records: records, at: placeOf(records[len(records)-1])}
-	for _, r := range records {
-		a.Secret = a.Secret || r.Secret
-	}
-	for _, name := range walk.names {
-		part := walk.parts[name]
-		if part.Now.Identical(part.Want) || walk.blocked[name] != "" && part.Now.Same(part.Want) {
-			continue
-		}
-		if part.Want.Lost != "" {
-			walk.blocked[name] = "its content was not kept: " + part.Want.Lost
-			continue
-		}
-		if part.Want.Type == image.Special {
-			walk.blocked[name] = "pipes, sockets and devices are not made again"
-			continue
-		}
-		a.Parts = append(a.Parts, *part)
-	}
-	p.take(a, walk)
-	return nil
-}
-
-// take takes over what was found out about a subject.
-func (p *Plan) take(a *Action, w *walk) {
-	why := ""
-	for _, name := range w.names {
-		a.whole.Parts = append(a.whole.Parts, w.parts[name].Want)
-		if reason := w.blocked[name]; reason != "" {
-			subject := a.Subject.String()
-			if name != a.Subject.Name && path.IsAbs(name) {
-				subject += " in " + name
-			}
-			p.Left = append(p.Left, Left{Subject: subject, Step: a.Step, Why: reason})
-			why = reason
-		}
+// inOrder goes back in time. What goes at one time goes from the deepest up, before what comes from
+// the top down.
+func inOrder(a, b *Action) int {
+	if c := b.at.compare(a.at); c != 0 {
+		return c
 	}
 	switch {
-	case len(a.Parts) > 0:
+	case a.goes() && b.goes():
+		return cmp.Compare(b.Subject.Name, a.Subject.Name)
+	case a.goes() != b.goes():
+		return map[bool]int{true: -1, false: 1}[a.goes()]
+	}
+	return cmp.Compare(a.Subject.Name, b.Subject.Name)
+}
+
+func (a *Action) goes() bool { return len(a.Parts) > 0 && a.Parts[0].Want.Type == image.Absent }
+
+// take takes over what was found out about a subject.
+func (p *Plan) take(a *Action) {
+	blocked := false
+	var parts []*Part
+	for _, part := range a.Parts {
+		a.whole.Parts = append(a.whole.Parts, part.Want)
+		if part.blocked == "" && part.Want.Lost != "" {
+			part.blocked = "its content was not kept: " + part.Want.Lost
+		}
+		switch {
+		case part.Now.Identical(part.Want), part.blocked != "" && part.Now.Same(part.Want):
+		case part.Want.Type == image.Special:
+			part.blocked = "pipes, sockets and devices are not made again"
+		case part.Want.Lost == "":
+			parts = append(parts, part)
+		}
+		if part.blocked != "" {
+			subject := a.Subject.String()
+			if path.IsAbs(part.Want.Name) && part.Want.Name != a.Subject.Name {
+				subject += " in " + part.Want.Name
+			}
+			p.leave(subject, a.Step, part.blocked, part.since...)
+			blocked = true
+		}
+	}
+	a.Parts = parts
+	switch {
+	case len(parts) > 0:
 		p.Actions = append(p.Actions, a)
-	case a.Subject.Kind == host.KindUnit && why == "" && w.parts["state"].Now.Runs():
+	case a.Subject.Kind == host.KindUnit && !blocked && a.whole.Parts[0].Runs():
 		p.restarts[a.Subject.Name] = a.records
-	default:
-		p.settled = append(p.settled, settled{a.records, why})
 	}
 }
 
@@ -124,23 +106,15 @@ func (p *Plan) take(a *Action, w *walk) {
 // done all but that.
 func (p *Plan) restart() {
 	for unit, records := range p.restarts {
-		begun := slices.ContainsFunc(records, func(r *journal.Record) bool { return r.Begun })
-		if len(p.Actions) > 0 || begun {
+		if len(p.Actions) > 0 || slices.ContainsFunc(records, func(r *journal.Record) bool { return r.Begun }) {
 			p.Restart = append(p.Restart, unit)
-			continue
 		}
-		p.settled = append(p.settled, settled{records: records})
 	}
 	slices.Sort(p.Restart)
 }
 
-func (p *Plan) chapter(number int) *journal.Chapter {
-	i := slices.IndexFunc(p.chapters, func(c *journal.Chapter) bool { return c.Number == number })
-	return p.chapters[i]
-}
-
 // Done reports whether there is nothing to do, to say or to note.
-func (p *Plan) Done() bool { return len(p.Actions)+len(p.Restart)+len(p.settled) == 0 }
+func (p *Plan) Done() bool { return len(p.records) == 0 }
 
 // Summary is what the plan would do.
 func (p *Plan) Summary() Summary {
@@ -151,55 +125,80 @@ func (p *Plan) Summary() Summary {
 	return s
 }
 
-// walk goes back through the records of one subject, as if each were taken back.
+// walk goes back through records, as if each were taken back. What is at a path has one history,
+// whichever subjects it was a part of; so a path is an action of its own.
 type walk struct {
 	look    image.Taker
-	subject host.Subject
-	now     image.Image
-	names   []string
-	parts   map[string]*Part
-	blocked map[string]string // parts that stay as they are, and why
+	plan    *Plan
+	images  map[host.Subject]image.Image // as subjects are now
+	actions map[host.Subject]*Action
+	order   []*Action
 }
 
-func (w *walk) back(r *journal.Record, c *journal.Chapter) error {
+func (w *walk) back(ctx context.Context, r *journal.Record) {
 	images := []image.Image{*r.Before}
 	if r.After != nil {
 		images = append(images, *r.After)
 	}
 	for _, name := range image.Names(images...) {
-		part, err := w.part(name)
+		s := r.Subject
+		if path.IsAbs(name) && s.Kind != host.KindUser && s.Kind != host.KindGroup {
+			s = host.Subject{Kind: host.KindFile, Name: name}
+		}
+		part, err := w.part(ctx, s, name, r)
 		if err != nil {
-			return err
+			w.plan.leave(s.String(), r.Step, "what is there now could not be read: "+err.Error(), r)
+			continue
 		}
-		before := r.Before.Part(name)
-		switch {
-		case w.blocked[name] != "" || part.Want.Identical(before):
-		case r.After == nil, r.Begun && !path.IsAbs(name), part.Want.Same(r.After.Part(name)):
-			part.Want, part.chapter = before, c
-		case part.Want.Same(before):
-		default:
-			w.blocked[name] = fmt.Sprintf("it was changed since run %s left it", r.Run)
-		}
+		part.since = append(part.since, r)
+		w.step(part, r)
 	}
-	return nil
 }
 
-// part is what a part has come to by now.
-func (w *walk) part(name string) (*Part, error) {
-	if p, ok := w.parts[name]; ok {
-		return p, nil
+// step takes one record of a part back.
+func (w *walk) step(part *Part, r *journal.Record) {
+	before := r.Before.Part(part.Now.Name)
+	switch {
+	case part.blocked != "" || part.Want.Identical(before):
+	case r.After == nil, r.Begun && !path.IsAbs(part.Now.Name), part.Want.Same(r.After.Part(part.Now.Name)):
+		part.Want, part.chapter = before, w.chapter(r.Chapter)
+	case part.Want.Same(before):
+	default:
+		part.blocked = fmt.Sprintf("it was changed since run %s left it", r.Run)
 	}
-	now := w.now.Part(name)
-	if account := w.subject.Kind == host.KindUser || w.subject.Kind == host.KindGroup; now.Type == image.Absent && path.IsAbs(name) && !account {
-		// An image of several files has only those that belong to its subject now.
-		i, err := w.look.Take(context.Background(), host.Subject{Kind: host.KindFile, Name: name})
-		if err != nil {
+}
+
+func (w *walk) chapter(number int) *journal.Chapter {
+	i := slices.IndexFunc(w.plan.chapters, func(c *journal.Chapter) bool { return c.Number == number })
+	return w.plan.chapters[i]
+}
+
+// part is what a part of a subject has come to by now.
+func (w *walk) part(ctx context.Context, s host.Subject, name string, r *journal.Record) (*Part, error) {
+	now, ok := w.images[s]
+	if !ok {
+		var err error
+		if now, err = w.look.Take(ctx, s); err != nil {
 			return nil, err
 		}
-		now = i.Part(name)
+		w.images[s] = now
 	}
-	p := &Part{Now: now, Want: now}
-	w.parts[name] = p
-	w.names = append(w.names, name)
+	a, ok := w.actions[s]
+	if !ok {
+		a = &Action{Subject: s}
+		w.actions[s] = a
+		w.order = append(w.order, a)
+	}
+	a.Step, a.Secret, a.at = r.Step, a.Secret || r.Secret, placeOf(r) // the oldest one's at last
+	if !slices.Contains(a.records, r) {
+		a.records = append(a.records, r)
+	}
+	for _, p := range a.Parts {
+		if p.Now.Name == name {
+			return p, nil
+		}
+	}
+	p := &Part{Now: now.Part(name), Want: now.Part(name)}
+	a.Parts = append(a.Parts, p)
 	return p, nil
 }

@@ -18,45 +18,71 @@ type restore struct {
 	host   *host.Host
 	marker *journal.Marker
 	did    Summary
-	units  bool // unit files changed, so the init system has to read them
+	failed map[*journal.Record]bool // to be tried again
+	full   []*Action                // directories that are to go and were not empty
+	units  bool                     // unit files changed, so the init system has to read them
 }
 
 // Restore does what a plan says. Its error is one of the journal's own; what could not be put back is
 // in the summary.
 func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p *Plan) (Summary, error) {
-	r := &restore{plan: p, host: h, marker: j.Mark(run, p.chapters), did: Summary{Left: p.Left}}
+	r := &restore{plan: p, host: h, marker: j.Mark(run, p.chapters), did: Summary{Left: p.Left}, failed: map[*journal.Record]bool{}}
 	err := r.all(ctx)
 	return r.did, errors.Join(err, r.marker.Close())
 }
 
+// all goes through the plan. The records are settled at the end: should a cut come before that, the
+// next restore compares again, and finds done what is done.
 func (r *restore) all(ctx context.Context) error {
-	for _, unit := range r.plan.Restart {
-		if err := r.marker.Begun(r.plan.restarts[unit]...); err != nil {
-			return err
-		}
+	if err := r.begin(r.plan.restarted()...); err != nil {
+		return err
 	}
 	for i := 0; i < len(r.plan.Actions); i++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		a := r.plan.Actions[i]
-		if a.Subject.Kind != host.KindPackage {
-			if err := r.act(ctx, a); err != nil {
-				return err
-			}
-			continue
+		var err error
+		if a.Subject.Kind == host.KindPackage {
+			group := r.packagesFrom(i)
+			err = r.packages(ctx, group)
+			i += len(group) - 1
+		} else {
+			err = r.act(ctx, a)
 		}
-		group := r.packagesFrom(i)
-		if err := r.packages(ctx, group); err != nil {
+		if err != nil {
 			return err
 		}
-		i += len(group) - 1
 	}
-	if err := r.restart(ctx); err != nil {
+	if err := r.clear(ctx); err != nil {
 		return err
 	}
-	for _, s := range r.plan.settled {
-		if err := r.marker.Undone(s.left, s.records...); err != nil {
+	r.restart(ctx)
+	return r.settle()
+}
+
+// restarted are the records of the units to restart.
+func (p *Plan) restarted() (all []*journal.Record) {
+	for _, unit := range p.Restart {
+		all = append(all, p.restarts[unit]...)
+	}
+	return all
+}
+
+// begin notes that what is no file is about to be put back. Half done it may look like neither.
+func (r *restore) begin(records ...*journal.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	return r.marker.Begun(records...)
+}
+
+func (r *restore) settle() error {
+	for _, record := range r.plan.records {
+		if r.failed[record] {
+			continue
+		}
+		if err := r.marker.Undone(r.plan.left[record], record); err != nil {
 			return err
 		}
 	}
@@ -75,7 +101,7 @@ func (r *restore) packagesFrom(i int) []*Action {
 func (r *restore) packages(ctx context.Context, group []*Action) error {
 	want := map[string]image.Image{}
 	for _, a := range group {
-		if err := r.marker.Begun(a.records...); err != nil {
+		if err := r.begin(a.records...); err != nil {
 			return err
 		}
 		want[a.Subject.Name] = a.whole
@@ -83,31 +109,27 @@ func (r *restore) packages(ctx context.Context, group []*Action) error {
 	lost := image.Putter{Host: r.host}.Packages(ctx, want)
 	for _, a := range group {
 		if err := lost[a.Subject.Name]; err != nil {
-			if err := r.left(a, err.Error()); err != nil {
-				return err
-			}
+			r.left(a, err.Error())
 			continue
 		}
-		if err := r.restored(a); err != nil {
-			return err
-		}
+		r.did.Restored = append(r.did.Restored, a.Subject.String())
 	}
 	return nil
 }
 
-// act puts one subject back, part by part.
+// act puts one subject back, part by part. Only a journal that cannot be read is an error.
 func (r *restore) act(ctx context.Context, a *Action) error {
 	if a.done {
 		return nil
 	}
 	a.done = true
 	if !path.IsAbs(a.Parts[0].Want.Name) {
-		if err := r.marker.Begun(a.records...); err != nil {
+		if err := r.begin(a.records...); err != nil {
 			return err
 		}
 	}
-	for _, part := range inOrder(a.Parts) {
-		if err := r.parent(ctx, part); err != nil {
+	for _, part := range a.Parts {
+		if err := r.parent(ctx, part.Want); err != nil {
 			return err
 		}
 		err := image.Putter{Host: r.host, Content: part.chapter}.Put(ctx, a.Subject, part.Want)
@@ -116,51 +138,51 @@ func (r *restore) act(ctx context.Context, a *Action) error {
 		case errors.As(err, &damaged):
 			return err
 		case errors.Is(err, image.NotEmpty):
-			return r.left(a, image.NotEmpty.Error())
+			r.full = append(r.full, a)
+			return nil
 		case err != nil:
-			r.did.Failed = append(r.did.Failed, Left{Subject: a.Subject.String(), Step: a.Step, Why: err.Error()})
+			r.fail(a, err)
 			return nil
 		}
-		r.units = r.units || a.Subject.Kind == host.KindBoot || strings.Contains(part.Want.Name, "/systemd/system/") || strings.HasPrefix(part.Want.Name, "/etc/init.d/")
+		r.units = r.units || strings.Contains(part.Want.Name, "/systemd/system/") || strings.HasPrefix(part.Want.Name, "/etc/init.d/")
 	}
-	return r.restored(a)
-}
-
-// inOrder has what goes first, from the deepest up, and then what comes, from the top down.
-func inOrder(parts []Part) []Part {
-	var going, coming []Part
-	for _, p := range parts {
-		if p.Want.Type == image.Absent {
-			going = append(going, p)
-		} else {
-			coming = append(coming, p)
-		}
-	}
-	byName := func(a, b Part) int { return strings.Compare(a.Want.Name, b.Want.Name) }
-	slices.SortFunc(going, func(a, b Part) int { return byName(b, a) })
-	slices.SortFunc(coming, byName)
-	return append(going, coming...)
+	r.did.Restored = append(r.did.Restored, a.Subject.String())
+	return nil
 }
 
 // parent puts the directory of a path back first, if that is still to come.
-func (r *restore) parent(ctx context.Context, part Part) error {
-	if part.Want.Type == image.Absent || !path.IsAbs(part.Want.Name) {
+func (r *restore) parent(ctx context.Context, want image.Part) error {
+	dir := path.Dir(want.Name)
+	if want.Type == image.Absent || !path.IsAbs(want.Name) || dir == "/" {
 		return nil
 	}
-	dir := path.Dir(part.Want.Name)
-	if _, err := r.host.Files.Lstat(dir); err == nil || dir == "/" {
+	if _, err := r.host.Files.Lstat(dir); err == nil {
 		return nil
 	}
 	for _, a := range r.plan.Actions {
-		if !a.done && a.Subject.Kind != host.KindPackage && slices.ContainsFunc(a.Parts, func(p Part) bool { return p.Want.Name == dir && p.Want.Type == image.Directory }) {
+		if !a.done && a.Subject == (host.Subject{Kind: host.KindFile, Name: dir}) {
 			return r.act(ctx, a)
 		}
 	}
 	return nil
 }
 
+// clear tries again to remove directories, when all that was in them should be gone.
+func (r *restore) clear(ctx context.Context) error {
+	full := r.full
+	slices.SortFunc(full, func(a, b *Action) int { return strings.Compare(b.Subject.Name, a.Subject.Name) })
+	for _, a := range full {
+		if err := (image.Putter{Host: r.host}).Put(ctx, a.Subject, a.Parts[0].Want); err != nil {
+			r.left(a, err.Error())
+			continue
+		}
+		r.did.Restored = append(r.did.Restored, a.Subject.String())
+	}
+	return nil
+}
+
 // restart restarts the units whose files were put back, when all else is done.
-func (r *restore) restart(ctx context.Context) error {
+func (r *restore) restart(ctx context.Context) {
 	if r.units {
 		if err := r.host.ReloadUnits(ctx); err != nil {
 			r.did.Failed = append(r.did.Failed, Left{Subject: "units", Why: err.Error()})
@@ -168,23 +190,23 @@ func (r *restore) restart(ctx context.Context) error {
 	}
 	for _, unit := range r.plan.Restart {
 		if err := r.host.Units.Act(ctx, host.Restart, unit, true); err != nil {
-			r.did.Failed = append(r.did.Failed, Left{Subject: "unit " + unit, Why: err.Error()})
+			r.fail(&Action{Subject: host.Subject{Kind: host.KindUnit, Name: unit}, records: r.plan.restarts[unit]}, err)
 			continue
 		}
 		r.did.Restarted = append(r.did.Restarted, unit)
-		if err := r.marker.Undone("", r.plan.restarts[unit]...); err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
-func (r *restore) restored(a *Action) error {
-	r.did.Restored = append(r.did.Restored, a.Subject.String())
-	return r.marker.Undone("", a.records...)
+func (r *restore) fail(a *Action, err error) {
+	r.did.Failed = append(r.did.Failed, Left{Subject: a.Subject.String(), Step: a.Step, Why: err.Error()})
+	for _, record := range a.records {
+		r.failed[record] = true
+	}
 }
 
-func (r *restore) left(a *Action, why string) error {
+func (r *restore) left(a *Action, why string) {
 	r.did.Left = append(r.did.Left, Left{Subject: a.Subject.String(), Step: a.Step, Why: why})
-	return r.marker.Undone(why, a.records...)
+	for _, record := range a.records {
+		r.plan.left[record] = why
+	}
 }

@@ -99,7 +99,7 @@ type Action struct {
 	Subject host.Subject
 	Step    string
 	Secret  bool
-	Parts   []Part
+	Parts   []*Part
 
 	records []*journal.Record
 	whole   image.Image // with the parts that stay
@@ -110,7 +110,9 @@ type Action struct {
 // Part is what becomes of one part of a subject.
 type Part struct {
 	Now, Want image.Part
-	chapter   *journal.Chapter // that has the content
+	chapter   *journal.Chapter  // that has the content
+	since     []*journal.Record // that it goes back through
+	blocked   string            // why it does not go back further
 }
 
 // place orders records.
