@@ -93,8 +93,10 @@ func (f *frames) open() error {
 	text, ok := strings.CutPrefix(string(line), magic)
 	n, err := strconv.Atoi(strings.TrimSuffix(text, "\n"))
 	switch {
-	case !ok || err != nil || n < 1 || !bytes.HasSuffix(line, []byte("\n")):
+	case bytes.HasPrefix(opening(), bytes.TrimRight(line, "\x00")) && !bytes.Equal(line, opening()):
 		return f.blankOr(line)
+	case !ok || err != nil || n < 1 || !bytes.HasSuffix(line, []byte("\n")):
+		return errChanged
 	case n > version:
 		return newerVersion(n)
 	case !bytes.Equal(line, opening()):
@@ -108,7 +110,7 @@ func (f *frames) tornOpening(line []byte, err error) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	if bytes.HasPrefix(opening(), line) || blank(line) {
+	if bytes.HasPrefix(opening(), bytes.TrimRight(line, "\x00")) {
 		return errTorn
 	}
 	return errChanged
@@ -160,22 +162,25 @@ func (f *frames) partOf(b []byte) error {
 // blankOr tells what some filesystems leave after a power cut, zeros up to the end where the size
 // came to the disk before the content, from what somebody wrote.
 func (f *frames) blankOr(b []byte) error {
-	if !blank(b) {
-		return errChanged
-	}
+	zeros := len(b) - len(bytes.TrimRight(b, "\x00"))
 	rest := make([]byte, 32<<10)
 	for {
 		n, err := f.r.Read(rest)
-		if !blank(rest[:n]) {
+		zeros += n
+		switch {
+		case !blank(rest[:n]):
 			return errChanged
-		}
-		if errors.Is(err, io.EOF) {
+		case errors.Is(err, io.EOF) && zeros >= enoughZeros:
 			return errTorn
-		}
-		if err != nil {
+		case errors.Is(err, io.EOF):
+			return errChanged
+		case err != nil:
 			return err
 		}
 	}
 }
+
+// enoughZeros at the end of a file are no accident of a sum.
+const enoughZeros = 8
 
 func blank(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }

@@ -19,7 +19,6 @@ func (t *tree) Write(p string, f NewFile) error {
 			return err
 		}
 	}
-	// What is there is kept while the new file is written beside it.
 	return t.change("write", real, func(dir int, name string) error { return t.replace(dir, name, f) })
 }
 
@@ -28,7 +27,11 @@ func tempName() string { return fmt.Sprintf(tempPrefix+"%d-%08x", os.Getpid(), r
 
 // replace writes a temporary file beside the target, makes it like the old one, and renames it.
 // File and directory are synced: after a power cut the name has one content or the other.
+//
+// What the recorder was told is kept while the file is written: the disk does both in the time of one.
 func (t *tree) replace(dir int, name string, f NewFile) (err error) {
+	keeping := make(chan error, 1)
+	go func() { keeping <- t.kept(name) }()
 	temp := tempName()
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(dir, temp, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
@@ -45,7 +48,7 @@ func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 	if err := errors.Join(t.fill(file, dir, name, f), file.Close()); err != nil {
 		return err
 	}
-	if err := t.kept(name); err != nil {
+	if err := <-keeping; err != nil {
 		return err
 	}
 	if err := unix.Renameat(dir, temp, dir, name); err != nil {
