@@ -387,4 +387,3 @@ func FuzzChapter(f *testing.F) {
 		}
 	})
 }
-
