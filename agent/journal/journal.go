@@ -148,11 +148,11 @@ func (j Journal) Chapters() ([]*Chapter, error) {
 	return all, err
 }
 
-// size is how much all chapters take on disk.
-func (j Journal) size() (total int64, err error) {
+// sizeBut is how much all chapters but one take on disk.
+func (j Journal) sizeBut(one int) (total int64, err error) {
 	numbers, err := j.numbers()
 	for _, n := range numbers {
-		if info, err := os.Stat(j.path(n)); err == nil {
+		if info, err := os.Stat(j.path(n)); err == nil && n != one {
 			total += info.Size()
 		}
 	}
