@@ -45,6 +45,7 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 			return err
 		}
 		outcome, err := program.Apply(ctx, r.observing(r.record))
+		err = errors.Join(err, r.synced())
 		if outcome.Output != "" {
 			r.record.Output(outcome.Output)
 		}

@@ -139,6 +139,7 @@ func (r *run) sls(ctx context.Context, name string, pair ledger.Pair, o exec.Obs
 		return err
 	}
 	_, err = program.Apply(ctx, r.observing(o))
+	err = errors.Join(err, r.synced())
 	var states *state.Failure
 	if errors.As(err, &states) {
 		return exit.WithCode(exit.Failed, err)

@@ -75,6 +75,14 @@ func (r *run) closeJournal() error {
 	return u.Close()
 }
 
+// synced returns when a power cut can take nothing of what was converged so far.
+func (r *run) synced() error {
+	if r.undo == nil {
+		return nil
+	}
+	return r.undo.Sync()
+}
+
 // ran records a program of the release, which may have changed anything.
 func (r *run) ran(what, name string, pair ledger.Pair) error {
 	recorder, err := r.recorder(pair)

@@ -287,9 +287,22 @@ func (r *Recorder) Settle() error {
 	return nil
 }
 
+// Sync settles what is open and returns when neither the host nor the journal can lose what was done
+// by a power cut.
+func (r *Recorder) Sync() error {
+	err := r.Settle()
+	r.mu.Lock()
+	h, w := r.host, r.writer
+	r.mu.Unlock()
+	if w == nil {
+		return err
+	}
+	return errors.Join(err, h.Sync(), explain(w.sync()))
+}
+
 // Close settles what is open and closes the chapter.
 func (r *Recorder) Close() error {
-	err := r.Settle()
+	err := r.Sync()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.writer == nil {

@@ -22,6 +22,7 @@ type tree struct {
 	recorder Recorder
 	changed  func(path string) // told after a write, to forget what was read
 	umask    fs.FileMode
+	unsynced unsynced
 }
 
 func openTree(root string, relocated bool, recorder Recorder, changed func(string)) (*tree, error) {

@@ -26,7 +26,8 @@ func (t *tree) Write(p string, f NewFile) error {
 func tempName() string { return fmt.Sprintf(tempPrefix+"%d-%08x", os.Getpid(), rand.Uint32()) }
 
 // replace writes a temporary file beside the target, makes it like the old one, and renames it.
-// File and directory are synced: after a power cut the name has one content or the other.
+// The file is synced before: after a power cut the name has one content or the other. The directory is
+// synced after, so that it has the new; with a recorder that waits for Sync, which syncs each once.
 //
 // What the recorder was told is kept while the file is written: the disk does both in the time of one.
 func (t *tree) replace(dir int, name string, f NewFile) (err error) {
@@ -53,6 +54,9 @@ func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 	}
 	if err := unix.Renameat(dir, temp, dir, name); err != nil {
 		return err
+	}
+	if t.recorder != nil {
+		return t.unsynced.add(dir)
 	}
 	return syncDir(dir)
 }
