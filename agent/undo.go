@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -15,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // undoing keeps what a run replaces while it converges one pair.
@@ -97,6 +99,11 @@ func (r *run) ranEngine() error {
 	if r.undo == nil || r.Engine != nil || r.Config.Engine == "native" || r.test {
 		return nil
 	}
+	// One word of it is enough, since it would be said at each tick of the timer.
+	chapters, _ := r.journal().Chapters()
+	if n := len(chapters); n > 0 && chapters[n-1].Pair == r.undo.pair.Key() && slices.ContainsFunc(chapters[n-1].Live(), func(c *journal.Record) bool { return c.Step == "engine" }) {
+		return nil
+	}
 	return r.undo.Ran("engine", r.Config.Engine)
 }
 
@@ -117,6 +124,9 @@ type observer struct {
 func (o *observer) Hiding(s exec.Secrets) { o.recorder.Hide(s.Hide) }
 
 func (o *observer) StepStarted(s *compile.Step) {
+	if value.Truth(s.Chunk.Value("parallel")) {
+		o.recorder.Parallel()
+	}
 	o.recorder.Step(s.Function() + " " + s.ID())
 	o.Observer.StepStarted(s)
 }

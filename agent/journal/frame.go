@@ -31,6 +31,7 @@ const (
 	kindPiece  kind = 'P' // SHA-256 of some content, and the content compressed
 	kindChange kind = 'C' // something is about to change
 	kindAfter  kind = 'A' // what it has become
+	kindAgain  kind = 'G' // and is about to change again
 	kindBegun  kind = 'B' // a restore is about to settle a change
 	kindUndone kind = 'U' // and has
 )
@@ -153,7 +154,7 @@ func (f *frames) next() (kind, []byte, error) {
 // partOf judges the start of a head at the end of a file. No head starts otherwise than with a kind
 // and zeros.
 func (f *frames) partOf(b []byte) error {
-	if blank(b) || strings.IndexByte("HRPCABU", b[0]) >= 0 && blank(b[1:min(len(b), 4)]) {
+	if blank(b) || strings.IndexByte("HRPCAGBU", b[0]) >= 0 && blank(b[1:min(len(b), 4)]) {
 		return errTorn
 	}
 	return errChanged

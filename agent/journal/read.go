@@ -40,6 +40,9 @@ type (
 		After  image.Image `json:"after"`
 		Secret bool        `json:"secret,omitempty"`
 	}
+	againBody struct {
+		Seq int `json:"seq"`
+	}
 	begunBody struct {
 		Seq int    `json:"seq"`
 		Run string `json:"run"`
@@ -139,6 +142,9 @@ func (c *Chapter) takeRest(k kind, body []byte) error {
 		err := json.Unmarshal(body, &b)
 		r.After, r.Secret = &b.After, r.Secret || b.Secret
 		return err
+	case kindAgain:
+		r.After = nil
+		return nil
 	case kindBegun:
 		r.Begun = true
 		return nil

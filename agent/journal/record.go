@@ -43,6 +43,8 @@ type Recorder struct {
 	open    []*recorded // whose after-image is not taken
 	step    string
 	hide    func(string) string
+
+	parallel bool
 }
 
 // recorded is a subject that this run has changed.
@@ -50,7 +52,6 @@ type recorded struct {
 	subject host.Subject
 	seq     int
 	open    bool
-	secret  bool
 	after   *image.Image
 }
 
@@ -96,8 +97,7 @@ func (r *Recorder) Replacing(s host.Subject) error {
 		key.Name += " " + r.step // each state's by itself
 	}
 	if known, ok := r.records[key]; ok {
-		r.reopen(known)
-		return nil
+		return explain(r.again(known))
 	}
 	if err := r.begin(); err != nil {
 		return explain(err)
@@ -111,13 +111,24 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	if err := r.writer.add(kindChange, change); err != nil {
 		return explain(err)
 	}
-	entry := &recorded{subject: s, seq: r.writer.records, secret: change.Secret}
+	entry := &recorded{subject: s, seq: r.writer.records}
 	r.writer.records++
 	r.records[key] = entry
 	if change.Before != nil {
-		r.reopen(entry)
+		entry.open = true
+		r.open = append(r.open, entry)
 	}
 	return nil
+}
+
+// again opens a subject that was settled, since what it has become is not what it will be.
+func (r *Recorder) again(entry *recorded) error {
+	if entry.open || entry.after == nil {
+		return nil
+	}
+	entry.open, entry.after = true, nil
+	r.open = append(r.open, entry)
+	return r.writer.add(kindAgain, againBody{entry.seq})
 }
 
 // before takes the image of what is about to change. What cannot be looked at is no reason to leave
@@ -125,19 +136,13 @@ func (r *Recorder) Replacing(s host.Subject) error {
 func (r *Recorder) before(c *Change) {
 	ctx, cancel := context.WithTimeout(context.Background(), imageTime)
 	defer cancel()
-	i, err := image.Taker{Host: r.host, Keep: r.writer}.Take(ctx, c.Subject)
+	k := &watching{keep: r.writer, hide: r.hide}
+	i, err := image.Taker{Host: r.host, Keep: k}.Take(ctx, c.Subject)
 	if err != nil {
 		c.Lost = "what was there could not be read: " + err.Error()
 		return
 	}
-	c.Before, c.Secret = &i, r.secret(c.Subject, i)
-}
-
-func (r *Recorder) reopen(entry *recorded) {
-	if !entry.open && image.CanBePutBack(entry.subject.Kind) {
-		entry.open = true
-		r.open = append(r.open, entry)
-	}
+	c.Before, c.Secret = &i, k.secret(c.Subject, i)
 }
 
 // skips reports whether a subject is none of the journal's business.
@@ -242,7 +247,7 @@ func Settle(j Journal, c *Chapter, h *host.Host) error {
 		return err
 	}
 	for _, record := range open {
-		b, err := after(w, h, record.Subject, record.Seq, func(i image.Image) bool { return record.Secret || notForAll(record.Subject, i) })
+		b, err := after(w, h, record.Subject, record.Seq, func(text string) string { return text })
 		if err != nil {
 			return errors.Join(err, w.close())
 		}
@@ -255,26 +260,42 @@ func Settle(j Journal, c *Chapter, h *host.Host) error {
 }
 
 // after writes what a subject has become. One that cannot be looked at stays open.
-func after(w *writer, h *host.Host, s host.Subject, seq int, secret func(image.Image) bool) (*afterBody, error) {
+func after(w *writer, h *host.Host, s host.Subject, seq int, hide func(string) string) (*afterBody, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), imageTime)
 	defer cancel()
-	i, err := image.Taker{Host: h, Keep: texts{w}}.Take(ctx, s)
+	k := &watching{keep: texts{w}, hide: hide}
+	i, err := image.Taker{Host: h, Keep: k}.Take(ctx, s)
 	if err != nil {
 		return nil, nil
 	}
-	b := &afterBody{Seq: seq, After: i, Secret: secret(i)}
+	b := &afterBody{Seq: seq, After: i, Secret: k.secret(s, i)}
 	for n := range i.Parts {
 		i.Parts[n].Lost = "" // to be shown it is not needed
 	}
 	return b, w.add(kindAfter, b)
 }
 
+// Parallel says that several states are at work at once from now on. What one of them leaves is only
+// known when all have ended, which is when Sync is called.
+func (r *Recorder) Parallel() {
+	r.mu.Lock()
+	r.parallel = true
+	r.mu.Unlock()
+}
+
 // Settle writes what the subjects that changed have become.
 func (r *Recorder) Settle() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.parallel {
+		return nil
+	}
+	return r.settle()
+}
+
+func (r *Recorder) settle() error {
 	for _, entry := range r.open {
-		b, err := after(r.writer, r.host, entry.subject, entry.seq, func(i image.Image) bool { return entry.secret || r.secret(entry.subject, i) })
+		b, err := after(r.writer, r.host, entry.subject, entry.seq, r.hide)
 		if err != nil {
 			return explain(err)
 		}
@@ -290,8 +311,9 @@ func (r *Recorder) Settle() error {
 // Sync settles what is open and returns when neither the host nor the journal can lose what was done
 // by a power cut.
 func (r *Recorder) Sync() error {
-	err := r.Settle()
 	r.mu.Lock()
+	r.parallel = false
+	err := r.settle()
 	h, w := r.host, r.writer
 	r.mu.Unlock()
 	if w == nil {
@@ -313,21 +335,33 @@ func (r *Recorder) Close() error {
 	return errors.Join(err, explain(w.close()))
 }
 
+// watching is a keeper that looks for secrets in the texts which it is given.
+type watching struct {
+	keep  image.Keeper
+	hide  func(string) string
+	found bool
+}
+
+func (w *watching) Keep(r io.Reader, size int64) ([]string, string, error) {
+	if size > maxText {
+		return w.keep.Keep(r, size)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, "", err
+	}
+	w.found = w.found || w.hide(string(text)) != string(text)
+	return w.keep.Keep(bytes.NewReader(text), int64(len(text)))
+}
+
 // secret reports whether nobody may be shown what an image holds: it is of an account, not everybody
 // may read it on the host either, or it holds what the run hides.
-func (r *Recorder) secret(s host.Subject, i image.Image) bool {
-	if notForAll(s, i) {
+func (w *watching) secret(s host.Subject, i image.Image) bool {
+	if w.found || notForAll(s, i) {
 		return true
 	}
 	for _, p := range i.Parts {
-		if p.Type != image.File || p.Size > maxText {
-			if p.Type == image.Value && r.hide(p.Text) != p.Text {
-				return true
-			}
-			continue
-		}
-		text, err := r.host.Files.ReadFile(p.Name)
-		if err != nil || r.hide(string(text)) != string(text) {
+		if p.Text != "" && w.hide(p.Text) != p.Text {
 			return true
 		}
 	}

@@ -97,8 +97,10 @@ type namedCommands struct {
 func (r *namedCommands) Run(ctx context.Context, c Command) (Output, error) {
 	if !c.Quiet && !c.Named && applying(ctx) && r.Allowed(c.Argv[0]) == nil {
 		// The arguments may hold what nobody is to see.
-		if err := replacing(r.recorder, Subject{KindCommand, path.Base(c.Argv[0])}); err != nil {
-			return Output{}, err
+		// Since it is only named and cannot be put back, nothing waits for that to be kept.
+		s := Subject{KindCommand, path.Base(c.Argv[0])}
+		if err := r.recorder.Replacing(s); err != nil {
+			return Output{}, fmt.Errorf("recording %s: %w", s, err)
 		}
 	}
 	return r.Commands.Run(ctx, c)
