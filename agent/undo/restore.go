@@ -54,9 +54,7 @@ func (r *restore) all(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.clear(ctx); err != nil {
-		return err
-	}
+	r.clear(ctx)
 	r.restart(ctx)
 	return r.settle()
 }
@@ -108,13 +106,22 @@ func (r *restore) packages(ctx context.Context, group []*Action) error {
 	}
 	lost := image.Putter{Host: r.host}.Packages(ctx, want)
 	for _, a := range group {
-		if err := lost[a.Subject.Name]; err != nil {
-			r.left(a, err.Error())
-			continue
-		}
-		r.did.Restored = append(r.did.Restored, a.Subject.String())
+		r.tell(a, lost[a.Subject.Name])
 	}
 	return nil
+}
+
+// tell notes how it went with a subject.
+func (r *restore) tell(a *Action, err error) {
+	var stays image.Stays
+	switch {
+	case errors.As(err, &stays):
+		r.left(a, err.Error())
+	case err != nil:
+		r.fail(a, err)
+	default:
+		r.did.Restored = append(r.did.Restored, a.Subject.String())
+	}
 }
 
 // act puts one subject back, part by part. Only a journal that cannot be read is an error.
@@ -141,12 +148,12 @@ func (r *restore) act(ctx context.Context, a *Action) error {
 			r.full = append(r.full, a)
 			return nil
 		case err != nil:
-			r.fail(a, err)
+			r.tell(a, err)
 			return nil
 		}
 		r.units = r.units || strings.Contains(part.Want.Name, "/systemd/system/") || strings.HasPrefix(part.Want.Name, "/etc/init.d/")
 	}
-	r.did.Restored = append(r.did.Restored, a.Subject.String())
+	r.tell(a, nil)
 	return nil
 }
 
@@ -168,17 +175,12 @@ func (r *restore) parent(ctx context.Context, want image.Part) error {
 }
 
 // clear tries again to remove directories, when all that was in them should be gone.
-func (r *restore) clear(ctx context.Context) error {
+func (r *restore) clear(ctx context.Context) {
 	full := r.full
 	slices.SortFunc(full, func(a, b *Action) int { return strings.Compare(b.Subject.Name, a.Subject.Name) })
 	for _, a := range full {
-		if err := (image.Putter{Host: r.host}).Put(ctx, a.Subject, a.Parts[0].Want); err != nil {
-			r.left(a, err.Error())
-			continue
-		}
-		r.did.Restored = append(r.did.Restored, a.Subject.String())
+		r.tell(a, image.Putter{Host: r.host}.Put(ctx, a.Subject, a.Parts[0].Want))
 	}
-	return nil
 }
 
 // restart restarts the units whose files were put back, when all else is done.

@@ -62,7 +62,7 @@ func (p Putter) offered(ctx context.Context, wanted []host.Wanted, lost map[stri
 		}
 	}
 	for _, w := range gone {
-		lost[w.Name] = fmt.Errorf("no repository of this host has version %s any more", w.Version)
+		lost[w.Name] = Stays(fmt.Sprintf("no repository of this host has version %s any more", w.Version))
 	}
 	return slices.DeleteFunc(wanted, func(w host.Wanted) bool { return lost[w.Name] != nil })
 }
@@ -87,11 +87,30 @@ func (p Putter) order(ctx context.Context, t host.Transaction, lost map[string]e
 	if t.Action != host.InstallPackages {
 		t.Recommends = nil
 	}
-	if err := p.Host.Packages.Do(ctx, t); err != nil {
+	err := p.alone(ctx, t)
+	if err == nil {
+		err = p.Host.Packages.Do(ctx, t)
+	}
+	if err != nil {
 		for _, w := range t.Packages {
 			lost[w.Name] = errors.Join(lost[w.Name], err)
 		}
 	}
+}
+
+// alone refuses an order that would take packages away which it does not name.
+func (p Putter) alone(ctx context.Context, t host.Transaction) error {
+	changes, err := p.Host.Packages.Plan(ctx, t)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		named := slices.ContainsFunc(t.Packages, func(w host.Wanted) bool { return w.Name == c.Name })
+		if c.New == "" && !named && !c.Purged {
+			return Stays(c.Name + " would have to go with it")
+		}
+	}
+	return nil
 }
 
 func (p Putter) hold(ctx context.Context, name string, held bool) error {

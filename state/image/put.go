@@ -21,16 +21,21 @@ type Putter struct {
 	Content Content
 }
 
+// Stays says why something cannot be put back, which no other try will change.
+type Stays string
+
+func (s Stays) Error() string { return string(s) }
+
 // NotEmpty says that a directory stays, since something is in it that nobody may take away.
-var NotEmpty = errors.New("there are files in it that no state made")
+const NotEmpty = Stays("there are files in it that no state made")
 
 // Put makes one part of a subject what it was. Packages are put back together, by Packages.
 func (p Putter) Put(ctx context.Context, s host.Subject, want Part) error {
 	switch {
 	case want.Lost != "":
-		return errors.New(want.Lost)
+		return Stays(want.Lost)
 	case want.Type == Special:
-		return errors.New("pipes, sockets and devices are not made again")
+		return Stays("pipes, sockets and devices are not made again")
 	case path.IsAbs(want.Name) && (s.Kind == host.KindUser || s.Kind == host.KindGroup):
 		return p.line(ctx, s.Name, want)
 	case path.IsAbs(want.Name):
