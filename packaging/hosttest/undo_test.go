@@ -46,7 +46,9 @@ def tell(*argv):
         print(argv[0], line.strip())
 tell("dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Abbrev}\n")
 tell("apt-mark", "showhold")
-tell("systemctl", "list-unit-files", "--no-legend", "--no-pager")
+for line in subprocess.run(["systemctl", "list-unit-files", "--no-legend", "--no-pager"], capture_output=True, text=True).stdout.splitlines():
+    if not line.startswith("run-") and not line.startswith("deploy-"): # what the test itself runs
+        print("unit", line.strip())
 for line in subprocess.run(["systemctl", "list-units", "--type=service", "--state=active", "--no-legend", "--plain", "--no-pager"], capture_output=True, text=True).stdout.splitlines():
     if line.split()[0] in ("corpus-daemon.service", "own.service", "cron.service", "other.service"):
         print("active", line.split()[0])
@@ -221,6 +223,7 @@ func undoHost(t *testing.T, crash bool) (*lab.Host, *store) {
 	h.CopyTree(s.dir, "/opt/store")
 	agent(t, h, "deploy", "--store", "file:///opt/store", "--trust-root", "/root/root.json").converged(t)
 	publish("2", undoBad)
+	h.Sh("rm -r /opt/store")
 	h.CopyTree(s.dir, "/opt/store")
 	h.Sh("sync")
 	return h, s

@@ -62,17 +62,21 @@ func (t Taker) unitLinks(dir, unit string, deep bool, i *Image) error {
 	}
 	names, err := t.entries(dir)
 	for _, name := range names {
-		if strings.HasSuffix(name, ".wants") || strings.HasSuffix(name, ".requires") || strings.HasSuffix(name, ".upholds") {
-			if err := t.unitLinks(path.Join(dir, name), unit, false, i); err != nil {
-				return err
-			}
+		if !strings.HasSuffix(name, ".wants") && !strings.HasSuffix(name, ".requires") && !strings.HasSuffix(name, ".upholds") {
+			continue
+		}
+		// The directory may come and go with what is in it.
+		if err := t.add(path.Join(dir, name), i); err != nil {
+			return err
+		}
+		if err := t.unitLinks(path.Join(dir, name), unit, false, i); err != nil {
+			return err
 		}
 	}
 	return err
 }
 
-// links adds those of the links in a directory that are meant, and the directory if it has any: it
-// may come and go with them.
+// links adds those of the links in a directory that are meant.
 func (t Taker) links(dir string, i *Image, meant func(name, target string) bool) error {
 	names, err := t.entries(dir)
 	if err != nil {
@@ -83,11 +87,6 @@ func (t Taker) links(dir string, i *Image, meant func(name, target string) bool)
 		target, err := t.Host.Files.Readlink(file)
 		if err != nil || !meant(name, target) {
 			continue // no link, or another's
-		}
-		if strings.Contains(path.Base(dir), ".") && !slices.ContainsFunc(i.Parts, func(p Part) bool { return p.Name == dir }) {
-			if err := t.add(dir, i); err != nil {
-				return err
-			}
 		}
 		if err := t.add(file, i); err != nil {
 			return err
