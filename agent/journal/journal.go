@@ -49,7 +49,8 @@ type Header struct {
 type Record struct {
 	Chapter int
 	Run     string
-	Seq     int // within its chapter
+	Boot    string // ID of the boot that the run was in
+	Seq     int    // within its chapter
 	Change
 	After  *image.Image // nil where a cut left none
 	Undone *Undone      // nil while it stands
@@ -179,6 +180,15 @@ func (j Journal) dropOldest(before int) (bool, error) {
 		return false, err
 	}
 	return true, durable.Remove(j.path(numbers[0]))
+}
+
+// BootID names the time since the machine was booted.
+func BootID(h *host.Host) string {
+	id, err := h.Files.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
 }
 
 // explain gives an error of writing its hint.

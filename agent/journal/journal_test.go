@@ -236,7 +236,11 @@ func TestTruncatedAnywhere(t *testing.T) {
 	file, records := l.file(), len(l.chapters()[0].Records)
 	before := 0
 	for n := range data {
-		for _, tail := range [][]byte{nil, make([]byte, 300)} { // some filesystems leave zeros
+		tails := [][]byte{nil}
+		if n%5 == 0 {
+			tails = append(tails, make([]byte, 300)) // some filesystems leave zeros
+		}
+		for _, tail := range tails {
 			if err := os.WriteFile(file, append(bytes.Clone(data[:n]), tail...), 0o600); err != nil {
 				t.Fatal(err)
 			}

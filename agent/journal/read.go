@@ -27,6 +27,7 @@ type Chapter struct {
 	end    int64 // of what is whole
 	last   sum
 	pieces map[string]place
+	boot   string // of the run that is being read
 }
 
 // place is where a piece lies in the file, compressed.
@@ -34,7 +35,10 @@ type place struct{ at, length int64 }
 
 // The bodies of frames.
 type (
-	runBody   struct{ ID string }
+	runBody struct {
+		ID   string
+		Boot string `json:",omitempty"`
+	}
 	afterBody struct {
 		Seq    int         `json:"seq"`
 		After  image.Image `json:"after"`
@@ -103,7 +107,7 @@ func (c *Chapter) take(k kind, body []byte, at int64) error {
 	case kindRun:
 		var b runBody
 		err := json.Unmarshal(body, &b)
-		c.Runs = append(c.Runs, b.ID)
+		c.Runs, c.boot = append(c.Runs, b.ID), b.Boot
 		return err
 	case kindPiece:
 		if len(body) < sumSize {
@@ -122,7 +126,7 @@ func (c *Chapter) takeChange(body []byte) error {
 	if len(c.Runs) == 0 {
 		return errBody
 	}
-	r.Run = c.Runs[len(c.Runs)-1]
+	r.Run, r.Boot = c.Runs[len(c.Runs)-1], c.boot
 	c.Records = append(c.Records, r)
 	return json.Unmarshal(body, &r.Change)
 }

@@ -207,7 +207,7 @@ func (r *Recorder) begin() error {
 			return err
 		}
 	}
-	return r.writer.add(kindRun, runBody{r.run.ID})
+	return r.writer.add(kindRun, runBody{r.run.ID, BootID(r.host)})
 }
 
 // continues opens the last chapter, if it is this pair's, or says which number the next one gets. One
@@ -247,6 +247,11 @@ func Settle(j Journal, c *Chapter, h *host.Host) error {
 		return err
 	}
 	for _, record := range open {
+		if record.Subject.Kind == host.KindFile {
+			if err := h.SweepTemp(path.Dir(record.Subject.Name)); err != nil {
+				return errors.Join(err, w.close())
+			}
+		}
 		b, err := after(w, h, record.Subject, record.Seq, func(text string) string { return text })
 		if err != nil {
 			return errors.Join(err, w.close())

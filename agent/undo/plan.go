@@ -27,7 +27,8 @@ type Plan struct {
 // Make plans to take records back that are given newest first.
 func Make(ctx context.Context, h *host.Host, chapters []*journal.Chapter, records []*journal.Record) (*Plan, error) {
 	p := &Plan{chapters: chapters, records: records, left: map[*journal.Record]string{}, restarts: map[string][]*journal.Record{}}
-	w := &walk{look: image.Taker{Host: h}, plan: p, images: map[host.Subject]image.Image{}, actions: map[host.Subject]*Action{}}
+	boot := journal.BootID(h)
+	w := &walk{boot: boot, look: image.Taker{Host: h}, plan: p, images: map[host.Subject]image.Image{}, actions: map[host.Subject]*Action{}}
 	for _, r := range records {
 		if r.Before == nil {
 			p.leave(r.Subject.String(), r.Step, r.Lost, r)
@@ -65,6 +66,11 @@ func inOrder(a, b *Action) int {
 	return cmp.Compare(a.Subject.Name, b.Subject.Name)
 }
 
+// acted reports whether a run started or restarted the unit, and did not only see to its boot.
+func (a *Action) acted() bool {
+	return slices.ContainsFunc(a.records, func(r *journal.Record) bool { return r.Subject.Kind == host.KindUnit })
+}
+
 func (a *Action) goes() bool { return len(a.Parts) > 0 && a.Parts[0].Want.Type == image.Absent }
 
 // take takes over what was found out about a subject.
@@ -96,7 +102,7 @@ func (p *Plan) take(a *Action) {
 	switch {
 	case len(parts) > 0:
 		p.Actions = append(p.Actions, a)
-	case a.Subject.Kind == host.KindUnit && !blocked && a.whole.Parts[0].Runs():
+	case a.Subject.Kind == host.KindUnit && !blocked && a.whole.Parts[0].Runs() && a.acted():
 		p.restarts[a.Subject.Name] = a.records
 	}
 }
@@ -129,6 +135,7 @@ func (p *Plan) Summary() Summary {
 // whichever subjects it was a part of; so a path is an action of its own.
 type walk struct {
 	look    image.Taker
+	boot    string
 	plan    *Plan
 	images  map[host.Subject]image.Image // as subjects are now
 	actions map[host.Subject]*Action
@@ -144,6 +151,8 @@ func (w *walk) back(ctx context.Context, r *journal.Record) {
 		s := r.Subject
 		if path.IsAbs(name) && s.Kind != host.KindUser && s.Kind != host.KindGroup {
 			s = host.Subject{Kind: host.KindFile, Name: name}
+		} else if s.Kind == host.KindBoot {
+			s.Kind = host.KindUnit // whether it runs
 		}
 		part, err := w.part(ctx, s, name, r)
 		if err != nil {
@@ -160,12 +169,18 @@ func (w *walk) step(part *Part, r *journal.Record) {
 	before := r.Before.Part(part.Now.Name)
 	switch {
 	case part.blocked != "" || part.Want.Identical(before):
-	case r.After == nil, r.Begun && !path.IsAbs(part.Now.Name), part.Want.Same(r.After.Part(part.Now.Name)):
+	case r.After == nil, r.Begun && !path.IsAbs(part.Now.Name), w.rebooted(part, r), part.Want.Same(r.After.Part(part.Now.Name)):
 		part.Want, part.chapter = before, w.chapter(r.Chapter)
 	case part.Want.Same(before):
 	default:
 		part.blocked = fmt.Sprintf("it was changed since run %s left it", r.Run)
 	}
+}
+
+// rebooted reports whether a unit was last started by nothing but a boot.
+func (w *walk) rebooted(part *Part, r *journal.Record) bool {
+	units := r.Subject.Kind == host.KindUnit || r.Subject.Kind == host.KindBoot
+	return units && part.Now.Name == image.UnitState && r.Boot != w.boot
 }
 
 func (w *walk) chapter(number int) *journal.Chapter {

@@ -34,6 +34,9 @@ func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p
 // all goes through the plan. The records are settled at the end: should a cut come before that, the
 // next restore compares again, and finds done what is done.
 func (r *restore) all(ctx context.Context) error {
+	if err := r.sweep(); err != nil {
+		return err
+	}
 	if err := r.begin(r.plan.restarted()...); err != nil {
 		return err
 	}
@@ -57,6 +60,22 @@ func (r *restore) all(ctx context.Context) error {
 	r.clear(ctx)
 	r.restart(ctx)
 	return r.settle()
+}
+
+// sweep removes what a restore that was cut short left of the files it was writing.
+func (r *restore) sweep() error {
+	seen := map[string]bool{}
+	for _, a := range r.plan.Actions {
+		dir := path.Dir(a.Subject.Name)
+		if a.Subject.Kind != host.KindFile || seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		if err := r.host.SweepTemp(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // restarted are the records of the units to restart.
@@ -139,6 +158,7 @@ func (r *restore) act(ctx context.Context, a *Action) error {
 		if err := r.parent(ctx, part.Want); err != nil {
 			return err
 		}
+		r.unitGoes(ctx, part)
 		err := image.Putter{Host: r.host, Content: part.chapter}.Put(ctx, a.Subject, part.Want)
 		var damaged *journal.Damaged
 		switch {
@@ -155,6 +175,22 @@ func (r *restore) act(ctx context.Context, a *Action) error {
 	}
 	r.tell(a, nil)
 	return nil
+}
+
+// unitGoes stops a unit whose file is about to go. It was not there before, so it did not run, whoever
+// has started it since.
+func (r *restore) unitGoes(ctx context.Context, part *Part) {
+	dir, name := path.Split(part.Want.Name)
+	if part.Want.Type != image.Absent || part.Now.Type != image.File || !strings.HasSuffix(dir, "/systemd/system/") {
+		return
+	}
+	u, err := r.host.Units.Unit(ctx, name, "")
+	if err != nil || !u.Running() {
+		return
+	}
+	if err := r.host.Units.Act(ctx, host.Stop, name, true); err != nil {
+		r.did.Left = append(r.did.Left, Left{Subject: "unit " + name, Why: err.Error()})
+	}
 }
 
 // parent puts the directory of a path back first, if that is still to come.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,6 +18,22 @@ const tempPrefix = ".corpus-tmp-"
 func TempName(pattern string) string {
 	before, after, _ := strings.Cut(pattern, "*")
 	return fmt.Sprintf(tempPrefix+"%s%016x%s", before, rand.Uint64(), after)
+}
+
+// SweepTemp removes the temporary files that a run left in a directory which was cut short. The caller
+// sees to it that no other run is under way.
+func (h *Host) SweepTemp(dir string) error {
+	names, err := h.Files.ReadDir(dir)
+	if err != nil {
+		return nil // it is not there any more, or no directory
+	}
+	var errs []error
+	for _, name := range names {
+		if ownTemp(name) {
+			errs = append(errs, h.Files.RemoveAll(dir+"/"+name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // TempFile makes a file in /tmp with the given content and a TempName. The caller removes it.

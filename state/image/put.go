@@ -40,7 +40,7 @@ func (p Putter) Put(ctx context.Context, s host.Subject, want Part) error {
 		return p.line(ctx, s.Name, want)
 	case path.IsAbs(want.Name):
 		return p.path(want)
-	case s.Kind == host.KindUnit:
+	case s.Kind == host.KindUnit || s.Kind == host.KindBoot:
 		return p.unit(ctx, s.Name, want)
 	}
 	return p.kernel(ctx, s, want)
@@ -165,14 +165,13 @@ func (p Putter) line(ctx context.Context, name string, want Part) error {
 }
 
 func (p Putter) unit(ctx context.Context, name string, want Part) error {
-	verb := host.Stop
-	if want.Text == running {
-		verb = host.Start
+	u, err := p.Host.Units.Unit(ctx, name, "")
+	if err != nil || u.Running() == want.Runs() {
+		return err
 	}
-	if want.Text == "not there" {
-		if u, err := p.Host.Units.Unit(ctx, name, ""); err != nil || !u.Running() {
-			return err
-		}
+	verb := host.Stop
+	if want.Runs() {
+		verb = host.Start
 	}
 	return p.Host.Units.Act(ctx, verb, name, true)
 }

@@ -12,8 +12,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// running is the value of a unit that runs.
-const running = "running"
+// UnitState is the part of a unit that says whether it runs, and running what it then is.
+const (
+	UnitState = "state"
+	running   = "running"
+)
 
 func value(name, text string) Part { return Part{Name: name, Type: Value, Text: text} }
 
@@ -22,23 +25,24 @@ func (t Taker) unit(ctx context.Context, name string) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	state := "stopped"
-	switch {
-	case u.Running():
+	state := "stopped" // which is what one that is not there is, too
+	if u.Running() {
 		state = running
-	case !u.Found:
-		state = "not there"
 	}
-	return Image{[]Part{value("state", state)}}, nil
+	return Image{[]Part{value(UnitState, state)}}, nil
 }
 
 // unitDirs are where links say what starts when; a name below them is a unit's or a directory of
 // units that another wants.
 func unitDirs() []string { return []string{"/etc/systemd/system", "/run/systemd/system"} }
 
-// boot describes the links that start a unit by themselves, or mask it.
-func (t Taker) boot(unit string) (Image, error) {
-	var i Image
+// boot describes the links that start a unit by themselves, or mask it, and whether it runs: should
+// the host boot before it is put back, they will have started it.
+func (t Taker) boot(ctx context.Context, unit string) (Image, error) {
+	i, err := t.unit(ctx, unit)
+	if err != nil {
+		return i, err
+	}
 	for _, dir := range unitDirs() {
 		if err := t.unitLinks(dir, unit, true, &i); err != nil {
 			return i, err

@@ -33,7 +33,7 @@ func (t Taker) Take(ctx context.Context, s host.Subject) (Image, error) {
 	case host.KindUnit:
 		return t.unit(ctx, s.Name)
 	case host.KindBoot:
-		return t.boot(s.Name)
+		return t.boot(ctx, s.Name)
 	case host.KindPackage:
 		return t.pack(s.Name)
 	case host.KindAlternative:
