@@ -36,7 +36,7 @@ func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*re
 		if test {
 			return r.showWayBack(ctx, w)
 		}
-		return r.goBack(ctx, w)
+		return r.goBackConverged(ctx, w)
 	})
 }
 
@@ -134,9 +134,9 @@ func (r *run) showWayBack(ctx context.Context, w wayBack) error {
 	return nil
 }
 
-// goBack goes the way back. The ledger is written first: a cut from there on is found by the next
+// goBackConverged goes the way back. The ledger is written first: a cut from there on is found by the next
 // run, which finishes it.
-func (r *run) goBack(ctx context.Context, w wayBack) error {
+func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	r.acted = true
 	links, err := r.linksOf(w)
 	if err != nil {

@@ -136,7 +136,7 @@ func (a *Agent) hostWith(recorder host.Recorder) (*host.Host, error) {
 	if a.Layout.Relocated() {
 		root = a.Layout.Root
 	}
-	return host.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder})
+	return host.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder, Temporary: a.temporary})
 }
 
 // machineFiles are the files of this machine: directories that a person names lie here, wherever the

@@ -87,11 +87,10 @@ func (r *run) synced() error {
 
 // ran records a program of the release, which may have changed anything.
 func (r *run) ran(what, name string, pair ledger.Pair) error {
-	recorder, err := r.recorder(pair)
-	if err != nil {
+	if _, err := r.recording(pair); err != nil {
 		return err
 	}
-	return recorder.Ran(what, name)
+	return r.undo.Ran(what, name)
 }
 
 // ranEngine records an engine that is a program, since it changes the host behind this one's back.

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -90,11 +91,13 @@ func unmountRoot(t *testing.T, root string) {
 	}
 }
 
-// inRoot is a command in a root, with the environment of a shell there.
+// inRoot is a command in a root, with the environment that a timer gives it: above all without SHELL,
+// which would choose the shell of guards.
 func inRoot(root, dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Chroot: root}
-	cmd.Env = append(os.Environ(), "HOME=/root", "TMPDIR=/tmp", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive")
+	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SHELL=") })
+	cmd.Env = append(environ, "HOME=/root", "TMPDIR=/tmp", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive")
 	return cmd
 }
 

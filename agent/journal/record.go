@@ -247,11 +247,6 @@ func Settle(j Journal, c *Chapter, h *host.Host) error {
 		return err
 	}
 	for _, record := range open {
-		if record.Subject.Kind == host.KindFile {
-			if err := h.SweepTemp(path.Dir(record.Subject.Name)); err != nil {
-				return errors.Join(err, w.close())
-			}
-		}
 		b, err := after(w, h, record.Subject, record.Seq, func(text string) string { return text })
 		if err != nil {
 			return errors.Join(err, w.close())

@@ -34,9 +34,6 @@ func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p
 // all goes through the plan. The records are settled at the end: should a cut come before that, the
 // next restore compares again, and finds done what is done.
 func (r *restore) all(ctx context.Context) error {
-	if err := r.sweep(); err != nil {
-		return err
-	}
 	if err := r.begin(r.plan.restarted()...); err != nil {
 		return err
 	}
@@ -60,22 +57,6 @@ func (r *restore) all(ctx context.Context) error {
 	r.clear(ctx)
 	r.restart(ctx)
 	return r.settle()
-}
-
-// sweep removes what a restore that was cut short left of the files it was writing.
-func (r *restore) sweep() error {
-	seen := map[string]bool{}
-	for _, a := range r.plan.Actions {
-		dir := path.Dir(a.Subject.Name)
-		if a.Subject.Kind != host.KindFile || seen[dir] {
-			continue
-		}
-		seen[dir] = true
-		if err := r.host.SweepTemp(dir); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // restarted are the records of the units to restart.

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"errors"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
@@ -51,19 +52,27 @@ type Result struct {
 	Parallel  bool
 	Remedied  bool // it failed, and a step that is there for this took care of it
 
+	cause   error        // of a failure, where there was an error
 	pending chan *Result // while it runs in parallel
 }
 
 // Fails reports whether the run failed because of this step.
 func (r *Result) Fails() bool { return r.Outcome == Failed && !r.Remedied }
 
+// FailedBy reports whether the step failed because of an error of this kind.
+func (r *Result) FailedBy(kind error) bool { return errors.Is(r.cause, kind) }
+
 // Tag is the tag of the result's step.
 func (r *Result) Tag() string { return r.Step.Tag() }
 
-// Map is the result in the form Salt returns it.
+// Map is the result in the form Salt returns it. What to do about a failure is a line of its comment.
 func (r *Result) Map() *value.Map {
+	comment := r.Comment
+	if r.Hint != "" {
+		comment += "\nhint: " + r.Hint
+	}
 	m := value.NewMap(
-		"name", r.Step.Chunk.Value("name"), "changes", r.Changes, "result", r.Outcome.Value(), "comment", r.Comment,
+		"name", r.Step.Chunk.Value("name"), "changes", r.Changes, "result", r.Outcome.Value(), "comment", comment,
 		"__sls__", r.Step.Chunk.Value(compile.KeySLS), "__run_num__", r.RunNum,
 		"start_time", r.Started.Format("15:04:05.000000"), "duration", float64(r.Duration.Microseconds())/1000,
 		"__id__", r.Step.Chunk.Value(compile.KeyID))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -172,11 +173,19 @@ func required(s *compile.Step) *value.List {
 	return chunks
 }
 
+// look finds out what there is to do.
+func (t try) look(ctx context.Context, resource module.Resource, h *host.Host) (module.Diff, error) {
+	if rehearser, ok := resource.(module.Rehearser); ok && t.dry {
+		return rehearser.Rehearse(ctx, h)
+	}
+	return resource.Check(ctx, h)
+}
+
 // settle checks a resource and, unless the run is dry, applies the difference.
 func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, result *Result) {
-	diff, err := resource.Check(ctx, r.Host)
-	result.Warnings = append(result.Warnings, diff.Warnings...)
-	result.Comment = diff.Comment
+	diff, err := t.look(ctx, resource, r.Host)
+	warnings := slices.Clip(result.Warnings)
+	result.Warnings, result.Comment = append(warnings, diff.Warnings...), diff.Comment
 	switch {
 	case err != nil:
 		result.fail(err, diff.Changes)
@@ -191,14 +200,19 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 		result.Outcome, result.Unknown = Pending, diff.Unknown
 		result.Changes, result.Predicted = orEmpty(diff.Planned, diff.Changes), orEmpty(diff.Changes)
 	default:
-		report, err := resource.Apply(host.Applying(ctx), r.Host, diff)
-		result.Warnings = append(result.Warnings, report.Warnings...)
-		result.Comment, result.Outcome = report.Comment, Succeeded
-		result.Changes = orEmpty(report.Changes)
-		if err != nil {
-			result.fail(err, report.Changes)
-		}
+		r.apply(ctx, resource, diff, warnings, result)
 	}
+}
+
+// apply acts. What Check warned of is not told beside a failure: it is what has happened then.
+func (r *Runner) apply(ctx context.Context, resource module.Resource, diff module.Diff, warnings []string, result *Result) {
+	report, err := resource.Apply(host.Applying(ctx), r.Host, diff)
+	result.Comment, result.Outcome, result.Changes = report.Comment, Succeeded, orEmpty(report.Changes)
+	if err != nil {
+		result.Warnings = warnings
+		result.fail(err, report.Changes)
+	}
+	result.Warnings = append(result.Warnings, report.Warnings...)
 }
 
 // fail records why a step failed, or that it was skipped.
@@ -210,7 +224,7 @@ func (r *Result) fail(err error, changes *value.Map) {
 		return
 	}
 	r.Outcome, r.Hint = Failed, diag.HintOf(err)
-	r.Comment = strings.TrimSpace(err.Error())
+	r.Comment, r.cause = strings.TrimSpace(err.Error()), err
 }
 
 // postpone takes back that a dry run's step failed: what it requires would be done first in a real

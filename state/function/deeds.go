@@ -11,13 +11,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// deed is a function that a state function does as well: what it finds to do is done, and the
-// changes are the answer.
+// deed is a function that a state function does as well: what it finds to do is done. The answer is
+// what changed, or True where Salt's function answers so.
 type deed struct {
 	signature string // as far as it differs from **kwargs
 	state     string // state.function
 	rename    map[string]string
 	fixed     map[string]any
+	yes       bool // the answer is True
 }
 
 // deeds are the functions that states stand in for, by name.
@@ -32,24 +33,24 @@ func deeds() map[string]deed {
 		"pkg.del_repo":      {signature: "repo", state: "pkgrepo.absent", rename: map[string]string{"repo": "name"}},
 		"pkg.hold":          {signature: "name=None", state: "pkg.held"},
 		"pkg.unhold":        {signature: "name=None", state: "pkg.unheld"},
-		"user.add":          {signature: "name", state: "user.present"},
-		"user.delete":       {signature: "name, remove=False", state: "user.absent", rename: map[string]string{"remove": "purge"}},
-		"group.add":         {signature: "name", state: "group.present"},
-		"group.delete":      {signature: "name", state: "group.absent"},
+		"user.add":          {signature: "name", state: "user.present", yes: true},
+		"user.delete":       {signature: "name, remove=False", state: "user.absent", rename: map[string]string{"remove": "purge"}, yes: true},
+		"group.add":         {signature: "name", state: "group.present", yes: true},
+		"group.delete":      {signature: "name", state: "group.absent", yes: true},
 		"sysctl.persist":    {signature: "name, value", state: "sysctl.present"},
-		"timezone.set_zone": {signature: "timezone", state: "timezone.system", rename: map[string]string{"timezone": "name"}},
-		"locale.set_locale": {signature: "locale", state: "locale.system", rename: map[string]string{"locale": "name"}},
-		"locale.gen_locale": {signature: "locale", state: "locale.present", rename: map[string]string{"locale": "name"}},
-		"hosts.add_host":    {signature: "ip, alias", state: "host.present", rename: map[string]string{"alias": "name"}},
-		"hosts.rm_host":     {signature: "ip, alias", state: "host.absent", rename: map[string]string{"alias": "name"}},
-		"file.remove":       {signature: "path", state: "file.absent", rename: path},
-		"file.touch":        {signature: "name, atime=None, mtime=None", state: "file.touch"},
-		"file.symlink":      {signature: "src, path, force=False", state: "file.symlink", rename: map[string]string{"src": "target", "path": "name"}},
-		"file.mkdir":        {signature: "dir_path, user=None, group=None, mode=None", state: "file.directory", rename: map[string]string{"dir_path": "name"}},
+		"timezone.set_zone": {signature: "timezone", state: "timezone.system", rename: map[string]string{"timezone": "name"}, yes: true},
+		"locale.set_locale": {signature: "locale", state: "locale.system", rename: map[string]string{"locale": "name"}, yes: true},
+		"locale.gen_locale": {signature: "locale", state: "locale.present", rename: map[string]string{"locale": "name"}, yes: true},
+		"hosts.add_host":    {signature: "ip, alias", state: "host.present", rename: map[string]string{"alias": "name"}, yes: true},
+		"hosts.rm_host":     {signature: "ip, alias", state: "host.absent", rename: map[string]string{"alias": "name"}, yes: true},
+		"file.remove":       {signature: "path", state: "file.absent", rename: path, yes: true},
+		"file.touch":        {signature: "name, atime=None, mtime=None", state: "file.touch", yes: true},
+		"file.symlink":      {signature: "src, path, force=False", state: "file.symlink", rename: map[string]string{"src": "target", "path": "name"}, yes: true},
+		"file.mkdir":        {signature: "dir_path, user=None, group=None, mode=None", state: "file.directory", rename: map[string]string{"dir_path": "name"}, yes: true},
 		"file.makedirs": {signature: "path, user=None, group=None, mode=None", state: "file.directory", rename: path,
 			fixed: map[string]any{"makedirs": true}},
 		"file.rename": {signature: "src, dst", state: "file.rename", rename: map[string]string{"src": "source", "dst": "name"},
-			fixed: map[string]any{"force": true}},
+			fixed: map[string]any{"force": true}, yes: true},
 		"file.comment":         {signature: "path, regex, char='#'", state: "file.comment", rename: path},
 		"file.uncomment":       {signature: "path, regex, char='#'", state: "file.uncomment", rename: path},
 		"file.replace":         {signature: "path, pattern, repl", state: "file.replace", rename: path},
@@ -75,7 +76,11 @@ func (d deed) with(f *Facts) func(ctx context.Context, a Arguments) (any, error)
 		if f.Modules == nil {
 			return nil, fmt.Errorf("%s is not to be had here", d.state)
 		}
-		return perform(ctx, f.Host, f.Modules(), d.state, d.arguments(a))
+		changes, err := perform(ctx, f.Host, f.Modules(), d.state, d.arguments(a))
+		if err != nil || !d.yes {
+			return changes, err
+		}
+		return true, nil
 	}
 }
 

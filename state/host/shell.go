@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Line is a command line for a shell, with what users may say about how it runs.
@@ -65,7 +67,7 @@ func (h *Host) become(name string) (User, *Credential, error) {
 		return u, nil, err
 	}
 	if !ok {
-		return u, nil, fmt.Errorf("user %s does not exist", name)
+		return u, nil, diag.WithHint(fmt.Errorf("user %s does not exist", name), "make it in a user.present state that this one requires")
 	}
 	if u.UID == os.Geteuid() {
 		return u, nil, nil

@@ -178,10 +178,19 @@ func (u *units) withMeant(ctx context.Context, name string, err error) error {
 		return err
 	}
 	hint := "install the package that brings it, in a state that this one requires"
-	if meant := diag.DidYouMean(unitName(name), names); meant != "" {
+	if meant := diag.DidYouMean(strings.TrimSuffix(name, ".service"), bare(names)); meant != "" {
 		hint = meant
 	}
 	return diag.WithHint(err, "%s", hint)
+}
+
+// bare are the names of units as people write them, which for a service is without its kind.
+func bare(names []string) []string {
+	short := make([]string, len(names))
+	for i, name := range names {
+		short[i] = strings.TrimSuffix(name, ".service")
+	}
+	return short
 }
 
 // unitName is a unit's name in full.

@@ -101,7 +101,7 @@ func TestInitScriptsAct(t *testing.T) {
 	if err := u.Act(ctx, Start, "db", true); err == nil || !strings.Contains(err.Error(), "no disk") || diag.HintOf(err) == "" {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
-	if err := u.Act(ctx, Start, "wbe", true); !errors.Is(err, errNoUnit) || diag.HintOf(err) != `did you mean "web.service"?` {
+	if err := u.Act(ctx, Start, "wbe", true); !errors.Is(err, errNoUnit) || diag.HintOf(err) != `did you mean "web"?` {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
 	if err := u.SetBoot(ctx, Mask, "web", false); err == nil || diag.HintOf(err) == "" {

@@ -34,6 +34,7 @@ func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 	keeping := make(chan error, 1)
 	go func() { keeping <- t.kept(name) }()
 	temp := tempName()
+	t.temps.in(dir)
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(dir, temp, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	})

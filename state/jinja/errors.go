@@ -155,7 +155,10 @@ func (f *frame) fail(at int, err error) error {
 	if errors.As(err, &e) {
 		return err
 	}
-	message, _, _ := strings.Cut(err.Error(), "\n")
+	message, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+	if message == "" { // raise('') does that
+		message = "the template stops here, and does not say why"
+	}
 	e = &Error{Diagnostic: diag.At(diag.Pos{}, "%s", message), Kind: kindOf(err), template: f.t, at: at}
 	e.Diagnostic.Hint = diag.HintOf(err)
 	var r *Failure

@@ -40,8 +40,7 @@ type Decoder struct{ shapes sync.Map } // reflect.Type -> *shape
 //
 // A field of type any takes what comes; Mode, *bool, *int and *string tell an argument that was not
 // given. Embedded structs share their fields. A field of __arguments__ gets all arguments at once, one
-// of * those that no other field takes, for functions that hand on what they do
-// not know; with the option open, the resource itself says which of them it does not know.
+// of * those that no other field takes, for functions that hand on what they do not know.
 // Arguments that no field takes are warnings, as in Salt; values of the wrong type and required
 // arguments that are missing are problems, at the argument's place in its file.
 func (d *Decoder) Decode(r Resource, c Call) (warnings []string, problems diag.List) {
@@ -56,7 +55,7 @@ func (d *Decoder) Decode(r Resource, c Call) (warnings []string, problems diag.L
 		name := value.Str(key)
 		if index, ok := s.fields[name]; ok {
 			c.set(of.FieldByIndex(index), name, v, &problems)
-		} else if General(name) || s.open {
+		} else if General(name) {
 			continue
 		} else if s.rest != nil {
 			rest(of.FieldByIndex(s.rest)).Set(name, v)
@@ -112,7 +111,6 @@ type shape struct {
 	required []string
 	reserved []string // those that begin with __
 	rest     []int    // index of the field for all others; nil for none
-	open     bool     // any argument may be one
 }
 
 func (d *Decoder) shape(t reflect.Type) *shape {
@@ -146,7 +144,6 @@ func (s *shape) collect(t reflect.Type, above []int) {
 		if option == "required" {
 			s.required = append(s.required, name)
 		}
-		s.open = s.open || option == "open"
 		if strings.HasPrefix(name, "__") {
 			s.reserved = append(s.reserved, name)
 		}

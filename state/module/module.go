@@ -40,6 +40,12 @@ type Watcher interface {
 // place, and not the run's, after.
 type Validator interface{ ValidatesItself() }
 
+// Rehearser is a Resource whose author said how a dry run finds out what only acting would tell.
+type Rehearser interface {
+	// Rehearse takes the place of Check in a dry run. It may run what the author named for that.
+	Rehearse(ctx context.Context, h *host.Host) (Diff, error)
+}
+
 // Diff is what Check found.
 type Diff struct {
 	// Changes is what Apply will report; empty means that there is nothing to do.

@@ -132,7 +132,7 @@ func TestCallingFunctions(t *testing.T) {
 		"reserved names":   {true, "called file.touch", ""},
 		"new form":         {true, "called test.echo, called file.append", "'test.echo': 'x'"},
 		"no arguments":     {true, "called test.ping", "{'test.ping': True}"},
-		"by a state":       {true, "", "'new': '"},
+		"by a state":       {true, "", "'ret': True"},
 		"slip":             {true, "", `did you mean "text"`},
 		"no such function": {false, "there is no function service.restrt", ""},
 		"missing argument": {false, "file.symlink lacks its argument path", ""},

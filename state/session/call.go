@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/top"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -23,7 +24,7 @@ type Answer struct {
 }
 
 // Call is what `salt-call --local` users type: state.apply web test=True. Besides the functions of
-// state it calls everything templates may call. Problems in SLS files are a diag.List.
+// state it calls everything templates may call, and functions that act, such as service.restart. Problems in SLS files are a diag.List.
 func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *value.Map, o exec.Observer) (Answer, error) {
 	own := s
 	answer, err := Answer{}, error(nil)
@@ -43,11 +44,12 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 	return answer, own.secrets.hideError(err)
 }
 
-// callFunction calls what templates may call. Functions of pillar answer with what there is of a
+// callFunction calls what templates may call, and what acts on the host besides: here a person asks
+// for it. Functions of pillar answer with what there is of a
 // pillar that does not compile, and with its problems.
 func (s *Session) callFunction(ctx context.Context, name string, args []any, kwargs *value.Map) (Answer, error) {
-	if !s.functions.Has(name) {
-		_, err := s.functions.Call(ctx, name, args, kwargs)
+	if !s.actions.Has(name) {
+		_, err := s.actions.Call(ctx, name, args, kwargs)
 		return Answer{}, unknown(name, err)
 	}
 	var broken error
@@ -58,7 +60,7 @@ func (s *Session) callFunction(ctx context.Context, name string, args []any, kwa
 		s.partial = true
 		s.pillar = withErrors(s.pillar, broken)
 	}
-	v, err := s.functions.Call(ctx, name, args, kwargs)
+	v, err := s.actions.Call(ctx, name, args, kwargs)
 	if err == nil && strings.HasPrefix(name, "pillar.") {
 		err = broken
 	}
@@ -101,7 +103,7 @@ func Messages(err error) *value.List {
 
 // Callable lists the names that Call knows.
 func (s *Session) Callable() []string {
-	names := append(s.functions.Names(), StateFunctions()...)
+	names := append(s.actions.Names(), StateFunctions()...)
 	slices.Sort(names)
 	return names
 }
@@ -110,10 +112,12 @@ func (s *Session) Callable() []string {
 func StateFunctions() []string { return slices.Sorted(maps.Keys(stateFunctions())) }
 
 // Results reports whether a function of this name answers with results of states.
-func Results(name string) bool { return Changes(name) || name == "state.test" }
+func Results(name string) bool { return runsStates(name) || name == "state.test" }
 
 // Changes reports whether a function of this name changes the host, unless its call is a dry one.
-func Changes(name string) bool {
+func Changes(name string) bool { return runsStates(name) || function.Acts(name) }
+
+func runsStates(name string) bool {
 	switch name {
 	case "state.apply", "state.highstate", "state.sls", "state.sls_id", "state.single":
 		return true

@@ -26,11 +26,13 @@ func (s *Session) facts() function.Facts {
 	}
 }
 
-// newFunctions is the table of what templates may call.
-func (s *Session) newFunctions() function.Table {
-	all := function.New(s.facts())
-	maps.Copy(all, s.accountFunctions())
-	return all
+// newFunctions makes the table of what templates may call, and of that with what acts on the host.
+func (s *Session) newFunctions() (reading, acting function.Table) {
+	reading, acting = function.New(s.facts()), function.Acting(s.facts())
+	accounts := s.accountFunctions()
+	maps.Copy(reading, accounts)
+	maps.Copy(acting, accounts)
+	return reading, acting
 }
 
 // callee is what module.run calls functions through.

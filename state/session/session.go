@@ -103,8 +103,7 @@ func New(settings Settings) *Session {
 	s.pillars = roots.New(settings.Trees, settings.Pillar...)
 	s.options = s.minionOptions()
 	s.sources = &sources{tree: s.states, trees: settings.Trees, files: settings.Host.Files, remote: settings.Remote}
-	s.functions = s.newFunctions()
-	s.actions = function.Acting(s.facts())
+	s.functions, s.actions = s.newFunctions()
 	s.modules = s.newModules()
 	s.templates = newTemplates(s)
 	s.renderer = &render.Renderer{Templates: s.templates, Decrypters: s.decrypters(), Default: s.option("renderer")}

@@ -2,6 +2,8 @@ package salt
 
 import (
 	"errors"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/jmespath/go-jmespath"
@@ -219,7 +221,50 @@ func jsonQuery(c *jinja.Call) (any, error) {
 	if err != nil {
 		return nil, valueError("json_query: " + err.Error())
 	}
+	// The library counts in floats. Only the average makes one of integers; floats that look like
+	// integers may also have been there before, and then all stay what they are.
+	if !strings.Contains(expr, "avg(") && !hasWholeFloat(v) {
+		found = integers(found)
+	}
 	return value.Plainly(value.From(found)), nil
+}
+
+// hasWholeFloat reports whether there is a float in a value that looks like an integer.
+func hasWholeFloat(v any) bool {
+	switch v := v.(type) {
+	case float64:
+		return v == math.Trunc(v)
+	case *value.List:
+		return slices.ContainsFunc(v.Items, hasWholeFloat)
+	case value.Tuple:
+		return slices.ContainsFunc(v, hasWholeFloat)
+	case *value.Map:
+		for _, item := range v.All() {
+			if hasWholeFloat(item) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// integers makes integers of the floats that look like them.
+func integers(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int(v)
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = integers(item)
+		}
+	case map[string]any:
+		for key, item := range v {
+			v[key] = integers(item)
+		}
+	}
+	return v
 }
 
 // goData makes Go's plain data of a value, for JMESPath, which counts in floats.

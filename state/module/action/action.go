@@ -53,7 +53,8 @@ func Functions(callee Callee) module.Table {
 // run is module.run.
 type run struct {
 	Name      string     `sls:"name"`
-	Arguments *value.Map `sls:"__arguments__,open"`
+	Arguments *value.Map `sls:"__arguments__"`
+	Rest      *value.Map `sls:"*"` // of Arguments, in which their order among the others is seen
 
 	callee Callee
 	calls  []call

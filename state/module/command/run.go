@@ -52,6 +52,19 @@ type options struct {
 	SuccessStderr   []string `sls:"success_stderr"`
 }
 
+// testName is the command that dry runs ask: stateful: [{test_name: COMMAND}]; "" for none.
+func (o *options) testName() string {
+	list, ok := o.Stateful.(*value.List)
+	if !ok || list.Len() == 0 {
+		return ""
+	}
+	first, ok := list.Items[0].(*value.Map)
+	if !ok || !first.Has("test_name") {
+		return ""
+	}
+	return value.Str(first.Value("test_name"))
+}
+
 // successCodes are the exit codes beside 0 that count as success.
 func (o *options) succeeded(out host.Output) bool {
 	for _, code := range o.SuccessRetcodes {
@@ -120,7 +133,7 @@ func (o *options) perform(ctx context.Context, h *host.Host, l host.Line) (modul
 	}
 	changes, ok := o.judge(&out, l)
 	report := module.Report{Changes: changes, Comment: "ran " + describe(o.Name)}
-	_, listed := o.Stateful.(*value.List) // with a test_name
+	_, listed := o.Stateful.(*value.List)
 	if truth, _ := o.Stateful.(bool); truth || listed {
 		return stateful(changes, ok)
 	}
@@ -175,6 +188,28 @@ func (r *run) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Re
 	return r.perform(ctx, h, l)
 }
 
+// Rehearse is Check, or runs the command that stateful names to say what the real one would change.
+func (r *run) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
+	test := r.testName()
+	if test == "" {
+		return r.Check(ctx, h)
+	}
+	if err := h.Commands.Allowed("the command " + describe(test)); err != nil {
+		return module.Diff{}, err
+	}
+	l, err := r.line(test)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	report, err := r.perform(ctx, h, l)
+	d := module.Diff{Changes: report.Changes, Comment: report.Comment}
+	if err != nil && value.Equal(report.Changes.Value("retcode"), 0) { // it ran well and said nothing that is understood
+		d.Unknown, d.Comment = true, err.Error()
+		return d, nil
+	}
+	return d, err
+}
+
 // Watched runs the command.
 func (r *run) Watched() module.Resource { return r }
 
@@ -182,5 +217,9 @@ func (r *run) Watched() module.Resource { return r }
 type waiting struct{ run }
 
 func (w *waiting) Check(context.Context, *host.Host) (module.Diff, error) { return module.Diff{}, nil }
+
+func (w *waiting) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
+	return w.Check(ctx, h)
+}
 
 func (w *waiting) Watched() module.Resource { return &w.run }

@@ -1,0 +1,166 @@
+package compile_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// words are the state functions of these tests.
+type words struct{}
+
+func (words) Has(state, function string) bool {
+	return slices.Contains(words{}.Functions(), state+"."+function)
+}
+func (words) Watches(state string) bool { return state == "service" }
+func (words) Refuses(state string) error {
+	if state == "mine" {
+		return diag.WithHint(errors.New("mine: a module of your own"), "rewrite it")
+	}
+	return nil
+}
+func (words) Functions() []string { return []string{"file.managed", "service.running", "test.nop"} }
+
+// compiled compiles high data that is written as YAML.
+func compiled(t *testing.T, text string) (*compile.Program, error) {
+	t.Helper()
+	doc, err := (&render.Renderer{Default: "yaml"}).Render(t.Context(), render.Source{Name: "t.sls", File: "t.sls", Text: text}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compile.Compile(&compile.High{Data: doc.Value.(*value.Map)}, words{})
+}
+
+func tags(steps []*compile.Step) string {
+	var all []string
+	for _, s := range steps {
+		all = append(all, s.ID()+" "+s.Function())
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestOrder(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"as they stand": {`
+b: {test: [nop, {order: 10000}], __sls__: t, __env__: base}
+a: {test: [nop, {order: 10001}], __sls__: t, __env__: base}`, "b test.nop, a test.nop"},
+		"first and last": {`
+b: {test: [nop, {order: last}], __sls__: t, __env__: base}
+a: {test: [nop, {order: 10001}], __sls__: t, __env__: base}
+c: {test: [nop, {order: first}], __sls__: t, __env__: base}`, "c test.nop, a test.nop, b test.nop"},
+		"names": {`
+a: {test: [nop, {names: [y, x]}, {order: 10000}], __sls__: t, __env__: base}`, "a test.nop, a test.nop"},
+		"exclude": {`
+a: {test: [nop], __sls__: t, __env__: base}
+b: {test: [nop], __sls__: u, __env__: base}
+__exclude__: [{sls: u}]`, "a test.nop"},
+	} {
+		p, err := compiled(t, c.text)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if got := tags(p.Steps); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// Requisites name steps by ID, by name, by glob and by file; the _in forms name who gets them.
+func TestRequisites(t *testing.T) {
+	p, err := compiled(t, `
+a: {test: [nop, {name: n}], __sls__: t, __env__: base}
+b: {test: [nop, {require: [{test: n}]}], __sls__: t, __env__: base}
+c: {test: [nop, {require: [{test: "[ab]"}]}], __sls__: t, __env__: base}
+d: {test: [nop, {watch_in: [{service: s}]}], __sls__: u, __env__: base}
+s: {service: [running, {require: [{sls: t}]}], __sls__: v, __env__: base}
+w: {test: [nop, {watch: [{test: a}]}], __sls__: v, __env__: base}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, s := range p.Steps {
+		for _, q := range s.Requisites {
+			for _, target := range q.Targets {
+				got[s.ID()+" "+q.Kind+" "+target.String()] = tags(target.Steps)
+			}
+		}
+	}
+	for key, want := range map[string]string{
+		"b require test: n":    "a test.nop",
+		"c require test: [ab]": "b test.nop, a test.nop", // by function and name, as nothing else orders them
+		"s watch test: d":      "d test.nop",
+		"s require sls: t":     "b test.nop, c test.nop, a test.nop",
+		"w require test: a":    "a test.nop", // test has nothing to do on a watch
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %q, want %q, of %v", key, got[key], want, got)
+		}
+	}
+}
+
+// What Salt would notice only when it runs is a doubt, each with what may have been meant.
+func TestDoubts(t *testing.T) {
+	p, err := compiled(t, `
+alpha: {test: [nop, {require: [{test: beta}]}], __sls__: t, __env__: base}
+gamma: {test: [nop, {require: [{test: alhpa}]}], __sls__: t, __env__: base}
+beta: {test: [nop, {require: [{test: omega}]}], __sls__: t, __env__: base}
+omega: {test: [nop, {require: [{test: alpha}]}], __sls__: t, __env__: base}
+delta: {test: [nopp], __sls__: t, __env__: base}
+own: {mine: [done], __sls__: t, __env__: base}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := diag.List(p.Doubts).Error()
+	for _, want := range []string{"alhpa", "alpha", "beta", "nopp", "test.nop", "a module of your own"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the doubts do not say %q:\n%s", want, text)
+		}
+	}
+	if len(p.Doubts) != 4 {
+		t.Errorf("%d doubts, want one for each mistake:\n%s", len(p.Doubts), text)
+	}
+}
+
+// Wrong shapes are errors, all of them at once.
+func TestShapes(t *testing.T) {
+	_, err := compiled(t, `
+a: {test: nop, __sls__: t, __env__: base}
+b: {test: [nop, other], __sls__: t, __env__: base}
+c: {test: [], __sls__: t, __env__: base}
+d: {test: [nop, {require: {test: a}}], __sls__: t, __env__: base}
+e: {test: [nop, {require: [[a]]}], __sls__: t, __env__: base}`)
+	var problems diag.List
+	if !errors.As(err, &problems) {
+		t.Fatalf("%v is no list of problems", err)
+	}
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		if !slices.ContainsFunc(problems, func(d *diag.Diagnostic) bool {
+			return strings.Contains(d.Message, `"`+id+`"`) || strings.Contains(d.Message, " "+id+" ") || strings.Contains(d.Message, id+":")
+		}) {
+			t.Errorf("nothing is said of %s:\n%v", id, err)
+		}
+	}
+}
+
+func TestExtend(t *testing.T) {
+	p, err := compiled(t, `
+a: {file: [managed, {mode: "0600"}, {require: [{test: x}]}], __sls__: t, __env__: base}
+x: {test: [nop], __sls__: t, __env__: base}
+y: {test: [nop], __sls__: t, __env__: base}
+__extend__: [{a: {file: [{mode: "0644"}, {require: [{test: y}]}], __sls__: u, __env__: base}}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(p.Steps, func(s *compile.Step) bool { return s.ID() == "a" })
+	if mode := p.Steps[i].Chunk.Value("mode"); mode != "0644" {
+		t.Errorf("mode is %v", mode)
+	}
+	if n := len(p.Steps[i].Requisites[0].Targets); n != 2 {
+		t.Errorf("%d requisites, want both", n)
+	}
+}

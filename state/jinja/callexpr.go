@@ -1,0 +1,172 @@
+package jinja
+
+import (
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// callExpr is a call.
+type callExpr struct {
+	callee expr
+	arguments
+	at int
+}
+
+func (e *callExpr) eval(f *frame) (any, error) {
+	v, err := e.evalWith(f, nil)
+	if err != nil {
+		return nil, f.calledAt(e.at, f.fail(e.at, err))
+	}
+	return v, nil
+}
+
+// evalWith calls with one more keyword argument, caller, unless it is nil.
+func (e *callExpr) evalWith(f *frame, caller any) (any, error) {
+	if attr, ok := e.callee.(*attrExpr); ok && caller == nil {
+		object, err := attr.node.eval(f)
+		if err != nil {
+			return nil, err
+		}
+		if m, ok := f.r.env.methods.of(object)[attr.attr]; ok {
+			return e.callMethod(f, m, object, attr.attr)
+		}
+		callee, err := f.getattr(object, attr.attr)
+		if err != nil {
+			return nil, f.fail(attr.at, err)
+		}
+		return e.callWith(f, callee, nil)
+	}
+	callee, err := e.callee.eval(f)
+	if err != nil {
+		return nil, err
+	}
+	return e.callWith(f, callee, caller)
+}
+
+func (e *callExpr) callWith(f *frame, callee, caller any) (any, error) {
+	args, kwargs, err := e.arguments.eval(f)
+	if err != nil {
+		return nil, err
+	}
+	if caller != nil {
+		if kwargs == nil {
+			kwargs = value.NewMap()
+		}
+		kwargs.Set("caller", caller)
+	}
+	return f.call(callee, args, kwargs, e.at)
+}
+
+func (e *callExpr) callMethod(f *frame, m *method, self any, name string) (any, error) {
+	args, kwargs, err := e.arguments.eval(f)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.r.step(1); err != nil {
+		return nil, err
+	}
+	return m.invoke(&Call{Args: args, Kwargs: kwargs, f: f, at: e.at}, self, name)
+}
+
+// filterExpr is value | filter(...). Node is nil in a filter block, where the output is the value.
+type filterExpr struct {
+	node   expr
+	filter Filter
+	name   string
+	arguments
+	at int
+}
+
+func (e *filterExpr) eval(f *frame) (any, error) {
+	v, err := e.node.eval(f)
+	if err != nil {
+		return nil, err
+	}
+	return e.apply(f, v)
+}
+
+func (e *filterExpr) apply(f *frame, v any) (any, error) {
+	args, kwargs, err := e.arguments.eval(f, v)
+	if err == nil {
+		v, err = f.applyFilter(e.filter, args, kwargs, e.at)
+	}
+	if err != nil {
+		return nil, f.fail(e.at, err)
+	}
+	return v, nil
+}
+
+func (f *frame) applyFilter(filter Filter, args []any, kwargs *value.Map, at int) (any, error) {
+	if err := f.r.step(1); err != nil {
+		return nil, err
+	}
+	v, err := filter(&Call{Args: args, Kwargs: kwargs, f: f, at: at})
+	if err == nil {
+		if s, ok := v.(string); ok {
+			err = f.r.charge(len(s))
+		}
+	}
+	return v, err
+}
+
+// testExpr is value is test(...).
+type testExpr struct {
+	node expr
+	test Test
+	arguments
+	at int
+}
+
+func (e *testExpr) eval(f *frame) (any, error) {
+	v, err := e.node.eval(f)
+	if err != nil {
+		return nil, err
+	}
+	args, kwargs, err := e.arguments.eval(f, v)
+	if err == nil {
+		err = f.r.step(1)
+	}
+	var ok bool
+	if err == nil {
+		ok, err = e.test(&Call{Args: args, Kwargs: kwargs, f: f, at: e.at})
+	}
+	if err != nil {
+		return nil, f.fail(e.at, err)
+	}
+	return ok, nil
+}
+
+// missingExpr is a filter or test that is not there, in a branch that may never be taken.
+type missingExpr struct {
+	err       error
+	node      expr // what it is applied to; nil in a filter block
+	arguments arguments
+	at        int
+}
+
+// eval finds out that the name is missing only when it is called, after what it is called with.
+func (e *missingExpr) eval(f *frame) (any, error) {
+	if e.node != nil {
+		if _, err := e.node.eval(f); err != nil {
+			return nil, err
+		}
+	}
+	if _, _, err := e.arguments.eval(f); err != nil {
+		return nil, err
+	}
+	return nil, f.fail(e.at, e.err)
+}
+
+// unknownName is the error for a filter or test that is not there.
+func unknownName(what, name string, known []string) error {
+	return withHint(templateError("No "+what+" named "+value.Repr(name)+" found."), suggest(name, known))
+}
+
+func suggest(name string, known []string) string {
+	if hint := diag.DidYouMean(name, known); hint != "" {
+		return hint
+	}
+	return "known are: " + strings.Join(known, ", ")
+}

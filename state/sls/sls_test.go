@@ -1,0 +1,116 @@
+package sls_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/sls"
+	"github.com/corpus-agent/corpus-agent/state/top"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// high reads the file t of a tree of plain YAML files.
+func high(t *testing.T, files map[string]string) (*compile.High, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, err := host.New(host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	renderer := &render.Renderer{Default: "yaml"}
+	loader := &sls.Loader{
+		Tree: roots.New(h.Files, roots.Env{Name: "base", Dirs: []string{dir}}),
+		Render: func(ctx context.Context, src render.Source, _ string) (*render.Document, error) {
+			return renderer.Render(ctx, src, nil)
+		},
+	}
+	return loader.High(t.Context(), []top.Match{{Env: "base", SLS: []string{"t"}}})
+}
+
+// What a file includes comes before it, once, and relative names start at its own folder.
+func TestIncludes(t *testing.T) {
+	got, err := high(t, map[string]string{
+		"t/init.sls": "include: [.one, two, t.one]\nown: {test.nop: []}",
+		"t/one.sls":  "include: [..two]\none: test.nop",
+		"two.sls":    "two: {test: [nop, {name: x}]}",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{"two": "10000", "one": "10001", "own": "10002"} {
+		if v, _ := value.Lookup(got.Data, id+":test", ":"); !strings.Contains(value.Repr(v), want) {
+			t.Errorf("%s is %s, want the number %s", id, value.Repr(v), want)
+		}
+	}
+	if v, _ := value.Lookup(got.Data, "one:__sls__", ":"); v != "t.one" {
+		t.Errorf("one is from %v", v)
+	}
+	if n := len(got.Includes); n != 4 {
+		t.Errorf("%d includes: %v", n, got.Includes)
+	}
+}
+
+// States are numbered in the order in which they stand, unless they say their own.
+func TestNumbers(t *testing.T) {
+	got, err := high(t, map[string]string{"t.sls": "b: {test.nop: [{order: 3}]}\na: {test.nop: []}\nc: {file.managed: [], service.running: []}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"b:test": "{'order': 3}", "a:test": "{'order': 1000", "c:service": "{'order': 1000"} {
+		if v, _ := value.Lookup(got.Data, path, ":"); !strings.Contains(value.Repr(v), want) {
+			t.Errorf("%s is %s", path, value.Repr(v))
+		}
+	}
+}
+
+// Every problem of every file is told at its own place.
+func TestProblems(t *testing.T) {
+	_, err := high(t, map[string]string{
+		"t.sls": `include:
+  - nowhere
+  - broken
+  - .....far
+same: {test.nop: []}
+text: only text
+odd: [1]
+extend: [x]
+`,
+		"other.sls":  "same: {test.nop: []}",
+		"broken.sls": "include: [other]\na: {b: c: d}",
+	})
+	if err == nil {
+		t.Fatal("it compiled")
+	}
+	for _, want := range []string{"t.sls:2", "nowhere", "broken.sls:2", "t.sls:4", "t.sls:6", "t.sls:7", "t.sls:8"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("nothing is said of %s:\n%v", want, err)
+		}
+	}
+}
+
+// The same ID in two files is refused, with both files.
+func TestConflict(t *testing.T) {
+	_, err := high(t, map[string]string{
+		"t.sls":     "include: [other]\nsame: {test.nop: []}",
+		"other.sls": "same: {test.nop: []}",
+	})
+	if err == nil || !strings.Contains(err.Error(), "other.sls:1") || !strings.Contains(err.Error(), "SLS t") {
+		t.Errorf("%v", err)
+	}
+}

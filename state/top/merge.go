@@ -1,0 +1,71 @@
+package top
+
+import (
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// mergeBase is the default: base's top file counts whole, and another environment's only for that
+// environment, if base says nothing of it.
+func (l *Loader) mergeBase(files []file, t *table, problems *diag.List) {
+	first := "base"
+	if l.Only != "" {
+		first = l.Only
+	}
+	for _, f := range files {
+		if f.env == first {
+			l.add(f, t, func(string) bool { return true }, problems)
+		}
+	}
+	said := slices.Clone(t.envs)
+	for _, f := range files {
+		if f.env != first {
+			l.add(f, t, func(env string) bool { return env == f.env && !slices.Contains(said, env) }, problems)
+		}
+	}
+}
+
+// mergeSame takes of each top file the section of its own environment; where an environment has no
+// top file, the default one's section for it.
+func (l *Loader) mergeSame(files []file, t *table, problems *diag.List) {
+	for _, env := range l.Tree.Envs() {
+		own := func(e string) bool { return e == env }
+		source := env
+		if !slices.ContainsFunc(files, func(f file) bool { return f.env == env }) {
+			source = l.Base
+		}
+		for _, f := range files {
+			if f.env == source {
+				l.add(f, t, own, problems)
+			}
+		}
+	}
+}
+
+// mergeAll puts the lists of one target in several top files together.
+func (l *Loader) mergeAll(files []file, t *table, problems *diag.List) {
+	for _, f := range files {
+		one := newTable()
+		l.add(f, one, func(string) bool { return true }, problems)
+		for _, env := range one.envs {
+			for _, e := range one.entries[env] {
+				if old, ok := t.get(env, e.target); ok {
+					e.items = together(old.items, e.items)
+				}
+				t.set(env, e)
+			}
+		}
+	}
+}
+
+func together(a, b *value.List) *value.List {
+	merged := value.NewList(a.Items...)
+	for _, item := range b.Items {
+		if !value.Contains(merged.Items, item) {
+			merged.Append(item)
+		}
+	}
+	return merged
+}

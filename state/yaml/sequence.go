@@ -1,0 +1,165 @@
+package yaml
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// empty is the node where nothing is written.
+func empty(at int) node { return node{at: int32(at)} }
+
+// sequence reads the items with the given reader, which appends them to p.items, and makes what
+// the tag asks for.
+func (p *parser) sequence(props properties, keep keeping, read func(keep keeping) error) (node, error) {
+	n := node{at: int32(props.at), kind: sequenceNode}
+	if props.tag != "" {
+		keep = max(keep, keepParts)
+	}
+	base := len(p.items)
+	if err := read(keep); err != nil {
+		return n, err
+	}
+	own := p.items[base:]
+	list := &value.List{Items: make([]any, len(own))}
+	marks := p.doc.marksFor(list, n.at, len(own))
+	for i := range own {
+		p.finish(&own[i])
+		list.Items[i] = own[i].value
+		marks[i] = mark{keyAt: own[i].at, valueAt: own[i].at}
+	}
+	n.value = list
+	if keep != drop {
+		n.kept = &kept{items: slices.Clone(own)}
+	}
+	p.items = p.items[:base]
+	if props.tag != "" && props.tag != "!" {
+		n.value = p.taggedSequence(props, &n, list)
+	}
+	return n, nil
+}
+
+func (p *parser) blockSequence(keep keeping) error {
+	start, err := p.peek()
+	if err != nil {
+		return err
+	}
+	startAt := start.at
+	p.skip()
+	for {
+		t, err := p.peek()
+		if err != nil {
+			return err
+		}
+		switch t.kind {
+		case blockEntry:
+			if err := p.entry(false, keep); err != nil {
+				return err
+			}
+			continue
+		case blockEnd:
+			p.skip()
+			return nil
+		}
+		return p.badBlock(t, startAt, "sequence", "'-'")
+	}
+}
+
+// badBlock says what should have stood where a line of a block collection ends up.
+func (p *parser) badBlock(t *token, startAt int, what, expected string) error {
+	line, _ := p.doc.lineCol(startAt)
+	return &problem{
+		at: t.at, resume: t.at,
+		message: "expected " + expected + " of the " + what + " that starts on line " + strconv.Itoa(line) + ", but found " + t.kind.String(),
+		hint:    "check the indentation of this line and the ones before it",
+	}
+}
+
+// entry reads what follows a dash.
+func (p *parser) entry(indentless bool, keep keeping) error {
+	t, err := p.peek()
+	if err != nil {
+		return err
+	}
+	item := empty(t.at)
+	p.skip()
+	if t, err = p.peek(); err != nil {
+		return err
+	}
+	if t.kind != blockEntry && t.kind != blockEnd && (!indentless || t.kind != keyMark && t.kind != valueMark) {
+		if item, err = p.node(true, false, keep); err != nil {
+			return err
+		}
+	}
+	p.items = append(p.items, item)
+	return nil
+}
+
+func (p *parser) indentlessSequence(keep keeping) error {
+	for {
+		t, err := p.peek()
+		if err != nil {
+			return err
+		}
+		if t.kind != blockEntry {
+			return nil
+		}
+		if err := p.entry(true, keep); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *parser) flowSequence(keep keeping) error {
+	opening, err := p.peek()
+	if err != nil {
+		return err
+	}
+	openAt := opening.at
+	p.skip()
+	for first := true; ; first = false {
+		t, err := p.separator(first, openAt, flowSequenceEnd)
+		if err != nil || t == nil {
+			return err
+		}
+		var item node
+		if t.kind == keyMark {
+			item, err = p.mapping(properties{at: t.at}, keep, p.singlePair)
+		} else {
+			item, err = p.node(false, false, keep)
+		}
+		if err != nil {
+			return err
+		}
+		p.items = append(p.items, item)
+	}
+}
+
+// separator reads the comma before an item in brackets, and gives the first token of the item or
+// nil at the closing bracket.
+func (p *parser) separator(first bool, openAt int, closing kind) (*token, error) {
+	t, err := p.peek()
+	if err != nil {
+		return nil, err
+	}
+	if t.kind != closing && !first {
+		if t.kind != flowEntry {
+			line, _ := p.doc.lineCol(openAt)
+			return nil, &problem{
+				at: t.at, resume: t.at,
+				message: "expected ',' or " + closing.String() + " for the bracket opened on line " + strconv.Itoa(line) + ", but found " + t.kind.String(),
+				hint:    "close the bracket, or put a value that starts with one in quotes",
+			}
+		}
+		p.skip()
+		if t, err = p.peek(); err != nil {
+			return nil, err
+		}
+	}
+	if t.kind == closing {
+		p.skip()
+		return nil, nil
+	}
+	return t, nil
+}
