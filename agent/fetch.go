@@ -50,7 +50,7 @@ func (r *run) has(release artifact.Release) bool {
 }
 
 func explainSpace(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if full(err) {
 		return diag.WithHint(err, "make room, or lower keep.releases in agent.yaml; nothing on the host was changed")
 	}
 	return err
@@ -146,7 +146,7 @@ func (a *arrival) end(cause error) error {
 func hopeless(err error) bool {
 	var refused *trust.Refused
 	var hostile *unpack.Hostile
-	return errors.As(err, &refused) || errors.As(err, &hostile) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	return errors.As(err, &refused) || errors.As(err, &hostile) || full(err)
 }
 
 func (r *run) limits() unpack.Limits {

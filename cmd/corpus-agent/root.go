@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/watchdog"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -102,7 +103,7 @@ func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 		}
 	}
 	return &agent.Agent{
-		Layout: l, Chroot: p.chroot, Config: settings, Sinks: []report.Sink{p.sink(settings)},
+		Layout: l, Chroot: p.chroot, Config: settings, Sinks: p.sinks(settings),
 		OpenStore: openStore(settings),
 		Remote:    stores.Files{}, Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
@@ -125,6 +126,36 @@ func openStore(settings config.Config) func(url string) (store.Store, error) {
 		}
 		with.Host = hosts[host]
 		return stores.Open(url, with)
+	}
+}
+
+// sinks are who hears of a run: whoever started it, and systemd where that waits for a sign of life.
+func (p *program) sinks(settings config.Config) []report.Sink {
+	sinks := []report.Sink{p.sink(settings)}
+	socket := p.Getenv("NOTIFY_SOCKET")
+	if socket == "" {
+		return sinks
+	}
+	_ = os.Unsetenv("NOTIFY_SOCKET") // what a run starts has nothing to say there
+	if w := watchdog.New(watchdog.Options{Socket: socket, Patience: patience(settings)}); w != nil {
+		sinks = append(sinks, w)
+	}
+	return sinks
+}
+
+// patience is how long the stages of a run may take without a word: a little longer than the run lets
+// them.
+func patience(c config.Config) func(stage string) time.Duration {
+	const more = 15 * time.Minute
+	longest := max(c.FetchTimeout, c.ConvergeTimeout, c.HookTimeout)
+	return func(stage string) time.Duration {
+		switch stage {
+		case "fetch":
+			return c.FetchTimeout + more
+		case "converge":
+			return c.ConvergeTimeout + more
+		}
+		return longest + more
 	}
 }
 
