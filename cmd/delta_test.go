@@ -120,7 +120,9 @@ func measureGrove(t *testing.T, w *tabwriter.Writer, g grove, casync string, env
 			fetched: seen.bytes[".pack"] + seen.bytes[".zst"], requests: seen.requests[".pack"] + seen.requests[".zst"]}
 		row.chunks = newChunks(t, r, "v0", version)
 		row.check(t, g, c)
-		fmt.Fprintf(w, "%s: %s\t%s\t%s\n", g.name, c.name, row, besideCasync(t, r, casync, env, "tree", version, row.whole))
+		line := fmt.Sprintf("%s: %s\t%s\t%s", g.name, c.name, row, besideCasync(t, r, casync, env, "tree", version, row.whole))
+		t.Log(line) // in case that a later one fails
+		fmt.Fprintln(w, line)
 		r.must("rm -rf --one-file-system " + version + " " + version + ".tar.zst")
 	}
 }
