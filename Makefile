@@ -7,7 +7,7 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 export CGO_ENABLED ?= 0
 
-.PHONY: build test demo integration hosts bench bench-peers lint fuzz generate snapshot
+.PHONY: build test demo integration hosts bench bench-fetch bench-delta bench-peers lint fuzz generate snapshot
 build: ## both programs, into bin/
 	go build -trimpath -ldflags '$(LDFLAGS)' $(SMALL) -o bin/ ./cmd/corpus-agent ./cmd/corpus
 test: ## everything that needs no server, no root and no network
@@ -17,11 +17,15 @@ demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/
 	testdata/demo/run bin demo
 integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO server; states with real programs; services, packages and images in Debian roots to throw away
 	go test -tags integration -timeout 40m ./artifact/store/... ./cmd/... ./state/module/...
-	go test -tags integration -timeout 25m -v -run 'Thousand|StoreDies' ./agent
+	go test -tags integration -timeout 25m -v -run 'Thousand|StoreDies|PacketLoss' ./agent
 hosts: build snapshot ## the packages, on real systemd hosts; needs root
 	go test -tags hosts -timeout 60m -count 1 -v ./packaging/hosttest/...
 bench: ## benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
+bench-fetch: ## a deploy from MinIO beside curl, tar and sync; TMPDIR names the disk
+	go test -tags peers -timeout 60m -count 1 -v -run '^TestFetchBesideCurl$$' ./cmd
+bench-delta: ## what upgrades of real trees fetch, beside casync; needs Debian's apt-get, python3 and root
+	go test -tags peers -timeout 60m -count 1 -v -run '^TestDeltas$$' ./cmd
 bench-peers: ## beside puppet, ansible and salt-call, in a root to throw away; needs root and Debian's packages
 	go test -tags peers -timeout 120m -count 1 -v -run '^TestPeers$$' ./cmd
 lint: ## style, floors and known mistakes

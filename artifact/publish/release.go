@@ -58,6 +58,11 @@ func (p *Publisher) publish(ctx context.Context, release artifact.Release, r Req
 	if err := errors.Join(p.upload(ctx, release, r.File), p.uploadSidecars(ctx, about)); err != nil {
 		return err
 	}
+	if p.Hand != nil {
+		if err := p.leaveNote(ctx, about); err != nil {
+			return err
+		}
+	}
 	return p.change(ctx, func(n *next) error { return n.publish(ctx, about, r.Channel) })
 }
 

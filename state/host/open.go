@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"os"
 	"strings"
 )
@@ -12,11 +11,11 @@ func open(o Options, relocated bool) (*Host, error) {
 	accounts := &accounts{recorder: o.Recorder, refused: refused}
 	packages := &packages{refused: refused, recorder: o.Recorder}
 	units := &units{refused: relocated && o.Commands == nil, bootRefused: refused, recorder: o.Recorder}
-	files, err := openTree(o.Root, relocated, o.Recorder, func(path string) {
+	files, err := openTree(o.Root, relocated, o, func(path string) {
 		if strings.HasPrefix(path, "/etc/") {
 			accounts.forget()
 		}
-		if strings.HasPrefix(path, "/var/lib/dpkg/") || strings.HasPrefix(path, "/etc/apt/") {
+		if holdsPackages(path) {
 			packages.forget()
 		}
 		if holdsUnits(path) {
@@ -37,7 +36,7 @@ func open(o Options, relocated bool) (*Host, error) {
 	accounts.files, accounts.commands = files, run
 	env := NewEnvironment(os.Environ()...)
 	packages.manager = packageManagerOf(files, run, env, o, relocated)
-	units.init = initSystemOf(files, run, relocated)
+	units.init = initSystemOf(files, run, relocated, units.refused)
 	crontabs := &crontabs{files: files, commands: run, accounts: accounts, recorder: o.Recorder, refused: refused, read: &parsed{}}
 	return &Host{
 		Files: files, Commands: run, Accounts: accounts, Crontabs: crontabs, Packages: packages, Units: units, Network: Network{files},
@@ -55,7 +54,7 @@ func ownCommands(o Options, refused bool, changed func()) *commands {
 }
 
 // initSystemOf finds out what runs the units of a host.
-func initSystemOf(files Files, commands Commands, relocated bool) initSystem {
+func initSystemOf(files Files, commands Commands, relocated, asleep bool) initSystem {
 	if !relocated && bootedWithSystemd(files) {
 		return &systemd{files: files, commands: commands}
 	}
@@ -64,22 +63,15 @@ func initSystemOf(files Files, commands Commands, relocated bool) initSystem {
 			return &offline{files: files, commands: commands}
 		}
 	}
+	if hasOpenRC(files) {
+		return &openrc{sysv: sysv{files: files, commands: commands}, offline: asleep}
+	}
 	return &sysv{files: files, commands: commands}
 }
 
 // holdsUnits reports whether a file may say what units there are or when they start.
 func holdsUnits(path string) bool {
-	return strings.Contains(path, "/systemd/") || strings.HasPrefix(path, "/etc/init.d/") || strings.HasPrefix(path, "/etc/rc")
-}
-
-// packageManagerOf finds out which package manager a host has.
-func packageManagerOf(files Files, commands Commands, env *Environment, o Options, relocated bool) packageManager {
-	for _, path := range []string{"/usr/bin/apt-get", dpkgStatus} {
-		if _, err := files.Stat(path); err == nil {
-			return &apt{env: env, files: files, commands: commands, lockWait: cmp.Or(o.LockWait, defaultLockWait), scoped: !relocated && bootedWithSystemd(files)}
-		}
-	}
-	return nil
+	return strings.Contains(path, "/systemd/") || strings.HasPrefix(path, "/etc/init.d/") || strings.HasPrefix(path, "/etc/rc") || strings.HasPrefix(path, runlevels)
 }
 
 // bootedWithSystemd says whether systemd runs the machine: the directory is there for all who ask.

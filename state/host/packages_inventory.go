@@ -3,6 +3,7 @@ package host
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // PackageState is how far a package is installed.
@@ -34,13 +35,29 @@ type Inventory struct {
 	// Interrupted says that a change was cut off and has to be ended by hand.
 	Interrupted bool
 
+	arch     archNames
 	byName   map[string][]Package
 	provided map[string][]string // the packages, as list names, that provide a name
+	provider func(virtual string) []string
+	asked    sync.Map // what provider answered, by name
 }
 
-// NewInventory makes an inventory of packages.
+// archNames is how a family of package managers writes the architecture behind a package's name.
+type archNames struct {
+	join string                         // what stands between them
+	any  []string                       // architectures that stand for any
+	same func(native, arch string) bool // whether two are as good as one; nil for never
+}
+
+func debianNames() archNames { return archNames{join: ":", any: []string{"all", "any"}} }
+
+// NewInventory makes an inventory of packages that are named as on Debian.
 func NewInventory(native string, packages []Package) *Inventory {
-	v := &Inventory{Native: native, byName: make(map[string][]Package, len(packages)), provided: map[string][]string{}}
+	return newInventory(native, debianNames(), packages)
+}
+
+func newInventory(native string, arch archNames, packages []Package) *Inventory {
+	v := &Inventory{Native: native, arch: arch, byName: make(map[string][]Package, len(packages)), provided: map[string][]string{}}
 	for _, p := range packages {
 		name := v.listName(p)
 		v.byName[name] = append(v.byName[name], p)
@@ -58,17 +75,21 @@ func NewInventory(native string, packages []Package) *Inventory {
 // listName is the name that users and reports call a package by: with its architecture only where
 // that is not the host's.
 func (v *Inventory) listName(p Package) string {
-	if p.Arch == "" || p.Arch == "all" || p.Arch == v.Native {
+	if p.Arch == "" || v.saysNothing(p.Arch) {
 		return p.Name
 	}
-	return p.Name + ":" + p.Arch
+	return p.Name + v.arch.join + p.Arch
+}
+
+// saysNothing reports whether an architecture is left out of names.
+func (v *Inventory) saysNothing(arch string) bool {
+	return arch == v.Native || slices.Contains(v.arch.any, arch) || v.arch.same != nil && v.arch.same(v.Native, arch)
 }
 
 // ListName is a name as users may write it, without an architecture that says nothing.
 func (v *Inventory) ListName(name string) string {
-	base, arch, ok := strings.Cut(name, ":")
-	if ok && (arch == v.Native || arch == "all" || arch == "any") {
-		return base
+	if i := strings.LastIndex(name, v.arch.join); v.arch.join != "" && i > 0 && v.saysNothing(name[i+len(v.arch.join):]) {
+		return name[:i]
 	}
 	return name
 }
@@ -108,7 +129,17 @@ func (v *Inventory) Holds() []string {
 }
 
 // Providers lists the installed packages that provide a virtual package.
-func (v *Inventory) Providers(virtual string) []string { return v.provided[virtual] }
+func (v *Inventory) Providers(virtual string) []string {
+	if v.provider == nil {
+		return v.provided[virtual]
+	}
+	if known, ok := v.asked.Load(virtual); ok {
+		return known.([]string)
+	}
+	names := v.provider(virtual)
+	v.asked.Store(virtual, names)
+	return names
+}
 
 // Names lists the installed packages.
 func (v *Inventory) Names() []string {

@@ -20,13 +20,17 @@ const defaultLockWait = 5 * time.Minute
 // waitFor waits until nobody holds a lock file. apt waits by itself for some of its locks, but not
 // in all versions and not for the lock of its indexes, and it does not say for whom.
 func (a *apt) waitFor(ctx context.Context, file string) error {
+	return waitForLock(ctx, a.files, a.lockWait, file)
+}
+
+func waitForLock(ctx context.Context, files Files, limit time.Duration, file string) error {
 	start := time.Now()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		holder, held := a.holderOf(file)
+		holder, held := holderOf(files, file)
 		if !held {
 			return nil
 		}
-		if waited := time.Since(start); waited+pause > a.lockWait {
+		if waited := time.Since(start); waited+pause > limit {
 			return lockError(file, holder, waited)
 		}
 		select {
@@ -44,8 +48,8 @@ func lockError(file, holder string, waited time.Duration) error {
 
 // holderOf names the process that has a lock of fcntl(2) on a file. A file that cannot be opened has
 // none that this user could wait for.
-func (a *apt) holderOf(file string) (string, bool) {
-	f, err := a.files.Open(file)
+func holderOf(files Files, file string) (string, bool) {
+	f, err := files.Open(file)
 	if err != nil {
 		return "", false
 	}

@@ -44,7 +44,7 @@ type packages struct {
 }
 
 var errNoPackageManager = diag.WithHint(errors.New("no package manager that is known here was found"),
-	"packages are managed where apt is")
+	"packages are managed with apt, dnf, yum, zypper, pacman and apk")
 
 func (p *packages) Allowed(what string) error {
 	if p.refused {

@@ -23,6 +23,7 @@ import (
 //	               "bar 1.0 needs=foo provides=virtual"
 //	/upstream      what a refresh puts into /repository; without it a refresh finds nothing new
 //	/fresh         is there after a refresh
+//	/family        the package manager it is; apt without it
 //	/packages.log  what was done: "refresh", "install foo=1.0 bar", "hold foo"
 //
 // A package file is a file that says "foo 1.0".
@@ -99,8 +100,13 @@ func (p *Packages) log(line string) {
 // Allowed allows everything.
 func (p *Packages) Allowed(string) error { return nil }
 
-// Family is that of Debian.
-func (p *Packages) Family() string { return "apt" }
+// Family is that of Debian, unless /family has the name of another.
+func (p *Packages) Family() string {
+	if name, err := p.h.Files.ReadFile("/family"); err == nil {
+		return strings.TrimSpace(string(name))
+	}
+	return "apt"
+}
 
 // Describe reads a package file.
 func (p *Packages) Describe(file io.Reader) (host.Package, error) {

@@ -33,6 +33,6 @@ func TestRepositories(t *testing.T) {
 		State:     "pkgrepo",
 		Functions: func(h *statetest.Host) module.Table { return pkg.Repositories(tree{h}) },
 		Prepare:   func(_ *testing.T, h *statetest.Host) { statetest.UsePackages(h) },
-		Cases:     statetest.Load(t, "testdata/pkgrepo.yaml"),
+		Cases:     statetest.Load(t, "testdata/pkgrepo*.yaml"),
 	})
 }

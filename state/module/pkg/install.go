@@ -140,9 +140,26 @@ func (i *install) missing(h *host.Host, v *host.Inventory, list []wanted) []stri
 	return names
 }
 
-func notThere(names []string) error {
+func notThere(h *host.Host, names []string) error {
 	err := fmt.Errorf("after the package manager was done these are still not as they should be: %v", names)
-	return diag.WithHint(err, "see /var/log/apt/history.log for what it did instead")
+	return diag.WithHint(err, "see %s for what it did instead", historyOf(h))
+}
+
+// historyOf is where the package manager of a host writes down what it did.
+func historyOf(h *host.Host) string {
+	switch h.Packages.Family() {
+	case "dnf":
+		return "`dnf history info`"
+	case "yum":
+		return "/var/log/yum.log"
+	case "zypper":
+		return "/var/log/zypp/history"
+	case "pacman":
+		return "/var/log/pacman.log"
+	case "apk":
+		return "/etc/apk/world"
+	}
+	return "/var/log/apt/history.log"
 }
 
 func nameList(list []wanted) []string {

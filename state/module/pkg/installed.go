@@ -62,7 +62,7 @@ func (i *installed) consistent() error {
 	case i.Pkgs != nil && i.Files != nil:
 		return errors.New("pkgs and sources cannot both be given")
 	case value.Truth(i.Verify):
-		return diag.WithHint(errors.New("pkg_verify is not there for this package manager"), "run `dpkg --verify` in a cmd.run state")
+		return diag.WithHint(errors.New("pkg_verify is not there for this package manager"), "run `dpkg --verify`, `rpm --verify` or the like in a cmd.run state")
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func (i *installed) perform(ctx context.Context, h *host.Host, report *module.Re
 	}
 	v, err := h.Packages.Installed()
 	if missing := i.missing(h, v, j.targets); err == nil && len(missing) > 0 {
-		err = notThere(missing)
+		err = notThere(h, missing)
 	}
 	return err
 }

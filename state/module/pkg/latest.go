@@ -116,7 +116,7 @@ func (l *latest) done(ctx context.Context, h *host.Host) error {
 	for n, w := range left {
 		names[n] = w.Name
 	}
-	return notThere(names)
+	return notThere(h, names)
 }
 
 // Watched installs the newest version.

@@ -18,13 +18,14 @@ import (
 func Repositories(sources Sources) module.Table {
 	return module.Table{
 		"managed": func() module.Resource {
-			return &repository{keyed: keyed{AllowInsecure: true}, Refresh: true, sources: sources}
+			return &repository{keyed: keyed{AllowInsecure: true}, sources: sources}
 		},
 		"absent": func() module.Resource { return &noRepository{Refresh: true} },
 	}
 }
 
-// repository is pkgrepo.managed: apt knows a repository, and the key that it is signed with.
+// repository is pkgrepo.managed: the package manager knows a repository, and the key that it is signed
+// with.
 type repository struct {
 	keyed
 	Name        string `sls:"name"`
@@ -39,11 +40,13 @@ type repository struct {
 	Comments    any    `sls:"comments"`
 	CleanFile   bool   `sls:"clean_file"`
 	Consolidate bool   `sls:"consolidate"`
-	Refresh     bool   `sls:"refresh"`
+	Refresh     *bool  `sls:"refresh"`    // on SUSE: the indexes are fetched anew by themselves
 	RefreshDB   *bool  `sls:"refresh_db"` // another name of it
 	HumanName   any    `sls:"humanname"`  // for package managers that show one
 	GPGCheck    any    `sls:"gpgcheck"`   // the same
 	SLSEnv      string `sls:"__env__"`
+	// More are the settings of other package managers, as they are in their files: baseurl, gpgkey ...
+	More *value.Map `sls:"*"`
 
 	sources Sources
 }
@@ -58,20 +61,34 @@ type repositoryJob struct {
 }
 
 func (r *repository) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if edit, err := editorFor(h, r.editRPM, r.editPacman, r.editAPK); edit != nil || err != nil {
+		if err != nil {
+			return module.Diff{}, err
+		}
+		return checkEdit(h, edit, r.Name, "the repository is as it should be", "would set up %s in %s")
+	}
 	j, err := r.job(h)
 	if err != nil {
 		return module.Diff{}, err
 	}
-	if !j.differs && !j.key {
-		return module.Diff{Comment: "the repository is as it should be"}, nil
+	d := module.Diff{Comment: "the repository is as it should be"}
+	if j.differs || j.key {
+		d = module.Diff{Changes: r.changes(j), Comment: "would set up " + host.WithoutPasswords(j.want.String())}
 	}
-	return module.Diff{Changes: r.changes(j), Comment: "would set up " + host.WithoutPasswords(j.want.String())}, nil
+	d.Warnings = r.foreign()
+	return d, nil
+}
+
+// foreign warns of arguments that say nothing to apt.
+func (r *repository) foreign() []string {
+	var warnings []string
+	for k := range r.More.All() {
+		warnings = append(warnings, fmt.Sprintf("pkgrepo.managed has no argument %s where apt is", value.Str(k)))
+	}
+	return warnings
 }
 
 func (r *repository) job(h *host.Host) (j repositoryJob, err error) {
-	if err := usesApt(h); err != nil {
-		return j, err
-	}
 	if err := errors.Join(r.consistent(), r.contradicts()); err != nil {
 		return j, err
 	}
@@ -99,17 +116,6 @@ func (r *repository) job(h *host.Host) (j repositoryJob, err error) {
 	}
 	j.key, err = r.missing(h, j.want)
 	return j, err
-}
-
-// usesApt makes sure that repositories are kept as apt keeps them.
-func usesApt(h *host.Host) error {
-	if h.Packages.Family() == "apt" {
-		return nil
-	}
-	if err := h.Packages.Allowed("setting up package repositories"); err != nil {
-		return err
-	}
-	return diag.WithHint(fmt.Errorf("repositories of %s are not managed", h.Packages.Family()), "write their files with file.managed")
 }
 
 func (r *repository) contradicts() error {
@@ -217,6 +223,13 @@ func (r *repository) changes(j repositoryJob) *value.Map {
 }
 
 func (r *repository) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if edit, err := editorFor(h, r.editRPM, r.editPacman, r.editAPK); edit != nil || err != nil {
+		if err != nil {
+			return module.Report{}, err
+		}
+		report, err := applyEdit(ctx, h, edit, r.refreshes(h))
+		return report, errors.Join(err, r.importKeys(ctx, h))
+	}
 	j, err := r.job(h)
 	if err != nil {
 		return module.Report{}, err
@@ -231,7 +244,7 @@ func (r *repository) Apply(ctx context.Context, h *host.Host, d module.Diff) (mo
 		}
 	}
 	report := module.Report{Changes: d.Changes, Comment: "set up " + host.WithoutPasswords(j.want.String())}
-	report.Warnings, err = refreshAfter(ctx, h, r.Refresh && (r.RefreshDB == nil || *r.RefreshDB))
+	report.Warnings, err = refreshAfter(ctx, h, r.refreshes(h))
 	return report, err
 }
 
@@ -276,6 +289,13 @@ func (r *repository) edit(j repositoryJob) {
 		f.lines = nil
 	}
 	f.append(j.want)
+}
+
+// refreshes says whether the indexes are to be got afterwards. On SUSE, refresh is a setting of the
+// repository.
+func (r *repository) refreshes(h *host.Host) bool {
+	wanted := r.Refresh == nil || *r.Refresh || h.Packages.Family() == "zypper"
+	return wanted && (r.RefreshDB == nil || *r.RefreshDB) && !(h.Packages.Family() == "zypper" && value.Truth(r.More.Value("gpgautoimport")))
 }
 
 // refreshAfter gets the indexes of repositories that are others now. Below a root nobody would.

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// noRepository is pkgrepo.absent: apt does not know a repository, or its key.
+// noRepository is pkgrepo.absent: the package manager does not know a repository, or its key.
 type noRepository struct {
 	Name    string `sls:"name"`
 	PPA     string `sls:"ppa"`
@@ -23,6 +23,16 @@ type noRepository struct {
 }
 
 func (r *noRepository) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if edit, err := editorFor(h, r.editRPM, r.editPacman, r.editAPK); edit != nil || err != nil {
+		if err != nil {
+			return module.Diff{}, err
+		}
+		d, err := checkEdit(h, edit, r.Name, "there is no such repository", "would remove %s from %s")
+		if !d.Empty() {
+			d.Planned = value.NewMap()
+		}
+		return d, err
+	}
 	l, want, err := r.job(h)
 	if err != nil {
 		return module.Diff{}, err
@@ -38,9 +48,6 @@ func (r *noRepository) Check(_ context.Context, h *host.Host) (module.Diff, erro
 }
 
 func (r *noRepository) job(h *host.Host) (*lists, entry, error) {
-	if err := usesApt(h); err != nil {
-		return nil, entry{}, err
-	}
 	want, err := (&repository{Name: r.Name, PPA: r.PPA}).want(h)
 	if err != nil {
 		return nil, want, err
@@ -63,6 +70,12 @@ func (r *noRepository) changes() *value.Map {
 func (r *noRepository) ids() []string { return (&keyed{KeyID: r.KeyID}).keyIDs() }
 
 func (r *noRepository) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if edit, err := editorFor(h, r.editRPM, r.editPacman, r.editAPK); edit != nil || err != nil {
+		if err != nil {
+			return module.Report{}, err
+		}
+		return applyEdit(ctx, h, edit, r.Refresh)
+	}
 	l, want, err := r.job(h)
 	if err != nil {
 		return module.Report{}, err

@@ -121,7 +121,7 @@ func (r *removed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	left, err := r.targets(h)
 	if err == nil && len(left) > 0 {
 		err = diag.WithHint(fmt.Errorf("after the package manager was done these are still there: %s", strings.Join(left, ", ")),
-			"see /var/log/apt/history.log for what it did instead")
+			"see %s for what it did instead", historyOf(h))
 	}
 	return report, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -136,12 +137,26 @@ func (f *file) copy(ctx context.Context, h *host.Host, i *installed) error {
 		return fmt.Errorf("fetching package %s: %w", f.name, err)
 	}
 	defer r.Close()
-	path, err := h.TempCopy("package-*.deb", r, 0o644)
-	if err != nil {
+	// zypper looks over files whose names begin with a dot.
+	path, mode := "/tmp/"+strings.TrimPrefix(host.TempName("package-*"+ending(h.Packages.Family())), "."), fs.FileMode(0o644)
+	if err := h.Files.Write(path, host.NewFile{Content: r, Mode: &mode, UID: -1, GID: -1}); err != nil {
 		return errors.Join(fmt.Errorf("fetching package %s: %w", f.name, err), h.Files.RemoveAll(path))
 	}
 	f.path, f.copied = path, true
 	return nil
+}
+
+// ending is how the names of package files end, by which package managers tell them from packages.
+func ending(family string) string {
+	switch family {
+	case "dnf", "yum", "zypper":
+		return ".rpm"
+	case "pacman":
+		return ".pkg.tar"
+	case "apk":
+		return ".apk"
+	}
+	return ".deb"
 }
 
 // discard deletes the copies.

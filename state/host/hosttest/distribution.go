@@ -1,0 +1,85 @@
+package hosttest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Distribution makes a root that is like a host of another family: a small Debian with the package
+// manager of that family from Debian's own packages. Release is its /etc/os-release. It skips the test
+// where that takes rights or programs that are not there. What was fetched is kept for the next time
+// in the directory that $CORPUS_TEST_ROOTS names, if it names one.
+func Distribution(t testing.TB, release string, packages ...string) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("a root with a package manager takes root")
+	}
+	if _, err := exec.LookPath("debootstrap"); err != nil {
+		t.Skip("a root with a package manager takes debootstrap")
+	}
+	kept := os.Getenv("CORPUS_TEST_ROOTS")
+	if kept == "" {
+		kept = t.TempDir()
+	}
+	prepared := filepath.Join(kept, strings.Join(packages, "+"))
+	if _, err := os.Stat(prepared); err != nil {
+		bootstrap(t, prepared, packages)
+	}
+	root := t.TempDir()
+	command(t, "cp", "-a", prepared+"/.", root)
+	if err := os.RemoveAll(filepath.Join(root, "etc/os-release")); err != nil {
+		t.Fatal(err)
+	}
+	Put(t, filepath.Join(root, "etc/os-release"), release, 0o644)
+	return root
+}
+
+// bootstrap makes the root under another name first, so that one that was cut off is not taken.
+func bootstrap(t testing.TB, prepared string, packages []string) {
+	t.Helper()
+	half := prepared + ".half"
+	if err := os.RemoveAll(half); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(half, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "debootstrap", "--variant=minbase", "--include="+strings.Join(packages, ","), "bookworm", half, mirror())
+	for _, dir := range []string{"var/cache/apt/archives", "var/lib/apt/lists"} {
+		if err := os.RemoveAll(filepath.Join(half, dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(half, prepared); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mirror is the one that the machine's own apt uses, or Debian's.
+func mirror() string {
+	out, _ := exec.Command("apt-get", "indextargets", "--format", "$(REPO_URI)").Output() // without one there is Debian's
+	for line := range strings.Lines(string(out)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "security") {
+			return line
+		}
+	}
+	return "http://deb.debian.org/debian"
+}
+
+// In runs a program in a root and gives what it printed.
+func In(t testing.TB, root string, argv ...string) string {
+	t.Helper()
+	return command(t, "chroot", append([]string{root, "env", "LC_ALL=C", "HOME=/root"}, argv...)...)
+}
+
+func command(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}

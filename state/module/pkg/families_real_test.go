@@ -1,0 +1,552 @@
+//go:build integration
+
+package pkg_test
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha1"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	mathrand "math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goreleaser/nfpm/v2"
+	_ "github.com/goreleaser/nfpm/v2/apk" // nfpm finds its formats by registration
+	_ "github.com/goreleaser/nfpm/v2/arch"
+	"github.com/goreleaser/nfpm/v2/files"
+	_ "github.com/goreleaser/nfpm/v2/rpm"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/pkg"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// family is a package manager that the same story is told to.
+type family struct {
+	name     string     // as Host.Packages has it
+	release  string     // /etc/os-release
+	packages []string   // of Debian, that have the client
+	format   string     // of nfpm
+	prepare  string     // shell, run inside the root before anything else
+	index    string     // shell, run inside after packages were added to /srv/repository
+	query    string     // shell, prints name and version of all packages
+	vercmp   string     // shell, reads pairs of versions from /tmp/pairs and prints -1, 0, 1 or <, =, >
+	parts    [][]string // what versions are made of for that: one of each list
+	lock     string     // shell, keeps the package manager locked for some seconds; "" where it has no lock to test
+	repo     []any      // arguments of pkgrepo.managed
+	removing bool       // takes along what needs a package that is removed; else it refuses
+	single   bool       // a repository has one version of a package
+	choosy   bool       // does not choose who provides a virtual package
+	client   string     // environment variable that has the client's path, where Debian has none
+	target   string     // where the client goes then
+	sign     func(*machineOf)
+}
+
+// machineOf is a host of a family with a repository of its own.
+type machineOf struct {
+	*testing.T
+	family
+	root string
+}
+
+func start(t *testing.T, f family) *machineOf {
+	t.Helper()
+	if f.client != "" && os.Getenv(f.client) == "" {
+		t.Skipf("Debian has no %s; set %s to the path of one that is linked statically", f.name, f.client)
+	}
+	m := &machineOf{t, f, hosttest.Distribution(t, f.release, f.packages...)}
+	if f.client != "" {
+		program, err := os.ReadFile(os.Getenv(f.client))
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosttest.Put(t, m.root+f.target, string(program), 0o755)
+	}
+	m.sh(f.prepare)
+	m.add("foo", "1.0", "1")
+	m.add("bar", "1.0", "1", "foo >= 2")
+	m.add("broken", "1", "1", "nothere")
+	m.add("keeper", "1", "1")
+	m.provide("baz", "1.0", "1", "virt")
+	m.reindex()
+	return m
+}
+
+// reindex writes the list that a refresh reads.
+func (m *machineOf) reindex() {
+	m.Helper()
+	m.sh(m.index)
+	if m.sign != nil {
+		m.sign(m)
+	}
+}
+
+func (m *machineOf) sh(line string) string {
+	m.Helper()
+	if line == "" {
+		return ""
+	}
+	return strings.TrimSpace(hosttest.In(m.T, m.root, "sh", "-ec", line))
+}
+
+func (m *machineOf) add(name, version, release string, needs ...string) string {
+	for i := range needs {
+		if m.format != "rpm" {
+			needs[i] = strings.ReplaceAll(needs[i], " ", "")
+		}
+	}
+	return m.build(name, version, release, nfpm.Overridables{Depends: needs})
+}
+
+func (m *machineOf) provide(name, version, release string, provides ...string) {
+	m.build(name, version, release, nfpm.Overridables{Provides: provides})
+}
+
+// build makes a package file and gives its path inside the root.
+func (m *machineOf) build(name, version, release string, more nfpm.Overridables) string {
+	m.Helper()
+	packager, err := nfpm.Get(m.format)
+	if err != nil {
+		m.Fatal(err)
+	}
+	content := filepath.Join(m.TempDir(), "version")
+	if err := os.WriteFile(content, []byte(version), 0o644); err != nil {
+		m.Fatal(err)
+	}
+	more.Contents = files.Contents{{Source: content, Destination: "/usr/share/" + name + "/version"}}
+	info := nfpm.WithDefaults(&nfpm.Info{
+		Name: name, Version: version, Release: release, Arch: "all", Platform: "linux", VersionSchema: "none", Maintainer: "A <a@example.com>",
+		Description: name, License: "MIT", Overridables: more,
+	})
+	if err := nfpm.PrepareForPackager(info, m.format); err != nil {
+		m.Fatal(err)
+	}
+	file := "/srv/repository/" + packager.ConventionalFileName(info)
+	if err := os.MkdirAll(m.root+"/srv/repository", 0o755); err != nil {
+		m.Fatal(err)
+	}
+	out, err := os.Create(m.root + file)
+	if err != nil {
+		m.Fatal(err)
+	}
+	if err := errors.Join(packager.Package(info, out), out.Close()); err != nil {
+		m.Fatal(err)
+	}
+	return file
+}
+
+// run is a host as a new run finds it.
+func (m *machineOf) run() *host.Host {
+	m.Helper()
+	h, err := host.New(host.Options{Root: m.root, Chroot: true, LockWait: time.Second})
+	if err != nil {
+		m.Fatal(err)
+	}
+	if got := h.Packages.Family(); got != m.name {
+		m.Fatalf("the package manager is %q, want %q", got, m.name)
+	}
+	return h
+}
+
+// opener opens files of the machine by URL.
+type opener struct{ root string }
+
+func (o opener) Open(_ context.Context, url, _ string) (io.ReadCloser, error) {
+	return os.Open(o.root + "/" + strings.TrimPrefix(url, "salt://"))
+}
+
+func (m *machineOf) table(function string) module.Table {
+	if strings.HasPrefix(function, "repo ") {
+		return pkg.Repositories(opener{m.root})
+	}
+	return pkg.Functions(opener{m.root})
+}
+
+// converge runs a state until it finds nothing to do, each time on a new host.
+func (m *machineOf) converge(function string, arguments ...any) string {
+	m.Helper()
+	ctx, args := context.Background(), value.NewMap(arguments...)
+	name := strings.TrimPrefix(function, "repo ")
+	resource := hosttest.Resource(m.T, m.table(function), name, args)
+	h := m.run()
+	diff, err := resource.Check(ctx, h)
+	if err != nil {
+		m.Fatalf("%s of %s: %v (hint: %s)", function, value.Repr(args), err, diag.HintOf(err))
+	}
+	if diff.Empty() {
+		return ""
+	}
+	report, err := resource.Apply(ctx, h, diff)
+	if err != nil {
+		m.Fatalf("%s of %s: %v (hint: %s)", function, value.Repr(args), err, diag.HintOf(err))
+	}
+	if !diff.Unknown && !value.Equal(diff.Changes, report.Changes) {
+		m.Errorf("%s of %s: foreseen was\n%s\nand there came\n%s", function, value.Repr(args), value.Repr(diff.Changes), value.Repr(report.Changes))
+	}
+	fresh := true
+	if name == "latest" { // which does not know as long as a refresh may tell more
+		fresh = false
+		args.Set("refresh", false)
+	}
+	again, err := hosttest.Resource(m.T, m.table(function), name, args).Check(ctx, m.run())
+	if err != nil || !again.Empty() && !(fresh && again.Unknown) {
+		m.Errorf("%s of %s: a second run would still change %s: %s, %v", function, value.Repr(args), value.Repr(again.Changes), again.Comment, err)
+	}
+	return value.Repr(report.Changes)
+}
+
+// fails runs a state that must not work, and gives the error and its hint.
+func (m *machineOf) fails(function string, arguments ...any) string {
+	m.Helper()
+	ctx, h := context.Background(), m.run()
+	resource := hosttest.Resource(m.T, m.table(function), function, value.NewMap(arguments...))
+	diff, err := resource.Check(ctx, h)
+	if err == nil {
+		_, err = resource.Apply(ctx, h, diff)
+	}
+	if err == nil {
+		m.Fatalf("%s of %v worked", function, arguments)
+	}
+	if diag.HintOf(err) == "" {
+		m.Errorf("%s of %v fails without a hint: %v", function, arguments, err)
+	}
+	return err.Error() + " / " + diag.HintOf(err)
+}
+
+// want compares what the client itself says is installed.
+func (m *machineOf) want(list string) {
+	m.Helper()
+	got := strings.Join(strings.Fields(m.sh("{ "+m.query+"; } | { grep -v keeper || true; }")), " ")
+	if got != list {
+		m.Errorf("installed are %q, want %q", got, list)
+	}
+}
+
+func (m *machineOf) contains(got string, words ...string) {
+	m.Helper()
+	for _, word := range words {
+		if !strings.Contains(got, word) {
+			m.Errorf("%q lacks %q", got, word)
+		}
+	}
+}
+
+// signIndex signs the index of an apk repository: an archive with the signature comes before it.
+func signIndex(m *machineOf) {
+	m.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		m.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		m.Fatal(err)
+	}
+	hosttest.Put(m.T, m.root+"/etc/apk/keys/test.rsa.pub", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})), 0o644)
+	indexes, err := filepath.Glob(m.root + "/srv/repository/*/APKINDEX.tar.gz")
+	if err != nil || len(indexes) != 1 {
+		m.Fatalf("there are the indexes %v, %v", indexes, err)
+	}
+	index, err := os.ReadFile(indexes[0])
+	if err != nil {
+		m.Fatal(err)
+	}
+	sum := sha1.Sum(index)
+	signature, err := rsa.SignPKCS1v15(nil, key, crypto.SHA1, sum[:])
+	if err != nil {
+		m.Fatal(err)
+	}
+	var signed bytes.Buffer
+	packed := gzip.NewWriter(&signed)
+	entries := tar.NewWriter(packed)
+	header := &tar.Header{Name: ".SIGN.RSA.test.rsa.pub", Mode: 0o644, Size: int64(len(signature))}
+	_, writeErr := func() (int, error) {
+		if err := entries.WriteHeader(header); err != nil {
+			return 0, err
+		}
+		return entries.Write(signature)
+	}()
+	if err := errors.Join(writeErr, entries.Flush(), packed.Close()); err != nil {
+		m.Fatal(err)
+	}
+	if err := os.WriteFile(indexes[0], append(signed.Bytes(), index...), 0o644); err != nil {
+		m.Fatal(err)
+	}
+}
+
+// rpmLock holds the lock of rpm's database as rpm does, for longer than a test.
+const rpmLock = `exec perl -e 'use Fcntl; $| = 1; open(F, "+>>", "/var/lib/rpm/.rpm.lock"); my $l = pack("s s x4 q q i x4", F_WRLCK, 0, 0, 0, 0); fcntl(F, F_SETLK, $l) or die; print "locked\n"; sleep 60'`
+
+func families() []family {
+	// Debian keeps the database of rpm in a home directory, since it is not its own.
+	const database = `mkdir -p /etc/rpm; echo '%_dbpath /var/lib/rpm' > /etc/rpm/macros; `
+	const query = `rpm -qa --queryformat '%{NAME} %{VERSION}-%{RELEASE}\n' | sort`
+	return []family{
+		{
+			name: "dnf", release: "ID=fedora\nVERSION_ID=40\n", format: "rpm", packages: []string{"dnf", "dnf-plugins-core", "rpm", "createrepo-c"},
+			prepare: database + `rm -f /etc/dnf/plugins/local.conf; mkdir -p /etc/yum.repos.d`,
+			index:   "createrepo_c -q /srv/repository", query: query, vercmp: rpmOrder, parts: rpmParts(), lock: rpmLock, removing: true,
+			repo: []any{"name", "test", "humanname", "Test", "baseurl", "file:///srv/repository", "gpgcheck", 0, "enabled", true},
+		},
+		{
+			name: "zypper", release: "ID=opensuse-leap\nID_LIKE=\"suse opensuse\"\n", format: "rpm", packages: []string{"zypper", "rpm", "createrepo-c"},
+			prepare: database + "mkdir -p /etc/zypp/repos.d", index: "createrepo_c -q /srv/repository", query: query, vercmp: rpmOrder, parts: rpmParts(), lock: rpmLock, removing: true,
+			repo: []any{"name", "test", "humanname", "Test", "baseurl", "file:///srv/repository", "gpgcheck", false, "refresh", true},
+		},
+		{
+			name: "pacman", release: "ID=arch\n", format: "archlinux", packages: []string{"pacman-package-manager", "libarchive-tools", "makepkg"},
+			prepare: `printf '[options]\nArchitecture = auto\nSigLevel = Never\n' > /etc/pacman.conf; mkdir -p /var/lib/pacman`,
+			index:   pacmanIndex, query: `pacman -Q | sort`,
+			vercmp: `while read a b; do vercmp $a $b; done < /tmp/pairs`, parts: anyOrder("1", "0", "10", "01", ".", "-", "_", "a", "rc", "z", "..", "+"),
+			lock: `touch /var/lib/pacman/db.lck; echo locked; sleep 60`, single: true,
+			repo: []any{"name", "test", "server", "file:///srv/repository"},
+		},
+		{
+			name: "apk", release: "ID=alpine\n", format: "apk", packages: []string{"ca-certificates"}, choosy: true,
+			client: "CORPUS_TEST_APK", target: "/sbin/apk", sign: signIndex,
+			prepare: `mkdir -p /srv/repository/$(uname -m); apk add --initdb; mkdir -p /etc/apk; touch /etc/apk/repositories; mkdir -p /var/cache/apk; ln -s /var/cache/apk /etc/apk/cache`,
+			index:   `cd /srv/repository; for f in *.apk; do b=${f%_*.apk}; ln -f $f $(uname -m)/$(echo $b | sed 's/_/-/').apk; done; cd $(uname -m); apk index -q --rewrite-arch $(uname -m) --allow-untrusted -o APKINDEX.tar.gz *.apk`,
+			vercmp:  `while read a b; do apk version -t $a $b; done < /tmp/pairs`, parts: [][]string{
+				{"", "0", "1"}, {"", ".1", ".0", ".10"}, {"", ".2", ".3"}, {"", "a", "z"}, {"", "_rc", "_p", "_alpha2", "_git20"}, {"", "_p1", "_pre"}, {"", "-r1", "-r0", "-r10"}},
+			query: `apk info -v | sed 's/-\([0-9]\)/ \1/' | sort`, lock: `exec flock /lib/apk/db/lock sh -c 'echo locked; exec sleep 60'`,
+			repo: []any{"name", "/srv/repository"},
+		},
+	}
+}
+
+// TestFamilies tells each package manager the story of a few packages.
+func TestFamilies(t *testing.T) {
+	for _, f := range families() {
+		t.Run(f.name, func(t *testing.T) {
+			m := start(t, f)
+			m.contains(m.converge("repo managed", f.repo...), "repo")
+			m.converge("installed", "name", "keeper") // a host without any package is none
+			for _, chapter := range []struct {
+				name string
+				tell func(*machineOf)
+			}{
+				{"order", order}, {"first", first}, {"versions", versions}, {"holds", holds}, {"dependencies", dependencies}, {"files", sources},
+				{"everything", everything}, {"errors", mistakes}, {"lock", locked},
+			} {
+				t.Run(chapter.name, func(t *testing.T) { chapter.tell(&machineOf{t, f, m.root}) })
+			}
+		})
+	}
+}
+
+// rpmOrder has rpm compare versions. Only lines without an epoch and a release are for it to split.
+const rpmOrder = `echo 'for l in io.lines("/tmp/pairs") do local a, b = l:match("(%S+) (%S+)"); print(rpm.vercmp(a, b) .. string.char(10)) end' > /tmp/order.lua; rpm --eval '%{lua: dofile("/tmp/order.lua")}'`
+
+// pacmanIndex is what repo-add does, which takes a mounted /proc. Of each package the last version is kept.
+const pacmanIndex = `cd /srv/repository; rm -rf db test.db; mkdir db
+for f in *.pkg.tar.zst; do
+  name=${f%-*-*-*}; rm -rf db/$name-[0-9]*; d=db/${f%-any.pkg.tar.zst}; mkdir $d; bsdtar -xOf $f .PKGINFO > info
+  value() { sed -n "s/^$1 = //p" info; }
+  { printf '%%FILENAME%%\n%s\n\n%%NAME%%\n%s\n\n%%VERSION%%\n%s\n\n%%CSIZE%%\n%s\n\n%%ARCH%%\nany\n\n' $f $(value pkgname) $(value pkgver) $(stat -c %s $f)
+    if grep -q ^depend info; then printf '%%DEPENDS%%\n'; value depend; echo; fi
+    if grep -q ^provides info; then printf '%%PROVIDES%%\n'; value provides; echo; fi; } > $d/desc
+done
+bsdtar -czf test.db -C db $(ls db)`
+
+func rpmParts() [][]string {
+	return anyOrder("1", "0", "10", "01", ".", "_", "a", "rc", "Z", "..", "~", "^", "+", "git")
+}
+
+// anyOrder makes versions of up to five parts.
+func anyOrder(parts ...string) [][]string {
+	return slices.Repeat([][]string{append(parts, "", "")}, 5)
+}
+
+// order compares versions as the client does, some thousands of them.
+func order(m *machineOf) {
+	seed := mathrand.New(mathrand.NewPCG(1, 2))
+	version := func() string {
+		text := "1"
+		for _, choice := range m.parts {
+			text += choice[seed.IntN(len(choice))]
+		}
+		return text
+	}
+	var pairs [][2]string
+	var list strings.Builder
+	for range 1500 {
+		pairs = append(pairs, [2]string{version(), version()})
+		list.WriteString(pairs[len(pairs)-1][0] + " " + pairs[len(pairs)-1][1] + "\n")
+	}
+	hosttest.Put(m.T, m.root+"/tmp/pairs", list.String(), 0o644)
+	answers := strings.Fields(m.sh(m.vercmp))
+	if len(answers) != len(pairs) {
+		m.Fatalf("%d answers to %d pairs", len(answers), len(pairs))
+	}
+	packages, wrong := m.run().Packages, 0
+	for i, pair := range pairs {
+		want := map[string]int{"<": -1, ">": 1, "-1": -1, "1": 1}[answers[i]]
+		if got := packages.Compare(pair[0], pair[1]); got != want && wrong < 20 {
+			m.Errorf("comparing %s with %s gives %d, and the client says %s", pair[0], pair[1], got, answers[i])
+			wrong++
+		}
+	}
+}
+
+// first installs the only version there is.
+func first(m *machineOf) {
+	m.contains(m.converge("installed", "name", "foo"), "foo", "1.0-")
+	m.want("foo " + m.version("1.0", "1"))
+	if m.choosy {
+		m.contains(m.fails("installed", "name", "virt", "refresh", false), "baz")
+		m.converge("installed", "name", "baz")
+		m.contains(m.converge("installed", "name", "virt")+"nothing", "nothing")
+	} else {
+		m.contains(m.converge("installed", "name", "virt"), "baz")
+	}
+	m.converge("removed", "pkgs", value.NewList("foo", "baz", "never-heard-of"))
+	m.want("")
+}
+
+// version is a version in the way of the family.
+func (m *machineOf) version(version, release string) string {
+	if m.format == "apk" {
+		return version + "-r" + release
+	}
+	return version + "-" + release
+}
+
+// versions goes from one version to another and back.
+func versions(m *machineOf) {
+	if !m.single {
+		m.add("foo", "2.0", "1")
+	}
+	m.add("foo", "2.0", "2")
+	m.reindex()
+	old, newer, newest := m.version("1.0", "1"), m.version("2.0", "1"), m.version("2.0", "2")
+	if m.single {
+		m.old()
+		m.converge("latest", "name", "foo")
+		m.want("foo " + newest)
+		m.contains(m.fails("installed", "name", "foo", "version", newer, "refresh", false), newer)
+		m.old()
+		return
+	}
+	m.converge("installed", "name", "foo", "version", newer)
+	m.want("foo " + newer)
+	m.converge("installed", "name", "foo", "version", old)
+	m.want("foo " + old)
+	m.converge("installed", "name", "foo", "version", ">=1.5,<"+newest)
+	m.want("foo " + newer)
+	m.converge("latest", "name", "foo")
+	m.want("foo " + newest)
+	m.old()
+}
+
+// old goes back to the first version of foo, which is not on hold.
+func (m *machineOf) old() {
+	m.Helper()
+	if m.single {
+		m.converge("installed", "name", "x", "skip_verify", true, "sources", value.NewList(value.NewMap("foo", m.add("foo", "1.0", "1"))))
+	} else {
+		m.converge("installed", "name", "foo", "version", "1.0*")
+	}
+	m.converge("unheld", "name", "foo")
+	m.want("foo " + m.version("1.0", "1"))
+}
+
+// holds keeps a package where it is, until somebody names it.
+func holds(m *machineOf) {
+	old, newest := m.version("1.0", "1"), m.version("2.0", "2")
+	m.converge("held", "name", "foo")
+	m.converge("uptodate", "name", "all", "refresh", false)
+	m.want("foo " + old)
+	m.contains(m.fails("installed", "name", "bar", "refresh", false), "foo", "hold")
+	m.converge("latest", "name", "foo")
+	m.want("foo " + newest)
+	if v, err := m.run().Packages.Installed(); err != nil || !v.Held("foo") {
+		m.Errorf("foo is no longer on hold: %v", err)
+	}
+	m.converge("unheld", "name", "foo")
+	m.old()
+}
+
+// dependencies brings and takes what belongs together.
+func dependencies(m *machineOf) {
+	m.contains(m.converge("installed", "name", "bar"), "bar", "foo")
+	m.want("bar " + m.version("1.0", "1") + " foo " + m.version("2.0", "2"))
+	if !m.removing {
+		m.contains(m.fails("removed", "name", "foo"), "bar")
+		m.converge("removed", "pkgs", value.NewList("foo", "bar"))
+	} else {
+		m.contains(m.converge("purged", "name", "foo"), "bar")
+	}
+	m.want("")
+}
+
+// sources installs from files, which nobody signed.
+func sources(m *machineOf) {
+	file := m.build("qux", "1.0", "1", nfpm.Overridables{})
+	newer := m.build("qux", "2.0", "1", nfpm.Overridables{})
+	for _, step := range []struct{ url, version string }{{file, "1.0"}, {"salt:/" + newer, "2.0"}, {file, "1.0"}} {
+		m.converge("installed", "name", "x", "skip_verify", true, "sources", value.NewList(value.NewMap("qux", step.url)))
+		m.want("qux " + m.version(step.version, "1"))
+	}
+	m.contains(m.fails("installed", "name", "x", "sources", value.NewList(value.NewMap("foo", file))), "qux")
+	m.converge("removed", "name", "qux")
+}
+
+// everything upgrades all there is, and downloads.
+func everything(m *machineOf) {
+	m.old()
+	m.contains(m.converge("uptodate", "name", "all"), "foo", m.version("2.0", "2"))
+	h, args := m.run(), value.NewMap("name", "foo", "reinstall", true, "refresh", false)
+	again, diff := hosttest.Look(m.T, h, m.table("installed"), "installed", args)
+	if _, err := again.Apply(context.Background(), h, diff); err != nil || diff.Empty() {
+		m.Errorf("installing again what is there: %v, %v", diff, err)
+	}
+	m.converge("removed", "name", "foo")
+}
+
+// mistakes are told with what to do about them.
+func mistakes(m *machineOf) {
+	m.contains(m.fails("installed", "name", "nope", "refresh", false), "nope", "pkgrepo")
+	m.contains(m.fails("installed", "name", "foo", "version", "9.9", "refresh", false), "9.9")
+	m.contains(m.fails("installed", "name", "broken", "refresh", false), "nothere")
+	m.contains(m.fails("installed", "name", "--root=/x", "refresh", false), "no package name")
+	m.want("")
+}
+
+// locked waits for another process, and gives up.
+func locked(m *machineOf) {
+	if m.lock == "" {
+		return
+	}
+	holder := exec.Command("chroot", m.root, "sh", "-c", m.lock)
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		m.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		m.Fatal(err)
+	}
+	defer func() { _ = errors.Join(holder.Process.Kill(), holder.Wait()) }() // it was killed
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "locked\n" {
+		m.Fatalf("the lock was not to be had: %q, %v", line, err)
+	}
+	m.contains(m.fails("installed", "name", "foo", "refresh", false), "lock")
+	m.want("")
+}
