@@ -63,7 +63,7 @@ func TestOpenRCActs(t *testing.T) {
 	if err := u.SetBoot(ctx, Mask, "web", false); err == nil || diag.HintOf(err) == "" {
 		t.Errorf("masking: %v", err)
 	}
-	if err := u.Act(ctx, Start, "wbe", true); !errors.Is(err, errNoUnit) || diag.HintOf(err) != `did you mean "web.service"?` {
+	if err := u.Act(ctx, Start, "wbe", true); !errors.Is(err, errNoUnit) || diag.HintOf(err) != `did you mean "web"?` {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
 }
