@@ -371,4 +371,3 @@ func rpmParts() [][]string {
 func anyOrder(parts ...string) [][]string {
 	return slices.Repeat([][]string{append(parts, "", "")}, 5)
 }
-
