@@ -30,6 +30,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 		return r.back(ctx, pair, before, err)
 	}
 	r.ledger.Deployed(pair, r.now().UTC())
+	r.leave()
 	if err := r.save(); err != nil {
 		r.record.Note("the deploy is done, but the ledger was not written: %v", err)
 	}
@@ -45,7 +46,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 // open writes into the ledger that a deploy is under way and where its links have to go back to.
 // When it takes up one that was cut short, that is where they were before the first attempt.
 func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
-	running := &ledger.Running{Run: r.id, Pair: pair, Attempts: 1}
+	running := &ledger.Running{Run: r.id, Pair: pair, Attempts: 1, Leaves: r.leaves}
 	if cut := r.ledger.Running; cut != nil {
 		running.Before = cut.Before
 		if cut.Pair.Same(pair) {
@@ -155,7 +156,7 @@ func (r *run) link(pair ledger.Pair) error {
 // promote makes the pair current, and what was current previous.
 func (r *run) promote(pair ledger.Pair, before map[string]link.Set) error {
 	for _, release := range pair.Releases() {
-		if err := link.Of(r.project(release.Project)).Promote(release.Dir(), before[release.Project].Current); err != nil {
+		if err := link.Of(r.project(release.Project)).Promote(release.Dir(), before[release.Project]); err != nil {
 			return err
 		}
 	}

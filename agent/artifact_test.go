@@ -82,6 +82,46 @@ func TestUpgradeFetchesWhatIsNew(t *testing.T) {
 	}
 }
 
+// TestVerifyAfterARefreshThatWasCutShort has metadata of which only some files are of today.
+func TestVerifyAfterARefreshThatWasCutShort(t *testing.T) {
+	l := newLab(t)
+	l.publishBase("1")
+	l.repo.Release("myapp", "1", "testing", large("1"))
+	l.expect(exit.OK)
+	before := t.TempDir()
+	if err := os.CopyFS(before, os.DirFS(l.Layout.Trust())); err != nil {
+		t.Fatal(err)
+	}
+	l.repo.Release("myapp", "2", "testing", large("2"))
+	l.publishBase("2")
+	l.expect(exit.OK)
+	for _, old := range []string{"snapshot.json", "targets.json", "projects/myapp.json"} {
+		data, err := os.ReadFile(filepath.Join(before, old))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(l.Layout.Trust(), old), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Verify(t.Context()); err != nil {
+			t.Errorf("with %s of before: %v", old, err)
+		}
+	}
+	other := newLab(t)
+	other.repo.Release("myapp", "1", "testing", large("1"))
+	other.expect(exit.OK)
+	data, err := os.ReadFile(filepath.Join(other.Layout.Trust(), "projects/myapp.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(l.Layout.Trust(), "projects/myapp.json"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused {
+		t.Errorf("with what another key signed: %v, want it refused", err)
+	}
+}
+
 func inode(t *testing.T, name string) uint64 {
 	t.Helper()
 	info, err := os.Stat(name)
@@ -113,6 +153,30 @@ func TestBadChunksLeadToTheWholeArtifact(t *testing.T) {
 	noted(t, r, "is fetched as a whole")
 	if n, _ := asked(log, ".tar.zst"); n == 0 {
 		t.Errorf("the artifact was not asked for:\n%s", log)
+	}
+}
+
+// Chunks that somebody removed are no reason to stay on the old version either.
+func TestMissingChunksLeadToTheWholeArtifact(t *testing.T) {
+	for _, missing := range []string{".pack", ".index"} {
+		t.Run(missing, func(t *testing.T) {
+			l := newLab(t)
+			l.repo.Release("myapp", "1", "testing", large("1"))
+			l.expect(exit.OK)
+			next := large("2")
+			next["data/new"] = noise(3, 200_000)
+			l.repo.Release("myapp", "2", "testing", next)
+			for key := range l.repo.Snapshot() {
+				if strings.HasSuffix(key, missing) {
+					if err := l.repo.Store.Delete(t.Context(), key); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			r := l.expect(exit.OK)
+			l.links("2", "2", "1")
+			noted(t, r, "is fetched as a whole")
+		})
 	}
 }
 

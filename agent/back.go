@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -78,18 +79,26 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	r.record.Note("rolling back to %s: %v", good, cause)
 	// The quarantine is written first: a cut from here on is found by the next run, which puts the
 	// links back and does not try the pair again.
-	r.ledger.MarkBad(ledger.Bad{Pair: pair, Reason: firstLine(cause), Run: r.id, At: r.now().UTC()})
+	bad := ledger.Bad{Pair: pair, Reason: firstLine(cause), Run: r.id, At: r.now().UTC()}
+	if diskFailed(cause) {
+		bad.Again = 1
+	}
+	r.ledger.MarkBad(bad)
 	err := r.record.Stage("roll back", good.String(), func() error {
 		return errors.Join(r.save(), r.restoreLinks(before))
 	})
 	if err != nil {
 		return r.stuck(cause, err)
 	}
+	if marked, _ := r.ledger.IsBad(pair); marked.Final() {
+		r.keepFailed(pair)
+	} else {
+		r.record.Note("the disk failed, and not the release: the next run tries it again")
+	}
 	r.ledger.Running = nil
 	if err := r.save(); err != nil {
 		return r.stuck(cause, err)
 	}
-	r.keepFailed(pair)
 	// Whatever the run was asked for, the way back is gone completely.
 	r.only = procedure.Only{}
 	if err := r.convergeAndInstall(ctx, good); err != nil {
@@ -105,7 +114,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 }
 
 func (r *run) afterwards(cause error) string {
-	if hint := diag.HintOf(cause); hint != "" {
+	if hint := diag.HintOf(explainDisk(cause)); hint != "" {
 		return hint
 	}
 	return "what failed is kept under archives/" + r.id + "; publish a mended version"
@@ -113,6 +122,9 @@ func (r *run) afterwards(cause error) string {
 
 // stuck is a way back that failed: a person has to look.
 func (r *run) stuck(cause, err error) error {
+	if hint := diag.HintOf(explainDisk(errors.Join(cause, err))); hint != "" && diskFailed(errors.Join(cause, err)) {
+		return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err), "%s, and finishes this: corpus-agent deploy", hint))
+	}
 	commands := []string{"ls -l " + r.Layout.Path("/srv/projects") + "/*", "corpus-agent status", "corpus-agent converge"}
 	return exit.WithCode(exit.RollbackFailed, diag.WithHint(
 		fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err),
@@ -138,7 +150,7 @@ func (r *run) restoreLinks(before map[string]link.Set) error {
 func (r *run) keepFailed(pair ledger.Pair) {
 	for _, release := range pair.Releases() {
 		project := r.project(release.Project)
-		if r.used(project, release.Dir()) {
+		if _, err := os.Lstat(project.Release(release.Dir())); err != nil || r.used(project, release.Dir()) {
 			continue
 		}
 		dir := filepath.Join(project.Archives(), r.id)
@@ -146,13 +158,26 @@ func (r *run) keepFailed(pair ledger.Pair) {
 		if err == nil {
 			err = durable.Rename(project.Release(release.Dir()), filepath.Join(dir, layout.FailedTree))
 		}
-		switch {
-		case err == nil:
-			r.kept = append(r.kept, dir)
-		case !errors.Is(err, os.ErrNotExist):
+		if err != nil {
 			r.record.Note("the failed release stays under releases: %v", err)
+			continue
+		}
+		r.kept = append(r.kept, dir)
+	}
+}
+
+// adoptFailed puts this run's report beside a failed release whose own run was cut short before it
+// had one.
+func (r *run) adoptFailed(p layout.Project) error {
+	trees, err := filepath.Glob(filepath.Join(p.Archives(), "*", layout.FailedTree))
+	for _, tree := range trees {
+		dir := filepath.Dir(tree)
+		if !(report.Archive{Dir: dir}).IsBeside() {
+			r.record.Note("the run that left %s was cut short; this report is put beside it", r.Layout.Inside(tree))
+			r.kept = append(r.kept, dir)
 		}
 	}
+	return err
 }
 
 // used reports whether a link or the ledger still needs a release's directory.

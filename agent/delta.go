@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/chunk"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -37,16 +38,26 @@ func (r *run) fetchDelta(ctx context.Context, client *trust.Client, release arti
 		return false, err
 	}
 	plan, err := planDelta(ctx, client, release, old)
+	if absent(err) && ctx.Err() == nil {
+		r.record.Note("%s is fetched as a whole: %v", release, err)
+		return false, nil
+	}
 	if err != nil || plan.Cost() >= chunk.FullCost(release.Length) {
 		return false, err
 	}
 	err = r.rebuild(ctx, client, release, plan)
 	var refused *trust.Refused
-	if errors.Is(err, chunk.ErrChanged) || errors.As(err, &refused) && ctx.Err() == nil {
+	if errors.Is(err, chunk.ErrChanged) || (errors.As(err, &refused) || absent(err)) && ctx.Err() == nil {
 		r.record.Note("%s is fetched as a whole: %v", release, err)
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// absent reports that the store answered and has no such chunks, which the whole artifact may make up
+// for.
+func absent(err error) bool {
+	return errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)
 }
 
 // halfArrived reports whether a fetch of the whole artifact was cut short, to be gone on with.

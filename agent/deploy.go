@@ -37,6 +37,9 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	if err := r.settleCut(); err != nil {
 		return err
 	}
+	if cut := r.ledger.Running; cut != nil && cut.Leaves != nil && !r.test {
+		return r.goBack(ctx, cut.Pair, *cut.Leaves) // what somebody asked for comes first
+	}
 	if !r.only.Has(procedure.ReleaseSync) {
 		return r.named(ctx)
 	}
@@ -142,6 +145,7 @@ func (r *run) settleCut() error {
 	if err := r.restoreLinks(cut.Before); err != nil {
 		return err
 	}
+	r.keepFailed(cut.Pair)
 	r.ledger.Running = nil
 	return r.save()
 }
@@ -150,6 +154,9 @@ func (r *run) settleCut() error {
 func (r *run) stay(pair ledger.Pair) (bool, error) {
 	good := r.ledger.Good
 	switch bad, quarantined := r.ledger.IsBad(pair); {
+	case quarantined && !bad.Final():
+		r.record.Note("%s is tried again: in run %s the host's disk failed it: %s", pair, bad.Run, bad.Reason)
+		return false, nil
 	case quarantined && good == nil:
 		return false, exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", pair, bad.Reason), "publish a mended version"))
 	case quarantined:

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/hook"
 )
 
 // drift says where the host is not what the ledger says it is, as far as can be seen without
@@ -47,16 +46,11 @@ func (a *Agent) NextRun(ctx context.Context) *time.Time {
 	if a.Layout.Relocated() {
 		return nil
 	}
-	for _, systemctl := range []string{"/usr/bin/systemctl", "/bin/systemctl"} {
-		result, err := hook.Program(ctx, systemctl, hook.Options{
-			Env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, Dir: "/", Timeout: 5 * time.Second,
-			Args: []string{"list-timers", "--all", "--output=json", timer},
-		})
-		if err == nil {
-			return nextElapse(result.Output)
-		}
+	out, err := a.systemctl(ctx, 5*time.Second, "list-timers", "--all", "--output=json", timer)
+	if err != nil {
+		return nil
 	}
-	return nil
+	return nextElapse(out)
 }
 
 // nextElapse reads the answer of systemctl, whose times are microseconds.

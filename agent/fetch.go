@@ -50,7 +50,7 @@ func (r *run) has(release artifact.Release) bool {
 }
 
 func explainSpace(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if full(err) {
 		return diag.WithHint(err, "make room, or lower keep.releases in agent.yaml; nothing on the host was changed")
 	}
 	return err
@@ -146,7 +146,7 @@ func (a *arrival) end(cause error) error {
 func hopeless(err error) bool {
 	var refused *trust.Refused
 	var hostile *unpack.Hostile
-	return errors.As(err, &refused) || errors.As(err, &hostile) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	return errors.As(err, &refused) || errors.As(err, &hostile) || full(err)
 }
 
 func (r *run) limits() unpack.Limits {
@@ -160,7 +160,9 @@ func (r *run) limits() unpack.Limits {
 // leaves a staged release, which the next one adopts.
 func (r *run) place(client *trust.Client, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error), discard func() error) (err error) {
 	project := r.project(release.Project)
-	if err := durable.MkdirAll(project.Releases(), 0o755); err != nil {
+	list := r.Layout.Tree(release.Project, release.Dir())
+	// A directory that is new is synced, which is to wait for less than all of the tree.
+	if err := errors.Join(durable.MkdirAll(project.Releases(), 0o755), durable.MkdirAll(filepath.Dir(list), 0o700)); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
 	}
 	temp, err := durable.TempDir(project.Releases())
@@ -188,7 +190,7 @@ func (r *run) place(client *trust.Client, release artifact.Release, fill func(*o
 	if err := errors.Join(os.Chmod(temp, 0o755), os.RemoveAll(staged), os.Rename(temp, staged), discard()); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
 	}
-	return durable.Install(staged, project.Release(release.Dir()))
+	return durable.Install(staged, project.Release(release.Dir()), list)
 }
 
 // adopt gives a release that an earlier run unpacked to its end, and did not live to name, its name,
@@ -201,7 +203,8 @@ func (r *run) adopt(ctx context.Context, client *trust.Client, release artifact.
 		return false, nil // there is none
 	}
 	defer root.Close()
-	if data, err := os.ReadFile(r.Layout.Tree(release.Project, release.Dir())); err == nil {
+	file := r.Layout.Tree(release.Project, release.Dir())
+	if data, err := os.ReadFile(file); err == nil {
 		want, signed := client.Tree(release)
 		list, err := manifest.Decode(data)
 		if err == nil && signed && want == manifest.Digest(data) {
@@ -210,7 +213,7 @@ func (r *run) adopt(ctx context.Context, client *trust.Client, release artifact.
 				return false, fmt.Errorf("verifying %s: %w", release, err)
 			}
 			if whole {
-				return true, durable.Install(staged, project.Release(release.Dir()))
+				return true, durable.Install(staged, project.Release(release.Dir()), file)
 			}
 		}
 	}
@@ -218,17 +221,13 @@ func (r *run) adopt(ctx context.Context, client *trust.Client, release artifact.
 }
 
 // keepTree compares the list of a tree with what was signed, and keeps it for `corpus-agent verify`
-// and for the next delta.
+// and for the next delta. It is durable when the release is installed.
 func (r *run) keepTree(client *trust.Client, release artifact.Release, tree *manifest.Manifest) error {
 	data := tree.Encode()
 	if want, ok := client.Tree(release); ok && want != manifest.Digest(data) {
 		return &trust.Refused{Check: trust.CheckDigest, Of: release.String(), Err: fmt.Errorf("the digest of its tree is %s, and %s was signed", manifest.Digest(data), want)}
 	}
-	file := r.Layout.Tree(release.Project, release.Dir())
-	if err := durable.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("keeping the list of %s: %w", release, err)
-	}
-	return durable.WriteFile(file, data, 0o600)
+	return durable.WriteSoon(r.Layout.Tree(release.Project, release.Dir()), data, 0o600)
 }
 
 // tidy removes what is left of artifacts that are not to be fetched.

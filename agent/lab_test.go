@@ -114,6 +114,7 @@ func noted(t *testing.T, r *report.Report, text string) {
 // version says so.
 type engine struct {
 	asked  []string // versions that were converged, as "base+service"
+	fails  func(what string) error
 	during func(state.Request)
 }
 
@@ -141,6 +142,11 @@ func (p *pass) Apply(ctx context.Context, _ exec.Observer) (state.Outcome, error
 	p.engine.asked = append(p.engine.asked, p.what)
 	if p.engine.during != nil {
 		p.engine.during(p.request)
+	}
+	if p.engine.fails != nil {
+		if err := p.engine.fails(p.what); err != nil {
+			return state.Outcome{}, err
+		}
 	}
 	switch {
 	case ctx.Err() != nil:

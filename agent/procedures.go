@@ -165,7 +165,7 @@ func (r *run) program(ctx context.Context, name string, own procedure.Own, pair 
 		return err
 	}
 	defer os.Remove(file.Name())
-	if _, err := file.Write(data); err != nil {
+	if _, err := file.Write(append(data, '\n')); err != nil { // a shell reads lines
 		return errors.Join(err, file.Close())
 	}
 	if err := file.Close(); err != nil {

@@ -72,6 +72,12 @@ func userName(project string) string {
 	return name
 }
 
+// Where Salt's own tools find what projects bring.
+const (
+	projectStates  = "/srv/salt/makina-projects"
+	projectPillars = "/srv/pillar/makina-projects"
+)
+
 // prepare lays out the project of the entry.
 func (r *run) prepare(ctx context.Context) error {
 	p := r.project(r.entry.Name)
@@ -87,8 +93,8 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	for _, l := range []struct{ dir, target string }{
-		{"/srv/salt/makina-projects", filepath.Join("..", "..", "projects", p.Name, "next", procedure.Dir)},
-		{"/srv/pillar/makina-projects", filepath.Join("..", "..", "projects", p.Name, "pillar")},
+		{projectStates, filepath.Join("..", "..", "projects", p.Name, "next", procedure.Dir)},
+		{projectPillars, filepath.Join("..", "..", "projects", p.Name, "pillar")},
 	} {
 		if err := r.wire(filepath.Join(r.Layout.Path(l.dir), p.Name), l.target); err != nil {
 			return err

@@ -41,19 +41,28 @@ func (r *run) rollback(ctx context.Context, version string) error {
 		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"), w.Reason),
 			"publish a mended version; `corpus yank --undo` takes the withdrawal back"))
 	}
-	left := r.ledger.Good
-	r.report.To = &target
 	// Whoever names a pair that is quarantined has decided to try it again.
 	r.ledger.Bad = slices.DeleteFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Pair.Same(target) })
-	if err := r.apply(ctx, target); err != nil {
-		return err
+	return r.goBack(ctx, target, *r.ledger.Good)
+}
+
+// goBack applies an earlier pair. Where somebody goes back from what a dev host stayed on, nothing is
+// left that could be quarantined.
+func (r *run) goBack(ctx context.Context, target, left ledger.Pair) error {
+	r.report.To = &target
+	if !left.Same(target) {
+		r.leaves = &left
 	}
-	if left.Same(target) {
-		return nil // back from what a dev host stayed on; nothing is quarantined there
+	return r.apply(ctx, target)
+}
+
+// leave quarantines what somebody went back from.
+func (r *run) leave() {
+	if r.leaves == nil {
+		return
 	}
-	r.ledger.MarkBad(ledger.Bad{Pair: *left, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
+	r.ledger.MarkBad(ledger.Bad{Pair: *r.leaves, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
 	r.ledger.Previous = nil
-	return r.save()
 }
 
 // earlier finds the pair to go back to.

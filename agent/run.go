@@ -33,6 +33,7 @@ type run struct {
 	only     procedure.Only
 	settings *value.Map      // of the project, given on the command line
 	entry    *ledger.Project // of the service; nil where there is none
+	leaves   *ledger.Pair    // what somebody goes back from
 	acted    bool            // the run changed, or tried to change, what is deployed
 	kept     []string        // directories in archives that get the report beside them
 }
@@ -46,11 +47,11 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	defer held.Release()
 	book, rebuilt, err := a.book()
 	if err != nil {
-		return nil, exit.WithCode(exit.Usage, err)
+		return nil, exit.WithCode(exit.Usage, explainDisk(err))
 	}
-	hostname, err := a.hostname()
+	hostname, err := a.treeHostname()
 	if err != nil {
-		return nil, fmt.Errorf("reading the hostname: %w", err)
+		return nil, err
 	}
 	started := a.now()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good}
@@ -62,11 +63,12 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err == nil {
 		err = body(r)
 	}
+	err = explainDisk(err)
 	r.finish(ctx, err)
 	return rep, err
 }
 
-func (a *Agent) lock(command string) (*lock.Lock, error) {
+func (a *Agent) lock(command string) (*exclusive, error) {
 	held, err := lock.Acquire(a.Layout.Lock(), command)
 	var other *lock.Held
 	if errors.As(err, &other) && a.Within != "" {
@@ -76,20 +78,28 @@ func (a *Agent) lock(command string) (*lock.Lock, error) {
 	if errors.Is(err, os.ErrPermission) {
 		return nil, diag.WithHint(err, "run as root, or give a directory of your own with --root")
 	}
-	return held, err
+	if err != nil {
+		return nil, explainDisk(err)
+	}
+	return &exclusive{Lock: held, list: a.Layout.Temporary(), swept: a.sweepTemporary() == nil}, nil
 }
 
 // sweep removes what a killed run left behind; under the lock nobody else is writing.
 func (r *run) sweep() error {
-	dirs := []string{r.Layout.State(), filepath.Join(r.Layout.State(), "projects"), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(), filepath.Join(r.Layout.Trust(), "projects"), r.Layout.Path("/srv")}
+	state := r.Layout.State()
+	dirs := []string{state, filepath.Join(state, "projects"), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(), filepath.Join(r.Layout.Trust(), "projects"),
+		r.Layout.Path("/srv"), r.Layout.Path(projectStates), r.Layout.Path(projectPillars)}
+	if file := r.Config.Metrics; file != "" {
+		dirs = append(dirs, r.Layout.Path(filepath.Dir(file)))
+	}
 	projects, err := filepath.Glob(filepath.Join(r.Layout.Path("/srv/projects"), "*"))
-	if err != nil {
-		return err
+	errs := []error{err}
+	for _, dir := range projects {
+		p := r.project(filepath.Base(dir))
+		archives, err := filepath.Glob(filepath.Join(p.Archives(), "*"))
+		dirs = append(append(dirs, r.Layout.Trees(p.Name), p.Dir, p.Releases(), p.Archives()), archives...)
+		errs = append(errs, err, r.adoptFailed(p))
 	}
-	for _, p := range projects {
-		dirs = append(dirs, p, filepath.Join(p, "releases"), filepath.Join(p, "archives"))
-	}
-	var errs []error
 	for _, dir := range dirs {
 		errs = append(errs, durable.Sweep(dir))
 	}
@@ -104,7 +114,7 @@ func (r *run) finish(ctx context.Context, err error) {
 		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
 		rep.Exit = exit.Code(err)
 		rep.Outcome = outcome(ctx, rep.Exit)
-		rep.Left = r.ledger.Good
+		rep.Left, rep.Channels = r.ledger.Good, r.ledger.Channels
 		if err != nil {
 			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), diag.HintOf(err)
 		}

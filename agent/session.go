@@ -133,7 +133,7 @@ func (a *Agent) host() (*host.Host, error) {
 	if a.Layout.Relocated() {
 		root = a.Layout.Root
 	}
-	return host.New(host.Options{Root: root, Chroot: a.Chroot})
+	return host.New(host.Options{Root: root, Chroot: a.Chroot, Temporary: a.temporary})
 }
 
 // machineFiles are the files of this machine: directories that a person names lie here, wherever the

@@ -80,7 +80,7 @@ type reader struct {
 func newReader(t testing.TB) *reader {
 	t.Helper()
 	dir := t.TempDir()
-	for from, to := range map[string]string{"base": "base", "myapp": "myapp", "site": "site", "changes/1.1": "changes"} {
+	for from, to := range map[string]string{"base": "base", "myapp": "myapp", "site": "site", "hello": "hello", "notes": "notes", "changes/1.1": "changes"} {
 		if err := os.CopyFS(filepath.Join(dir, to), os.DirFS("../testdata/demo/"+from)); err != nil {
 			t.Fatal(err)
 		}
@@ -96,10 +96,33 @@ func newReader(t testing.TB) *reader {
 	if err := os.Symlink("keys/root.json", filepath.Join(dir, "root.json")); err != nil {
 		t.Fatal(err)
 	}
+	tag(t, filepath.Join(dir, "hello"))
 	return &reader{t: t, dir: dir, store: "file://" + dir + "/store", env: append(os.Environ(),
 		"PATH="+bin(t)+":"+os.Getenv("PATH"), "HOME="+dir,
 		"CORPUS_KEYS=keys", "CORPUS_ROOT="+dir+"/root", "CORPUS_METADATA_ENABLED=false",
+		goCache(), "CORPUS_REPORTS_UPLOAD=true", // as promotion.md has it in agent.yaml
 	)}
+}
+
+// tag makes a git tree with the tag v1.0 of a directory.
+func tag(t testing.TB, dir string) {
+	t.Helper()
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"commit", "-q", "-m", "First"}, {"tag", "v1.0"}} {
+		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"}, args...)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// goCache is where the go command keeps what it has compiled; a build of the examples uses it again.
+func goCache() string {
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		return ""
+	}
+	return "GOCACHE=" + strings.TrimSpace(string(out))
 }
 
 // prepare sets up what most pages take for granted: a store, and a host on the first of two versions.

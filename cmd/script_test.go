@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/corpus-agent/corpus-agent/packaging/hosttest/fault"
 )
 
 // programs builds both programs, once for all tests, and gives the directory they are in.
@@ -27,6 +29,7 @@ var programs = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	fault.Main()
 	code := m.Run()
 	if dir, _ := programs(); dir != "" {
 		_ = os.RemoveAll(dir)

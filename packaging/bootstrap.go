@@ -42,17 +42,22 @@ Wants=network-online.target
 After=network-online.target
 [Service]
 Type=oneshot
+EnvironmentFile=-/etc/corpus/environment
+Environment=HOME=/root
 ExecStart=/usr/bin/corpus-agent deploy
+TimeoutStartSec=5min
+NotifyAccess=main
 TimeoutStopSec=15min
-TimeoutStartSec=infinity
 KillMode=mixed
+OOMPolicy=continue
 SuccessExitStatus=6 130
+LimitCORE=0
 E
 cat >corpus-agent.timer <<E
 [Timer]
-OnBootSec=1min
-OnUnitActiveSec=5min
-RandomizedDelaySec=60
+OnCalendar=*:0/5
+RandomizedDelaySec=270
+FixedRandomDelay=true
 Persistent=true
 [Install]
 WantedBy=timers.target

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -63,15 +64,25 @@ func Build(ctx context.Context, tree string, w io.Writer, o Options) (Summary, e
 		return Summary{}, err
 	}
 	archive := tar.NewWriter(encoder)
-	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
-			return Summary{}, err
-		}
-		if err := pack(archive, tree, e, o.Time); err != nil {
-			return Summary{}, fmt.Errorf("packing %s: %w", e.name, err)
-		}
+	if err := packAll(ctx, archive, tree, entries, o.Time); err != nil {
+		return Summary{}, errors.Join(err, encoder.Close())
 	}
 	return summary, errors.Join(archive.Close(), encoder.Close())
+}
+
+func packAll(ctx context.Context, archive *tar.Writer, tree string, entries []found, at time.Time) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	files := readAhead(ctx, tree, entries)
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := pack(ctx, archive, tree, e, at, files); err != nil {
+			return fmt.Errorf("packing %s: %w", e.name, err)
+		}
+	}
+	return nil
 }
 
 // Check finds everything in a tree that Build would refuse, without packing it.
@@ -137,10 +148,6 @@ func scan(ctx context.Context, tree string, o Options) ([]found, Summary, error)
 			problems.Add(diag.Pos{File: name}, "%s", problem)
 			return nil
 		}
-		if reason := o.secret(file, e); reason != "" {
-			problems.Add(diag.Pos{File: name}, "%s", reason).WithHint("leave it out, or name it under `allow` in corpus.yaml")
-			return nil
-		}
 		entries = append(entries, e)
 		summary.Files++
 		if e.info.Mode().IsRegular() {
@@ -148,7 +155,31 @@ func scan(ctx context.Context, tree string, o Options) ([]found, Summary, error)
 		}
 		return nil
 	})
+	o.findSecrets(tree, entries, &problems)
 	return entries, summary, errors.Join(err, problems.Err())
+}
+
+// findSecrets adds the files that look like secrets to what is wrong with a tree, in their order. Each
+// is opened for that, so several are at a time.
+func (o Options) findSecrets(tree string, entries []found, problems *diag.List) {
+	const share = 256 // files that are looked at in one go
+	reasons := make([]string, len(entries))
+	var group errgroup.Group
+	group.SetLimit(aheadReaders)
+	for start := 0; start < len(entries); start += share {
+		group.Go(func() error {
+			for i := start; i < min(start+share, len(entries)); i++ {
+				reasons[i] = o.secret(filepath.Join(tree, filepath.FromSlash(entries[i].name)), entries[i])
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // what it runs returns no error
+	for i, reason := range reasons {
+		if reason != "" {
+			problems.Add(diag.Pos{File: entries[i].name}, "%s", reason).WithHint("leave it out, or name it under `allow` in corpus.yaml")
+		}
+	}
 }
 
 // secret says why an entry must not be packed unless it is allowed by name.
@@ -216,7 +247,7 @@ func kindName(mode fs.FileMode) string {
 	return "device"
 }
 
-func pack(archive *tar.Writer, tree string, e found, at time.Time) error {
+func pack(ctx context.Context, archive *tar.Writer, tree string, e found, at time.Time, files <-chan chan content) error {
 	h := &tar.Header{Name: e.name, ModTime: at, Mode: 0o644}
 	if at.IsZero() {
 		h.ModTime = time.Unix(0, 0)
@@ -235,6 +266,18 @@ func pack(archive *tar.Writer, tree string, e found, at time.Time) error {
 	if err := archive.WriteHeader(h); err != nil || h.Typeflag != tar.TypeReg {
 		return err
 	}
+	if e.small() {
+		one, ok := <-files
+		if !ok {
+			return ctx.Err()
+		}
+		read := <-one
+		if read.err != nil {
+			return read.err
+		}
+		_, err := archive.Write(read.data)
+		return err
+	}
 	return packFile(archive, filepath.Join(tree, filepath.FromSlash(e.name)), h.Size)
 }
 
@@ -247,7 +290,7 @@ func packFile(archive *tar.Writer, file string, size int64) error {
 	defer f.Close()
 	n, err := io.Copy(archive, io.LimitReader(f, size))
 	if err == nil && n != size {
-		err = errors.New("it changed while it was read")
+		err = errChanged
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,6 +40,26 @@ func build(t *testing.T, tree string, o packaging.Options) ([]byte, packaging.Su
 		t.Fatal(err)
 	}
 	return b.Bytes(), s
+}
+
+// TestProcessorsDoNotChangeTheBytes packs files that are read before their turn, and some that are not,
+// on one processor and on several.
+func TestProcessorsDoNotChangeTheBytes(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 300 {
+		data := bytes.Repeat([]byte(strings.Repeat("line ", i)), 1+i%7*400)
+		if err := os.WriteFile(filepath.Join(dir, strings.Repeat("f", 1+i%90)+string(rune('a'+i%26))), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	one, _ := build(t, dir, packaging.Options{})
+	for _, processors := range []int{2, 8} {
+		runtime.GOMAXPROCS(processors)
+		if several, _ := build(t, dir, packaging.Options{}); !bytes.Equal(one, several) {
+			t.Errorf("%d processors give other bytes than one", processors)
+		}
+	}
 }
 
 func TestSameTreeGivesSameBytes(t *testing.T) {

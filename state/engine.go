@@ -9,6 +9,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"syscall"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -79,6 +80,12 @@ func (f *Failure) Error() string {
 		text = fmt.Sprintf("%d states failed, the first: %s", f.Count, text)
 	}
 	return text
+}
+
+// Is reports whether the first state failed because of a system call that failed so.
+func (f *Failure) Is(target error) bool {
+	errno, ok := target.(syscall.Errno)
+	return ok && f.First.FailedBy(errno)
 }
 
 // Hint is the first failure's own.

@@ -64,6 +64,7 @@ func Keys() []Key {
 		{"hooks.timeout", Duration, 10 * time.Minute, "longest run of one hook"},
 		{"fetch.timeout", Duration, 30 * time.Minute, "longest fetch of both artifacts"},
 		{"fetch.rate", Number, 0, "bytes per second to fetch at most; 0 for no limit"},
+		{"fetch.host_rate", Number, 0, "bytes per second to fetch at most from one host of the store and its mirrors; 0 for no limit"},
 		{"unpack.max_bytes", Number, 0, "largest content of a release; 0 for 64 GiB"},
 		{"unpack.max_files", Number, 0, "most entries of a release; 0 for 2 million"},
 		{"unpack.max_depth", Number, 0, "most directories that a file of a release lies below; 0 for 64"},

@@ -93,6 +93,9 @@ func (l Layout) Tree(project, dir string) string { return filepath.Join(l.Trees(
 // Lock is the file that a run holds.
 func (l Layout) Lock() string { return filepath.Join(l.State(), "lock") }
 
+// Temporary is the list of directories in which a run that is under way makes temporary files.
+func (l Layout) Temporary() string { return filepath.Join(l.State(), "temporary") }
+
 // BaseLink points at base's project.
 func (l Layout) BaseLink() string { return l.Path("/srv/base") }
 

@@ -36,5 +36,8 @@ func write(path, what string, v any, dirMode, mode fs.FileMode) error {
 	if err := durable.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return fmt.Errorf("writing the %s: %w", what, err)
 	}
-	return durable.WriteFile(path, append(data, '\n'), mode)
+	if err := durable.WriteFile(path, append(data, '\n'), mode); err != nil {
+		return fmt.Errorf("writing the %s: %w", what, err)
+	}
+	return nil
 }

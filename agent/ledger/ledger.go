@@ -57,7 +57,15 @@ type Bad struct {
 	Reason string    `json:"reason"`
 	Run    string    `json:"run"`
 	At     time.Time `json:"at"`
+	// Again counts deploys that failed for what is the host's own, such as a full disk. The pair is
+	// tried again until that has happened maxAgain times; 0 is a pair that failed by itself.
+	Again int `json:"again,omitempty"`
 }
+
+const maxAgain = 3
+
+// Final reports whether the pair is not tried again.
+func (b Bad) Final() bool { return b.Again == 0 || b.Again >= maxAgain }
 
 // Withdrawn is a release that this host has and that its project took back.
 type Withdrawn struct {
@@ -79,6 +87,7 @@ type Running struct {
 	Pair     Pair                `json:"pair"`
 	Before   map[string]link.Set `json:"before"` // links by project, to go back to
 	Attempts int                 `json:"attempts"`
+	Leaves   *Pair               `json:"leaves,omitempty"` // what somebody goes back from, which is quarantined with it
 }
 
 // Host is what a host was told once.
@@ -172,15 +181,26 @@ func (l *Ledger) IsWithdrawn(p Pair) (Withdrawn, bool) {
 // back to them.
 const keepBad = 50
 
-// MarkBad quarantines a pair.
+// MarkBad quarantines a pair, or counts one more failure that is the host's own.
 func (l *Ledger) MarkBad(b Bad) {
-	if _, known := l.IsBad(b.Pair); known {
-		return
+	if known, is := l.IsBad(b.Pair); is {
+		if known.Again == 0 {
+			return
+		}
+		if b.Again > 0 {
+			b.Again += known.Again
+		}
+		l.forgive(b.Pair)
 	}
 	l.Bad = append(l.Bad, b)
 	if len(l.Bad) > keepBad {
 		l.Bad = l.Bad[len(l.Bad)-keepBad:]
 	}
+}
+
+// forgive takes a pair out of the quarantine.
+func (l *Ledger) forgive(p Pair) {
+	l.Bad = slices.DeleteFunc(l.Bad, func(b Bad) bool { return b.Pair.Same(p) })
 }
 
 // Deployed records that a pair runs.
@@ -192,6 +212,7 @@ func (l *Ledger) Deployed(p Pair, at time.Time) {
 		l.Since = &at
 	}
 	l.Good, l.Running, l.Failing = &p, nil, nil
+	l.forgive(p)
 	l.remember(p)
 }
 

@@ -63,20 +63,34 @@ func (l Links) SetNext(release string) error {
 		return err
 	}
 	_, err := os.Lstat(filepath.Join(l.project.Dir, current))
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if errors.Is(err, fs.ErrNotExist) {
+		err = l.point(current, release)
 	}
-	return errors.Join(l.point(current, release), durable.Symlink(current, filepath.Join(l.project.Dir, project)))
+	return errors.Join(err, l.name())
+}
+
+// name makes the link by which procedures know what is current. It is looked at each time, since a
+// first deploy may have been cut short before it.
+func (l Links) name() error {
+	path := filepath.Join(l.project.Dir, project)
+	if now, err := os.Readlink(path); err == nil && now == current {
+		return nil
+	}
+	return durable.Symlink(current, path)
 }
 
 // SetCurrent points current at a release.
 func (l Links) SetCurrent(release string) error { return l.point(current, release) }
 
-// Promote makes a release current and what was current before previous. Doing it twice is the
-// same as doing it once.
-func (l Links) Promote(release, before string) error {
-	if before != "" && before != release {
-		if err := l.point(previous, before); err != nil {
+// Promote makes a release current, and previous what was current before. A release that was current
+// already keeps what was previous then. Doing it twice is the same as doing it once.
+func (l Links) Promote(release string, before Set) error {
+	was := before.Current
+	if was == release {
+		was = before.Previous
+	}
+	if was != "" {
+		if err := l.point(previous, was); err != nil {
 			return err
 		}
 	}

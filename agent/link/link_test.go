@@ -51,16 +51,44 @@ func TestFirstNextIsCurrentTooSinceUnitsStartFromIt(t *testing.T) {
 	}
 }
 
+// TestProjectLinkIsMadeUp finds a first deploy that was cut short between two links.
+func TestProjectLinkIsMadeUp(t *testing.T) {
+	p, _ := project(t)
+	l := link.Of(p)
+	must(t, l.SetNext("a"))
+	must(t, os.Remove(filepath.Join(p.Dir, "project")))
+	must(t, l.SetNext("a"))
+	if target, err := os.Readlink(filepath.Join(p.Dir, "project")); err != nil || target != "current" {
+		t.Errorf("project leads to %q, %v", target, err)
+	}
+}
+
+// TestPreviousNeverNamesWhatIsCurrent promotes what was current already, after a rollback that was cut
+// short between two links.
+func TestPreviousNeverNamesWhatIsCurrent(t *testing.T) {
+	p, _ := project(t)
+	l := link.Of(p)
+	must(t, l.SetNext("a"))
+	must(t, l.SetNext("b"))
+	must(t, l.Promote("b", link.Set{Current: "a"}))
+	before, err := l.Read()
+	must(t, err)
+	must(t, l.Promote("a", before))
+	must(t, l.SetNext("b"))
+	must(t, l.Promote("b", before))
+	check(t, l, link.Set{Next: "b", Current: "b", Previous: "a"})
+}
+
 func TestPromoteTwiceIsPromoteOnce(t *testing.T) {
 	p, _ := project(t)
 	l := link.Of(p)
 	must(t, l.SetNext("a"))
 	must(t, l.SetNext("b"))
 	for range 2 {
-		must(t, l.Promote("b", "a"))
+		must(t, l.Promote("b", link.Set{Current: "a"}))
 		check(t, l, link.Set{Next: "b", Current: "b", Previous: "a"})
 	}
-	must(t, l.Promote("b", "b"))
+	must(t, l.Promote("b", link.Set{Current: "b", Previous: "a"}))
 	check(t, l, link.Set{Next: "b", Current: "b", Previous: "a"})
 }
 
@@ -71,7 +99,7 @@ func TestRestorePutsLinksBackAndRemovesThoseThatWereNotThere(t *testing.T) {
 	before, err := l.Read()
 	must(t, err)
 	must(t, l.SetNext("b"))
-	must(t, l.Promote("b", "a"))
+	must(t, l.Promote("b", link.Set{Current: "a"}))
 	must(t, l.Restore(before))
 	check(t, l, before)
 	must(t, l.Restore(link.Set{}))

@@ -48,17 +48,26 @@ func (a Archive) Save(r *Report, keep int) error {
 	return errors.Join(errs...)
 }
 
+// besideName is the report of the run that left a tree, in the tree's directory.
+const besideName = "report.json"
+
 // Beside writes the report as report.json into the directory, for whoever finds what the run left
 // there.
 func (a Archive) Beside(r *Report) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
-		err = durable.WriteFile(filepath.Join(a.Dir, "report.json"), append(data, '\n'), 0o600)
+		err = durable.WriteFile(filepath.Join(a.Dir, besideName), append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the report in %s: %w", a.Dir, err)
 	}
 	return nil
+}
+
+// IsBeside reports whether there is such a report.
+func (a Archive) IsBeside() bool {
+	_, err := os.Stat(filepath.Join(a.Dir, besideName))
+	return err == nil
 }
 
 // Last is the newest report, or nil.

@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -40,6 +41,8 @@ type Report struct {
 	Ended    time.Time `json:"ended,omitzero"`
 	Outcome  Outcome   `json:"outcome,omitempty"`
 	Exit     int       `json:"exit_code"`
+
+	Channels []artifact.Ref `json:"channels,omitempty"` // those that the host follows, as of its last look at the store
 
 	From *ledger.Pair `json:"from,omitempty"` // what ran before
 	To   *ledger.Pair `json:"to,omitempty"`   // what was to run

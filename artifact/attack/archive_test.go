@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mholt/archives"
+
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
@@ -67,8 +69,64 @@ func outside(t *testing.T, parent string) []string {
 	return found
 }
 
+// compressed is a hostile tar archive in each other form that it may come in.
+func compressed(t *testing.T, h artifacttest.Hostile) []artifacttest.Hostile {
+	t.Helper()
+	var all []artifacttest.Hostile
+	for format, by := range map[artifact.Format]archives.Compressor{
+		artifact.TarGz: archives.Gz{}, artifact.TarXz: archives.Xz{}, artifact.TarZst: archives.Zstd{},
+	} {
+		var b bytes.Buffer
+		w, err := by.OpenWriter(&b)
+		if err == nil {
+			_, err = w.Write(h.Data)
+		}
+		if err == nil {
+			err = w.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, artifacttest.Hostile{Name: string(format) + ": " + h.Name, Format: format, Data: b.Bytes()})
+	}
+	return all
+}
+
+// everyHostile are all hostile archives, in all five formats.
+func everyHostile(t *testing.T) []artifacttest.Hostile {
+	t.Helper()
+	all := artifacttest.HostileZips()
+	for _, h := range artifacttest.HostileTars() {
+		if all = append(all, h); h.Format == artifact.Tar {
+			all = append(all, compressed(t, h)...)
+		}
+	}
+	return all
+}
+
+// A compressed archive whose last bytes are missing, or changed, or followed by others, is no whole one:
+// not even where every entry of it can be read.
+func TestDamagedCompression(t *testing.T) {
+	whole := artifacttest.Hostile{Data: artifacttest.Raw(artifacttest.Block{Name: "a", Type: '0', Content: "x"})}
+	for _, h := range compressed(t, whole) {
+		if parent, err := unpackAs(t, h, unpack.Limits{}); err != nil {
+			t.Fatalf("%s: a good one is refused below %s: %v", h.Format, parent, err)
+		}
+		flipped := bytes.Clone(h.Data)
+		flipped[len(flipped)-1] ^= 1
+		for damage, data := range map[string][]byte{
+			"cut by a byte": h.Data[:len(h.Data)-1], "cut by half": h.Data[:len(h.Data)/2], "last bit changed": flipped,
+			"followed by other bytes": append(bytes.Clone(h.Data), "other bytes"...),
+		} {
+			if _, err := unpackAs(t, artifacttest.Hostile{Format: h.Format, Data: data}, unpack.Limits{}); err == nil {
+				t.Errorf("%s, %s: it was unpacked", h.Format, damage)
+			}
+		}
+	}
+}
+
 func TestHostileArchives(t *testing.T) {
-	for _, h := range append(artifacttest.HostileTars(), artifacttest.HostileZips()...) {
+	for _, h := range everyHostile(t) {
 		t.Run(h.Name, func(t *testing.T) {
 			parent, err := unpackAs(t, h, unpack.Limits{})
 			if err == nil {
@@ -91,7 +149,7 @@ func TestHostileArchives(t *testing.T) {
 
 func TestHostileArchivesAreRefusedByARule(t *testing.T) {
 	// These are well-formed: that they are refused is a decision, and named.
-	for _, h := range append(artifacttest.HostileTars(), artifacttest.HostileZips()...) {
+	for _, h := range everyHostile(t) {
 		rule := false
 		for _, word := range []string{"leaves", "absolute", "device", "fifo", "set", "twice", "through", "hard link", "attribute", "sparse file of", "deep", "overlapping", "cut at an entry"} {
 			rule = rule || strings.Contains(h.Name, word)

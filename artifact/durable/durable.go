@@ -31,9 +31,22 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 }
 
 // Write replaces a file's content with what fill writes. If fill fails the file is as before.
-func Write(path string, mode fs.FileMode, fill func(io.Writer) error) (err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, tempPrefix)
+func Write(path string, mode fs.FileMode, fill func(io.Writer) error) error {
+	return write(path, mode, fill, (*os.File).Sync, Rename)
+}
+
+// WriteSoon is WriteFile for a file that may be lost in a power cut until Install or Sync is told of
+// it. A killed process leaves the old content or the new here too.
+func WriteSoon(path string, data []byte, mode fs.FileMode) error {
+	put := func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+	return write(path, mode, put, func(*os.File) error { return nil }, os.Rename)
+}
+
+func write(path string, mode fs.FileMode, fill func(io.Writer) error, sync func(*os.File) error, rename func(from, to string) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix)
 	if err != nil {
 		return err
 	}
@@ -42,10 +55,22 @@ func Write(path string, mode fs.FileMode, fill func(io.Writer) error) (err error
 			_ = os.Remove(f.Name())
 		}
 	}()
-	if err := errors.Join(f.Chmod(mode), fill(f), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(f.Chmod(mode), fill(f), sync(f), f.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return Rename(f.Name(), path)
+	return rename(f.Name(), path)
+}
+
+// Sync makes a file and its name durable.
+func Sync(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("syncing %s: %w", path, err)
+	}
+	return SyncDir(filepath.Dir(path))
 }
 
 // Rename is rename(2) and an fsync of the directory of the new name.
@@ -146,14 +171,19 @@ func TempFile(dir string) (*os.File, error) { return os.CreateTemp(dir, tempPref
 
 // Install gives a finished directory its name. Everything written to the filesystem is synced
 // first, so that a directory under its final name is complete even after a power cut, without an
-// fsync per file.
-func Install(temp, path string) error {
+// fsync per file. So are the files that belong to it and lie elsewhere.
+func Install(temp, path string, files ...string) error {
 	d, err := os.Open(temp)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(unix.Syncfs(int(d.Fd())), d.Close()); err != nil {
 		return fmt.Errorf("syncing %s: %w", path, err)
+	}
+	for _, file := range files {
+		if err := Sync(file); err != nil {
+			return err
+		}
 	}
 	return Rename(temp, path)
 }

@@ -2,6 +2,8 @@ package publish
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/chunk"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -51,12 +54,17 @@ func (p *Publisher) addChunks(ctx context.Context, d *described, root *os.Root, 
 		return err
 	}
 	if size > 0 {
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		if err := p.putOnce(ctx, chunk.PackKey(d.release.Project, pack), file, size); err != nil {
+		fresh, err := p.putPack(ctx, d.release.Project, pack, file, size)
+		if err != nil {
 			return fmt.Errorf("uploading the chunks of %s: %w", d.release, err)
 		}
+		if i := slices.Index(index.Packs, pack); fresh != pack {
+			index.Packs[i] = fresh
+			if data, err = index.Encode(); err != nil {
+				return err
+			}
+		}
+		d.packs = []artifact.Digest{fresh}
 	}
 	d.sidecars[trust.KindIndex] = data
 	for digest, source := range sources {
@@ -65,6 +73,32 @@ func (p *Publisher) addChunks(ctx context.Context, d *described, root *os.Root, 
 		}
 	}
 	return nil
+}
+
+// putPack uploads a pack. One that lies there already, which no version that this publisher knows names,
+// is somebody's who was cut short, perhaps long ago: it may be collected before this one is signed, so
+// the pack gets another name by some bytes at its end, which no index points to.
+func (p *Publisher) putPack(ctx context.Context, project string, pack artifact.Digest, file *os.File, size int64) (artifact.Digest, error) {
+	for {
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return "", err
+		}
+		_, err := p.Store.Put(ctx, chunk.PackKey(project, pack), file, size, store.Condition{IfAbsent: true})
+		if !errors.Is(err, store.ErrPrecondition) {
+			return pack, err
+		}
+		var different [16]byte
+		_, _ = rand.Read(different[:]) // never fails
+		if _, err := file.WriteAt(different[:], size); err != nil {
+			return "", err
+		}
+		size += int64(len(different))
+		sum := sha256.New()
+		if _, err := io.Copy(sum, io.NewSectionReader(file, 0, size)); err != nil {
+			return "", err
+		}
+		pack = artifact.NewDigest([32]byte(sum.Sum(nil)))
+	}
 }
 
 // knownChunks reads the indexes of the project's newest versions. With each pack comes a release

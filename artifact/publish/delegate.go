@@ -17,7 +17,7 @@ import (
 // there are added to those it has. threshold is how many of its keys have to sign; 0 leaves it, and
 // is 1 for a project that is new. It takes the targets key.
 func (p *Publisher) AddProject(ctx context.Context, name string, threshold int, keys ...*metadata.Key) error {
-	if err := trust.CheckProject(name); err != nil {
+	if err := trust.CheckDelegated(name); err != nil {
 		return err
 	}
 	return p.change(ctx, func(n *next) error {
@@ -27,6 +27,9 @@ func (p *Publisher) AddProject(ctx context.Context, name string, threshold int, 
 		}
 		before := n.client.Delegation(name).Threshold
 		if err := n.delegate(name, keys); err != nil {
+			return err
+		}
+		if err := n.ownKeys(); err != nil {
 			return err
 		}
 		if err := n.setThreshold(name, threshold); err != nil || threshold <= before {
@@ -45,6 +48,8 @@ func (p *Publisher) AddProject(ctx context.Context, name string, threshold int, 
 type Revoked struct {
 	Keys   []string `json:"keys"`   // IDs that may no longer sign
 	Signed bool     `json:"signed"` // the project is signed by keys that still may
+	// Refused are channels, project/channel, whose proofs only these keys have signed.
+	Refused []string `json:"refused,omitempty"`
 }
 
 // Revoke takes keys, named by their IDs or the beginning of them, away from a project. What only
@@ -66,7 +71,9 @@ func (p *Publisher) Revoke(ctx context.Context, name string, ids ...string) (Rev
 			result.Keys = append(result.Keys, full)
 		}
 		var err error
-		result.Signed, err = n.revoke(ctx, name, result.Keys)
+		if result.Signed, err = n.revoke(ctx, name, result.Keys); err == nil && name == trust.AttestationRole {
+			result.Refused, err = n.unproven(ctx)
+		}
 		return err
 	})
 	return result, err
@@ -177,6 +184,9 @@ func (n *next) revoke(ctx context.Context, name string, ids []string) (signed bo
 
 // standing is what a project says; nil where that is not signed as it should be, or nothing.
 func (n *next) standing(ctx context.Context, name string) (role *trust.Role, unpublished bool, err error) {
+	if name == trust.AttestationRole { // it signs proofs, and no file of its own
+		return nil, true, nil
+	}
 	role, err = n.client.Project(ctx, name)
 	unpublished = errors.Is(err, trust.ErrNoProject)
 	if unpublished || refusedBy(err, trust.CheckSignature) {

@@ -28,6 +28,7 @@ type described struct {
 	tree     artifact.Digest
 	sidecars map[trust.Kind][]byte
 	leansOn  []artifact.Release // whose chunks are used again
+	packs    []artifact.Digest  // uploaded for it, and named by no version yet
 }
 
 // describe unpacks an artifact as a host would, which finds what a host would refuse, and makes the

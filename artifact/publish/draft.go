@@ -190,6 +190,13 @@ func roleSays(name string, role *trust.Role) ([]string, error) {
 			says = append(says, mayText(r.Name, trust.Delegation{Keys: r.KeyIDs, Threshold: r.Threshold}))
 		}
 	}
+	required, err := trust.Requirements(role)
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range slices.Sorted(maps.Keys(required)) {
+		says = append(says, fmt.Sprintf("%s requires %s", ref, required[ref]))
+	}
 	channels, err := trust.Channels(role)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -137,7 +138,7 @@ func (p *Publisher) Import(ctx context.Context, d *Draft) (Imported, error) {
 	}
 	result := Imported{Role: d.Role, Version: s.Version}
 	if d.Role != metadata.ROOT {
-		return result, p.change(ctx, func(n *next) error { return n.take(d) })
+		return result, p.change(ctx, func(n *next) error { return n.take(ctx, d) })
 	}
 	if d.From == 0 {
 		made, err := p.importFirst(ctx, d)
@@ -150,7 +151,7 @@ func (p *Publisher) Import(ctx context.Context, d *Draft) (Imported, error) {
 }
 
 // take puts a draft into the next version of the store.
-func (n *next) take(d *Draft) error {
+func (n *next) take(ctx context.Context, d *Draft) error {
 	role, err := metadata.Targets().FromBytes(d.Metadata)
 	if err != nil {
 		return fmt.Errorf("reading the draft of %s: %w", d.Role, err)
@@ -165,8 +166,39 @@ func (n *next) take(d *Draft) error {
 	if err := n.verify(d.Role, role); err != nil {
 		return unsigned(d, n.client.Delegation(d.Role), err)
 	}
+	if err := n.provenMoves(ctx, d.Role, role); err != nil {
+		return err
+	}
 	n.ready[d.Role], err = role.ToBytes(false)
 	return err
+}
+
+// provenMoves refuses a draft that moves a channel without the proof which that requires.
+func (n *next) provenMoves(ctx context.Context, project string, role *trust.Role) error {
+	if project == metadata.TARGETS {
+		return nil
+	}
+	channels, err := trust.Channels(role)
+	if err != nil {
+		return err
+	}
+	var before map[string]trust.Pointer
+	if old, _, err := n.standing(ctx, project); err != nil {
+		return err
+	} else if old != nil {
+		if before, err = trust.Channels(old); err != nil {
+			return err
+		}
+	}
+	for name, pointer := range channels {
+		if was, ok := before[name]; ok && was.Digest == pointer.Digest && was.Version == pointer.Version && was.Serial == pointer.Serial {
+			continue
+		}
+		if _, err := n.client.CheckPointer(artifact.Ref{Project: project, Channel: name}, pointer, n.publisher.now()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // verify holds a role's signatures against who may sign it.

@@ -3,10 +3,14 @@ package publish
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -37,6 +41,11 @@ func (p *Publisher) Refresh(ctx context.Context, within time.Duration) ([]Standi
 			}
 			list = append(list, s...)
 		}
+		proofs, err := n.expiringProofs(ctx, within)
+		if err != nil {
+			return err
+		}
+		list = append(list, proofs...)
 		snapshot := n.client.Trusted().Snapshot.Signed.Expires
 		n.brief = len(n.roles) == 0 && p.now().Add(within).Before(snapshot)
 		expiry := p.Expiry.withDefaults()
@@ -102,4 +111,21 @@ func (n *next) refreshRole(ctx context.Context, name string, within time.Duratio
 		s.Renewed, s.Expires = true, p.expires(p.Expiry.withDefaults().Snapshot)
 	}
 	return []Standing{s}, nil
+}
+
+// expiringProofs tells of the proofs of channels that expire within a time. To sign them anew takes the
+// attestation key, and to take them in the project's.
+func (n *next) expiringProofs(ctx context.Context, within time.Duration) (list []Standing, err error) {
+	err = n.eachPointer(ctx, func(ref artifact.Ref, pointer trust.Pointer, _ *trust.Role) error {
+		required, err := n.client.Requirement(ref)
+		proof := carried(pointer)
+		if err != nil || required == nil || proof == nil || n.publisher.now().Add(within).Before(proof.Expires) {
+			return err
+		}
+		list = append(list, Standing{Role: "the proof of " + ref.String(), Expires: proof.Expires, Left: true,
+			Why: fmt.Sprintf("it is renewed by `corpus attest %s %s --renew`, then `corpus promote %s %s %s`", ref.Project, required.From, ref.Project, ref.Channel, ref.Channel)})
+		return nil
+	})
+	slices.SortFunc(list, func(a, b Standing) int { return strings.Compare(a.Role, b.Role) })
+	return list, err
 }

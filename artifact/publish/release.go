@@ -32,7 +32,7 @@ type Request struct {
 // made for it.
 func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, error) {
 	if err := r.check(); err != nil {
-		return artifact.Release{}, err
+		return artifact.Release{}, mistakeOf(err)
 	}
 	release, err := p.examine(r)
 	if err != nil {
@@ -57,6 +57,11 @@ func (p *Publisher) publish(ctx context.Context, release artifact.Release, r Req
 	}
 	if err := errors.Join(p.upload(ctx, release, r.File), p.uploadSidecars(ctx, about)); err != nil {
 		return err
+	}
+	if p.Hand != nil {
+		if err := p.leaveNote(ctx, about); err != nil {
+			return err
+		}
 	}
 	return p.change(ctx, func(n *next) error { return n.publish(ctx, about, r.Channel) })
 }
@@ -178,36 +183,5 @@ func (n *next) publish(ctx context.Context, about described, channel string) err
 	if channel == "" {
 		return nil
 	}
-	return point(role, channel, r)
-}
-
-// point moves a channel of a project's role to a release.
-func point(role *trust.Role, channel string, r artifact.Release) error {
-	channels, err := trust.Channels(role)
-	if err != nil {
-		return err
-	}
-	channels[channel] = trust.Pointer{Version: r.Version, Digest: r.Digest, Serial: channels[channel].Serial + 1}
-	return trust.SetChannels(role, channels)
-}
-
-// Promote points a channel at what another channel of the project points at. Bytes stay where they
-// are.
-func (p *Publisher) Promote(ctx context.Context, project, from, to string) (artifact.Release, error) {
-	if err := errors.Join(trust.CheckProject(project), artifact.CheckChannel(from), artifact.CheckChannel(to)); err != nil {
-		return artifact.Release{}, err
-	}
-	var release artifact.Release
-	err := p.change(ctx, func(n *next) error {
-		role, err := n.project(ctx, project)
-		if err != nil {
-			return err
-		}
-		release, err = n.client.Resolve(ctx, artifact.Ref{Project: project, Channel: from})
-		if err != nil {
-			return err
-		}
-		return point(role, to, release)
-	})
-	return release, err
+	return n.point(ctx, role, artifact.Ref{Project: r.Project, Channel: channel}, r, "")
 }

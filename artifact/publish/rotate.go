@@ -49,6 +49,8 @@ func (p *Publisher) Rotate(ctx context.Context, role string, next keyring.Ring) 
 	both.more = []keyring.Ring{next}
 	if slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], role) {
 		result.Root, err = both.rotateTop(ctx, role, fresh, result.Old)
+	} else if role == trust.AttestationRole {
+		err = both.rotateAttestation(ctx, fresh, result.Old)
 	} else {
 		err = both.rotateProject(ctx, role, fresh, result.Old)
 	}
@@ -93,20 +95,28 @@ func (p *Publisher) rotateProject(ctx context.Context, project string, fresh []*
 		if !n.delegates(project) {
 			return err
 		}
-		may := slices.Clone(n.client.Delegation(project).Keys)
-		if err := n.delegate(project, fresh); err != nil {
+		if err := n.swapKeys(project, fresh, old); err != nil {
 			return err
-		}
-		for _, id := range old {
-			if slices.Contains(may, id) {
-				if err := n.targets().Signed.RevokeKey(id, project); err != nil {
-					return err
-				}
-			}
 		}
 		if role != nil {
 			n.roles[project] = role
 		}
 		return nil
 	})
+}
+
+// swapKeys lets keys sign what targets delegates, and takes others away that may.
+func (n *next) swapKeys(role string, fresh []*metadata.Key, old []string) error {
+	may := slices.Clone(n.client.Delegation(role).Keys)
+	if err := n.delegate(role, fresh); err != nil {
+		return err
+	}
+	for _, id := range old {
+		if slices.Contains(may, id) {
+			if err := n.targets().Signed.RevokeKey(id, role); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -94,6 +94,8 @@ type Package struct {
 	PostInstall string   `yaml:"post_install"` // scripts of the tree
 	PreRemove   string   `yaml:"pre_remove"`
 	Command     []string `yaml:"command"` // of an image
+	// Base is what an image is put on: a directory, an archive or an OCI image layout.
+	Base string `yaml:"base"`
 }
 
 // procedureDir is where a project keeps procedures of its own; their old convention is to change

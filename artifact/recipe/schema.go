@@ -100,6 +100,7 @@ func packageKeys() []Key {
 		{Name: "post_install", Kind: Path, Doc: "a script of the tree to run after installing"},
 		{Name: "pre_remove", Kind: Path, Doc: "a script of the tree to run before removing"},
 		{Name: "command", Kind: Texts, Doc: "what an image runs"},
+		{Name: "base", Kind: Text, Doc: "what an image is put on: a directory, a tar archive or an OCI image layout; nothing by default"},
 	}
 }
 

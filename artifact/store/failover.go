@@ -67,8 +67,29 @@ func (f *failover) Put(ctx context.Context, key string, r io.Reader, size int64,
 	return f.stores[0].Put(ctx, key, r, size, cond)
 }
 
+// List moves on only before the first key: the rest of another store's list may be that of another
+// time.
 func (f *failover) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
-	return f.stores[int(f.current.Load())].List(ctx, prefix)
+	return func(yield func(Info, error) bool) {
+		start := int(f.current.Load())
+		var errs []error
+		for i := range f.stores {
+			begun := false
+			for info, err := range f.stores[(start+i)%len(f.stores)].List(ctx, prefix) {
+				if err != nil && !begun && away(err) && ctx.Err() == nil {
+					errs = append(errs, err)
+					break
+				}
+				if begun = true; !yield(info, err) {
+					return
+				}
+			}
+			if begun || len(errs) == i {
+				return
+			}
+		}
+		yield(Info{}, allFailed(errs))
+	}
 }
 
 func (f *failover) Delete(ctx context.Context, key string) error {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,6 +43,52 @@ func getAll(ctx context.Context, s store.Store, key string, part store.Range) ([
 	return io.ReadAll(body)
 }
 
+// silent is a store that cannot be read.
+type silent struct{ store.Store }
+
+func (silent) Get(context.Context, string, int64) (io.ReadCloser, store.Info, error) {
+	return nil, store.Info{}, passing(store.ErrUnreachable)
+}
+
+func (silent) List(context.Context, string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) { yield(store.Info{}, passing(store.ErrUnreachable)) }
+}
+
+// movedOn is a failover whose first store cannot be read, and which reads from the mirror by now.
+func movedOn(t *testing.T, s store.Store) store.Store {
+	t.Helper()
+	f := store.Failover(silent{s}, s)
+	mustPut(t, s, "key", []byte("x"))
+	_, err := getAll(t.Context(), f, "key", store.Range{})
+	if err := errors.Join(err, s.Delete(t.Context(), "key")); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestFailoverListsFromTheStoreThatAnswers(t *testing.T) {
+	whole := mem.New()
+	mustPut(t, whole, "a", []byte("x"))
+	mustPut(t, whole, "b", []byte("x"))
+	var keys []string
+	for info, err := range store.Failover(silent{mem.New()}, whole).List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, info.Key)
+	}
+	if !slices.Equal(keys, []string{"a", "b"}) {
+		t.Errorf("it lists %q", keys)
+	}
+	for _, err := range store.Failover(silent{whole}, silent{whole}).List(t.Context(), "") {
+		if !errors.Is(err, store.ErrUnreachable) {
+			t.Errorf("no store answers, and the error is %v", err)
+		}
+		return
+	}
+	t.Error("no store answers, and it lists nothing without an error")
+}
+
 func TestConformanceOfDecorators(t *testing.T) {
 	for name, around := range map[string]func(store.Store) store.Store{
 		"Retry":   func(s store.Store) store.Store { return store.Retry(s, store.RetryPolicy{}) },
@@ -50,7 +98,9 @@ func TestConformanceOfDecorators(t *testing.T) {
 		"Stack": func(s store.Store) store.Store {
 			return store.Stack(s, store.Settings{Limiter: store.NewLimiter(1 << 40), Observe: func(store.Request) {}})
 		},
-		"GetRange of a plain store": func(s store.Store) store.Store { return struct{ store.Store }{s} },
+		"Failover":                   func(s store.Store) store.Store { return store.Failover(s, mem.New()) },
+		"Failover that has moved on": func(s store.Store) store.Store { return movedOn(t, s) },
+		"GetRange of a plain store":  func(s store.Store) store.Store { return struct{ store.Store }{s} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(*testing.T) store.Store { return around(mem.New()) })

@@ -6,7 +6,8 @@ import "golang.org/x/time/rate"
 type Settings struct {
 	Retry   RetryPolicy
 	Timeout TimeoutPolicy
-	Limiter *rate.Limiter // bytes per second, from NewLimiter; nil means no limit
+	Limiter *rate.Limiter // bytes per second of the whole run, from NewLimiter; nil means no limit
+	Host    *rate.Limiter // bytes per second of this store's host
 	Observe func(Request) // told about every request, a repeated one each time; may be nil
 }
 
@@ -21,8 +22,6 @@ func Stack(s Store, with Settings) Store {
 		s = Observe(s, with.Observe)
 	}
 	s = Timeout(s, with.Timeout)
-	if with.Limiter != nil {
-		s = Limit(s, with.Limiter)
-	}
+	s = Limit(Limit(s, with.Host), with.Limiter)
 	return Retry(s, with.Retry)
 }

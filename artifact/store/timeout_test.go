@@ -165,6 +165,27 @@ func TestNoLimit(t *testing.T) {
 	})
 }
 
+// A mirror has a limit of its own beside that of the run.
+func TestLimitOfAHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := store.NewLimiter(1000)
+		inner := mem.New()
+		mustPut(t, inner, "key", make([]byte, 600))
+		start := time.Now()
+		for _, perSecond := range []int64{100, 0} {
+			s := store.Stack(inner, store.Settings{Timeout: store.TimeoutPolicy{Answer: time.Hour, Idle: time.Hour}, Limiter: run, Host: store.NewLimiter(perSecond)})
+			if _, err := getAll(t.Context(), s, "key", store.Range{}); err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(start)
+			if slow := perSecond > 0; slow && (took < 4*time.Second || took > 7*time.Second) || !slow && took > 2*time.Second {
+				t.Errorf("600 bytes of a host that may give %d in a second took %v", perSecond, took)
+			}
+			start = time.Now()
+		}
+	})
+}
+
 func TestTwoStoresShareALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, inner := store.NewLimiter(1000), mem.New()

@@ -256,7 +256,9 @@ func (c *Client) Project(ctx context.Context, project string) (*Role, error) {
 func (c *Client) Projects() []string {
 	var names []string
 	for _, d := range c.delegations() {
-		names = append(names, d.Name)
+		if d.Name != AttestationRole {
+			names = append(names, d.Name)
+		}
 	}
 	return names
 }
@@ -278,57 +280,4 @@ func (c *Client) delegated(project string) bool {
 		}
 	}
 	return false
-}
-
-// Resolve tells which release a channel names. The errors are ErrNoProject, ErrNoChannel, a
-// *Withdrawn, a *Refused, or the store's.
-func (c *Client) Resolve(ctx context.Context, ref artifact.Ref) (artifact.Release, error) {
-	role, err := c.Project(ctx, ref.Project)
-	if err != nil {
-		return artifact.Release{}, err
-	}
-	channels, err := Channels(role)
-	if err != nil {
-		return artifact.Release{}, malformed(ref.Project, err)
-	}
-	pointer, ok := channels[ref.Channel]
-	if !ok {
-		return artifact.Release{}, absent(ErrNoChannel, ref.String())
-	}
-	for _, r := range Releases(ref.Project, role) {
-		if r.Version == pointer.Version && r.Digest == pointer.Digest {
-			return r, withdrawn(role, r)
-		}
-	}
-	return artifact.Release{}, malformed(ref.String(), fmt.Errorf("it points at %s, %s, which the project does not sign", pointer.Version, pointer.Digest))
-}
-
-// Withdrawn reports whether a release that a host has was taken back by its project meanwhile; nil
-// if not. A project that is gone has taken nothing back.
-func (c *Client) Withdrawn(ctx context.Context, r artifact.Release) (*Withdrawn, error) {
-	role, err := c.Project(ctx, r.Project)
-	if errors.Is(err, ErrNoProject) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var w *Withdrawn
-	if err := withdrawn(role, r); err != nil && !errors.As(err, &w) {
-		return nil, err
-	}
-	return w, nil
-}
-
-// withdrawn gives a *Withdrawn for a release that its project took back.
-func withdrawn(role *Role, r artifact.Release) error {
-	yanks, err := Yanks(role)
-	if err != nil {
-		return malformed(r.Project, err)
-	}
-	if yank, ok := yanks[r.Version]; ok && yank.Digest == r.Digest {
-		yank.Reason = Printable(yank.Reason)
-		return &Withdrawn{Release: r, Yank: yank}
-	}
-	return nil
 }

@@ -24,6 +24,7 @@ const (
 	CheckForm      Check = "form"      // not the kind of document it should be
 	CheckClock     Check = "clock"     // this host's clock is before what it has seen signed
 	CheckPin       Check = "pin"       // another root than the host was told to trust
+	CheckProof     Check = "proof"     // the channel requires that a release was healthy elsewhere first
 )
 
 // Refused says that something in the store cannot be believed.
@@ -40,7 +41,7 @@ func (r *Refused) Error() string {
 	if len(r.By) > 0 {
 		text += "; signed by " + keyList(r.By)
 	}
-	if r.Check == CheckSignature && r.May.Threshold > 0 {
+	if (r.Check == CheckSignature || r.Check == CheckProof && len(r.By) > 0) && r.May.Threshold > 0 {
 		text += fmt.Sprintf("; %s wants %d of %s", r.May.By, r.May.Threshold, keyList(r.May.Keys))
 	}
 	return text

@@ -18,6 +18,8 @@ type Listing struct {
 	Yanked   map[string]Yank    `json:"yanked"`   // versions that were taken back
 	// Statements are what is signed beside versions for others to read, by version.
 	Statements map[string][]Statement `json:"statements,omitempty"`
+	// Grounds are why channels may point where they do, of those that require or carry a proof.
+	Grounds map[string]Grounds `json:"grounds,omitempty"`
 }
 
 // List reads every project. Refresh comes first.
@@ -43,6 +45,12 @@ func (c *Client) List(ctx context.Context) ([]Listing, error) {
 		l := Listing{
 			Project: name, Serial: role.Signed.Version, Expires: role.Signed.Expires,
 			Channels: channels, Releases: Releases(name, role), Yanked: yanked, Statements: map[string][]Statement{},
+			Grounds: map[string]Grounds{},
+		}
+		for channel, pointer := range channels {
+			if g, ok := c.Grounds(artifact.Ref{Project: name, Channel: channel}, pointer); ok {
+				l.Grounds[channel] = g
+			}
 		}
 		for _, r := range l.Releases {
 			if statements := c.Statements(r); len(statements) > 0 {

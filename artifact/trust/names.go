@@ -26,14 +26,28 @@ func MetaName(role string) string { return role + ".json" }
 // CheckProject reports whether a project may have this name in a store, where a project is also a
 // role beside the four of The Update Framework.
 func CheckProject(name string) error {
-	if slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], name) {
+	if name == AttestationRole || slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], name) {
 		return diag.WithHint(fmt.Errorf("%q cannot be a project: it is the name of a signing role", name), "name the project otherwise")
 	}
 	return artifact.CheckProject(name)
 }
 
+// CheckDelegated reports whether targets may delegate a role of this name: a project, or the
+// attestation role.
+func CheckDelegated(name string) error {
+	if name == AttestationRole {
+		return nil
+	}
+	return CheckProject(name)
+}
+
 // ProjectPaths is the pattern of targets that a project's key may sign. Its * matches no slash.
-func ProjectPaths(project string) string { return "deploy/" + project + "/*" }
+func ProjectPaths(project string) string {
+	if project == AttestationRole {
+		return "attestations/*/*"
+	}
+	return "deploy/" + project + "/*"
+}
 
 // TargetPath is how a project's role calls an artifact.
 func TargetPath(project, version string, format artifact.Format) string {

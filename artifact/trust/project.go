@@ -27,6 +27,8 @@ type Pointer struct {
 	Version string          `json:"version"`
 	Digest  artifact.Digest `json:"digest"`
 	Serial  int64           `json:"serial"`
+	// Proof is what the channel's Requirement asks for, see Proof; empty where nothing is required.
+	Proof json.RawMessage `json:"proof,omitempty"`
 }
 
 // Yank says that a release was taken back.
@@ -53,19 +55,24 @@ func SetYanks(role *Role, yanks map[string]Yank) error { return setField(role, y
 // field reads a field of ours; it is empty and never nil where the role has none.
 func field[V any](role *Role, name string) (map[string]V, error) {
 	values := map[string]V{}
+	return values, readField(role, name, &values)
+}
+
+// readField reads a field of ours into a value, which stays as it is where the role has none.
+func readField(role *Role, name string, value any) error {
 	raw, ok := role.Signed.UnrecognizedFields[name]
 	if !ok || raw == nil {
-		return values, nil
+		return nil
 	}
 	// The library hands unknown fields over as decoded JSON.
 	data, err := json.Marshal(raw)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := json.Unmarshal(data, &values); err != nil {
-		return nil, fmt.Errorf("reading its field %q: %w", name, err)
+	if err := json.Unmarshal(data, value); err != nil {
+		return fmt.Errorf("reading its field %q: %w", name, err)
 	}
-	return values, nil
+	return nil
 }
 
 func setField(role *Role, name string, values any) error {

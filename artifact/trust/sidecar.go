@@ -173,33 +173,14 @@ func SetTree(role *Role, r artifact.Release, digest artifact.Digest) error {
 }
 
 // Recall makes a client of what a host has seen, for questions about releases it has: no store is
-// asked, and what expired meanwhile still says what was signed.
+// asked, and what expired meanwhile still says what was signed. Each file stands for itself, by the
+// signatures on it: a refresh that was cut short leaves some that are newer than others.
 func Recall(dir string) (*Client, error) {
 	c, err := OpenToRenew(nil, dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"timestamp.json", "snapshot.json"} {
-		data, err := c.seen.load(name)
-		if err != nil {
-			return nil, err
-		}
-		if data == nil {
-			return nil, fmt.Errorf("%w: this host has seen no %s", ErrNoProject, name)
-		}
-		err = Guard(func() error {
-			if name == "timestamp.json" {
-				_, err := c.set.UpdateTimestamp(data)
-				return err
-			}
-			_, err := c.set.UpdateSnapshot(data, true)
-			return err
-		})
-		if err != nil {
-			return nil, refuse(name, err)
-		}
-	}
-	return c, c.recallRole(targetsRole, metadata.ROOT)
+	return c, c.recallRole(targetsRole, func(role *Role) error { return c.set.Root.VerifyDelegate(targetsRole, role) })
 }
 
 // RecallProject takes in what was seen of a project.
@@ -207,10 +188,10 @@ func (c *Client) RecallProject(project string) error {
 	if !c.delegated(project) {
 		return fmt.Errorf("%w: %s", ErrNoProject, project)
 	}
-	return c.recallRole(project, targetsRole)
+	return c.recallRole(project, func(role *Role) error { return c.set.Targets[targetsRole].VerifyDelegate(project, role) })
 }
 
-func (c *Client) recallRole(name, delegator string) error {
+func (c *Client) recallRole(name string, verify func(*Role) error) error {
 	data, err := c.seen.load(roleFile(name))
 	if err != nil {
 		return err
@@ -218,7 +199,16 @@ func (c *Client) recallRole(name, delegator string) error {
 	if data == nil {
 		return fmt.Errorf("%w: this host has seen nothing of %s", ErrNoProject, name)
 	}
-	err = Guard(func() error { _, err := c.set.UpdateDelegatedTargets(data, name, delegator); return err })
+	err = Guard(func() error {
+		role, err := metadata.Targets().FromBytes(data)
+		if err == nil {
+			err = verify(role)
+		}
+		if err == nil {
+			c.set.Targets[name] = role
+		}
+		return err
+	})
 	if err != nil {
 		return refuse(MetaName(name), err)
 	}

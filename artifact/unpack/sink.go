@@ -21,7 +21,8 @@ type sink struct {
 	in    *directoryHandle
 	name  string // of in
 
-	noClone bool // the filesystem cannot clone files
+	noClone bool   // the filesystem cannot clone files
+	first   string // a directory that was made here
 }
 
 func newSink(root *os.Root) *sink { return &sink{root: root, files: newWriter()} }
@@ -49,7 +50,7 @@ func (s *sink) enter(name string) (*directoryHandle, error) {
 	s.leave()
 	file, err := s.open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := s.root.MkdirAll(dir, 0o755); err != nil {
+		if err := s.mkdir(dir); err != nil {
 			return nil, err
 		}
 		file, err = s.open(dir)
@@ -66,7 +67,14 @@ func (s *sink) open(dir string) (*os.File, error) {
 	return s.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 }
 
-func (s *sink) directory(e entry) error { return s.root.MkdirAll(e.name, 0o755) }
+func (s *sink) directory(e entry) error { return s.mkdir(e.name) }
+
+func (s *sink) mkdir(name string) error {
+	if s.first == "" {
+		s.first = name
+	}
+	return s.root.MkdirAll(name, 0o755)
+}
 
 func (s *sink) file(e entry, content io.Reader) error {
 	in, err := s.enter(e.name)
@@ -108,7 +116,7 @@ func (s *sink) seal() error {
 	if err != nil {
 		return err
 	}
-	var errs []error
+	errs := []error{s.unmask()}
 	for _, name := range r.Writable {
 		errs = append(errs, s.unlock(name))
 	}
@@ -118,6 +126,27 @@ func (s *sink) seal() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// unmask gives every directory the mode of a release's directories, where the process's mask took some
+// of it away. The first directory tells whether it does.
+func (s *sink) unmask() error {
+	if s.first == "" {
+		return nil
+	}
+	if info, err := s.root.Lstat(s.first); err != nil || info.Mode().Perm() == 0o755 {
+		return err
+	}
+	return fs.WalkDir(s.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || p == "." {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || info.Mode().Perm() == 0o755 {
+			return err
+		}
+		return s.root.Chmod(p, 0o755)
+	})
 }
 
 // unlock makes a path and all below it writable for its owner.

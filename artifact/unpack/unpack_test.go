@@ -16,12 +16,29 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 )
 
 // unpacked unpacks an archive the way a host does: verified first.
 func unpacked(t *testing.T, archive []byte, format artifact.Format, limits unpack.Limits) (string, error) {
+	t.Helper()
+	dir, _, err := unpackedInto(t, archive, format, limits)
+	return dir, err
+}
+
+// unpackedTree unpacks a good archive and gives the list of what it held.
+func unpackedTree(t *testing.T, archive []byte) *manifest.Manifest {
+	t.Helper()
+	_, made, err := unpackedInto(t, archive, artifact.TarZst, unpack.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Tree
+}
+
+func unpackedInto(t *testing.T, archive []byte, format artifact.Format, limits unpack.Limits) (string, unpack.Unpacked, error) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "artifact"))
 	if err != nil {
@@ -46,8 +63,8 @@ func unpacked(t *testing.T, archive []byte, format artifact.Format, limits unpac
 		t.Fatal(err)
 	}
 	defer root.Close()
-	_, err = unpack.Into(context.Background(), verified, root, limits)
-	return dir, err
+	made, err := unpack.Into(context.Background(), verified, root, limits)
+	return dir, made, err
 }
 
 // tree lists what is below a directory: name, mode, and the target of links.

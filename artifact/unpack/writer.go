@@ -5,23 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path"
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // Small files are read into memory and written by several workers: what takes time about them is
-// the system calls, not the bytes. Larger ones are written while they are read.
+// the system calls, not the bytes. They are handed over many at once, since waking a worker costs as
+// much as writing a file, and since neighbours in one directory would wait for each other. Larger ones
+// are written while they are read.
 const (
-	smallFile = 128 << 10
-	buffers   = 32 // small files in memory at once: 4 MiB
+	smallFile  = 128 << 10
+	batchBytes = 2 * smallFile
+	batchFiles = 64
+	batches    = 12 // in memory at once: 3 MiB
 )
 
 // directoryHandle is an open directory that files are made in. It is closed when the last file in
@@ -44,10 +42,26 @@ type job struct {
 	content []byte
 }
 
+// batch is small files for one worker. Their content lies in its memory, which is made once.
+type batch struct {
+	jobs   []job
+	memory []byte
+}
+
+// room is memory for one more file, or nil where there is none.
+func (b *batch) room(size int64) []byte {
+	used := len(b.memory)
+	if len(b.jobs) == batchFiles || int64(cap(b.memory)-used) < size {
+		return nil
+	}
+	return b.memory[used : used+int(size)]
+}
+
 // writer writes files. Its methods are for one goroutine.
 type writer struct {
-	jobs    chan job
-	free    chan []byte
+	full    chan *batch
+	free    chan *batch
+	next    *batch // being filled
 	workers sync.WaitGroup
 	pending sync.WaitGroup
 	mu      sync.Mutex
@@ -56,9 +70,9 @@ type writer struct {
 }
 
 func newWriter() *writer {
-	w := &writer{jobs: make(chan job, buffers), free: make(chan []byte, buffers)}
-	for range buffers {
-		w.free <- nil
+	w := &writer{full: make(chan *batch, batches), free: make(chan *batch, batches)}
+	for range batches {
+		w.free <- &batch{}
 	}
 	for range min(4, max(2, runtime.GOMAXPROCS(0))) {
 		w.workers.Go(w.work)
@@ -67,14 +81,17 @@ func newWriter() *writer {
 }
 
 func (w *writer) work() {
-	for j := range w.jobs {
-		j.e.listed.Digest = sha256.Sum256(j.content)
-		err := create(j.in, j.e, func(f *os.File) error { _, err := f.Write(j.content); return err })
-		j.in.release()
-		w.free <- j.content[:0]
-		if err != nil {
-			w.fail(err)
+	for b := range w.full {
+		for _, j := range b.jobs {
+			j.e.listed.Digest = sha256.Sum256(j.content)
+			if err := createSmall(j); err != nil {
+				w.fail(err)
+			}
+			j.in.release()
 		}
+		clear(b.jobs)
+		b.jobs, b.memory = b.jobs[:0], b.memory[:0]
+		w.free <- b
 		w.pending.Done()
 	}
 }
@@ -101,25 +118,41 @@ func (w *writer) write(in *directoryHandle, e entry, content io.Reader) error {
 	if e.size > smallFile {
 		return w.large(in, e, content)
 	}
-	buf := <-w.free
-	if int64(cap(buf)) < e.size {
-		buf = make([]byte, smallFile)
+	buf := w.room(e.size)
+	if _, err := io.ReadFull(content, buf); err != nil {
+		return fmt.Errorf("reading %s: %w", e.name, cut(err))
 	}
-	buf = buf[:e.size]
-	_, err := io.ReadFull(content, buf)
-	if err != nil {
-		err = fmt.Errorf("reading %s: %w", e.name, cut(err))
-	} else {
-		err = ended(e, content)
-	}
-	if err != nil {
-		w.free <- buf[:0]
+	if err := ended(e, content); err != nil {
 		return err
 	}
 	in.users.Add(1)
-	w.pending.Add(1)
-	w.jobs <- job{e: e, in: in, content: buf}
+	w.next.memory = w.next.memory[:len(w.next.memory)+len(buf)]
+	w.next.jobs = append(w.next.jobs, job{e: e, in: in, content: buf})
 	return nil
+}
+
+// room is memory for a small file, in the batch that is being filled or in the one after it.
+func (w *writer) room(size int64) []byte {
+	if w.next != nil {
+		if buf := w.next.room(size); buf != nil {
+			return buf
+		}
+		w.hand()
+	}
+	w.next = <-w.free
+	if w.next.memory == nil {
+		w.next.memory = make([]byte, 0, batchBytes)
+	}
+	return w.next.room(size)
+}
+
+// hand gives the batch that is being filled to a worker.
+func (w *writer) hand() {
+	if w.next != nil {
+		w.pending.Add(1)
+		w.full <- w.next
+		w.next = nil
+	}
 }
 
 // cut is the end of a file that was said to be longer.
@@ -150,8 +183,10 @@ func (w *writer) large(in *directoryHandle, e entry, content io.Reader) error {
 	}
 	sum := sha256.New()
 	err := create(in, e, func(f *os.File) error {
+		early := startEarly(f, e.size)
+		defer early.end()
 		// Hidden methods keep the copy to this buffer.
-		n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(f, sum)}, struct{ io.Reader }{io.LimitReader(content, e.size)}, w.copyBuf)
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(f, sum, early)}, struct{ io.Reader }{io.LimitReader(content, e.size)}, w.copyBuf)
 		if err == nil && n < e.size {
 			err = io.ErrUnexpectedEOF
 		}
@@ -166,50 +201,14 @@ func (w *writer) large(in *directoryHandle, e entry, content io.Reader) error {
 
 // settle waits until every file handed over is written.
 func (w *writer) settle() error {
+	w.hand()
 	w.pending.Wait()
 	return w.failed()
 }
 
 func (w *writer) close() error {
 	err := w.settle()
-	close(w.jobs)
+	close(w.full)
 	w.workers.Wait()
 	return err
-}
-
-// create makes a new file with its content, mode and time. The name has no slash in it and is not
-// followed, so the file cannot lie outside of its directory.
-func create(in *directoryHandle, e entry, fill func(*os.File) error) (err error) {
-	base := path.Base(e.name)
-	fd, err := unix.Openat(int(in.file.Fd()), base, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return &fs.PathError{Op: "create", Path: e.name, Err: err}
-	}
-	f := os.NewFile(uintptr(fd), base)
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := fill(f); err != nil {
-		return fmt.Errorf("writing %s: %w", e.name, err)
-	}
-	if err := unix.Fchmod(fd, uint32(e.mode)); err != nil {
-		return &fs.PathError{Op: "chmod", Path: e.name, Err: err}
-	}
-	if e.modified.IsZero() {
-		return nil
-	}
-	if err := setTimes(fd, e.modified); err != nil {
-		return &fs.PathError{Op: "set the time of", Path: e.name, Err: err}
-	}
-	return nil
-}
-
-// setTimes is futimens(3), which golang.org/x/sys has no name for: utimensat of an open file and of
-// no path.
-func setTimes(fd int, at time.Time) error {
-	spec := unix.NsecToTimespec(at.UnixNano())
-	times := [2]unix.Timespec{spec, spec}
-	_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
 }

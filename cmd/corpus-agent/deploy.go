@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -18,7 +19,7 @@ import (
 
 func (p *program) deployCommand() *cobra.Command {
 	var given agent.Given
-	test := false
+	test, now := false, false
 	editable := ""
 	var steps stepFlags
 	c := &cobra.Command{
@@ -30,15 +31,22 @@ verifies them, converges the host, and makes them current. When there is nothing
 A deploy that fails puts the host back on what ran before and does not try the same pair again. Who
 this host is comes from its hostname; SERVICE and INSTANCE say it where the hostname does not.
 
+With --now a host does at once what its timer would do next: it waits for a run that is under way, then
+starts the unit that the timer starts, and tells how that ended. The run goes on if whoever waits is gone.
+
 Exit codes: 0 converged, 2 usage or configuration, 3 states failed, 4 verification refused, 5 store
 unreachable, 6 another run is under way, 7 rolled back, 8 rollback failed, 130 interrupted.`,
 		Example: `  corpus-agent deploy --store s3://bucket/prefix --trust-root root.json
   corpus-agent deploy myapp testing --store file:///srv/store --trust-root sha256:650c...
   corpus-agent deploy
+  corpus-agent deploy --now
   corpus-agent deploy --test
   corpus-agent deploy --only install,fixperms`,
 		Args: cli.Args(cobra.MaximumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
+			if now {
+				return p.now(c)
+			}
 			if err := steps.parse(&given); err != nil {
 				return err
 			}
@@ -56,11 +64,38 @@ unreachable, 6 another run is under way, 7 rolled back, 8 rollback failed, 130 i
 	flags := c.Flags()
 	flags.StringVar(&editable, "editable", "", "working tree to link as the service's release, in a dev environment; it is unsigned")
 	flags.BoolVar(&test, "test", false, "show what would change, and change nothing")
+	flags.BoolVar(&now, "now", false, "do what the timer would do next, without waiting for its turn")
 	steps.add(flags)
 	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"), "root.json to trust, or sha256:HEX of it; needed once")
 	flags.StringVar(&given.Identity.Region, "region", "", "region of this host, where its name does not say")
 	flags.StringVar(&given.Identity.Node, "node", "", "node of this host, where its name does not say")
 	return c
+}
+
+// now is deploy --now. It takes nothing else, since the timer's run is told nothing either.
+func (p *program) now(c *cobra.Command) error {
+	other := c.Flags().NArg() > 0 || p.store != ""
+	for _, name := range []string{"editable", "test", "only", "set", "trust-root", "region", "node"} {
+		other = other || c.Flags().Changed(name)
+	}
+	if other {
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("deploy --now does what the timer would do, and nothing else can be said with it"), "leave out --now, or the rest"))
+	}
+	return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+		r, inUnit, err := a.DeployNow(c.Context(), func(format string, args ...any) { fmt.Fprintf(p.Err, format+"\n", args...) })
+		if !inUnit || err != nil {
+			return r, err
+		}
+		settings, err := p.settings(map[string]string{})
+		if err != nil {
+			return nil, err
+		}
+		report.Replay(r, p.sink(settings))
+		if r.Exit == exit.OK {
+			return r, nil
+		}
+		return r, exit.WithCode(r.Exit, diag.WithHint(errors.New(r.Error), "%s", r.Hint))
+	})
 }
 
 func (p *program) identify(args []string, id *grains.Identity) error {

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/time/rate"
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/watchdog"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -101,22 +103,60 @@ func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 		}
 	}
 	return &agent.Agent{
-		Layout: l, Chroot: p.chroot, Config: settings, Sinks: []report.Sink{p.sink(settings)},
+		Layout: l, Chroot: p.chroot, Config: settings, Sinks: p.sinks(settings),
 		OpenStore: openStore(settings),
 		Remote:    stores.Files{}, Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
 	}, nil
 }
 
-// openStore opens stores that share the limit on bandwidth. With mirrors at hand it is not worth
-// waiting long for one.
+// openStore opens stores that share the limit on bandwidth, and those on one host a limit of that host.
+// With mirrors at hand it is not worth waiting long for one.
 func openStore(settings config.Config) func(url string) (store.Store, error) {
 	options := stores.Options{Limiter: store.NewLimiter(settings.FetchRate)}
 	if len(settings.Mirrors) > 0 {
 		options.Retry = store.RetryPolicy{Attempts: 3, Longest: 2 * time.Second, Total: 15 * time.Second}
 		options.Timeout = store.TimeoutPolicy{Answer: 10 * time.Second, Idle: 10 * time.Second}
 	}
-	return func(url string) (store.Store, error) { return stores.Open(url, options) }
+	hosts := map[string]*rate.Limiter{}
+	return func(url string) (store.Store, error) {
+		with, host := options, stores.Host(url)
+		if _, ok := hosts[host]; !ok {
+			hosts[host] = store.NewLimiter(settings.FetchHostRate)
+		}
+		with.Host = hosts[host]
+		return stores.Open(url, with)
+	}
+}
+
+// sinks are who hears of a run: whoever started it, and systemd where that waits for a sign of life.
+func (p *program) sinks(settings config.Config) []report.Sink {
+	sinks := []report.Sink{p.sink(settings)}
+	socket := p.Getenv("NOTIFY_SOCKET")
+	if socket == "" {
+		return sinks
+	}
+	_ = os.Unsetenv("NOTIFY_SOCKET") // what a run starts has nothing to say there
+	if w := watchdog.New(watchdog.Options{Socket: socket, Patience: patience(settings)}); w != nil {
+		sinks = append(sinks, w)
+	}
+	return sinks
+}
+
+// patience is how long the stages of a run may take without a word: a little longer than the run lets
+// them.
+func patience(c config.Config) func(stage string) time.Duration {
+	const more = 15 * time.Minute
+	longest := max(c.FetchTimeout, c.ConvergeTimeout, c.HookTimeout)
+	return func(stage string) time.Duration {
+		switch stage {
+		case "fetch":
+			return c.FetchTimeout + more
+		case "converge":
+			return c.ConvergeTimeout + more
+		}
+		return longest + more
+	}
 }
 
 // sink is where a run is told: lines for people, one document for programs.

@@ -25,6 +25,7 @@ import (
 type buildHow struct {
 	outputs []string
 	version string
+	onTop   string // of an image
 	check   bool
 }
 
@@ -44,7 +45,7 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
 		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut, Allow: r.Allow})
 	}
-	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at, Cache: p.cache()}
+	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at, Cache: p.cache(), OnTop: how.onTop}
 	if p.verbose {
 		request.Log = p.Err
 	}

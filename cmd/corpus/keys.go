@@ -53,7 +53,8 @@ func (p *program) keysNewCommand() *cobra.Command {
 		Use:   "new [PROJECT...]",
 		Short: "Make the keys of a store, or of projects",
 		Long: `Without arguments, new makes the keys that set up and run a store: root, targets, snapshot and
-timestamp. With arguments it makes the keys of these projects, for the teams that publish them.
+timestamp. With arguments it makes the keys of these projects, for the teams that publish them;
+attestation is the key of who attests that releases work (corpus attest).
 
 A key that is there already is kept. Private keys are the files *.key; keep root.key and targets.key
 off the machines that publish every day.`,
@@ -78,7 +79,7 @@ func (p *program) newKeys(ctx context.Context, projects []string, rootKeys int, 
 		counts[metadata.ROOT] = rootKeys
 	} else {
 		for _, name := range projects {
-			if err := trust.CheckProject(name); err != nil {
+			if err := trust.CheckDelegated(name); err != nil {
 				return exit.WithCode(exit.Usage, err)
 			}
 		}

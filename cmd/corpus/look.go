@@ -48,11 +48,15 @@ func (p *program) reader(ctx context.Context) (client *trust.Client, done func()
 }
 
 func (p *program) listCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "ls",
-		Short:   "List projects, channels and versions of a store",
-		Example: `  corpus ls --store s3://bucket/prefix --trust-root root.json`,
-		Args:    cli.Args(cobra.NoArgs),
+	why := false
+	c := &cobra.Command{
+		Use:   "ls",
+		Short: "List projects, channels and versions of a store",
+		Long: `ls lists what is signed. With --why it says below each channel what the channel requires, which proof it
+carries, whose key signed that, and what hosts reported; or why hosts refuse it.`,
+		Example: `  corpus ls --store s3://bucket/prefix --trust-root root.json
+  corpus ls --why --store s3://bucket/prefix --trust-root root.json`,
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, done, err := p.reader(c.Context())
 			if err != nil {
@@ -66,18 +70,23 @@ func (p *program) listCommand() *cobra.Command {
 			if p.json {
 				return p.JSON(list)
 			}
-			return p.printList(list)
+			return p.printList(list, why)
 		},
 	}
+	c.Flags().BoolVar(&why, "why", false, "say why channels may point where they do")
+	return c
 }
 
-func (p *program) printList(list []trust.Listing) error {
+func (p *program) printList(list []trust.Listing, why bool) error {
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	for _, l := range list {
 		fmt.Fprintf(w, "%s\tsigned until %s\n", l.Project, l.Expires.Format("2006-01-02"))
 		for _, name := range slices.Sorted(maps.Keys(l.Channels)) {
 			version := l.Channels[name].Version
 			fmt.Fprintf(w, "  %s/%s\t%s%s\n", l.Project, name, version, withdrawn(l, version))
+			if why {
+				printGrounds(w, l.Grounds[name])
+			}
 		}
 		for _, r := range l.Releases {
 			fmt.Fprintf(w, "  %s\t%s\t%s%s\n", r.Version, diag.Size(r.Length), r.Digest, withdrawn(l, r.Version))

@@ -4,18 +4,20 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
 func (p *program) projectCommand() *cobra.Command {
 	c := &cobra.Command{Use: "project", Short: "Say who may publish what"}
-	c.AddCommand(p.projectAddCommand(), p.projectRevokeCommand())
+	c.AddCommand(p.projectAddCommand(), p.projectRevokeCommand(), p.projectRequireCommand())
 	return c
 }
 
@@ -27,7 +29,9 @@ func (p *program) projectAddCommand() *cobra.Command {
 		Short: "Let a key publish a project",
 		Long: `add delegates a project to a key: whoever holds it can publish deploy/NAME/* and nothing else. Keys are
 added to those that the project has. With --threshold so many of them have to sign every release.
-It takes the targets key.`,
+It takes the targets key.
+
+NAME may be attestation: its keys sign no project, but that releases were healthy (corpus attest).`,
 		Example: `  corpus project add myapp --key myapp.pub --store s3://bucket/prefix --keys keys
   corpus project add myapp --key ann.pub --key bob.pub --threshold 2 --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.ExactArgs(1)),
@@ -65,7 +69,11 @@ func (p *program) addProject(ctx context.Context, name string, files []string, t
 		}
 		ids = append(ids, id)
 	}
-	return p.answer(map[string]any{"project": name, "keys": ids}, "%s may publish %s", shortKeys(ids), name)
+	may := "publish " + name
+	if name == trust.AttestationRole {
+		may = "attest that releases were healthy"
+	}
+	return p.answer(map[string]any{"project": name, "keys": ids}, "%s may %s", shortKeys(ids), may)
 }
 
 func publicKeys(files []string) ([]*metadata.Key, error) {
@@ -122,6 +130,9 @@ func (p *program) revoke(ctx context.Context, name string, keys []string) error 
 	if !result.Signed {
 		text += fmt.Sprintf("\nhosts refuse %s until one of its other keys signs what it says:\n"+
 			"  corpus export %s -o %s.draft; corpus sign %s.draft; corpus import %s.draft", name, name, name, name, name)
+	}
+	if len(result.Refused) > 0 {
+		text += fmt.Sprintf("\nhosts refuse what these name until it is attested and promoted anew: %s", strings.Join(result.Refused, ", "))
 	}
 	return p.answer(result, "%s", text)
 }

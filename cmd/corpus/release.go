@@ -50,6 +50,7 @@ TREE may be a URL too: file:///dir, or a git repository at a branch, tag or comm
 	}
 	c.Flags().StringArrayVarP(&how.outputs, "output", "o", nil, "file to write; may be given several times")
 	c.Flags().StringVar(&how.version, "version", "", "version, over what corpus.yaml and git say")
+	c.Flags().StringVar(&how.onTop, "image-base", "", "directory, tar archive or OCI image layout to put the image on, over package.base in corpus.yaml")
 	c.Flags().BoolVar(&how.check, "check", false, "build twice and name the files that differ")
 	return c
 }
@@ -135,9 +136,13 @@ func (p *program) publish(ctx context.Context, request publish.Request) error {
 
 func (p *program) promoteCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "promote PROJECT FROM TO",
-		Short:   "Point a channel at what another one points at",
-		Long:    `promote signs a new pointer. The bytes that were tested are the bytes that are promoted.`,
+		Use:   "promote PROJECT FROM TO",
+		Short: "Point a channel at what another one points at",
+		Long: `promote signs a new pointer. The bytes that were tested are the bytes that are promoted.
+
+A channel that requires proof that a release was healthy elsewhere first (corpus project require) takes
+it in from the store, where corpus attest put it; without one the exit code is 4. From a channel to
+itself, promote takes in a newer proof of what the channel names.`,
 		Example: `  corpus promote myapp testing production --store s3://bucket/prefix --keys keys`,
 		Args:    cli.Args(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -73,7 +73,7 @@ promoting points another channel at the same bytes.`,
 	flags.StringVar(&p.trustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"), "root.json to trust, or sha256:HEX of it; the one beside the keys by default (CORPUS_TRUST_ROOT)")
 	flags.BoolVar(&p.json, "json", false, "answer in JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
-	root.AddCommand(p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
+	root.AddCommand(p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(), p.attestCommand(),
 		p.yankCommand(), p.listCommand(), p.verifyCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(), p.refreshCommand(),
 		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand())
 	return root
@@ -170,6 +170,10 @@ func code(err error) error {
 	var immutable *publish.Immutable
 	var short *publish.Short
 	var mistake *publish.Mistake
+	var unproven *publish.Unproven
+	if errors.As(err, &unproven) {
+		return exit.WithCode(exit.Refused, err)
+	}
 	if errors.As(err, &immutable) || errors.As(err, &short) || errors.As(err, &mistake) {
 		return exit.WithCode(exit.Usage, err)
 	}

@@ -70,7 +70,11 @@ func roleViews(ctx context.Context, client *trust.Client) []roleView {
 		metadata.SNAPSHOT: set.Snapshot.Signed.Expires, metadata.TIMESTAMP: set.Timestamp.Signed.Expires,
 	}
 	var views []roleView
-	for _, role := range append([]string{metadata.ROOT, metadata.TARGETS, metadata.SNAPSHOT, metadata.TIMESTAMP}, client.Projects()...) {
+	roles := append([]string{metadata.ROOT, metadata.TARGETS, metadata.SNAPSHOT, metadata.TIMESTAMP}, client.Projects()...)
+	if client.Delegation(trust.AttestationRole).Threshold > 0 {
+		roles = append(roles, trust.AttestationRole)
+	}
+	for _, role := range roles {
 		v := roleView{Role: role, Delegation: client.Delegation(role), Expires: expires[role]}
 		if _, top := expires[role]; !top {
 			// One whose signatures do not hold is listed all the same: this is where to look then.

@@ -68,10 +68,19 @@ func bootstrap(ctx context.Context, suite, mirror, kept string, log io.Writer) e
 		return err
 	}
 	args := []string{"debootstrap", "--variant=minbase", "--include=ca-certificates", suite, making, mirror}
-	if err := explain(args, logged(ctx, log, args...)); err != nil {
+	if err := explain(args, apart(ctx, log, args...)); err != nil {
 		return errors.Join(err, os.RemoveAll(making))
 	}
 	return os.Rename(making, kept)
+}
+
+// apart runs a program that mounts things, with mounts of its own: what it leaves mounted when it is
+// stopped is nowhere then, and a tree that is removed afterwards leads to no other.
+func apart(ctx context.Context, log io.Writer, args ...string) error {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	return cmd.Run()
 }
 
 func logged(ctx context.Context, log io.Writer, args ...string) error {

@@ -148,7 +148,7 @@ func slow(t *testing.T, version string) string {
 
 Take some time:
   cmd.run:
-    - name: mkdir -p /run/slow && touch /run/slow/` + version + ` && sleep 4
+    - name: mkdir -p /run/slow && touch /run/slow/` + version + ` && env > /run/slow/env && sleep 4
     - require:
       - file: /etc/slow/before
 

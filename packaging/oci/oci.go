@@ -1,8 +1,9 @@
 // Package oci makes an image of a release, as an OCI image layout in a tar file, without a container
 // engine.
 //
-// The image holds the release below the recipe's prefix and nothing else, to be put on top of an
-// image of a system. Nothing in it depends on when or by whom it was made.
+// The image holds the release below the recipe's prefix, on top of a base that is given as a
+// directory, an archive or another image, or on top of nothing. Nothing in it depends on when or by
+// whom it was made.
 package oci
 
 import (
@@ -34,6 +35,7 @@ type Request struct {
 	Arch    string // in Go's words
 	Content string // digest of the release's content
 	Command []string
+	Base    string // what the release is put on: a directory, an archive or a layout; empty for nothing
 	Time    time.Time
 }
 
@@ -42,7 +44,7 @@ const ContentLabel = "io.corpus-agent.content"
 
 // Write makes the image. scratch is a directory for its parts.
 func Write(w io.Writer, r Request, scratch string) error {
-	image, err := r.image()
+	image, err := r.image(scratch)
 	if err != nil {
 		return fmt.Errorf("making the image: %w", err)
 	}
@@ -66,12 +68,16 @@ func (r Request) time() time.Time {
 	return r.Time.UTC()
 }
 
-func (r Request) image() (v1.Image, error) {
-	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+func (r Request) image(scratch string) (v1.Image, error) {
+	base, err := r.base(scratch)
+	if err != nil {
+		return nil, err
+	}
 	layer, err := r.layer(r.Tree, r.Prefix)
 	if err != nil {
 		return nil, err
 	}
+	image := base
 	history := v1.History{Created: v1.Time{Time: r.time()}, CreatedBy: "corpus build"}
 	if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, MediaType: types.OCILayer, History: history}); err != nil {
 		return nil, err
@@ -82,23 +88,40 @@ func (r Request) image() (v1.Image, error) {
 	}
 	file = file.DeepCopy()
 	file.OS, file.Architecture, file.Created = "linux", r.Arch, v1.Time{Time: r.time()}
-	file.Config = v1.Config{
-		Cmd: r.Command, WorkingDir: r.Prefix,
-		Labels: map[string]string{ContentLabel: r.Content, "org.opencontainers.image.title": r.Name, "org.opencontainers.image.version": r.Version},
+	if err := r.configure(&file.Config, base); err != nil {
+		return nil, err
 	}
 	return mutate.ConfigFile(image, file)
 }
 
+// configure says what the image runs and what it is; the environment is the base's.
+func (r Request) configure(c *v1.Config, base v1.Image) error {
+	c.WorkingDir = r.Prefix
+	if len(r.Command) > 0 {
+		c.Cmd, c.Entrypoint = r.Command, nil
+	}
+	labels := map[string]string{ContentLabel: r.Content, "org.opencontainers.image.title": r.Name, "org.opencontainers.image.version": r.Version}
+	if r.Base != "" {
+		digest, err := base.Digest()
+		if err != nil {
+			return err
+		}
+		labels["org.opencontainers.image.base.digest"] = digest.String()
+	}
+	for name, value := range c.Labels {
+		if _, ours := labels[name]; !ours {
+			labels[name] = value
+		}
+	}
+	c.Labels = labels
+	return nil
+}
+
 func (r Request) layer(dir, prefix string) (v1.Layer, error) {
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		read, write := io.Pipe()
-		go func() {
-			archive := tar.NewWriter(write)
-			err := parents(archive, prefix, r.time())
-			err = errors.Join(err, pack(archive, dir, strings.TrimPrefix(prefix, "/"), r.time()), archive.Close())
-			write.CloseWithError(err)
-		}()
-		return read, nil
+		return piped(func(archive *tar.Writer) error {
+			return errors.Join(parents(archive, prefix, r.time()), pack(archive, dir, strings.TrimPrefix(prefix, "/"), r.time()))
+		}), nil
 	}, tarball.WithMediaType(types.OCILayer))
 }
 
@@ -144,9 +167,18 @@ func packOne(archive *tar.Writer, file, name string, d fs.DirEntry, at time.Time
 	if info.Mode()&0o111 != 0 {
 		h.Mode = 0o755 // and nothing of the umask of who built it
 	}
+	return packAs(archive, h, file, d)
+}
+
+// packAs writes an entry whose name, mode and owner are decided.
+func packAs(archive *tar.Writer, h *tar.Header, file string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
 	switch {
 	case d.IsDir():
-		h.Typeflag, h.Name = tar.TypeDir, name+"/"
+		h.Typeflag, h.Name = tar.TypeDir, h.Name+"/"
 	case d.Type() == fs.ModeSymlink:
 		h.Typeflag, h.Mode = tar.TypeSymlink, 0o777
 		if h.Linkname, err = os.Readlink(file); err != nil {
@@ -155,7 +187,7 @@ func packOne(archive *tar.Writer, file, name string, d fs.DirEntry, at time.Time
 	case d.Type().IsRegular():
 		h.Typeflag, h.Size = tar.TypeReg, info.Size()
 	default:
-		return nil // the check of the release has refused it before
+		return nil // of a release, the check has refused it before
 	}
 	if err := archive.WriteHeader(h); err != nil || h.Typeflag != tar.TypeReg {
 		return err

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"errors"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
@@ -51,11 +52,15 @@ type Result struct {
 	Parallel  bool
 	Remedied  bool // it failed, and a step that is there for this took care of it
 
+	cause   error        // of a failure, where there was an error
 	pending chan *Result // while it runs in parallel
 }
 
 // Fails reports whether the run failed because of this step.
 func (r *Result) Fails() bool { return r.Outcome == Failed && !r.Remedied }
+
+// FailedBy reports whether the step failed because of an error of this kind.
+func (r *Result) FailedBy(kind error) bool { return errors.Is(r.cause, kind) }
 
 // Tag is the tag of the result's step.
 func (r *Result) Tag() string { return r.Step.Tag() }

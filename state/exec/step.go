@@ -224,7 +224,7 @@ func (r *Result) fail(err error, changes *value.Map) {
 		return
 	}
 	r.Outcome, r.Hint = Failed, diag.HintOf(err)
-	r.Comment = strings.TrimSpace(err.Error())
+	r.Comment, r.cause = strings.TrimSpace(err.Error()), err
 }
 
 // postpone takes back that a dry run's step failed: what it requires would be done first in a real

@@ -50,6 +50,9 @@ type Options struct {
 	Commands Commands
 	// Recorder is told before anything is replaced; nil for nobody.
 	Recorder Recorder
+	// Temporary is told of a directory of this machine before the first temporary file is made in it;
+	// nil for nobody. A process that is killed leaves such a file behind.
+	Temporary func(dir string)
 	// LockWait is how long to wait for others that change packages; 0 means five minutes.
 	LockWait time.Duration
 }

@@ -183,7 +183,7 @@ func BenchmarkInventory2MB(b *testing.B) {
 	if err := os.WriteFile(dir+dpkgStatus, bigStatus(2<<20), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	files, err := openTree(dir, true, nil, func(string) {})
+	files, err := openTree(dir, true, Options{}, func(string) {})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -6,14 +6,49 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"strings"
+	"sync"
 )
+
+// tempPrefix starts the names of temporary files, as in artifact/durable, whose Sweep removes them.
+const tempPrefix = ".corpus-tmp-"
+
+// temporaries tells of the directories in which temporary files are made, each once.
+type temporaries struct {
+	tell func(dir string)
+
+	mu   sync.Mutex
+	told map[string]bool
+}
+
+// in says that a file is about to be made in a directory. It is named without the links by which it
+// was found, since those may lead elsewhere when somebody comes to look.
+func (t *temporaries) in(dir int) {
+	if t.tell == nil {
+		return
+	}
+	path, err := os.Readlink(handle(dir))
+	if err != nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.told[path] {
+		return
+	}
+	if t.told == nil {
+		t.told = map[string]bool{}
+	}
+	t.told[path] = true
+	t.tell(path)
+}
 
 // TempName is a file name that no other run will use. A * in the pattern stands for what makes it
 // its own.
 func TempName(pattern string) string {
 	before, after, _ := strings.Cut(pattern, "*")
-	return fmt.Sprintf(".corpus-tmp-%s%016x%s", before, rand.Uint64(), after)
+	return fmt.Sprintf(tempPrefix+"%s%016x%s", before, rand.Uint64(), after)
 }
 
 // TempFile makes a file in /tmp with the given content and a TempName. The caller removes it.

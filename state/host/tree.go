@@ -21,11 +21,12 @@ type tree struct {
 	root     *os.File // nil for the machine's own "/"
 	recorder Recorder
 	changed  func(path string) // told after a write, to forget what was read
+	temps    *temporaries
 	umask    fs.FileMode
 }
 
-func openTree(root string, relocated bool, recorder Recorder, changed func(string)) (*tree, error) {
-	t := &tree{recorder: recorder, changed: changed, umask: umask()}
+func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
+	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask()}
 	if !relocated {
 		return t, nil
 	}
@@ -141,6 +142,8 @@ func explain(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return diag.WithHint(err, "make room on that filesystem, or raise the quota, and run again")
+	case errors.Is(err, unix.EIO):
+		return diag.WithHint(err, "the disk may be failing: see dmesg")
 	case errors.Is(err, unix.EROFS):
 		return diag.WithHint(err, "that filesystem is mounted read-only: mount it for writing first")
 	case errors.Is(err, unix.EPERM) && os.Geteuid() == 0:

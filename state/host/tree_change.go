@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,6 +34,7 @@ func handle(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 func (t *tree) Symlink(target, p string) error {
 	return t.write("symlink", p, func(dir int, name string) error {
 		temp := tempName()
+		t.temps.in(dir)
 		if err := unix.Symlinkat(target, dir, temp); err != nil {
 			return err
 		}
@@ -46,6 +48,9 @@ func (t *tree) Symlink(target, p string) error {
 
 func (t *tree) Link(old, p string) error {
 	return t.between("link", old, p, func(oldDir int, oldName string, dir int, name string) error {
+		if strings.HasPrefix(name, tempPrefix) {
+			t.temps.in(dir)
+		}
 		return unix.Linkat(oldDir, oldName, dir, name, 0)
 	})
 }

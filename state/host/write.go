@@ -23,12 +23,13 @@ func (t *tree) Write(p string, f NewFile) error {
 }
 
 // tempName is a name that nothing else has; it belongs into the directory of what it will become.
-func tempName() string { return fmt.Sprintf(".corpus-tmp-%d-%08x", os.Getpid(), rand.Uint32()) }
+func tempName() string { return fmt.Sprintf(tempPrefix+"%d-%08x", os.Getpid(), rand.Uint32()) }
 
 // replace writes a temporary file beside the target, makes it like the old one, and renames it.
 // File and directory are synced: after a power cut the name has one content or the other.
 func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 	temp := tempName()
+	t.temps.in(dir)
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(dir, temp, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	})

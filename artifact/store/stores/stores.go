@@ -53,6 +53,19 @@ func Check(rawURL string) error {
 	return err
 }
 
+// Host names the host that a store's objects come from: a server, or a bucket of AWS, which stands for
+// one. A directory has none.
+func Host(rawURL string) string {
+	a, err := parse(rawURL)
+	if err != nil {
+		return ""
+	}
+	if endpoint, err := url.Parse(a.query.Get("endpoint")); err == nil && endpoint.Host != "" {
+		return endpoint.Host
+	}
+	return a.url.Host
+}
+
 // scheme is one kind of store.
 type scheme struct {
 	name    string

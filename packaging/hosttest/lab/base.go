@@ -41,7 +41,7 @@ func Standard(suite string) Base {
 	return Base{
 		Suite:    suite,
 		Packages: []string{"cron", "curl", "iptables", "kmod", "locales", "openssh-client", "python3", "sudo", "tzdata"},
-		Offers:   []string{"nginx", "cloud-init"},
+		Offers:   []string{"nginx", "cloud-init", "git", "openssh-server"},
 	}
 }
 

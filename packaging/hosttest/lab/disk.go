@@ -60,8 +60,29 @@ func (d *disk) mountLayer() error {
 			return err
 		}
 	}
+	if err := d.detach(); err != nil {
+		return err
+	}
 	_, err := command("mount", "-o", "loop", d.image(), d.layer())
 	return err
+}
+
+// detach makes sure that the image is mounted anew, and not once more as it was frozen: the kernel keeps
+// a file system for as long as a mount namespace that somebody made meanwhile has it. Where it does, the
+// host goes on with a copy of the image.
+func (d *disk) detach() error {
+	for range 10 {
+		used, err := command("losetup", "-n", "-O", "NAME", "-j", d.image())
+		if err != nil || strings.TrimSpace(used) == "" {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	fresh := d.image() + ".fresh"
+	if _, err := command("cp", "--sparse=always", d.image(), fresh); err != nil {
+		return err
+	}
+	return os.Rename(fresh, d.image())
 }
 
 // unmount unmounts the disk. What is in memory stays there until remove.

@@ -31,7 +31,7 @@ import (
 func tools() map[string]string {
 	return map[string]string{
 		"debootstrap": "debootstrap", "systemd-nspawn": "systemd-container", "nsenter": "util-linux", "ip": "iproute2", "mkfs.ext4": "e2fsprogs",
-		"dpkg-deb": "dpkg",
+		"dpkg-deb": "dpkg", "nft": "nftables", "tc": "iproute2",
 	}
 }
 

@@ -3,11 +3,15 @@
 package lab
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +52,44 @@ func NewNetwork(t *testing.T) *Network {
 	}
 	return n
 }
+
+// Lose lets a share of a host's packets vanish, in percent and in both directions, with the carrier as
+// it was; 100 is a host that is cut off by something on the way, and 0 ends it.
+func (n *Network) Lose(h *Host, percent int) {
+	n.t.Helper()
+	const table = "bridge lab"
+	_, _ = command("ip", "netns", "exec", n.name, "nft", "delete", "table", "bridge", "lab") // there may be none
+	if percent == 0 {
+		return
+	}
+	dice := ""
+	if percent < 100 {
+		dice = "numgen random mod 100 < " + strconv.Itoa(percent) + " "
+	}
+	var rules strings.Builder
+	for hook, side := range map[string]string{"prerouting": "iifname", "postrouting": "oifname"} {
+		fmt.Fprintf(&rules, "add chain %s %s { type filter hook %s priority 0; }\nadd rule %s %s %s vb-%s %sdrop\n", table, hook, hook, table, hook, side, h.Name, dice)
+	}
+	cmd := exec.Command("ip", "netns", "exec", n.name, "nft", "-f", "-")
+	cmd.Stdin = strings.NewReader("add table " + table + "\n" + rules.String())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		n.t.Fatalf("losing packets: %v\n%s", err, out)
+	}
+}
+
+// Slow lets no more than this much through to a host, as tc(8) writes it: 1mbit; "" ends it.
+func (n *Network) Slow(h *Host, rate string) {
+	n.t.Helper()
+	tc := []string{"netns", "exec", n.name, "tc", "qdisc"}
+	if rate == "" {
+		must(n.t, "ip", append(tc, "del", "dev", "vb-"+h.Name, "root")...)
+		return
+	}
+	must(n.t, "ip", append(tc, "add", "dev", "vb-"+h.Name, "root", "tbf", "rate", rate, "burst", "16k", "latency", "200ms")...)
+}
+
+// Name is the network namespace of the test's side, for programs that are to run there.
+func (n *Network) Name() string { return n.name }
 
 // plug brings up a host's end, as networkd does where it runs.
 func (n *Network) plug(device string) {

@@ -1,0 +1,98 @@
+package agent_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// fullFor lets the disk be full while one version converges.
+func (l *lab) fullFor(version string) {
+	l.engine.fails = func(what string) error {
+		if what == "+"+version {
+			return fmt.Errorf("file.managed of Ensure something failed: %w", syscall.ENOSPC)
+		}
+		return nil
+	}
+}
+
+func (l *lab) quarantined() []ledger.Bad {
+	l.t.Helper()
+	s, err := l.Status()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return s.Quarantined
+}
+
+// TestReleaseIsTriedAgainWhenTheDiskFailedIt deploys a version while the disk is full, and again when
+// somebody has made room.
+func TestReleaseIsTriedAgainWhenTheDiskFailedIt(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	l.fullFor("2")
+	_, err := l.deploy()
+	if exit.Code(err) != exit.RolledBack || !strings.Contains(diag.HintOf(err), "room") {
+		t.Errorf("exit code %d, %v, hint %q", exit.Code(err), err, diag.HintOf(err))
+	}
+	l.links("1", "1", "")
+	l.engine.fails = nil
+	r := l.expect(exit.OK)
+	noted(t, r, "tried again")
+	l.links("2", "2", "1")
+	if bad := l.quarantined(); len(bad) != 0 {
+		t.Errorf("still quarantined: %+v", bad)
+	}
+}
+
+// TestReleaseThatFillsTheDiskIsGivenUp has a version for which there is never room.
+func TestReleaseThatFillsTheDiskIsGivenUp(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	l.fullFor("2")
+	for range 3 {
+		l.expect(exit.RolledBack)
+		l.links("1", "1", "")
+	}
+	r := l.expect(exit.OK)
+	noted(t, r, "is quarantined")
+	if bad := l.quarantined(); len(bad) != 1 || !bad[0].Final() {
+		t.Errorf("quarantined is %+v", bad)
+	}
+	if _, err := os.Stat(l.Layout.Project("myapp").Archives()); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.Unquarantine("2"); err != nil {
+		t.Fatal(err)
+	}
+	l.engine.fails = nil
+	l.expect(exit.OK)
+	l.links("2", "2", "1")
+}
+
+// TestWayBackWithoutRoomSaysWhatToDo cannot even go back, and gets there when there is room.
+func TestWayBackWithoutRoomSaysWhatToDo(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	l.engine.fails = func(string) error { return errors.Join(errors.New("nothing can be written"), syscall.ENOSPC) }
+	_, err := l.deploy()
+	if exit.Code(err) != exit.RollbackFailed || !strings.Contains(diag.HintOf(err), "make room") || !strings.Contains(diag.HintOf(err), "corpus-agent deploy") {
+		t.Errorf("exit code %d, %v, hint %q", exit.Code(err), err, diag.HintOf(err))
+	}
+	l.engine.fails = nil
+	l.expect(exit.OK)
+	l.links("2", "2", "1")
+}

@@ -1,0 +1,205 @@
+// Package fleet reads what hosts reported into a store.
+//
+// Hosts that have `reports.upload` on put the report of each run below reports/PROJECT/HOST/. Nobody
+// signs these: whoever may write below that prefix may say what they like there, and a host is
+// believed only for its own directory. So a reader that decides something by reports, such as `corpus
+// attest`, is as good as the store's access rules are.
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+const (
+	prefix     = "reports/"
+	maxReport  = 16 << 20 // bytes read of a report
+	atOnce     = 16       // hosts whose reports are read at the same time
+	mostTried  = 50       // reports of a host that are read to find one that says something
+	runPattern = "20060102T150405"
+)
+
+// Prefix is where a store keeps the reports of a project's hosts. Those of base lie with the
+// projects of the hosts.
+func Prefix(project string) string {
+	if project == artifact.Base {
+		return prefix
+	}
+	return prefix + project + "/"
+}
+
+// Report is what is read of a host's report.
+type Report struct {
+	ID       string         `json:"id"`
+	Host     string         `json:"host"`
+	Test     bool           `json:"test"`
+	Ended    time.Time      `json:"ended"`
+	Exit     int            `json:"exit_code"`
+	Outcome  string         `json:"outcome"`
+	Channels []artifact.Ref `json:"channels"`
+	To       *ledger.Pair   `json:"to"`
+	Left     *ledger.Pair   `json:"left"`
+	Error    string         `json:"error"`
+}
+
+// Word is what a host says of a release: how its newest run that says anything about it ended.
+type Word struct {
+	Host    string    `json:"host"`
+	Run     string    `json:"run"`
+	At      time.Time `json:"at"`
+	Healthy bool      `json:"healthy"`
+	Why     string    `json:"why,omitempty"` // it is not
+}
+
+// Question is what hosts are asked.
+type Question struct {
+	Channel artifact.Ref // hosts that follow this channel
+	Digest  artifact.Digest
+	Since   time.Time // reports that ended earlier do not count
+	Until   time.Time
+}
+
+// Ask reads what the hosts of a channel say of a release, by host. A host that says nothing of it is
+// not among them.
+func Ask(ctx context.Context, s store.Store, q Question) ([]Word, error) {
+	runs, err := list(ctx, s, q)
+	if err != nil {
+		return nil, err
+	}
+	words := make([]*Word, len(runs))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i, host := range runs {
+		group.Go(func() (err error) { words[i], err = ask(ctx, s, host, q); return err })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var said []Word
+	for _, w := range words {
+		if w != nil {
+			said = append(said, *w)
+		}
+	}
+	return said, nil
+}
+
+// hostRuns are the reports of a host, newest first.
+type hostRuns struct {
+	host string
+	keys []string
+}
+
+// list finds the reports whose runs may have ended in time. The ID of a run is when it started, so
+// a day is allowed for it to end.
+func list(ctx context.Context, s store.Store, q Question) ([]hostRuns, error) {
+	oldest := q.Since.Add(-24 * time.Hour).UTC().Format(runPattern)
+	byHost := map[string]*hostRuns{}
+	for info, err := range s.List(ctx, Prefix(q.Channel.Project)) {
+		if err != nil {
+			return nil, fmt.Errorf("reading the reports of hosts: %w", err)
+		}
+		parts := strings.Split(info.Key, "/") // reports/PROJECT/HOST/RUN.json
+		if len(parts) != 4 || !strings.HasSuffix(parts[3], ".json") || parts[3] < oldest {
+			continue
+		}
+		of := parts[1] + "/" + parts[2]
+		if byHost[of] == nil {
+			byHost[of] = &hostRuns{host: parts[2]}
+		}
+		byHost[of].keys = append(byHost[of].keys, info.Key)
+	}
+	var all []hostRuns
+	for _, h := range byHost {
+		slices.SortFunc(h.keys, func(a, b string) int { return cmp.Compare(b, a) })
+		all = append(all, *h)
+	}
+	slices.SortFunc(all, func(a, b hostRuns) int { return cmp.Compare(a.host, b.host) })
+	return all, nil
+}
+
+// ask reads a host's reports until one says something of the release.
+func ask(ctx context.Context, s store.Store, h hostRuns, q Question) (*Word, error) {
+	for _, key := range h.keys[:min(len(h.keys), mostTried)] {
+		r, err := read(ctx, s, key)
+		if err != nil {
+			return nil, err
+		}
+		// A report that is not about the host in whose directory it lies is nobody's word.
+		if r == nil || r.Host != h.host || r.Ended.Before(q.Since) || r.Ended.After(q.Until) {
+			continue
+		}
+		if w := r.says(q); w != nil {
+			return w, nil
+		}
+	}
+	return nil, nil
+}
+
+// read reads a report; nil for what is none.
+func read(ctx context.Context, s store.Store, key string) (*Report, error) {
+	body, _, err := s.Get(ctx, key, 0)
+	if err != nil {
+		return nil, fmt.Errorf("reading the reports of hosts: %w", err)
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, maxReport))
+	if err != nil {
+		return nil, fmt.Errorf("reading the reports of hosts: %s: %w", key, err)
+	}
+	var r Report
+	if json.Unmarshal(data, &r) != nil {
+		return nil, nil
+	}
+	return &r, nil
+}
+
+// says is what a report says of a release: healthy, where the run ended well and left the host with
+// it; not healthy, where it failed on it; and else nothing.
+func (r *Report) says(q Question) *Word {
+	if r.Test || !slices.Contains(r.Channels, q.Channel) {
+		return nil
+	}
+	w := &Word{Host: r.Host, Run: r.ID, At: r.Ended}
+	tried := r.To // what a run fails on is what it tried, and not what it went back to
+	if tried == nil {
+		tried = r.Left
+	}
+	switch {
+	case r.Exit == exit.OK && holds(r.Left, q):
+		w.Healthy = true
+	case failed(r.Exit) && holds(tried, q):
+		w.Why = r.Outcome
+		if r.Error != "" {
+			w.Why += ": " + r.Error
+		}
+	default:
+		return nil
+	}
+	return w
+}
+
+func holds(p *ledger.Pair, q Question) bool {
+	return p != nil && slices.ContainsFunc(p.Releases(), func(r artifact.Release) bool {
+		return r.Project == q.Channel.Project && r.Digest == q.Digest && r.Local == ""
+	})
+}
+
+// failed reports whether a run came to the release and it did not do; a store that was out of reach,
+// or refused, says nothing of a release.
+func failed(code int) bool {
+	return code == exit.Failed || code == exit.RolledBack || code == exit.RollbackFailed
+}

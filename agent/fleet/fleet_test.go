@@ -1,0 +1,124 @@
+package fleet_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
+)
+
+var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+func digest(n byte) artifact.Digest { return artifact.NewDigest([32]byte{n}) }
+
+func pair(n byte) *ledger.Pair {
+	return &ledger.Pair{
+		Base:    &artifact.Release{Project: artifact.Base, Version: "1", Digest: digest(100)},
+		Service: artifact.Release{Project: "myapp", Version: fmt.Sprint(n), Digest: digest(n)},
+	}
+}
+
+func put(t *testing.T, s store.Store, key string, report any) {
+	t.Helper()
+	data, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), key, bytes.NewReader(data), int64(len(data)), store.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func key(host string, at time.Time) string {
+	return "reports/myapp/" + host + "/" + at.Format("20060102T150405") + ".000000.json"
+}
+
+// TestHostsSpeakForARelease asks hosts of myapp/testing about release 2, in the week before now.
+func TestHostsSpeakForARelease(t *testing.T) {
+	testing_ := []artifact.Ref{{Project: "base", Channel: "production"}, {Project: "myapp", Channel: "testing"}}
+	good := fleet.Report{Host: "h", Ended: now.Add(-time.Hour), Exit: exit.OK, Channels: testing_, To: pair(2), Left: pair(2)}
+	with := func(edit func(*fleet.Report)) fleet.Report { r := good; edit(&r); return r }
+	for name, c := range map[string]struct {
+		reports []fleet.Report // oldest first
+		says    string         // healthy, what failed, or nothing
+	}{
+		"healthy":                   {[]fleet.Report{good}, "healthy"},
+		"another release":           {[]fleet.Report{with(func(r *fleet.Report) { r.To, r.Left = pair(1), pair(1) })}, ""},
+		"another channel":           {[]fleet.Report{with(func(r *fleet.Report) { r.Channels = []artifact.Ref{{Project: "myapp", Channel: "production"}} })}, ""},
+		"another project's channel": {[]fleet.Report{with(func(r *fleet.Report) { r.Channels = []artifact.Ref{{Project: "base", Channel: "testing"}} })}, ""},
+		"a dry run":                 {[]fleet.Report{with(func(r *fleet.Report) { r.Test = true })}, ""},
+		"another host's word":       {[]fleet.Report{with(func(r *fleet.Report) { r.Host = "other" })}, ""},
+		"too old":                   {[]fleet.Report{with(func(r *fleet.Report) { r.Ended = now.AddDate(0, 0, -8) })}, ""},
+		"of the future":             {[]fleet.Report{with(func(r *fleet.Report) { r.Ended = now.Add(time.Minute) })}, ""},
+		"pushed, not signed":        {[]fleet.Report{with(func(r *fleet.Report) { p := pair(2); p.Service.Local = "push"; r.Left = p })}, ""},
+		"rolled back": {[]fleet.Report{with(func(r *fleet.Report) {
+			r.Exit, r.Left, r.Outcome, r.Error = exit.RolledBack, pair(1), "rolled back", "health"
+		})}, "rolled back: health"},
+		"rolled back to it":    {[]fleet.Report{with(func(r *fleet.Report) { r.Exit, r.To = exit.RolledBack, pair(3) })}, ""},
+		"healthy, then broken": {[]fleet.Report{good, with(func(r *fleet.Report) { r.Exit, r.Outcome, r.To = exit.Failed, "failed", nil })}, "failed"},
+		"broken, then healthy": {[]fleet.Report{with(func(r *fleet.Report) { r.Exit, r.Left = exit.RolledBack, pair(1) }), good}, "healthy"},
+		"rolled back, then content with the one before": {[]fleet.Report{
+			with(func(r *fleet.Report) { r.Exit, r.Outcome, r.Left = exit.RolledBack, "rolled back", pair(1) }),
+			with(func(r *fleet.Report) { r.Left = pair(1) })}, "rolled back"},
+		"healthy, then without the store": {[]fleet.Report{good, with(func(r *fleet.Report) { r.Exit = exit.Unreachable })}, "healthy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := mem.New()
+			for i, r := range c.reports {
+				put(t, s, key("h", now.Add(time.Duration(i-10)*time.Minute)), r)
+			}
+			put(t, s, "reports/myapp/nonsense/20260501T110000.000000.json", "no report")
+			put(t, s, "reports/myapp/readme.txt", "no report")
+			words, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"}, Digest: digest(2), Since: now.AddDate(0, 0, -7), Until: now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := ""
+			for _, w := range words {
+				if said = w.Why; w.Healthy {
+					said = "healthy"
+				}
+			}
+			if said != c.says || len(words) > 1 {
+				t.Errorf("hosts say %+v, want %q", words, c.says)
+			}
+		})
+	}
+}
+
+func TestHostsOfAllProjectsSpeakForBase(t *testing.T) {
+	s := mem.New()
+	for _, host := range []string{"b", "a"} {
+		put(t, s, "reports/"+host+"app/"+host+"/20260501T110000.000000.json", fleet.Report{
+			Host: host, Ended: now.Add(-time.Hour), Channels: []artifact.Ref{{Project: "base", Channel: "production"}}, Left: pair(1)})
+	}
+	words, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "base", Channel: "production"}, Digest: digest(100), Since: now.AddDate(0, 0, -7), Until: now})
+	hosts := []string{}
+	for _, w := range words {
+		hosts = append(hosts, w.Host)
+	}
+	if err != nil || !slices.Equal(hosts, []string{"a", "b"}) {
+		t.Errorf("hosts that speak for base: %v, %v", hosts, err)
+	}
+}
+
+func TestStoreThatIsOutOfReachIsAnError(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := mem.New()
+	put(t, s, key("h", now), fleet.Report{Host: "h"})
+	cancel()
+	if _, err := fleet.Ask(ctx, s, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"}, Until: now}); err == nil || !strings.Contains(err.Error(), "reading the reports of hosts") {
+		t.Errorf("error is %v", err)
+	}
+}

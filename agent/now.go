@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// service is the unit that the timer starts.
+const service = "corpus-agent.service"
+
+// look is how often somebody who waits for a run looks whether it is over.
+const look = 200 * time.Millisecond
+
+// DeployNow does what the timer would do next, and does not wait for its turn: it starts the unit, whose
+// environment and limits a run has that nobody watches, and gives the report when that run is over. A run
+// that is under way may have asked the store before there was anything new, so its end is waited for, and
+// another one follows. Where systemd knows no such unit the run is this process's own, inUnit is false, and
+// the agent's sinks were told of it. say is told what is waited for.
+func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...any)) (r *report.Report, inUnit bool, err error) {
+	if !trust.Pinned(a.Layout.Trust()) {
+		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"), "the first deploy says so: corpus-agent deploy --store URL --trust-root root.json"))
+	}
+	if !a.hasUnit(ctx) {
+		return a.nowHere(ctx, say)
+	}
+	started := a.now().UTC()
+	for {
+		if err := a.quiet(ctx, say); err != nil {
+			return nil, true, err
+		}
+		say("%s is started; the run goes on if this command is ended", service)
+		result, err := a.systemctl(ctx, 24*time.Hour, "start", service)
+		if ctx.Err() != nil {
+			return nil, true, ctx.Err()
+		}
+		r, found := a.deployedSince(started)
+		switch {
+		case found != nil:
+			return nil, true, found
+		case r != nil:
+			return r, true, nil
+		case err != nil:
+			return nil, true, diag.WithHint(fmt.Errorf("the run ended before it had anything to report: %s", strings.TrimSpace(result)), "journalctl -u %s", service)
+		}
+		// Another run was quicker, or the unit was about to end: this one's turn comes after it.
+	}
+}
+
+// nowHere is DeployNow in this process.
+func (a *Agent) nowHere(ctx context.Context, say func(format string, args ...any)) (*report.Report, bool, error) {
+	for {
+		if err := a.quiet(ctx, say); err != nil {
+			return nil, false, err
+		}
+		r, err := a.Deploy(ctx, Given{}, false)
+		var other *lock.Held
+		if !errors.As(err, &other) || a.Within != "" {
+			return r, false, err
+		}
+	}
+}
+
+// quiet waits until no run is under way. A hook's own run is, and would be waited for in vain.
+func (a *Agent) quiet(ctx context.Context, say func(format string, args ...any)) error {
+	holder, busy := lock.Current(a.Layout.Lock())
+	switch {
+	case busy && a.Within != "":
+		_, err := a.lock("deploy --now")
+		return err
+	case busy:
+		say("waiting: %v", &lock.Held{Holder: holder})
+	}
+	for busy {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(look):
+		}
+		_, busy = lock.Current(a.Layout.Lock())
+	}
+	return nil
+}
+
+// deployedSince is the newest report of a deploy that began after a moment; nil where there is none.
+func (a *Agent) deployedSince(moment time.Time) (*report.Report, error) {
+	r, err := a.archive().Last()
+	if err != nil || r == nil || r.Command != "deploy" || r.Started.Before(moment) {
+		return nil, err
+	}
+	return r, nil
+}
+
+// hasUnit reports whether systemd runs this system and knows the unit.
+func (a *Agent) hasUnit(ctx context.Context) bool {
+	if a.Layout.Relocated() {
+		return false
+	}
+	out, err := a.systemctl(ctx, 5*time.Second, "show", "--property=LoadState", service)
+	return err == nil && strings.TrimSpace(out) == "LoadState=loaded"
+}
+
+// systemctl asks systemd for something.
+func (a *Agent) systemctl(ctx context.Context, within time.Duration, args ...string) (string, error) {
+	var failed error
+	for _, path := range []string{"/usr/bin/systemctl", "/bin/systemctl"} {
+		result, err := hook.Program(ctx, path, hook.Options{Env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, Dir: "/", Timeout: within, Args: args})
+		if err == nil || result.Output != "" || ctx.Err() != nil {
+			return result.Output, err
+		}
+		failed = err
+	}
+	return "", failed
+}

@@ -1,0 +1,110 @@
+package agent_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// TestTemporaryFilesOfStatesAreSwept leaves what a state leaves that is killed between making its
+// temporary file and giving it its name, in a directory that no later run has a reason to look at.
+func TestTemporaryFilesOfStatesAreSwept(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	left := filepath.Join(l.Layout.Path("/etc/app"), ".corpus-tmp-1-0")
+	l.engine.during = func(r state.Request) {
+		l.engine.during = nil
+		for _, err := range []error{
+			os.MkdirAll(filepath.Dir(left), 0o755),
+			r.Host.Files.Write("/etc/app/conf", host.NewFile{Content: strings.NewReader("x"), UID: -1, GID: -1}),
+			os.WriteFile(left, nil, 0o600),
+		} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		list, err := os.ReadFile(l.Layout.Temporary())
+		if err != nil || string(list) != filepath.Dir(left)+"\n" {
+			t.Errorf("written down is %q, %v", list, err)
+		}
+		if err := os.WriteFile(l.Layout.Temporary()+".cut", list, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	l.expect(exit.OK)
+	if _, err := os.Stat(l.Layout.Temporary()); !os.IsNotExist(err) {
+		t.Errorf("after a run that ended the list is still there: %v", err)
+	}
+	// As after a kill: the list is there, its last line was cut while it was written.
+	list, err := os.ReadFile(l.Layout.Temporary() + ".cut")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.Layout.Temporary(), append(list, "/et"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.expect(exit.OK)
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("the temporary file is still there: %v", err)
+	}
+}
+
+// TestReportIsPutBesideAFailedReleaseOfACutRun finds a failed release that its own run did not come to
+// report on.
+func TestReportIsPutBesideAFailedReleaseOfACutRun(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	archive := filepath.Join(l.Layout.Project("myapp").Archives(), "20260101T000000.000000")
+	if err := os.MkdirAll(filepath.Join(archive, layout.FailedTree), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := l.expect(exit.OK)
+	noted(t, r, "was cut short")
+	if !(report.Archive{Dir: archive}).IsBeside() {
+		t.Error("there is no report beside it")
+	}
+	if again := l.expect(exit.OK); strings.Contains(strings.Join(again.Notes, ""), "cut short") {
+		t.Errorf("the next run says %q", again.Notes)
+	}
+}
+
+// TestRollbackThatIsCutShortIsFinished kills a rollback by hand while its states run.
+func TestRollbackThatIsCutShortIsFinished(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	l.expect(exit.OK)
+	kept := t.TempDir()
+	l.engine.during = func(state.Request) {
+		l.engine.during = nil
+		if err := os.CopyFS(filepath.Join(kept, "state"), os.DirFS(l.Layout.State())); err != nil { // as the disk is at that moment
+			t.Error(err)
+		}
+	}
+	if _, err := l.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cut, err := os.ReadFile(filepath.Join(kept, "state", "ledger.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.Layout.Ledger(), cut, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l.expect(exit.OK)
+	l.links("1", "1", "2")
+	if bad := l.quarantined(); len(bad) != 1 || bad[0].Pair.Service.Version != "2" {
+		t.Errorf("quarantined is %+v, want what was left", bad)
+	}
+	l.expect(exit.OK)
+	l.links("1", "1", "2")
+}

@@ -1,0 +1,131 @@
+// Package watchdog tells systemd that a run is alive.
+//
+// The unit of a run is a oneshot: for systemd it is starting for as long as the run takes, and
+// WatchdogSec=, which watches units that are up, does not apply to it. What does is the time that a
+// unit may take to start. The unit's is short, and a run that is alive asks for more again and again
+// (EXTEND_TIMEOUT_USEC= of sd_notify(3)). A process that hangs asks no more, and neither does a run
+// that has said nothing for longer than the part it is in may take; systemd then ends it, with SIGTERM
+// first, and the next tick finds a host on which a run was cut short.
+package watchdog
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+)
+
+const (
+	// extension is what a run asks for each time. It is longer than a machine that is very busy, or
+	// that was suspended, keeps a process from running.
+	extension = 5 * time.Minute
+	pace      = 30 * time.Second
+)
+
+// Options are what a Watchdog works with.
+type Options struct {
+	Socket string // where systemd listens: $NOTIFY_SOCKET
+	// Patience is how long a stage may say nothing.
+	Patience func(stage string) time.Duration
+
+	Now   func() time.Time // the clock; nil means time.Now
+	Ticks <-chan time.Time // when to ask; nil means every half minute
+}
+
+// Watchdog is a sink: what it is told shows that the run goes on.
+type Watchdog struct {
+	Options
+	conn net.Conn
+
+	mu    sync.Mutex
+	stage string
+	last  time.Time
+	ended chan struct{}
+}
+
+// New makes the watchdog of a run; nil where nobody listens. Programs that the run starts must not
+// find the socket in their environment: what they say would be taken for the run's word.
+func New(o Options) *Watchdog {
+	if o.Socket == "" {
+		return nil
+	}
+	conn, err := net.Dial("unixgram", o.Socket)
+	if err != nil {
+		return nil // systemd is told nothing and ends the run; that is better than a run nobody watches
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Watchdog{Options: o, conn: conn, ended: make(chan struct{})}
+}
+
+func (w *Watchdog) say(text string) { _, _ = w.conn.Write([]byte(text)) } // who does not hear it ends the run
+
+// Begin is part of report.Sink.
+func (w *Watchdog) Begin(*report.Report) {
+	w.heard()
+	ticks := w.Ticks
+	if ticks == nil {
+		ticks = time.Tick(pace)
+	}
+	w.extend()
+	go w.watch(ticks)
+}
+
+func (w *Watchdog) watch(ticks <-chan time.Time) {
+	for {
+		select {
+		case <-w.ended:
+			return
+		case <-ticks:
+			w.extend()
+		}
+	}
+}
+
+// extend asks for more time, unless the run has been silent for too long.
+func (w *Watchdog) extend() {
+	w.mu.Lock()
+	silent, patience := w.Now().Sub(w.last), w.Patience(w.stage)
+	w.mu.Unlock()
+	if silent <= patience {
+		w.say("EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(extension.Microseconds(), 10))
+	}
+}
+
+func (w *Watchdog) heard() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = w.Now()
+}
+
+// Stage is part of report.Sink. `systemctl status` shows it.
+func (w *Watchdog) Stage(name, detail string) {
+	w.heard()
+	w.mu.Lock()
+	w.stage = name
+	w.mu.Unlock()
+	w.say(fmt.Sprintf("STATUS=%s %s", name, detail))
+}
+
+// Fetching is part of report.Sink.
+func (w *Watchdog) Fetching(string, int64, int64) { w.heard() }
+
+// Step is part of report.Sink.
+func (w *Watchdog) Step(report.Step) { w.heard() }
+
+// Hook is part of report.Sink.
+func (w *Watchdog) Hook(string, hook.Result) { w.heard() }
+
+// Note is part of report.Sink.
+func (w *Watchdog) Note(string) { w.heard() }
+
+// End is part of report.Sink.
+func (w *Watchdog) End(r *report.Report) {
+	close(w.ended)
+	w.say("STATUS=" + string(r.Outcome))
+}

@@ -1,0 +1,86 @@
+package watchdog_test
+
+import (
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/watchdog"
+)
+
+// systemd is what stands in for it: a socket.
+type systemd struct {
+	t    *testing.T
+	path string
+	conn *net.UnixConn
+}
+
+func newSystemd(t *testing.T) *systemd {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return &systemd{t, path, conn}
+}
+
+// heard is the next thing that is said.
+func (s *systemd) heard() string {
+	s.t.Helper()
+	if err := s.conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		s.t.Fatal(err)
+	}
+	buf := make([]byte, 4096)
+	n, err := s.conn.Read(buf)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(buf[:n])
+}
+
+func TestRunThatGoesOnAsksForTime(t *testing.T) {
+	const more = "EXTEND_TIMEOUT_USEC=300000000"
+	for silent, asks := range map[time.Duration]bool{0: true, 59 * time.Minute: true, 2 * time.Hour: false} {
+		t.Run(silent.String(), func(t *testing.T) {
+			s, now, ticks := newSystemd(t), time.Unix(0, 0), make(chan time.Time)
+			w := watchdog.New(watchdog.Options{
+				Socket: s.path, Ticks: ticks, Now: func() time.Time { return now },
+				Patience: func(stage string) time.Duration {
+					return map[string]time.Duration{"": time.Minute, "converge": time.Hour}[stage]
+				},
+			})
+			w.Begin(&report.Report{})
+			w.Stage("converge", "myapp 2")
+			for _, want := range []string{more, "STATUS=converge myapp 2"} {
+				if got := s.heard(); got != want {
+					t.Errorf("it says %q, want %q", got, want)
+				}
+			}
+			now = now.Add(silent)
+			for range 3 {
+				ticks <- now
+				if asks {
+					if got := s.heard(); got != more {
+						t.Errorf("it says %q, want %q", got, more)
+					}
+				}
+			}
+			w.End(&report.Report{Outcome: report.Converged})
+			if got := s.heard(); got != "STATUS=converged" {
+				t.Errorf("at the end it says %q", got)
+			}
+		})
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	for _, socket := range []string{"", filepath.Join(t.TempDir(), "none")} {
+		if w := watchdog.New(watchdog.Options{Socket: socket}); w != nil {
+			t.Errorf("with the socket %q there is a watchdog", socket)
+		}
+	}
+}

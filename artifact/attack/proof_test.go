@@ -1,0 +1,516 @@
+package attack_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+var (
+	testing_   = artifact.Ref{Project: "myapp", Channel: "testing"}
+	production = artifact.Ref{Project: "myapp", Channel: "production"}
+	tested     = trust.Requirement{From: "testing", Hosts: 2, Fresh: 7, Holds: 90}
+)
+
+// guarded is a store whose myapp/production requires proof of two hosts of testing, with version 1
+// promoted, and a host of production that has it.
+func guarded(t *testing.T) (*artifacttest.Repo, *artifacttest.Host, artifact.Release) {
+	t.Helper()
+	repo := artifacttest.New(t)
+	repo.Release("base", "1", "testing", app("base"))
+	one := repo.Release("myapp", "1", "testing", app("one"))
+	letAttest(t, repo)
+	if _, err := repo.Require(t.Context(), production, &tested); err != nil {
+		t.Fatal(err)
+	}
+	attest(t, repo, testing_, one, time.Now())
+	promote(t, repo)
+	host := repo.Host()
+	takes(t, host, "1")
+	return repo, host, one
+}
+
+func letAttest(t *testing.T, repo *artifacttest.Repo) {
+	t.Helper()
+	if _, err := repo.Keys.New(trust.AttestationRole, 1); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := repo.Keys.Public(trust.AttestationRole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := repo.AddProject(t.Context(), trust.AttestationRole, 0, keys...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// attest attests with the attestation key alone that two hosts reported a release healthy.
+func attest(t *testing.T, repo *artifacttest.Repo, ref artifact.Ref, r artifact.Release, now time.Time) {
+	t.Helper()
+	p := repo.As(trust.AttestationRole)
+	p.Now = func() time.Time { return now }
+	if _, err := p.Attest(t.Context(), ref, r, reports(now, "a", "b")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func reports(at time.Time, hosts ...string) (list []trust.Healthy) {
+	for _, h := range hosts {
+		list = append(list, trust.Healthy{Host: h, Run: "run-" + h, At: at.UTC().Truncate(time.Second)})
+	}
+	return list
+}
+
+func promote(t *testing.T, repo *artifacttest.Repo) {
+	t.Helper()
+	if _, err := repo.As("myapp", "snapshot", "timestamp").Promote(t.Context(), "myapp", "testing", "production"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// takes checks that a host of production is told to run a version.
+func takes(t *testing.T, host *artifacttest.Host, version string) {
+	t.Helper()
+	if r, err := host.Resolve("myapp/production"); err != nil || r.Version != version {
+		t.Fatalf("production is %v, %v; want %s", r, err, version)
+	}
+}
+
+// pointed has a thief of the project's key and the online keys point production at a release, with
+// a proof. Nothing but a host stands in the way.
+func pointed(t *testing.T, repo *artifacttest.Repo, r artifact.Release, proof []byte) {
+	t.Helper()
+	repo.Forger("myapp", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
+		role := f.Roles["myapp"]
+		channels, err := trust.Channels(role)
+		if err != nil {
+			t.Fatal(err)
+		}
+		channels["production"] = trust.Pointer{Version: r.Version, Digest: r.Digest, Serial: channels["production"].Serial + 1, Proof: proof}
+		if err := trust.SetChannels(role, channels); err != nil {
+			t.Fatal(err)
+		}
+		role.Signed.Version++
+	})
+}
+
+// signedProof is a proof as edit makes it of a good one of a release, signed with these keys.
+func signedProof(t *testing.T, r artifact.Release, keys []keyring.Key, edit func(*trust.Attestation, *time.Time)) []byte {
+	t.Helper()
+	now := time.Now().UTC().Truncate(time.Second)
+	a := trust.Attestation{Project: "myapp", Channel: "testing", Version: r.Version, Digest: r.Digest, At: now, Hosts: reports(now, "a", "b")}
+	expires := now.AddDate(0, 0, 90)
+	edit(&a, &expires)
+	role, err := trust.NewProof(a, expires)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role.ClearSignatures()
+	for _, k := range keys {
+		if _, err := role.Sign(k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := role.ToBytes(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestPromotionWithoutProof has who holds the project's key and the online keys point production at
+// what was never healthy on testing.
+func TestPromotionWithoutProof(t *testing.T) {
+	days := func(n int) time.Time { return time.Now().UTC().AddDate(0, 0, n).Truncate(time.Second) }
+	type edit = func(*trust.Attestation, *time.Time)
+	for name, c := range map[string]struct {
+		edit edit
+		keys string // role whose keys sign it; attestation by default
+		says string
+	}{
+		"none":                    {says: "carries none"},
+		"another digest":          {edit: func(a *trust.Attestation, _ *time.Time) { a.Digest = artifact.NewDigest([32]byte{1}) }, says: "its digest is"},
+		"another version":         {edit: func(a *trust.Attestation, _ *time.Time) { a.Version = "1" }, says: "its version is 1, not 2"},
+		"another channel":         {edit: func(a *trust.Attestation, _ *time.Time) { a.Channel = "nightly" }, says: "its channel is nightly, not testing"},
+		"the same channel":        {edit: func(a *trust.Attestation, _ *time.Time) { a.Channel = "production" }, says: "its channel is production, not testing"},
+		"another project":         {edit: func(a *trust.Attestation, _ *time.Time) { a.Project = "base" }, says: "its project is base, not myapp"},
+		"no hosts":                {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts = nil }, says: "it names 0 hosts, and 2 are wanted"},
+		"one host":                {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts = a.Hosts[:1] }, says: "it names 1 host, and 2 are wanted"},
+		"one host twice":          {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[1] = a.Hosts[0] }, says: "it names 1 host, and 2 are wanted"},
+		"hosts without names":     {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[0].Host = "" }, says: "it names 1 host, and 2 are wanted"},
+		"old reports":             {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[0].At = days(-8) }, says: "it names 1 host, and 2 are wanted"},
+		"reports from the future": {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[0].At = days(1) }, says: "it names 1 host, and 2 are wanted"},
+		"expired":                 {edit: func(_ *trust.Attestation, until *time.Time) { *until = days(-1) }, says: "it was good until"},
+		"from the future": {edit: func(a *trust.Attestation, _ *time.Time) {
+			a.At = days(1)
+			a.Hosts = reports(a.At, "a", "b")
+		}, says: "it says that it was made at"},
+		"signed by nobody":               {keys: "nobody", says: "Verifying attestation failed"},
+		"signed with the project's key":  {keys: "myapp", says: "Verifying attestation failed"},
+		"signed with the targets key":    {keys: "targets", says: "Verifying attestation failed"},
+		"signed with a key of their own": {keys: "own", says: "Verifying attestation failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo, host, _ := guarded(t)
+			two := repo.Release("myapp", "2", "testing", app("two"))
+			var keys []keyring.Key
+			switch c.keys {
+			case "nobody":
+			case "own":
+				keys = repo.Forger().Keys(trust.AttestationRole)
+			case "":
+				keys = repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole)
+			default:
+				keys = repo.Forger(c.keys).Keys(c.keys)
+			}
+			var proof []byte
+			if name != "none" {
+				if c.edit == nil {
+					c.edit = func(*trust.Attestation, *time.Time) {}
+				}
+				proof = signedProof(t, two, keys, c.edit)
+			}
+			pointed(t, repo, two, proof)
+			for _, h := range []*artifacttest.Host{host, repo.Host()} {
+				_, err := h.Resolve("myapp/production")
+				refused(t, err, trust.CheckProof, "myapp/production")
+				if !strings.Contains(err.Error(), c.says) {
+					t.Errorf("%v does not say %q", err, c.says)
+				}
+			}
+			sees(t, host, "2") // testing requires nothing
+		})
+	}
+	t.Run("good", func(t *testing.T) { // the thief's way is refused for what is wrong with it alone
+		repo, host, _ := guarded(t)
+		two := repo.Release("myapp", "2", "testing", app("two"))
+		pointed(t, repo, two, signedProof(t, two, repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole), func(*trust.Attestation, *time.Time) {}))
+		takes(t, host, "2")
+	})
+}
+
+// TestPromoteRefusesWhatHostsWould has publishers try, with good programs, what hosts would refuse.
+func TestPromoteRefusesWhatHostsWould(t *testing.T) {
+	repo, _, _ := guarded(t)
+	two := repo.Release("myapp", "2", "testing", app("two"))
+	team := repo.As("myapp", "snapshot", "timestamp")
+	try := func(name string, do func() error) {
+		t.Helper()
+		before := repo.Object(trust.TimestampKey)
+		refused(t, do(), trust.CheckProof, "myapp/production")
+		if string(before) != string(repo.Object(trust.TimestampKey)) {
+			t.Errorf("%s changed the store", name)
+		}
+	}
+	move := func() error {
+		_, err := team.Promote(t.Context(), "myapp", "testing", "production")
+		return err
+	}
+	try("promote", move)
+	file := filepath.Join(t.TempDir(), "two.tar.zst")
+	if err := os.WriteFile(file, artifacttest.Archive(t, app("two")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	try("publish", func() error {
+		_, err := team.Publish(t.Context(), publish.Request{Project: "myapp", Version: "2", File: file, Channel: "production"})
+		return err
+	})
+	// Whoever may write below attestations/ puts what they like there.
+	key := trust.ProofKey("myapp", "testing", two.Digest)
+	repo.Replace(key, signedProof(t, two, repo.Forger().Keys(trust.AttestationRole), func(*trust.Attestation, *time.Time) {}))
+	try("promote by a forged proof", move)
+	repo.Replace(key, []byte("{"))
+	try("promote by nonsense", move)
+	// A draft of an older program, which knew of no requirement.
+	var draft *publish.Draft
+	team.Hand = func(d *publish.Draft) error { draft = d; return nil }
+	attest(t, repo, testing_, two, time.Now())
+	if err := move(); err != nil {
+		t.Fatal(err)
+	}
+	team.Hand = nil
+	draft.Metadata = withoutProofs(t, repo, draft.Metadata)
+	try("import", func() error { _, err := repo.Import(t.Context(), draft); return err })
+	if err := move(); err != nil {
+		t.Error(err)
+	}
+}
+
+// withoutProofs takes the proofs out of a project's metadata, and signs it again.
+func withoutProofs(t *testing.T, repo *artifacttest.Repo, data []byte) json.RawMessage {
+	t.Helper()
+	role, err := metadata.Targets().FromBytes(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	channels, err := trust.Channels(role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range channels {
+		p.Proof = nil
+		channels[name] = p
+	}
+	if err := trust.SetChannels(role, channels); err != nil {
+		t.Fatal(err)
+	}
+	role.ClearSignatures()
+	for _, k := range repo.Forger("myapp").Keys("myapp") {
+		if _, err := role.Sign(k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signed, err := role.ToBytes(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
+
+// TestRequirementTakenAway has thieves of ever more keys try to make production require nothing.
+func TestRequirementTakenAway(t *testing.T) {
+	t.Run("in the project's own metadata", func(t *testing.T) {
+		repo, host, _ := guarded(t)
+		two := repo.Release("myapp", "2", "testing", app("two"))
+		pointed(t, repo, two, nil)
+		repo.Forger("myapp", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
+			role := f.Roles["myapp"]
+			if err := trust.SetRequirements(role, map[string]trust.Requirement{}); err != nil {
+				t.Fatal(err)
+			}
+			role.Signed.Version++
+		})
+		_, err := host.Resolve("myapp/production")
+		refused(t, err, trust.CheckProof, "myapp/production")
+	})
+	t.Run("in targets, without its key", func(t *testing.T) {
+		repo, host, _ := guarded(t)
+		repo.Forger("myapp", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
+			role := f.Roles["targets"]
+			if err := trust.SetRequirements(role, map[string]trust.Requirement{}); err != nil {
+				t.Fatal(err)
+			}
+			role.Signed.Version++
+		})
+		_, err := host.Resolve("myapp/production")
+		refused(t, err, trust.CheckSignature, "targets.json")
+	})
+	t.Run("with the targets of before", func(t *testing.T) {
+		repo, host, _ := guarded(t)
+		repo.Forger("myapp", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
+			meta := f.Snapshot.Signed.Meta["targets.json"]
+			meta.Version--
+			meta.Length, meta.Hashes = 0, nil
+		})
+		_, err := host.Resolve("myapp/production")
+		refused(t, err, trust.CheckVersion, "snapshot.json")
+	})
+	t.Run("with good programs and the project's key", func(t *testing.T) {
+		repo, host, _ := guarded(t)
+		if _, err := repo.As("myapp", "snapshot", "timestamp").Require(t.Context(), production, nil); err == nil || !strings.Contains(err.Error(), "targets") {
+			t.Errorf("without the targets key the requirement is taken away: %v", err)
+		}
+		pointed(t, repo, repo.Release("myapp", "2", "testing", app("two")), nil)
+		_, err := host.Resolve("myapp/production")
+		refused(t, err, trust.CheckProof, "myapp/production")
+	})
+	t.Run("a requirement that says nothing", func(t *testing.T) { // as a careless or newer program writes it
+		repo, host, _ := guarded(t)
+		repo.Forger("targets", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
+			role := f.Roles["targets"]
+			if err := trust.SetRequirements(role, map[string]trust.Requirement{production.String(): {}}); err != nil {
+				t.Fatal(err)
+			}
+			role.Signed.Version++
+		})
+		_, err := host.Resolve("myapp/production")
+		refused(t, err, trust.CheckForm, "targets.json")
+	})
+}
+
+// TestProofReplayed has a proof that was good once used again.
+func TestProofReplayed(t *testing.T) {
+	t.Run("of an earlier release, on a host that has seen a newer proof", func(t *testing.T) {
+		repo, host, one := guarded(t)
+		old := repo.Object(trust.ProofKey("myapp", "testing", one.Digest))
+		two := repo.Release("myapp", "2", "testing", app("two"))
+		attest(t, repo, testing_, two, time.Now().Add(2*time.Second))
+		promote(t, repo)
+		takes(t, host, "2")
+		pointed(t, repo, one, old)
+		_, err := host.Resolve("myapp/production")
+		refused(t, err, trust.CheckProof, "myapp/production")
+		if !strings.Contains(err.Error(), "this host has seen one of") {
+			t.Errorf("error is %v", err)
+		}
+	})
+	t.Run("by a good program, which says so before hosts do", func(t *testing.T) {
+		repo, _, one := guarded(t)
+		two := repo.Release("myapp", "2", "testing", app("two"))
+		attest(t, repo, testing_, two, time.Now().Add(2*time.Second))
+		promote(t, repo)
+		repo.Release("myapp", "1", "testing", app("one"))
+		_, err := repo.Promote(t.Context(), "myapp", "testing", "production")
+		if err == nil || !strings.Contains(err.Error(), "is older than the one that myapp/production carries") {
+			t.Errorf("going back by an old proof: %v", err)
+		}
+		attest(t, repo, testing_, one, time.Now().Add(3*time.Second))
+		promote(t, repo)
+		takes(t, repo.Host(), "1")
+	})
+	t.Run("after it expired", func(t *testing.T) {
+		repo, _, one := guarded(t)
+		old := signedProof(t, one, repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole), func(a *trust.Attestation, until *time.Time) {
+			a.At = a.At.AddDate(0, 0, -91)
+			a.Hosts = reports(a.At, "a", "b")
+			*until = a.At.AddDate(0, 0, 90)
+		})
+		pointed(t, repo, one, old)
+		_, err := repo.Host().Resolve("myapp/production")
+		refused(t, err, trust.CheckProof, "myapp/production")
+	})
+	t.Run("as another channel's", func(t *testing.T) {
+		repo, host, one := guarded(t)
+		if _, err := repo.Require(t.Context(), artifact.Ref{Project: "myapp", Channel: "gold"}, &trust.Requirement{From: "production", Hosts: 1, Fresh: 7, Holds: 90}); err != nil {
+			t.Fatal(err)
+		}
+		proof := repo.Object(trust.ProofKey("myapp", "testing", one.Digest))
+		repo.Forger("myapp", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
+			channels, err := trust.Channels(f.Roles["myapp"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			channels["gold"] = trust.Pointer{Version: "1", Digest: one.Digest, Serial: 1, Proof: proof}
+			if err := trust.SetChannels(f.Roles["myapp"], channels); err != nil {
+				t.Fatal(err)
+			}
+			f.Roles["myapp"].Signed.Version++
+		})
+		_, err := host.Resolve("myapp/gold")
+		refused(t, err, trust.CheckProof, "myapp/gold")
+		takes(t, host, "1")
+	})
+}
+
+// TestAttestationKeyRotatedAndRevoked follows a host through a rotation, and through a theft.
+func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
+	t.Run("rotated", func(t *testing.T) {
+		repo, host, one := guarded(t)
+		stolen := repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole)
+		if _, err := repo.Rotate(t.Context(), trust.AttestationRole, repo.Aside()); err != nil {
+			t.Fatal(err)
+		}
+		takes(t, host, "1")
+		takes(t, repo.Host(), "1")
+		pointed(t, repo, one, signedProof(t, one, stolen, func(*trust.Attestation, *time.Time) {}))
+		_, err := host.Resolve("myapp/production")
+		refused(t, err, trust.CheckProof, "myapp/production")
+	})
+	t.Run("rotated without the project's key", func(t *testing.T) {
+		repo, host, _ := guarded(t)
+		operations := repo.As(trust.AttestationRole, "targets", "snapshot", "timestamp")
+		next := repo.Aside()
+		_, err := operations.Rotate(t.Context(), trust.AttestationRole, next)
+		if err == nil || !strings.Contains(err.Error(), "the old key stays") {
+			t.Fatalf("rotating while a channel carries the old key's proof: %v", err)
+		}
+		takes(t, host, "1")
+		if _, err := repo.As("myapp", "snapshot", "timestamp").Promote(t.Context(), "myapp", "production", "production"); err != nil {
+			t.Fatal(err)
+		}
+		takes(t, host, "1")
+		if _, err := operations.Rotate(t.Context(), trust.AttestationRole, next); err != nil {
+			t.Fatal(err)
+		}
+		takes(t, host, "1")
+		takes(t, repo.Host(), "1")
+	})
+	t.Run("a forged proof is not signed anew by a rotation", func(t *testing.T) {
+		repo, host, one := guarded(t)
+		forged := signedProof(t, one, repo.Forger().Keys(trust.AttestationRole), func(*trust.Attestation, *time.Time) {})
+		good := repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole)[0].ID
+		own := repo.Forger().Keys(trust.AttestationRole)[0].ID
+		forged = []byte(strings.ReplaceAll(string(forged), own, good))
+		pointed(t, repo, one, forged)
+		if _, err := repo.Rotate(t.Context(), trust.AttestationRole, repo.Aside()); err != nil {
+			t.Fatal(err)
+		}
+		_, err := host.Resolve("myapp/production")
+		refused(t, err, trust.CheckProof, "myapp/production")
+		if _, err := repo.Renew(t.Context(), testing_); err == nil {
+			t.Error("a forged proof was signed anew")
+		}
+	})
+	t.Run("revoked", func(t *testing.T) {
+		repo, host, one := guarded(t)
+		stolen := repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole)
+		other := keyring.Ring{Dir: t.TempDir()}
+		if _, err := other.New(trust.AttestationRole, 1); err != nil {
+			t.Fatal(err)
+		}
+		keys, err := other.Public(trust.AttestationRole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := repo.AddProject(t.Context(), trust.AttestationRole, 0, keys...); err != nil {
+			t.Fatal(err)
+		}
+		result, err := repo.Revoke(t.Context(), trust.AttestationRole, stolen[0].ID)
+		if err != nil || len(result.Refused) != 1 || result.Refused[0] != "myapp/production" {
+			t.Fatalf("revoking says %+v, %v", result, err)
+		}
+		_, err = host.Resolve("myapp/production")
+		refused(t, err, trust.CheckProof, "myapp/production")
+		attester := repo.As(trust.AttestationRole)
+		attester.Keys = other
+		if _, err := attester.Attest(t.Context(), testing_, one, reports(time.Now(), "a", "b")); err != nil {
+			t.Fatal(err)
+		}
+		promote(t, repo)
+		takes(t, host, "1")
+	})
+}
+
+// TestProofsUnderAThreshold wants two people to attest.
+func TestProofsUnderAThreshold(t *testing.T) {
+	repo, host, _ := guarded(t)
+	bob := keyring.Ring{Dir: t.TempDir()}
+	if _, err := bob.New(trust.AttestationRole, 1); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := bob.Public(trust.AttestationRole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := repo.AddProject(t.Context(), trust.AttestationRole, 2, keys...); err != nil {
+		t.Fatal(err)
+	}
+	_, err = host.Resolve("myapp/production")
+	refused(t, err, trust.CheckProof, "myapp/production")
+
+	two := repo.Release("myapp", "2", "testing", app("two"))
+	now := time.Now().Add(2 * time.Second)
+	attest(t, repo, testing_, two, now)
+	_, err = repo.Promote(t.Context(), "myapp", "testing", "production")
+	refused(t, err, trust.CheckProof, "myapp/production")
+
+	second := repo.As()
+	second.Keys = bob
+	result, err := second.Attest(t.Context(), testing_, two, reports(now, "a", "b", "c"))
+	if err != nil || result.Missing != 0 || len(result.Keys) != 2 {
+		t.Fatalf("the second signature gives %+v, %v", result, err)
+	}
+	promote(t, repo)
+	takes(t, host, "2")
+}

@@ -1,0 +1,226 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Attested says what was attested.
+type Attested struct {
+	trust.Attestation
+	Expires time.Time      `json:"expires"`
+	Keys    []string       `json:"keys"`    // IDs of the keys that signed it
+	Missing int            `json:"missing"` // signatures that are still needed
+	Key     string         `json:"key"`     // where in the store the proof lies
+	For     []artifact.Ref `json:"for"`     // channels that require it
+}
+
+// Find tells which release an attestation is to be about: a version, or what the channel names.
+func (p *Publisher) Find(ctx context.Context, ref artifact.Ref, version string) (artifact.Release, error) {
+	if err := checkRef(ref); err != nil {
+		return artifact.Release{}, err
+	}
+	n, err := p.read(ctx)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	if version == "" {
+		release, _, err := n.client.Named(ctx, ref)
+		return release, err
+	}
+	role, err := n.client.Project(ctx, ref.Project)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	for _, r := range trust.Releases(ref.Project, role) {
+		if r.Version == version {
+			return r, nil
+		}
+	}
+	return artifact.Release{}, mistake("`corpus ls` shows the versions there are", "the project has no such version: %s %s", ref.Project, version)
+}
+
+// Demand is the strictest of what the channels of a project require of a channel, the defaults where
+// none does, and the channels that do.
+func (p *Publisher) Demand(ctx context.Context, from artifact.Ref) (trust.Requirement, []artifact.Ref, error) {
+	demand := trust.Requirement{From: from.Channel, Hosts: trust.DefaultHosts, Fresh: trust.DefaultFresh, Holds: trust.DefaultHolds}
+	n, err := p.read(ctx)
+	if err != nil {
+		return demand, nil, err
+	}
+	all, err := trust.Requirements(n.client.Trusted().Targets[metadata.TARGETS])
+	if err != nil {
+		return demand, nil, err
+	}
+	refs := []artifact.Ref{}
+	for name, q := range all {
+		ref, err := artifact.ParseRef(name)
+		if err != nil || ref.Project != from.Project || q.From != from.Channel {
+			continue
+		}
+		if len(refs) == 0 {
+			demand = q
+		}
+		demand.Hosts, demand.Fresh, demand.Holds = max(demand.Hosts, q.Hosts), min(demand.Fresh, q.Fresh), min(demand.Holds, q.Holds)
+		refs = append(refs, ref)
+	}
+	slices.SortFunc(refs, func(a, b artifact.Ref) int { return strings.Compare(a.Channel, b.Channel) })
+	return demand, refs, nil
+}
+
+// Attest signs that hosts of a channel reported a release healthy, and puts the proof into the store
+// for who promotes. It takes the attestation key alone. Where several keys have to sign, each of
+// their owners attests: to a proof that lies there and whose hosts are all among those given here, a
+// signature is added.
+func (p *Publisher) Attest(ctx context.Context, ref artifact.Ref, release artifact.Release, hosts []trust.Healthy) (Attested, error) {
+	demand, refs, err := p.Demand(ctx, ref)
+	if err != nil {
+		return Attested{}, err
+	}
+	if len(hosts) < demand.Hosts {
+		return Attested{}, fewHosts(ref, release, len(hosts), demand)
+	}
+	proof := trust.Attestation{
+		Project: ref.Project, Channel: ref.Channel, Version: release.Version, Digest: release.Digest,
+		At: p.now().UTC().Truncate(time.Second), Hosts: hosts[:min(len(hosts), trust.MaxHosts)],
+	}
+	role, err := trust.NewProof(proof, p.now().Add(demand.HoldsFor()))
+	if err != nil {
+		return Attested{}, err
+	}
+	result, err := p.putProof(ctx, role, demand, func(there *trust.Proof) bool { return there.Within(hosts) })
+	result.For = refs
+	return result, err
+}
+
+func fewHosts(ref artifact.Ref, release artifact.Release, n int, q trust.Requirement) error {
+	return &Unproven{err: diag.WithHint(fmt.Errorf("%d of %d hosts of %s reported %s healthy in the last %d days", n, q.Hosts, ref, release, q.Fresh),
+		"let hosts of %s deploy it with `reports.upload` on in agent.yaml, then run this again", ref)}
+}
+
+// Unproven says that what would have to be shown was not.
+type Unproven struct{ err error }
+
+func (u *Unproven) Error() string { return u.err.Error() }
+
+// Unwrap gives what is missing.
+func (u *Unproven) Unwrap() error { return u.err }
+
+// putProof signs a proof and puts it into the store. One that lies there, still lacks signatures and
+// pleases agree is signed instead, so that the signatures of several people come together.
+func (p *Publisher) putProof(ctx context.Context, role *trust.Role, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
+	n, err := p.read(ctx)
+	if err != nil {
+		return Attested{}, err
+	}
+	may := n.client.Delegation(trust.AttestationRole)
+	if may.Threshold == 0 {
+		return Attested{}, mistake("make a key with `corpus keys new attestation`, and have it let in with `corpus project add attestation --key attestation.pub`", "the store has no attestation key")
+	}
+	keys, others, err := p.atHand(trust.AttestationRole, may)
+	if err != nil {
+		return Attested{}, err
+	}
+	if len(keys) == 0 {
+		return Attested{}, &Short{Role: trust.AttestationRole, May: may, Others: others, hint: diag.HintOf(p.Keys.Missing(trust.AttestationRole))}
+	}
+	for range attempts {
+		result, err := p.tryPutProof(ctx, n, role, keys, demand, agree)
+		if !errors.Is(err, store.ErrPrecondition) {
+			return result, err
+		}
+	}
+	return Attested{}, diag.WithHint(errors.New("others kept attesting at the same time"), "run the command again")
+}
+
+func (p *Publisher) tryPutProof(ctx context.Context, n *next, role *trust.Role, keys []keyring.Key, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
+	fresh, err := proofOf(role)
+	if err != nil {
+		return Attested{}, err
+	}
+	key := trust.ProofKey(fresh.Project, fresh.Channel, fresh.Digest)
+	there, etag, err := p.storedProof(ctx, key)
+	if err != nil {
+		return Attested{}, err
+	}
+	targets := n.client.Trusted().Targets[metadata.TARGETS]
+	claim := trust.Claim{Ref: artifact.Ref{Project: fresh.Project}, Pointer: trust.Pointer{Version: fresh.Version, Digest: fresh.Digest}, Requirement: demand}
+	if there != nil && there.Says(claim, p.now()) == nil && there.Holds(claim, targets, p.now()) != nil && agree(there) {
+		role = there.Role
+	} else {
+		role.ClearSignatures()
+	}
+	if err := addSignatures(role, keys); err != nil {
+		return Attested{}, err
+	}
+	data, err := role.ToBytes(false)
+	if err != nil {
+		return Attested{}, err
+	}
+	cond := store.Condition{IfMatch: etag, IfAbsent: etag == ""}
+	if _, err := p.Store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), cond); err != nil {
+		return Attested{}, err
+	}
+	return attested(n, key, data)
+}
+
+// attested tells about a proof that was written.
+func attested(n *next, key string, data []byte) (Attested, error) {
+	proof, err := trust.ParseProof(data)
+	if err != nil {
+		return Attested{}, err
+	}
+	may := n.client.Delegation(trust.AttestationRole)
+	have := 0
+	for _, id := range may.Keys {
+		if slices.Contains(proof.Keys, id) {
+			have++
+		}
+	}
+	return Attested{Attestation: proof.Attestation, Expires: proof.Expires, Keys: proof.Keys, Missing: max(0, may.Threshold-have), Key: key}, nil
+}
+
+func proofOf(role *trust.Role) (*trust.Proof, error) {
+	data, err := role.ToBytes(false)
+	if err != nil {
+		return nil, err
+	}
+	return trust.ParseProof(data)
+}
+
+// storedProof reads a proof that lies in the store; nil where there is none, or none that can be
+// read.
+func (p *Publisher) storedProof(ctx context.Context, key string) (*trust.Proof, string, error) {
+	body, info, err := p.Store.Get(ctx, key, 0)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if err := body.Close(); err != nil {
+		return nil, "", err
+	}
+	data, err := trust.ReadMetadata(ctx, p.Store, key)
+	if err != nil {
+		return nil, "", err
+	}
+	proof, err := trust.ParseProof(data)
+	if err != nil {
+		return nil, info.ETag, nil // somebody wrote nonsense there; it is replaced
+	}
+	return proof, info.ETag, nil
+}

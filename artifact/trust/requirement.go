@@ -1,0 +1,91 @@
+package trust
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// requiredField is a field of ours in targets, which is signed one level above every project: who
+// holds no more than a project's key cannot change it. It maps project/channel to a Requirement.
+const requiredField = "required"
+
+// Requirement says what a channel wants to be shown before it points at a release: that the same
+// bytes were on another channel of the project, and healthy on hosts there.
+type Requirement struct {
+	From  string `json:"from"`       // the channel where it was first
+	Hosts int    `json:"hosts"`      // on so many hosts at least
+	Fresh int    `json:"fresh_days"` // so many days old may what a host reported be when it is attested
+	Holds int    `json:"holds_days"` // so many days a proof holds
+}
+
+// What a requirement says where nobody said otherwise.
+const (
+	DefaultHosts = 1
+	DefaultFresh = 7
+	DefaultHolds = 90
+)
+
+const day = 24 * time.Hour
+
+// FreshFor is how old a report may be when it is attested.
+func (q Requirement) FreshFor() time.Duration { return time.Duration(q.Fresh) * day }
+
+// HoldsFor is how long a proof holds.
+func (q Requirement) HoldsFor() time.Duration { return time.Duration(q.Holds) * day }
+
+// Check reports what is wrong with a requirement of a channel.
+func (q Requirement) Check(channel string) error {
+	if err := artifact.CheckChannel(q.From); err != nil {
+		return err
+	}
+	if q.From == channel {
+		return diag.WithHint(fmt.Errorf("%s cannot require itself", channel), "name the channel where a release is tried first")
+	}
+	const most = 3650
+	for what, n := range map[string]int{"hosts": q.Hosts, "fresh": q.Fresh, "holds": q.Holds} {
+		if n < 1 || n > most || what == "hosts" && n > MaxHosts {
+			return diag.WithHint(fmt.Errorf("--%s %d is out of range", what, n), "hosts are 1 to %d, days 1 to %d", MaxHosts, most)
+		}
+	}
+	return nil
+}
+
+func (q Requirement) String() string {
+	return fmt.Sprintf("%s on %s, reports of at most %s, a proof holds %s", q.From, count(q.Hosts, "host"), count(q.Fresh, "day"), count(q.Holds, "day"))
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Requirements reads from targets what channels require, by project/channel.
+func Requirements(targets *Role) (map[string]Requirement, error) {
+	return field[Requirement](targets, requiredField)
+}
+
+// SetRequirements writes into targets what channels require, to be signed.
+func SetRequirements(targets *Role, required map[string]Requirement) error {
+	return setField(targets, requiredField, required)
+}
+
+// Requirement tells what a channel requires; nil for one that requires nothing.
+func (c *Client) Requirement(ref artifact.Ref) (*Requirement, error) {
+	all, err := Requirements(c.set.Targets[targetsRole])
+	if err != nil {
+		return nil, malformed(MetaName(targetsRole), err)
+	}
+	q, ok := all[ref.String()]
+	if !ok {
+		return nil, nil
+	}
+	if err := q.Check(ref.Channel); err != nil {
+		return nil, malformed(MetaName(targetsRole), fmt.Errorf("what %s requires: %w", ref, err))
+	}
+	return &q, nil
+}

@@ -1,0 +1,77 @@
+package trust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Resolve tells which release a host of a channel is to run. The errors are ErrNoProject,
+// ErrNoChannel, a *Withdrawn, a *Refused, or the store's. A channel that requires proof and carries
+// none that holds is Refused.
+func (c *Client) Resolve(ctx context.Context, ref artifact.Ref) (artifact.Release, error) {
+	release, pointer, err := c.Named(ctx, ref)
+	if pointer.Version == "" {
+		return release, err
+	}
+	// Before the withdrawal: what nobody proved is not what was withdrawn.
+	if unproven := c.proven(ref, pointer); unproven != nil {
+		return artifact.Release{}, unproven
+	}
+	return release, err
+}
+
+// Named tells which release a channel names, whether or not it may, and its pointer. The errors are
+// those of Resolve, with a *Withdrawn beside the pointer.
+func (c *Client) Named(ctx context.Context, ref artifact.Ref) (artifact.Release, Pointer, error) {
+	role, err := c.Project(ctx, ref.Project)
+	if err != nil {
+		return artifact.Release{}, Pointer{}, err
+	}
+	channels, err := Channels(role)
+	if err != nil {
+		return artifact.Release{}, Pointer{}, malformed(ref.Project, err)
+	}
+	pointer, ok := channels[ref.Channel]
+	if !ok {
+		return artifact.Release{}, Pointer{}, absent(ErrNoChannel, ref.String())
+	}
+	for _, r := range Releases(ref.Project, role) {
+		if r.Version == pointer.Version && r.Digest == pointer.Digest {
+			return r, pointer, withdrawn(role, r)
+		}
+	}
+	return artifact.Release{}, Pointer{}, malformed(ref.String(), fmt.Errorf("it points at %s, %s, which the project does not sign", pointer.Version, pointer.Digest))
+}
+
+// Withdrawn reports whether a release that a host has was taken back by its project meanwhile; nil
+// if not. A project that is gone has taken nothing back.
+func (c *Client) Withdrawn(ctx context.Context, r artifact.Release) (*Withdrawn, error) {
+	role, err := c.Project(ctx, r.Project)
+	if errors.Is(err, ErrNoProject) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var w *Withdrawn
+	if err := withdrawn(role, r); err != nil && !errors.As(err, &w) {
+		return nil, err
+	}
+	return w, nil
+}
+
+// withdrawn gives a *Withdrawn for a release that its project took back.
+func withdrawn(role *Role, r artifact.Release) error {
+	yanks, err := Yanks(role)
+	if err != nil {
+		return malformed(r.Project, err)
+	}
+	if yank, ok := yanks[r.Version]; ok && yank.Digest == r.Digest {
+		yank.Reason = Printable(yank.Reason)
+		return &Withdrawn{Release: r, Yank: yank}
+	}
+	return nil
+}

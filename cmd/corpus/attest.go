@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func (p *program) attestCommand() *cobra.Command {
+	var except []string
+	renew := false
+	c := &cobra.Command{
+		Use:   "attest PROJECT CHANNEL [VERSION]",
+		Short: "Sign that hosts of a channel reported a release healthy",
+		Long: `attest reads the reports that hosts put into the store, and signs that the release which the channel
+names, or VERSION, was healthy on hosts of that channel. Channels that require this (corpus project
+require) take the proof in when the release is promoted to them.
+
+The newest report of each host that says something of the release counts. A host on which it failed
+stops the attestation, unless --except names it. How many hosts it takes, and how old reports may be, is
+what the channels require that want the proof.
+
+It takes the attestation key, the right to read below reports/ and to write below attestations/. Where
+several keys have to sign, each of their owners runs attest.
+
+--renew reads no reports: it signs anew, with a later expiry, the proofs of this channel that other
+channels carry. corpus promote PROJECT TO TO takes them in.`,
+		Example: `  corpus attest myapp testing --store s3://bucket/prefix --keys keys
+  corpus attest myapp testing 1.0 --except myapp-testing-3 --store s3://bucket/prefix --keys keys
+  corpus attest myapp testing --renew --store s3://bucket/prefix --keys keys`,
+		Args: cli.Args(cobra.RangeArgs(2, 3)),
+		RunE: func(c *cobra.Command, args []string) error {
+			ref := artifact.Ref{Project: args[0], Channel: args[1]}
+			if renew {
+				return p.renewProofs(c.Context(), ref)
+			}
+			return p.attest(c.Context(), ref, strings.Join(args[2:], ""), except)
+		},
+	}
+	c.Flags().StringArrayVar(&except, "except", nil, "host whose failure does not count; may be repeated")
+	c.Flags().BoolVar(&renew, "renew", false, "sign anew what channels carry")
+	return c
+}
+
+func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, except []string) error {
+	publisher, err := p.pinned(ctx)
+	if err != nil {
+		return err
+	}
+	release, err := publisher.Find(ctx, ref, version)
+	if err != nil {
+		return code(err)
+	}
+	demand, _, err := publisher.Demand(ctx, ref)
+	if err != nil {
+		return code(err)
+	}
+	now := time.Now()
+	words, err := fleet.Ask(ctx, publisher.Store, fleet.Question{
+		Channel: ref, Digest: release.Digest, Since: now.Add(-demand.FreshFor()), Until: now.Add(trust.ClockTolerance),
+	})
+	if err != nil {
+		return err
+	}
+	hosts, err := p.healthy(words, release, except)
+	if err != nil {
+		return err
+	}
+	result, err := publisher.Attest(ctx, ref, release, hosts)
+	if err != nil {
+		return code(err)
+	}
+	return p.answer(result, "%s", attestedText(result))
+}
+
+// healthy picks the hosts that speak for a release. One that speaks against it stops it.
+func (p *program) healthy(words []fleet.Word, release artifact.Release, except []string) ([]trust.Healthy, error) {
+	var hosts []trust.Healthy
+	var against []string
+	for _, w := range words {
+		switch {
+		case w.Healthy:
+			hosts = append(hosts, trust.Healthy{Host: w.Host, Run: w.Run, At: w.At.UTC().Truncate(time.Second)})
+		case slices.Contains(except, w.Host):
+			p.explain("%s does not count: %s", w.Host, w.Why)
+		default:
+			against = append(against, w.Host+" ("+trust.Printable(w.Why)+")")
+		}
+	}
+	if len(against) > 0 {
+		return nil, exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s failed on %s", release, strings.Join(against, ", ")),
+			"mend it and publish another version, or, where the host is to blame, run this again with --except HOST"))
+	}
+	return hosts, nil
+}
+
+func attestedText(a publish.Attested) string {
+	text := fmt.Sprintf("attested: %s %s was healthy on %s of %s/%s, signed with %s, until %s", a.Project, a.Version, hostCount(a.Hosts), a.Project, a.Channel, shortKeys(a.Keys), a.Expires.Format("2006-01-02"))
+	if a.Missing > 0 {
+		text += fmt.Sprintf("\n%d more signatures are needed: let owners of other attestation keys run `corpus attest %s %s %s`", a.Missing, a.Project, a.Channel, a.Version)
+		return text
+	}
+	for _, ref := range a.For {
+		text += fmt.Sprintf("\n%s requires it: corpus promote %s %s %s", ref, a.Project, a.Channel, ref.Channel)
+	}
+	return text
+}
+
+func hostCount(hosts []trust.Healthy) string {
+	if len(hosts) == 1 {
+		return "1 host"
+	}
+	return fmt.Sprintf("%d hosts", len(hosts))
+}
+
+func (p *program) renewProofs(ctx context.Context, ref artifact.Ref) error {
+	publisher, err := p.pinned(ctx)
+	if err != nil {
+		return err
+	}
+	renewed, err := publisher.Renew(ctx, ref)
+	if err != nil {
+		return code(err)
+	}
+	var lines []string
+	for _, a := range renewed {
+		lines = append(lines, fmt.Sprintf("signed anew: %s %s was healthy on %s of %s, until %s", a.Project, a.Version, hostCount(a.Hosts), ref, a.Expires.Format("2006-01-02")))
+	}
+	return p.answer(renewed, "%s\ncorpus promote %s TO TO takes it in, for each channel TO that carries it", strings.Join(lines, "\n"), ref.Project)
+}

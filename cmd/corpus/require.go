@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+)
+
+func (p *program) projectRequireCommand() *cobra.Command {
+	q := trust.Requirement{}
+	none := false
+	c := &cobra.Command{
+		Use:   "require PROJECT CHANNEL --from CHANNEL",
+		Short: "Let a channel take only what was healthy on another one",
+		Long: `require says that a channel takes a release only with proof that the same bytes were on another channel
+and healthy on hosts there (corpus attest). corpus promote refuses what has no proof, and so does every
+host of the channel.
+
+It is written into targets, and takes the targets key: who has only the project's key cannot take it
+back. Hosts of agents before this version do not know of it.`,
+		Example: `  corpus project require myapp production --from testing --store s3://bucket/prefix --keys keys
+  corpus project require myapp production --from testing --hosts 3 --fresh 2 --holds 30 --store s3://bucket/prefix --keys keys
+  corpus project require myapp production --none --store s3://bucket/prefix --keys keys`,
+		Args: cli.Args(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			ref := artifact.Ref{Project: args[0], Channel: args[1]}
+			if none {
+				return p.require(c.Context(), ref, nil)
+			}
+			return p.require(c.Context(), ref, &q)
+		},
+	}
+	c.Flags().StringVar(&q.From, "from", "", "channel where a release has to be healthy first")
+	c.Flags().IntVar(&q.Hosts, "hosts", trust.DefaultHosts, "on so many hosts at least")
+	c.Flags().IntVar(&q.Fresh, "fresh", trust.DefaultFresh, "so many days old may reports be when they are attested")
+	c.Flags().IntVar(&q.Holds, "holds", trust.DefaultHolds, "so many days a proof holds")
+	c.Flags().BoolVar(&none, "none", false, "require nothing any more")
+	c.MarkFlagsOneRequired("from", "none")
+	c.MarkFlagsMutuallyExclusive("from", "none")
+	p.draftFlag(c)
+	return c
+}
+
+func (p *program) require(ctx context.Context, ref artifact.Ref, q *trust.Requirement) error {
+	publisher, err := p.pinned(ctx)
+	if err != nil {
+		return err
+	}
+	result, err := publisher.Require(ctx, ref, q)
+	if err != nil {
+		return code(err)
+	}
+	if p.drafted != nil {
+		return p.answerDraft()
+	}
+	if q == nil {
+		return p.answer(result, "%s requires nothing", ref)
+	}
+	text := fmt.Sprintf("%s requires %s", ref, q)
+	if result.Refused != "" {
+		text += fmt.Sprintf("\nits hosts keep what they have until it is proven: %s", result.Hint)
+	}
+	return p.answer(result, "%s", text)
+}

@@ -1,0 +1,246 @@
+//go:build peers
+
+package cmd_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/chunk"
+	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// traffic is what a web server was asked for, by the ending of the name.
+type traffic struct {
+	mu       sync.Mutex
+	bytes    map[string]int64
+	requests map[string]int
+}
+
+func (c *traffic) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bytes, c.requests = map[string]int64{}, map[string]int{}
+}
+
+// serve gives a directory by HTTP.
+func (c *traffic) serve(t *testing.T, where string) string {
+	c.reset()
+	files := http.FileServer(http.Dir(where))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		counted := &countedWriter{ResponseWriter: w}
+		files.ServeHTTP(counted, r)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.bytes[filepath.Ext(r.URL.Path)] += counted.n
+		c.requests[filepath.Ext(r.URL.Path)]++
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+type countedWriter struct {
+	http.ResponseWriter
+	n int64
+}
+
+func (w *countedWriter) Write(p []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(p)
+	w.n += int64(n)
+	return n, err
+}
+
+// limits of what is wanted, as parts of the compressed artifact.
+const (
+	mostFetched = 0.12
+	mostIndex   = 0.008
+)
+
+// TestDeltas measures what a host fetches of the next version of real trees, with both programs and over
+// HTTP, beside casync on the same trees. It needs Debian's apt-get, python3 and root.
+func TestDeltas(t *testing.T) {
+	casync, env, reason := fetchCasync(t)
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "change\tartifact\tindex\tfetched\trequests\tnew data chunks\tcasync: index\tfetched\trequests")
+	for _, g := range groves(t) {
+		if g.absent != "" {
+			fmt.Fprintf(w, "%s\tabsent: %s\n", g.name, g.absent)
+			continue
+		}
+		t.Run(g.name, func(t *testing.T) { measureGrove(t, w, g, casync, env) })
+	}
+	_ = w.Flush()
+	fmt.Print(b.String())
+	if reason != "" {
+		fmt.Println("casync is absent:", reason)
+	}
+	fmt.Println("desync is absent: its module cannot be fetched")
+}
+
+func measureGrove(t *testing.T, w *tabwriter.Writer, g grove, casync string, env []string) {
+	r := newReader(t)
+	var seen traffic
+	address := seen.serve(t, filepath.Join(r.dir, "store"))
+	tree := filepath.Join(r.dir, "tree")
+	if err := g.plant(tree); err != nil {
+		t.Fatal(err)
+	}
+	publish := func(dir, version string) {
+		r.must("corpus build ./"+dir+" -o "+version+".tar.zst", "corpus publish myapp "+version+" "+version+".tar.zst --channel testing")
+	}
+	r.must("rm -r base myapp", "corpus keys new", "corpus store init")
+	publish("tree", "v0")
+	r.must("corpus-agent deploy --trust-root root.json --store "+address, "cp -a root fresh")
+	for i, c := range g.changes {
+		version := fmt.Sprint("v", i+1)
+		r.must("cp -a tree "+version, "chmod -R u+w root", "rm -r root", "cp -a fresh root")
+		if err := c.edit(filepath.Join(r.dir, version)); errors.Is(err, errAbsent) {
+			fmt.Fprintf(w, "%s\t%v\n", c.name, err)
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		publish(version, version)
+		seen.reset()
+		r.must("corpus-agent deploy --store " + address)
+		r.must("diff -r --no-dereference " + version + " root/srv/service/current/")
+		row := deltaRow{whole: size(t, filepath.Join(r.dir, version+".tar.zst")), index: seen.bytes[".index"],
+			fetched: seen.bytes[".pack"] + seen.bytes[".zst"], requests: seen.requests[".pack"] + seen.requests[".zst"]}
+		row.chunks = newChunks(t, r, "v0", version)
+		row.check(t, g, c)
+		fmt.Fprintf(w, "%s: %s\t%s\t%s\n", g.name, c.name, row, besideCasync(t, r, casync, env, "tree", version, row.whole))
+		r.must("rm -rf --one-file-system " + version + " " + version + ".tar.zst")
+	}
+}
+
+// deltaRow is what an agent fetched of a change.
+type deltaRow struct {
+	whole, index, fetched int64
+	requests, chunks      int
+}
+
+func (r deltaRow) String() string {
+	return fmt.Sprintf("%.1f MB\t%.2f %%\t%d KB, %.2f %%\t%d\t%d", float64(r.whole)/1e6, part(r.index, r.whole), r.fetched/1000, part(r.fetched, r.whole), r.requests, r.chunks)
+}
+
+func part(of, whole int64) float64 { return 100 * float64(of) / float64(whole) }
+
+func (r deltaRow) check(t *testing.T, g grove, c change) {
+	if float64(r.fetched) > mostFetched*float64(r.whole) {
+		t.Errorf("%s, %s: %d bytes were fetched of %d, want %.0f %% at most", g.name, c.name, r.fetched, r.whole, 100*mostFetched)
+	}
+	if float64(r.index) > mostIndex*float64(r.whole) {
+		t.Errorf("%s, %s: the index has %d bytes, want %.1f %% of %d at most", g.name, c.name, r.index, 100*mostIndex, r.whole)
+	}
+	if strings.HasPrefix(c.name, "two bytes") && r.chunks > 2 {
+		t.Errorf("%s, %s: %d new chunks of data, want 2 at most", g.name, c.name, r.chunks)
+	}
+}
+
+func size(t *testing.T, file string) int64 {
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// newChunks counts the chunks of content, the tree's list left out, that a version has and an earlier
+// one has not.
+func newChunks(t *testing.T, r *reader, before, after string) int {
+	t.Helper()
+	known := map[chunk.Sum]bool{}
+	for _, c := range signedIndex(t, r, before).Chunks {
+		known[c.Sum] = true
+	}
+	x := signedIndex(t, r, after)
+	fresh, at := 0, int64(0)
+	for _, c := range x.Chunks {
+		at += int64(c.Length)
+		if !known[c.Sum] && at > x.List+int64(x.Size)*4 {
+			fresh++ // chunks near the list may hold some of it
+		}
+	}
+	return fresh
+}
+
+func signedIndex(t *testing.T, r *reader, version string) *chunk.Index {
+	t.Helper()
+	seen := t.TempDir()
+	root, err := os.ReadFile(filepath.Join(r.dir, "root.json"))
+	if err == nil {
+		err = trust.Pin(seen, root)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := trust.Open(dir.New(filepath.Join(r.dir, "store")), seen, nil)
+	if err == nil {
+		err = client.Refresh(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	role, err := client.Project(t.Context(), "myapp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var release artifact.Release
+	for _, r := range trust.Releases("myapp", role) {
+		if r.Version == version {
+			release = r
+		}
+	}
+	signed, err := client.FetchSidecar(t.Context(), release, trust.KindIndex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := chunk.Parse(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// fetchCasync gets Debian's casync and its libraries into a directory of their own.
+func fetchCasync(t *testing.T) (program string, env []string, reason string) {
+	where := t.TempDir()
+	script := `cd "$0" && apt-get download -q casync libfuse2 libcurl3-gnutls >/dev/null && for f in *.deb; do dpkg-deb -x "$f" . || exit; done`
+	if out, err := exec.Command("sh", "-c", script, where).CombinedOutput(); err != nil {
+		return "", nil, fmt.Sprintf("%v: %s", err, strings.TrimSpace(string(out)))
+	}
+	return filepath.Join(where, "usr/bin/casync"), append(os.Environ(), "CASYNC_PROTOCOL_PATH="+filepath.Join(where, "usr/lib/casync/protocols"),
+		"LD_LIBRARY_PATH="+where+"/usr/lib/x86_64-linux-gnu:"+where+"/lib/x86_64-linux-gnu"), ""
+}
+
+// besideCasync lets casync fetch the same tree by HTTP to where the one before lies.
+func besideCasync(t *testing.T, r *reader, casync string, env []string, before, after string, whole int64) string {
+	if casync == "" {
+		return "absent"
+	}
+	where := t.TempDir()
+	run := func(args ...string) {
+		cmd := exec.Command(casync, args...)
+		cmd.Dir, cmd.Env = r.dir, env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("casync %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	run("make", "--store="+where+"/castr", where+"/tree.caidx", after)
+	var seen traffic
+	address := seen.serve(t, where)
+	run("extract", "--store="+address+"/castr", "--seed="+before, address+"/tree.caidx", where+"/out")
+	return fmt.Sprintf("%.2f %%\t%d KB, %.2f %%\t%d", part(seen.bytes[".caidx"], whole), seen.bytes[".cacnk"]/1000, part(seen.bytes[".cacnk"], whole), seen.requests[".cacnk"])
+}

@@ -1,0 +1,399 @@
+//go:build integration
+
+package cmd_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/packaging/hosttest/fault"
+)
+
+// moments is how many of the system calls of a run are tried; 0 for all of them.
+const moments = "CORPUS_TEST_FAULTS"
+
+// fleet is a store with three versions of a service, the third of which fails, and hosts that deploy
+// from it.
+type fleet struct {
+	t     *testing.T
+	dir   string
+	store string
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	f := &fleet{t: t, dir: t.TempDir()}
+	f.store = filepath.Join(f.dir, "store")
+	if err := os.Mkdir(f.store, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f.corpus("keys", "new")
+	f.corpus("store", "init")
+	f.release("base", "1", "production", map[string]string{
+		"states/top.sls": "base: {'*': [base]}\n", "states/base.sls": "/etc/motd:\n  file.managed:\n    - contents: {{ grains.id }}\n",
+	})
+	f.service("1", "")
+	return f
+}
+
+// service publishes a version that writes, replaces, links, renames and removes.
+func (f *fleet) service(version, more string) {
+	f.t.Helper()
+	f.release("myapp", version, "testing", map[string]string{
+		"version":                    version,
+		"salt/config/states/top.sls": "base: {'*': [myapp]}\n",
+		"salt/config/states/page":    "page of " + version + "\n",
+		"salt/config/states/tree/a":  "a " + version + "\n", "salt/config/states/tree/b/c": "c " + version + "\n",
+		"salt/config/states/tree/only-" + version: "\n",
+		"salt/config/states/myapp.sls": `
+/etc/myapp/myapp.conf:
+  file.managed:
+    - contents: version ` + version + `
+    - makedirs: True
+    - mode: '0640'
+/etc/myapp/page:
+  file.managed:
+    - source: salt://page
+/etc/myapp/tree:
+  file.recurse:
+    - source: salt://tree
+    - clean: True
+/etc/myapp/link:
+  file.symlink:
+    - target: page-` + version + `
+/etc/myapp/lines:
+  file.append:
+    - text: a line
+/etc/myapp/gone-` + version + `:
+  file.absent: []
+` + more,
+	})
+}
+
+func (f *fleet) release(project, version, channel string, files map[string]string) {
+	f.t.Helper()
+	tree := filepath.Join(f.dir, "trees", project+version)
+	for name, content := range files {
+		path := filepath.Join(tree, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	f.corpus("build", tree, "-o", tree+".tar.zst")
+	f.corpus("publish", project, version, tree+".tar.zst", "--channel", channel)
+}
+
+func (f *fleet) env(root string) []string {
+	return append(os.Environ(), "CORPUS_STORE=file://"+f.store, "CORPUS_KEYS="+f.dir+"/keys", "CORPUS_ROOT="+root, "HOME="+f.dir,
+		"CORPUS_TRUST_ROOT="+f.dir+"/keys/root.json", "CORPUS_METADATA_ENABLED=false")
+}
+
+func (f *fleet) corpus(args ...string) {
+	f.t.Helper()
+	cmd := exec.Command(filepath.Join(bin(f.t), "corpus"), args...)
+	cmd.Env = f.env("")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		f.t.Fatalf("corpus %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// host makes a bare host.
+func (f *fleet) host() string {
+	f.t.Helper()
+	root := f.t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(root, "etc"), 0o755),
+		os.WriteFile(filepath.Join(root, "etc/hostname"), []byte("myapp-testing-local1-1\n"), 0o644)); err != nil {
+		f.t.Fatal(err)
+	}
+	return root
+}
+
+// copied is a host that is like another one.
+func (f *fleet) copied(root string) string {
+	f.t.Helper()
+	to := f.t.TempDir()
+	if out, err := exec.Command("cp", "-a", root+"/.", to).CombinedOutput(); err != nil {
+		f.t.Fatalf("copying a host: %v: %s", err, out)
+	}
+	return to
+}
+
+// agent runs corpus-agent on a host, under a watch.
+func (f *fleet) agent(root string, w fault.Watch, args ...string) fault.Outcome {
+	f.t.Helper()
+	cmd := exec.Command(filepath.Join(bin(f.t), "corpus-agent"), args...)
+	cmd.Env, w.Below = f.env(root), root
+	o, err := w.Run(cmd)
+	if err != nil {
+		if strings.Contains(err.Error(), "seccomp") {
+			f.t.Skipf("this kernel does not let system calls be watched: %v", err)
+		}
+		f.t.Fatal(err)
+	}
+	return o
+}
+
+// plain runs corpus-agent on a host and expects its exit code.
+func (f *fleet) plain(root string, code int, args ...string) {
+	f.t.Helper()
+	if o := f.agent(root, fault.Watch{Calls: fault.Naming()}, args...); o.Code != code {
+		f.t.Fatalf("corpus-agent %s: exit code %d, want %d: %s%s", strings.Join(args, " "), o.Code, code, o.Out, o.Err)
+	}
+}
+
+// ownNames are names that say when and by whom a file was made.
+var ownNames = regexp.MustCompile(`\d{8}T\d{6}\.\d{6}(-\w+)?`)
+
+// tree lists all that is on a host, but for what a run writes about itself.
+func tree(t *testing.T, root string) string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil || strings.HasPrefix(name, "var/lib/corpus/reports/") {
+			return err
+		}
+		line := ownNames.ReplaceAllString(name, "RUN") + " " + d.Type().String()
+		switch {
+		case d.Type() == fs.ModeSymlink:
+			target, _ := os.Readlink(path)
+			line += " " + target
+		case strings.HasPrefix(name, "etc/"), strings.Contains(name, "/releases/"):
+			info, _ := d.Info()
+			line += " " + info.Mode().String()
+			if data, err := os.ReadFile(path); err == nil {
+				line += " " + strconv.Quote(string(data))
+			}
+		}
+		all = append(all, line)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), "\n")
+}
+
+// difference lists the lines that one of two listings has and the other has not.
+func difference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	var lines []string
+	for _, line := range g {
+		if !slices.Contains(w, line) {
+			lines = append(lines, "+ "+line)
+		}
+	}
+	for _, line := range w {
+		if !slices.Contains(g, line) {
+			lines = append(lines, "- "+line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// whole checks that current, where there is one, is a release as it was signed.
+func (f *fleet) whole(root string) error {
+	current := filepath.Join(root, "srv/service/current")
+	if _, err := os.Lstat(current); err != nil {
+		return nil
+	}
+	version, err := os.ReadFile(filepath.Join(current, "version"))
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(filepath.Join(bin(f.t), "corpus-agent"), "verify")
+	cmd.Env = f.env(root)
+	out, err := cmd.CombinedOutput()
+	if err != nil && !strings.Contains(string(out), "nothing is deployed") {
+		return fmt.Errorf("%s is current: %w: %s", version, err, out)
+	}
+	return nil
+}
+
+// story is something that happens to a host.
+type story struct {
+	name  string
+	begin string // the host as it was before
+	args  []string
+	code  int      // how it ends if nothing goes wrong
+	ends  []string // what the host may be once the next run has ended
+}
+
+// stories tells everything that happens to a host from its first boot on, and calls tell while the
+// store is as it was at that time.
+func (f *fleet) stories(tell func(story)) {
+	f.t.Helper()
+	deploy := []string{"deploy"}
+	bare := f.host()
+	f.service("1", "")
+	one := f.grown(bare, 0)
+	tell(story{"first deploy", bare, deploy, 0, []string{tree(f.t, one)}})
+	f.service("2", "")
+	two := f.grown(one, 0)
+	tell(story{"upgrade", one, deploy, 0, []string{tree(f.t, two)}})
+	back := f.grown(two, 0, "rollback")
+	tell(story{"rollback", two, []string{"rollback"}, 0, []string{tree(f.t, back), tree(f.t, two)}})
+	f.service("3", "break:\n  file.managed:\n    - name: /etc/myapp/page\n    - source: salt://not-there\n    - order: last\n")
+	bad := f.grown(two, 7)
+	tell(story{"broken version", two, deploy, 7, []string{tree(f.t, bad)}})
+}
+
+// grown is a host after a command, and after the run that follows it.
+func (f *fleet) grown(from string, code int, args ...string) string {
+	f.t.Helper()
+	host := f.copied(from)
+	if len(args) == 0 {
+		args = []string{"deploy"}
+	}
+	f.plain(host, code, args...)
+	f.plain(host, 0, "deploy")
+	return host
+}
+
+// outlived checks a host on which a run was cut short or failed, and lets the next one finish without
+// help.
+func (f *fleet) outlived(s story, host, what string) {
+	f.t.Helper()
+	if err := f.whole(host); err != nil {
+		f.t.Errorf("%s: %v", what, err)
+	}
+	o := f.agent(host, fault.Watch{Calls: fault.Naming()}, "deploy")
+	if o.Code != 0 && o.Code != s.code {
+		f.t.Errorf("%s: the next run ends with exit code %d: %s%s", what, o.Code, o.Out, o.Err)
+	}
+	if err := f.whole(host); err != nil {
+		f.t.Errorf("%s, and after the next run: %v", what, err)
+	}
+	if is := tree(f.t, host); !slices.Contains(s.ends, is) {
+		f.t.Errorf("%s: after the next run the host is not what it would be, but\n%s", what, difference(is, s.ends[0]))
+	}
+}
+
+// TestKilledAtEveryCall kills runs at the system calls that give names, take them away or make content
+// last.
+func TestKilledAtEveryCall(t *testing.T) {
+	f := newFleet(t)
+	f.stories(func(s story) {
+		t.Run(s.name, func(t *testing.T) {
+			f := f.with(t)
+			all := f.agent(f.copied(s.begin), fault.Watch{Calls: fault.Naming()}, s.args...)
+			if all.Code != s.code || len(all.Calls) < 30 {
+				t.Fatalf("exit code %d after %d calls: %s%s", all.Code, len(all.Calls), all.Out, all.Err)
+			}
+			at := picked(t, len(all.Calls))
+			for _, n := range at {
+				host := f.copied(s.begin)
+				w := fault.Watch{Calls: fault.Naming(), At: n}
+				o := f.agent(host, w, s.args...)
+				hit, _ := o.Hit(w)
+				if o.Code != -1 && len(o.Calls) >= n {
+					t.Errorf("killed at call %d, it ended with exit code %d", n, o.Code)
+				}
+				f.outlived(s, host, fmt.Sprintf("killed at call %d, %s", n, hit))
+			}
+			t.Logf("killed at %d of %d calls", len(at), len(all.Calls))
+		})
+	})
+}
+
+// TestDiskFailsAtEveryCall lets runs meet a disk that is broken at one call, or full from one call on.
+func TestDiskFailsAtEveryCall(t *testing.T) {
+	f := newFleet(t)
+	f.stories(func(s story) {
+		for _, fails := range []struct {
+			name string
+			fault.Watch
+		}{
+			{"broken", fault.Watch{Calls: fault.Needing(), Errno: syscall.EIO}},
+			{"full", fault.Watch{Calls: fault.Needing(), Errno: syscall.ENOSPC, Onward: true}},
+		} {
+			t.Run(s.name+"/"+fails.name, func(t *testing.T) {
+				f := f.with(t)
+				all := f.agent(f.copied(s.begin), fault.Watch{Calls: fault.Needing()}, s.args...)
+				if all.Code != s.code || len(all.Calls) < 30 {
+					t.Fatalf("exit code %d after %d calls: %s%s", all.Code, len(all.Calls), all.Out, all.Err)
+				}
+				codes := map[int]int{}
+				at := picked(t, len(all.Calls))
+				for _, n := range at {
+					host := f.copied(s.begin)
+					w := fails.Watch
+					w.At = n
+					o := f.agent(host, w, s.args...)
+					hit, _ := o.Hit(w)
+					what := fmt.Sprintf("%v at call %d, %s", w.Errno, n, hit)
+					codes[o.Code]++
+					f.failed(s, host, what, o, w.Errno)
+					f.outlived(s, host, what)
+				}
+				t.Logf("failed at %d of %d calls; exit codes %v", len(at), len(all.Calls), codes)
+			})
+		}
+	})
+}
+
+// failed checks what a run says that met a disk which fails, and what it leaves.
+func (f *fleet) failed(s story, host, what string, o fault.Outcome, errno syscall.Errno) {
+	f.t.Helper()
+	said := o.Out + o.Err
+	switch o.Code {
+	case s.code:
+		return // it did without, or has told of it as of any other failure
+	case 1, 2, 3, 7, 8:
+	default:
+		f.t.Errorf("%s: exit code %d: %s", what, o.Code, said)
+	}
+	if !strings.Contains(said, errno.Error()) || !strings.Contains(said, "hint: ") {
+		f.t.Errorf("%s: exit code %d, and it says\n%s", what, o.Code, said)
+	}
+	next, current := f.link(host, "next"), f.link(host, "current")
+	if o.Code != 8 && current != "" && next != current {
+		f.t.Errorf("%s: exit code %d, and next is %s while current is %s", what, o.Code, next, current)
+	}
+}
+
+func (f *fleet) link(host, name string) string {
+	target, err := os.Readlink(filepath.Join(host, "srv/service", name))
+	if err != nil {
+		return "" // there is none
+	}
+	return filepath.Base(target)
+}
+
+func (f *fleet) with(t *testing.T) *fleet {
+	g := *f
+	g.t = t
+	return &g
+}
+
+// picked are the moments of a run that are tried: all, or some that lie apart.
+func picked(t *testing.T, calls int) []int {
+	t.Helper()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv(moments), "12"))
+	if err != nil {
+		t.Fatalf("%s: %v", moments, err)
+	}
+	if n == 0 || n > calls {
+		n = calls
+	}
+	var at []int
+	for i := range n {
+		at = append(at, 1+i*calls/n)
+	}
+	return at
+}

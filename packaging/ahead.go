@@ -1,0 +1,75 @@
+package packaging
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Files are read before their turn, so that the disk and the compression work at the same time. What
+// waits is at most aheadFiles of aheadSize each.
+const (
+	aheadFiles   = 64
+	aheadSize    = 256 << 10 // a larger file is read when it is its turn
+	aheadReaders = 3
+)
+
+// content is what was read of a file, or why it was not.
+type content struct {
+	data []byte
+	err  error
+}
+
+// readAhead reads the small files among entries, several at a time, and gives them in their order. The
+// channel ends early when the context does.
+func readAhead(ctx context.Context, tree string, entries []found) <-chan chan content {
+	queue := make(chan chan content, aheadFiles)
+	go func() {
+		defer close(queue)
+		var group errgroup.Group
+		group.SetLimit(aheadReaders)
+		for _, e := range entries {
+			if !e.small() {
+				continue
+			}
+			one := make(chan content, 1)
+			select {
+			case queue <- one:
+			case <-ctx.Done():
+				return
+			}
+			group.Go(func() error {
+				data, err := readWhole(filepath.Join(tree, filepath.FromSlash(e.name)), e.info.Size())
+				one <- content{data, err}
+				return nil
+			})
+		}
+	}()
+	return queue
+}
+
+// small reports whether an entry is a file that is read before its turn.
+func (e found) small() bool { return e.info.Mode().IsRegular() && e.info.Size() <= aheadSize }
+
+// readWhole reads exactly the bytes that a file had when it was found.
+func readWhole(file string, size int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data := make([]byte, size)
+	if _, err := io.ReadFull(f, data); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errChanged
+		}
+		return nil, err
+	}
+	return data, nil
+}
+
+var errChanged = errors.New("it changed while it was read")

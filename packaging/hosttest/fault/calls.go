@@ -1,0 +1,95 @@
+package fault
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// call is what there is to know of a system call: its number, and which of its arguments say what
+// file it is about.
+type call struct {
+	number int
+	dir    int // argument: descriptor of the directory that path starts from; -1 for none
+	path   int // argument: the path; -1 for a call about a descriptor
+	fd     int // argument: the descriptor; -1 for a call about a path
+	flag   int // argument whose bits must have some of mask; -1 for none
+	mask   uint32
+}
+
+// calls are those by which Go programs change a disk.
+func calls() map[string]call {
+	at := func(number, dir int) call { return call{number: number, dir: dir, path: dir + 1, fd: -1, flag: -1} }
+	on := func(number, fd int) call { return call{number: number, dir: -1, path: -1, fd: fd, flag: -1} }
+	create := at(unix.SYS_OPENAT, 0)
+	create.flag, create.mask = 2, unix.O_CREAT
+	return map[string]call{
+		"renameat": at(unix.SYS_RENAMEAT, 2), "renameat2": at(unix.SYS_RENAMEAT2, 2), "linkat": at(unix.SYS_LINKAT, 2),
+		"symlinkat": at(unix.SYS_SYMLINKAT, 1), "unlinkat": at(unix.SYS_UNLINKAT, 0), "mkdirat": at(unix.SYS_MKDIRAT, 0),
+		"fchmodat": at(unix.SYS_FCHMODAT, 0), "fchownat": at(unix.SYS_FCHOWNAT, 0), "utimensat": at(unix.SYS_UTIMENSAT, 0), "create": create,
+		"fsync": on(unix.SYS_FSYNC, 0), "fdatasync": on(unix.SYS_FDATASYNC, 0), "syncfs": on(unix.SYS_SYNCFS, 0),
+		"write": on(unix.SYS_WRITE, 0), "pwrite64": on(unix.SYS_PWRITE64, 0), "copy_file_range": on(unix.SYS_COPY_FILE_RANGE, 2),
+		"ftruncate": on(unix.SYS_FTRUNCATE, 0), "fallocate": on(unix.SYS_FALLOCATE, 0), "fchmod": on(unix.SYS_FCHMOD, 0), "fchown": on(unix.SYS_FCHOWN, 0),
+	}
+}
+
+// Names are the calls that can be watched. "create" is an openat(2) that may make a file.
+func Names() []string { return slices.Sorted(maps.Keys(calls())) }
+
+// Naming are the calls that give a name, take one away, or make content last: where a program that is
+// killed can leave half of something.
+func Naming() []string {
+	return []string{"renameat", "renameat2", "linkat", "symlinkat", "unlinkat", "mkdirat", "fsync", "fdatasync", "syncfs"}
+}
+
+// Needing are the calls that a disk which is full or broken fails.
+func Needing() []string {
+	return []string{"create", "mkdirat", "renameat", "renameat2", "symlinkat", "linkat", "write", "pwrite64", "copy_file_range", "fallocate", "fsync", "fdatasync", "syncfs"}
+}
+
+// file is the path that a call of a process is about; "" for what is no file.
+func (c call) file(pid int, args [6]uint64) string {
+	proc := "/proc/" + strconv.Itoa(pid)
+	descriptor := func(fd int32) string {
+		path, err := os.Readlink(proc + "/fd/" + strconv.Itoa(int(fd)))
+		if err != nil || !strings.HasPrefix(path, "/") {
+			return "" // a pipe, a socket
+		}
+		return path
+	}
+	if c.fd >= 0 {
+		return descriptor(int32(args[c.fd]))
+	}
+	name := text(proc, args[c.path])
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	dir := int32(args[c.dir])
+	if dir != unix.AT_FDCWD {
+		return filepath.Join(descriptor(dir), name)
+	}
+	cwd, err := os.Readlink(proc + "/cwd")
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(cwd, name)
+}
+
+// text reads a string out of a process.
+func text(proc string, address uint64) string {
+	f, err := os.Open(proc + "/mem")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	buf := make([]byte, syscall.PathMax)
+	n, _ := f.ReadAt(buf, int64(address)) // as much as there is before the next page that is not
+	name, _, _ := strings.Cut(string(buf[:n]), "\x00")
+	return name
+}

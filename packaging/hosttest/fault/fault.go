@@ -1,0 +1,142 @@
+// Package fault runs a program and counts the system calls by which it changes a disk. At one of them
+// the program is killed, as by kill -9, or the call fails, as on a disk that is full or broken. A test
+// goes through all of them, one after the other, and looks at what is left.
+//
+// The calls are watched with seccomp(2): the kernel holds each one back until the test has said what
+// becomes of it. That needs nothing installed, slows nothing else down, and counts the calls of all
+// threads together, in the order in which the program makes them.
+package fault
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Call is a system call that the program made.
+type Call struct {
+	Name string
+	Path string // of the file that it is about
+}
+
+func (c Call) String() string { return c.Name + " of " + c.Path }
+
+// Watch says which calls are counted, and what becomes of one.
+type Watch struct {
+	Calls []string // names of system calls, of those in Names
+	Below string   // directory; calls about other files are let through and not counted
+
+	At     int           // the call that it happens to, from 1 on; 0 for none
+	Errno  syscall.Errno // how it fails; 0 for a program that is killed there
+	Onward bool          // all later ones fail as well
+}
+
+// Outcome is what became of the program.
+type Outcome struct {
+	Calls []Call // all that were counted
+	Code  int    // its exit code; -1 for one that was killed
+	Out   string // what it said
+	Err   string
+}
+
+// Hit is the call that something happened to, if the program came that far.
+func (o Outcome) Hit(w Watch) (Call, bool) {
+	if w.At == 0 || len(o.Calls) < w.At {
+		return Call{}, false
+	}
+	return o.Calls[w.At-1], true
+}
+
+// Run runs a program to its end. Only the program's own calls count, and not those of what it starts.
+func (w Watch) Run(cmd *exec.Cmd) (Outcome, error) {
+	ours, theirs, err := socketpair()
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer ours.Close()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := w.launch(cmd, theirs); err != nil {
+		return Outcome{}, err
+	}
+	listener, err := receive(ours)
+	if err != nil {
+		_ = cmd.Process.Kill()
+		return Outcome{}, errors.Join(fmt.Errorf("watching %s: %w: %s", cmd.Path, err, errs.String()), ignoreExit(cmd.Wait()))
+	}
+	defer unix.Close(listener)
+	s := &supervisor{Watch: w, listener: listener, pid: cmd.Process.Pid}
+	ended, watched := make(chan struct{}), make(chan error, 1)
+	go func() { watched <- s.serve(ended) }()
+	err = ignoreExit(cmd.Wait())
+	close(ended)
+	err = errors.Join(err, <-watched)
+	return Outcome{Calls: s.seen, Code: cmd.ProcessState.ExitCode(), Out: out.String(), Err: errs.String()}, err
+}
+
+func ignoreExit(err error) error {
+	var exited *exec.ExitError
+	if errors.As(err, &exited) {
+		return nil
+	}
+	return err
+}
+
+// The environment by which Main knows that it is to become another program.
+const (
+	environment = "CORPUS_FAULT_CALLS" // numbers of the calls to watch
+	target      = "CORPUS_FAULT_PROGRAM"
+)
+
+// launch starts this binary, whose Main asks the kernel for the watch and becomes the program.
+func (w Watch) launch(cmd *exec.Cmd, theirs *os.File) error {
+	defer theirs.Close()
+	table := calls()
+	var numbers []string
+	for _, name := range w.Calls {
+		c, known := table[name]
+		if !known {
+			return fmt.Errorf("no call is named %q", name)
+		}
+		numbers = append(numbers, strconv.Itoa(c.number))
+	}
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(cmd.Env, environment+"="+strings.Join(numbers, ","), target+"="+cmd.Path)
+	cmd.Path, cmd.ExtraFiles = "/proc/self/exe", []*os.File{theirs}
+	return cmd.Start()
+}
+
+func socketpair() (ours, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(pair[0]), "watch"), os.NewFile(uintptr(pair[1]), "watched"), nil
+}
+
+// receive takes the kernel's end of the watch.
+func receive(from *os.File) (int, error) {
+	word, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(int(from.Fd()), word, rights, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return 0, err
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:n])
+	if err != nil || len(messages) != 1 {
+		return 0, errors.Join(errors.New("the watch did not begin"), err)
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return 0, errors.Join(errors.New("the watch has no end"), err)
+	}
+	return fds[0], nil
+}

@@ -1,0 +1,41 @@
+package pipeline
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/packaging/statement"
+)
+
+// Different builds the tree twice, in two places, and names the files that differ. A build that can
+// be repeated names none.
+func Different(ctx context.Context, r Request) ([]string, error) {
+	var listings [2]map[string]string
+	for i := range listings {
+		work, err := os.MkdirTemp("", "corpus-check-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(work)
+		b := newBuild(r, work)
+		if err := b.staged(ctx); err != nil {
+			return nil, b.keepLog(err)
+		}
+		if listings[i], err = statement.Listing(os.DirFS(b.stage)); err != nil {
+			return nil, err
+		}
+	}
+	var names []string
+	for name, digest := range listings[0] {
+		if listings[1][name] != digest {
+			names = append(names, name)
+		}
+		delete(listings[1], name)
+	}
+	for name := range listings[1] {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, nil
+}

@@ -1,0 +1,124 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/packaging"
+	"github.com/corpus-agent/corpus-agent/packaging/deb"
+	"github.com/corpus-agent/corpus-agent/packaging/oci"
+	"github.com/corpus-agent/corpus-agent/packaging/statement"
+)
+
+// write makes every output under another name, and gives them their names when all are made.
+func (b *build) write(ctx context.Context) error {
+	made := map[string]string{}
+	digests := map[string]string{}
+	for i, output := range b.Outputs {
+		temp := filepath.Join(b.work, fmt.Sprintf("output-%d", i))
+		digest, err := b.writeOne(ctx, output, temp)
+		if err != nil {
+			return err
+		}
+		made[output], digests[filepath.Base(output)] = temp, digest
+	}
+	statements, err := b.statements(ctx, digests)
+	if err != nil {
+		return err
+	}
+	for _, output := range b.Outputs {
+		if err := install(made[output], output); err != nil {
+			return err
+		}
+	}
+	for name, data := range statements {
+		if err := durable.WriteFile(name, data, 0o644); err != nil {
+			return err
+		}
+	}
+	b.result.Outputs = b.Outputs
+	return nil
+}
+
+func (b *build) writeOne(ctx context.Context, output, temp string) (string, error) {
+	f, err := os.Create(temp)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	err = b.pack(ctx, format(output), io.MultiWriter(f, sum))
+	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, f.Close())
+}
+
+func (b *build) pack(ctx context.Context, format string, w io.Writer) error {
+	switch format {
+	case ".deb", ".rpm":
+		return deb.Write(w, deb.Request{
+			Format: format[1:], Tree: b.stage, Recipe: b.recipe, Name: b.result.Name, Version: b.result.Version,
+			Prefix: b.recipe.Prefix, Arch: b.result.Needs.Arch, Content: b.result.Content, Time: b.Time,
+		})
+	case ".oci.tar":
+		arch := b.result.Needs.Arch
+		if arch == "" {
+			arch = runtime.GOARCH
+		}
+		return oci.Write(w, oci.Request{
+			Tree: b.stage, Prefix: b.recipe.Prefix, Name: b.result.Name, Version: b.result.Version, Arch: arch,
+			Content: b.result.Content, Command: b.recipe.Package.Command, Base: b.onTop(), Time: b.Time,
+		}, b.work)
+	}
+	summary, err := packaging.Build(ctx, b.stage, w, packaging.Options{Time: b.Time, Allow: b.recipe.Allow})
+	b.result.Summary = summary
+	return err
+}
+
+// install moves a finished file to its place, over file systems if need be.
+func install(from, to string) error {
+	return durable.Write(to, 0o644, func(w io.Writer) error {
+		f, err := os.Open(from)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = io.Copy(w, f)
+		return err
+	})
+}
+
+// statements are the files that go beside the first output, by name.
+func (b *build) statements(ctx context.Context, digests map[string]string) (map[string][]byte, error) {
+	about := statement.About{
+		Name: b.result.Name, Version: b.result.Version, Content: b.result.Content, Builder: b.recipe.Builder, Base: b.recipe.Build.Base,
+		Source: commit(ctx, b.Source), Tool: b.Tool, Outputs: digests,
+	}
+	list, err := statement.SPDX(about, os.DirFS(b.stage))
+	if err != nil {
+		return nil, err
+	}
+	provenance, err := statement.Provenance(about)
+	if err != nil {
+		return nil, err
+	}
+	first := strings.TrimSuffix(b.Outputs[0], format(b.Outputs[0]))
+	b.result.Statements = []string{first + ".spdx.json", first + ".provenance.json"}
+	return map[string][]byte{first + ".spdx.json": list, first + ".provenance.json": provenance}, nil
+}
+
+// commit names the source's commit, with the place it is fetched from when git knows one.
+func commit(ctx context.Context, tree string) string {
+	head, err := exec.CommandContext(ctx, "git", "-C", tree, "rev-parse", "HEAD").Output()
+	if err != nil {
+		return ""
+	}
+	return "git:" + strings.TrimSpace(string(head))
+}

@@ -1,0 +1,145 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/needs"
+	"github.com/corpus-agent/corpus-agent/packaging"
+	"github.com/corpus-agent/corpus-agent/packaging/builder"
+	"github.com/corpus-agent/corpus-agent/packaging/statement"
+)
+
+// run makes the release in the stage.
+func (b *build) run(ctx context.Context) error {
+	source := filepath.Join(b.work, "source")
+	skip, err := b.made()
+	if err != nil {
+		return err
+	}
+	if err := builder.CopyTree(b.Source, source, func(name string) bool { return skip[name] }); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(b.stage, 0o755); err != nil {
+		return err
+	}
+	job := builder.Job{Recipe: b.recipe, Source: source, Stage: b.stage, Prefix: b.recipe.Prefix, Log: b.logger(), Run: builder.Here{}}
+	if b.recipe.Build.Base != "" {
+		if err := b.enterBase(ctx, &job); err != nil {
+			return err
+		}
+	}
+	if err := builder.Build(ctx, job); err != nil {
+		return err
+	}
+	b.stage = job.Stage
+	if err := packaging.Drop(b.stage, b.recipe.LeaveOut); err != nil {
+		return err
+	}
+	if err := packaging.Check(ctx, b.stage, packaging.Options{Allow: b.recipe.Allow}); err != nil {
+		return err
+	}
+	return b.describe()
+}
+
+// made are the paths in the tree that are no source: what a build leaves there.
+func (b *build) made() (map[string]bool, error) {
+	skip := map[string]bool{".git": true}
+	source, err := filepath.Abs(b.Source)
+	if err != nil {
+		return nil, err
+	}
+	if base := b.onTop(); base != "" {
+		if base, err = filepath.Abs(base); err != nil {
+			return nil, err
+		}
+		if rel, err := filepath.Rel(source, base); err == nil {
+			skip[rel] = true
+		}
+	}
+	for i, output := range b.Outputs {
+		file, err := filepath.Abs(output)
+		if err != nil {
+			return nil, err
+		}
+		names := []string{file}
+		if i == 0 {
+			names = append(names, file+".log")
+			for _, ending := range statementEndings() {
+				names = append(names, strings.TrimSuffix(file, format(file))+ending)
+			}
+		}
+		for _, name := range names {
+			if rel, err := filepath.Rel(source, name); err == nil {
+				skip[rel] = true
+			}
+		}
+	}
+	return skip, nil
+}
+
+// statementEndings are those of the list of contents and of the provenance.
+func statementEndings() []string { return []string{".spdx.json", ".provenance.json"} }
+
+func (b *build) logger() io.Writer {
+	if b.Log == nil {
+		return b.log
+	}
+	return io.MultiWriter(b.log, b.Log)
+}
+
+// enterBase has the job work inside of its base system.
+func (b *build) enterBase(ctx context.Context, job *builder.Job) error {
+	base, err := builder.OpenBase(ctx, b.recipe.Build.Base, b.recipe.Build.Needs, b.Cache, b.work, b.logger())
+	if err != nil {
+		return err
+	}
+	if err := base.Put(job.Source, "/build/source"); err != nil {
+		return err
+	}
+	b.base = base.Root
+	job.Run, job.Source, job.Stage = base, filepath.Join(base.Root, "build/source"), filepath.Join(base.Root, "build/release")
+	return os.MkdirAll(job.Stage, 0o755)
+}
+
+// describe writes into the release what it is.
+func (b *build) describe() error {
+	release := os.DirFS(b.stage)
+	var err error
+	if b.result.Content, err = statement.Content(release, needs.File); err != nil {
+		return err
+	}
+	if b.result.Needs, err = needs.Of(release); err != nil {
+		return err
+	}
+	if b.recipe.Builder == "python" {
+		b.result.Needs.Programs = append(b.result.Needs.Programs, homePython(b.stage)...)
+	}
+	data, err := json.MarshalIndent(b.result.Release, "", "  ")
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(b.stage, needs.File)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(data, '\n'), 0o644)
+}
+
+// homePython is the interpreter whose library a virtualenv goes on using.
+func homePython(stage string) []string {
+	data, err := os.ReadFile(filepath.Join(stage, "venv/pyvenv.cfg"))
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(data)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), " = "); ok && key == "executable" {
+			return []string{value}
+		}
+	}
+	return nil
+}

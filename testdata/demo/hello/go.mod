@@ -1,0 +1,3 @@
+module example.org/hello
+
+go 1.21
