@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// group is pkg.group_installed, which is refused: groups of packages are known to dnf, yum and pacman,
-// and not to apt.
+// group is pkg.group_installed, which is refused: apt, zypper and apk know no groups of packages, and
+// those of dnf, yum and pacman are not read.
 type group struct {
 	Name    string   `sls:"name"`
 	Skip    []string `sls:"skip"`
@@ -18,7 +18,7 @@ type group struct {
 }
 
 func (g *group) Check(context.Context, *host.Host) (module.Diff, error) {
-	return module.Diff{}, diag.WithHint(fmt.Errorf("the package manager of this host has no groups of packages, such as %s", g.Name),
+	return module.Diff{}, diag.WithHint(fmt.Errorf("groups of packages, such as %s, are not installed as such", g.Name),
 		"name the packages in pkg.installed; a metapackage, such as build-essential, is a package like any other")
 }
 
