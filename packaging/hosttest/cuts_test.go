@@ -75,6 +75,9 @@ func TestPowerCutsAtRandomMoments(t *testing.T) {
 		what := fmt.Sprintf("cut %d, %s into a deploy of about %s", i+1, after.Round(time.Millisecond), whole.Round(time.Millisecond))
 		stages[found(h, version)]++
 		survived(t, h, what, version)
+		if (i+1)%10 == 0 {
+			t.Logf("%d cuts survived so far", i+1) // a long run that is ended by a deadline has told how far it came
+		}
 		if t.Failed() {
 			t.Fatalf("what the host has after %s:\n%s", what, h.Sh("ls -laR /srv/projects/paged /var/lib/corpus | head -200"))
 		}
