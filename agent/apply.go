@@ -182,6 +182,9 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 		options.Root = r.Layout.Root
 	}
 	return r.record.Stage(stage, "", func() error {
+		if err := r.ran("hooks", stage, pair); err != nil {
+			return err
+		}
 		results, err := hook.Run(ctx, dir, options)
 		r.record.Hooks(stage, results)
 		return err

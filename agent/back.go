@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -27,7 +28,7 @@ func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link
 	case r.environment() == envDev:
 		return r.stayForward(pair, before, cause)
 	case r.ledger.Good == nil:
-		return r.firstFailed(pair, before, cause)
+		return r.firstFailed(ctx, pair, before, cause)
 	}
 	return r.rollBack(ctx, pair, before, cause)
 }
@@ -47,14 +48,15 @@ func (r *run) interrupted(before map[string]link.Set, cause error) error {
 
 // firstFailed leaves next on the release that failed, to be looked at, and nothing current. It is
 // not quarantined: there is nothing else this host could run, so the next run tries again.
-func (r *run) firstFailed(pair ledger.Pair, before map[string]link.Set, cause error) error {
+func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
 	err := r.restoreLinks(before)
 	if err == nil {
 		service := link.Of(r.project(pair.Service.Project))
 		err = service.Restore(link.Set{Next: pair.Service.Dir()})
 	}
+	undone := r.takeBack(ctx, undo.Scope{From: pair.Key()})
 	r.ledger.Running = nil
-	if err := errors.Join(err, r.save()); err != nil {
+	if err := errors.Join(err, undone, r.save()); err != nil {
 		return r.stuck(cause, err)
 	}
 	r.record.Note("this was the first deploy, so there is nothing to roll back to; %s/next is what failed",
@@ -90,6 +92,11 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	if err != nil {
 		return r.stuck(cause, err)
 	}
+	// What could not be taken back does not keep the good pair from converging.
+	undone := r.takeBack(ctx, undo.Scope{From: pair.Key(), To: good.Key()})
+	if stopped(ctx) {
+		return r.stuck(cause, undone) // the next run goes on with it
+	}
 	if marked, _ := r.ledger.IsBad(pair); marked.Final() {
 		r.keepFailed(pair)
 	} else {
@@ -101,16 +108,21 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	}
 	// Whatever the run was asked for, the way back is gone completely.
 	r.only = procedure.Only{}
-	if err := r.convergeAndInstall(ctx, good); err != nil {
-		return r.stuck(cause, err)
-	}
-	if err := r.rollbackProcedure(ctx, good); err != nil {
-		return r.stuck(cause, err)
-	}
-	if err := r.healthy(ctx, good); err != nil {
-		return r.stuck(cause, err)
+	if err := r.settleDown(ctx, good); err != nil || undone != nil {
+		return r.stuck(cause, errors.Join(undone, err))
 	}
 	return exit.WithCode(exit.RolledBack, diag.WithHint(fmt.Errorf("rolled back to %s: %w", good, cause), "%s", r.afterwards(cause)))
+}
+
+// settleDown makes a pair that was gone back to the one that runs.
+func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
+	if err := r.convergeAndInstall(ctx, good); err != nil {
+		return err
+	}
+	if err := r.rollbackProcedure(ctx, good); err != nil {
+		return err
+	}
+	return r.healthy(ctx, good)
 }
 
 func (r *run) afterwards(cause error) string {
@@ -126,6 +138,9 @@ func (r *run) stuck(cause, err error) error {
 		return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err), "%s, and finishes this: corpus-agent deploy", hint))
 	}
 	commands := []string{"ls -l " + r.Layout.Path("/srv/projects") + "/*", "corpus-agent status", "corpus-agent converge"}
+	if hint := diag.HintOf(err); hint != "" {
+		commands = append([]string{hint}, commands...)
+	}
 	return exit.WithCode(exit.RollbackFailed, diag.WithHint(
 		fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err),
 		"look at the host and finish by hand: %s", strings.Join(commands, "; ")))

@@ -22,7 +22,7 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
-		if err := r.settleCut(); err != nil {
+		if err := r.settleCut(ctx); err != nil {
 			return err
 		}
 		return r.convergeGood(ctx)
@@ -41,7 +41,11 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 		if err != nil {
 			return err
 		}
-		outcome, err := program.Apply(ctx, r.record)
+		if err := r.ranEngine(); err != nil {
+			return err
+		}
+		outcome, err := program.Apply(ctx, r.observing(r.record))
+		err = errors.Join(err, r.synced())
 		if outcome.Output != "" {
 			r.record.Output(outcome.Output)
 		}
@@ -86,6 +90,9 @@ func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, err
 	request.Templates, err = r.templates(base, service)
 	request.Test = r.test
 	request.Log = r.log
+	if err == nil && !r.test {
+		request.Host, err = r.recording(pair)
+	}
 	return request, err
 }
 

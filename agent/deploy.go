@@ -34,7 +34,7 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	if err := r.identify(ctx, given.Identity); err != nil {
 		return err
 	}
-	if err := r.settleCut(); err != nil {
+	if err := r.settleCut(ctx); err != nil {
 		return err
 	}
 	if cut := r.ledger.Running; cut != nil && cut.Leaves != nil && !r.test {
@@ -125,15 +125,15 @@ func (r *run) identifyAlone(ctx context.Context) error {
 
 // settleCut looks for a deploy that was cut short. One that was being rolled back is finished, and
 // one that was cut too often is given up; otherwise it is left for this run to take up again.
-func (r *run) settleCut() error {
+func (r *run) settleCut(ctx context.Context) error {
 	cut := r.ledger.Running
 	if cut == nil || r.test {
 		return nil
 	}
 	_, bad := r.ledger.IsBad(cut.Pair)
 	switch {
-	case bad:
-		r.record.Note("run %s was cut short while it rolled back; the links are put back", cut.Run)
+	case bad || cut.Back:
+		r.record.Note("run %s was cut short while it rolled back; that is finished first", cut.Run)
 	case cut.Attempts >= maxAttempts && r.ledger.Good != nil:
 		reason := fmt.Sprintf("its deploy was cut short %d times", cut.Attempts)
 		r.record.Note("%s is quarantined: %s", cut.Pair, reason)
@@ -145,7 +145,12 @@ func (r *run) settleCut() error {
 	if err := r.restoreLinks(cut.Before); err != nil {
 		return err
 	}
-	r.keepFailed(cut.Pair)
+	if err := r.takeBack(ctx, r.scope(cut)); err != nil {
+		return exit.WithCode(exit.RollbackFailed, err)
+	}
+	if !cut.Back { // what somebody went back from did not fail
+		r.keepFailed(cut.Pair)
+	}
 	r.ledger.Running = nil
 	return r.save()
 }

@@ -27,11 +27,12 @@ import (
 
 // The environment by which a test tells its own binary to be an agent that kills itself.
 const (
-	childRoot  = "CORPUS_TEST_ROOT"
-	childStore = "CORPUS_TEST_STORE"
-	childTrust = "CORPUS_TEST_TRUST"
-	childKill  = "CORPUS_TEST_KILL" // number of the event at which it gets the signal; 0 for never
-	childTerm  = "CORPUS_TEST_TERM" // set for SIGTERM in place of SIGKILL
+	childRoot   = "CORPUS_TEST_ROOT"
+	childStore  = "CORPUS_TEST_STORE"
+	childTrust  = "CORPUS_TEST_TRUST"
+	childKill   = "CORPUS_TEST_KILL"   // number of the event at which it gets the signal; 0 for never
+	childNative = "CORPUS_TEST_NATIVE" // set for states that are real
+	childTerm   = "CORPUS_TEST_TERM"   // set for SIGTERM in place of SIGKILL
 )
 
 func TestMain(m *testing.M) {
@@ -56,6 +57,9 @@ func child() int {
 		OpenStore: func(string) (store.Store, error) { return tallied(dir.New(os.Getenv(childStore))), nil },
 		Hostname:  func() (string, error) { return "myapp-testing-useast1-1", nil },
 		Engine:    &engine{during: func(state.Request) { k.count() }},
+	}
+	if os.Getenv(childNative) != "" {
+		a.Engine = state.Native{}
 	}
 	_, err = a.Deploy(ctx, agent.Given{TrustRoot: os.Getenv(childTrust)}, false)
 	if err != nil {

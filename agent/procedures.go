@@ -138,7 +138,8 @@ func (r *run) sls(ctx context.Context, name string, pair ledger.Pair, o exec.Obs
 	if err != nil {
 		return err
 	}
-	_, err = program.Apply(ctx, o)
+	_, err = program.Apply(ctx, r.observing(o))
+	err = errors.Join(err, r.synced())
 	var states *state.Failure
 	if errors.As(err, &states) {
 		return exit.WithCode(exit.Failed, err)
@@ -174,6 +175,9 @@ func (r *run) program(ctx context.Context, name string, own procedure.Own, pair 
 	options := hook.Options{Env: append(r.hookEnv(name, pair), "CORPUS_CFG="+r.Layout.Inside(file.Name())), Dir: r.Layout.Inside(r.tree(pair)), Timeout: r.Config.HookTimeout}
 	if r.Layout.Relocated() {
 		options.Root = r.Layout.Root
+	}
+	if err := r.ran("procedure "+name, own.Executable, pair); err != nil {
+		return err
 	}
 	result, err := hook.Program(ctx, r.Layout.Inside(own.Executable), options)
 	r.record.Hooks(name, []hook.Result{result})

@@ -17,7 +17,7 @@ import (
 // prune removes what is kept no longer: good releases and failed ones by quotas of their own, so
 // that no number of failures can push out what runs.
 func (r *run) prune() error {
-	var errs []error
+	errs := []error{r.journal().Prune(r.Config.KeepReleases + r.Config.KeepFailed)}
 	names := []string{artifact.Base, r.identity.Service}
 	if r.alone != "" {
 		names = []string{r.alone} // what base needs stands in the host's own ledger

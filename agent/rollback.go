@@ -25,7 +25,7 @@ func (a *Agent) RollbackTo(ctx context.Context, version string) (*report.Report,
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
-		if err := r.settleCut(); err != nil {
+		if err := r.settleCut(ctx); err != nil {
 			return err
 		}
 		return r.rollback(ctx, version)

@@ -36,6 +36,7 @@ type run struct {
 	leaves   *ledger.Pair    // what somebody goes back from
 	acted    bool            // the run changed, or tried to change, what is deployed
 	kept     []string        // directories in archives that get the report beside them
+	undo     *undoing        // keeps what converging replaces; nil where nothing has converged yet
 }
 
 // pass holds the lock, records what body does, and turns how it ended into a report.
@@ -63,9 +64,9 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err == nil {
 		err = body(r)
 	}
-	err = explainDisk(err)
+	err = explainDisk(errors.Join(err, r.closeJournal()))
 	r.finish(ctx, err)
-	return rep, err
+	return rep, errors.Join(err, r.closeJournal())
 }
 
 func (a *Agent) lock(command string) (*exclusive, error) {

@@ -128,12 +128,15 @@ func (a *Agent) deployedSettings(ctx context.Context) (session.Settings, error) 
 }
 
 // host is the host as states see it.
-func (a *Agent) host() (*host.Host, error) {
+func (a *Agent) host() (*host.Host, error) { return a.hostWith(nil) }
+
+// hostWith is the host with a recorder of what is replaced.
+func (a *Agent) hostWith(recorder host.Recorder) (*host.Host, error) {
 	root := ""
 	if a.Layout.Relocated() {
 		root = a.Layout.Root
 	}
-	return host.New(host.Options{Root: root, Chroot: a.Chroot, Temporary: a.temporary})
+	return host.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder, Temporary: a.temporary})
 }
 
 // machineFiles are the files of this machine: directories that a person names lie here, wherever the

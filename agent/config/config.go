@@ -56,6 +56,9 @@ type Config struct {
 	AllowUnsigned []string // projects
 	ELB           ELB
 
+	UndoLimit     int64 // bytes of the journal of what converging replaced; 0 for no journal
+	UndoFileLimit int64 // bytes of the largest file that it keeps
+
 	KeepArchives int
 	KeepReleases int
 	KeepFailed   int
@@ -184,8 +187,9 @@ func read(v *viper.Viper) Config {
 		Dev: v.GetStringSlice("environments.dev"), Prod: v.GetStringSlice("environments.prod"),
 		AllowUnsigned: v.GetStringSlice("allow_unsigned"),
 		ELB:           ELB{Names: v.GetStringSlice("elb.names"), TargetGroups: v.GetStringSlice("elb.target_groups")},
-		KeepArchives:  v.GetInt("keep.archives"),
-		KeepReleases:  v.GetInt("keep.releases"), KeepFailed: v.GetInt("keep.failed"), KeepReports: v.GetInt("keep.reports"),
+		UndoLimit:     v.GetInt64("undo.limit"), UndoFileLimit: v.GetInt64("undo.file_limit"),
+		KeepArchives: v.GetInt("keep.archives"),
+		KeepReleases: v.GetInt("keep.releases"), KeepFailed: v.GetInt("keep.failed"), KeepReports: v.GetInt("keep.reports"),
 	}
 }
 

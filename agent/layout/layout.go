@@ -12,7 +12,7 @@
 //	/srv/projects/NAME/pillar/     this host's own pillar
 //	/srv/projects/NAME/archives/   failed releases, apart from good ones
 //	/srv/base, /srv/service        -> projects/...
-//	/var/lib/corpus/               trust, ledger, reports
+//	/var/lib/corpus/               trust, ledger, reports, journal
 //	/etc/corpus/                   configuration
 package layout
 
@@ -64,6 +64,14 @@ func (l Layout) Ledger() string { return filepath.Join(l.State(), "ledger.json")
 
 // Reports is the directory of the runs' reports.
 func (l Layout) Reports() string { return filepath.Join(l.State(), "reports") }
+
+// Journal is the directory of what converging replaced.
+func (l Layout) Journal() string { return filepath.Join(l.State(), "journal", "host") }
+
+// ProjectJournal is the same of a project that is not the host's service.
+func (l Layout) ProjectJournal(project string) string {
+	return filepath.Join(l.State(), "journal", "projects", project)
+}
 
 // Registry is the file of what this host remembers of a project beside its releases.
 func (l Layout) Registry(project string) string {

@@ -8,6 +8,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/link"
@@ -34,6 +35,12 @@ func (p Pair) digests() [2]artifact.Digest {
 		d[1] = p.Base.Digest
 	}
 	return d
+}
+
+// Key names the bytes of the pair.
+func (p Pair) Key() string {
+	d := p.digests()
+	return strings.TrimSuffix(string(d[0])+" "+string(d[1]), " ")
 }
 
 func (p Pair) String() string {
@@ -88,6 +95,10 @@ type Running struct {
 	Before   map[string]link.Set `json:"before"` // links by project, to go back to
 	Attempts int                 `json:"attempts"`
 	Leaves   *Pair               `json:"leaves,omitempty"` // what somebody goes back from, which is quarantined with it
+	// Back says that what converging changed is being taken back. UndoTo is then the last run whose
+	// changes stay; "" for all those since the pair to come to.
+	Back   bool   `json:"back,omitempty"`
+	UndoTo string `json:"undo_to,omitempty"`
 }
 
 // Host is what a host was told once.

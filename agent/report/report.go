@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -54,6 +55,7 @@ type Report struct {
 	States Counts                   `json:"states"`
 	Steps  []Step                   `json:"steps"` // those that did something, failed, or were skipped
 	Notes  []string                 `json:"notes,omitempty"`
+	Undo   *undo.Summary            `json:"undo,omitempty"`   // what was taken back
 	Output string                   `json:"output,omitempty"` // of an engine that is a program
 
 	Error string `json:"error,omitempty"`

@@ -142,7 +142,7 @@ func (p *program) convergeCommand() *cobra.Command {
 }
 
 func (p *program) rollbackCommand() *cobra.Command {
-	to := ""
+	to, converge, test := "", false, false
 	c := &cobra.Command{
 		Use:   "rollback",
 		Short: "Go back to the previous releases",
@@ -150,15 +150,38 @@ func (p *program) rollbackCommand() *cobra.Command {
 that run now, so that the timer does not bring them back.
 
 With --to it goes back to any version of the service that was good and is still on this host, together
-with the base that it ran with.`,
+with the base that it ran with.
+
+With --converge it first takes back what the states of the newer releases changed, as far as nothing
+else has changed it since, and says what stays. Then --to may also be a run, whose changes are the last
+to stay. --test shows as a diff what would be taken back.
+
+Exit codes: 0 rolled back, 2 usage, 6 another run is under way, 8 not everything could be taken back.`,
 		Example: `  corpus-agent rollback
-  corpus-agent rollback --to 1.4`,
+  corpus-agent rollback --to 1.4
+  corpus-agent rollback --converge --test
+  corpus-agent rollback --converge
+  corpus-agent rollback --converge --to 20260101T120000.000000`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return a.RollbackTo(c.Context(), to) })
+			if test && !converge {
+				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("only a rollback with --converge can be shown beforehand"), "add --converge; `corpus-agent history` shows what was deployed"))
+			}
+			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+				if !converge {
+					return a.RollbackTo(c.Context(), to)
+				}
+				r, err := a.RollbackConverge(c.Context(), to, test)
+				if test && r != nil && !p.json {
+					_, _ = p.Out.Write([]byte(r.Output))
+				}
+				return r, err
+			})
 		},
 	}
-	c.Flags().StringVar(&to, "to", "", "version, or directory, of the service's release to go back to")
+	c.Flags().StringVar(&to, "to", "", "version, or directory, of the service's release to go back to; with --converge also a run")
+	c.Flags().BoolVar(&converge, "converge", false, "take back what converging changed as well")
+	c.Flags().BoolVar(&test, "test", false, "with --converge: show what would be taken back, and change nothing")
 	return c
 }
 

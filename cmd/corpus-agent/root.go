@@ -61,7 +61,7 @@ all a timer needs.`,
 	flags.BoolVar(&p.json, "json", false, "answer in JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
 	root.AddCommand(p.deployCommand(), p.convergeCommand(), p.rollbackCommand(), p.statusCommand(), p.historyCommand(),
-		p.reportCommand(), p.whyCommand(), p.projectCommand(), p.elbCommand(), p.unquarantineCommand(), p.grainsCommand(), p.pillarCommand(), p.callCommand(),
+		p.reportCommand(), p.changesCommand(), p.whyCommand(), p.projectCommand(), p.elbCommand(), p.unquarantineCommand(), p.grainsCommand(), p.pillarCommand(), p.callCommand(),
 		p.verifyCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(), p.versionCommand())
 	return root
 }

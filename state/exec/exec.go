@@ -24,6 +24,9 @@ type Observer interface {
 	StepDone(r *Result)
 }
 
+// Discreet is an observer that is told what nobody may see, too.
+type Discreet interface{ Hiding(s Secrets) }
+
 // Caller runs a function for guards that are written as functions (unless: - fun: ...).
 type Caller interface {
 	Call(ctx context.Context, function string, args []any, kwargs *value.Map) (any, error)
@@ -54,6 +57,9 @@ type Secrets interface {
 // Run walks a program to its end, to the first failure with failhard, or until ctx is done; a step
 // under way is finished first. The results are in the order in which they came about.
 func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
+	if o, ok := r.Observer.(Discreet); ok && r.Secrets != nil {
+		o.Hiding(r.Secrets)
+	}
 	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{}}
 	w.steps(ctx, p.Steps)
 	if ctx.Err() == nil {

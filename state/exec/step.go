@@ -206,7 +206,7 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 
 // apply acts. What Check warned of is not told beside a failure: it is what has happened then.
 func (r *Runner) apply(ctx context.Context, resource module.Resource, diff module.Diff, warnings []string, result *Result) {
-	report, err := resource.Apply(ctx, r.Host, diff)
+	report, err := resource.Apply(host.Applying(ctx), r.Host, diff)
 	result.Comment, result.Outcome, result.Changes = report.Comment, Succeeded, orEmpty(report.Changes)
 	if err != nil {
 		result.Warnings = warnings

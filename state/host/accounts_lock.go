@@ -20,14 +20,24 @@ const (
 // awaitLock waits until nobody holds the lock of the account files (lckpwdf(3)). The tools take it
 // themselves but give up after seconds, which is less than a package that makes many accounts needs.
 func awaitLock(ctx context.Context, files Files) error {
+	done, err := holdLock(ctx, files)
+	if err == nil {
+		done()
+	}
+	return err
+}
+
+// holdLock keeps the tools from changing accounts until it is done. A lock for reading is enough:
+// theirs is one for writing.
+func holdLock(ctx context.Context, files Files) (done func(), err error) {
 	f, err := files.Open("/etc/.pwd.lock")
 	if err != nil {
-		return nil // nobody has ever taken it, or the tool will say why it cannot
+		return func() {}, nil // nobody has ever taken it, or the tool will say why it cannot
 	}
-	defer f.Close()
+	done = func() { _ = f.Close() }
 	descriptor, ok := f.(interface{ Fd() uintptr })
 	if !ok {
-		return nil
+		return done, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
@@ -35,11 +45,12 @@ func awaitLock(ctx context.Context, files Files) error {
 		shared := unix.Flock_t{Type: unix.F_RDLCK}
 		err := unix.FcntlFlock(descriptor.Fd(), unix.F_OFD_SETLK, &shared)
 		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES) {
-			return nil // ours now, and let go with the file; or the kernel has no such locks
+			return done, nil // ours until the file is closed; or the kernel has no such locks
 		}
 		select {
 		case <-ctx.Done():
-			return diag.WithHint(fmt.Errorf("the account files are locked by another program: %w", ctx.Err()), "see who holds it with `fuser /etc/.pwd.lock`")
+			done()
+			return nil, diag.WithHint(fmt.Errorf("the account files are locked by another program: %w", ctx.Err()), "see who holds it with `fuser /etc/.pwd.lock`")
 		case <-time.After(lockPause):
 		}
 	}

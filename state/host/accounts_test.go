@@ -42,8 +42,10 @@ func (r *recorded) lines() []string {
 // replaced remembers what a run was about to replace.
 type replaced []string
 
+func (r *replaced) Kept() error { return nil }
+
 func (r *replaced) Replacing(s host.Subject) error {
-	*r = append(*r, s.Kind+" "+s.Name)
+	*r = append(*r, s.String())
 	return nil
 }
 
@@ -76,12 +78,12 @@ func TestAccountCommands(t *testing.T) {
 		subjects []string
 	}{
 		{"a user", func(a host.Accounts) error { return a.AddUser(ctx, host.NewUser{Name: "bob", CreateHome: true}) },
-			[]string{"useradd -m -- bob <"}, []string{"user bob", "file /home/bob"}},
+			[]string{"useradd -m -- bob <"}, []string{"user bob", "group bob", "file /var/mail/bob", "tree /home/bob"}},
 		{"a user with everything", func(a host.Accounts) error {
 			return a.AddUser(ctx, host.NewUser{Name: "bob", UID: ptr(7), Group: "users", OwnGroup: ptr(false), Groups: []string{"adm", "games"}, Gecos: "B",
 				Home: "/srv/b", Shell: "/bin/sh", NonUnique: true, System: true, NoLog: true})
 		}, []string{"useradd -u 7 -g users -N -G adm,games -c B -d /srv/b -M -s /bin/sh -o -r -l -- bob <"},
-			[]string{"user bob", "group adm", "group games", "file /srv/b"}},
+			[]string{"user bob", "group bob", "file /var/mail/bob", "group adm", "group games", "tree /srv/b"}},
 		{"a change of a user", func(a host.Accounts) error {
 			return a.ChangeUser(ctx, "alice", host.UserChange{UID: ptr(8), Group: ptr("adm"), Groups: &[]string{"games"}, KeepGroups: true, Shell: ptr("/bin/x"), LockedState: ptr(true)})
 		}, []string{"usermod -u 8 -g adm -s /bin/x -a -G games -L -- alice <"},
@@ -89,7 +91,7 @@ func TestAccountCommands(t *testing.T) {
 		{"no change", func(a host.Accounts) error { return a.ChangeUser(ctx, "alice", host.UserChange{}) }, nil, nil},
 		{"the end of a user", func(a host.Accounts) error {
 			return a.RemoveUser(ctx, "alice", host.UserRemoval{Purge: true, Force: true})
-		}, []string{"userdel -r -f -- alice <"}, []string{"user alice", "group adm", "group alice", "group users", "file /home/alice"}},
+		}, []string{"userdel -r -f -- alice <"}, []string{"user alice", "group alice", "group adm", "group alice", "group users", "tree /home/alice", "file /var/mail/alice"}},
 		{"the end of nobody", func(a host.Accounts) error { return a.RemoveUser(ctx, "nobody", host.UserRemoval{}) }, nil, nil},
 		{"a password", func(a host.Accounts) error {
 			return a.SetShadow(ctx, "alice", host.ShadowChange{Hash: ptr("$6$a$b"), LastChange: ptr(1), Min: ptr(2), Max: ptr(3), Warn: ptr(4), Inactive: ptr(5), Expire: ptr(-1)})

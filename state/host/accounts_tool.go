@@ -32,16 +32,14 @@ func (a *accounts) run(ctx context.Context, t tool) error {
 	if !ok {
 		return diag.WithHint(fmt.Errorf("%s is not installed", name), "install the package that has it: passwd, or shadow-utils")
 	}
-	for _, s := range t.subjects {
-		if err := a.record(s); err != nil {
-			return err
-		}
+	if err := replacing(a.recorder, t.subjects...); err != nil {
+		return err
 	}
 	if err := awaitLock(ctx, a.files); err != nil {
 		return err
 	}
 	defer a.forget()
-	out, err := a.commands.Run(ctx, Command{Argv: append([]string{path}, t.argv[1:]...), Env: toolEnvironment(), Stdin: t.stdin, Limit: toolLimit})
+	out, err := a.commands.Run(ctx, Command{Argv: append([]string{path}, t.argv[1:]...), Env: toolEnvironment(), Stdin: t.stdin, Limit: toolLimit, Named: true})
 	switch {
 	case err != nil:
 		return err
@@ -53,18 +51,8 @@ func (a *accounts) run(ctx context.Context, t tool) error {
 	return nil
 }
 
-func (a *accounts) record(s Subject) error {
-	if a.recorder == nil {
-		return nil
-	}
-	if err := a.recorder.Replacing(s); err != nil {
-		return fmt.Errorf("recording %s %s: %w", s.Kind, s.Name, err)
-	}
-	return nil
-}
-
-func userSubject(name string) Subject  { return Subject{Kind: "user", Name: name} }
-func groupSubject(name string) Subject { return Subject{Kind: "group", Name: name} }
+func userSubject(name string) Subject  { return Subject{KindUser, name} }
+func groupSubject(name string) Subject { return Subject{KindGroup, name} }
 
 // ToolError is a tool that refused. What it says goes into Text; passwords never do, since no tool
 // repeats what it reads.

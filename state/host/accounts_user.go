@@ -32,9 +32,10 @@ func (a *accounts) AddUser(ctx context.Context, n NewUser) error {
 	option(n.NonUnique, "-o")
 	option(n.System, "-r")
 	option(n.NoLog, "-l")
-	subjects := memberships([]Subject{userSubject(n.Name)}, n.Groups)
+	// A group of the user's name may be made along with it, and a mailbox.
+	subjects := memberships([]Subject{userSubject(n.Name), groupSubject(n.Name), {KindFile, a.mailbox(n.Name)}}, n.Groups)
 	if planned, _, err := a.PlanUser(n); err == nil {
-		subjects = append(subjects, Subject{Kind: "file", Name: planned.Home})
+		subjects = append(subjects, Subject{KindTree, planned.Home})
 	}
 	return a.run(ctx, tool{argv: append(argv, "--", n.Name), subjects: subjects})
 }
@@ -85,6 +86,15 @@ func (a *accounts) ChangeUser(ctx context.Context, name string, c UserChange) er
 	return a.run(ctx, tool{argv: append(argv, "--", name), subjects: subjects})
 }
 
+// mailbox is where the mail of a user comes in.
+func (a *accounts) mailbox(name string) string {
+	login, err := a.loginDefs()
+	if err != nil {
+		login = settings{}
+	}
+	return or(login["MAIL_DIR"], "/var/mail") + "/" + name
+}
+
 // homeLeft is userdel's code for a home or a mailbox that could not be removed. Some versions also
 // give it for a mailbox that never was.
 const homeLeft = 12
@@ -98,9 +108,9 @@ func (a *accounts) RemoveUser(ctx context.Context, name string, r UserRemoval) e
 	if err != nil {
 		return err
 	}
-	argv, subjects := []string{"userdel"}, memberships([]Subject{userSubject(name)}, groups)
+	argv, subjects := []string{"userdel"}, memberships([]Subject{userSubject(name), groupSubject(name)}, groups)
 	if r.Purge {
-		argv, subjects = append(argv, "-r"), append(subjects, Subject{Kind: "file", Name: u.Home})
+		argv, subjects = append(argv, "-r"), append(subjects, Subject{KindTree, u.Home}, Subject{KindFile, a.mailbox(name)})
 	}
 	if r.Force {
 		argv = append(argv, "-f")

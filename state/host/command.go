@@ -31,6 +31,7 @@ type Command struct {
 	Umask *int          // nil for the agent's own
 	Limit time.Duration // 0 for none
 	Quiet bool          // changes nothing, so what was read stays true
+	Named bool          // the caller has told the recorder what it changes
 	Merge bool          // what goes to stderr belongs to Stdout, in the order in which it comes
 }
 

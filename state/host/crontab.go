@@ -46,6 +46,16 @@ func spools() []string {
 	return []string{"/var/spool/cron/crontabs/", "/var/spool/cron/tabs/", "/var/spool/cron/"}
 }
 
+// spool is the one of these that the host's cron has.
+func (c *crontabs) spool() string {
+	for _, dir := range spools() {
+		if info, err := c.files.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return spools()[0]
+}
+
 func (c *crontabs) Read(ctx context.Context, user string) (string, error) {
 	if err := plainName(user); err != nil {
 		return "", err
@@ -127,12 +137,13 @@ func (c *crontabs) list(ctx context.Context, user string) (string, error) {
 }
 
 func (c *crontabs) Write(ctx context.Context, user, text string) error {
-	if c.recorder != nil {
-		if err := c.recorder.Replacing(Subject{Kind: "crontab", Name: user}); err != nil {
-			return fmt.Errorf("recording the crontab of %s: %w", user, err)
-		}
+	if err := plainName(user); err != nil {
+		return err
 	}
-	out, err := c.run(ctx, user, Command{Stdin: text}, "-")
+	if err := replacing(c.recorder, Subject{KindFile, c.spool() + user}); err != nil {
+		return err
+	}
+	out, err := c.run(ctx, user, Command{Stdin: text, Named: true}, "-")
 	if err != nil {
 		return err
 	}

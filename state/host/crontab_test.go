@@ -33,7 +33,7 @@ func TestCrontabs(t *testing.T) {
 	if got, want := commands.lines(), []string{"/usr/sbin/crontab -u alice - <3 * * * * z\n"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("ran %q, want %q", got, want)
 	}
-	if got, want := []string(*subjects), []string{"crontab alice"}; !reflect.DeepEqual(got, want) {
+	if got, want := []string(*subjects), []string{"file /var/spool/cron/crontabs/alice"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("recorded %q, want %q", got, want)
 	}
 	commands.answers["crontab"] = host.Output{Code: 1, Stderr: "\"-\":0: bad minute\nerrors in crontab file, can't install.\n"}

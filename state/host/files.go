@@ -41,6 +41,11 @@ type Files interface {
 	Chown(path string, uid, gid int) error
 	Chtimes(path string, accessed, modified time.Time) error
 
+	// Attributes are the extended attributes of a path itself, by name; nil where a filesystem has none.
+	Attributes(path string) (map[string][]byte, error)
+	// SetAttributes makes these the extended attributes of a file or directory, and takes away all others.
+	SetAttributes(path string, attributes map[string][]byte) error
+
 	// CanChown reports whether files can be given to others at all.
 	CanChown() bool
 	// Umask is what a new file lacks of 0666, and a directory of 0777, where nobody says otherwise.

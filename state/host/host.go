@@ -57,18 +57,6 @@ type Options struct {
 	LockWait time.Duration
 }
 
-// Recorder keeps what a run replaces.
-type Recorder interface {
-	// Replacing is called before the first byte of the subject changes. An error stops the change.
-	Replacing(s Subject) error
-}
-
-// Subject is one thing of the host that is about to change.
-type Subject struct {
-	Kind string // file, user, group, unit, package, ...
-	Name string // path, account, unit or package name
-}
-
 // New opens a host.
 func New(o Options) (*Host, error) {
 	relocated := o.Root != "" && o.Root != "/"

@@ -33,6 +33,9 @@ func open(o Options, relocated bool) (*Host, error) {
 			units.init.forget()
 		})
 	}
+	if o.Recorder != nil {
+		run = &namedCommands{run, o.Recorder}
+	}
 	accounts.files, accounts.commands = files, run
 	env := NewEnvironment(os.Environ()...)
 	packages.manager = packageManagerOf(files, run, env, o, relocated)

@@ -38,7 +38,7 @@ func (a *apt) run(ctx context.Context, quiet bool, argv ...string) (Output, erro
 	if get(env, "PATH") == "" {
 		env = set(env, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 	}
-	return a.commands.Run(ctx, Command{Argv: argv, Env: env, Quiet: quiet})
+	return a.commands.Run(ctx, Command{Argv: argv, Env: env, Quiet: quiet, Named: true})
 }
 
 // ask runs a command that only reads. Without its cache files, apt would write them anew even for

@@ -68,8 +68,10 @@ type recorded struct {
 	refuse   error
 }
 
+func (r *recorded) Kept() error { return nil }
+
 func (r *recorded) Replacing(s Subject) error {
-	r.subjects = append(r.subjects, s.Kind+" "+s.Name)
+	r.subjects = append(r.subjects, s.String())
 	return r.refuse
 }
 

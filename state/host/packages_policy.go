@@ -181,34 +181,32 @@ func (p *packages) Do(ctx context.Context, t Transaction) error {
 		return err
 	}
 	if !t.DownloadOnly {
+		var names []string
 		for _, c := range changes {
-			if err := p.record(c.Name); err != nil {
-				return err
-			}
+			names = append(names, c.Name)
+		}
+		if err := p.record(names); err != nil {
+			return err
 		}
 	}
 	defer p.forget()
 	return p.manager.perform(ctx, t)
 }
 
-func (p *packages) record(name string) error {
-	if p.recorder == nil {
-		return nil
+func (p *packages) record(names []string) error {
+	subjects := make([]Subject, len(names))
+	for i, name := range names {
+		subjects[i] = Subject{KindPackage, name}
 	}
-	if err := p.recorder.Replacing(Subject{Kind: "package", Name: name}); err != nil {
-		return fmt.Errorf("recording package %s: %w", name, err)
-	}
-	return nil
+	return replacing(p.recorder, subjects...)
 }
 
 func (p *packages) Hold(ctx context.Context, names []string, held bool) error {
 	if err := p.Allowed("holding packages"); err != nil || len(names) == 0 {
 		return err
 	}
-	for _, name := range names {
-		if err := p.record(name); err != nil {
-			return err
-		}
+	if err := p.record(names); err != nil {
+		return err
 	}
 	defer p.forget()
 	return p.manager.hold(ctx, names, held)

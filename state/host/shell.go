@@ -24,6 +24,7 @@ type Line struct {
 	Limit time.Duration
 	Clean bool     // start from an empty environment
 	Quiet bool     // changes nothing
+	Named bool     // the caller has told the recorder what it changes
 	Merge bool     // errors go where the output goes
 	Argv  []string // run this instead of a shell with Text
 }
@@ -36,7 +37,7 @@ func (h *Host) Shell(ctx context.Context, l Line) (Output, error) {
 	if err := h.Commands.Allowed("`" + l.Text + "`"); err != nil {
 		return Output{}, err
 	}
-	c := Command{Argv: l.Argv, Dir: l.Dir, Stdin: l.Stdin, Umask: l.Umask, Limit: l.Limit, Quiet: l.Quiet, Merge: l.Merge}
+	c := Command{Argv: l.Argv, Dir: l.Dir, Stdin: l.Stdin, Umask: l.Umask, Limit: l.Limit, Quiet: l.Quiet, Named: l.Named, Merge: l.Merge}
 	if c.Argv == nil {
 		shell := l.Shell
 		if shell == "" {

@@ -33,7 +33,7 @@ func (h *Host) Tool(ctx context.Context, t Tool) (string, error) {
 	if err := replacing(h.recorder, t.Changes); err != nil {
 		return "", err
 	}
-	c := Command{Argv: append([]string{program}, t.Argv[1:]...), Env: append(toolEnvironment(), t.Env...), Stdin: t.Stdin, Limit: t.limit(), Quiet: t.Changes == Subject{}}
+	c := Command{Argv: append([]string{program}, t.Argv[1:]...), Env: append(toolEnvironment(), t.Env...), Stdin: t.Stdin, Limit: t.limit(), Quiet: t.Changes == Subject{}, Named: true}
 	out, err := h.Commands.Run(ctx, c)
 	switch {
 	case err != nil:
@@ -62,17 +62,6 @@ func (t Tool) brings() string {
 		return t.Package
 	}
 	return "the package that has it"
-}
-
-// replacing tells a recorder, if there is one, what is about to be replaced.
-func replacing(r Recorder, s Subject) error {
-	if r == nil || s == (Subject{}) {
-		return nil
-	}
-	if err := r.Replacing(s); err != nil {
-		return fmt.Errorf("recording %s %s: %w", s.Kind, s.Name, err)
-	}
-	return nil
 }
 
 // Failed words why something could not be done by a tool: what that was, and what the tool says of it.

@@ -17,6 +17,8 @@ type noted struct {
 	refuse   error
 }
 
+func (n *noted) Kept() error { return nil }
+
 func (n *noted) Replacing(s Subject) error {
 	n.subjects = append(n.subjects, s)
 	return n.refuse

@@ -23,6 +23,7 @@ type tree struct {
 	changed  func(path string) // told after a write, to forget what was read
 	temps    *temporaries
 	umask    fs.FileMode
+	unsynced unsynced
 }
 
 func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
@@ -102,9 +103,19 @@ func (t *tree) do(op, p string, call func(dir int, name string) error) error {
 	return pathError(op, p, err)
 }
 
-// write is do for what changes the path: it is recorded first and forgotten after.
+// write is do for what changes the path at once: it is recorded and kept first and forgotten after.
 func (t *tree) write(op, p string, call func(dir int, name string) error) error {
-	if err := t.record(p); err != nil {
+	return t.change(op, p, func(dir int, name string) error {
+		if err := t.kept(name); err != nil {
+			return err
+		}
+		return call(dir, name)
+	})
+}
+
+// change is write for a call that sees to it itself that what it replaces is kept by then.
+func (t *tree) change(op, p string, call func(dir int, name string) error) error {
+	if err := t.record(KindFile, p); err != nil {
 		return err
 	}
 	err := t.do(op, p, call)
@@ -114,14 +125,50 @@ func (t *tree) write(op, p string, call func(dir int, name string) error) error 
 	return explain(err)
 }
 
-func (t *tree) record(p string) error {
-	if t.recorder == nil {
+func (t *tree) record(kind Kind, p string) error {
+	if t.recorder == nil || ownTemp(p) {
 		return nil
 	}
-	if err := t.recorder.Replacing(Subject{Kind: "file", Name: p}); err != nil {
+	if err := t.recorder.Replacing(Subject{kind, t.real(p)}); err != nil {
 		return fmt.Errorf("recording %s: %w", p, err)
 	}
 	return nil
+}
+
+// kept waits for what was recorded of the file of a name.
+func (t *tree) kept(name string) error {
+	if ownTemp(name) {
+		return nil
+	}
+	return awaitKept(t.recorder)
+}
+
+// real is a path with no link on the way to its last name. What leads there now may lead elsewhere
+// when the path is looked at again. A way that is not there yet is left as it is.
+func (t *tree) real(p string) string {
+	dir, name, done, err := t.at(p)
+	if err != nil {
+		return p
+	}
+	defer done()
+	way, err := os.Readlink(handle(dir))
+	if err != nil {
+		return p
+	}
+	if t.root != nil {
+		root, err := os.Readlink(handle(int(t.root.Fd())))
+		if err != nil {
+			return p
+		}
+		if way != root && !strings.HasPrefix(way, strings.TrimRight(root, "/")+"/") {
+			return p
+		}
+		way = "/" + strings.TrimLeft(strings.TrimPrefix(way, root), "/")
+	}
+	if name == "." {
+		return way
+	}
+	return strings.TrimRight(way, "/") + "/" + name
 }
 
 // What callers tell apart beside fs.ErrNotExist and its kin; errors of files wrap them.

@@ -56,7 +56,15 @@ func (t *tree) Link(old, p string) error {
 }
 
 func (t *tree) Rename(old, p string) error {
-	if err := t.record(old); err != nil {
+	// A directory takes all that is in it along.
+	kind := KindFile
+	if info, err := t.Lstat(old); err == nil && info.IsDir() && t.recorder != nil {
+		kind = KindTree
+		if err := t.record(kind, p); err != nil {
+			return err
+		}
+	}
+	if err := t.record(kind, old); err != nil {
 		return err
 	}
 	err := t.between("rename", old, p, unix.Renameat)
@@ -90,6 +98,9 @@ func unlink(dir int, name string) error {
 
 // RemoveAll goes down by directory handles, so that nobody can put a link in its way.
 func (t *tree) RemoveAll(p string) error {
+	if err := t.recordAll(p); err != nil {
+		return err
+	}
 	err := t.do("remove", p, func(dir int, name string) error { return t.removeAll(dir, name, p) })
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotDir) {
 		return nil
@@ -97,11 +108,35 @@ func (t *tree) RemoveAll(p string) error {
 	return explain(err)
 }
 
+// recordAll records a tree in the order in which it goes, so that all of it is kept by one wait.
+func (t *tree) recordAll(p string) error {
+	if t.recorder == nil || ownTemp(p) {
+		return nil
+	}
+	if info, err := t.Lstat(p); err == nil && info.IsDir() {
+		names, err := t.ReadDir(p)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := t.recordAll(path.Join(p, name)); err != nil {
+				return err
+			}
+		}
+	} else if err != nil {
+		return nil // what is not there, or cannot be looked at, is told of by who removes it
+	}
+	return t.record(KindFile, p)
+}
+
 func (t *tree) removeAll(dir int, name, p string) error {
 	if err := t.removeBelow(dir, name, p); err != nil {
 		return err
 	}
-	if err := t.record(p); err != nil {
+	if err := t.record(KindFile, p); err != nil {
+		return err
+	}
+	if err := t.kept(name); err != nil {
 		return err
 	}
 	if err := unlink(dir, name); err != nil {

@@ -117,8 +117,9 @@ func (t *tree) ReadFile(p string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// One byte more than the size, so that the end is seen without another buffer.
-	data := make([]byte, 0, info.Size+1)
+	// One byte more than the size, so that the end is seen without another buffer. Files of the kernel
+	// say that they are empty, and some give what they hold only to who asks for all of it at once.
+	data := make([]byte, 0, max(info.Size+1, 512))
 	for {
 		n, err := f.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]

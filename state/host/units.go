@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coreos/go-systemd/v22/dbus"
+
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -130,22 +132,33 @@ func (u *units) Act(ctx context.Context, verb UnitVerb, name string, wait bool) 
 	if err := u.Allowed(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
 		return err
 	}
-	return u.change(ctx, name, func() error { return u.init.act(ctx, verb, name, wait) })
+	return u.change(ctx, KindUnit, name, func() error { return u.init.act(ctx, verb, name, wait) })
 }
 
 func (u *units) SetBoot(ctx context.Context, verb BootVerb, name string, runtime bool) error {
 	if err := u.AllowedAtBoot(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
 		return err
 	}
-	return u.change(ctx, name, func() error { return u.init.setBoot(ctx, verb, name, runtime) })
+	return u.change(ctx, KindBoot, name, func() error { return u.init.setBoot(ctx, verb, name, runtime) })
+}
+
+// ReloadUnits has the init system read its files again, where it does not do so by itself.
+func (h *Host) ReloadUnits(ctx context.Context) error {
+	u, ok := h.Units.(*units)
+	if !ok || u.refused {
+		return nil
+	}
+	defer u.init.forget()
+	if s, ok := u.init.(*systemd); ok {
+		return s.connected(ctx, func(c *dbus.Conn) error { return c.ReloadContext(ctx) })
+	}
+	return nil
 }
 
 // change records a unit and changes it.
-func (u *units) change(ctx context.Context, name string, do func() error) error {
-	if u.recorder != nil {
-		if err := u.recorder.Replacing(Subject{Kind: "unit", Name: unitName(name)}); err != nil {
-			return fmt.Errorf("recording unit %s: %w", name, err)
-		}
+func (u *units) change(ctx context.Context, kind Kind, name string, do func() error) error {
+	if err := replacing(u.recorder, Subject{kind, unitName(name)}); err != nil {
+		return err
 	}
 	defer u.init.forget()
 	err := do()

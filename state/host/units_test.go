@@ -95,7 +95,7 @@ func TestInitScriptsAct(t *testing.T) {
 	if !reflect.DeepEqual(commands.writes, want) {
 		t.Errorf("ran %q, want %q", commands.writes, want)
 	}
-	if want := []string{"unit web.service", "unit web.service", "unit web.service"}; !reflect.DeepEqual(recorder.subjects, want) {
+	if want := []string{"unit web.service", "unit web.service", "unit at boot web.service"}; !reflect.DeepEqual(recorder.subjects, want) {
 		t.Errorf("recorded %v, want %v", recorder.subjects, want)
 	}
 	if err := u.Act(ctx, Start, "db", true); err == nil || !strings.Contains(err.Error(), "no disk") || diag.HintOf(err) == "" {

@@ -19,15 +19,20 @@ func (t *tree) Write(p string, f NewFile) error {
 			return err
 		}
 	}
-	return t.write("write", real, func(dir int, name string) error { return t.replace(dir, name, f) })
+	return t.change("write", real, func(dir int, name string) error { return t.replace(dir, name, f) })
 }
 
 // tempName is a name that nothing else has; it belongs into the directory of what it will become.
 func tempName() string { return fmt.Sprintf(tempPrefix+"%d-%08x", os.Getpid(), rand.Uint32()) }
 
 // replace writes a temporary file beside the target, makes it like the old one, and renames it.
-// File and directory are synced: after a power cut the name has one content or the other.
+// The file is synced before: after a power cut the name has one content or the other. The directory is
+// synced after, so that it has the new; with a recorder that waits for Sync, which syncs each once.
+//
+// What the recorder was told is kept while the file is written: the disk does both in the time of one.
 func (t *tree) replace(dir int, name string, f NewFile) (err error) {
+	keeping := make(chan error, 1)
+	go func() { keeping <- t.kept(name) }()
 	temp := tempName()
 	t.temps.in(dir)
 	fd, err := retry(func() (int, error) {
@@ -45,8 +50,14 @@ func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 	if err := errors.Join(t.fill(file, dir, name, f), file.Close()); err != nil {
 		return err
 	}
+	if err := <-keeping; err != nil {
+		return err
+	}
 	if err := unix.Renameat(dir, temp, dir, name); err != nil {
 		return err
+	}
+	if t.recorder != nil {
+		return t.unsynced.add(dir)
 	}
 	return syncDir(dir)
 }

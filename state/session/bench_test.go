@@ -3,14 +3,12 @@ package session_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
@@ -26,9 +24,7 @@ func BenchmarkHighstate(b *testing.B) {
 			if users == 4000 && os.Getenv("CORPUS_BENCH_LARGE") == "" {
 				b.Skip("set CORPUS_BENCH_LARGE=1 for ten times the states")
 			}
-			root := hosttest.Chroot(b)
-			installTools(b, root)
-			tree := benchTree(b, root, users)
+			tree := benchTree(b, users)
 			tree.run(b, true) // makes everything so
 			b.ReportAllocs()
 			before := cpu()
@@ -39,17 +35,6 @@ func BenchmarkHighstate(b *testing.B) {
 			b.ReportMetric(float64(peak()), "peak-KiB")
 		})
 	}
-}
-
-// installTools puts what the tree's commands need of the machine's own tools into a root.
-func installTools(b testing.TB, root string) {
-	b.Helper()
-	touch, err := exec.LookPath("touch")
-	if err != nil {
-		b.Skip("this machine has no touch to test with")
-	}
-	hosttest.Install(b, root, "/bin/sh")
-	hosttest.Install(b, root, touch)
 }
 
 // run is one pass over the host, as a program that starts anew makes it. Every step must succeed, and
@@ -110,9 +95,7 @@ func cpu() time.Duration {
 // TestHighstate makes sure that the benchmark's tree converges and then has nothing to do, with a
 // handful of users.
 func TestHighstate(t *testing.T) {
-	root := hosttest.Chroot(t)
-	installTools(t, root)
-	tree := benchTree(t, root, 2)
+	tree := benchTree(t, 2)
 	tree.run(t, true)
 	tree.run(t, false)
 }

@@ -1,12 +1,8 @@
 package session_test
 
 import (
-	"fmt"
-	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 )
 
@@ -18,60 +14,6 @@ type tree struct {
 
 // benchTree writes the benchmarks' tree of states below a root, and the host that it is about: its
 // package database, its accounts and its jobs.
-func benchTree(t testing.TB, root string, users int) tree {
-	put := func(path, text string) { hosttest.Put(t, filepath.Join(root, path), text, 0o644) }
-	for path, text := range benchtree.Salt(users) {
-		put(filepath.Join("srv/salt", path), text)
-	}
-	put("var/lib/dpkg/status", dpkgStatus())
-	put("usr/bin/apt-get", "")
-	put("var/spool/cron/crontabs/root", crontab())
-	accounts(t, root, users)
-	return tree{root, benchtree.States(users)}
-}
-
-// accounts adds the users to the account files, so that nothing has to make them one by one.
-func accounts(t testing.TB, root string, users int) {
-	var passwd, group, shadow, plain, games strings.Builder
-	passwd.WriteString("root:x:0:0:root:/root:/bin/bash\n")
-	shadow.WriteString("root:*:19000:0:99999:7:::\n")
-	for _, u := range benchtree.Users(users) {
-		fmt.Fprintf(&passwd, "%s:x:%d:%d:%s:/home/%s:%s\n", u.Name, u.UID, u.UID, u.FullName, u.Name, u.Shell)
-		fmt.Fprintf(&shadow, "%s:!:19000:0:99999:7:::\n", u.Name)
-		fmt.Fprintf(&group, "%s:x:%d:\n", u.Name, u.UID)
-		for _, g := range u.Groups {
-			if list := map[string]*strings.Builder{"users": &plain, "games": &games}[g]; list.Len() > 0 {
-				list.WriteString("," + u.Name)
-			} else {
-				list.WriteString(u.Name)
-			}
-		}
-		hosttest.Put(t, filepath.Join(root, "home", u.Name, ".profile"), "", 0o644)
-	}
-	text := "root:x:0:\nusers:x:100:" + plain.String() + "\ngames:x:60:" + games.String() + "\n" + group.String()
-	hosttest.Put(t, filepath.Join(root, "etc/passwd"), passwd.String(), 0o644)
-	hosttest.Put(t, filepath.Join(root, "etc/group"), text, 0o644)
-	hosttest.Put(t, filepath.Join(root, "etc/shadow"), shadow.String(), 0o600)
-}
-
-// dpkgStatus is the database of a host with 500 packages.
-func dpkgStatus() string {
-	var b strings.Builder
-	names := []string{"coreutils", "sed", "curl", "git", "cron", "procps"}
-	for i := range 500 - len(names) {
-		names = append(names, fmt.Sprintf("package-%d", i))
-	}
-	for i, name := range names {
-		fmt.Fprintf(&b, "Package: %s\nStatus: install ok installed\nPriority: optional\nSection: utils\nInstalled-Size: %d\nMaintainer: Somebody <somebody@example.org>\nArchitecture: amd64\nVersion: 1.%d-1\nDepends: libc6 (>= 2.34), libselinux1 (>= 3.1)\nDescription: a package\n It has a long description\n of several lines.\n\n", name, i, i)
-	}
-	return b.String()
-}
-
-// crontab has the jobs already, since not every machine has a crontab(1) to make them with.
-func crontab() string {
-	text := "# Lines below here are managed by Salt, do not edit\n"
-	for i := 1; i < 5; i++ {
-		text += fmt.Sprintf("# SALT_CRON_IDENTIFIER:job-%d\n%d %d * * * /usr/bin/true job%d\n", i, i*7, i, i)
-	}
-	return text
+func benchTree(t testing.TB, users int) tree {
+	return tree{benchtree.Host(t, users), benchtree.States(users)}
 }

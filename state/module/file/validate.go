@@ -33,7 +33,7 @@ func (v validation) validate(ctx context.Context, h *host.Host, f *family, name 
 		return nil, nil, fmt.Errorf("writing a file for check_cmd: %w", err)
 	}
 	for _, command := range v.CheckCmd {
-		out, err := h.Shell(ctx, host.Line{Text: command + " " + temp})
+		out, err := h.Shell(ctx, host.Line{Text: command + " " + temp, Named: true})
 		if err == nil && (out.Code != 0 || out.TimedOut) {
 			err = f.refused(command, name, out)
 		}

@@ -30,7 +30,7 @@ func Functions() module.Table {
 // tool runs update-alternatives.
 func tool(ctx context.Context, h *host.Host, name string, args ...string) error {
 	_, err := h.Tool(ctx, host.Tool{
-		Argv: append([]string{"update-alternatives"}, args...), Changes: host.Subject{Kind: "alternative", Name: name}, Package: "dpkg, or alternatives",
+		Argv: append([]string{"update-alternatives"}, args...), Changes: host.Subject{Kind: host.KindAlternative, Name: name}, Package: "dpkg, or alternatives",
 	})
 	return host.Failed(err, "alternative "+name, "see `update-alternatives --display "+name+"` on the host; what a path leads to must be there before")
 }

@@ -106,7 +106,7 @@ func (a *answers) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	}
 	_, err := h.Tool(ctx, host.Tool{
 		Argv: []string{"debconf-set-selections"}, Stdin: input.String(), Package: "debconf",
-		Changes: host.Subject{Kind: "file", Name: "/var/cache/debconf/config.dat"},
+		Changes: host.Subject{Kind: host.KindFile, Name: "/var/cache/debconf/config.dat"},
 	})
 	if err != nil {
 		return module.Report{}, host.Failed(err, "answering debconf", "wait until no other program installs packages, which holds debconf's files")

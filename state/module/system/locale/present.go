@@ -94,7 +94,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 // make has the locale made: by Debian's locale-gen, which makes what its list has and leaves alone
 // what is there, or by localedef, which everything with glibc has.
 func (p *present) make(ctx context.Context, h *host.Host) error {
-	made := host.Subject{Kind: "file", Name: "/usr/lib/locale/locale-archive"}
+	made := host.Subject{Kind: host.KindFile, Name: "/usr/lib/locale/locale-archive"}
 	if _, ok := h.Which("locale-gen"); !ok {
 		n := parseName(p.Name)
 		codeset := n.codeset

@@ -37,7 +37,7 @@ func run(ctx context.Context, h *host.Host, name, user string, argv ...string) e
 		}
 		return host.Failed(err, argv[0]+" "+name, "see `dmesg` on the host")
 	}
-	_, err := h.Tool(ctx, host.Tool{Argv: argv, Changes: host.Subject{Kind: "mount", Name: name}, Package: "mount, or util-linux"})
+	_, err := h.Tool(ctx, host.Tool{Argv: argv, Changes: host.Subject{Kind: host.KindMount, Name: name}, Package: "mount, or util-linux"})
 	return host.Failed(err, argv[0]+" of "+name, "see `dmesg` and `findmnt` on the host; a file system in use is shown by `fuser -vm "+name+"`")
 }
 

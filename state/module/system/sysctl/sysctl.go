@@ -174,7 +174,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 // assign changes the kernel's value. Some settings read back in another form than they were given in.
 func (p *present) assign(ctx context.Context, h *host.Host) (warnings []string, err error) {
 	_, err = h.Tool(ctx, host.Tool{
-		Argv: []string{"sysctl", "-w", p.Name + "=" + p.text()}, Changes: host.Subject{Kind: "sysctl", Name: p.Name}, Package: "procps",
+		Argv: []string{"sysctl", "-w", p.Name + "=" + p.text()}, Changes: host.Subject{Kind: host.KindSysctl, Name: p.Name}, Package: "procps",
 	})
 	if err != nil {
 		return nil, host.Failed(err, fmt.Sprintf("setting %s to %s", p.Name, p.text()), "see what the kernel takes for it, with `sysctl "+p.Name+"`")

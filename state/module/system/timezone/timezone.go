@@ -184,7 +184,7 @@ func note(h *host.Host, file, key, v string) error {
 // well; elsewhere it is only noted what the clock runs in.
 func setClock(ctx context.Context, h *host.Host) error {
 	if _, ok := h.Which("timedatectl"); ok && exists(h, "/run/systemd/system") && h.Kernel.Allowed("setting the clock") == nil {
-		_, err := h.Tool(ctx, host.Tool{Argv: []string{"timedatectl", "set-local-rtc", "false"}, Changes: host.Subject{Kind: "file", Name: adjtime}})
+		_, err := h.Tool(ctx, host.Tool{Argv: []string{"timedatectl", "set-local-rtc", "false"}, Changes: host.Subject{Kind: host.KindFile, Name: adjtime}})
 		return host.Failed(err, "having the hardware clock run in UTC", "see `timedatectl status` on the host")
 	}
 	lines, err := readClock(h)

@@ -1,0 +1,227 @@
+package journal
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/corpus-agent/corpus-agent/state/image"
+)
+
+// Chapter is a chapter as it was read.
+type Chapter struct {
+	Header
+	Number  int
+	Runs    []string // that changed something, in their order
+	Records []*Record
+	Torn    bool // a power cut took the end of the last record
+
+	path   string
+	end    int64 // of what is whole
+	last   sum
+	pieces map[string]place
+	boot   string // of the run that is being read
+}
+
+// place is where a piece lies in the file, compressed.
+type place struct{ at, length int64 }
+
+// The bodies of frames.
+type (
+	runBody struct {
+		ID   string
+		Boot string `json:",omitempty"`
+	}
+	afterBody struct {
+		Seq    int         `json:"seq"`
+		After  image.Image `json:"after"`
+		Secret bool        `json:"secret,omitempty"`
+	}
+	againBody struct {
+		Seq int `json:"seq"`
+	}
+	begunBody struct {
+		Seq int    `json:"seq"`
+		Run string `json:"run"`
+	}
+	undoneBody struct {
+		Seq int `json:"seq"`
+		Undone
+	}
+)
+
+// read reads a chapter. Its error is a *Damaged or a *Newer where the file is at fault.
+func (j Journal) read(number int) (*Chapter, error) {
+	c := &Chapter{Number: number, path: j.path(number), pieces: map[string]place{}}
+	f, err := os.Open(c.path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal: %w", err)
+	}
+	defer f.Close()
+	return c, c.load(f)
+}
+
+func (c *Chapter) load(r io.Reader) error {
+	f := &frames{r: bufio.NewReaderSize(r, 64<<10)}
+	err := f.open()
+	for err == nil {
+		var k kind
+		var body []byte
+		at := f.at
+		if k, body, err = f.next(); err == nil {
+			if err = c.take(k, body, at); err != nil {
+				err = &Damaged{Path: c.path, At: at}
+			}
+		}
+	}
+	c.end, c.last = f.at, f.last
+	var newer newerVersion
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case errors.Is(err, errTorn):
+		c.Torn = true
+		return nil
+	case errors.Is(err, errChanged):
+		return &Damaged{Path: c.path, At: f.at}
+	case errors.As(err, &newer):
+		return &Newer{Path: c.path, Version: int(newer)}
+	}
+	return err
+}
+
+var errBody = errors.New("a record makes no sense")
+
+// take takes over a frame.
+func (c *Chapter) take(k kind, body []byte, at int64) error {
+	switch k {
+	case kindHeader:
+		return json.Unmarshal(body, &c.Header)
+	case kindRun:
+		var b runBody
+		err := json.Unmarshal(body, &b)
+		c.Runs, c.boot = append(c.Runs, b.ID), b.Boot
+		return err
+	case kindPiece:
+		if len(body) < sumSize {
+			return errBody
+		}
+		c.pieces[hex.EncodeToString(body[:sumSize])] = place{at + headSize + sumSize, int64(len(body)) - sumSize}
+		return nil
+	case kindChange:
+		return c.takeChange(body)
+	}
+	return c.takeRest(k, body)
+}
+
+func (c *Chapter) takeChange(body []byte) error {
+	r := &Record{Chapter: c.Number, Seq: len(c.Records)}
+	if len(c.Runs) == 0 {
+		return errBody
+	}
+	r.Run, r.Boot = c.Runs[len(c.Runs)-1], c.boot
+	c.Records = append(c.Records, r)
+	return json.Unmarshal(body, &r.Change)
+}
+
+// takeRest takes over what says more about a change.
+func (c *Chapter) takeRest(k kind, body []byte) error {
+	var which struct {
+		Seq *int `json:"seq"`
+	}
+	if err := json.Unmarshal(body, &which); err != nil || which.Seq == nil || *which.Seq < 0 || *which.Seq >= len(c.Records) {
+		return errBody
+	}
+	r := c.Records[*which.Seq]
+	switch k {
+	case kindAfter:
+		var b afterBody
+		err := json.Unmarshal(body, &b)
+		r.After, r.Secret = &b.After, r.Secret || b.Secret
+		return err
+	case kindAgain:
+		r.After = nil
+		return nil
+	case kindBegun:
+		r.Begun = true
+		return nil
+	case kindUndone:
+		var b undoneBody
+		err := json.Unmarshal(body, &b)
+		r.Undone = &b.Undone
+		return err
+	}
+	return errBody
+}
+
+// Live lists the records that no restore has settled.
+func (c *Chapter) Live() []*Record {
+	return slices.DeleteFunc(slices.Clone(c.Records), func(r *Record) bool { return r.Undone != nil })
+}
+
+// maxPiece is how much content a piece holds.
+const maxPiece = 1 << 20
+
+// Open reads content that is kept in pieces.
+func (c *Chapter) Open(pieces []string) (io.ReadCloser, error) {
+	f, err := os.Open(c.path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal: %w", err)
+	}
+	return &content{chapter: c, file: f, pieces: pieces}, nil
+}
+
+// content reads one piece after the other.
+type content struct {
+	chapter *Chapter
+	file    *os.File
+	pieces  []string
+	rest    []byte
+}
+
+func (r *content) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		if len(r.pieces) == 0 {
+			return 0, io.EOF
+		}
+		var err error
+		if r.rest, err = r.chapter.piece(r.file, r.pieces[0]); err != nil {
+			return 0, err
+		}
+		r.pieces = r.pieces[1:]
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func (r *content) Close() error { return r.file.Close() }
+
+// piece reads a piece and makes sure that it is the one.
+func (c *Chapter) piece(f *os.File, name string) ([]byte, error) {
+	at, ok := c.pieces[name]
+	if !ok {
+		return nil, &Damaged{Path: c.path, At: c.end}
+	}
+	packed := make([]byte, at.length)
+	if _, err := f.ReadAt(packed, at.at); err != nil {
+		return nil, fmt.Errorf("reading the journal: %w", err)
+	}
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*maxPiece))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	data, err := d.DecodeAll(packed, nil)
+	if err != nil || nameOf(data) != name {
+		return nil, &Damaged{Path: c.path, At: at.at}
+	}
+	return data, nil
+}

@@ -1,0 +1,398 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/image"
+)
+
+// Run is a run that may change things.
+type Run struct {
+	ID   string
+	Pair string // key of the pair that converges
+	Name string // of that pair, for people
+	Over string // key of the pair that ran before
+	Now  func() time.Time
+	// Skip are directories whose files are nobody's but the agent's.
+	Skip []string
+	// Note is told what concerns the journal and does not stop the run.
+	Note func(format string, args ...any)
+}
+
+// Recorder writes a run's changes into the journal. Until the first of them it touches nothing. It is
+// the host.Recorder of the host that it is bound to.
+type Recorder struct {
+	journal Journal
+	run     Run
+	host    *host.Host
+
+	mu      sync.Mutex
+	writer  *writer
+	records map[host.Subject]*recorded
+	open    []*recorded // whose after-image is not taken
+	step    string
+	hide    func(string) string
+
+	parallel bool
+}
+
+// recorded is a subject that this run has changed.
+type recorded struct {
+	subject host.Subject
+	seq     int
+	open    bool
+	after   *image.Image
+}
+
+// Record makes the recorder of a run.
+func (j Journal) Record(run Run) *Recorder {
+	return &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, hide: func(text string) string { return text }}
+}
+
+// Bind tells the host whose images are taken. It may be told again, of the same machine.
+func (r *Recorder) Bind(h *host.Host) {
+	r.mu.Lock()
+	r.host = h
+	r.mu.Unlock()
+}
+
+// Step says what is being done from now on: the function and the ID of a state, or the stage of a
+// run. What was changed before is settled.
+func (r *Recorder) Step(name string) {
+	r.mu.Lock()
+	r.step = name
+	r.mu.Unlock()
+}
+
+// Hide tells how texts are shown; one that is shown otherwise than it is holds a secret.
+func (r *Recorder) Hide(hide func(string) string) {
+	r.mu.Lock()
+	r.hide = hide
+	r.mu.Unlock()
+}
+
+// imageTime is how long it may take to look at a subject.
+const imageTime = 2 * time.Minute
+
+// Replacing writes down what a subject is.
+func (r *Recorder) Replacing(s host.Subject) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.skips(s) {
+		return nil
+	}
+	key := s
+	if s.Kind == host.KindCommand {
+		key.Name += " " + r.step // each state's by itself
+	}
+	if known, ok := r.records[key]; ok {
+		return explain(r.again(known))
+	}
+	if err := r.begin(); err != nil {
+		return explain(err)
+	}
+	change := Change{Step: r.step, Subject: s}
+	if image.CanBePutBack(s.Kind) {
+		r.before(&change)
+	} else {
+		change.Lost = fmt.Sprintf("what a %s does cannot be taken back", s.Kind)
+	}
+	if err := r.writer.add(kindChange, change); err != nil {
+		return explain(err)
+	}
+	entry := &recorded{subject: s, seq: r.writer.records}
+	r.writer.records++
+	r.records[key] = entry
+	if change.Before != nil {
+		entry.open = true
+		r.open = append(r.open, entry)
+	}
+	return nil
+}
+
+// again opens a subject that was settled, since what it has become is not what it will be.
+func (r *Recorder) again(entry *recorded) error {
+	if entry.open || entry.after == nil {
+		return nil
+	}
+	entry.open, entry.after = true, nil
+	r.open = append(r.open, entry)
+	return r.writer.add(kindAgain, againBody{entry.seq})
+}
+
+// before takes the image of what is about to change. What cannot be looked at is no reason to leave
+// it as it is; it cannot be put back then.
+func (r *Recorder) before(c *Change) {
+	ctx, cancel := context.WithTimeout(context.Background(), imageTime)
+	defer cancel()
+	k := &watching{keep: r.writer, hide: r.hide}
+	i, err := image.Taker{Host: r.host, Keep: k}.Take(ctx, c.Subject)
+	if err != nil {
+		c.Lost = "what was there could not be read: " + err.Error()
+		return
+	}
+	c.Before, c.Secret = &i, k.secret(c.Subject, i)
+}
+
+// skips reports whether a subject is none of the journal's business.
+func (r *Recorder) skips(s host.Subject) bool {
+	if r.journal.Limit == 0 || r.host == nil {
+		return true
+	}
+	for _, dir := range r.run.Skip {
+		if s.Name == dir || strings.HasPrefix(s.Name, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// Ran records a program that may have changed anything.
+func (r *Recorder) Ran(what, name string) error {
+	if r.journal.Limit == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.begin(); err != nil {
+		return explain(err)
+	}
+	s := host.Subject{Kind: host.KindCommand, Name: path.Base(name)}
+	err := r.writer.add(kindChange, Change{Step: what, Subject: s, Lost: fmt.Sprintf("what a %s does cannot be taken back", s.Kind)})
+	r.writer.records++
+	return explain(errors.Join(err, r.writer.sync()))
+}
+
+// Kept waits until all that was written is safe.
+func (r *Recorder) Kept() error {
+	r.mu.Lock()
+	w := r.writer
+	r.mu.Unlock()
+	if w == nil {
+		return nil
+	}
+	return explain(w.sync())
+}
+
+// begin opens the chapter of the run's pair, or makes it.
+func (r *Recorder) begin() error {
+	if r.writer != nil {
+		return nil
+	}
+	numbers, err := r.journal.numbers()
+	if err != nil {
+		return err
+	}
+	next := 1
+	if len(numbers) > 0 {
+		last := numbers[len(numbers)-1]
+		if next, err = r.continues(last); err != nil {
+			return err
+		}
+	}
+	if r.writer == nil {
+		header := Header{Pair: r.run.Pair, Name: r.run.Name, Over: r.run.Over, Started: r.run.Now().UTC()}
+		if r.writer, err = r.journal.start(next, header); err != nil {
+			return err
+		}
+	}
+	return r.writer.add(kindRun, runBody{r.run.ID, BootID(r.host)})
+}
+
+// continues opens the last chapter, if it is this pair's, or says which number the next one gets. One
+// that cannot be read is left as it is.
+func (r *Recorder) continues(last int) (next int, err error) {
+	c, err := r.journal.read(last)
+	switch {
+	case err != nil:
+		r.run.Note("%v", err)
+		return last + 1, nil
+	case c.Pair == "":
+		return last, durable.Remove(c.path) // a power cut came before it said what it is about
+	}
+	if err := Settle(r.journal, c, r.host); err != nil {
+		return 0, err
+	}
+	if c.Pair == r.run.Pair && c.Over == r.run.Over {
+		r.writer, err = r.journal.extend(c)
+	}
+	return last + 1, err
+}
+
+// Settle completes the records of a chapter whose run was cut short, which did not come to take all
+// after-images: what is found now is what that run left.
+func Settle(j Journal, c *Chapter, h *host.Host) error {
+	var open []*Record
+	for _, record := range c.Records {
+		if record.Before != nil && record.After == nil && record.Undone == nil && !record.Begun {
+			open = append(open, record)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	w, err := j.extend(c)
+	if err != nil {
+		return err
+	}
+	for _, record := range open {
+		b, err := after(w, h, record.Subject, record.Seq, func(text string) string { return text })
+		if err != nil {
+			return errors.Join(err, w.close())
+		}
+		if b != nil {
+			record.After, record.Secret = &b.After, record.Secret || b.Secret
+		}
+	}
+	c.end, c.last, c.Torn = w.size, w.last, false
+	return w.close()
+}
+
+// after writes what a subject has become. One that cannot be looked at stays open.
+func after(w *writer, h *host.Host, s host.Subject, seq int, hide func(string) string) (*afterBody, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), imageTime)
+	defer cancel()
+	k := &watching{keep: texts{w}, hide: hide}
+	i, err := image.Taker{Host: h, Keep: k}.Take(ctx, s)
+	if err != nil {
+		return nil, nil
+	}
+	b := &afterBody{Seq: seq, After: i, Secret: k.secret(s, i)}
+	for n := range i.Parts {
+		i.Parts[n].Lost = "" // to be shown it is not needed
+	}
+	return b, w.add(kindAfter, b)
+}
+
+// Parallel says that several states are at work at once from now on. What one of them leaves is only
+// known when all have ended, which is when Sync is called.
+func (r *Recorder) Parallel() {
+	r.mu.Lock()
+	r.parallel = true
+	r.mu.Unlock()
+}
+
+// Settle writes what the subjects that changed have become.
+func (r *Recorder) Settle() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.parallel {
+		return nil
+	}
+	return r.settle()
+}
+
+func (r *Recorder) settle() error {
+	for _, entry := range r.open {
+		b, err := after(r.writer, r.host, entry.subject, entry.seq, r.hide)
+		if err != nil {
+			return explain(err)
+		}
+		if b != nil {
+			entry.after = &b.After
+		}
+		entry.open = false
+	}
+	r.open = nil
+	return nil
+}
+
+// Sync settles what is open and returns when neither the host nor the journal can lose what was done
+// by a power cut.
+func (r *Recorder) Sync() error {
+	r.mu.Lock()
+	r.parallel = false
+	err := r.settle()
+	h, w := r.host, r.writer
+	r.mu.Unlock()
+	if w == nil {
+		return err
+	}
+	return errors.Join(err, h.Sync(), explain(w.sync()))
+}
+
+// Close settles what is open and closes the chapter.
+func (r *Recorder) Close() error {
+	err := r.Sync()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.writer == nil {
+		return err
+	}
+	w := r.writer
+	r.writer, r.records, r.open = nil, map[host.Subject]*recorded{}, nil
+	return errors.Join(err, explain(w.close()))
+}
+
+// watching is a keeper that looks for secrets in the texts which it is given.
+type watching struct {
+	keep  image.Keeper
+	hide  func(string) string
+	found bool
+}
+
+func (w *watching) Keep(r io.Reader, size int64) ([]string, string, error) {
+	if size > maxText {
+		return w.keep.Keep(r, size)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, "", err
+	}
+	w.found = w.found || w.hide(string(text)) != string(text)
+	return w.keep.Keep(bytes.NewReader(text), int64(len(text)))
+}
+
+// secret reports whether nobody may be shown what an image holds: it is of an account, not everybody
+// may read it on the host either, or it holds what the run hides.
+func (w *watching) secret(s host.Subject, i image.Image) bool {
+	if w.found || notForAll(s, i) {
+		return true
+	}
+	for _, p := range i.Parts {
+		if p.Text != "" && w.hide(p.Text) != p.Text {
+			return true
+		}
+	}
+	return false
+}
+
+func notForAll(s host.Subject, i image.Image) bool {
+	if s.Kind == host.KindUser || s.Kind == host.KindGroup {
+		return true
+	}
+	for _, p := range i.Parts {
+		if p.Type == image.File && p.Mode&0o004 == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// maxText is the longest text that is kept of what files have become, for it to be shown.
+const maxText = 64 << 10
+
+// texts keeps short texts, and of all else nothing.
+type texts struct{ w *writer }
+
+func (t texts) Keep(r io.Reader, size int64) ([]string, string, error) {
+	if size > maxText {
+		return nil, "", nil
+	}
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, io.LimitReader(r, maxText+1)); err != nil || !utf8.Valid(b.Bytes()) || b.Len() == 0 {
+		return nil, "", err
+	}
+	return t.w.Keep(&b, int64(b.Len()))
+}

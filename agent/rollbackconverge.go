@@ -1,0 +1,198 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/undo"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// RollbackConverge takes back what converging changed, and then goes back to the pair that ran before.
+// to is a run, whose changes are the last to stay, or a version as for RollbackTo. With test it only
+// shows what would change.
+func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*report.Report, error) {
+	return a.pass(ctx, "rollback", test, func(r *run) error {
+		if err := r.identify(ctx, grains.Identity{}); err != nil {
+			return err
+		}
+		if err := r.settleCut(ctx); err != nil {
+			return err
+		}
+		w, err := r.wayBack(to)
+		if err != nil {
+			return exit.WithCode(exit.Usage, err)
+		}
+		r.report.To = &w.target
+		if test {
+			return r.showWayBack(ctx, w)
+		}
+		return r.goBackConverged(ctx, w)
+	})
+}
+
+// wayBack is a rollback by hand that takes back what converging changed.
+type wayBack struct {
+	left, target ledger.Pair
+	scope        undo.Scope
+	pending      bool // an earlier way back to the target was not finished
+}
+
+// isRun matches the ID of a run.
+var isRun = regexp.MustCompile(`^\d{8}T\d{6}\.\d{6}$`)
+
+// wayBack finds out where to go.
+func (r *run) wayBack(to string) (w wayBack, err error) {
+	if r.ledger.Good == nil {
+		return w, errNothingDeployed()
+	}
+	w.left = *r.ledger.Good
+	if r.ledger.Failing != nil {
+		w.left = *r.ledger.Failing
+	}
+	switch {
+	case isRun.MatchString(to):
+		if w.target, err = r.leftBy(to); err != nil {
+			return w, err
+		}
+		w.scope = undo.Scope{Run: to}
+		return w, nil
+	case to == "" && r.ledger.Failing == nil && r.unfinished():
+		w.target, w.pending = w.left, true
+	default:
+		if w.target, err = r.earlier(to); err != nil {
+			return w, err
+		}
+	}
+	if bad, yes := r.ledger.IsWithdrawn(w.target); yes {
+		return w, diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", bad.Release, bad.At.Format("2006-01-02"), bad.Reason),
+			"publish a mended version; `corpus yank --undo` takes the withdrawal back")
+	}
+	w.scope = undo.Scope{From: w.left.Key(), To: w.target.Key()}
+	return w, nil
+}
+
+// unfinished reports whether changes of a pair that was left are still there to be taken back.
+func (r *run) unfinished() bool {
+	chapters, err := r.journal().Chapters()
+	if err != nil && len(chapters) == 0 {
+		return false
+	}
+	records, _ := undo.Select(chapters, undo.Scope{To: r.ledger.Good.Key()})
+	return len(records) > 0
+}
+
+// leftBy is the pair that a run left the host with.
+func (r *run) leftBy(id string) (ledger.Pair, error) {
+	rep, err := r.archive().Load(id)
+	if err != nil {
+		return ledger.Pair{}, err
+	}
+	if rep.Left == nil {
+		return ledger.Pair{}, diag.WithHint(fmt.Errorf("run %s left nothing deployed, so there is nothing to go back to", id), "`corpus-agent history` lists the runs")
+	}
+	if !r.hasAll(*rep.Left) {
+		return ledger.Pair{}, diag.WithHint(fmt.Errorf("%s, which run %s left, is not on this host any more", rep.Left, id), "promote that version to its channel, or go back to a later run")
+	}
+	return *rep.Left, nil
+}
+
+// showWayBack shows what would change as differences.
+func (r *run) showWayBack(ctx context.Context, w wayBack) error {
+	plan, h, err := r.planBack(ctx, w.scope)
+	if err != nil {
+		return exit.WithCode(exit.RollbackFailed, err)
+	}
+	var text strings.Builder
+	for _, d := range plan.Differences(h) {
+		text.WriteString(d.String())
+	}
+	for _, unit := range plan.Restart {
+		fmt.Fprintf(&text, "# unit %s: it would be restarted\n", unit)
+	}
+	for _, l := range plan.Left {
+		fmt.Fprintf(&text, "# left as it is: %s\n", l)
+	}
+	did := plan.Summary()
+	r.record.Complete(func(rep *report.Report) { rep.Undo = &did })
+	if text.Len() == 0 {
+		r.record.Note("the journal has nothing to take back")
+	}
+	r.record.Output(text.String())
+	if !w.target.Same(w.left) {
+		r.record.Note("would go back to %s", w.target)
+	}
+	return nil
+}
+
+// goBackConverged goes the way back. The ledger is written first: a cut from there on is found by the next
+// run, which finishes it.
+func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
+	r.acted = true
+	links, err := r.linksOf(w)
+	if err != nil {
+		return err
+	}
+	if !w.target.Same(w.left) {
+		r.ledger.Bad = slices.DeleteFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Pair.Same(w.target) })
+		r.ledger.Deployed(w.target, r.now().UTC())
+		r.ledger.Previous = nil
+		r.ledger.MarkBad(ledger.Bad{Pair: w.left, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
+	}
+	r.ledger.Running = &ledger.Running{Run: r.id, Pair: w.left, Before: links, Attempts: 1, Back: true, UndoTo: w.scope.Run}
+	err = r.record.Stage("roll back", w.target.String(), func() error { return errors.Join(r.save(), r.restoreLinks(links)) })
+	if err != nil {
+		return r.stuckBack(err)
+	}
+	undone := r.takeBack(ctx, w.scope)
+	if stopped(ctx) {
+		return exit.WithCode(exit.Interrupted, errors.New("interrupted; the next run finishes the way back"))
+	}
+	r.ledger.Running = nil
+	if err := r.save(); err != nil {
+		return r.stuckBack(errors.Join(undone, err))
+	}
+	if w.target.Same(w.left) && !w.pending {
+		r.record.Note("%s stays deployed, so the next converge brings its states again", w.target)
+		return r.stuckBack(undone)
+	}
+	return r.stuckBack(errors.Join(undone, r.settleDown(ctx, w.target)))
+}
+
+// linksOf are the links of the pair to come to.
+func (r *run) linksOf(w wayBack) (map[string]link.Set, error) {
+	links := map[string]link.Set{}
+	for _, release := range w.target.Releases() {
+		s, err := link.Of(r.project(release.Project)).Read()
+		if err != nil {
+			return nil, fmt.Errorf("reading the links: %w", err)
+		}
+		if s.Previous == release.Dir() {
+			s.Previous = ""
+		}
+		s.Next, s.Current = release.Dir(), release.Dir()
+		links[release.Project] = s
+	}
+	return links, nil
+}
+
+// stuckBack is a way back by hand that failed: a person has to look.
+func (r *run) stuckBack(err error) error {
+	if err == nil {
+		return nil
+	}
+	hint := "look at the host and finish by hand: corpus-agent status; corpus-agent rollback --converge; corpus-agent converge"
+	if own := diag.HintOf(err); own != "" {
+		hint = own + "; corpus-agent status; corpus-agent converge"
+	}
+	return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the way back failed: %w", err), "%s", hint))
+}

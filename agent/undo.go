@@ -1,0 +1,233 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/undo"
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// undoing keeps what a run replaces while it converges one pair.
+type undoing struct {
+	*journal.Recorder
+	pair ledger.Pair
+}
+
+// journal is the journal of what the ledger is about.
+func (a *Agent) journal() journal.Journal {
+	dir := a.Layout.Journal()
+	if a.alone != "" {
+		dir = a.Layout.ProjectJournal(a.alone)
+	}
+	return journal.Journal{Dir: dir, Limit: a.Config.UndoLimit, FileLimit: a.Config.UndoFileLimit}
+}
+
+// recorder gives the recorder of a pair. Nothing is written before something changes.
+func (r *run) recorder(pair ledger.Pair) (*journal.Recorder, error) {
+	if r.undo != nil && r.undo.pair.Same(pair) {
+		return r.undo.Recorder, nil
+	}
+	if err := r.closeJournal(); err != nil {
+		return nil, err
+	}
+	over := r.ledger.Good
+	if over != nil && over.Same(pair) {
+		over = r.ledger.Previous
+	}
+	run := journal.Run{ID: r.id, Pair: pair.Key(), Name: pair.String(), Now: r.now, Note: r.record.Note, Skip: []string{r.Layout.Inside(r.Layout.State())}}
+	if over != nil {
+		run.Over = over.Key()
+	}
+	r.undo = &undoing{r.journal().Record(run), pair}
+	return r.undo.Recorder, nil
+}
+
+// recording is the host as states see it that converge a pair: whatever they replace is kept.
+func (r *run) recording(pair ledger.Pair) (*host.Host, error) {
+	recorder, err := r.recorder(pair)
+	if err != nil {
+		return nil, err
+	}
+	h, err := r.hostWith(recorder)
+	if err == nil {
+		recorder.Bind(h)
+	}
+	return h, err
+}
+
+// closeJournal ends what was recorded so far.
+func (r *run) closeJournal() error {
+	if r.undo == nil {
+		return nil
+	}
+	u := r.undo
+	r.undo = nil
+	return u.Close()
+}
+
+// synced returns when a power cut can take nothing of what was converged so far.
+func (r *run) synced() error {
+	if r.undo == nil {
+		return nil
+	}
+	return r.undo.Sync()
+}
+
+// ran records a program of the release, which may have changed anything.
+func (r *run) ran(what, name string, pair ledger.Pair) error {
+	if _, err := r.recording(pair); err != nil {
+		return err
+	}
+	return r.undo.Ran(what, name)
+}
+
+// ranEngine records an engine that is a program, since it changes the host behind this one's back.
+func (r *run) ranEngine() error {
+	if r.undo == nil || r.Engine != nil || r.Config.Engine == "native" || r.test {
+		return nil
+	}
+	// One word of it is enough, since it would be said at each tick of the timer.
+	chapters, _ := r.journal().Chapters()
+	if n := len(chapters); n > 0 && chapters[n-1].Pair == r.undo.pair.Key() && slices.ContainsFunc(chapters[n-1].Live(), func(c *journal.Record) bool { return c.Step == "engine" }) {
+		return nil
+	}
+	return r.undo.Ran("engine", r.Config.Engine)
+}
+
+// observing tells the journal which state is at work.
+func (r *run) observing(o exec.Observer) exec.Observer {
+	if r.undo == nil || r.test {
+		return o
+	}
+	return &observer{o, r.undo.Recorder, r.record.Note}
+}
+
+type observer struct {
+	exec.Observer
+	recorder *journal.Recorder
+	note     func(string, ...any)
+}
+
+func (o *observer) Hiding(s exec.Secrets) { o.recorder.Hide(s.Hide) }
+
+func (o *observer) StepStarted(s *compile.Step) {
+	if value.Truth(s.Chunk.Value("parallel")) {
+		o.recorder.Parallel()
+	}
+	o.recorder.Step(s.Function() + " " + s.ID())
+	o.Observer.StepStarted(s)
+}
+
+func (o *observer) StepDone(r *exec.Result) {
+	if err := o.recorder.Settle(); err != nil {
+		o.note("%v", err)
+	}
+	o.Observer.StepDone(r)
+}
+
+// scope is how far a run that was cut short was to take back what converging changed.
+func (r *run) scope(cut *ledger.Running) undo.Scope {
+	s := undo.Scope{From: cut.Pair.Key(), Run: cut.UndoTo}
+	if r.ledger.Good != nil {
+		s.To = r.ledger.Good.Key()
+	}
+	return s
+}
+
+// takeBack takes back what converging changed, as far as a scope says.
+func (r *run) takeBack(ctx context.Context, s undo.Scope) error {
+	if err := r.closeJournal(); err != nil {
+		return err
+	}
+	plan, h, err := r.planBack(ctx, s)
+	if err != nil || plan.Done() {
+		return err
+	}
+	var did undo.Summary
+	err = r.record.Stage("undo", "", func() error {
+		did, err = undo.Restore(ctx, h, r.journal(), r.id, plan)
+		return errors.Join(err, incomplete(did))
+	})
+	r.tellUndone(did)
+	return err
+}
+
+// planBack looks for what there is to take back.
+func (r *run) planBack(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Host, error) {
+	h, err := r.host()
+	if err != nil {
+		return nil, nil, err
+	}
+	j := r.journal()
+	chapters, readErr := j.Chapters()
+	if len(chapters) > 0 && !r.test {
+		if err := journal.Settle(j, chapters[len(chapters)-1], h); err != nil {
+			return nil, nil, err
+		}
+	}
+	records, short := undo.Select(chapters, s)
+	if readErr != nil && (short || len(chapters) == 0) {
+		return nil, nil, readErr
+	}
+	if short {
+		r.record.Note("the journal does not reach all the way back; what is older stays as it is")
+	}
+	plan, err := undo.Make(ctx, h, chapters, records)
+	return plan, h, err
+}
+
+// incomplete is the error of a restore in which something failed.
+func incomplete(did undo.Summary) error {
+	if len(did.Failed) == 0 {
+		return nil
+	}
+	var all []string
+	for _, f := range did.Failed {
+		all = append(all, f.String())
+	}
+	return diag.WithHint(fmt.Errorf("not everything could be taken back: %s", strings.Join(all, "; ")), "mend what they name, and run: corpus-agent rollback --converge")
+}
+
+func (r *run) tellUndone(did undo.Summary) {
+	r.record.Complete(func(rep *report.Report) { rep.Undo = &did })
+	r.record.Note("taken back: %d changes; left as they are: %d; restarted: %d", len(did.Restored), len(did.Left), len(did.Restarted))
+	for _, l := range did.Left {
+		r.record.Note("left: %s", l)
+	}
+}
+
+// Changes tells what a run changed, by the journal; "" is the last run that changed something.
+func (a *Agent) Changes(id string) (run string, all []undo.Difference, err error) {
+	chapters, readErr := a.journal().Chapters()
+	for _, c := range chapters {
+		if n := len(c.Runs); n > 0 && id == "" {
+			run = c.Runs[n-1]
+		}
+	}
+	if id != "" {
+		run = id
+	}
+	all = undo.Changes(chapters, run)
+	if len(all) > 0 || id == "" && readErr == nil {
+		return run, all, nil
+	}
+	if readErr != nil {
+		return run, nil, exit.WithCode(exit.RollbackFailed, readErr)
+	}
+	if _, err := a.archive().Load(id); err != nil {
+		return run, nil, exit.WithCode(exit.Usage, err)
+	}
+	return run, nil, nil
+}

@@ -1,0 +1,156 @@
+package undo_test
+
+import (
+	"context"
+	osexec "os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/agent/undo"
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// bench is a host for the tree of 159 states, with a journal.
+type bench struct {
+	testing.TB
+	template string
+	journal  journal.Journal
+}
+
+func newBench(tb testing.TB) *bench {
+	return &bench{tb, benchtree.Host(tb, 40), journal.Journal{Limit: 1 << 30, FileLimit: 16 << 20}}
+}
+
+// fresh is the host as it is before the first apply, with an empty journal.
+func (b *bench) fresh() string {
+	b.Helper()
+	dir := b.TempDir()
+	if out, err := osexec.Command("cp", "-a", b.template+"/.", dir).CombinedOutput(); err != nil {
+		b.Fatalf("copying: %v: %s", err, out)
+	}
+	if out, err := osexec.Command("sync", "-f", dir).CombinedOutput(); err != nil {
+		b.Fatalf("syncing: %v: %s", err, out)
+	}
+	b.journal.Dir = filepath.Join(dir, "var/lib/corpus/journal")
+	return dir
+}
+
+// settling is the observer that a run has.
+type settling struct{ recorder *journal.Recorder }
+
+func (s settling) StepStarted(step *compile.Step) { s.recorder.Step(step.Function() + " " + step.ID()) }
+func (s settling) StepDone(*exec.Result)          { _ = s.recorder.Settle() }
+
+// apply converges the host, and tells how long it took from the first state to the last.
+func (b *bench) apply(root string, keep bool) time.Duration {
+	b.Helper()
+	options := host.Options{Root: root, Chroot: true}
+	recorder := b.journal.Record(journal.Run{ID: "1", Pair: "a", Now: time.Now, Note: b.Logf, Skip: []string{"/var/lib/corpus"}})
+	var observer exec.Observer
+	if keep {
+		options.Recorder, observer = recorder, settling{recorder}
+	}
+	h, err := host.New(options)
+	if err != nil {
+		b.Fatal(err)
+	}
+	recorder.Bind(h)
+	s := session.New(session.Settings{
+		Host: h, ID: "bench", Grains: value.NewMap("id", "bench", "os_family", "Debian", "os", "Debian", "kernel", "Linux"),
+		States: []roots.Env{{Name: "base", Dirs: []string{"/srv/salt/states"}}},
+		Pillar: []roots.Env{{Name: "base", Dirs: []string{"/srv/salt/pillar"}}},
+	})
+	ctx := context.Background()
+	matches, err := s.Top(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	program, err := s.Program(ctx, matches)
+	if err != nil {
+		b.Fatal(err)
+	}
+	started := time.Now()
+	for _, r := range s.Run(ctx, program, observer).All() {
+		if r.Outcome.Value() != true {
+			b.Fatalf("%s: %s", r.Step.Tag(), r.Comment)
+		}
+	}
+	if err := recorder.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(started)
+}
+
+// restore takes back what apply did.
+func (b *bench) restore(root string) (undo.Summary, time.Duration) {
+	b.Helper()
+	h, err := host.New(host.Options{Root: root, Chroot: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	started := time.Now()
+	chapters, err := b.journal.Chapters()
+	if err != nil {
+		b.Fatal(err)
+	}
+	records, _ := undo.Select(chapters, undo.Scope{From: "a"})
+	plan, err := undo.Make(context.Background(), h, chapters, records)
+	if err != nil {
+		b.Fatal(err)
+	}
+	did, err := undo.Restore(context.Background(), h, b.journal, "2", plan)
+	if err != nil || len(did.Failed) > 0 {
+		b.Fatalf("%v %+v", err, did.Failed)
+	}
+	return did, time.Since(started)
+}
+
+// BenchmarkApply159 applies the tree of 159 states to a fresh host, with a journal and without, in turn.
+// At most 10 % slower is wanted.
+func BenchmarkApply159(b *testing.B) {
+	w := newBench(b)
+	var with, without time.Duration
+	for b.Loop() {
+		without += w.apply(w.fresh(), false)
+		with += w.apply(w.fresh(), true)
+	}
+	b.ReportMetric(float64(without.Microseconds())/1000/float64(b.N), "without-ms")
+	b.ReportMetric(float64(with.Microseconds())/1000/float64(b.N), "with-ms")
+	b.ReportMetric(100*(float64(with)/float64(without)-1), "slower-%")
+}
+
+// BenchmarkNothingToDo159 is the same where nothing is left to do: it should make no difference.
+func BenchmarkNothingToDo159(b *testing.B) {
+	w := newBench(b)
+	root := w.fresh()
+	w.apply(root, true)
+	var with, without time.Duration
+	for b.Loop() {
+		without += w.apply(root, false)
+		with += w.apply(root, true)
+	}
+	b.ReportMetric(100*(float64(with)/float64(without)-1), "slower-%")
+}
+
+// BenchmarkRestore159 takes the apply back; at most a second is wanted.
+func BenchmarkRestore159(b *testing.B) {
+	w := newBench(b)
+	var took time.Duration
+	restored := 0
+	for b.Loop() {
+		root := w.fresh()
+		w.apply(root, true)
+		did, t := w.restore(root)
+		took, restored = took+t, len(did.Restored)
+	}
+	b.ReportMetric(float64(took.Microseconds())/1000/float64(b.N), "restore-ms")
+	b.ReportMetric(float64(restored), "restored")
+}

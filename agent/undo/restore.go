@@ -1,0 +1,231 @@
+package undo
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/image"
+)
+
+// restore is one restore on its way.
+type restore struct {
+	plan   *Plan
+	host   *host.Host
+	marker *journal.Marker
+	did    Summary
+	failed map[*journal.Record]bool // to be tried again
+	full   []*Action                // directories that are to go and were not empty
+	units  bool                     // unit files changed, so the init system has to read them
+}
+
+// Restore does what a plan says. Its error is one of the journal's own; what could not be put back is
+// in the summary.
+func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p *Plan) (Summary, error) {
+	r := &restore{plan: p, host: h, marker: j.Mark(run, p.chapters), did: Summary{Left: p.Left}, failed: map[*journal.Record]bool{}}
+	err := r.all(ctx)
+	return r.did, errors.Join(err, r.marker.Close())
+}
+
+// all goes through the plan. The records are settled at the end: should a cut come before that, the
+// next restore compares again, and finds done what is done.
+func (r *restore) all(ctx context.Context) error {
+	if err := r.begin(r.plan.restarted()...); err != nil {
+		return err
+	}
+	for i := 0; i < len(r.plan.Actions); i++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		a := r.plan.Actions[i]
+		var err error
+		if a.Subject.Kind == host.KindPackage {
+			group := r.packagesFrom(i)
+			err = r.packages(ctx, group)
+			i += len(group) - 1
+		} else {
+			err = r.act(ctx, a)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.clear(ctx)
+	r.restart(ctx)
+	return r.settle()
+}
+
+// restarted are the records of the units to restart.
+func (p *Plan) restarted() (all []*journal.Record) {
+	for _, unit := range p.Restart {
+		all = append(all, p.restarts[unit]...)
+	}
+	return all
+}
+
+// begin notes that what is no file is about to be put back. Half done it may look like neither.
+func (r *restore) begin(records ...*journal.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	return r.marker.Begun(records...)
+}
+
+func (r *restore) settle() error {
+	for _, record := range r.plan.records {
+		if r.failed[record] {
+			continue
+		}
+		if err := r.marker.Undone(r.plan.left[record], record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packagesFrom are the packages that follow one another from an action on.
+func (r *restore) packagesFrom(i int) []*Action {
+	end := i
+	for end < len(r.plan.Actions) && r.plan.Actions[end].Subject.Kind == host.KindPackage {
+		end++
+	}
+	return r.plan.Actions[i:end]
+}
+
+func (r *restore) packages(ctx context.Context, group []*Action) error {
+	want := map[string]image.Image{}
+	for _, a := range group {
+		if err := r.begin(a.records...); err != nil {
+			return err
+		}
+		want[a.Subject.Name] = a.whole
+	}
+	lost := image.Putter{Host: r.host}.Packages(ctx, want)
+	for _, a := range group {
+		r.tell(a, lost[a.Subject.Name])
+	}
+	return nil
+}
+
+// tell notes how it went with a subject.
+func (r *restore) tell(a *Action, err error) {
+	var stays image.Stays
+	switch {
+	case errors.As(err, &stays):
+		r.left(a, err.Error())
+	case err != nil:
+		r.fail(a, err)
+	default:
+		r.did.Restored = append(r.did.Restored, a.Subject.String())
+	}
+}
+
+// act puts one subject back, part by part. Only a journal that cannot be read is an error.
+func (r *restore) act(ctx context.Context, a *Action) error {
+	if a.done {
+		return nil
+	}
+	a.done = true
+	if !path.IsAbs(a.Parts[0].Want.Name) {
+		if err := r.begin(a.records...); err != nil {
+			return err
+		}
+	}
+	for _, part := range a.Parts {
+		if err := r.parent(ctx, part.Want); err != nil {
+			return err
+		}
+		r.unitGoes(ctx, part)
+		err := image.Putter{Host: r.host, Content: part.chapter}.Put(ctx, a.Subject, part.Want)
+		var damaged *journal.Damaged
+		switch {
+		case errors.As(err, &damaged):
+			return err
+		case errors.Is(err, image.NotEmpty):
+			r.full = append(r.full, a)
+			return nil
+		case err != nil:
+			r.tell(a, err)
+			return nil
+		}
+		r.units = r.units || strings.Contains(part.Want.Name, "/systemd/system/") || strings.HasPrefix(part.Want.Name, "/etc/init.d/")
+	}
+	r.tell(a, nil)
+	return nil
+}
+
+// unitGoes stops a unit whose file is about to go. It was not there before, so it did not run, whoever
+// has started it since.
+func (r *restore) unitGoes(ctx context.Context, part *Part) {
+	dir, name := path.Split(part.Want.Name)
+	if part.Want.Type != image.Absent || part.Now.Type != image.File || !strings.HasSuffix(dir, "/systemd/system/") {
+		return
+	}
+	u, err := r.host.Units.Unit(ctx, name, "")
+	if err != nil || !u.Running() {
+		return
+	}
+	if err := r.host.Units.Act(ctx, host.Stop, name, true); err != nil {
+		r.did.Left = append(r.did.Left, Left{Subject: "unit " + name, Why: err.Error()})
+	}
+}
+
+// parent puts the directory of a path back first, if that is still to come.
+func (r *restore) parent(ctx context.Context, want image.Part) error {
+	dir := path.Dir(want.Name)
+	if want.Type == image.Absent || !path.IsAbs(want.Name) || dir == "/" {
+		return nil
+	}
+	if _, err := r.host.Files.Lstat(dir); err == nil {
+		return nil
+	}
+	for _, a := range r.plan.Actions {
+		if !a.done && a.Subject == (host.Subject{Kind: host.KindFile, Name: dir}) {
+			return r.act(ctx, a)
+		}
+	}
+	return nil
+}
+
+// clear tries again to remove directories, when all that was in them should be gone.
+func (r *restore) clear(ctx context.Context) {
+	full := r.full
+	slices.SortFunc(full, func(a, b *Action) int { return strings.Compare(b.Subject.Name, a.Subject.Name) })
+	for _, a := range full {
+		r.tell(a, image.Putter{Host: r.host}.Put(ctx, a.Subject, a.Parts[0].Want))
+	}
+}
+
+// restart restarts the units whose files were put back, when all else is done.
+func (r *restore) restart(ctx context.Context) {
+	if r.units {
+		if err := r.host.ReloadUnits(ctx); err != nil {
+			r.did.Failed = append(r.did.Failed, Left{Subject: "units", Why: err.Error()})
+		}
+	}
+	for _, unit := range r.plan.Restart {
+		if err := r.host.Units.Act(ctx, host.Restart, unit, true); err != nil {
+			r.fail(&Action{Subject: host.Subject{Kind: host.KindUnit, Name: unit}, records: r.plan.restarts[unit]}, err)
+			continue
+		}
+		r.did.Restarted = append(r.did.Restarted, unit)
+	}
+}
+
+func (r *restore) fail(a *Action, err error) {
+	r.did.Failed = append(r.did.Failed, Left{Subject: a.Subject.String(), Step: a.Step, Why: err.Error()})
+	for _, record := range a.records {
+		r.failed[record] = true
+	}
+}
+
+func (r *restore) left(a *Action, why string) {
+	r.did.Left = append(r.did.Left, Left{Subject: a.Subject.String(), Step: a.Step, Why: why})
+	for _, record := range a.records {
+		r.plan.left[record] = why
+	}
+}

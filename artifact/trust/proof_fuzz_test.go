@@ -1,0 +1,46 @@
+package trust_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// FuzzParseProof reads what a publisher put into a pointer. Whatever it is, it does not hold where nobody
+// may attest, and reading it again gives the same.
+func FuzzParseProof(f *testing.F) {
+	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	digest := artifact.NewDigest([32]byte{1})
+	good, err := trust.NewProof(trust.Attestation{Project: "myapp", Channel: "testing", Version: "1", Digest: digest, At: at, Hosts: []trust.Healthy{{Host: "a", Run: "r", At: at}}}, at.AddDate(0, 0, 90))
+	if err != nil {
+		f.Fatal(err)
+	}
+	data, err := good.ToBytes(false)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(`{"signed":{"_type":"targets","attestation":{"project":"myapp","hosts":null}},"signatures":[{"keyid":"","sig":""}]}`))
+	f.Add([]byte(`{"signed":{"_type":"targets","attestation":[]},"signatures":null}`))
+	claim := trust.Claim{Ref: artifact.Ref{Project: "myapp", Channel: "production"}, Pointer: trust.Pointer{Version: "1", Digest: digest},
+		Requirement: trust.Requirement{From: "testing", Hosts: 1, Fresh: 7, Holds: 90}}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := trust.ParseProof(data)
+		if err != nil {
+			return
+		}
+		if err := p.Holds(claim, metadata.Targets(), at); err == nil {
+			t.Error("a proof holds where nobody may attest")
+		}
+		if p.Says(claim, at) == nil && (p.Project != "myapp" || p.Digest != digest || len(p.Hosts) == 0) {
+			t.Errorf("%+v is taken for what it does not say", p.Attestation)
+		}
+		if !p.Same(p) {
+			t.Errorf("%+v is not the same as itself", p.Attestation)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Attributes reads by a handle of the path, which no link leads astray. A link has attributes of its
+// own that only the kernel sets, so it is told to have none.
+func (t *tree) Attributes(p string) (all map[string][]byte, err error) {
+	err = t.do("listxattr", p, func(dir int, name string) error {
+		fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			return err
+		}
+		all = attributesOf(handle(fd))
+		return nil
+	})
+	return all, err
+}
+
+// attributesOf reads what may be read; trusted ones and those of other users' namespaces may not.
+func attributesOf(place string) map[string][]byte {
+	names := attribute(func(buf []byte) (int, error) { return unix.Listxattr(place, buf) })
+	var all map[string][]byte
+	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
+		if name == "" {
+			continue
+		}
+		if v := attribute(func(buf []byte) (int, error) { return unix.Getxattr(place, name, buf) }); v != nil {
+			if all == nil {
+				all = map[string][]byte{}
+			}
+			all[name] = v
+		}
+	}
+	return all
+}
+
+func (t *tree) SetAttributes(p string, attributes map[string][]byte) error {
+	return t.itself("setxattr", p, func(place string) error {
+		old := attributesOf(place)
+		var errs []error
+		for name := range old {
+			if _, stays := attributes[name]; !stays {
+				errs = append(errs, unix.Removexattr(place, name))
+			}
+		}
+		for name, v := range attributes {
+			if !bytes.Equal(old[name], v) {
+				errs = append(errs, unix.Setxattr(place, name, v, 0))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}

@@ -1,0 +1,111 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Recorder keeps what a run replaces.
+type Recorder interface {
+	// Replacing is called before the first byte of the subject changes. An error stops the change.
+	Replacing(s Subject) error
+	// Kept returns when all that Replacing was told of has been written so that a power cut cannot take
+	// it. It is called right before a change can be seen, and an error stops that. Between the two calls
+	// there is time to write, which the change uses for its own.
+	Kept() error
+}
+
+// Subject is one thing of the host that is about to change.
+type Subject struct {
+	Kind Kind
+	Name string // path, account, unit or package name
+}
+
+func (s Subject) String() string { return string(s.Kind) + " " + s.Name }
+
+// Kind says what a subject is, in words for people.
+type Kind string
+
+// The kinds of subjects. What is named by any other cannot be put back by who only knows the name.
+const (
+	KindFile         Kind = "file" // a path itself: file, directory or link
+	KindTree         Kind = "tree" // a path with all that is below it
+	KindUser         Kind = "user"
+	KindGroup        Kind = "group"
+	KindUnit         Kind = "unit"         // whether it runs
+	KindBoot         Kind = "unit at boot" // whether it starts by itself, or can be at all
+	KindPackage      Kind = "package"
+	KindHostname     Kind = "hostname"
+	KindSysctl       Kind = "sysctl"
+	KindMount        Kind = "mount"
+	KindAlternative  Kind = "alternative"
+	KindKernelModule Kind = "kernel module"
+	KindCommand      Kind = "command" // a program that may have changed anything; it cannot be taken back
+)
+
+// replacing tells a recorder, if there is one, what is about to be replaced, and waits until that is
+// kept.
+func replacing(r Recorder, subjects ...Subject) error {
+	if r == nil {
+		return nil
+	}
+	told := false
+	for _, s := range subjects {
+		if s == (Subject{}) {
+			continue
+		}
+		if err := r.Replacing(s); err != nil {
+			return fmt.Errorf("recording %s: %w", s, err)
+		}
+		told = true
+	}
+	if !told {
+		return nil
+	}
+	return awaitKept(r)
+}
+
+func awaitKept(r Recorder) error {
+	if r == nil {
+		return nil
+	}
+	if err := r.Kept(); err != nil {
+		return fmt.Errorf("recording what is to be replaced: %w", err)
+	}
+	return nil
+}
+
+type applyingKey struct{}
+
+// Applying says that what is called with this context carries out what a state found to be different.
+// Whatever else runs, such as a guard or a command in a template, is there to look and not to change.
+func Applying(ctx context.Context) context.Context {
+	return context.WithValue(ctx, applyingKey{}, true)
+}
+
+func applying(ctx context.Context) bool { return ctx.Value(applyingKey{}) != nil }
+
+// namedCommands are commands of a host with a recorder, which is told by name of each that may change
+// something, but for those whose caller has named what they change.
+type namedCommands struct {
+	Commands
+	recorder Recorder
+}
+
+func (r *namedCommands) Run(ctx context.Context, c Command) (Output, error) {
+	if !c.Quiet && !c.Named && applying(ctx) && r.Allowed(c.Argv[0]) == nil {
+		// The arguments may hold what nobody is to see.
+		// Since it is only named and cannot be put back, nothing waits for that to be kept.
+		s := Subject{KindCommand, path.Base(c.Argv[0])}
+		if err := r.recorder.Replacing(s); err != nil {
+			return Output{}, fmt.Errorf("recording %s: %w", s, err)
+		}
+	}
+	return r.Commands.Run(ctx, c)
+}
+
+// ownTemp reports whether a path is a temporary file of this program's own, which is gone when the
+// step that made it is over.
+func ownTemp(p string) bool { return strings.HasPrefix(path.Base(p), tempPrefix) }

@@ -1,0 +1,120 @@
+// Package image is what one thing of a host is at one moment: taken before it changes, compared
+// later, and put back.
+//
+// An image is made of parts, such as each file of a tree or each line of an account, because each of
+// them can be compared and put back by itself: what a power cut left half restored is half restored
+// and no riddle. Everything is read and written through the doors of state/host.
+package image
+
+import (
+	"bytes"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Image is a subject at one moment. A part that one image of a subject has and another lacks was
+// absent there.
+type Image struct {
+	Parts []Part `json:"parts"`
+}
+
+// Type says what a part is.
+type Type string
+
+// The types of parts.
+const (
+	Absent    Type = "absent"
+	File      Type = "file"
+	Directory Type = "directory"
+	Link      Type = "link"
+	Special   Type = "special" // a pipe, socket or device; it cannot be put back
+	Line      Type = "line"    // of a file of accounts
+	Value     Type = "value"   // of what is no file
+)
+
+// Part is one part of an image. What its type does not need is zero.
+type Part struct {
+	Name     string            `json:"name"` // a path, a file of accounts, or what about the subject this is
+	Type     Type              `json:"type"`
+	Mode     uint32            `json:"mode,omitempty"` // Go's bits
+	UID      int               `json:"uid,omitempty"`
+	GID      int               `json:"gid,omitempty"`
+	Modified int64             `json:"modified,omitempty"` // of a file, in nanoseconds since 1970
+	Size     int64             `json:"size,omitempty"`
+	Sum      string            `json:"sum,omitempty"` // SHA-256 of the content
+	Xattrs   map[string][]byte `json:"xattrs,omitempty"`
+	Text     string            `json:"text,omitempty"`   // target of a link, a value, or the name before a line
+	Pieces   []string          `json:"pieces,omitempty"` // where the content is kept
+	Lost     string            `json:"lost,omitempty"`   // why it is not kept
+}
+
+// Same reports whether two parts are the same to whoever uses them. When a file was written does not
+// count.
+func (p Part) Same(q Part) bool {
+	return p.Type == q.Type && p.Mode == q.Mode && p.UID == q.UID && p.GID == q.GID && p.Size == q.Size && p.Sum == q.Sum &&
+		p.sameText(q) && maps.EqualFunc(p.Xattrs, q.Xattrs, bytes.Equal)
+}
+
+// sameText compares texts, but for the name before a line, which only says where the line goes.
+func (p Part) sameText(q Part) bool { return p.Type == Line || p.Text == q.Text }
+
+// Identical is Same, with the time at which a file was written.
+func (p Part) Identical(q Part) bool {
+	return p.Same(q) && (p.Type != File || p.Modified == q.Modified)
+}
+
+// Part finds a part by its name; one that is not there is absent.
+func (i Image) Part(name string) Part {
+	for _, p := range i.Parts {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Part{Name: name, Type: Absent}
+}
+
+// Same reports whether two images are.
+func (i Image) Same(j Image) bool {
+	for _, name := range Names(i, j) {
+		if !i.Part(name).Same(j.Part(name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Names lists the parts of several images, sorted.
+func Names(images ...Image) []string {
+	var all []string
+	for _, i := range images {
+		for _, p := range i.Parts {
+			all = append(all, p.Name)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Keeper keeps content.
+type Keeper interface {
+	// Keep stores what it reads and says where, or in lost why it did not. Content of size bytes is
+	// expected.
+	Keep(r io.Reader, size int64) (pieces []string, lost string, err error)
+}
+
+// Content gives content back.
+type Content interface {
+	Open(pieces []string) (io.ReadCloser, error)
+}
+
+// CanBePutBack reports whether images of such a subject can be taken and put back.
+func CanBePutBack(kind host.Kind) bool {
+	return slices.Contains([]host.Kind{host.KindFile, host.KindTree, host.KindUser, host.KindGroup, host.KindUnit, host.KindBoot, host.KindPackage,
+		host.KindHostname, host.KindSysctl, host.KindMount, host.KindAlternative, host.KindKernelModule}, kind)
+}
+
+func nanoseconds(t time.Time) int64 { return t.UnixNano() }

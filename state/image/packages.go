@@ -1,0 +1,131 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Packages puts packages back to the versions that they had, with one order to the package manager
+// for each thing to do. It says by name why some cannot be.
+func (p Putter) Packages(ctx context.Context, want map[string]Image) (lost map[string]error) {
+	lost = map[string]error{}
+	p.finish(ctx)
+	names := make([]string, 0, len(want))
+	for name := range want {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var remove, purge, install []host.Wanted
+	for _, name := range names {
+		switch version := want[name].Part("version").Text; {
+		case version != "":
+			install = append(install, host.Wanted{Name: name, Version: version})
+		case want[name].Part("left configuration of").Text != "":
+			remove = append(remove, host.Wanted{Name: name})
+		default:
+			purge = append(purge, host.Wanted{Name: name})
+		}
+	}
+	install = p.offered(ctx, install, lost)
+	p.order(ctx, host.Transaction{Action: host.InstallPackages, Packages: p.pending(install, false)}, lost)
+	p.order(ctx, host.Transaction{Action: host.RemovePackages, Packages: p.pending(remove, false)}, lost)
+	p.order(ctx, host.Transaction{Action: host.PurgePackages, Packages: p.pending(purge, true)}, lost)
+	for _, name := range names {
+		if err := p.hold(ctx, name, want[name].Part("hold").Text != ""); err != nil && lost[name] == nil {
+			lost[name] = err
+		}
+	}
+	return lost
+}
+
+// finish has dpkg end what a power cut interrupted, without which it does nothing else. If it cannot,
+// the orders will say why.
+func (p Putter) finish(ctx context.Context) {
+	if v, err := p.Host.Packages.Installed(); err == nil && v.Interrupted && p.Host.Packages.Family() == "apt" {
+		_, _ = p.Host.Tool(ctx, host.Tool{Argv: []string{"dpkg", "--force-confold", "--force-confdef", "--configure", "-a"}, Env: []string{"DEBIAN_FRONTEND=noninteractive"}, Changes: host.Subject{Kind: host.KindCommand, Name: "dpkg"}})
+	}
+}
+
+// offered drops versions that no repository has. The indexes are got anew where that may help.
+func (p Putter) offered(ctx context.Context, wanted []host.Wanted, lost map[string]error) []host.Wanted {
+	wanted = p.pending(wanted, false)
+	missing := func() []host.Wanted {
+		var names []string
+		for _, w := range wanted {
+			names = append(names, w.Name)
+		}
+		offers, err := p.Host.Packages.Offers(ctx, names, "")
+		if err != nil {
+			return wanted
+		}
+		return slices.DeleteFunc(slices.Clone(wanted), func(w host.Wanted) bool { return slices.Contains(offers[w.Name].Versions, w.Version) })
+	}
+	gone := missing()
+	if len(gone) > 0 {
+		if _, err := p.Host.Packages.Refresh(ctx); err == nil {
+			gone = missing()
+		}
+	}
+	for _, w := range gone {
+		lost[w.Name] = Stays(fmt.Sprintf("no repository of this host has version %s any more", w.Version))
+	}
+	return slices.DeleteFunc(wanted, func(w host.Wanted) bool { return lost[w.Name] != nil })
+}
+
+// pending drops what is done already.
+func (p Putter) pending(wanted []host.Wanted, purge bool) []host.Wanted {
+	v, err := p.Host.Packages.Installed()
+	if err != nil {
+		return wanted
+	}
+	return slices.DeleteFunc(wanted, func(w host.Wanted) bool {
+		return v.Version(w.Name) == w.Version && (!purge || v.Leftover(w.Name) == "")
+	})
+}
+
+func (p Putter) order(ctx context.Context, t host.Transaction, lost map[string]error) {
+	if len(t.Packages) == 0 {
+		return
+	}
+	no := false
+	t.Recommends = &no
+	if t.Action != host.InstallPackages {
+		t.Recommends = nil
+	}
+	err := p.alone(ctx, t)
+	if err == nil {
+		err = p.Host.Packages.Do(ctx, t)
+	}
+	if err != nil {
+		for _, w := range t.Packages {
+			lost[w.Name] = errors.Join(lost[w.Name], err)
+		}
+	}
+}
+
+// alone refuses an order that would take packages away which it does not name.
+func (p Putter) alone(ctx context.Context, t host.Transaction) error {
+	changes, err := p.Host.Packages.Plan(ctx, t)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		named := slices.ContainsFunc(t.Packages, func(w host.Wanted) bool { return w.Name == c.Name })
+		if c.New == "" && !named && !c.Purged {
+			return Stays(c.Name + " would have to go with it")
+		}
+	}
+	return nil
+}
+
+func (p Putter) hold(ctx context.Context, name string, held bool) error {
+	v, err := p.Host.Packages.Installed()
+	if err != nil || v.Held(name) == held {
+		return err
+	}
+	return p.Host.Packages.Hold(ctx, []string{name}, held)
+}

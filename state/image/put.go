@@ -1,0 +1,231 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Putter puts parts of images back.
+type Putter struct {
+	Host    *host.Host
+	Content Content
+}
+
+// Stays says why something cannot be put back, which no other try will change.
+type Stays string
+
+func (s Stays) Error() string { return string(s) }
+
+// NotEmpty says that a directory stays, since something is in it that nobody may take away.
+const NotEmpty = Stays("there are files in it that no state made")
+
+// Put makes one part of a subject what it was. Packages are put back together, by Packages.
+func (p Putter) Put(ctx context.Context, s host.Subject, want Part) error {
+	switch {
+	case want.Lost != "":
+		return Stays(want.Lost)
+	case want.Type == Special:
+		return Stays("pipes, sockets and devices are not made again")
+	case path.IsAbs(want.Name) && (s.Kind == host.KindUser || s.Kind == host.KindGroup):
+		return p.line(ctx, s.Name, want)
+	case path.IsAbs(want.Name):
+		return p.path(want)
+	case s.Kind == host.KindUnit || s.Kind == host.KindBoot:
+		return p.unit(ctx, s.Name, want)
+	}
+	return p.kernel(ctx, s, want)
+}
+
+// path makes a path what it was. What stands in the way was looked at before: it is what a state
+// left there.
+func (p Putter) path(want Part) error {
+	files := p.Host.Files
+	now, err := files.Lstat(want.Name)
+	there := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, host.ErrNotDir) {
+		return err
+	}
+	if there && (want.Type == Absent || now.IsDir() != (want.Type == Directory) || want.Type == Directory && !now.IsDir()) {
+		if err := remove(files, want.Name); err != nil {
+			return err
+		}
+		there = false
+	}
+	switch want.Type {
+	case Absent:
+		return nil
+	case Link:
+		return p.link(want)
+	case Directory:
+		if !there {
+			if err := files.Mkdir(want.Name, fs.FileMode(want.Mode)); err != nil {
+				return err
+			}
+		}
+	case File:
+		if err := p.write(want); err != nil {
+			return err
+		}
+	}
+	return p.dress(want)
+}
+
+// remove takes one name away; a directory only if it is empty.
+func remove(files host.Files, name string) error {
+	err := files.Remove(name)
+	switch {
+	case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, fs.ErrExist):
+		return NotEmpty
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return err
+}
+
+func (p Putter) link(want Part) error {
+	if err := p.Host.Files.Symlink(want.Text, want.Name); err != nil {
+		return err
+	}
+	return p.chown(want)
+}
+
+func (p Putter) write(want Part) error {
+	content, err := p.Content.Open(want.Pieces)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	mode := fs.FileMode(want.Mode)
+	new := host.NewFile{Content: content, Mode: &mode, UID: -1, GID: -1, ReplaceLink: true}
+	if p.Host.Files.CanChown() {
+		new.UID, new.GID = want.UID, want.GID
+	}
+	return p.Host.Files.Write(want.Name, new)
+}
+
+// dress gives a file or directory what it is beside its content.
+func (p Putter) dress(want Part) error {
+	files := p.Host.Files
+	now, err := files.Attributes(want.Name)
+	if err != nil {
+		return err
+	}
+	if want.Type == Directory {
+		if err := p.chown(want); err != nil {
+			return err
+		}
+		if err := files.Chmod(want.Name, fs.FileMode(want.Mode)); err != nil {
+			return err
+		}
+	}
+	if len(now)+len(want.Xattrs) > 0 {
+		if err := files.SetAttributes(want.Name, want.Xattrs); err != nil {
+			return err
+		}
+	}
+	if want.Type != File {
+		return nil
+	}
+	at := time.Unix(0, want.Modified)
+	return files.Chtimes(want.Name, at, at)
+}
+
+func (p Putter) chown(want Part) error {
+	if !p.Host.Files.CanChown() {
+		return nil
+	}
+	return p.Host.Files.Chown(want.Name, want.UID, want.GID)
+}
+
+func (p Putter) line(ctx context.Context, name string, want Part) error {
+	line := host.AccountLine{After: want.Text}
+	if want.Type == Line {
+		r, err := p.Content.Open(want.Pieces)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		text, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		line.Text = string(text)
+	}
+	return p.Host.SetAccountLine(ctx, want.Name, name, line)
+}
+
+func (p Putter) unit(ctx context.Context, name string, want Part) error {
+	u, err := p.Host.Units.Unit(ctx, name, "")
+	if err != nil || u.Running() == want.Runs() {
+		return err
+	}
+	verb := host.Stop
+	if want.Runs() {
+		verb = host.Start
+	}
+	return p.Host.Units.Act(ctx, verb, name, true)
+}
+
+// Runs reports whether a part says that a unit runs.
+func (p Part) Runs() bool { return p.Type == Value && p.Text == running }
+
+// kernel tells the running system what it was before.
+func (p Putter) kernel(ctx context.Context, s host.Subject, want Part) error {
+	switch s.Kind {
+	case host.KindHostname:
+		return p.Host.Kernel.SetHostname(want.Text)
+	case host.KindSysctl:
+		return p.tool(ctx, s, "sysctl", "-q", "-w", s.Name+"="+want.Text)
+	case host.KindKernelModule:
+		if want.Text == "" {
+			return p.tool(ctx, s, "modprobe", "-r", "--", s.Name)
+		}
+		return p.tool(ctx, s, "modprobe", "--", s.Name)
+	case host.KindMount:
+		return p.mount(ctx, s, want.Text)
+	}
+	return fmt.Errorf("a %s cannot be put back", s.Kind)
+}
+
+// mount mounts what was mounted, in the place of what is now.
+func (p Putter) mount(ctx context.Context, s host.Subject, want string) error {
+	now, err := Taker{Host: p.Host}.mounted(s.Name)
+	if err != nil {
+		return err
+	}
+	f := strings.Fields(want)
+	was := strings.Fields(now.Part("mounted").Text)
+	if len(was) > 1 && len(f) > 3 && was[0] == f[0] {
+		return p.tool(ctx, s, "mount", "-o", "remount,"+f[3], "--", unescape(f[1]))
+	}
+	switch {
+	case now.Part("mounted").Text == "swap":
+		err = p.tool(ctx, s, "swapoff", "--", s.Name)
+	case len(was) > 0:
+		err = p.tool(ctx, s, "umount", "--", s.Name)
+	}
+	switch {
+	case err != nil || want == "":
+		return err
+	case want == "swap":
+		return p.tool(ctx, s, "swapon", "--", s.Name)
+	case len(f) < 4:
+		return fmt.Errorf("what was mounted reads %q", want)
+	}
+	return p.tool(ctx, s, "mount", "-t", f[2], "-o", f[3], "--", unescape(f[0]), unescape(f[1]))
+}
+
+func (p Putter) tool(ctx context.Context, s host.Subject, argv ...string) error {
+	_, err := p.Host.Tool(ctx, host.Tool{Argv: argv, Changes: s})
+	return err
+}

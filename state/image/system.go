@@ -1,0 +1,240 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// UnitState is the part of a unit that says whether it runs, and running what it then is.
+const (
+	UnitState = "state"
+	running   = "running"
+)
+
+func value(name, text string) Part { return Part{Name: name, Type: Value, Text: text} }
+
+func (t Taker) unit(ctx context.Context, name string) (Image, error) {
+	u, err := t.Host.Units.Unit(ctx, name, "")
+	if err != nil {
+		return Image{}, err
+	}
+	state := "stopped" // which is what one that is not there is, too
+	if u.Running() {
+		state = running
+	}
+	return Image{[]Part{value(UnitState, state)}}, nil
+}
+
+// unitDirs are where links say what starts when; a name below them is a unit's or a directory of
+// units that another wants.
+func unitDirs() []string { return []string{"/etc/systemd/system", "/run/systemd/system"} }
+
+// boot describes the links that start a unit by themselves, or mask it, and whether it runs: should
+// the host boot before it is put back, they will have started it.
+func (t Taker) boot(ctx context.Context, unit string) (Image, error) {
+	i, err := t.unit(ctx, unit)
+	if err != nil {
+		return i, err
+	}
+	for _, dir := range unitDirs() {
+		if err := t.unitLinks(dir, unit, true, &i); err != nil {
+			return i, err
+		}
+	}
+	script := strings.TrimSuffix(unit, ".service")
+	for _, level := range "0123456S" {
+		if err := t.links(fmt.Sprintf("/etc/rc%c.d", level), &i, func(name, _ string) bool {
+			return len(name) > 3 && strings.ContainsRune("SK", rune(name[0])) && name[3:] == script
+		}); err != nil {
+			return i, err
+		}
+	}
+	return i, nil
+}
+
+func (t Taker) unitLinks(dir, unit string, deep bool, i *Image) error {
+	isIts := func(name, target string) bool { return name == unit || path.Base(target) == unit }
+	if err := t.links(dir, i, isIts); err != nil || !deep {
+		return err
+	}
+	names, err := t.entries(dir)
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".wants") && !strings.HasSuffix(name, ".requires") && !strings.HasSuffix(name, ".upholds") {
+			continue
+		}
+		// The directory may come and go with what is in it.
+		if err := t.add(path.Join(dir, name), i); err != nil {
+			return err
+		}
+		if err := t.unitLinks(path.Join(dir, name), unit, false, i); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// links adds those of the links in a directory that are meant.
+func (t Taker) links(dir string, i *Image, meant func(name, target string) bool) error {
+	names, err := t.entries(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		file := path.Join(dir, name)
+		target, err := t.Host.Files.Readlink(file)
+		if err != nil || !meant(name, target) {
+			continue // no link, or another's
+		}
+		if err := t.add(file, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t Taker) add(file string, i *Image) error {
+	p, err := t.path(file)
+	i.Parts = append(i.Parts, p)
+	return err
+}
+
+func (t Taker) entries(dir string) ([]string, error) {
+	names, err := t.Host.Files.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return names, err
+}
+
+// pack describes what the package database says of a package.
+func (t Taker) pack(name string) (Image, error) {
+	v, err := t.Host.Packages.Installed()
+	if err != nil {
+		return Image{}, err
+	}
+	held := ""
+	if v.Held(name) {
+		held = "held"
+	}
+	return Image{[]Part{value("version", v.Version(name)), value("left configuration of", v.Leftover(name)), value("hold", held)}}, nil
+}
+
+// alternative describes the files that make up an alternative: what the tool notes about it, and the
+// links that the note names.
+func (t Taker) alternative(name string) (Image, error) {
+	var i Image
+	for _, dir := range []string{"/var/lib/dpkg/alternatives/", "/var/lib/alternatives/"} {
+		if err := t.add(dir+name, &i); err != nil {
+			return i, err
+		}
+		text, err := t.Host.Files.ReadFile(dir + name)
+		if err != nil {
+			continue // there is none
+		}
+		for _, link := range alternativeLinks(name, string(text)) {
+			if err := t.add(link, &i); err != nil {
+				return i, err
+			}
+		}
+	}
+	if i.Part("/etc/alternatives/"+name).Type == Absent {
+		err := t.add("/etc/alternatives/"+name, &i)
+		return i, err
+	}
+	return i, nil
+}
+
+// alternativeLinks reads a note of update-alternatives: the mode, the link, for each that follows
+// along its name and link, an empty line, and then the choices.
+func alternativeLinks(name, note string) []string {
+	lines := strings.Split(note, "\n")
+	if len(lines) < 2 {
+		return nil
+	}
+	links := []string{lines[1], "/etc/alternatives/" + name}
+	for n := 2; n+1 < len(lines) && lines[n] != ""; n += 2 {
+		links = append(links, lines[n+1], "/etc/alternatives/"+lines[n])
+	}
+	return slices.DeleteFunc(links, func(l string) bool { return !path.IsAbs(l) })
+}
+
+// kernel describes what the running system alone knows.
+func (t Taker) kernel(s host.Subject) (Image, error) {
+	switch s.Kind {
+	case host.KindHostname:
+		name, err := t.Host.Kernel.Hostname()
+		return Image{[]Part{value("name", name)}}, err
+	case host.KindSysctl:
+		text, err := t.Host.Files.ReadFile(sysctlFile(s.Name))
+		if err != nil {
+			return Image{[]Part{value("value", "")}}, nil // there is no such setting, which its setter will say
+		}
+		return Image{[]Part{value("value", strings.TrimSpace(string(text)))}}, nil
+	case host.KindMount:
+		return t.mounted(s.Name)
+	case host.KindKernelModule:
+		return t.module(s.Name)
+	}
+	return Image{}, nil
+}
+
+// sysctlFile is where the kernel shows a setting. Names may be written with slashes, so that a dot
+// can stand in the name of an interface.
+func sysctlFile(name string) string {
+	slash := strings.IndexByte(name, '/')
+	if dot := strings.IndexByte(name, '.'); slash < 0 || dot >= 0 && dot < slash {
+		name = strings.NewReplacer(".", "/", "/", ".").Replace(name)
+	}
+	return "/proc/sys/" + path.Clean("/" + name)[1:]
+}
+
+// mounted describes what is mounted at a place, as arguments of mount(8), or whether it is swapped
+// to.
+func (t Taker) mounted(place string) (Image, error) {
+	mounts, err := t.Host.Files.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return Image{}, err
+	}
+	state := ""
+	for line := range strings.Lines(string(mounts)) {
+		f := strings.Fields(line)
+		if len(f) > 3 && unescape(f[1]) == path.Clean(place) {
+			state = strings.Join(f[:4], " ") // the last one lies on top
+		}
+	}
+	swaps, err := t.Host.Files.ReadFile("/proc/swaps")
+	if err == nil {
+		for line := range strings.Lines(string(swaps)) {
+			if f := strings.Fields(line); len(f) > 1 && unescape(f[0]) == place {
+				state = "swap"
+			}
+		}
+	}
+	return Image{[]Part{value("mounted", state)}}, nil
+}
+
+// unescape reads a word of /proc/mounts.
+func unescape(word string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(word)
+}
+
+func (t Taker) module(name string) (Image, error) {
+	list, err := t.Host.Files.ReadFile("/proc/modules")
+	if err != nil {
+		return Image{}, err
+	}
+	state := ""
+	for line := range strings.Lines(string(list)) {
+		if f := strings.Fields(line); len(f) > 0 && f[0] == strings.ReplaceAll(name, "-", "_") {
+			state = "loaded"
+		}
+	}
+	return Image{[]Part{value("state", state)}}, nil
+}

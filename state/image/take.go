@@ -1,0 +1,161 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Taker takes images of a host.
+type Taker struct {
+	Host *host.Host
+	Keep Keeper // nil keeps no content: an image to compare with
+}
+
+// Take takes the image of a subject. What cannot be put back has no parts.
+func (t Taker) Take(ctx context.Context, s host.Subject) (Image, error) {
+	switch s.Kind {
+	case host.KindFile:
+		p, err := t.path(s.Name)
+		return Image{[]Part{p}}, err
+	case host.KindTree:
+		return t.tree(s.Name)
+	case host.KindUser, host.KindGroup:
+		return t.account(s)
+	case host.KindUnit:
+		return t.unit(ctx, s.Name)
+	case host.KindBoot:
+		return t.boot(ctx, s.Name)
+	case host.KindPackage:
+		return t.pack(s.Name)
+	case host.KindAlternative:
+		return t.alternative(s.Name)
+	}
+	return t.kernel(s)
+}
+
+// path describes a path itself.
+func (t Taker) path(name string) (Part, error) {
+	p := Part{Name: name, Type: Absent}
+	info, err := t.Host.Files.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrNotDir) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	p.Mode, p.UID, p.GID = uint32(info.Mode), info.UID, info.GID
+	switch {
+	case info.IsLink():
+		p.Type, p.Mode = Link, 0 // a link's mode says nothing
+		p.Text, err = t.Host.Files.Readlink(name)
+		return p, err
+	case info.IsDir():
+		p.Type = Directory
+	case info.IsRegular():
+		p.Type, p.Size, p.Modified = File, info.Size, nanoseconds(info.Modified)
+	default:
+		p.Type = Special
+		return p, nil
+	}
+	if p.Xattrs, err = t.Host.Files.Attributes(name); err != nil {
+		return p, err
+	}
+	if p.Type == File {
+		return p, t.content(&p)
+	}
+	return p, nil
+}
+
+// content sums a file up and, if asked, keeps it.
+func (t Taker) content(p *Part) error {
+	f, err := t.Host.Files.Open(p.Name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return t.sum(p, f)
+}
+
+func (t Taker) sum(p *Part, r io.Reader) error {
+	hash := sha256.New()
+	all := io.TeeReader(r, hash)
+	if t.Keep != nil {
+		var err error
+		if p.Pieces, p.Lost, err = t.Keep.Keep(all, p.Size); err != nil {
+			return err
+		}
+	}
+	if _, err := io.Copy(io.Discard, all); err != nil {
+		return err
+	}
+	p.Sum = hex.EncodeToString(hash.Sum(nil))
+	return nil
+}
+
+// maxTree is how many entries a tree may have to be kept.
+const maxTree = 10000
+
+// tree describes all that is below a path, parents first.
+func (t Taker) tree(top string) (Image, error) {
+	var i Image
+	err := t.walk(top, &i)
+	if errors.Is(err, errTooMany) {
+		return Image{[]Part{{Name: top, Type: Directory, Lost: fmt.Sprintf("it has more than %d files", maxTree)}}}, nil
+	}
+	return i, err
+}
+
+var errTooMany = errors.New("too many files")
+
+func (t Taker) walk(name string, i *Image) error {
+	if len(i.Parts) >= maxTree {
+		return errTooMany
+	}
+	p, err := t.path(name)
+	if err != nil {
+		return err
+	}
+	i.Parts = append(i.Parts, p)
+	if p.Type != Directory {
+		return nil
+	}
+	names, err := t.Host.Files.ReadDir(name)
+	if err != nil {
+		return err
+	}
+	for _, child := range names {
+		if err := t.walk(path.Join(name, child), i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// account describes the lines of a user or group.
+func (t Taker) account(s host.Subject) (Image, error) {
+	var i Image
+	for _, file := range host.AccountFiles(s.Kind) {
+		line, err := t.Host.AccountLine(file, s.Name)
+		if err != nil {
+			return i, err
+		}
+		p := Part{Name: file, Type: Absent}
+		if line.Text != "" {
+			p.Type, p.Text, p.Size = Line, line.After, int64(len(line.Text))
+			if err := t.sum(&p, strings.NewReader(line.Text)); err != nil {
+				return i, err
+			}
+		}
+		i.Parts = append(i.Parts, p)
+	}
+	return i, nil
+}

@@ -1,0 +1,86 @@
+package benchtree
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+)
+
+// Host makes a system to be entered that the Salt tree for so many users is about: with the machine's
+// own account tools, a package database, the accounts, jobs, and the tree below /srv/salt. It skips
+// the test where that takes rights or programs that are not there.
+func Host(t testing.TB, users int) (root string) {
+	t.Helper()
+	root = hosttest.Chroot(t)
+	touch, err := exec.LookPath("touch")
+	if err != nil {
+		t.Skip("this machine has no touch to test with")
+	}
+	hosttest.Install(t, root, "/bin/sh")
+	hosttest.Install(t, root, touch)
+	Fill(t, root, users)
+	return root
+}
+
+// Fill writes what Host has beside programs below a root.
+func Fill(t testing.TB, root string, users int) {
+	t.Helper()
+	put := func(path, text string) { hosttest.Put(t, filepath.Join(root, path), text, 0o644) }
+	for path, text := range Salt(users) {
+		put(filepath.Join("srv/salt", path), text)
+	}
+	put("var/lib/dpkg/status", dpkgStatus())
+	put("usr/bin/apt-get", "")
+	put("var/spool/cron/crontabs/root", crontab())
+	accounts(t, root, users)
+}
+
+// accounts adds the users to the account files, so that nothing has to make them one by one.
+func accounts(t testing.TB, root string, users int) {
+	var passwd, group, shadow, plain, games strings.Builder
+	passwd.WriteString("root:x:0:0:root:/root:/bin/bash\n")
+	shadow.WriteString("root:*:19000:0:99999:7:::\n")
+	for _, u := range Users(users) {
+		fmt.Fprintf(&passwd, "%s:x:%d:%d:%s:/home/%s:%s\n", u.Name, u.UID, u.UID, u.FullName, u.Name, u.Shell)
+		fmt.Fprintf(&shadow, "%s:!:19000:0:99999:7:::\n", u.Name)
+		fmt.Fprintf(&group, "%s:x:%d:\n", u.Name, u.UID)
+		for _, g := range u.Groups {
+			if list := map[string]*strings.Builder{"users": &plain, "games": &games}[g]; list.Len() > 0 {
+				list.WriteString("," + u.Name)
+			} else {
+				list.WriteString(u.Name)
+			}
+		}
+		hosttest.Put(t, filepath.Join(root, "home", u.Name, ".profile"), "", 0o644)
+	}
+	text := "root:x:0:\nusers:x:100:" + plain.String() + "\ngames:x:60:" + games.String() + "\n" + group.String()
+	hosttest.Put(t, filepath.Join(root, "etc/passwd"), passwd.String(), 0o644)
+	hosttest.Put(t, filepath.Join(root, "etc/group"), text, 0o644)
+	hosttest.Put(t, filepath.Join(root, "etc/shadow"), shadow.String(), 0o600)
+}
+
+// dpkgStatus is the database of a host with 500 packages.
+func dpkgStatus() string {
+	var b strings.Builder
+	names := []string{"coreutils", "sed", "curl", "git", "cron", "procps"}
+	for i := range 500 - len(names) {
+		names = append(names, fmt.Sprintf("package-%d", i))
+	}
+	for i, name := range names {
+		fmt.Fprintf(&b, "Package: %s\nStatus: install ok installed\nPriority: optional\nSection: utils\nInstalled-Size: %d\nMaintainer: Somebody <somebody@example.org>\nArchitecture: amd64\nVersion: 1.%d-1\nDepends: libc6 (>= 2.34), libselinux1 (>= 3.1)\nDescription: a package\n It has a long description\n of several lines.\n\n", name, i, i)
+	}
+	return b.String()
+}
+
+// crontab has the jobs already, since not every machine has a crontab(1) to make them with.
+func crontab() string {
+	text := "# Lines below here are managed by Salt, do not edit\n"
+	for i := 1; i < 5; i++ {
+		text += fmt.Sprintf("# SALT_CRON_IDENTIFIER:job-%d\n%d %d * * * /usr/bin/true job%d\n", i, i*7, i, i)
+	}
+	return text
+}
