@@ -2,7 +2,7 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/corpus-agent/corpus-agent/cmd/cli.Version=$(VERSION)
 # What waits for a store, a disk or a program is not inlined: that saves 1.4 MB of program.
-SMALL := $(foreach path,github.com/aws github.com/bodgit github.com/coreos github.com/corpus-agent/corpus-agent/state/function github.com/corpus-agent/corpus-agent/state/module github.com/godbus github.com/jmespath github.com/mholt github.com/minio github.com/nwaples github.com/pelletier github.com/sigstore github.com/spf13 github.com/theupdateframework github.com/vbauerster google.golang.org,-gcflags '$(path)/...=-l')
+SMALL := $(foreach path,github.com/aws github.com/bodgit github.com/corpus-agent/corpus-agent/agent github.com/coreos github.com/corpus-agent/corpus-agent/state/function github.com/corpus-agent/corpus-agent/state/module github.com/godbus github.com/jmespath github.com/mholt github.com/minio github.com/nwaples github.com/pelletier github.com/sigstore github.com/spf13 github.com/theupdateframework github.com/vbauerster google.golang.org,-gcflags '$(path)/...=-l')
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 export CGO_ENABLED ?= 0
