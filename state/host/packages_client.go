@@ -33,7 +33,7 @@ func (c *client) run(ctx context.Context, quiet bool, argv ...string) (Output, e
 	if get(env, "HOME") == "" {
 		env = set(env, "HOME", "/root")
 	}
-	return c.commands.Run(ctx, Command{Argv: argv, Env: env, Quiet: quiet})
+	return c.commands.Run(ctx, Command{Argv: argv, Env: env, Quiet: quiet, Named: true})
 }
 
 // change runs a program that changes packages, in a systemd scope where there is systemd. While
