@@ -45,7 +45,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err != nil {
 		return nil, err
 	}
-	defer held.Release()
+	defer func() { _ = held.Release() }()
 	book, rebuilt, err := a.book()
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, explainDisk(err))

@@ -252,7 +252,7 @@ func (a *Agent) Call(ctx context.Context, o *Opened, name string, args []any, kw
 			return session.Answer{}, err
 		}
 		if err == nil {
-			defer held.Release()
+			defer func() { _ = held.Release() }()
 		}
 	}
 	return o.Session.Call(ctx, name, args, kwargs, nil)

@@ -129,7 +129,7 @@ func (a *Agent) edit(command string, change func(*ledger.Ledger) error) error {
 	if err != nil {
 		return err
 	}
-	defer held.Release()
+	defer func() { _ = held.Release() }()
 	book, _, err := a.book()
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)

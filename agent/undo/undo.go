@@ -26,11 +26,11 @@ type Scope struct {
 // Select finds the records that a scope takes back, newest first. Short says that the journal does
 // not reach as far back as it should.
 func Select(chapters []*journal.Chapter, s Scope) (records []*journal.Record, short bool) {
-	first := len(chapters)
+	first := 0
 	if s.Run == "" {
 		first, short = reach(chapters, s)
 	} else {
-		first, short = 0, len(chapters) > 0 && chapters[0].Number > 1 && len(chapters[0].Runs) > 0 && chapters[0].Runs[0] > s.Run
+		short = len(chapters) > 0 && chapters[0].Number > 1 && len(chapters[0].Runs) > 0 && chapters[0].Runs[0] > s.Run
 	}
 	for _, c := range chapters[first:] {
 		for _, r := range c.Live() {

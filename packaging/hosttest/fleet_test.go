@@ -142,7 +142,7 @@ func breakOff(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "1000000")
 	_, _ = w.Write([]byte("{"))
 	if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
-		_ = c.(net.Conn).Close()
+		_ = c.Close()
 	}
 }
 

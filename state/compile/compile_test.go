@@ -115,7 +115,7 @@ own: {mine: [done], __sls__: t, __env__: base}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := diag.List(p.Doubts).Error()
+	text := p.Doubts.Error()
 	for _, want := range []string{"alhpa", "alpha", "beta", "nopp", "test.nop", "a module of your own"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the doubts do not say %q:\n%s", want, text)

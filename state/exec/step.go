@@ -184,8 +184,8 @@ func (t try) look(ctx context.Context, resource module.Resource, h *host.Host) (
 // settle checks a resource and, unless the run is dry, applies the difference.
 func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, result *Result) {
 	diff, err := t.look(ctx, resource, r.Host)
-	warnings := slices.Clip(result.Warnings)
-	result.Warnings, result.Comment = append(warnings, diff.Warnings...), diff.Comment
+	warnings := result.Warnings
+	result.Warnings, result.Comment = slices.Concat(warnings, diff.Warnings), diff.Comment
 	switch {
 	case err != nil:
 		result.fail(err, diff.Changes)

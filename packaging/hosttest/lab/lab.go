@@ -85,10 +85,10 @@ func tail(text string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// must runs a command without which a test makes no sense.
-func must(t *testing.T, program string, args ...string) string {
+// ip runs ip, without which a test makes no sense.
+func ip(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := command(program, args...)
+	out, err := command("ip", args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func NewNetwork(t *testing.T) *Network {
 		t.Skip(err)
 	}
 	n := &Network{t: t, name: newName()}
-	must(t, "ip", "netns", "add", n.name)
+	ip(t, "netns", "add", n.name)
 	t.Cleanup(func() { _, _ = command("ip", "netns", "del", n.name) }) // the next run sweeps
 	for _, args := range [][]string{
 		{"link", "set", "lo", "up"},
@@ -48,7 +48,7 @@ func NewNetwork(t *testing.T) *Network {
 		{"addr", "add", Metadata + "/32", "dev", bridge},
 		{"link", "set", bridge, "up"},
 	} {
-		must(t, "ip", append([]string{"-n", n.name}, args...)...)
+		ip(t, append([]string{"-n", n.name}, args...)...)
 	}
 	return n
 }
@@ -82,10 +82,10 @@ func (n *Network) Slow(h *Host, rate string) {
 	n.t.Helper()
 	tc := []string{"netns", "exec", n.name, "tc", "qdisc"}
 	if rate == "" {
-		must(n.t, "ip", append(tc, "del", "dev", "vb-"+h.Name, "root")...)
+		ip(n.t, append(tc, "del", "dev", "vb-"+h.Name, "root")...)
 		return
 	}
-	must(n.t, "ip", append(tc, "add", "dev", "vb-"+h.Name, "root", "tbf", "rate", rate, "burst", "16k", "latency", "200ms")...)
+	ip(n.t, append(tc, "add", "dev", "vb-"+h.Name, "root", "tbf", "rate", rate, "burst", "16k", "latency", "200ms")...)
 }
 
 // Name is the network namespace of the test's side, for programs that are to run there.
@@ -105,7 +105,7 @@ func (n *Network) plug(device string) {
 }
 
 // Unplug takes a host off the network, and Plug puts it back.
-func (n *Network) Unplug(h *Host) { must(n.t, "ip", "-n", n.name, "link", "set", "vb-"+h.Name, "down") }
+func (n *Network) Unplug(h *Host) { ip(n.t, "-n", n.name, "link", "set", "vb-"+h.Name, "down") }
 
 // Plug puts a host back on the network.
 func (n *Network) Plug(h *Host) { n.plug("vb-" + h.Name) }

@@ -32,7 +32,7 @@ func (i inside) Run(ctx context.Context, c host.Command) (host.Output, error) {
 	return host.Output{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}, err
 }
 
-const script = `#!/sbin/openrc-run
+const initScript = `#!/sbin/openrc-run
 extra_started_commands="reload"
 start() { echo started >> /var/log/%; }
 stop() { echo stopped >> /var/log/%; }
@@ -46,7 +46,7 @@ func openRC(t *testing.T) string {
 	root := hosttest.Distribution(t, "ID=alpine\n", "openrc")
 	hosttest.Put(t, root+"/run/openrc/softlevel", "", 0o644)
 	for _, name := range []string{"web", "db"} {
-		hosttest.Put(t, root+"/etc/init.d/"+name, strings.ReplaceAll(script, "%", name), 0o755)
+		hosttest.Put(t, root+"/etc/init.d/"+name, strings.ReplaceAll(initScript, "%", name), 0o755)
 	}
 	hosttest.Put(t, root+"/etc/init.d/broken", "#!/sbin/openrc-run\nstart() { eerror 'no disk'; return 1; }\n", 0o755)
 	return root
