@@ -4,7 +4,6 @@ package hosttest_test
 
 import (
 	"encoding/json"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
