@@ -87,6 +87,7 @@ func completeFunctions(_ *cobra.Command, args []string, begun string) ([]string,
 }
 
 func (c *calling) run(ctx context.Context, name string, words []string) error {
+	patient()
 	a, err := c.agent(map[string]string{})
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ type Command struct {
 	Quiet bool          // changes nothing, so what was read stays true
 	Named bool          // the caller has told the recorder what it changes
 	Merge bool          // what goes to stderr belongs to Stdout, in the order in which it comes
+	Mute  bool          // only its code counts; what it prints is dropped
 }
 
 // Credential is the user a command runs as.
@@ -88,9 +89,16 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	argv := withUmask(command.Argv, command.Umask)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	stdout, stderr := &kept{}, &kept{}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(command.Stdin), stdout, stderr
-	if command.Merge {
-		cmd.Stderr = stdout
+	// What is left nil is /dev/null, which costs no pipe and nobody to wait at it.
+	if command.Stdin != "" {
+		cmd.Stdin = strings.NewReader(command.Stdin)
+	}
+	switch {
+	case command.Mute:
+	case command.Merge:
+		cmd.Stdout, cmd.Stderr = stdout, stdout
+	default:
+		cmd.Stdout, cmd.Stderr = stdout, stderr
 	}
 	cmd.Env, cmd.Dir = command.Env, command.Dir
 	if cmd.Dir == "" {

@@ -26,6 +26,7 @@ type Line struct {
 	Quiet bool     // changes nothing
 	Named bool     // the caller has told the recorder what it changes
 	Merge bool     // errors go where the output goes
+	Mute  bool     // only the code counts
 	Argv  []string // run this instead of a shell with Text
 }
 
@@ -37,7 +38,7 @@ func (h *Host) Shell(ctx context.Context, l Line) (Output, error) {
 	if err := h.Commands.Allowed("`" + l.Text + "`"); err != nil {
 		return Output{}, err
 	}
-	c := Command{Argv: l.Argv, Dir: l.Dir, Stdin: l.Stdin, Umask: l.Umask, Limit: l.Limit, Quiet: l.Quiet, Named: l.Named, Merge: l.Merge}
+	c := Command{Argv: l.Argv, Dir: l.Dir, Stdin: l.Stdin, Umask: l.Umask, Limit: l.Limit, Quiet: l.Quiet, Named: l.Named, Merge: l.Merge, Mute: l.Mute}
 	if c.Argv == nil {
 		shell := l.Shell
 		if shell == "" {
