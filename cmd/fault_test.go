@@ -339,7 +339,7 @@ func TestDiskFailsAtEveryCall(t *testing.T) {
 					what := fmt.Sprintf("%v at call %d, %s", w.Errno, n, hit)
 					codes[o.Code]++
 					f.failed(s, host, what, o, w.Errno)
-					if strings.Contains(string(o.Out)+string(o.Err), "the failed release stays under releases") {
+					if strings.Contains(o.Out+o.Err, "the failed release stays under releases") {
 						continue // it says so; until it is pruned, the tree differs in that from every other end
 					}
 					f.outlived(s, host, what)
