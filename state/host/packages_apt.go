@@ -219,17 +219,23 @@ func (a *apt) order(t Transaction) []string {
 	verb := map[PackageAction]string{InstallPackages: "install", RemovePackages: "remove", PurgePackages: "purge",
 		UpgradePackages: "upgrade", FullUpgradePackages: "dist-upgrade"}[t.Action]
 	argv := []string{verb, "--"}
+	return append(argv, targets(t)...)
+}
+
+// targets are the packages as apt and zypper want them written.
+func targets(t Transaction) []string {
+	var all []string
 	for _, w := range t.Packages {
 		switch {
 		case w.File != "":
-			argv = append(argv, w.File)
+			all = append(all, w.File)
 		case w.Version != "":
-			argv = append(argv, w.Name+"="+w.Version)
+			all = append(all, w.Name+"="+w.Version)
 		default:
-			argv = append(argv, w.Name)
+			all = append(all, w.Name)
 		}
 	}
-	return argv
+	return all
 }
 
 func (a *apt) perform(ctx context.Context, t Transaction) error {

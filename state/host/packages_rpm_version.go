@@ -4,16 +4,20 @@ import "strings"
 
 // compareRPM orders two versions of rpm packages, [epoch:]version[-release]: -1, 0 or 1. Where only
 // one of them has a release, releases do not count: 3.2 is what 3.2-1 is.
-func compareRPM(a, b string) int {
+func compareRPM(a, b string) int { return compareEVR(a, b, compareRPMParts) }
+
+// compareEVR orders two versions by their epochs, and then by how the parts between dashes compare.
+// Where only one of them has a release, releases do not count.
+func compareEVR(a, b string, parts func(a, b string) int) int {
 	ea, va, ra := splitEVR(a)
 	eb, vb, rb := splitEVR(b)
 	if c := compareDigits(ea, eb); c != 0 {
 		return c
 	}
-	if c := compareRPMParts(va, vb); c != 0 || ra == "" || rb == "" {
+	if c := parts(va, vb); c != 0 || ra == "" || rb == "" {
 		return c
 	}
-	return compareRPMParts(ra, rb)
+	return parts(ra, rb)
 }
 
 // splitEVR takes a version apart at its epoch and its last dash.
@@ -43,29 +47,33 @@ func compareRPMParts(a, b string) int {
 		if a == "" || b == "" {
 			return sign(len(a) - len(b))
 		}
-		var x, y string
-		is := isLetter
-		if isDigit(a[0]) {
-			is = isDigit
-		}
-		x, a = runOf(a, is)
-		y, b = runOf(b, is)
-		switch c := 0; {
-		case y == "" && isDigit(x[0]):
-			return 1
-		case y == "":
-			return -1
-		case isDigit(x[0]):
-			c = compareDigits(x, y)
-			if c != 0 {
-				return c
-			}
-		default:
-			if c = strings.Compare(x, y); c != 0 {
-				return c
-			}
+		var c int
+		if c, a, b = compareRuns(a, b); c != 0 {
+			return c
 		}
 	}
+}
+
+// compareRuns orders the runs of digits, or of letters, with which two texts begin, by the kind of the
+// first one: digits are numbers, and newer than what is none. It gives what follows the runs.
+func compareRuns(a, b string) (c int, restA, restB string) {
+	is := isLetter
+	if isDigit(a[0]) {
+		is = isDigit
+	}
+	x, restA := runOf(a, is)
+	y, restB := runOf(b, is)
+	switch {
+	case y == "" && isDigit(x[0]):
+		c = 1
+	case y == "":
+		c = -1
+	case isDigit(x[0]):
+		c = compareDigits(x, y)
+	default:
+		c = strings.Compare(x, y)
+	}
+	return c, restA, restB
 }
 
 // rpmMarks looks for tildes and carets at the start: done says that they decide, both that both have

@@ -25,7 +25,7 @@ func (z *zypper) order(v *Inventory, t Transaction, test bool) []string {
 	} else if t.DownloadOnly {
 		argv = append(argv, "--download-only")
 	}
-	return append(append(argv, "--"), z.targets(t)...)
+	return append(append(argv, "--"), targets(t)...)
 }
 
 func (z *zypper) options(v *Inventory, t Transaction) []string {
@@ -49,21 +49,6 @@ func (z *zypper) options(v *Inventory, t Transaction) []string {
 		}
 	}
 	return argv
-}
-
-func (z *zypper) targets(t Transaction) []string {
-	var targets []string
-	for _, w := range t.Packages {
-		switch {
-		case w.File != "":
-			targets = append(targets, w.File)
-		case w.Version != "":
-			targets = append(targets, w.Name+"="+w.Version)
-		default:
-			targets = append(targets, w.Name)
-		}
-	}
-	return targets
 }
 
 // unverified is the option before the command that does without signatures.
