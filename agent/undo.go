@@ -99,8 +99,8 @@ func (r *run) ranEngine() error {
 		return nil
 	}
 	// One word of it is enough, since it would be said at each tick of the timer.
-	chapters, _ := r.journal().Chapters()
-	if n := len(chapters); n > 0 && chapters[n-1].Pair == r.undo.pair.Key() && slices.ContainsFunc(chapters[n-1].Live(), func(c *journal.Record) bool { return c.Step == "engine" }) {
+	last, err := r.journal().Last()
+	if err == nil && last != nil && last.Pair == r.undo.pair.Key() && slices.ContainsFunc(last.Live(), func(c *journal.Record) bool { return c.Step == "engine" }) {
 		return nil
 	}
 	return r.undo.Ran("engine", r.Config.Engine)

@@ -149,6 +149,15 @@ func (j Journal) Chapters() ([]*Chapter, error) {
 	return all, err
 }
 
+// Last reads the newest chapter; nil where there is none.
+func (j Journal) Last() (*Chapter, error) {
+	numbers, err := j.numbers()
+	if err != nil || len(numbers) == 0 {
+		return nil, err
+	}
+	return j.read(numbers[len(numbers)-1])
+}
+
 // sizeBut is how much all chapters but one take on disk.
 func (j Journal) sizeBut(one int) (total int64, err error) {
 	numbers, err := j.numbers()
