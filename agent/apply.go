@@ -30,7 +30,9 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 		return r.back(ctx, pair, before, err)
 	}
 	r.ledger.Deployed(pair, r.now().UTC())
-	r.leave()
+	if r.leaves != nil {
+		r.leave(*r.leaves)
+	}
 	if err := r.save(); err != nil {
 		r.record.Note("the deploy is done, but the ledger was not written: %v", err)
 	}

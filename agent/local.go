@@ -59,7 +59,7 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given, br
 			return err
 		}
 		// Whoever brings a tree that failed before wants it tried again.
-		r.ledger.Bad = slices.DeleteFunc(r.ledger.Bad, func(bad ledger.Bad) bool { return bad.Pair.Same(pair) })
+		r.ledger.Forgive(pair)
 		if err := r.archiveTree(ctx, pair); err != nil {
 			return err
 		}

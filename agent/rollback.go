@@ -37,12 +37,11 @@ func (r *run) rollback(ctx context.Context, version string) error {
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	if w, yes := r.ledger.IsWithdrawn(target); yes {
-		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"), w.Reason),
-			"publish a mended version; `corpus yank --undo` takes the withdrawal back"))
+	if err := r.withdrawn(target); err != nil {
+		return exit.WithCode(exit.Refused, err)
 	}
 	// Whoever names a pair that is quarantined has decided to try it again.
-	r.ledger.Bad = slices.DeleteFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Pair.Same(target) })
+	r.ledger.Forgive(target)
 	return r.goBack(ctx, target, *r.ledger.Good)
 }
 
@@ -57,12 +56,19 @@ func (r *run) goBack(ctx context.Context, target, left ledger.Pair) error {
 }
 
 // leave quarantines what somebody went back from.
-func (r *run) leave() {
-	if r.leaves == nil {
-		return
-	}
-	r.ledger.MarkBad(ledger.Bad{Pair: *r.leaves, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
+func (r *run) leave(left ledger.Pair) {
+	r.ledger.MarkBad(ledger.Bad{Pair: left, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
 	r.ledger.Previous = nil
+}
+
+// withdrawn is the refusal of a pair to go back to; nil where nothing of it was withdrawn.
+func (r *run) withdrawn(target ledger.Pair) error {
+	w, yes := r.ledger.IsWithdrawn(target)
+	if !yes {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"), w.Reason),
+		"publish a mended version; `corpus yank --undo` takes the withdrawal back")
 }
 
 // earlier finds the pair to go back to.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -73,9 +72,8 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 			return w, err
 		}
 	}
-	if bad, yes := r.ledger.IsWithdrawn(w.target); yes {
-		return w, diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", bad.Release, bad.At.Format("2006-01-02"), bad.Reason),
-			"publish a mended version; `corpus yank --undo` takes the withdrawal back")
+	if err := r.withdrawn(w.target); err != nil {
+		return w, err
 	}
 	w.scope = undo.Scope{From: w.left.Key(), To: w.target.Key()}
 	return w, nil
@@ -143,10 +141,8 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 		return err
 	}
 	if !w.target.Same(w.left) {
-		r.ledger.Bad = slices.DeleteFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Pair.Same(w.target) })
 		r.ledger.Deployed(w.target, r.now().UTC())
-		r.ledger.Previous = nil
-		r.ledger.MarkBad(ledger.Bad{Pair: w.left, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
+		r.leave(w.left)
 	}
 	r.ledger.Running = &ledger.Running{Run: r.id, Pair: w.left, Before: links, Attempts: 1, Back: true, UndoTo: w.scope.Run}
 	err = r.record.Stage("roll back", w.target.String(), func() error { return errors.Join(r.save(), r.restoreLinks(links)) })

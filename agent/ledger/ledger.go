@@ -201,7 +201,7 @@ func (l *Ledger) MarkBad(b Bad) {
 		if b.Again > 0 {
 			b.Again += known.Again
 		}
-		l.forgive(b.Pair)
+		l.Forgive(b.Pair)
 	}
 	l.Bad = append(l.Bad, b)
 	if len(l.Bad) > keepBad {
@@ -209,8 +209,8 @@ func (l *Ledger) MarkBad(b Bad) {
 	}
 }
 
-// forgive takes a pair out of the quarantine.
-func (l *Ledger) forgive(p Pair) {
+// Forgive takes a pair out of the quarantine.
+func (l *Ledger) Forgive(p Pair) {
 	l.Bad = slices.DeleteFunc(l.Bad, func(b Bad) bool { return b.Pair.Same(p) })
 }
 
@@ -223,7 +223,7 @@ func (l *Ledger) Deployed(p Pair, at time.Time) {
 		l.Since = &at
 	}
 	l.Good, l.Running, l.Failing = &p, nil, nil
-	l.forgive(p)
+	l.Forgive(p)
 	l.remember(p)
 }
 

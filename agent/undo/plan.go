@@ -60,8 +60,10 @@ func inOrder(a, b *Action) int {
 	switch {
 	case a.goes() && b.goes():
 		return cmp.Compare(b.Subject.Name, a.Subject.Name)
-	case a.goes() != b.goes():
-		return map[bool]int{true: -1, false: 1}[a.goes()]
+	case a.goes():
+		return -1
+	case b.goes():
+		return 1
 	}
 	return cmp.Compare(a.Subject.Name, b.Subject.Name)
 }
