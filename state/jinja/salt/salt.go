@@ -1,19 +1,11 @@
 // Package salt gives templates what Salt adds to Jinja2: filters, tests and globals.
 //
 // They are those of Salt's documentation that need nothing but their arguments. The others look at
-// files, names or addresses of the host; HostFilters names them, and whoever may touch the host
-// adds them to the options of the Env.
+// files, names or addresses of the host; whoever may touch the host adds them to the options of the
+// Env.
 package salt
 
 import "github.com/corpus-agent/corpus-agent/state/jinja"
-
-// HostFilters are Salt's filters that look at the host or the network, which this package does
-// not have.
-func HostFilters() []string {
-	return []string{
-		"dns_check", "file_hashsum", "get_uid", "http_query", "is_bin_file", "is_empty", "is_text_file", "list_files", "which",
-	}
-}
 
 // Filters are Salt's filters.
 func Filters() map[string]jinja.Filter {
