@@ -65,29 +65,7 @@ func (p *parser) duplicate(before []pair, k *node) {
 }
 
 func (p *parser) blockMapping() error {
-	start, err := p.peek()
-	if err != nil {
-		return err
-	}
-	startAt := start.at
-	p.skip()
-	for {
-		t, err := p.peek()
-		if err != nil {
-			return err
-		}
-		switch t.kind {
-		case keyMark:
-			if err := p.blockPair(t); err != nil {
-				return err
-			}
-			continue
-		case blockEnd:
-			p.skip()
-			return nil
-		}
-		return p.badBlock(t, startAt, "mapping", "a key")
-	}
+	return p.block(keyMark, "mapping", "a key", p.blockPair)
 }
 
 // blockPair reads one key and its value; either may be missing.
@@ -132,32 +110,19 @@ func (p *parser) pairWith(key node, part func(otherwise node, keep keeping) (nod
 }
 
 func (p *parser) flowMapping() error {
-	opening, err := p.peek()
-	if err != nil {
-		return err
-	}
-	openAt := opening.at
-	p.skip()
-	for first := true; ; first = false {
-		t, err := p.separator(first, openAt, flowMappingEnd)
-		if err != nil || t == nil {
-			return err
-		}
+	return p.flow(flowMappingEnd, func(t *token) (err error) {
 		key := empty(t.at)
-		switch t.kind {
-		case keyMark:
+		if t.kind == keyMark {
 			p.skip()
 			key, err = p.flowPart(key, drop)
-		default:
+		} else {
 			key, err = p.node(false, false, drop)
 		}
 		if err != nil {
 			return err
 		}
-		if err := p.pairWith(key, p.flowPart); err != nil {
-			return err
-		}
-	}
+		return p.pairWith(key, p.flowPart)
+	})
 }
 
 // flowPart reads a node inside brackets unless something ends the place for it.

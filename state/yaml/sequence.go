@@ -41,6 +41,11 @@ func (p *parser) sequence(props properties, keep keeping, read func(keep keeping
 }
 
 func (p *parser) blockSequence(keep keeping) error {
+	return p.block(blockEntry, "sequence", "'-'", func(*token) error { return p.entry(false, keep) })
+}
+
+// block reads the items of a block collection, each of which begins with the same token, to its end.
+func (p *parser) block(begins kind, what, expected string, item func(*token) error) error {
 	start, err := p.peek()
 	if err != nil {
 		return err
@@ -49,20 +54,18 @@ func (p *parser) blockSequence(keep keeping) error {
 	p.skip()
 	for {
 		t, err := p.peek()
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		switch t.kind {
-		case blockEntry:
-			if err := p.entry(false, keep); err != nil {
-				return err
-			}
-			continue
-		case blockEnd:
+		case t.kind == blockEnd:
 			p.skip()
 			return nil
+		case t.kind != begins:
+			return p.badBlock(t, startAt, what, expected)
 		}
-		return p.badBlock(t, startAt, "sequence", "'-'")
+		if err := item(t); err != nil {
+			return err
+		}
 	}
 }
 
@@ -112,6 +115,22 @@ func (p *parser) indentlessSequence(keep keeping) error {
 }
 
 func (p *parser) flowSequence(keep keeping) error {
+	return p.flow(flowSequenceEnd, func(t *token) (err error) {
+		var item node
+		if t.kind == keyMark {
+			item, err = p.mapping(properties{at: t.at}, keep, p.singlePair)
+		} else {
+			item, err = p.node(false, false, keep)
+		}
+		if err == nil {
+			p.items = append(p.items, item)
+		}
+		return err
+	})
+}
+
+// flow reads the items between brackets.
+func (p *parser) flow(end kind, item func(*token) error) error {
 	opening, err := p.peek()
 	if err != nil {
 		return err
@@ -119,20 +138,13 @@ func (p *parser) flowSequence(keep keeping) error {
 	openAt := opening.at
 	p.skip()
 	for first := true; ; first = false {
-		t, err := p.separator(first, openAt, flowSequenceEnd)
+		t, err := p.separator(first, openAt, end)
 		if err != nil || t == nil {
 			return err
 		}
-		var item node
-		if t.kind == keyMark {
-			item, err = p.mapping(properties{at: t.at}, keep, p.singlePair)
-		} else {
-			item, err = p.node(false, false, keep)
-		}
-		if err != nil {
+		if err := item(t); err != nil {
 			return err
 		}
-		p.items = append(p.items, item)
 	}
 }
 
