@@ -53,9 +53,7 @@ func TestKeysEncryptedToARecipient(t *testing.T) {
 }
 
 func TestKeysInTheEnvironment(t *testing.T) {
-	s := newShell(t)
-	s.expect(0, "keys new", "made")
-	s.expect(0, "store init", "set up")
+	s := newStore(t)
 	s.expect(0, "keys new my-app", "made")
 	s.expect(0, "project add my-app --key @keys/my-app.pub", "")
 	s.artifact("one", "1")

@@ -8,9 +8,7 @@ import (
 )
 
 func TestEveryKeyCanBeRotated(t *testing.T) {
-	s := newShell(t)
-	s.expect(0, "keys new", "made")
-	s.expect(0, "store init", "set up")
+	s := newStore(t)
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")
 	first := s.read("keys/root.json")
@@ -37,9 +35,7 @@ func TestEveryKeyCanBeRotated(t *testing.T) {
 }
 
 func TestRootChangesAreChecked(t *testing.T) {
-	s := newShell(t)
-	s.expect(0, "keys new", "made")
-	s.expect(0, "store init", "set up")
+	s := newStore(t)
 	s.expect(2, "root change", "would stay as it is")
 	s.expect(2, "root change --threshold rot=2", "does not say which role")
 	s.expect(2, "root change --threshold root=many", "a number was expected")
@@ -54,9 +50,7 @@ func TestRootChangesAreChecked(t *testing.T) {
 }
 
 func TestRefreshNeedsOnlyTheOnlineKeys(t *testing.T) {
-	s := newShell(t)
-	s.expect(0, "keys new", "made")
-	s.expect(0, "store init", "set up")
+	s := newStore(t)
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")
 	for _, file := range []string{"snapshot.key", "timestamp.key", "root.json"} {
@@ -86,9 +80,7 @@ func TestRefreshNeedsOnlyTheOnlineKeys(t *testing.T) {
 }
 
 func TestWithdrawnVersionIsListed(t *testing.T) {
-	s := newShell(t)
-	s.expect(0, "keys new", "made")
-	s.expect(0, "store init", "set up")
+	s := newStore(t)
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")
 	s.expect(2, "yank myapp 2.0", "no such version")

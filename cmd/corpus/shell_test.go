@@ -32,6 +32,15 @@ func newShell(t *testing.T) *shell {
 	return &shell{t: t, dir: dir, env: map[string]string{"CORPUS_STORE": "file://" + dir + "/store", "CORPUS_KEYS": dir + "/keys"}}
 }
 
+// newStore is a workstation beside a store that it has set up, with keys of its own.
+func newStore(t *testing.T) *shell {
+	t.Helper()
+	s := newShell(t)
+	s.expect(0, "keys new", "made")
+	s.expect(0, "store init", "set up")
+	return s
+}
+
 // path is a file of the workstation.
 func (s *shell) path(name string) string { return filepath.Join(s.dir, name) }
 

@@ -36,9 +36,7 @@ func TestRootInSeveralHandsFromTheFirstOn(t *testing.T) {
 }
 
 func TestProjectThatTwoHaveToSign(t *testing.T) {
-	s := newShell(t)
-	s.expect(0, "keys new", "made")
-	s.expect(0, "store init", "set up")
+	s := newStore(t)
 	s.expect(0, "keys new --keys @ann myapp", "made")
 	s.expect(0, "keys new --keys @bob myapp", "made")
 	s.expect(2, "project add myapp --key @ann/myapp.pub --threshold 2", "2 would have to sign")
@@ -84,9 +82,7 @@ func TestSignersSeeTheSameContent(t *testing.T) {
 }
 
 func TestLostKeyOfAProject(t *testing.T) {
-	s := newShell(t)
-	s.expect(0, "keys new", "made")
-	s.expect(0, "store init", "set up")
+	s := newStore(t)
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")
 	s.expect(2, "project revoke myapp --key @keys/myapp.pub", "add another key first")

@@ -2,12 +2,12 @@ package pillar_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/pillar"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -20,13 +20,7 @@ func compiler(t *testing.T, files map[string]string) *pillar.Compiler {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		hosttest.Put(t, filepath.Join(dir, name), text, 0o644)
 	}
 	h, err := host.New(host.Options{})
 	if err != nil {

@@ -2,13 +2,13 @@ package sls_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/sls"
@@ -21,13 +21,7 @@ func high(t *testing.T, files map[string]string) (*compile.High, error) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		hosttest.Put(t, filepath.Join(dir, name), text, 0o644)
 	}
 	h, err := host.New(host.Options{})
 	if err != nil {
