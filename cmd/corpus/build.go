@@ -46,8 +46,9 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut, Allow: r.Allow})
 	}
 	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at, Cache: p.cache(), OnTop: how.onTop}
+	request.Told = func(text string) { fmt.Fprintln(p.Err, text) }
 	if p.verbose {
-		request.Log = p.Err
+		request.Log, request.Told = p.Err, nil // the log says it too
 	}
 	if how.check {
 		return p.checkBuild(ctx, request)

@@ -29,7 +29,8 @@ type Request struct {
 	OnTop   string   // what an image is put on, over what the recipe says
 	Tool    string   // version of this program
 	Time    time.Time
-	Log     io.Writer // told what builders print as well, or nil
+	Log     io.Writer    // told what builders print as well, or nil
+	Told    func(string) // hears for what the build waits, or nil
 }
 
 // Result is what a build made.
