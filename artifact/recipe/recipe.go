@@ -47,6 +47,34 @@ type Recipe struct {
 	// Templates are configuration files that a host renders.
 	Templates []Template `yaml:"templates"`
 	Package   Package    `yaml:"package"`
+
+	places map[string]diag.Pos
+}
+
+// At is where the file names a path; the file alone where it does not.
+func (r Recipe) At(path string) diag.Pos {
+	if pos, ok := r.places[path]; ok {
+		return pos
+	}
+	return diag.Pos{File: Name}
+}
+
+// Own are the paths of the source tree that belong to a release whatever its builder makes: units,
+// templates and scripts.
+func (r Recipe) Own() []string {
+	names := slices.Clone(r.Units)
+	for _, t := range r.Templates {
+		names = append(names, t.Source)
+	}
+	for _, script := range []string{r.Package.PreInstall, r.Package.PostInstall, r.Package.PreRemove, r.Package.PostRemove} {
+		if script != "" {
+			names = append(names, script)
+		}
+	}
+	for i, name := range names {
+		names[i] = path.Clean(name)
+	}
+	return names
 }
 
 // Build is what builders are told.
@@ -91,8 +119,10 @@ type Package struct {
 	License     string   `yaml:"license"`
 	Homepage    string   `yaml:"homepage"`
 	Depends     []string `yaml:"depends"`
-	PostInstall string   `yaml:"post_install"` // scripts of the tree
+	PreInstall  string   `yaml:"pre_install"` // scripts of the tree
+	PostInstall string   `yaml:"post_install"`
 	PreRemove   string   `yaml:"pre_remove"`
+	PostRemove  string   `yaml:"post_remove"`
 	Command     []string `yaml:"command"` // of an image
 	// Base is what an image is put on: a directory, an archive or an OCI image layout.
 	Base string `yaml:"base"`
@@ -146,11 +176,15 @@ func parse(data []byte, p parser) (Recipe, error) {
 	if len(root.Content) == 0 {
 		return Recipe{}, nil
 	}
+	p.places = map[string]diag.Pos{}
 	p.section(root.Content[0], Keys())
+	if !p.lenient {
+		p.fits(root.Content[0])
+	}
 	if err := p.problems.Err(); err != nil {
 		return Recipe{}, err
 	}
-	r := Recipe{Health: p.readHealth}
+	r := Recipe{Health: p.readHealth, places: p.places}
 	if err := root.Decode(&r); err != nil {
 		return Recipe{}, diag.At(diag.Pos{File: p.file}, "%v", err)
 	}

@@ -36,6 +36,7 @@ type Key struct {
 	Choices  []string // the only values, if there are any
 	Pattern  string   // what a text looks like, if not like anything
 	Required bool     // in its section
+	Builders []string // that take it; all where there are none
 	Keys     []Key    // of a section
 }
 
@@ -66,18 +67,21 @@ func Keys() []Key {
 
 func buildKeys() []Key {
 	return []Key{
-		{Name: "command", Kind: Texts, Doc: "command: a program and its arguments, run in a copy of the tree"},
-		{Name: "output", Kind: Path, Doc: "command, node: the directory that is released; the whole tree by default"},
-		{Name: "base", Kind: Text, Pattern: `^(debian|ubuntu)/[a-z]+$`, Doc: "the clean system to build in, such as debian/bookworm; this machine by default"},
-		{Name: "needs", Kind: Texts, Doc: "packages of the base that the build takes"},
-		{Name: "python", Kind: Text, Doc: "python: the interpreter; python3 by default"},
-		{Name: "requirements", Kind: Path, Doc: "python: a file of requirements, with hashes or without"},
-		{Name: "wheels", Kind: Path, Doc: "python: a directory of wheels to install from, and from nowhere else"},
-		{Name: "install", Kind: Texts, Doc: "python: source trees to install, paths or URLs"},
-		{Name: "main", Kind: Texts, Doc: "go: the packages to build; ./... by default"},
-		{Name: "script", Kind: Text, Doc: "node: a script of package.json to run after npm ci"},
+		{Name: "command", Kind: Texts, Builders: []string{"command"}, Doc: "command: a program and its arguments, run in a copy of the tree"},
+		{Name: "output", Kind: Path, Builders: []string{"command", "node"}, Doc: "command, node: the directory that is released; the whole tree by default"},
+		{Name: "base", Kind: Text, Pattern: `^(debian|ubuntu)/[a-z]+$`, Builders: running(), Doc: "the clean system to build in, such as debian/bookworm; this machine by default"},
+		{Name: "needs", Kind: Texts, Builders: running(), Doc: "packages of the base that the build takes"},
+		{Name: "python", Kind: Text, Builders: []string{"python"}, Doc: "python: the interpreter; python3 by default"},
+		{Name: "requirements", Kind: Path, Builders: []string{"python"}, Doc: "python: a file of requirements, with hashes or without"},
+		{Name: "wheels", Kind: Path, Builders: []string{"python"}, Doc: "python: a directory of wheels to install from, and from nowhere else"},
+		{Name: "install", Kind: Texts, Builders: []string{"python"}, Doc: "python: source trees to install, paths or URLs"},
+		{Name: "main", Kind: Texts, Builders: []string{"go"}, Doc: "go: the packages to build; ./... by default"},
+		{Name: "script", Kind: Text, Builders: []string{"node"}, Doc: "node: a script of package.json to run after npm ci"},
 	}
 }
+
+// running are the builders that run programs.
+func running() []string { return []string{"command", "python", "node", "go"} }
 
 func templateKeys() []Key {
 	return []Key{
@@ -97,8 +101,10 @@ func packageKeys() []Key {
 		{Name: "license", Kind: Text, Doc: "an SPDX expression"},
 		{Name: "homepage", Kind: Text, Doc: "a URL"},
 		{Name: "depends", Kind: Texts, Doc: "packages it needs"},
+		{Name: "pre_install", Kind: Path, Doc: "a script of the tree to run before installing"},
 		{Name: "post_install", Kind: Path, Doc: "a script of the tree to run after installing"},
 		{Name: "pre_remove", Kind: Path, Doc: "a script of the tree to run before removing"},
+		{Name: "post_remove", Kind: Path, Doc: "a script of the tree to run after removing"},
 		{Name: "command", Kind: Texts, Doc: "what an image runs"},
 		{Name: "base", Kind: Text, Doc: "what an image is put on: a directory, a tar archive or an OCI image layout; nothing by default"},
 	}
@@ -109,6 +115,7 @@ type parser struct {
 	file       string
 	lenient    bool // what is unknown is passed over
 	readHealth Health
+	places     map[string]diag.Pos // of the paths that the file names
 	problems   diag.List
 }
 
@@ -188,6 +195,9 @@ func (p *parser) scalar(n *yaml.Node, k Key) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		p.add(n, "%s takes a %s", k.Name, k.Kind)
 		return
+	}
+	if k.Kind == Path {
+		p.places[path.Clean(n.Value)] = p.pos(n)
 	}
 	switch {
 	case k.Kind == Path && !fs.ValidPath(path.Clean(n.Value)):

@@ -22,7 +22,8 @@ import (
 // to the ref from there, which needs all of the history.
 type gitGetter struct {
 	only
-	ref string // branch, tag or commit; empty means the default branch
+	ref string  // branch, tag or commit; empty means the default branch
+	got *Commit // what was fetched, or nil for who does not ask
 }
 
 // Get fetches the tree of the commit, without the repository around it.
@@ -40,7 +41,27 @@ func (g gitGetter) Get(ctx context.Context, req *getter.Request) error {
 			return err
 		}
 	}
+	if err := g.note(filepath.Join(req.Dst, ".git/FETCH_HEAD")); err != nil {
+		return err
+	}
 	return os.RemoveAll(filepath.Join(req.Dst, ".git"))
+}
+
+// note reads what was fetched where git writes it down: the commit, and which kind of name it had.
+func (g gitGetter) note(file string) error {
+	if g.got == nil {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("git: %w", err)
+	}
+	id, rest, _ := strings.Cut(string(data), "\t")
+	g.got.ID = id
+	if strings.HasPrefix(strings.TrimLeft(rest, "\t"), "tag '") {
+		g.got.Tag = strings.TrimPrefix(g.ref, "refs/tags/")
+	}
+	return nil
 }
 
 func git(ctx context.Context, args ...string) error {

@@ -79,16 +79,8 @@ func (j Job) release(from string) error {
 // describe adds the recipe and the release's own directories, which every builder's release needs
 // to be one: states, hooks and the files that the recipe names.
 func (j Job) describe() error {
-	names := append([]string{recipe.Name, "salt", "states", "pillar", "hooks", "grains", ".salt"}, j.Recipe.Files...)
-	for _, t := range j.Recipe.Templates {
-		names = append(names, t.Source)
-	}
-	names = append(names, j.Recipe.Units...)
-	for _, script := range []string{j.Recipe.Package.PostInstall, j.Recipe.Package.PreRemove} {
-		if script != "" {
-			names = append(names, script)
-		}
-	}
+	names := []string{recipe.Name, "salt", "states", "pillar", "hooks", "grains", ".salt"}
+	names = slices.Concat(names, j.Recipe.Files, j.Recipe.Own())
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		if _, err := os.Lstat(filepath.Join(j.Source, name)); err != nil {

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // CopyTree copies what is in a directory into another, links as they are. skip says which paths,
@@ -25,7 +27,7 @@ func CopyTree(from, to string, skip func(name string) bool) error {
 			}
 			return nil
 		}
-		return copyOne(file, filepath.Join(to, name), d)
+		return copyOne(file, filepath.Join(to, name), name, d)
 	})
 }
 
@@ -40,7 +42,7 @@ func copyInto(from, to, name string) error {
 	return CopyTree(filepath.Join(from, name), filepath.Join(to, name), nil)
 }
 
-func copyOne(from, to string, d fs.DirEntry) error {
+func copyOne(from, to, name string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
 		return err
@@ -55,7 +57,7 @@ func copyOne(from, to string, d fs.DirEntry) error {
 		}
 		return os.Symlink(target, to)
 	case !d.Type().IsRegular():
-		return fmt.Errorf("%s is a %s, and only files, directories and links can be released", from, d.Type())
+		return diag.WithHint(fmt.Errorf("%s is no file, directory or link, and nothing else can be released", name), "remove it from the tree, or let the build not make it")
 	}
 	return copyFile(from, to, info.Mode().Perm())
 }

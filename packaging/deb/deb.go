@@ -55,7 +55,10 @@ func Write(w io.Writer, r Request) error {
 		Description: description + "\nContent digest: " + r.Content, MTime: r.time(),
 		Overridables: nfpm.Overridables{
 			Depends: about.Depends, Contents: contents, Umask: 0o022,
-			Scripts: nfpm.Scripts{PostInstall: r.script(about.PostInstall), PreRemove: r.script(about.PreRemove)},
+			Scripts: nfpm.Scripts{
+				PreInstall: r.script(about.PreInstall), PostInstall: r.script(about.PostInstall),
+				PreRemove: r.script(about.PreRemove), PostRemove: r.script(about.PostRemove),
+			},
 			// The name of the machine that built it belongs into no package.
 			RPM: nfpm.RPM{BuildHost: "localhost", Summary: firstLine(description), Compression: "zstd"},
 			Deb: nfpm.Deb{Compression: "xz", Fields: map[string]string{"Corpus-Content-Digest": r.Content}},

@@ -99,7 +99,7 @@ func install(from, to string) error {
 func (b *build) statements(ctx context.Context, digests map[string]string) (map[string][]byte, error) {
 	about := statement.About{
 		Name: b.result.Name, Version: b.result.Version, Content: b.result.Content, Builder: b.recipe.Builder, Base: b.recipe.Build.Base,
-		Source: commit(ctx, b.Source), Tool: b.Tool, Outputs: digests,
+		Source: b.source(ctx), Tool: b.Tool, Outputs: digests,
 	}
 	list, err := statement.SPDX(about, os.DirFS(b.stage))
 	if err != nil {
@@ -114,11 +114,15 @@ func (b *build) statements(ctx context.Context, digests map[string]string) (map[
 	return map[string][]byte{first + ".spdx.json": list, first + ".provenance.json": provenance}, nil
 }
 
-// commit names the source's commit, with the place it is fetched from when git knows one.
-func commit(ctx context.Context, tree string) string {
-	head, err := exec.CommandContext(ctx, "git", "-C", tree, "rev-parse", "HEAD").Output()
-	if err != nil {
-		return ""
+// source is the commit that the tree is a copy of, as far as git knows one.
+func (b *build) source(ctx context.Context) statement.Source {
+	if b.Commit.ID != "" {
+		return statement.Source{URI: "git+" + b.Commit.URL + "@" + b.Commit.ID, Commit: b.Commit.ID}
 	}
-	return "git:" + strings.TrimSpace(string(head))
+	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty").Output()
+	if err != nil {
+		return statement.Source{}
+	}
+	id, modified := strings.CutSuffix(strings.TrimSpace(string(out)), "-dirty")
+	return statement.Source{URI: "git:" + id, Commit: id, Modified: modified}
 }
