@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v4"
@@ -58,6 +59,9 @@ func (r Recipe) At(path string) diag.Pos {
 	}
 	return diag.Pos{File: Name}
 }
+
+// IsName reports whether a recipe may have a name.
+func IsName(name string) bool { return regexp.MustCompile(namePattern).MatchString(name) }
 
 // Own are the paths of the source tree that belong to a release whatever its builder makes: units,
 // templates and scripts.
@@ -171,7 +175,7 @@ func Parse(data []byte, file string) (Recipe, error) { return parse(data, parser
 func parse(data []byte, p parser) (Recipe, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
-		return Recipe{}, diag.At(diag.Pos{File: p.file}, "not YAML: %v", err)
+		return Recipe{}, notYAML(p.file, err)
 	}
 	if len(root.Content) == 0 {
 		return Recipe{}, nil
@@ -190,6 +194,15 @@ func parse(data []byte, p parser) (Recipe, error) {
 	}
 	r.Writable, r.Files = cleaned(r.Writable), cleaned(r.Files)
 	return r, nil
+}
+
+// notYAML places an error of the parser.
+func notYAML(file string, err error) error {
+	var at *yaml.LoadError
+	if !errors.As(err, &at) {
+		return diag.At(diag.Pos{File: file}, "not YAML: %v", err)
+	}
+	return diag.At(diag.Pos{File: file, Line: at.Mark.Line, Col: at.Mark.Column}, "not YAML: %s", at.Message).WithHint("look at this line and the one above it: indentation, quotes, brackets")
 }
 
 // cleaned are paths in their shortest form, sorted.

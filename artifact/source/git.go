@@ -41,23 +41,25 @@ func (g gitGetter) Get(ctx context.Context, req *getter.Request) error {
 			return err
 		}
 	}
-	if err := g.note(filepath.Join(req.Dst, ".git/FETCH_HEAD")); err != nil {
+	if err := g.note(filepath.Join(req.Dst, ".git")); err != nil {
 		return err
 	}
 	return os.RemoveAll(filepath.Join(req.Dst, ".git"))
 }
 
-// note reads what was fetched where git writes it down: the commit, and which kind of name it had.
-func (g gitGetter) note(file string) error {
+// note reads what was fetched where git writes it down: HEAD is the commit, and FETCH_HEAD says which
+// kind of name it was found by.
+func (g gitGetter) note(repository string) error {
 	if g.got == nil {
 		return nil
 	}
-	data, err := os.ReadFile(file)
-	if err != nil {
+	head, err := os.ReadFile(filepath.Join(repository, "HEAD"))
+	fetched, fetchedErr := os.ReadFile(filepath.Join(repository, "FETCH_HEAD"))
+	if err := errors.Join(err, fetchedErr); err != nil {
 		return fmt.Errorf("git: %w", err)
 	}
-	id, rest, _ := strings.Cut(string(data), "\t")
-	g.got.ID = id
+	g.got.ID = strings.TrimSpace(string(head))
+	_, rest, _ := strings.Cut(string(fetched), "\t")
 	if strings.HasPrefix(strings.TrimLeft(rest, "\t"), "tag '") {
 		g.got.Tag = strings.TrimPrefix(g.ref, "refs/tags/")
 	}

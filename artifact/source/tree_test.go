@@ -77,6 +77,29 @@ func tree(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
+func TestTheCommitOfAFetchedTreeIsKnown(t *testing.T) {
+	r := newRepository(t)
+	main := r.git(t, "-C", r.dir, "rev-parse", "main")
+	r.git(t, "-C", r.dir, "tag", "-a", "-m", "with a word", "v2.0", r.first)
+	for ref, want := range map[string]source.Commit{
+		"?ref=v1.0":           {ID: r.first, Tag: "v1.0"},
+		"?ref=v2.0":           {ID: r.first, Tag: "v2.0"},
+		"?ref=refs/tags/v1.0": {ID: r.first, Tag: "v1.0"},
+		"?ref=" + r.first:     {ID: r.first},
+		"?ref=main":           {ID: main},
+		"":                    {ID: main},
+	} {
+		want.URL = "file://" + r.dir
+		got, err := source.Tree(t.Context(), "git::file://"+r.dir+ref, filepath.Join(t.TempDir(), "tree"), source.Options{})
+		if err != nil || got != want {
+			t.Errorf("%q is %+v, %v; want %+v", ref, got, err, want)
+		}
+	}
+	if got, err := source.Tree(t.Context(), "file://"+filepath.Join(r.dir, "states"), filepath.Join(t.TempDir(), "tree"), source.Options{}); err != nil || got != (source.Commit{}) {
+		t.Errorf("a directory is %+v, %v", got, err)
+	}
+}
+
 func TestGit(t *testing.T) {
 	r := newRepository(t)
 	base := "git::file://" + r.dir

@@ -1,6 +1,7 @@
 package builder
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,7 +14,8 @@ import (
 // CopyTree copies what is in a directory into another, links as they are. skip says which paths,
 // relative to the directory, to leave out; nil leaves out none.
 func CopyTree(from, to string, skip func(name string) bool) error {
-	return filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {
+	var problems diag.List
+	err := filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -27,8 +29,13 @@ func CopyTree(from, to string, skip func(name string) bool) error {
 			}
 			return nil
 		}
-		return copyOne(file, filepath.Join(to, name), name, d)
+		if !d.IsDir() && !d.Type().IsRegular() && d.Type() != fs.ModeSymlink {
+			problems.Add(diag.Pos{File: name}, "it is no file, directory or link, and nothing else can be released").WithHint("remove it from the tree, or let the build not make it")
+			return nil
+		}
+		return copyOne(file, filepath.Join(to, name), d)
 	})
+	return errors.Join(err, problems.Err())
 }
 
 // copyInto copies one path of a tree to the same place in another.
@@ -42,7 +49,7 @@ func copyInto(from, to, name string) error {
 	return CopyTree(filepath.Join(from, name), filepath.Join(to, name), nil)
 }
 
-func copyOne(from, to, name string, d fs.DirEntry) error {
+func copyOne(from, to string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
 		return err
@@ -56,8 +63,6 @@ func copyOne(from, to, name string, d fs.DirEntry) error {
 			return err
 		}
 		return os.Symlink(target, to)
-	case !d.Type().IsRegular():
-		return diag.WithHint(fmt.Errorf("%s is no file, directory or link, and nothing else can be released", name), "remove it from the tree, or let the build not make it")
 	}
 	return copyFile(from, to, info.Mode().Perm())
 }

@@ -273,7 +273,10 @@ func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
 		want  []string
 	}{
 		"unknown keys":  {map[string]string{"corpus.yaml": "bilder: go\nfile: [x]\n"}, "a.deb", []string{`corpus.yaml:1:1: unknown key "bilder"`, `corpus.yaml:2:1: unknown key "file"`}},
-		"missing files": {map[string]string{"corpus.yaml": "units: [a.service]\npackage: {post_install: b.sh}\n"}, "a.deb", []string{"a.service, which is not in the tree", "b.sh, which is not in the tree"}},
+		"missing files": {map[string]string{"corpus.yaml": "units: [a.service]\npackage: {post_install: b.sh}\n"}, "a.deb", []string{"corpus.yaml:1:9: it names a.service, which is not in the tree", "corpus.yaml:2:25: it names b.sh, which is not in the tree"}},
+		"missing parts": {map[string]string{"corpus.yaml": "builder: tree\nfiles:\n- nope\n- x\n"}, "a.tar.zst", []string{"corpus.yaml:3:3: it names nope, which is not in the tree"}},
+		"no files":      {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'mkfifo p q']}\n"}, "a.tar.zst", []string{"p: it is no file, directory or link", "q: it is no file, directory or link"}},
+		"no builder":    {map[string]string{"corpus.yaml": "build: {command: [make]}\n"}, "a.tar.zst", []string{"corpus.yaml:1:8: build is given, and no builder"}},
 		"another form":  {map[string]string{}, "a.exe", []string{"a.exe: corpus build does not write that form"}},
 		"a secret":      {map[string]string{"corpus.yaml": "builder: tree\n", "id_rsa": "x"}, "a.deb", []string{"id_rsa: its name is that of a secret"}},
 		"no command":    {map[string]string{"corpus.yaml": "builder: command\n"}, "a.deb", []string{"build.command is missing"}},
@@ -334,6 +337,9 @@ func TestAGoServiceIsBuilt(t *testing.T) {
 	})
 	if r.Needs.Arch != runtime.GOARCH || r.Needs.Glibc != "" {
 		t.Errorf("it needs %+v, want the architecture alone", r.Needs)
+	}
+	if list := read(t, r.Statements[0]); !bytes.Contains(list, []byte("pkg:golang/stdlib@1.")) {
+		t.Errorf("the list of contents does not name the standard library: %s", list)
 	}
 	files := unpacked(t, r.Outputs[0])
 	if files["bin/myapp"] == "" || files["salt/x.sls"] == "" || files["go.mod"] != "" {

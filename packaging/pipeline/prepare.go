@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -41,11 +42,25 @@ func (b *build) prepare(ctx context.Context) error {
 	if b.recipe.Prefix == "" {
 		b.recipe.Prefix = "/opt/" + b.result.Name
 	}
-	if err := artifact.CheckProject(b.result.Name); err != nil {
+	if err := b.checkName(); err != nil {
 		return diag.WithHint(err, "write `name: ...` into corpus.yaml; the directory's name is taken where it says none")
 	}
 	b.result.Version, err = b.version(ctx)
 	return errors.Join(err, b.checkNames())
+}
+
+// checkName checks the name, which is the directory's where the recipe says none. Packages take fewer.
+func (b *build) checkName() error {
+	name := b.result.Name
+	if err := artifact.CheckProject(name); err != nil {
+		return err
+	}
+	for _, output := range b.Outputs {
+		if f := format(output); (f == ".deb" || f == ".rpm") && !recipe.IsName(name) {
+			return fmt.Errorf("%q cannot be the name of a package", name)
+		}
+	}
+	return nil
 }
 
 func (b *build) version(ctx context.Context) (string, error) {
@@ -59,6 +74,10 @@ func (b *build) version(ctx context.Context) (string, error) {
 	return version, nil
 }
 
+// idDigits are how many digits of a commit a version has. Git left to itself gives more of them the
+// more objects a clone happens to have.
+const idDigits = 12
+
 // described is the version that was given, or what git says.
 func (b *build) described(ctx context.Context) (string, error) {
 	switch {
@@ -69,9 +88,9 @@ func (b *build) described(ctx context.Context) (string, error) {
 	case b.Commit.Tag != "":
 		return strings.TrimPrefix(b.Commit.Tag, "v"), nil
 	case b.Commit.ID != "":
-		return b.Commit.ID[:min(len(b.Commit.ID), 12)], nil
+		return b.Commit.ID[:min(len(b.Commit.ID), idDigits)], nil
 	}
-	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--tags", "--always", "--dirty").Output()
+	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--tags", "--always", "--abbrev="+strconv.Itoa(idDigits), "--dirty").Output()
 	if err != nil {
 		err := fmt.Errorf("the tree has no version: git does not describe it%s", complaint(err))
 		return "", err
