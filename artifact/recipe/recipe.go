@@ -41,6 +41,7 @@ type Recipe struct {
 	// Writable lists the paths of a release that stay writable on a host, each a file or a
 	// directory with all below it. "." is the whole release.
 	Writable []string `yaml:"writable"`
+	Hooks    Hooks    `yaml:"hooks"`
 	// Units are systemd units of the tree that packages install.
 	Units []string `yaml:"units"`
 	// Health says when the release counts as healthy.
@@ -103,6 +104,24 @@ type Build struct {
 	Main []string `yaml:"main"`
 	// Script is what the builder node runs after npm ci, such as build; none by default.
 	Script string `yaml:"script"`
+}
+
+// Hooks are scripts of the source tree that an agent runs while it deploys, in their order.
+type Hooks struct {
+	PreArchive  []string `yaml:"pre_archive"`
+	PostArchive []string `yaml:"post_archive"`
+	PreRelease  []string `yaml:"pre_release"`
+	PostRelease []string `yaml:"post_release"`
+}
+
+// Stages are the scripts by the names under which agents know the stages.
+func (h Hooks) Stages() map[string][]string {
+	return map[string][]string{"pre-archive": h.PreArchive, "post-archive": h.PostArchive, "pre-release": h.PreRelease, "post-release": h.PostRelease}
+}
+
+// All are the scripts of all stages.
+func (h Hooks) All() []string {
+	return slices.Concat(h.PreArchive, h.PostArchive, h.PreRelease, h.PostRelease)
 }
 
 // Template is a configuration file that a host renders from its pillar and grains.

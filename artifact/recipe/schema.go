@@ -59,6 +59,7 @@ func Keys() []Key {
 		{Name: "allow", Kind: Paths, Doc: "files that look like secrets and are none"},
 		{Name: "writable", Kind: Paths, Doc: "what stays writable on a host; . is the whole release"},
 		{Name: "health", Kind: Probes, Doc: "when the release counts as healthy: probes, and how long they may take"},
+		{Name: "hooks", Kind: Section, Doc: "scripts of the tree that an agent runs while it deploys, in this order; hooks/STAGE.d holds them in the release", Keys: hookKeys()},
 		{Name: "units", Kind: Paths, Doc: "systemd units that packages install"},
 		{Name: "templates", Kind: Sections, Doc: "configuration files that a host renders from its pillar and grains", Keys: templateKeys()},
 		{Name: "package", Kind: Section, Doc: "what packages and images say of themselves", Keys: packageKeys()},
@@ -82,6 +83,15 @@ func buildKeys() []Key {
 
 // running are the builders that run programs.
 func running() []string { return []string{"command", "python", "node", "go"} }
+
+func hookKeys() []Key {
+	return []Key{
+		{Name: "pre_archive", Kind: Paths, Doc: "before the release is archived"},
+		{Name: "post_archive", Kind: Paths, Doc: "after the release is archived"},
+		{Name: "pre_release", Kind: Paths, Doc: "before the host converges to it"},
+		{Name: "post_release", Kind: Paths, Doc: "after it is current"},
+	}
+}
 
 func templateKeys() []Key {
 	return []Key{

@@ -47,7 +47,7 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err != nil {
 		return err
 	}
-	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
+	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+len(r.Hooks.All()) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
 		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut, Allow: r.Allow})
 	}
 	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at, Cache: p.cache(), OnTop: how.onTop, Commit: pipeline.Commit(how.commit)}

@@ -48,6 +48,30 @@ type Command struct {
 
 // Build runs the recipe's builder. The stage then holds the release.
 func Build(ctx context.Context, j Job) error {
+	if err := j.build(ctx); err != nil {
+		return err
+	}
+	return j.hooks()
+}
+
+// hooks puts the scripts that the recipe names where an agent looks for them, numbered so that they run
+// in their order.
+func (j Job) hooks() error {
+	for stage, scripts := range j.Recipe.Hooks.Stages() {
+		for i, script := range scripts {
+			to := filepath.Join(j.Stage, "hooks", stage+".d", fmt.Sprintf("%02d-%s", i+1, filepath.Base(script)))
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+				return err
+			}
+			if err := copyFile(filepath.Join(j.Source, script), to, 0o755); err != nil {
+				return fmt.Errorf("taking over the hook %s: %w", script, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (j Job) build(ctx context.Context) error {
 	switch j.Recipe.Builder {
 	case "", "tree":
 		return j.release(j.Source)

@@ -247,6 +247,24 @@ func TestACommandsOutputIsReleased(t *testing.T) {
 	}
 }
 
+func TestHooksOfTheRecipeRunInTheirOrder(t *testing.T) {
+	for name, builder := range map[string]string{"tree": "tree", "command": "command\nbuild: {command: [mkdir, out], output: out}"} {
+		r := make1(t, sow(t, map[string]string{
+			"corpus.yaml": "builder: " + builder + "\nhooks: {pre_release: [bin/z.sh, a], post_release: [bin/z.sh]}\n", "bin/z.sh": "echo z\n", "a": "echo a\n",
+		}))
+		files := unpacked(t, r.Outputs[0])
+		for file, want := range map[string]string{"pre-release.d/01-z.sh": "echo z\n", "pre-release.d/02-a": "echo a\n", "post-release.d/01-z.sh": "echo z\n"} {
+			if files["hooks/"+file] != want {
+				t.Errorf("%s: hooks/%s is %q, want %q", name, file, files["hooks/"+file], want)
+			}
+		}
+	}
+	_, err := pipeline.Make(t.Context(), pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\nhooks:\n  post_release: [gone]\n"}), Outputs: outputs(t), Version: "1"})
+	if err == nil || !strings.Contains(err.Error(), "corpus.yaml:3:18: it names gone, which is not in the tree") {
+		t.Errorf("a hook that is not there: %v", err)
+	}
+}
+
 func TestAFailingBuildKeepsItsLogAndLeavesNothing(t *testing.T) {
 	tree := sow(t, map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'echo so far >&2; touch made; exit 7']}\n"})
 	files := outputs(t)

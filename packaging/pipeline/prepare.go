@@ -132,7 +132,7 @@ func (b *build) checkOutputs() error {
 // checkNames finds paths that the recipe names and the tree does not have, all at once.
 func (b *build) checkNames() error {
 	build := b.recipe.Build
-	names := slices.Concat(b.recipe.Own(), []string{build.Requirements, build.Wheels})
+	names := slices.Concat(b.recipe.Own(), b.recipe.Hooks.All(), []string{build.Requirements, build.Wheels})
 	if b.recipe.Builder == "" || b.recipe.Builder == "tree" {
 		names = append(names, b.recipe.Files...) // of another builder they may be what it makes
 	}
