@@ -71,12 +71,25 @@ func withLog(err error) error {
 	return err
 }
 
-// twice builds two copies of a tree, the second below another umask, and expects the same bytes.
+// twice builds two copies of a tree, the second under another umask, in another time zone and language,
+// and deeper down, and expects the same bytes. That another user's are the same too is tested where
+// there are several users (TestTwoBuildsAreTheSameToDiffoscope).
 func twice(t *testing.T, files map[string]string) pipeline.Result {
 	t.Helper()
 	first := make1(t, sow(t, files))
+	deep := filepath.Join(t.TempDir(), strings.Repeat("a directory of a longer name/", 4), "tmp")
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tree := filepath.Join(deep, "..", "myapp")
+	if err := os.CopyFS(tree, os.DirFS(sow(t, files))); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"TMPDIR": deep, "TZ": "Asia/Kathmandu", "LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8", "USER": "somebody"} {
+		t.Setenv(name, value)
+	}
 	before := syscall.Umask(0o077)
-	second := make1(t, sow(t, files))
+	second := make1(t, tree)
 	syscall.Umask(before)
 	if first.Content != second.Content || first.Content == "" {
 		t.Errorf("contents are %q and %q", first.Content, second.Content)
