@@ -19,7 +19,7 @@ import (
 // owner, content and extended attributes, the accounts, what units are and start, and the packages.
 //
 // Left out are the exceptions that docs/undo.md names: what tools keep for themselves (backups of account
-// files, lastlog, the note that a package's script enabled a unit, databases of apt and dpkg, whose packages
+// files and what a cut leaves of new ones, lastlog, the note that a package's script enabled a unit, databases of apt and dpkg, whose packages
 // are told by version), logs, caches, and what deploys lay out.
 const picture = `#!/usr/bin/python3
 import hashlib, os, stat, subprocess
@@ -39,7 +39,7 @@ for top, dirs, files in os.walk("/"):
     dirs[:] = sorted(d for d in dirs if os.path.join(top, d) not in skip)
     for name in sorted(dirs + files):
         path = os.path.join(top, name)
-        if path not in skip and not (top == "/etc" and name in ("passwd-", "shadow-", "group-", "gshadow-", "subuid-", "subgid-")):
+        if path not in skip and not (top == "/etc" and name.rstrip("-+") in ("passwd", "shadow", "group", "gshadow", "subuid", "subgid") and name[-1] in "-+"):
             print(show(path))
 def tell(*argv):
     for line in subprocess.run(argv, capture_output=True, text=True).stdout.splitlines():
