@@ -7,6 +7,25 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
+// apart finds templates that would be rendered to the same file.
+func (p *parser) apart(top *yaml.Node) {
+	targets := map[string]bool{}
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		if top.Content[i].Value != "templates" {
+			continue
+		}
+		for _, template := range top.Content[i+1].Content {
+			for j := 0; j+1 < len(template.Content); j += 2 {
+				key, value := template.Content[j], template.Content[j+1]
+				if key.Value == "target" && targets[value.Value] {
+					p.add(value, "another template has the target %s too", value.Value).WithHint("keep one of them")
+				}
+				targets[value.Value] = targets[value.Value] || key.Value == "target"
+			}
+		}
+	}
+}
+
 // fits finds what is said to a builder that does not hear it: keys of another one, or any of them where
 // none is named. The release would be made without it, and nobody would know.
 func (p *parser) fits(top *yaml.Node) {

@@ -203,6 +203,7 @@ func parse(data []byte, p parser) (Recipe, error) {
 	p.section(root.Content[0], Keys())
 	if !p.lenient {
 		p.fits(root.Content[0])
+		p.apart(root.Content[0])
 	}
 	if err := p.problems.Err(); err != nil {
 		return Recipe{}, err

@@ -60,9 +60,10 @@ version:
 
 func TestWhatNoBuilderHearsIsAMistake(t *testing.T) {
 	for text, want := range map[string][]string{
-		"build: {command: [make]}\n":                                         {"corpus.yaml:1:8: build is given, and no builder"},
-		"builder: tree\nbuild: {base: debian/bookworm}\n":                    {"corpus.yaml:2:9: build.base is for the builder command or python or node or go, and the builder is tree"},
-		"builder: go\nbuild:\n  command: [make]\n  main: [.]\n  wheels: w\n": {"corpus.yaml:3:3: build.command is for the builder command", "corpus.yaml:5:3: build.wheels is for the builder python"},
+		"build: {command: [make]}\n":                                                                    {"corpus.yaml:1:8: build is given, and no builder"},
+		"builder: tree\nbuild: {base: debian/bookworm}\n":                                               {"corpus.yaml:2:9: build.base is for the builder command or python or node or go, and the builder is tree"},
+		"builder: go\nbuild:\n  command: [make]\n  main: [.]\n  wheels: w\n":                            {"corpus.yaml:3:3: build.command is for the builder command", "corpus.yaml:5:3: build.wheels is for the builder python"},
+		"templates:\n- {source: a, target: /a}\n- {source: b, target: /b}\n- {source: c, target: /a}\n": {"corpus.yaml:4:23: another template has the target /a too"},
 		"name: [x\n": {"corpus.yaml:2:1: not YAML"},
 	} {
 		_, err := recipe.Parse([]byte(text), "corpus.yaml")

@@ -306,6 +306,7 @@ func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
 		"unknown keys":  {map[string]string{"corpus.yaml": "bilder: go\nfile: [x]\n"}, "a.deb", []string{`corpus.yaml:1:1: unknown key "bilder"`, `corpus.yaml:2:1: unknown key "file"`}},
 		"missing files": {map[string]string{"corpus.yaml": "units: [a.service]\npackage: {post_install: b.sh}\n"}, "a.deb", []string{"corpus.yaml:1:9: it names a.service, which is not in the tree", "corpus.yaml:2:25: it names b.sh, which is not in the tree"}},
 		"missing parts": {map[string]string{"corpus.yaml": "builder: tree\nfiles:\n- nope\n- x\n"}, "a.tar.zst", []string{"corpus.yaml:3:3: it names nope, which is not in the tree"}},
+		"a directory":   {map[string]string{"corpus.yaml": "builder: tree\nunits: [d]\n", "d/x": ""}, "a.deb", []string{"corpus.yaml:2:9: it names d, which is no file"}},
 		"no files":      {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'mkfifo p q']}\n"}, "a.tar.zst", []string{"p: it is no file, directory or link", "q: it is no file, directory or link"}},
 		"no builder":    {map[string]string{"corpus.yaml": "build: {command: [make]}\n"}, "a.tar.zst", []string{"corpus.yaml:1:8: build is given, and no builder"}},
 		"another form":  {map[string]string{}, "a.exe", []string{"a.exe: corpus build does not write that form"}},

@@ -129,18 +129,27 @@ func (b *build) checkOutputs() error {
 	return nil
 }
 
-// checkNames finds paths that the recipe names and the tree does not have, all at once.
+// checkNames finds paths that the recipe names and the tree does not have, or not as they have to be, all
+// at once.
 func (b *build) checkNames() error {
 	build := b.recipe.Build
-	names := slices.Concat(b.recipe.Own(), b.recipe.Hooks.All(), []string{build.Requirements, build.Wheels})
+	files := slices.Concat(b.recipe.Own(), b.recipe.Hooks.All(), []string{build.Requirements})
+	names := append(slices.Clone(files), build.Wheels)
 	if b.recipe.Builder == "" || b.recipe.Builder == "tree" {
 		names = append(names, b.recipe.Files...) // of another builder they may be what it makes
 	}
 	slices.Sort(names)
 	var problems diag.List
 	for _, name := range slices.Compact(names) {
-		if _, err := os.Lstat(filepath.Join(b.Source, name)); name != "" && err != nil {
+		if name == "" {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(b.Source, name))
+		switch {
+		case err != nil:
 			problems.Add(b.recipe.At(name), "it names %s, which is not in the tree", name).WithHint("add the file, or mend the name")
+		case slices.Contains(files, name) && !info.Mode().IsRegular():
+			problems.Add(b.recipe.At(name), "it names %s, which is no file", name).WithHint("name a file of the tree")
 		}
 	}
 	slices.SortStableFunc(problems, func(a, b *diag.Diagnostic) int { return a.Pos.Line - b.Pos.Line })
