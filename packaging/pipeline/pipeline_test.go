@@ -297,6 +297,18 @@ func TestAFailingBuildKeepsItsLogAndLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestNoOutputIsLeftWhereOneCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	files := []string{filepath.Join(dir, "a.tar.zst"), filepath.Join(dir, "nowhere", "a.deb")}
+	_, err := pipeline.Make(t.Context(), pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\n", "a": "a"}), Outputs: files, Version: "1"})
+	if err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("writing to a directory that is not there: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
+}
+
 func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
