@@ -128,9 +128,14 @@ func (j Job) command(ctx context.Context) error {
 	if err := j.run(ctx, j.Source, j.Recipe.Build.Command...); err != nil {
 		return err
 	}
+	return j.output("the command")
+}
+
+// output releases the directory that something left.
+func (j Job) output(maker string) error {
 	output := filepath.Join(j.Source, j.Recipe.Build.Output)
 	if info, err := os.Stat(output); err != nil || !info.IsDir() {
-		return diag.WithHint(fmt.Errorf("the command left no directory %s", j.Recipe.Build.Output), "build.output names the directory that is released")
+		return diag.WithHint(fmt.Errorf("%s left no directory %s", maker, j.Recipe.Build.Output), "build.output names the directory that is released")
 	}
 	if err := j.release(output); err != nil {
 		return err
@@ -154,10 +159,7 @@ func (j Job) node(ctx context.Context) error {
 		}
 	}
 	if j.Recipe.Build.Output != "" {
-		if err := j.release(filepath.Join(j.Source, j.Recipe.Build.Output)); err != nil {
-			return err
-		}
-		return j.describe()
+		return j.output("npm")
 	}
 	if err := j.run(ctx, j.Source, "npm", "prune", "--omit=dev", "--no-audit", "--no-fund"); err != nil {
 		return err

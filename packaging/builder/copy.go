@@ -41,7 +41,7 @@ func CopyTree(from, to string, skip func(name string) bool) error {
 // copyInto copies one path of a tree to the same place in another.
 func copyInto(from, to, name string) error {
 	if _, err := os.Lstat(filepath.Join(from, name)); err != nil {
-		return fmt.Errorf("the recipe names %s: %w", name, err)
+		return diag.WithHint(fmt.Errorf("the recipe names %s, which the build did not make", name), "mend the name in corpus.yaml, or have the build make it")
 	}
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
 		return err

@@ -2,6 +2,8 @@ package builder
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -29,14 +31,17 @@ func mirrors() map[string]string {
 	return map[string]string{"debian": "http://deb.debian.org/debian", "ubuntu": "http://archive.ubuntu.com/ubuntu"}
 }
 
-// kept finds out where a system lies and where it comes from.
+// kept finds out where a system lies and where it comes from. One from another mirror is another system:
+// the mirror may be a snapshot of a certain day.
 func kept(name, cache string) system {
 	family, suite, _ := strings.Cut(name, "/")
-	mirror := mirrors()[family]
-	if m := os.Getenv("CORPUS_MIRROR"); m != "" {
-		mirror = m
+	s := system{name: name, suite: suite, mirror: mirrors()[family], tree: filepath.Join(cache, family+"-"+suite)}
+	if m := os.Getenv("CORPUS_MIRROR"); m != "" && m != s.mirror {
+		sum := sha256.Sum256([]byte(m))
+		s.mirror = m
+		s.tree += "-" + hex.EncodeToString(sum[:4])
 	}
-	return system{name: name, suite: suite, mirror: mirror, tree: filepath.Join(cache, family+"-"+suite)}
+	return s
 }
 
 // ensure makes the system unless it is there. While another process makes it, ensure waits and takes

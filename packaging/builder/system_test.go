@@ -120,6 +120,24 @@ func TestASecondBuildWaitsForTheBaseAndTakesIt(t *testing.T) {
 	}
 }
 
+func TestABaseFromAnotherMirrorIsAnother(t *testing.T) {
+	dir, cache, told := debootstrap(t), t.TempDir(), make(chan string, 1)
+	for n, mirror := range []string{"", "http://deb.debian.org/debian", "https://snapshot.example.com/20260101T000000Z", "https://snapshot.example.com/20260101T000000Z"} {
+		t.Setenv("CORPUS_MIRROR", mirror)
+		done := opened(t, t.Context(), cache, told)
+		if n == 0 || n == 2 {
+			contentOf(t, filepath.Join(dir, "began"))
+			write(t, filepath.Join(dir, "leave"), "whole")
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := calls(t, dir); n != 2 {
+		t.Errorf("%d systems were made, want one for each mirror", n)
+	}
+}
+
 func TestABuildThatWaitsForTheBaseCanBeStopped(t *testing.T) {
 	dir, cache, told := debootstrap(t), t.TempDir(), make(chan string, 1)
 	first := opened(t, t.Context(), cache, told)

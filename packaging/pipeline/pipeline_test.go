@@ -324,6 +324,7 @@ func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
 		"another form":  {map[string]string{}, "a.exe", []string{"a.exe: corpus build does not write that form"}},
 		"a secret":      {map[string]string{"corpus.yaml": "builder: tree\n", "id_rsa": "x"}, "a.deb", []string{"id_rsa: its name is that of a secret"}},
 		"no command":    {map[string]string{"corpus.yaml": "builder: command\n"}, "a.deb", []string{"build.command is missing"}},
+		"no part":       {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [mkdir, out], output: out}\nfiles: [app]\n"}, "a.deb", []string{"the recipe names app, which the build did not make"}},
 		"no output":     {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: ['true'], output: out}\n"}, "a.deb", []string{"the command left no directory out"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -396,13 +397,18 @@ func TestANodeServiceIsBuilt(t *testing.T) {
 		t.Skipf("npm does not work here: %v %s", err, out)
 	}
 	r := twice(t, map[string]string{
-		"corpus.yaml":       "builder: node\n",
-		"package.json":      `{"name":"myapp","version":"1.0.0"}`,
-		"package-lock.json": `{"name":"myapp","version":"1.0.0","lockfileVersion":3,"requires":true,"packages":{"":{"name":"myapp","version":"1.0.0"}}}`,
-		"server.js":         "console.log('hello')\n",
+		"corpus.yaml":       "builder: node\nbuild: {script: build}\n",
+		"package.json":      `{"name":"myapp","version":"1.0.0","dependencies":{"dep":"file:dep"},"scripts":{"build":"node server.js >built"}}`,
+		"package-lock.json": `{"name":"myapp","version":"1.0.0","lockfileVersion":3,"requires":true,"packages":{"":{"name":"myapp","version":"1.0.0","dependencies":{"dep":"file:dep"}},"dep":{"version":"2.0.0"},"node_modules/dep":{"resolved":"dep","link":true}}}`,
+		"dep/package.json":  `{"name":"dep","version":"2.0.0","main":"index.js"}`, "dep/index.js": "module.exports = 'hello'\n",
+		"server.js": "console.log(require('dep'))\n",
 	})
-	if files := unpacked(t, r.Outputs[0]); files["server.js"] == "" || files["package.json"] == "" {
-		t.Errorf("the release holds %q", slices.Sorted(maps.Keys(files)))
+	files := unpacked(t, r.Outputs[0])
+	if files["server.js"] == "" || files["built"] != "hello\n" {
+		t.Errorf("the release holds %q, and the script made %q", slices.Sorted(maps.Keys(files)), files["built"])
+	}
+	if _, there := files["node_modules/dep"]; !there {
+		t.Error("the release has no dep")
 	}
 }
 

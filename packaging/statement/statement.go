@@ -136,10 +136,13 @@ func modules(release fs.FS, name string) []Component {
 	}
 	found := []Component{golang("stdlib", strings.TrimPrefix(info.GoVersion, "go"))}
 	for _, m := range info.Deps {
+		path, version := m.Path, m.Version
 		if m.Replace != nil {
-			m = m.Replace
+			if version = m.Replace.Version; version != "" { // a directory has none, and no name of its own
+				path = m.Replace.Path
+			}
 		}
-		found = append(found, golang(m.Path, m.Version))
+		found = append(found, golang(path, version))
 	}
 	return found
 }
