@@ -61,6 +61,7 @@ func greets(t *testing.T, r pipeline.Result) {
 }
 
 func TestAPythonServiceIsInstalledFromItsSource(t *testing.T) {
+	t.Parallel()
 	needVenv(t)
 	files := greetSource("lib/")
 	files["corpus.yaml"] = "builder: python\nbuild: {install: [lib]}\n"
@@ -68,6 +69,7 @@ func TestAPythonServiceIsInstalledFromItsSource(t *testing.T) {
 }
 
 func TestAPythonServiceIsInstalledFromACommit(t *testing.T) {
+	t.Parallel()
 	needVenv(t)
 	repository := sow(t, greetSource(""))
 	git := func(args ...string) string {
@@ -88,12 +90,13 @@ func TestAPythonServiceIsInstalledFromACommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	git("commit", "-q", "-a", "-m", "two")
-	greets(t, twice(t, map[string]string{
+	greets(t, make1(t, sow(t, map[string]string{
 		"corpus.yaml": "builder: python\nbuild: {install: ['git+file://" + repository + "@" + commit + "']}\n",
-	}))
+	})))
 }
 
 func TestHashesOfRequirementsAreChecked(t *testing.T) {
+	t.Parallel()
 	needVenv(t)
 	body := wheel(t)
 	sum := sha256.Sum256([]byte(body))
