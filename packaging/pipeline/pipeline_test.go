@@ -439,9 +439,7 @@ func wheel(t *testing.T) string {
 }
 
 func TestAPythonServiceIsBuiltAndRunsElsewhere(t *testing.T) {
-	if out, err := exec.Command("python3", "-m", "venv", filepath.Join(t.TempDir(), "v")).CombinedOutput(); err != nil {
-		t.Skipf("python3 -m venv does not work here: %v %s", err, out)
-	}
+	needVenv(t)
 	r := twice(t, map[string]string{
 		"corpus.yaml":      "builder: python\nbuild: {requirements: requirements.txt, wheels: wheels}\nfiles: [conf]\n",
 		"requirements.txt": "greet==2.1\n", "wheels/greet-2.1-py3-none-any.whl": wheel(t), "conf/app.ini": "[app]\n",
