@@ -105,7 +105,7 @@ func (a *Agent) signed(release artifact.Release, digest artifact.Digest) (ok boo
 		return false, "compared with what was noted when it was unpacked; no list of its files is signed", nil
 	}
 	if want != digest {
-		return false, "", &trust.Refused{Check: trust.CheckDigest, Of: "the list of " + release.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", digest, want)}
+		return false, "", client.Vouch(release.Project, &trust.Refused{Check: trust.CheckDigest, Of: "the list of " + release.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", digest, want)})
 	}
 	return true, "", nil
 }

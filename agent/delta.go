@@ -48,7 +48,7 @@ func (r *run) fetchDelta(ctx context.Context, client *trust.Client, release arti
 	err = r.rebuild(ctx, client, release, plan)
 	var refused *trust.Refused
 	if errors.Is(err, chunk.ErrChanged) || (errors.As(err, &refused) || absent(err)) && ctx.Err() == nil {
-		r.record.Note("%s is fetched as a whole: %v", release, err)
+		r.record.Note("%s is fetched as a whole: %v", release, client.Vouch(release.Project, err))
 		return false, nil
 	}
 	return err == nil, err
@@ -80,9 +80,7 @@ func planDelta(ctx context.Context, client *trust.Client, release artifact.Relea
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := plan.Look(tree.stream); err != nil {
-			return nil, fmt.Errorf("looking for what is new in %s: %w", release, err)
-		}
+		plan.Look(tree.stream)
 		if plan.Bytes() < release.Length/goodEnough {
 			break
 		}
@@ -93,7 +91,7 @@ func planDelta(ctx context.Context, client *trust.Client, release artifact.Relea
 // rebuild fetches what is missing and makes the release.
 func (r *run) rebuild(ctx context.Context, client *trust.Client, release artifact.Release, plan *chunk.Plan) (err error) {
 	r.record.Note("%s: %s of %s are new, fetched in %d requests", release, diag.Size(plan.Bytes()), diag.Size(release.Length), plan.Requests())
-	cache, err := chunk.OpenCache(r.Layout.Chunks(release.Digest.Hex()))
+	cache, err := plan.OpenCache(r.Layout.Chunks(release.Digest.Hex()))
 	if err != nil {
 		return fmt.Errorf("fetching %s: %w", release, err)
 	}

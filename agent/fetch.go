@@ -35,7 +35,7 @@ func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair)
 	defer debug.SetGCPercent(debug.SetGCPercent(30))
 	group, ctx := errgroup.WithContext(ctx)
 	for _, release := range missing {
-		group.Go(func() error { return r.fetchRelease(ctx, client, release) })
+		group.Go(func() error { return vouched(client, release, r.fetchRelease(ctx, client, release)) })
 	}
 	if err := group.Wait(); err != nil {
 		return explainSpace(err)
@@ -47,6 +47,15 @@ func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair)
 func (r *run) has(release artifact.Release) bool {
 	info, err := os.Stat(r.project(release.Project).Release(release.Dir()))
 	return err == nil && info.IsDir()
+}
+
+// vouched makes a refusal tell who signed what was refused.
+func vouched(client *trust.Client, release artifact.Release, err error) error {
+	var hostile *unpack.Hostile
+	if errors.As(err, &hostile) {
+		return fmt.Errorf("%w; signed by %s", err, client.Signers(release.Project))
+	}
+	return client.Vouch(release.Project, err)
 }
 
 func explainSpace(err error) error {
@@ -187,10 +196,26 @@ func (r *run) place(client *trust.Client, release artifact.Release, fill func(*o
 		return err
 	}
 	staged := project.Staged(release.Dir())
-	if err := errors.Join(os.Chmod(temp, 0o755), os.RemoveAll(staged), os.Rename(temp, staged), discard()); err != nil {
+	if err := errors.Join(os.Chmod(temp, 0o755), os.RemoveAll(staged)); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
 	}
-	return durable.Install(staged, project.Release(release.Dir()), list)
+	if err := os.Rename(temp, staged); err != nil {
+		return fmt.Errorf("unpacking %s: %w", release, err)
+	}
+	if err := discard(); err != nil {
+		return fmt.Errorf("unpacking %s: %w", release, err)
+	}
+	return install(staged, project.Release(release.Dir()), list)
+}
+
+// install gives a staged release its name. One that the disk failed to keep goes: the kernel tells of a
+// failed write once, so the next sync would find nothing wrong with it.
+func install(staged, name, list string) error {
+	err := durable.Install(staged, name, list)
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(staged))
+	}
+	return err
 }
 
 // adopt gives a release that an earlier run unpacked to its end, and did not live to name, its name,
@@ -213,7 +238,7 @@ func (r *run) adopt(ctx context.Context, client *trust.Client, release artifact.
 				return false, fmt.Errorf("verifying %s: %w", release, err)
 			}
 			if whole {
-				return true, durable.Install(staged, project.Release(release.Dir()), file)
+				return true, install(staged, project.Release(release.Dir()), file)
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func (p *Publisher) addChunks(ctx context.Context, d *described, root *os.Root, 
 		return fmt.Errorf("cutting %s: %w", d.release, err)
 	}
 	data, err := index.Encode()
-	if err != nil || int64(len(data))*leastShare > d.release.Length {
+	if err != nil || int64(len(data))*leastShare > d.release.Length || index.List > chunk.MaxList {
 		return err
 	}
 	if size > 0 {

@@ -41,7 +41,7 @@ func (c *Client) Download(ctx context.Context, blocks *Blocks, file *os.File, pr
 		turns: store.NewTurns(c.store, ObjectKey(blocks.release)),
 		have:  make([]bool, blocks.count()), sum: sha256.New(), cancel: cancel,
 	}
-	d.vouch = func(err error) error { return c.by(blocks.release.Project, err) }
+	d.vouch = func(err error) error { return c.Vouch(blocks.release.Project, err) }
 	d.changed.L = &d.mu
 	for range connections {
 		d.workers.Go(func() { d.work(ctx) })
@@ -200,7 +200,7 @@ func (d *download) request(ctx context.Context, from, to int, buf []byte) (got, 
 	}
 	defer body.Close()
 	if wrongSize(info, d.release) {
-		return 0, at, badLength(d.release, info.Size)
+		return 0, at, d.vouch(badLength(d.release, info.Size))
 	}
 	for i := from; i < to; i++ {
 		offset, length := d.blocks.span(i)

@@ -102,17 +102,31 @@ func refuseFile(of string, data []byte, may Delegation, err error) error {
 	return r
 }
 
-// by makes a refusal of what a project signed tell with which keys it did.
-func (c *Client) by(project string, err error) error {
+// Vouch makes a refusal of what a project signed tell with which keys it did.
+func (c *Client) Vouch(project string, err error) error {
 	var r *Refused
 	role := c.set.Targets[project]
-	if role == nil || !errors.As(err, &r) || r.By != nil {
-		return err
-	}
-	for _, s := range role.Signatures {
-		r.By = append(r.By, s.KeyID)
+	if role != nil && errors.As(err, &r) && r.By == nil {
+		r.By = signers(role)
 	}
 	return err
+}
+
+// Signers names the keys that signed what this client knows of a project.
+func (c *Client) Signers(project string) string {
+	role := c.set.Targets[project]
+	if role == nil {
+		return "nobody"
+	}
+	return keyList(signers(role))
+}
+
+func signers(role *Role) []string {
+	ids := make([]string, len(role.Signatures))
+	for i, s := range role.Signatures {
+		ids[i] = s.KeyID
+	}
+	return ids
 }
 
 // malformed refuses what is signed and yet not what it should be.

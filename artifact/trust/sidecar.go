@@ -119,10 +119,10 @@ func (c *Client) FetchSidecar(ctx context.Context, r artifact.Release, kind Kind
 		return nil, err
 	}
 	if int64(len(data)) != length {
-		return nil, c.by(r.Project, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it has %d bytes, and %d were signed", len(data), length)})
+		return nil, c.Vouch(r.Project, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it has %d bytes, and %d were signed", len(data), length)})
 	}
 	if got := digestOf(data); got != digest {
-		return nil, c.by(r.Project, &Refused{Check: CheckDigest, Of: key, Err: fmt.Errorf("its digest is %s, and %s was signed", got, digest)})
+		return nil, c.Vouch(r.Project, &Refused{Check: CheckDigest, Of: key, Err: fmt.Errorf("its digest is %s, and %s was signed", got, digest)})
 	}
 	return &Signed{release: r, kind: kind, data: data}, nil
 }

@@ -23,7 +23,7 @@ import (
 // filesystem can (FICLONE), so that they take no room twice; a clone is a file of its own, unlike a
 // hard link, and is held to its digest.
 func Rebuild(ctx context.Context, t *chunk.Tree, dir *os.Root, limits Limits) (Unpacked, error) {
-	rules := newRules(limits.withDefaults(), 0)
+	rules := newRules(limits.withDefaults(), t.Release().Length)
 	s := newSink(dir)
 	err := rebuild(ctx, t, rules, s)
 	if closed := s.close(); err == nil {
