@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // noise does not compress, and is the same for the same seed.
@@ -151,9 +152,31 @@ func TestBadChunksLeadToTheWholeArtifact(t *testing.T) {
 	r := l.expect(exit.OK)
 	l.links("2", "2", "1")
 	noted(t, r, "is fetched as a whole")
+	noted(t, r, "signed by")
 	if n, _ := asked(log, ".tar.zst"); n == 0 {
 		t.Errorf("the artifact was not asked for:\n%s", log)
 	}
+}
+
+// TestDeltaThatGrowsBeyondItsRatioIsRefused holds a delta to the limits of the artifact in whose place it is.
+func TestDeltaThatGrowsBeyondItsRatioIsRefused(t *testing.T) {
+	l := newLab(t)
+	l.Config.UnpackRatio = 16
+	l.repo.Release("myapp", "1", "testing", large("1"))
+	l.expect(exit.OK)
+	next := large("2")
+	next["data/zeros"] = strings.Repeat("\x00", 80<<20)
+	l.repo.Release("myapp", "2", "testing", next)
+	log := l.watched()
+	_, err := l.deploy()
+	if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "more than 16-fold") || !strings.Contains(err.Error(), "signed by") || diag.HintOf(err) == "" {
+		t.Errorf("exit code %d, %v, want it refused, and by whom it was signed", exit.Code(err), err)
+	}
+	if n, _ := asked(log, ".pack"); n == 0 {
+		t.Errorf("it was no delta:\n%s", log)
+	}
+	l.links("1", "1", "")
+	unchanged(t, l)
 }
 
 // Chunks that somebody removed are no reason to stay on the old version either.

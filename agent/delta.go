@@ -91,7 +91,8 @@ func planDelta(ctx context.Context, client *trust.Client, release artifact.Relea
 // rebuild fetches what is missing and makes the release.
 func (r *run) rebuild(ctx context.Context, client *trust.Client, release artifact.Release, plan *chunk.Plan) (err error) {
 	r.record.Note("%s: %s of %s are new, fetched in %d requests", release, diag.Size(plan.Bytes()), diag.Size(release.Length), plan.Requests())
-	cache, err := plan.OpenCache(r.Layout.Chunks(release.Digest.Hex()))
+	file := r.Layout.Chunks(release.Digest.Hex())
+	cache, err := plan.OpenCache(file)
 	if err != nil {
 		return fmt.Errorf("fetching %s: %w", release, err)
 	}
@@ -100,12 +101,15 @@ func (r *run) rebuild(ctx context.Context, client *trust.Client, release artifac
 		if !kept {
 			return
 		}
-		if err == nil || hopeless(err) || errors.Is(err, chunk.ErrChanged) {
+		if err == nil || hopeless(err, file) || errors.Is(err, chunk.ErrChanged) {
 			err = errors.Join(err, cache.Remove())
 		} else {
 			err = errors.Join(err, cache.Close())
 		}
 	}()
+	if err := room(file, plan.Bytes()); err != nil {
+		return fmt.Errorf("fetching %s: %w", release, err)
+	}
 	if err := plan.Fetch(ctx, r.store, cache, r.progress(release, plan.Bytes())); err != nil {
 		return err
 	}

@@ -113,6 +113,9 @@ func (r *run) arrive(ctx context.Context, client *trust.Client, release artifact
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", release, err)
 	}
+	if err := room(file.Name(), release.Length); err != nil {
+		return nil, errors.Join(fmt.Errorf("fetching %s: %w", release, err), file.Close())
+	}
 	verified, err := client.Download(ctx, blocks, file, progress)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -125,7 +128,10 @@ func (r *run) arriveWhole(ctx context.Context, client *trust.Client, release art
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", release, err)
 	}
-	verified, err := client.Fetch(ctx, release, file, progress)
+	verified, err := (*trust.Verified)(nil), room(file.Name(), release.Length)
+	if err == nil {
+		verified, err = client.Fetch(ctx, release, file, progress)
+	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
 	}
@@ -146,16 +152,17 @@ func (a *arrival) end(cause error) error {
 	}
 	a.ended = true
 	err := a.Close()
-	if cause == nil || hopeless(cause) {
+	if cause == nil || hopeless(cause, a.file) {
 		err = errors.Join(err, os.Remove(a.file))
 	}
 	return err
 }
 
-func hopeless(err error) bool {
+// hopeless reports whether a failure is one after which a file that has half arrived is of no more use.
+func hopeless(err error, file string) bool {
 	var refused *trust.Refused
 	var hostile *unpack.Hostile
-	return errors.As(err, &refused) || errors.As(err, &hostile) || full(err)
+	return errors.As(err, &refused) || errors.As(err, &hostile) || full(err) && crowded(file)
 }
 
 func (r *run) limits() unpack.Limits {

@@ -106,10 +106,14 @@ func refuseFile(of string, data []byte, may Delegation, err error) error {
 func (c *Client) Vouch(project string, err error) error {
 	var r *Refused
 	role := c.set.Targets[project]
-	if role != nil && errors.As(err, &r) && r.By == nil {
-		r.By = signers(role)
+	if role == nil || !errors.As(err, &r) || r.By != nil {
+		return err
 	}
-	return err
+	r.By = signers(role)
+	if err == error(r) {
+		return err
+	}
+	return fmt.Errorf("%w; signed by %s", err, keyList(r.By)) // the text around it is made already
 }
 
 // Signers names the keys that signed what this client knows of a project.
