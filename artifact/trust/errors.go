@@ -3,6 +3,7 @@ package trust
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
@@ -110,10 +111,10 @@ func (c *Client) Vouch(project string, err error) error {
 		return err
 	}
 	r.By = signers(role)
-	if err == error(r) {
-		return err
+	if signed := keyList(r.By); !strings.Contains(err.Error(), signed) {
+		return fmt.Errorf("%w; signed by %s", err, signed) // the text around it was made before
 	}
-	return fmt.Errorf("%w; signed by %s", err, keyList(r.By)) // the text around it is made already
+	return err
 }
 
 // Signers names the keys that signed what this client knows of a project.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
@@ -61,7 +62,7 @@ func (p *program) printAudit(a agent.Audit) {
 		fmt.Fprintf(p.Out, "  %s\n", a.Note)
 	}
 	for _, c := range a.Changes {
-		fmt.Fprintf(p.Out, "  %s %s%s\n", c.Name, c.What, whoAndWhen(c))
+		fmt.Fprintf(p.Out, "  %s %s%s\n", trust.Printable(c.Name), c.What, whoAndWhen(c))
 	}
 }
 
