@@ -140,7 +140,7 @@ func (r *run) settleCut(ctx context.Context) error {
 		r.ledger.MarkBad(ledger.Bad{Pair: cut.Pair, Reason: reason, Run: cut.Run, At: r.now().UTC()})
 	default:
 		r.record.Note("run %s was cut short; its deploy of %s is taken up again", cut.Run, cut.Pair)
-		return nil
+		return r.finishPackages(ctx)
 	}
 	if err := r.restoreLinks(cut.Before); err != nil {
 		return err
