@@ -117,6 +117,26 @@ func TestBadChunksLeadToTheWholeArtifact(t *testing.T) {
 	}
 }
 
+// An index that somebody changed in the store is refused, and the artifact is still there.
+func TestForgedIndexLeadsToTheWholeArtifact(t *testing.T) {
+	l := newLab(t)
+	l.repo.Release("myapp", "1", "testing", large("1"))
+	l.expect(exit.OK)
+	next := large("2")
+	next["data/new"] = noise(3, 200_000)
+	l.repo.Release("myapp", "2", "testing", next)
+	for key, data := range l.repo.Snapshot() {
+		if strings.HasSuffix(key, ".index") {
+			data[len(data)/2]++
+			l.repo.Replace(key, data)
+		}
+	}
+	r := l.expect(exit.OK)
+	l.links("2", "2", "1")
+	noted(t, r, "is fetched as a whole")
+	noted(t, r, "signed by")
+}
+
 // TestDeltaThatGrowsBeyondItsRatioIsRefused holds a delta to the limits of the artifact in whose place it is.
 func TestDeltaThatGrowsBeyondItsRatioIsRefused(t *testing.T) {
 	l := newLab(t)

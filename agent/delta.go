@@ -38,26 +38,26 @@ func (r *run) fetchDelta(ctx context.Context, client *trust.Client, release arti
 		return false, err
 	}
 	plan, err := planDelta(ctx, client, release, old)
-	if absent(err) && ctx.Err() == nil {
-		r.record.Note("%s is fetched as a whole: %v", release, err)
+	if dispensable(err) && ctx.Err() == nil {
+		r.record.Note("%s is fetched as a whole: %v", release, client.Vouch(release.Project, err))
 		return false, nil
 	}
 	if err != nil || plan.Cost() >= chunk.FullCost(release.Length) {
 		return false, err
 	}
 	err = r.rebuild(ctx, client, release, plan)
-	var refused *trust.Refused
-	if errors.Is(err, chunk.ErrChanged) || (errors.As(err, &refused) || absent(err)) && ctx.Err() == nil {
+	if dispensable(err) && ctx.Err() == nil {
 		r.record.Note("%s is fetched as a whole: %v", release, client.Vouch(release.Project, err))
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// absent reports that the store answered and has no such chunks, which the whole artifact may make up
-// for.
-func absent(err error) bool {
-	return errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)
+// dispensable reports that chunks, or the index of them, are not there or not what they should be, which
+// the whole artifact may make up for.
+func dispensable(err error) bool {
+	var refused *trust.Refused
+	return errors.As(err, &refused) || errors.Is(err, chunk.ErrChanged) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)
 }
 
 // halfArrived reports whether a fetch of the whole artifact was cut short, to be gone on with.

@@ -139,6 +139,30 @@ func TestDownloadFailsOver(t *testing.T) {
 	}
 }
 
+// A list that one store changed comes from another one.
+func TestSidecarFailsOver(t *testing.T) {
+	repo := artifacttest.New(t)
+	r := large(repo)
+	lying := mem.New()
+	for key, data := range repo.Snapshot() {
+		if filepath.Ext(key) == ".blocks" {
+			data = bytes.Clone(data)
+			data[40]++
+		}
+		if _, err := lying.Put(t.Context(), key, bytes.NewReader(data), int64(len(data)), store.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, _, err := download(t, repo, store.Failover(lying, repo.Store), r, filepath.Join(t.TempDir(), "part"))
+	if err != nil || !bytes.Equal(got, repo.Object(trust.ObjectKey(r))) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	var refused *trust.Refused
+	if _, _, err := download(t, repo, store.Failover(lying, lying), r, filepath.Join(t.TempDir(), "part")); !errors.As(err, &refused) || len(refused.By) == 0 {
+		t.Errorf("error is %v, want a refusal that says who signed", err)
+	}
+}
+
 // A connection that is reset every so many bytes costs requests and no byte twice.
 func TestDownloadOverABadLine(t *testing.T) {
 	repo := artifacttest.New(t)
