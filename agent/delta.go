@@ -77,10 +77,10 @@ func planDelta(ctx context.Context, client *trust.Client, release artifact.Relea
 	}
 	plan := chunk.NewPlan(index)
 	for _, tree := range old {
+		plan.Look(ctx, tree.stream)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		plan.Look(tree.stream)
 		if plan.Bytes() < release.Length/goodEnough {
 			break
 		}

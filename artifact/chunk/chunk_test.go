@@ -160,7 +160,7 @@ func TestReleaseIsRebuiltOfOldAndNewChunks(t *testing.T) {
 	for name, have := range map[string][]*Stream{"nothing": nil, "the old release": {old}} {
 		plan := NewPlan(second)
 		for _, s := range have {
-			plan.Look(s)
+			plan.Look(t.Context(), s)
 		}
 		cacheFile := filepath.Join(t.TempDir(), "chunks")
 		got := assembled(t, plan, objects, cacheFile)
@@ -215,7 +215,7 @@ func TestChangedFilesAreNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := NewPlan(x)
-	plan.Look(old)
+	plan.Look(t.Context(), old)
 	if got := assembled(t, plan, objects, filepath.Join(t.TempDir(), "chunks")); !bytes.Equal(got, slices.Concat(files["a"], files["b"], files["c"])) {
 		t.Error("the tree is not what was published")
 	}

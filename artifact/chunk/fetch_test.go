@@ -145,9 +145,21 @@ func TestUnreadableFileIsAsGoodAsAbsent(t *testing.T) {
 	plan, _, _, _ := brought(t)
 	stream := NewStream(root, list)
 	defer stream.Close()
-	plan.Look(stream)
+	plan.Look(t.Context(), stream)
 	if plan.Missing() != len(plan.requests[0].chunks) {
 		t.Errorf("%d chunks are missing of %d", plan.Missing(), len(plan.index.Chunks))
+	}
+}
+
+// A tree may be large: who wants to stop need not wait until it was read.
+func TestLookEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	plan, _, _, _ := brought(t)
+	all := plan.Missing()
+	stream, _ := tree(t, map[string][]byte{"a": noise(1, 1<<20)})
+	cancel()
+	if plan.Look(ctx, stream); plan.Missing() != all {
+		t.Errorf("%d chunks are missing of %d after a look that was over before it began", plan.Missing(), all)
 	}
 }
 

@@ -2,6 +2,7 @@ package chunk
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"slices"
 )
@@ -50,8 +51,8 @@ func NewPlan(x *Index) *Plan {
 }
 
 // Look finds the release's chunks in a tree on this host, by cutting it as it is now. What comes after a
-// place that the disk cannot read is not found.
-func (p *Plan) Look(s *Stream) {
+// place that the disk cannot read is not found, nor is what comes after the context has ended.
+func (p *Plan) Look(ctx context.Context, s *Stream) {
 	wanted := map[Sum]bool{}
 	for _, c := range p.index.Chunks {
 		if _, found := p.local[c.Sum]; !found {
@@ -60,7 +61,7 @@ func (p *Plan) Look(s *Stream) {
 	}
 	p.streams = append(p.streams, s)
 	cutter, offset := NewCutter(s.Reader(), p.index.Size), int64(0)
-	for {
+	for ctx.Err() == nil {
 		data, err := cutter.Next()
 		if err != nil {
 			break

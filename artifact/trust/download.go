@@ -253,10 +253,7 @@ func (d *download) wait(i int) error {
 	for !d.have[i] && d.err == nil {
 		d.changed.Wait()
 	}
-	if d.have[i] {
-		return nil
-	}
-	return d.err
+	return d.err // also where the block is there: the whole will not come
 }
 
 // finish is what comes after the last byte: io.EOF if the whole is what was signed.
