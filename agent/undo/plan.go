@@ -206,7 +206,9 @@ func (w *walk) part(ctx context.Context, s host.Subject, name string, r *journal
 		w.actions[s] = a
 		w.order = append(w.order, a)
 	}
-	a.Step, a.Secret, a.at = r.Step, a.Secret || r.Secret, placeOf(r) // the oldest one's at last
+	// What a cut run left, nobody has looked at for secrets.
+	a.Secret = a.Secret || r.Secret || r.After == nil
+	a.Step, a.at = r.Step, placeOf(r) // the oldest one's at last
 	if !slices.Contains(a.records, r) {
 		a.records = append(a.records, r)
 	}
