@@ -3,6 +3,7 @@ package undo_test
 import (
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -110,6 +111,27 @@ func TestOnlyWhatIsAsTheRunLeftItIsPutBack(t *testing.T) {
 			}
 			if got := s.text(f); got != c.want {
 				t.Errorf("the file holds %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestFileWhoseContentIsTheSameStays gives a file its mode and owner back where it lies: a program that has
+// it open goes on with it, and no content is needed for that.
+func TestFileWhoseContentIsTheSameStays(t *testing.T) {
+	for name, size := range map[string]int{"a small one": 10, "one larger than the limit": 1<<10 + 1} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.put("/srv/data", strings.Repeat("x", size))
+			s.do(os.Chmod(s.path("/srv/data"), 0o640|os.ModeSetgid))
+			before, err := os.Stat(s.path("/srv/data"))
+			s.do(err)
+			s.run("1", func(h *host.Host) { s.do(h.Files.Chmod("/srv/data", 0o600)); s.do(h.Files.Chown("/srv/data", 1, 1)) })
+			s.expect(s.backTwice(), []string{"file /srv/data"})
+			after, err := os.Stat(s.path("/srv/data"))
+			s.do(err)
+			if !os.SameFile(before, after) || after.Mode() != before.Mode() || after.Sys().(*syscall.Stat_t).Uid != 0 {
+				t.Errorf("it is %v now, and was %v", after, before)
 			}
 		})
 	}

@@ -81,14 +81,18 @@ func (p *Plan) take(a *Action) {
 	var parts []*Part
 	for _, part := range a.Parts {
 		a.whole.Parts = append(a.whole.Parts, part.Want)
-		if part.blocked == "" && part.Want.Lost != "" {
-			part.blocked = "its content was not kept: " + part.Want.Lost
+		kept := part.Want.Kept(part.Now)
+		if part.blocked == "" && !kept {
+			part.blocked = part.Want.Lost
+			if path.IsAbs(part.Want.Name) {
+				part.blocked = "its content was not kept: " + part.Want.Lost
+			}
 		}
 		switch {
 		case part.Now.Identical(part.Want), part.blocked != "" && part.Now.Same(part.Want):
 		case part.Want.Type == image.Special:
 			part.blocked = "pipes, sockets and devices are not made again"
-		case part.Want.Lost == "":
+		case kept:
 			parts = append(parts, part)
 		}
 		if part.blocked != "" {

@@ -21,8 +21,8 @@ type scene struct {
 	*testing.T
 	root    string
 	journal journal.Journal
-	machine *machine
-	stock   *stock // nil for the host's own package manager, which it does not have
+	machine *machine // nil for the machine that the test runs on
+	stock   *stock   // nil for the host's own package manager, which it does not have
 
 	recorder *journal.Recorder // of the run under way
 }
@@ -64,7 +64,11 @@ func (s *scene) do(err error) {
 
 func (s *scene) host(r host.Recorder) *host.Host {
 	s.Helper()
-	h, err := host.New(host.Options{Root: s.root, Commands: s.machine, Recorder: r})
+	o := host.Options{Recorder: r}
+	if s.machine != nil {
+		o.Root, o.Commands = s.root, s.machine
+	}
+	h, err := host.New(o)
 	s.do(err)
 	if s.stock != nil {
 		h.Packages = s.stock
@@ -198,7 +202,7 @@ func (m *machine) Run(_ context.Context, c host.Command) (host.Output, error) {
 	return host.Output{}, nil
 }
 
-// mount takes mount -t TYPE -o OPTIONS -- DEVICE PLACE, -o remount,OPTIONS -- PLACE, and --bind -- SOURCE PLACE.
+// mount takes mount -t TYPE -o OPTIONS -- DEVICE PLACE, with remount or bind among the options.
 func (m *machine) mount(args []string) {
 	place, device := args[len(args)-1], args[len(args)-2]
 	value := func(flag string) string {
@@ -210,8 +214,7 @@ func (m *machine) mount(args []string) {
 	fstype, root, opts := value("-t"), "/", value("-o")
 	switch rest, again := strings.CutPrefix(opts, "remount,"); {
 	case again:
-		old := strings.Fields(m.line("/proc/self/mounts", 1, place))
-		device, fstype, opts = old[0], old[2], rest
+		opts = rest
 	case strings.Contains(","+opts+",", ",bind,"):
 		device, fstype, root, opts = "/dev/root", "ext4", device, "rw"
 	}
