@@ -188,6 +188,9 @@ func (r *run) planBack(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Hos
 	return plan, h, err
 }
 
+// errIncomplete is what a restore in which something failed is about.
+var errIncomplete = errors.New("not everything could be taken back")
+
 // incomplete is the error of a restore in which something failed.
 func incomplete(did undo.Summary) error {
 	if len(did.Failed) == 0 {
@@ -197,7 +200,7 @@ func incomplete(did undo.Summary) error {
 	for _, f := range did.Failed {
 		all = append(all, f.String())
 	}
-	return diag.WithHint(fmt.Errorf("not everything could be taken back: %s", strings.Join(all, "; ")), "mend what they name, and run: corpus-agent rollback --converge")
+	return diag.WithHint(fmt.Errorf("%w: %s", errIncomplete, strings.Join(all, "; ")), "mend what they name, and run: corpus-agent rollback --converge")
 }
 
 func (r *run) tellUndone(did undo.Summary) {

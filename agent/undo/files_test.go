@@ -187,6 +187,23 @@ func TestDirectoriesComeBackBeforeWhatIsInThem(t *testing.T) {
 	}
 }
 
+// TestWhatHasNoDirectoryAnyMoreIsLeft leaves what was in a directory that somebody removed, or replaced.
+func TestWhatHasNoDirectoryAnyMoreIsLeft(t *testing.T) {
+	for name, since := range map[string]func(s *scene){
+		"it is gone":        func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))) },
+		"it is a file":      func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))); s.put("/srv", "mine") },
+		"it is a dead link": func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))); s.do(os.Symlink("nowhere", s.path("/srv"))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.put("/srv/app/a/f", "x")
+			s.run("1", func(h *host.Host) { s.do(h.Files.RemoveAll("/srv/app")) })
+			since(s)
+			s.expect(s.backTwice(), nil, "file /srv/app (some.state of 1): there is no directory for it any more", "file /srv/app/a (", "file /srv/app/a/f (")
+		})
+	}
+}
+
 // TestAccountsComeBackLineByLine takes back a user's lines, but for one that somebody changed since.
 func TestAccountsComeBackLineByLine(t *testing.T) {
 	s := newScene(t)
