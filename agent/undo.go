@@ -111,22 +111,30 @@ func (r *run) observing(o exec.Observer) exec.Observer {
 	if r.undo == nil || r.test {
 		return o
 	}
-	return &observer{o, r.undo.Recorder, r.record.Note}
+	return &observer{Observer: o, recorder: r.undo.Recorder, note: r.record.Note}
 }
 
 type observer struct {
 	exec.Observer
 	recorder *journal.Recorder
 	note     func(string, ...any)
+	secrets  exec.Secrets // nil for none
 }
 
-func (o *observer) Hiding(s exec.Secrets) { o.recorder.Hide(s.Hide) }
+func (o *observer) Hiding(s exec.Secrets) {
+	o.secrets = s
+	o.recorder.Hide(s.Hide)
+}
 
 func (o *observer) StepStarted(s *compile.Step) {
 	if value.Truth(s.Chunk.Value("parallel")) {
 		o.recorder.Parallel()
 	}
-	o.recorder.Step(s.Function() + " " + s.ID())
+	name := s.Function() + " " + s.ID()
+	if o.secrets != nil {
+		name = o.secrets.Hide(name) // a later run, which tells of this one, does not know them
+	}
+	o.recorder.Step(name)
 	o.Observer.StepStarted(s)
 }
 
