@@ -341,7 +341,7 @@ func TestFamilies(t *testing.T) {
 				tell func(*machineOf)
 			}{
 				{"order", order}, {"first", first}, {"versions", versions}, {"holds", holds}, {"dependencies", dependencies}, {"files", sources},
-				{"everything", everything}, {"errors", mistakes}, {"lock", locked},
+				{"everything", everything}, {"back", goBack}, {"downloads", downloads}, {"errors", mistakes}, {"lock", locked},
 			} {
 				t.Run(chapter.name, func(t *testing.T) { chapter.tell(&machineOf{t, f, m.root}) })
 			}
