@@ -128,9 +128,16 @@ func (p *Plan) restart() {
 // Done reports whether there is nothing to do, to say or to note.
 func (p *Plan) Done() bool { return len(p.records) == 0 }
 
+// summary is what is said before anything is done. Programs read it, so its lists are empty rather than
+// missing.
+func (p *Plan) summary() Summary {
+	return Summary{Restored: []string{}, Left: append([]Left{}, p.Left...), Restarted: []string{}}
+}
+
 // Summary is what the plan would do.
 func (p *Plan) Summary() Summary {
-	s := Summary{Left: p.Left, Restarted: p.Restart}
+	s := p.summary()
+	s.Restarted = append(s.Restarted, p.Restart...)
 	for _, a := range p.Actions {
 		s.Restored = append(s.Restored, a.Subject.String())
 	}

@@ -30,7 +30,7 @@ type restore struct {
 // Restore does what a plan says. Its error is one of the journal's own; what could not be put back is
 // in the summary.
 func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p *Plan) (Summary, error) {
-	r := &restore{plan: p, host: h, marker: j.Mark(run, p.chapters), did: Summary{Left: p.Left}, failed: map[*journal.Record]bool{}, gone: map[string]bool{}}
+	r := &restore{plan: p, host: h, marker: j.Mark(run, p.chapters), did: p.summary(), failed: map[*journal.Record]bool{}, gone: map[string]bool{}}
 	err := r.all(ctx)
 	return r.did, errors.Join(err, r.marker.Close())
 }

@@ -21,6 +21,7 @@ type stock struct {
 	needs           map[string]string   // what a package cannot be without
 	did             []string
 	broken          bool
+	refuse          func(s *stock, w host.Wanted) bool // what cannot be installed as things are; nil for nothing
 }
 
 func newStock() *stock {
@@ -56,6 +57,9 @@ func (s *stock) Refresh(context.Context) ([]string, error) {
 func (s *stock) Plan(_ context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	var all []host.PackageChange
 	for _, w := range t.Packages {
+		if s.refuse != nil && s.refuse(s, w) {
+			return nil, errors.New("dependencies cannot be met")
+		}
 		all = append(all, host.PackageChange{Name: w.Name, Old: s.installed[w.Name], New: w.Version})
 		for name, need := range s.needs {
 			if need == w.Name && w.Version == "" && s.installed[name] != "" {
@@ -180,6 +184,31 @@ func TestOneLostPackageDoesNotKeepTheOthers(t *testing.T) {
 	s.expect(s.backTwice(), []string{"package z", "package a", "file /etc/f"}, "package gone (some.state of 1): no repository of this host has version 1 any more")
 	if got := strings.Join(s.stock.did, "; "); got != "refresh; install a 1; install z 1" {
 		t.Errorf("the package manager was told to %q", got)
+	}
+}
+
+// TestPackagesGoBackInTheOrderThatWorks removes first what keeps an old version away, and installs first what
+// keeps something from being removed.
+func TestPackagesGoBackInTheOrderThatWorks(t *testing.T) {
+	for name, refuse := range map[string]func(s *stock, w host.Wanted) bool{
+		"the new one needs the new version": func(s *stock, w host.Wanted) bool { return w.Version == "1" && s.installed["extra"] != "" },
+		"the new version needs the new one": func(s *stock, w host.Wanted) bool { return w.Name == "extra" && s.installed["foo"] == "2" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.stock = newStock()
+			s.stock.refuse = refuse
+			s.stock.installed["foo"], s.stock.offered["foo"] = "1", []string{"2", "1"}
+			s.run("1", func(*host.Host) {
+				s.named(host.KindPackage, "foo")
+				s.named(host.KindPackage, "extra")
+				s.stock.installed["foo"], s.stock.installed["extra"] = "2", "1"
+			})
+			did := s.backTwice()
+			if len(did.Restored) != 2 || s.stock.installed["foo"] != "1" || s.stock.installed["extra"] != "" {
+				t.Errorf("it did %+v; installed are %v", did, s.stock.installed)
+			}
+		})
 	}
 }
 
