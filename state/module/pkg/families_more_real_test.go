@@ -206,6 +206,9 @@ func TestPrioritiesOfRPMRepositories(t *testing.T) {
 			m.converge("removed", "name", "foo")
 			m.converge("installed", "name", "foo", "fromrepo", "test")
 			m.want("foo 1.0-1")
+			if f.name == "dnf" {
+				m.contains(m.fails("installed", "name", "bar", "enablerepo", "first"), "enablerepo", "fromrepo")
+			}
 		})
 	}
 }
