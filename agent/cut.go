@@ -32,7 +32,7 @@ func (r *run) settleCut(ctx context.Context) error {
 		cut.Attempts = 0 // from here on, those of the way back
 	default:
 		r.record.Note("run %s was cut short; its deploy of %s is taken up again", cut.Run, cut.Pair)
-		return nil
+		return r.finishPackages(ctx)
 	}
 	if err := r.restoreLinks(cut.Before); err != nil {
 		return err

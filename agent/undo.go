@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/image"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -181,6 +182,7 @@ func (r *run) planBack(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Hos
 	j := r.journal()
 	chapters, readErr := j.Chapters()
 	if len(chapters) > 0 && !r.test {
+		image.Finish(ctx, h)
 		if err := journal.Settle(j, chapters[len(chapters)-1], h); err != nil {
 			return nil, nil, err
 		}
@@ -194,6 +196,15 @@ func (r *run) planBack(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Hos
 	}
 	plan, err := undo.Make(ctx, h, chapters, records)
 	return plan, h, err
+}
+
+// finishPackages ends what a cut interrupted, for which the release that is taken up again is not to blame.
+func (r *run) finishPackages(ctx context.Context) error {
+	h, err := r.host()
+	if err == nil {
+		image.Finish(ctx, h)
+	}
+	return err
 }
 
 // errIncomplete is what a restore in which something failed is about.

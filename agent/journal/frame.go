@@ -34,6 +34,7 @@ const (
 	kindAgain  kind = 'G' // and is about to change again
 	kindBegun  kind = 'B' // a restore is about to settle a change
 	kindUndone kind = 'U' // and has
+	kindSynced kind = 'S' // no power cut can take back what all above have become
 )
 
 type sum [sumSize]byte
@@ -154,7 +155,7 @@ func (f *frames) next() (kind, []byte, error) {
 // partOf judges the start of a head at the end of a file. No head starts otherwise than with a kind
 // and zeros.
 func (f *frames) partOf(b []byte) error {
-	if blank(b) || strings.IndexByte("HRPCAGBU", b[0]) >= 0 && blank(b[1:min(len(b), 4)]) {
+	if blank(b) || strings.IndexByte("HRPCAGBUS", b[0]) >= 0 && blank(b[1:min(len(b), 4)]) {
 		return errTorn
 	}
 	return errChanged

@@ -54,6 +54,7 @@ type Record struct {
 	Change
 	After  *image.Image // nil where a cut left none
 	Undone *Undone      // nil while it stands
+	Synced bool         // no power cut can take that back
 	Begun  bool         // a restore of it has begun
 }
 

@@ -117,6 +117,11 @@ func (c *Chapter) take(k kind, body []byte, at int64) error {
 		return nil
 	case kindChange:
 		return c.takeChange(body)
+	case kindSynced:
+		for _, r := range c.Records {
+			r.Synced = true
+		}
+		return nil
 	}
 	return c.takeRest(k, body)
 }
@@ -144,7 +149,7 @@ func (c *Chapter) takeRest(k kind, body []byte) error {
 	case kindAfter:
 		var b afterBody
 		err := json.Unmarshal(body, &b)
-		r.After, r.Secret = &b.After, r.Secret || b.Secret
+		r.After, r.Secret, r.Synced = &b.After, r.Secret || b.Secret, false
 		return err
 	case kindAgain:
 		r.After = nil

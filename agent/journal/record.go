@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -37,11 +38,16 @@ type Recorder struct {
 	run     Run
 	host    *host.Host
 
+	step atomic.Pointer[string]
+
+	// mu is held while after-images are taken, which goes on while the next state looks at the host: who
+	// is about to change something waits for that.
 	mu      sync.Mutex
 	writer  *writer
 	records map[host.Subject]*recorded
 	open    []*recorded // whose after-image is not taken
-	step    string
+	late    error       // of taking them, still to be told
+	dirty   bool        // something changed that a power cut could still take back
 	hide    func(string) string
 
 	parallel bool
@@ -57,7 +63,9 @@ type recorded struct {
 
 // Record makes the recorder of a run.
 func (j Journal) Record(run Run) *Recorder {
-	return &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, hide: func(text string) string { return text }}
+	r := &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, hide: func(text string) string { return text }}
+	r.Step("")
+	return r
 }
 
 // Bind tells the host whose images are taken. It may be told again, of the same machine.
@@ -68,12 +76,8 @@ func (r *Recorder) Bind(h *host.Host) {
 }
 
 // Step says what is being done from now on: the function and the ID of a state, or the stage of a
-// run. What was changed before is settled.
-func (r *Recorder) Step(name string) {
-	r.mu.Lock()
-	r.step = name
-	r.mu.Unlock()
-}
+// run.
+func (r *Recorder) Step(name string) { r.step.Store(&name) }
 
 // Hide tells how texts are shown; one that is shown otherwise than it is holds a secret.
 func (r *Recorder) Hide(hide func(string) string) {
@@ -92,17 +96,19 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	if r.skips(s) {
 		return nil
 	}
+	step := *r.step.Load()
 	key := s
 	if s.Kind == host.KindCommand {
-		key.Name += " " + r.step // each state's by itself
+		key.Name += " " + step // each state's by itself
 	}
+	r.dirty = r.dirty || image.CanBePutBack(s.Kind)
 	if known, ok := r.records[key]; ok {
 		return explain(r.again(known))
 	}
 	if err := r.begin(); err != nil {
 		return explain(err)
 	}
-	change := Change{Step: r.step, Subject: s}
+	change := Change{Step: step, Subject: s}
 	if image.CanBePutBack(s.Kind) {
 		r.before(&change)
 	} else {
@@ -230,15 +236,22 @@ func (r *Recorder) continues(last int) (next int, err error) {
 	return last + 1, err
 }
 
-// Settle completes the records of a chapter whose run was cut short, which did not come to take all
-// after-images: what is found now is what that run left.
-func Settle(j Journal, c *Chapter, h *host.Host) error {
-	var open []*Record
-	for _, record := range c.Records {
-		if record.Before != nil && record.After == nil && record.Undone == nil && !record.Begun {
-			open = append(open, record)
+// unsettled are the records whose run was cut short: it did not come to take the after-image, or a
+// power cut may have taken a part of what that shows.
+func unsettled(c *Chapter, boot string) (open []*Record) {
+	for _, r := range c.Records {
+		lost := !r.Synced && r.Boot != boot
+		if r.Before != nil && (r.After == nil || lost) && r.Undone == nil && !r.Begun {
+			open = append(open, r)
 		}
 	}
+	return open
+}
+
+// Settle completes the records of a chapter whose run was cut short: what is found now is what that
+// run left.
+func Settle(j Journal, c *Chapter, h *host.Host) error {
+	open := unsettled(c, BootID(h))
 	if len(open) == 0 {
 		return nil
 	}
@@ -246,17 +259,35 @@ func Settle(j Journal, c *Chapter, h *host.Host) error {
 	if err != nil {
 		return err
 	}
+	err = settleAll(w, h, open)
+	c.end, c.last, c.Torn = w.size, w.last, false
+	return errors.Join(err, w.close())
+}
+
+func settleAll(w *writer, h *host.Host, open []*Record) error {
+	settled := false
 	for _, record := range open {
 		b, err := after(w, h, record.Subject, record.Seq, func(text string) string { return text })
 		if err != nil {
-			return errors.Join(err, w.close())
+			return err
 		}
 		if b != nil {
-			record.After, record.Secret = &b.After, record.Secret || b.Secret
+			record.After, record.Secret, record.Synced = &b.After, record.Secret || b.Secret, true
+			settled = true
 		}
 	}
-	c.end, c.last, c.Torn = w.size, w.last, false
-	return w.close()
+	if !settled {
+		return nil
+	}
+	return synced(w, h)
+}
+
+// synced syncs the host and notes that.
+func synced(w *writer, h *host.Host, paths ...string) error {
+	if err := h.Sync(paths...); err != nil {
+		return err
+	}
+	return w.write(kindSynced, nil)
 }
 
 // after writes what a subject has become. One that cannot be looked at stays open.
@@ -283,14 +314,21 @@ func (r *Recorder) Parallel() {
 	r.mu.Unlock()
 }
 
-// Settle writes what the subjects that changed have become.
+// Settle writes what the subjects that changed have become. It returns before that is done, with the
+// error of the time before.
 func (r *Recorder) Settle() error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.parallel {
-		return nil
+	late := r.late
+	r.late = nil
+	if r.parallel || len(r.open) == 0 {
+		r.mu.Unlock()
+		return late
 	}
-	return r.settle()
+	go func() {
+		defer r.mu.Unlock()
+		r.late = r.settle()
+	}()
+	return late
 }
 
 func (r *Recorder) settle() error {
@@ -313,13 +351,23 @@ func (r *Recorder) settle() error {
 func (r *Recorder) Sync() error {
 	r.mu.Lock()
 	r.parallel = false
-	err := r.settle()
-	h, w := r.host, r.writer
-	r.mu.Unlock()
-	if w == nil {
+	err := errors.Join(r.late, r.settle())
+	r.late = nil
+	defer r.mu.Unlock()
+	if r.writer == nil {
 		return err
 	}
-	return errors.Join(err, h.Sync(), explain(w.sync()))
+	if r.dirty {
+		var trees []string // which programs wrote
+		for s := range r.records {
+			if s.Kind == host.KindTree {
+				trees = append(trees, s.Name)
+			}
+		}
+		err = errors.Join(err, synced(r.writer, r.host, trees...))
+		r.dirty = err != nil
+	}
+	return errors.Join(err, explain(r.writer.sync()))
 }
 
 // Close settles what is open and closes the chapter.

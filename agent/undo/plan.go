@@ -182,12 +182,18 @@ func (w *walk) step(part *Part, r *journal.Record) {
 	before := r.Before.Part(part.Now.Name)
 	switch {
 	case part.blocked != "" || part.Want.Identical(before):
-	case r.After == nil, r.Begun && !path.IsAbs(part.Now.Name), w.rebooted(part, r), part.Want.Same(r.After.Part(part.Now.Name)):
+	case r.After == nil, r.Begun && halfBack(part.Now, before), w.rebooted(part, r), part.Want.Same(r.After.Part(part.Now.Name)):
 		part.Want, part.chapter = before, w.chapter(r.Chapter)
 	case part.Want.Same(before):
 	default:
 		part.blocked = fmt.Sprintf("it was changed since run %s left it", r.Run)
 	}
+}
+
+// halfBack reports whether a part may be what a restore that was cut short has left: anything if it is
+// no file, and a file or directory that lacks no more than its owner, mode, attributes and time.
+func halfBack(now, before image.Part) bool {
+	return !path.IsAbs(now.Name) || now.Type == before.Type && now.Sum == before.Sum && now.Text == before.Text
 }
 
 // rebooted reports whether a unit was last started by nothing but a boot.

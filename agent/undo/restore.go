@@ -35,10 +35,10 @@ func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p
 	return r.did, errors.Join(err, r.marker.Close())
 }
 
-// all goes through the plan. The records are settled at the end: should a cut come before that, the
-// next restore compares again, and finds done what is done.
+// all goes through the plan. The records are settled at the end, when no power cut can take back what
+// was done: should one come before that, the next restore compares again, and finds done what is done.
 func (r *restore) all(ctx context.Context) error {
-	if err := r.begin(r.plan.restarted()...); err != nil {
+	if err := r.begin(); err != nil {
 		return err
 	}
 	for i := 0; i < len(r.plan.Actions); i++ {
@@ -60,23 +60,26 @@ func (r *restore) all(ctx context.Context) error {
 	}
 	r.clear(ctx)
 	r.restart(ctx)
+	if err := r.host.Sync(); err != nil {
+		return err
+	}
 	return r.settle()
 }
 
-// restarted are the records of the units to restart.
-func (p *Plan) restarted() (all []*journal.Record) {
-	for _, unit := range p.Restart {
-		all = append(all, p.restarts[unit]...)
+// begin notes what is about to be put back. Half done it may look neither as it was nor as the run
+// left it.
+func (r *restore) begin() error {
+	var all []*journal.Record
+	for _, a := range r.plan.Actions {
+		all = append(all, a.records...)
 	}
-	return all
-}
-
-// begin notes that what is no file is about to be put back. Half done it may look like neither.
-func (r *restore) begin(records ...*journal.Record) error {
-	if len(records) == 0 {
+	for _, unit := range r.plan.Restart {
+		all = append(all, r.plan.restarts[unit]...)
+	}
+	if len(all) == 0 {
 		return nil
 	}
-	return r.marker.Begun(records...)
+	return r.marker.Begun(all...)
 }
 
 func (r *restore) settle() error {
@@ -103,9 +106,6 @@ func (r *restore) packagesFrom(i int) []*Action {
 func (r *restore) packages(ctx context.Context, group []*Action) error {
 	want := map[string]image.Image{}
 	for _, a := range group {
-		if err := r.begin(a.records...); err != nil {
-			return err
-		}
 		want[a.Subject.Name] = a.whole
 	}
 	lost := image.Putter{Host: r.host}.Packages(ctx, want)
@@ -134,11 +134,6 @@ func (r *restore) act(ctx context.Context, a *Action) error {
 		return nil
 	}
 	a.done = true
-	if !path.IsAbs(a.Parts[0].Want.Name) {
-		if err := r.begin(a.records...); err != nil {
-			return err
-		}
-	}
 	for _, part := range a.Parts {
 		if err := r.parent(ctx, part.Want); err != nil {
 			return err

@@ -9,23 +9,13 @@ import (
 
 // MkdirAll makes a directory, and the ones above it that are not there, with mode 0755.
 func (h *Host) MkdirAll(dir string) error {
-	if h.recorder != nil {
-		if err := h.recordMissing(dir); err != nil {
-			return err
-		}
-	}
-	return h.mkdirAll(dir)
-}
-
-// recordMissing records all directories that are to be made, so that they are kept by one wait.
-func (h *Host) recordMissing(dir string) error {
-	if _, err := h.Files.Lstat(dir); !errors.Is(err, fs.ErrNotExist) || dir == "/" || dir == "." {
-		return nil
-	}
-	if err := h.recordMissing(path.Dir(dir)); err != nil {
+	if _, err := h.Files.Stat(dir); !errors.Is(err, fs.ErrNotExist) || dir == "/" {
 		return err
 	}
-	return h.recorder.Replacing(Subject{KindFile, dir})
+	if err := h.Announce(dir); err != nil {
+		return err
+	}
+	return h.mkdirAll(dir)
 }
 
 func (h *Host) mkdirAll(dir string) error {
@@ -44,7 +34,10 @@ func (h *Host) mkdirAll(dir string) error {
 // WriteText replaces a file's content and makes its directory if need be. Mode and owner stay, or
 // are those of any new file.
 func (h *Host) WriteText(file, text string) error {
-	if err := h.MkdirAll(path.Dir(file)); err != nil {
+	if err := h.Announce(file); err != nil {
+		return err
+	}
+	if err := h.mkdirAll(path.Dir(file)); err != nil {
 		return err
 	}
 	return h.Files.Write(file, NewFile{Content: strings.NewReader(text), UID: -1, GID: -1})

@@ -2,7 +2,9 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 )
@@ -75,6 +77,41 @@ func awaitKept(r Recorder) error {
 		return fmt.Errorf("recording what is to be replaced: %w", err)
 	}
 	return nil
+}
+
+// Announce tells the recorder of paths that are about to change one after the other, each with the
+// directories that are still to be made above it. All of them are kept by the first wait, in the place of
+// one for each.
+func (h *Host) Announce(paths ...string) error {
+	t, ok := h.Files.(*tree)
+	if !ok || t.recorder == nil {
+		return nil
+	}
+	told := map[string]string{}
+	for _, p := range paths {
+		if _, err := t.announce(p, told); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// announce gives the path as it will be without links, and keeps it in told.
+func (t *tree) announce(p string, told map[string]string) (real string, err error) {
+	if real, ok := told[p]; ok {
+		return real, nil
+	}
+	dir := path.Dir(p)
+	if _, err := t.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		if dir, err = t.announce(dir, told); err != nil {
+			return "", err
+		}
+		real = path.Join(dir, path.Base(p))
+	} else {
+		real = t.real(p)
+	}
+	told[p] = real
+	return real, t.record(KindFile, real)
 }
 
 type applyingKey struct{}

@@ -118,7 +118,12 @@ func (t *tree) change(op, p string, call func(dir int, name string) error) error
 	if err := t.record(KindFile, p); err != nil {
 		return err
 	}
-	err := t.do(op, p, call)
+	err := t.do(op, p, func(dir int, name string) error {
+		if err := t.unsynced.add(dir); err != nil {
+			return err
+		}
+		return call(dir, name)
+	})
 	if err == nil {
 		t.changed(p)
 	}

@@ -139,7 +139,7 @@ func (t *tree) removeAll(dir int, name, p string) error {
 	if err := t.kept(name); err != nil {
 		return err
 	}
-	if err := unlink(dir, name); err != nil {
+	if err := errors.Join(t.unsynced.add(dir), unlink(dir, name)); err != nil {
 		return err
 	}
 	t.changed(p)

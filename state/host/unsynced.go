@@ -5,57 +5,88 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// unsynced are directories in which names were changed that a power cut could still take back. What a
-// recorder was told is kept all the same, so nothing is lost by that but work.
+// unsynced are the filesystems in which something was changed that a power cut could still take back.
 type unsynced struct {
 	mu   sync.Mutex
-	dirs map[string]bool // as the machine calls them
+	dirs map[uint64]string // a directory in each, as the machine calls it
 }
 
+// add notes the filesystem of a directory.
 func (u *unsynced) add(dir int) error {
-	name, err := os.Readlink(handle(dir))
-	if err != nil {
-		return syncDir(dir)
+	var st unix.Stat_t
+	if err := unix.Fstat(dir, &st); err != nil {
+		return err
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.dirs == nil {
-		u.dirs = map[string]bool{}
+	if _, known := u.dirs[st.Dev]; known {
+		return nil
 	}
-	u.dirs[name] = true
+	name, err := os.Readlink(handle(dir))
+	if err != nil {
+		return err
+	}
+	if u.dirs == nil {
+		u.dirs = map[uint64]string{}
+	}
+	u.dirs[st.Dev] = name
 	return nil
 }
 
+// sync syncs each filesystem as a whole: that costs less than a sync of each name that was changed in
+// it, and reaches what programs wrote.
 func (u *unsynced) sync() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var errs []error
-	for name := range u.dirs {
-		dir, err := unix.Open(name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
-			continue // a later state took it away
-		}
-		if err == nil {
-			err = errors.Join(syncDir(dir), unix.Close(dir))
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("syncing %s: %w", name, err))
+	for _, name := range u.dirs {
+		if err := syncFilesystem(name); err != nil {
+			errs = append(errs, fmt.Errorf("syncing the filesystem of %s: %w", name, err))
 		}
 	}
 	u.dirs = nil
 	return errors.Join(errs...)
 }
 
-// Sync returns when no power cut can take back what was written. Only a host with a recorder leaves
-// anything to be synced.
-func (h *Host) Sync() error {
-	if t, ok := h.Files.(*tree); ok {
-		return t.unsynced.sync()
+// syncFilesystem syncs the filesystem of a directory, or where a later state took that away of the one
+// above it.
+func syncFilesystem(dir string) error {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		if (errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)) && dir != "/" {
+			return syncFilesystem(path.Dir(dir))
+		}
+		return err
 	}
-	return nil
+	return errors.Join(unix.Syncfs(fd), unix.Close(fd))
+}
+
+// Sync returns when no power cut can take back what was changed through this host, nor what programs
+// wrote below the given paths and in the filesystem of the root.
+func (h *Host) Sync(paths ...string) error {
+	t, ok := h.Files.(*tree)
+	if !ok {
+		return nil
+	}
+	for _, p := range append(paths, "/") {
+		if err := t.touch(p); err != nil {
+			return err
+		}
+	}
+	return t.unsynced.sync()
+}
+
+// touch notes the filesystem of a path as one to be synced, if it is still there.
+func (t *tree) touch(p string) error {
+	fd, err := t.openat(p, unix.O_PATH)
+	if err != nil {
+		return nil
+	}
+	return errors.Join(t.unsynced.add(fd), unix.Close(fd))
 }

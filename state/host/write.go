@@ -57,7 +57,7 @@ func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 		return err
 	}
 	if t.recorder != nil {
-		return t.unsynced.add(dir)
+		return nil
 	}
 	return syncDir(dir)
 }

@@ -14,7 +14,6 @@ import (
 // for each thing to do. It says by name why some cannot be.
 func (p Putter) Packages(ctx context.Context, want map[string]Image) (lost map[string]error) {
 	lost = map[string]error{}
-	p.finish(ctx)
 	names := make([]string, 0, len(want))
 	for name := range want {
 		names = append(names, name)
@@ -52,11 +51,11 @@ func (p Putter) Packages(ctx context.Context, want map[string]Image) (lost map[s
 	return lost
 }
 
-// finish has dpkg end what a power cut interrupted, without which it does nothing else. If it cannot,
-// the orders will say why.
-func (p Putter) finish(ctx context.Context) {
-	if v, err := p.Host.Packages.Installed(); err == nil && v.Interrupted && p.Host.Packages.Family() == "apt" {
-		_, _ = p.Host.Tool(ctx, host.Tool{Argv: []string{"dpkg", "--force-confold", "--force-confdef", "--configure", "-a"}, Env: []string{"DEBIAN_FRONTEND=noninteractive"}, Changes: host.Subject{Kind: host.KindCommand, Name: "dpkg"}})
+// Finish has dpkg end what a power cut interrupted, without which it does nothing else, and packages are
+// neither what they were nor what they shall be. If it cannot, the next order will say why.
+func Finish(ctx context.Context, h *host.Host) {
+	if v, err := h.Packages.Installed(); err == nil && v.Interrupted && h.Packages.Family() == "apt" {
+		_, _ = h.Tool(ctx, host.Tool{Argv: []string{"dpkg", "--force-confold", "--force-confdef", "--configure", "-a"}, Env: []string{"DEBIAN_FRONTEND=noninteractive"}, Changes: host.Subject{Kind: host.KindCommand, Name: "dpkg"}})
 	}
 }
 
@@ -92,7 +91,7 @@ func (p Putter) pending(wanted []host.Wanted, purge bool) []host.Wanted {
 	if err != nil {
 		return wanted
 	}
-	return slices.DeleteFunc(wanted, func(w host.Wanted) bool {
+	return slices.DeleteFunc(slices.Clone(wanted), func(w host.Wanted) bool {
 		return v.Version(w.Name) == w.Version && (!purge || v.Leftover(w.Name) == "")
 	})
 }

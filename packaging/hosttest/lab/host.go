@@ -103,7 +103,7 @@ func (h *Host) PowerOn() {
 			h.t.Fatal(err)
 		}
 	}
-	args := []string{"systemd-nspawn", "-q", "-D", h.Root, "-M", h.Name, "-b", "--register=no", "--keep-unit", "--kill-signal=SIGRTMIN+4",
+	args := []string{"systemd-nspawn", "-q", "-D", h.Root, "-M", h.Name, "-b", "--register=no", "--timezone=off", "--keep-unit", "--kill-signal=SIGRTMIN+4",
 		"--console=pipe", "--link-journal=no", "--resolv-conf=off"}
 	if h.network == nil {
 		args = append(args, "--private-network")

@@ -164,6 +164,9 @@ func (j *job) place(h *host.Host) error {
 	if !j.makeDirs {
 		return noParent(j.target)
 	}
+	if err := h.Announce(j.target); err != nil {
+		return err
+	}
 	return parents(h, j.target, perms{owner: j.owner, mode: j.dirMode})
 }
 

@@ -157,6 +157,15 @@ func (r *recurse) describe() string {
 
 func (r *recurse) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	report := module.Report{Changes: value.NewMap(), Comment: "updated " + r.Name}
+	var changing []string
+	for _, p := range r.parts {
+		if !p.diff.Empty() && !p.clear {
+			changing = append(changing, p.path)
+		}
+	}
+	if err := h.Announce(changing...); err != nil {
+		return report, err
+	}
 	for _, p := range r.parts {
 		if p.diff.Empty() {
 			continue

@@ -86,6 +86,9 @@ func Write(h *host.Host, p, text string, u host.User, kept Kept) (warnings []str
 	dirMode, mode := kept.modes()
 	there, err := IsDirectory(h, path.Dir(p))
 	if err == nil && !there {
+		err = h.Announce(p)
+	}
+	if err == nil && !there {
 		err = Directory(h, path.Dir(p), dirMode, u)
 	}
 	if err != nil {

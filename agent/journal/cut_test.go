@@ -1,0 +1,120 @@
+package journal_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// boot gives the lab's machine another boot.
+func (l *lab) boot(id string) {
+	l.t.Helper()
+	file := filepath.Join(l.root, "proc/sys/kernel/random/boot_id")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(id+"\n"), 0o644); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// start begins a run that nobody ends.
+func (l *lab) start(id string) (*host.Host, *journal.Recorder) {
+	l.t.Helper()
+	r := l.journal.Record(journal.Run{ID: id, Pair: "a", Now: time.Now, Note: l.t.Logf})
+	h, err := host.New(host.Options{Root: l.root, Recorder: r})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r.Bind(h)
+	return h, r
+}
+
+// TestWhatAPowerCutTookIsNotWhatTheRunLeft: an after-image that reached the disk says nothing of what it
+// shows, which may not have.
+func TestWhatAPowerCutTookIsNotWhatTheRunLeft(t *testing.T) {
+	const whole, torn = 5, 0
+	for name, c := range map[string]struct {
+		reboot, synced bool
+		want           int64
+	}{
+		"cut by kill":               {false, false, whole},
+		"cut by power":              {true, false, torn},
+		"cut by power when all was": {true, true, whole},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.boot("one")
+			h, r := l.start("1")
+			l.write(h, "/etc/f", "whole")
+			end := r.Settle
+			if c.synced {
+				end = r.Sync
+			}
+			if err := end(); err != nil {
+				t.Fatal(err)
+			}
+			l.write(h, "/etc/g", "and something after it") // which waits for the after-image
+			if err := os.WriteFile(filepath.Join(l.root, "etc/f"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if c.reboot {
+				l.boot("two")
+			}
+			if err := journal.Settle(l.journal, l.chapters()[0], h); err != nil {
+				t.Fatal(err)
+			}
+			settled := l.chapters()[0]
+			if got := settled.Records[0].After.Part("/etc/f").Size; got != c.want {
+				t.Errorf("the run is said to have left %d bytes, want %d", got, c.want)
+			}
+			// What somebody does from now on is theirs.
+			if err := os.WriteFile(filepath.Join(l.root, "etc/f"), []byte("somebody's own"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if c.reboot {
+				if err := journal.Settle(l.journal, settled, h); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := l.chapters()[0].Records[0].After.Part("/etc/f").Size; got != c.want {
+				t.Errorf("later the run is said to have left %d bytes, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// TestWhatIsAnnouncedIsKeptBeforeTheFirstChange: the directories come before what will be in them, so that
+// the way back removes them last.
+func TestWhatIsAnnouncedIsKeptBeforeTheFirstChange(t *testing.T) {
+	l := newLab(t)
+	if err := os.Symlink("etc", filepath.Join(l.root, "conf")); err != nil {
+		t.Fatal(err)
+	}
+	h, r := l.start("1")
+	if err := h.Announce("/conf/a/b/f", "/conf/a/g"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Kept(); err != nil {
+		t.Fatal(err)
+	}
+	var named []string
+	for _, record := range l.chapters()[0].Records {
+		named = append(named, record.Subject.Name)
+	}
+	if got := strings.Join(named, " "); got != "/etc/a /etc/a/b /etc/a/b/f /etc/a/g" {
+		t.Errorf("kept are %s", got)
+	}
+	l.write(h, "/conf/a/b/f", "x")
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(l.chapters()[0].Records); got != 4 {
+		t.Errorf("after the change there are %d records, want no more than were announced", got)
+	}
+}
