@@ -186,7 +186,7 @@ func TestSignedRPMRepositories(t *testing.T) {
 			}
 			m.sh("echo '<!-- changed -->' >> /srv/signed/repodata/repomd.xml; rm -rf /var/cache/dnf /var/cache/zypp")
 			warnings, err := m.run().Packages.Refresh(context.Background())
-			if err == nil && !strings.Contains(strings.Join(warnings, "\n"), "Signed") {
+			if err == nil && !strings.Contains(strings.ToLower(strings.Join(warnings, " ")), "signed") {
 				m.Errorf("an index that was changed is taken: %q", warnings)
 			}
 		})
@@ -215,5 +215,36 @@ func TestPrioritiesOfRPMRepositories(t *testing.T) {
 				m.contains(m.fails("installed", "name", "bar", "enablerepo", "first"), "enablerepo", "fromrepo")
 			}
 		})
+	}
+}
+
+// TestSignedPacmanRepository installs what a key that pacman trusts has signed, and nothing else.
+func TestSignedPacmanRepository(t *testing.T) {
+	for _, f := range families() {
+		if f.name != "pacman" {
+			continue
+		}
+		m := start(t, f)
+		home, _, public := key(m)
+		sign := func(file string) {
+			gpg(m, home, "--detach-sign", "--output", m.root+"/srv/repository/"+file+".sig", m.root+"/srv/repository/"+file)
+		}
+		sign("foo-1.0-1-any.pkg.tar.zst")
+		sign("test.db")
+		m.sh("cd /srv/repository; cp foo-1.0-1-any.pkg.tar.zst.sig baz-1.0-1-any.pkg.tar.zst.sig") // which is none of baz
+		trusted := m.root + "/etc/pacman.d/gnupg"
+		m.sh("mkdir -p -m 0700 /etc/pacman.d/gnupg; touch /etc/pacman.d/gnupg/pubring.gpg") // as pacman-key --init does
+		gpg(m, trusted, "--import", public)
+		owner := exec.Command("sh", "-c", "gpg --homedir "+trusted+" --list-keys --with-colons | sed -n 's/^fpr:*\\([0-9A-F]*\\):/\\1:6:/p' | gpg --homedir "+trusted+" --import-ownertrust; gpgconf --homedir "+trusted+" --kill all")
+		owner.Env = append(os.Environ(), "HOME="+home)
+		if out, err := owner.CombinedOutput(); err != nil {
+			t.Fatalf("trusting the key: %v\n%s", err, out)
+		}
+		m.converge("repo managed", append(f.repo, "siglevel", "Required")...)
+		m.converge("installed", "name", "foo")
+		m.want("foo 1.0-1")
+		m.contains(m.fails("installed", "name", "keeper", "refresh", false), "signature")
+		m.contains(m.fails("installed", "name", "baz", "refresh", false), "signature")
+		m.want("foo 1.0-1")
 	}
 }
