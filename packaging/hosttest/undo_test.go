@@ -280,6 +280,7 @@ func TestPowerCutWhileTakingBack(t *testing.T) {
 	}
 	whole := time.Since(started)
 	same(t, "without a cut", before, pictureOf(h))
+	stages := map[string]int{}
 	for n := range cuts {
 		h.Sh("corpus-agent unquarantine --all; sync")
 		after := time.Duration(rand.Int64N(int64(whole)))
@@ -288,6 +289,7 @@ func TestPowerCutWhileTakingBack(t *testing.T) {
 		h.Cut()
 		h.Start()
 		what := fmt.Sprintf("cut %d, after %s of %s", n+1, after.Round(time.Millisecond), whole.Round(time.Millisecond))
+		stages[undoStage(h)]++
 		settled, said := false, ""
 		for range 5 {
 			r := h.Run("corpus-agent", "deploy")
@@ -307,4 +309,20 @@ func TestPowerCutWhileTakingBack(t *testing.T) {
 			t.Logf("%d cuts survived so far", n+1) // a long run that is ended by a deadline has told how far it came
 		}
 	}
+	t.Logf("%d cuts, each within a deploy of about %s; the host was found %v", cuts, whole.Round(time.Millisecond), stages)
+}
+
+// undoStage says how far a deploy that fails had come when the power went.
+func undoStage(h *lab.Host) string {
+	book := h.Run("cat", "/var/lib/corpus/ledger.json").Out
+	running, bad := strings.Contains(book, `"running"`), strings.Contains(book, `"bad"`)
+	switch {
+	case running && bad:
+		return "on its way back"
+	case running:
+		return "converging"
+	case bad:
+		return "back"
+	}
+	return "before"
 }
