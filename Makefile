@@ -24,8 +24,8 @@ bench: ## benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 bench-fetch: ## a deploy from MinIO beside curl, tar and sync; TMPDIR names the disk
 	go test -tags peers -timeout 60m -count 1 -v -run '^TestFetchBesideCurl$$' ./cmd
-bench-delta: ## what upgrades of real trees fetch, beside casync; needs Debian's apt-get, python3 and root
-	go test -tags peers -timeout 120m -count 1 -v -run '^TestDeltas$$' ./cmd
+bench-delta: ## what upgrades of real trees fetch, beside casync; needs Debian's apt-get, python3 and root; ROWS='virtualenv|two bytes' chooses
+	CORPUS_BENCH_ROWS='$(ROWS)' go test -tags peers -timeout 120m -count 1 -v -run '^TestDeltas$$' ./cmd
 bench-peers: ## beside puppet, ansible and salt-call, in a root to throw away; needs root and Debian's packages
 	go test -tags peers -timeout 120m -count 1 -v -run '^TestPeers$$' ./cmd
 lint: ## style, floors and known mistakes

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // noise does not compress, and is the same for the same seed.
@@ -82,46 +82,6 @@ func TestUpgradeFetchesWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestVerifyAfterARefreshThatWasCutShort has metadata of which only some files are of today.
-func TestVerifyAfterARefreshThatWasCutShort(t *testing.T) {
-	l := newLab(t)
-	l.publishBase("1")
-	l.repo.Release("myapp", "1", "testing", large("1"))
-	l.expect(exit.OK)
-	before := t.TempDir()
-	if err := os.CopyFS(before, os.DirFS(l.Layout.Trust())); err != nil {
-		t.Fatal(err)
-	}
-	l.repo.Release("myapp", "2", "testing", large("2"))
-	l.publishBase("2")
-	l.expect(exit.OK)
-	for _, old := range []string{"snapshot.json", "targets.json", "projects/myapp.json"} {
-		data, err := os.ReadFile(filepath.Join(before, old))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(l.Layout.Trust(), old), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := l.Verify(t.Context()); err != nil {
-			t.Errorf("with %s of before: %v", old, err)
-		}
-	}
-	other := newLab(t)
-	other.repo.Release("myapp", "1", "testing", large("1"))
-	other.expect(exit.OK)
-	data, err := os.ReadFile(filepath.Join(other.Layout.Trust(), "projects/myapp.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(l.Layout.Trust(), "projects/myapp.json"), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused {
-		t.Errorf("with what another key signed: %v, want it refused", err)
-	}
-}
-
 func inode(t *testing.T, name string) uint64 {
 	t.Helper()
 	info, err := os.Stat(name)
@@ -151,9 +111,51 @@ func TestBadChunksLeadToTheWholeArtifact(t *testing.T) {
 	r := l.expect(exit.OK)
 	l.links("2", "2", "1")
 	noted(t, r, "is fetched as a whole")
+	noted(t, r, "signed by")
 	if n, _ := asked(log, ".tar.zst"); n == 0 {
 		t.Errorf("the artifact was not asked for:\n%s", log)
 	}
+}
+
+// An index that somebody changed in the store is refused, and the artifact is still there.
+func TestForgedIndexLeadsToTheWholeArtifact(t *testing.T) {
+	l := newLab(t)
+	l.repo.Release("myapp", "1", "testing", large("1"))
+	l.expect(exit.OK)
+	next := large("2")
+	next["data/new"] = noise(3, 200_000)
+	l.repo.Release("myapp", "2", "testing", next)
+	for key, data := range l.repo.Snapshot() {
+		if strings.HasSuffix(key, ".index") {
+			data[len(data)/2]++
+			l.repo.Replace(key, data)
+		}
+	}
+	r := l.expect(exit.OK)
+	l.links("2", "2", "1")
+	noted(t, r, "is fetched as a whole")
+	noted(t, r, "signed by")
+}
+
+// TestDeltaThatGrowsBeyondItsRatioIsRefused holds a delta to the limits of the artifact in whose place it is.
+func TestDeltaThatGrowsBeyondItsRatioIsRefused(t *testing.T) {
+	l := newLab(t)
+	l.Config.UnpackRatio = 16
+	l.repo.Release("myapp", "1", "testing", large("1"))
+	l.expect(exit.OK)
+	next := large("2")
+	next["data/zeros"] = strings.Repeat("\x00", 80<<20)
+	l.repo.Release("myapp", "2", "testing", next)
+	log := l.watched()
+	_, err := l.deploy()
+	if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "more than 16-fold") || !strings.Contains(err.Error(), "signed by") || diag.HintOf(err) == "" {
+		t.Errorf("exit code %d, %v, want it refused, and by whom it was signed", exit.Code(err), err)
+	}
+	if n, _ := asked(log, ".pack"); n == 0 {
+		t.Errorf("it was no delta:\n%s", log)
+	}
+	l.links("1", "1", "")
+	unchanged(t, l)
 }
 
 // Chunks that somebody removed are no reason to stay on the old version either.
@@ -225,70 +227,6 @@ func TestNoChangeIsTwoSmallRequests(t *testing.T) {
 	if n := len(log.Requests()); n != 2 || log.Bytes() >= 5<<10 {
 		t.Errorf("%d requests, %d bytes, want 2 and less than 5 KiB:\n%s", n, log.Bytes(), log)
 	}
-}
-
-func TestVerifyNamesWhatWasChanged(t *testing.T) {
-	l := newLab(t)
-	files := large("1")
-	files["corpus.yaml"] = "writable: [cache]\n"
-	files["cache/entry"] = "x"
-	l.repo.Release("myapp", "1", "testing", files)
-	l.expect(exit.OK)
-	dir := l.Layout.Path("/srv/service/current")
-	changes := map[string]func(name string) error{
-		"data/large":  func(n string) error { return replaceByte(n) },
-		"data/other":  func(n string) error { return os.Truncate(n, 5) },
-		"bin/run":     func(n string) error { return os.Chmod(n, 0o755) },
-		"empty":       os.Remove,
-		"bin/added":   func(n string) error { return os.WriteFile(n, []byte("x"), 0o644) },
-		"cache/entry": func(n string) error { return os.WriteFile(n, []byte("may change"), 0o644) },
-		"cache/more":  func(n string) error { return os.WriteFile(n, []byte("may come"), 0o644) },
-	}
-	if _, err := l.Verify(t.Context()); err != nil {
-		t.Fatalf("before any change: %v", err)
-	}
-	for name, apply := range changes {
-		if err := apply(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	audits, err := l.Verify(t.Context())
-	if exit.Code(err) != exit.Refused {
-		t.Errorf("error is %v, want exit code %d", err, exit.Refused)
-	}
-	var named []string
-	for _, c := range audits[0].Changes {
-		named = append(named, c.Name)
-	}
-	if want := []string{"bin/added", "bin/run", "data/large", "data/other", "empty"}; !slices.Equal(named, want) {
-		t.Errorf("named %q, want %q", named, want)
-	}
-	// A list that was changed with the files is not the one that was signed.
-	lists, err := filepath.Glob(filepath.Join(l.Layout.Trees("myapp"), "*"))
-	if err != nil || len(lists) != 1 {
-		t.Fatalf("lists are %v, %v", lists, err)
-	}
-	if err := replaceByte(lists[0]); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused {
-		t.Errorf("with a forged list: %v, want exit code %d", err, exit.Refused)
-	}
-}
-
-func replaceByte(name string) error {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	data[len(data)/2]++
-	if err := os.Chmod(name, 0o644); err != nil {
-		return err
-	}
-	if err := os.WriteFile(name, data, 0o644); err != nil {
-		return err
-	}
-	return os.Chmod(name, 0o444)
 }
 
 // A run that was killed in the middle of a fetch leaves blocks behind, which the next one uses.

@@ -6,14 +6,19 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // Audit is how a release on this host compares with what was published.
@@ -57,7 +62,7 @@ func changed(audits []Audit) error {
 		return nil
 	}
 	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%d files are not what was unpacked", n),
-		"find out who did it; to have the release as it was, remove its directory and run `corpus-agent deploy`"))
+		"find out who did it (`ausearch -f FILE`, where auditd watches it); to have the release as it was, remove its directory and run `corpus-agent deploy`"))
 }
 
 func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, error) {
@@ -83,8 +88,48 @@ func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, err
 	}
 	defer root.Close()
 	audit.Files = len(list.Entries)
-	audit.Changes, err = list.Audit(ctx, root, writable(root, list))
+	if audit.Changes, err = list.Audit(ctx, root, writable(root, list)); len(audit.Changes) > 0 {
+		a.blame(audit)
+	}
 	return audit, err
+}
+
+// blame names the run of this agent that did it, where one did: its journal has the path, and the change
+// came during the run. A journal that cannot be read blames nobody.
+func (a *Agent) blame(audit Audit) {
+	chapters, _ := a.journal().Chapters()
+	dir, err := filepath.EvalSymlinks(audit.Dir)
+	if err != nil {
+		return
+	}
+	for _, chapter := range chapters {
+		for _, r := range chapter.Records {
+			if r.Subject.Kind != host.KindFile && r.Subject.Kind != host.KindTree {
+				continue
+			}
+			at := a.Layout.Path(r.Subject.Name)
+			parent, err := filepath.EvalSymlinks(filepath.Dir(at))
+			if err != nil {
+				continue // it leads nowhere by now
+			}
+			name, err := filepath.Rel(dir, filepath.Join(parent, filepath.Base(at)))
+			if err == nil && filepath.IsLocal(name) {
+				a.blameRun(audit, r, name)
+			}
+		}
+	}
+}
+
+func (a *Agent) blameRun(audit Audit, r *journal.Record, name string) {
+	for i, c := range audit.Changes {
+		if c.Name != name && (r.Subject.Kind != host.KindTree || !strings.HasPrefix(c.Name, name+"/")) {
+			continue
+		}
+		run, err := a.archive().Load(r.Run)
+		if err == nil && !c.Changed.Before(run.Started.Truncate(time.Second)) && !c.Changed.After(run.Ended) {
+			audit.Changes[i].By = fmt.Sprintf("%s in run %s", r.Step, r.Run)
+		}
+	}
 }
 
 // signed compares the digest of a list with what the project's key signed, as far as this host has
@@ -105,7 +150,7 @@ func (a *Agent) signed(release artifact.Release, digest artifact.Digest) (ok boo
 		return false, "compared with what was noted when it was unpacked; no list of its files is signed", nil
 	}
 	if want != digest {
-		return false, "", &trust.Refused{Check: trust.CheckDigest, Of: "the list of " + release.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", digest, want)}
+		return false, "", client.Vouch(release.Project, &trust.Refused{Check: trust.CheckDigest, Of: "the list of " + release.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", digest, want)})
 	}
 	return true, "", nil
 }

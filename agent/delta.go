@@ -38,26 +38,26 @@ func (r *run) fetchDelta(ctx context.Context, client *trust.Client, release arti
 		return false, err
 	}
 	plan, err := planDelta(ctx, client, release, old)
-	if absent(err) && ctx.Err() == nil {
-		r.record.Note("%s is fetched as a whole: %v", release, err)
+	if dispensable(err) && ctx.Err() == nil {
+		r.record.Note("%s is fetched as a whole: %v", release, client.Vouch(release.Project, err))
 		return false, nil
 	}
 	if err != nil || plan.Cost() >= chunk.FullCost(release.Length) {
 		return false, err
 	}
 	err = r.rebuild(ctx, client, release, plan)
-	var refused *trust.Refused
-	if errors.Is(err, chunk.ErrChanged) || (errors.As(err, &refused) || absent(err)) && ctx.Err() == nil {
-		r.record.Note("%s is fetched as a whole: %v", release, err)
+	if dispensable(err) && ctx.Err() == nil {
+		r.record.Note("%s is fetched as a whole: %v", release, client.Vouch(release.Project, err))
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// absent reports that the store answered and has no such chunks, which the whole artifact may make up
-// for.
-func absent(err error) bool {
-	return errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)
+// dispensable reports that chunks, or the index of them, are not there or not what they should be, which
+// the whole artifact may make up for.
+func dispensable(err error) bool {
+	var refused *trust.Refused
+	return errors.As(err, &refused) || errors.Is(err, chunk.ErrChanged) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)
 }
 
 // halfArrived reports whether a fetch of the whole artifact was cut short, to be gone on with.
@@ -77,11 +77,9 @@ func planDelta(ctx context.Context, client *trust.Client, release artifact.Relea
 	}
 	plan := chunk.NewPlan(index)
 	for _, tree := range old {
+		plan.Look(ctx, tree.stream)
 		if err := ctx.Err(); err != nil {
 			return nil, err
-		}
-		if err := plan.Look(tree.stream); err != nil {
-			return nil, fmt.Errorf("looking for what is new in %s: %w", release, err)
 		}
 		if plan.Bytes() < release.Length/goodEnough {
 			break
@@ -93,7 +91,8 @@ func planDelta(ctx context.Context, client *trust.Client, release artifact.Relea
 // rebuild fetches what is missing and makes the release.
 func (r *run) rebuild(ctx context.Context, client *trust.Client, release artifact.Release, plan *chunk.Plan) (err error) {
 	r.record.Note("%s: %s of %s are new, fetched in %d requests", release, diag.Size(plan.Bytes()), diag.Size(release.Length), plan.Requests())
-	cache, err := chunk.OpenCache(r.Layout.Chunks(release.Digest.Hex()))
+	file := r.Layout.Chunks(release.Digest.Hex())
+	cache, err := plan.OpenCache(file)
 	if err != nil {
 		return fmt.Errorf("fetching %s: %w", release, err)
 	}
@@ -102,12 +101,15 @@ func (r *run) rebuild(ctx context.Context, client *trust.Client, release artifac
 		if !kept {
 			return
 		}
-		if err == nil || hopeless(err) || errors.Is(err, chunk.ErrChanged) {
+		if err == nil || hopeless(err, file) || errors.Is(err, chunk.ErrChanged) {
 			err = errors.Join(err, cache.Remove())
 		} else {
 			err = errors.Join(err, cache.Close())
 		}
 	}()
+	if err := room(file, plan.Bytes()); err != nil {
+		return fmt.Errorf("fetching %s: %w", release, err)
+	}
 	if err := plan.Fetch(ctx, r.store, cache, r.progress(release, plan.Bytes())); err != nil {
 		return err
 	}

@@ -29,8 +29,9 @@ import (
 // served is a lab whose store lies behind a web server that can be made to misbehave.
 type served struct {
 	*lab
-	dir   string
-	fault fault
+	dir     string
+	address *url.URL
+	fault   fault
 }
 
 // fault answers a request in the server's place, or reports that it did not.
@@ -49,15 +50,20 @@ func newServed(t *testing.T) *served {
 		}
 	}))
 	t.Cleanup(server.Close)
-	base, err := url.Parse(server.URL)
-	if err != nil {
+	var err error
+	if s.address, err = url.Parse(server.URL); err != nil {
 		t.Fatal(err)
 	}
-	l.store = store.Stack(web.New(base, web.Options{}), store.Settings{
+	l.store = store.Stack(web.New(s.address, web.Options{}), store.Settings{
 		Timeout: store.TimeoutPolicy{Answer: time.Second, Idle: 200 * time.Millisecond},
 		Retry:   store.RetryPolicy{Attempts: 2, First: time.Millisecond},
 	})
 	return s
+}
+
+// patient is the same store for who tries again at once, and as often as by default.
+func (s *served) patient() store.Store {
+	return store.Stack(web.New(s.address, web.Options{}), store.Settings{Retry: store.RetryPolicy{First: time.Millisecond, Longest: time.Millisecond}})
 }
 
 // size is how long the object of a request really is.

@@ -35,7 +35,7 @@ func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair)
 	defer debug.SetGCPercent(debug.SetGCPercent(30))
 	group, ctx := errgroup.WithContext(ctx)
 	for _, release := range missing {
-		group.Go(func() error { return r.fetchRelease(ctx, client, release) })
+		group.Go(func() error { return vouched(client, release, r.fetchRelease(ctx, client, release)) })
 	}
 	if err := group.Wait(); err != nil {
 		return explainSpace(err)
@@ -47,6 +47,15 @@ func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair)
 func (r *run) has(release artifact.Release) bool {
 	info, err := os.Stat(r.project(release.Project).Release(release.Dir()))
 	return err == nil && info.IsDir()
+}
+
+// vouched makes a refusal tell who signed what was refused.
+func vouched(client *trust.Client, release artifact.Release, err error) error {
+	var hostile *unpack.Hostile
+	if errors.As(err, &hostile) {
+		return fmt.Errorf("%w; signed by %s", err, client.Signers(release.Project))
+	}
+	return client.Vouch(release.Project, err)
 }
 
 func explainSpace(err error) error {
@@ -104,6 +113,9 @@ func (r *run) arrive(ctx context.Context, client *trust.Client, release artifact
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", release, err)
 	}
+	if err := room(file.Name(), release.Length); err != nil {
+		return nil, errors.Join(fmt.Errorf("fetching %s: %w", release, err), file.Close())
+	}
 	verified, err := client.Download(ctx, blocks, file, progress)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -116,7 +128,10 @@ func (r *run) arriveWhole(ctx context.Context, client *trust.Client, release art
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", release, err)
 	}
-	verified, err := client.Fetch(ctx, release, file, progress)
+	verified, err := (*trust.Verified)(nil), room(file.Name(), release.Length)
+	if err == nil {
+		verified, err = client.Fetch(ctx, release, file, progress)
+	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
 	}
@@ -137,16 +152,17 @@ func (a *arrival) end(cause error) error {
 	}
 	a.ended = true
 	err := a.Close()
-	if cause == nil || hopeless(cause) {
+	if cause == nil || hopeless(cause, a.file) {
 		err = errors.Join(err, os.Remove(a.file))
 	}
 	return err
 }
 
-func hopeless(err error) bool {
+// hopeless reports whether a failure is one after which a file that has half arrived is of no more use.
+func hopeless(err error, file string) bool {
 	var refused *trust.Refused
 	var hostile *unpack.Hostile
-	return errors.As(err, &refused) || errors.As(err, &hostile) || full(err)
+	return errors.As(err, &refused) || errors.As(err, &hostile) || full(err) && crowded(file)
 }
 
 func (r *run) limits() unpack.Limits {
@@ -187,10 +203,26 @@ func (r *run) place(client *trust.Client, release artifact.Release, fill func(*o
 		return err
 	}
 	staged := project.Staged(release.Dir())
-	if err := errors.Join(os.Chmod(temp, 0o755), os.RemoveAll(staged), os.Rename(temp, staged), discard()); err != nil {
+	if err := errors.Join(os.Chmod(temp, 0o755), os.RemoveAll(staged)); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
 	}
-	return durable.Install(staged, project.Release(release.Dir()), list)
+	if err := os.Rename(temp, staged); err != nil {
+		return fmt.Errorf("unpacking %s: %w", release, err)
+	}
+	if err := discard(); err != nil {
+		return fmt.Errorf("unpacking %s: %w", release, err)
+	}
+	return install(staged, project.Release(release.Dir()), list)
+}
+
+// install gives a staged release its name. One that the disk failed to keep goes: the kernel tells of a
+// failed write once, so the next sync would find nothing wrong with it.
+func install(staged, name, list string) error {
+	err := durable.Install(staged, name, list)
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(staged))
+	}
+	return err
 }
 
 // adopt gives a release that an earlier run unpacked to its end, and did not live to name, its name,
@@ -213,7 +245,7 @@ func (r *run) adopt(ctx context.Context, client *trust.Client, release artifact.
 				return false, fmt.Errorf("verifying %s: %w", release, err)
 			}
 			if whole {
-				return true, durable.Install(staged, project.Release(release.Dir()), file)
+				return true, install(staged, project.Release(release.Dir()), file)
 			}
 		}
 	}

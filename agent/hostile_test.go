@@ -26,7 +26,7 @@ func TestHostileStoreChangesNothing(t *testing.T) {
 			thief := l.repo.Forger(stolen...)
 			thief.Forge(func(f *artifacttest.Forged) { thief.Sneak(f.Roles["myapp"], "myapp", "2", "testing", evil) })
 			r := l.expect(exit.Refused)
-			if r.Hint == "" || !strings.Contains(r.Error, "refused") {
+			if r.Hint == "" || !strings.Contains(r.Error, "refused") || !strings.Contains(r.Error, "signed by") {
 				t.Errorf("the report says %q, hint %q", r.Error, r.Hint)
 			}
 			l.links("1", "1", "")

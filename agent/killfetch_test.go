@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
@@ -20,7 +22,7 @@ import (
 
 // The environment of a child whose fetch is watched and slow, so that it can be killed during it.
 const (
-	childTally = "CORPUS_TEST_TALLY" // file that grows by a byte for each KiB of artifacts that arrived
+	childTally = "CORPUS_TEST_TALLY" // file that grows by a byte for each KiB of artifacts and packs that arrived
 	// killMoments is how many moments are tried; more by hand.
 	killMoments = "CORPUS_TEST_KILLS"
 )
@@ -49,7 +51,7 @@ func (t *tally) Get(ctx context.Context, key string, from int64) (io.ReadCloser,
 
 func (t *tally) GetRange(ctx context.Context, key string, part store.Range) (io.ReadCloser, store.Info, error) {
 	body, info, err := store.GetRange(ctx, t.Store, key, part)
-	if err != nil || !strings.HasSuffix(key, ".tar.zst") {
+	if err != nil || !strings.HasSuffix(key, ".tar.zst") && !strings.HasSuffix(key, ".pack") {
 		return body, info, err
 	}
 	return &talliedBody{body, t.file}, info, nil
@@ -72,50 +74,162 @@ func (b *talliedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// killedFetch is a fetch that is killed again and again.
+type killedFetch struct {
+	store, trust string
+	host         func(t *testing.T) string     // one that is about to fetch
+	trees        map[string]artifacttest.Files // what may lie on it under the name of a release, by version
+	want         string                        // version in the end
+	length       int64                         // bytes of artifacts and packs that it takes
+}
+
 // TestFetchKilledAtRandomMoments kills a first deploy again and again while it fetches and unpacks.
 // What was verified before a kill is not fetched again, but for the blocks that were under way, and
 // in the end the release is what was published.
 func TestFetchKilledAtRandomMoments(t *testing.T) {
+	k, repo := newKilledFetch(t)
+	k.host = func(t *testing.T) string { return t.TempDir() }
+	k.length = k.publish(repo, "1", artifacttest.Files{"version": "1", "large": noise(1, 6<<20)}).Length
+	k.run(t)
+}
+
+// TestDeltaKilledAtRandomMoments kills upgrades that bring together what the host has and chunks out of
+// the packs of two versions.
+func TestDeltaKilledAtRandomMoments(t *testing.T) {
+	k, repo := newKilledFetch(t)
+	large := noise(1, 4<<20)
+	k.publish(repo, "1", artifacttest.Files{"version": "1", "large": large})
+	template := t.TempDir()
+	if code := spawn(t, template, k.store, k.trust, 0); code != 0 {
+		t.Fatalf("deploying version 1: exit code %d", code)
+	}
+	before := k.packs(t)
+	files := artifacttest.Files{"version": "2", "large": large[:1<<20] + "xy" + large[1<<20:], "new": noise(2, 2<<20)}
+	k.publish(repo, "2", files)
+	files = maps.Clone(files)
+	files["version"], files["newer"] = "3", noise(3, 2<<20)
+	release := k.publish(repo, "3", files)
+	k.length = k.packs(t) - before
+	if k.length < 4<<20 || k.length > release.Length*2/3 {
+		t.Fatalf("the new chunks are %d bytes of %d, which is no delta", k.length, release.Length)
+	}
+	k.host = func(t *testing.T) string {
+		root := t.TempDir()
+		if out, err := exec.Command("cp", "-a", template+"/.", root).CombinedOutput(); err != nil {
+			t.Fatalf("copying: %v: %s", err, out)
+		}
+		return root
+	}
+	k.run(t)
+}
+
+func newKilledFetch(t *testing.T) (*killedFetch, *artifacttest.Repo) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts an agent dozens of times")
 	}
+	k := &killedFetch{store: t.TempDir(), trust: filepath.Join(t.TempDir(), "root.json"), trees: map[string]artifacttest.Files{}}
+	repo := artifacttest.On(t, dir.New(k.store))
+	if err := os.WriteFile(k.trust, repo.Root(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return k, repo
+}
+
+func (k *killedFetch) publish(repo *artifacttest.Repo, version string, files artifacttest.Files) artifact.Release {
+	k.trees[version], k.want = files, version
+	return repo.Release("myapp", version, "testing", files)
+}
+
+// packs is how many bytes of chunks the store has.
+func (k *killedFetch) packs(t *testing.T) (n int64) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(k.store, "deploy/myapp/chunks/*.pack"))
+	for _, file := range files {
+		info, statErr := os.Stat(file)
+		if statErr != nil {
+			t.Fatal(statErr)
+		}
+		n += info.Size()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// run kills until there were enough moments: several times on each host, which then may end.
+func (k *killedFetch) run(t *testing.T) {
 	moments := 24
 	if n, err := strconv.Atoi(os.Getenv(killMoments)); err == nil {
 		moments = n
 	}
-	storeDir := t.TempDir()
-	repo := artifacttest.On(t, dir.New(storeDir))
-	trustRoot := filepath.Join(t.TempDir(), "root.json")
-	if err := os.WriteFile(trustRoot, repo.Root(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	content := noise(1, 6<<20)
-	release := repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", "large": content})
-	whole := interrupted(t, t.TempDir(), storeDir, trustRoot, "", time.Minute)
+	whole := interrupted(t, k.host(t), k.store, k.trust, "", time.Minute)
+	during := 0 // kills after which something of a fetch lay there
 	for done := 0; done < moments; {
-		root, log := t.TempDir(), filepath.Join(t.TempDir(), "tally")
+		root, log := k.host(t), filepath.Join(t.TempDir(), "tally")
 		kills := 0
-		for interrupted(t, root, storeDir, trustRoot, log, rand.N(whole+whole/4)) >= 0 {
+		for interrupted(t, root, k.store, k.trust, log, rand.N(whole+whole/4)) >= 0 {
+			k.unharmed(t, root)
+			if left, err := os.ReadDir(filepath.Join(root, "var/lib/corpus/incoming")); err == nil && len(left) > 0 {
+				during++
+			}
 			if kills++; kills > 4 {
-				interrupted(t, root, storeDir, trustRoot, log, time.Minute)
+				interrupted(t, root, k.store, k.trust, log, time.Minute)
 				break
 			}
 		}
-		done += max(kills, 1)
-		got, err := os.ReadFile(filepath.Join(root, "srv/service/current/large"))
-		if err != nil || string(got) != content {
-			t.Fatalf("after %d kills the release holds %d bytes that are not those published, %v", kills, len(got), err)
-		}
-		info, err := os.Stat(log)
-		if err != nil {
+		done += kills
+		k.ended(t, root, log, kills)
+		if err := os.RemoveAll(root); err != nil { // a thousand hosts would fill the disk
 			t.Fatal(err)
 		}
-		const underWay = 4 * (256<<10 + 16<<10) // a block of each connection, and what was read of the next
-		if fetched, most := info.Size()<<10, release.Length+64<<10+int64(kills)*underWay; fetched > most {
-			t.Errorf("after %d kills %d bytes were fetched of an artifact of %d, want %d at most", kills, fetched, release.Length, most)
+	}
+	t.Logf("after %d of %d kills or more, something of a fetch lay there", during, moments)
+	if during < moments/4 {
+		t.Errorf("after only %d of %d kills something of a fetch lay there", during, moments)
+	}
+}
+
+// ended checks a host that got to the end after so many kills, and what that has cost.
+func (k *killedFetch) ended(t *testing.T, root, log string, kills int) {
+	t.Helper()
+	k.unharmed(t, root)
+	if v, err := os.ReadFile(filepath.Join(root, "srv/service/current/version")); err != nil || string(v) != k.want {
+		t.Fatalf("after %d kills version %q is current, %v, want %s", kills, v, err, k.want)
+	}
+	info, err := os.Stat(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const underWay = 4 * (256<<10 + 16<<10) // a block of each connection, and what was read of the next
+	if fetched, most := info.Size()<<10, k.length+64<<10+int64(kills)*underWay; fetched > most {
+		t.Errorf("after %d kills %d bytes were fetched of %d, want %d at most", kills, fetched, k.length, most)
+	}
+	if left, err := os.ReadDir(filepath.Join(root, "var/lib/corpus/incoming")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if left := leftovers(t, root); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
+// unharmed checks that whatever lies under the name of a release is one, byte by byte.
+func (k *killedFetch) unharmed(t *testing.T, root string) {
+	t.Helper()
+	releases, err := filepath.Glob(filepath.Join(root, "srv/projects/myapp/releases/[^.]*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, release := range releases {
+		version, _, _ := strings.Cut(filepath.Base(release), "-")
+		for name, want := range k.trees[version] {
+			if got, err := os.ReadFile(filepath.Join(release, name)); err != nil || string(got) != want {
+				t.Fatalf("%s of %s has %d bytes that are not those published, %v", name, filepath.Base(release), len(got), err)
+			}
 		}
-		if left, err := os.ReadDir(filepath.Join(root, "var/lib/corpus/incoming")); err != nil || len(left) > 0 {
-			t.Errorf("left behind: %v, %v", left, err)
+		if names, err := os.ReadDir(release); err != nil || len(names) != len(k.trees[version]) || len(names) == 0 {
+			t.Fatalf("%s holds %v, %v", filepath.Base(release), names, err)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
 )
 
@@ -104,15 +105,31 @@ func TestThousandAgents(t *testing.T) {
 	}
 }
 
-// TestStoreDiesDuringFetch kills the server while an artifact comes in and starts it again.
+// TestStoreDiesDuringFetch kills the server while an artifact comes in, or what is new in one, and starts
+// it again.
 func TestStoreDiesDuringFetch(t *testing.T) {
 	server := minioserver.New(t)
-	l := newLab(t)
-	l.repo = artifacttest.On(t, openStore(t, server.MinioURL("dies"), nil))
-	content := noise(1, 48<<20)
-	release := l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", "data": content})
-	var fetched atomic.Int64
-	l.store = openStore(t, server.MinioURL("dies"), func(r store.Request) { fetched.Add(r.Bytes) })
+	for way, suffix := range fetches() {
+		t.Run(way, func(t *testing.T) {
+			l := newLab(t)
+			url := server.MinioURL("dies-" + way)
+			l.repo = artifacttest.On(t, openStore(t, url, nil))
+			files := artifacttest.Files{"version": "2", "data": noise(1, 48<<20)}
+			if way == "delta" {
+				files["old"] = noise(2, 8<<20)
+				l.store = openStore(t, url, nil)
+				l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", "old": files["old"]})
+				l.expect(exit.OK)
+			}
+			storeDies(t, server, l, files, url, suffix)
+		})
+	}
+}
+
+func storeDies(t *testing.T, server *minioserver.Server, l *lab, files artifacttest.Files, url, suffix string) {
+	l.repo.Release("myapp", "2", "testing", files)
+	log := &storetest.Log{}
+	l.store = openStore(t, url, log.Add)
 	l.store = store.Limit(l.store, store.NewLimiter(24<<20)) // two seconds
 	restarted := make(chan struct{})
 	go func() {
@@ -126,10 +143,9 @@ func TestStoreDiesDuringFetch(t *testing.T) {
 	}()
 	l.expect(exit.OK)
 	<-restarted
-	if data, err := os.ReadFile(filepath.Join(l.Layout.Path("/srv/service/current"), "data")); err != nil || string(data) != content {
-		t.Errorf("%d bytes that are not those published, %v", len(data), err)
-	}
-	if most := release.Length + 8<<20; fetched.Load() > most {
-		t.Errorf("fetched %d bytes of an artifact of %d", fetched.Load(), release.Length)
+	holds(t, l, files)
+	const fresh, part = 48 << 20, 8 << 20
+	if _, bytes := asked(log, suffix); bytes < fresh || bytes > fresh+part {
+		t.Errorf("fetched %d bytes where %d are new:\n%s", bytes, fresh, log)
 	}
 }

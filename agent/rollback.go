@@ -38,7 +38,7 @@ func (r *run) rollback(ctx context.Context, version string) error {
 		return exit.WithCode(exit.Usage, err)
 	}
 	if err := r.withdrawn(target); err != nil {
-		return exit.WithCode(exit.Refused, err)
+		return err
 	}
 	// Whoever names a pair that is quarantined has decided to try it again.
 	r.ledger.Forgive(target)
@@ -67,8 +67,8 @@ func (r *run) withdrawn(target ledger.Pair) error {
 	if !yes {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"), w.Reason),
-		"publish a mended version; `corpus yank --undo` takes the withdrawal back")
+	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"), w.Reason),
+		"publish a mended version; `corpus yank --undo` takes the withdrawal back"))
 }
 
 // earlier finds the pair to go back to.

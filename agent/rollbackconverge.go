@@ -31,6 +31,10 @@ func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*re
 		if err != nil {
 			return exit.WithCode(exit.Usage, err)
 		}
+		// Who stays on a pair, and only takes back what later runs changed, goes back to nothing.
+		if err := r.withdrawn(w.target); err != nil && !w.target.Same(w.left) {
+			return err
+		}
 		r.report.To = &w.target
 		if test {
 			return r.showWayBack(ctx, w)
@@ -71,9 +75,6 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 		if w.target, err = r.earlier(to); err != nil {
 			return w, err
 		}
-	}
-	if err := r.withdrawn(w.target); err != nil {
-		return w, err
 	}
 	w.scope = undo.Scope{From: w.left.Key(), To: w.target.Key()}
 	return w, nil

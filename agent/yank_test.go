@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 func (l *lab) yank(project, version string) {
@@ -76,13 +78,30 @@ func TestNewHostGetsNothingWithdrawn(t *testing.T) {
 func TestNoRollbackToWithdrawnRelease(t *testing.T) {
 	l := newLab(t)
 	l.publish("1")
-	l.expect(exit.OK)
+	first := l.expect(exit.OK)
 	l.publish("2")
-	l.expect(exit.OK)
+	last := l.expect(exit.OK)
 	l.yank("myapp", "1")
 	l.expect(exit.OK)
-	if _, err := l.Rollback(context.Background()); exit.Code(err) != exit.Refused {
-		t.Errorf("rollback to a withdrawn release: %v, want exit code %d", err, exit.Refused)
+	ctx := context.Background()
+	for name, back := range map[string]func() (*report.Report, error){
+		"rollback":                       func() (*report.Report, error) { return l.Rollback(ctx) },
+		"rollback --to 1":                func() (*report.Report, error) { return l.RollbackTo(ctx, "1") },
+		"rollback --converge":            func() (*report.Report, error) { return l.RollbackConverge(ctx, "", false) },
+		"rollback --converge --test":     func() (*report.Report, error) { return l.RollbackConverge(ctx, "", true) },
+		"rollback --converge --to 1":     func() (*report.Report, error) { return l.RollbackConverge(ctx, "1", false) },
+		"rollback --converge to its run": func() (*report.Report, error) { return l.RollbackConverge(ctx, first.ID, false) },
+	} {
+		_, err := back()
+		if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "withdrawn") || !strings.Contains(diag.HintOf(err), "corpus yank --undo") {
+			t.Errorf("%s to a withdrawn release: %v (exit code %d), want exit code %d and a hint", name, err, exit.Code(err), exit.Refused)
+		}
+		l.links("2", "2", "1")
 	}
-	l.links("2", "2", "1")
+	// Whoever stays on a withdrawn release goes back to none.
+	l.yank("myapp", "2")
+	l.expect(exit.OK)
+	if _, err := l.RollbackConverge(ctx, last.ID, false); err != nil {
+		t.Errorf("taking back what was changed since the release was deployed: %v", err)
+	}
 }

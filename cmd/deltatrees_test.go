@@ -24,7 +24,17 @@ type grove struct {
 	name    string
 	plant   func(tree string) error
 	changes []change
-	absent  string // why it cannot be had here
+	debs    []string // packages of Debian that it is made of
+}
+
+// absent says why a grove cannot be had here, or "".
+func (g grove) absent() string {
+	for _, name := range g.debs {
+		if len(versions(name)) == 0 {
+			return "apt-get update has not been run, or Debian has no " + name
+		}
+	}
+	return ""
 }
 
 // groves are the trees that deltas are measured on. Packages of Debian come in the two versions that the
@@ -37,24 +47,16 @@ func groves(t *testing.T) []grove {
 		{"1 % of the files changed at random", func(tree string) error { return touchFiles(tree, 300) }},
 		{"two bytes of one file", func(tree string) error { return touchFiles(tree, 1) }},
 	}}
-	packages := grove{name: "Debian packages", plant: func(tree string) error { return unpackDebs(debs, tree, "", system...) }, changes: []change{
+	packages := grove{name: "Debian packages", debs: system, plant: func(tree string) error { return unpackDebs(debs, tree, "", system...) }, changes: []change{
 		bump(debs, "", "openssl", "libssl3"), bump(debs, "", "libpython3.11-stdlib"), bump(debs, "", "bind9-libs"),
 	}}
-	virtualenv := grove{name: "Python virtualenv", plant: func(tree string) error {
+	virtualenv := grove{name: "Python virtualenv", debs: python, plant: func(tree string) error {
 		if out, err := exec.Command("python3", "-m", "venv", "--copies", tree).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		return unpackDebs(debs, tree, sitePackages, python...)
 	}, changes: []change{bump(debs, sitePackages, "python3-django"), bump(debs, sitePackages, "python3-cryptography"), bump(debs, sitePackages, "python3-aiohttp")}}
-	all := []grove{packages, virtualenv, many}
-	for i, names := range [][]string{system, python} {
-		for _, name := range names {
-			if len(versions(name)) == 0 {
-				all[i].absent = "apt-get update has not been run, or Debian has no " + name
-			}
-		}
-	}
-	return all
+	return []grove{packages, virtualenv, many}
 }
 
 // sitePackages is where a virtualenv has its modules, relative to it, and Debian its own.

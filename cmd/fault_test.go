@@ -350,6 +350,27 @@ func TestDiskFailsAtEveryCall(t *testing.T) {
 	})
 }
 
+// TestReleaseThatCouldNotBeSyncedIsNotAdopted lets the sync before a release gets its name fail once. The
+// kernel tells of a lost write once: a second sync of the same release would find nothing wrong.
+func TestReleaseThatCouldNotBeSyncedIsNotAdopted(t *testing.T) {
+	f := newFleet(t)
+	host := f.host()
+	w := fault.Watch{Calls: []string{"syncfs"}, Errno: syscall.EIO, At: 1, Onward: true}
+	o := f.agent(host, w, "deploy")
+	if _, hit := o.Hit(w); !hit || o.Code == 0 {
+		t.Fatalf("exit code %d after %v: %s%s", o.Code, o.Calls, o.Out, o.Err)
+	}
+	if !strings.Contains(o.Out+o.Err, "hint: ") {
+		t.Errorf("it says %s%s", o.Out, o.Err)
+	}
+	left, err := filepath.Glob(filepath.Join(host, "srv/projects/*/releases/*"))
+	staged, stagedErr := filepath.Glob(filepath.Join(host, "srv/projects/*/releases/.*"))
+	if len(left)+len(staged) > 0 || err != nil || stagedErr != nil {
+		t.Errorf("what was not synced is still there: %v %v, %v, %v", left, staged, err, stagedErr)
+	}
+	f.plain(host, 0, "deploy")
+}
+
 // failed checks what a run says that met a disk which fails, and what it leaves.
 func (f *fleet) failed(s story, host, what string, o fault.Outcome, errno syscall.Errno) {
 	f.t.Helper()

@@ -3,6 +3,8 @@
 package cmd_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,39 +19,57 @@ func siteOutputs() []string {
 	return []string{"site-1.0.tar.zst", "site-1.0.deb", "site-1.0.rpm", "site-1.0.oci.tar", "site-1.0.spdx.json", "site-1.0.provenance.json"}
 }
 
-// buildAs builds all forms of the site as a user, below a directory of his own, from a tree whose
-// files are as old as that user's copy is, and under his umask.
-func buildAs(t *testing.T, dir string, uid uint32, umask int, age time.Duration) {
+// somebody who builds: as a user, from a tree whose files are as old as that user's copy is, under his
+// umask, in his time zone and his language.
+type somebody struct {
+	uid   uint32
+	umask int
+	age   time.Duration
+	env   []string
+}
+
+// build builds all forms of the site below a directory of his own.
+func (s somebody) build(t *testing.T, dir string) {
 	t.Helper()
 	tree := filepath.Join(dir, "site")
 	if err := os.CopyFS(tree, os.DirFS("../testdata/demo/site")); err != nil {
 		t.Fatal(err)
 	}
-	then := time.Now().Add(-age)
+	then := time.Now().Add(-s.age)
 	err := filepath.WalkDir(dir, func(file string, _ os.DirEntry, err error) error {
 		if err == nil {
 			err = os.Chtimes(file, then, then)
 		}
 		if err == nil {
-			err = os.Chown(file, int(uid), int(uid))
+			err = os.Chown(file, int(s.uid), int(s.uid))
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := syscall.Umask(umask)
+	before := syscall.Umask(s.umask)
 	defer syscall.Umask(before)
 	args := []string{"build", "./site", "--version", "1.0"}
 	for _, name := range siteOutputs()[:4] {
 		args = append(args, "-o", name)
 	}
 	cmd := exec.Command(filepath.Join(bin(t), "corpus"), args...)
-	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "USER=user" + filepath.Base(dir)}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	cmd.Dir, cmd.Env = dir, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}, s.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.uid, Gid: s.uid}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+}
+
+func digestOf(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // open lets everybody into a directory and those above it that are this test's.
@@ -73,10 +93,13 @@ func TestTwoBuildsAreTheSameToDiffoscope(t *testing.T) {
 	if err := os.MkdirAll(two, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	buildAs(t, one, 0, 0o077, 0)
+	somebody{umask: 0o077, env: []string{"USER=root", "TZ=UTC", "LANG=C"}}.build(t, one)
 	open(t, two)
-	buildAs(t, two, 65534, 0o002, 1000*time.Hour)
+	somebody{uid: 65534, umask: 0o002, age: 1000 * time.Hour, env: []string{"USER=nobody", "TZ=Asia/Kathmandu", "LC_ALL=tr_TR.UTF-8", "LANGUAGE=tr"}}.build(t, two)
 	for _, name := range siteOutputs() {
+		if a, b := digestOf(t, filepath.Join(one, name)), digestOf(t, filepath.Join(two, name)); a != b {
+			t.Errorf("%s has the digests %s and %s", name, a, b)
+		}
 		root.copyIn(filepath.Join(one, name), "/one/"+name)
 		root.copyIn(filepath.Join(two, name), "/two/"+name)
 	}

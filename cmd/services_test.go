@@ -76,6 +76,17 @@ func TestPythonServiceFromAllForms(t *testing.T) {
 	}
 	r.must(shown...)
 
+	t.Run("built again elsewhere", func(t *testing.T) {
+		again := "again/far/down/below"
+		r.must("mkdir -p " + again + "/tmp && git clone -q notes " + again + "/notes && base=$PWD/debian && cd " + again + " && umask 077 && " +
+			"TZ=Asia/Kathmandu LC_ALL=tr_TR.UTF-8 USER=somebody TMPDIR=$PWD/tmp " +
+			"corpus build ./notes -o notes-1.0.tar.zst -o notes-1.0.deb -o notes-1.0.oci.tar --image-base $base")
+		for _, ending := range []string{".tar.zst", ".deb", ".oci.tar", ".spdx.json", ".provenance.json"} {
+			if out, err := r.run("cmp notes-1.0" + ending + " " + again + "/notes-1.0" + ending); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		}
+	})
 	t.Run("deployed", func(t *testing.T) {
 		test.t, production.t = t, t
 		notesWork(t, test.serve("NOTES_ADDRESS", "/srv/projects/notes/current/serve"))

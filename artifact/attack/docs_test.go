@@ -1,12 +1,36 @@
 package attack_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
+
+// testName is how docs write the name of a test.
+var testName = regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
+
+// TestDocsNameTestsThatExist holds everything that is written against the tests.
+func TestDocsNameTestsThatExist(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("docs are %v, %v", files, err)
+	}
+	there := tests(t)
+	for _, file := range append(files, "../../README.md", "../../CONTRIBUTING.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range testName.FindAllStringSubmatch(string(text), -1) {
+			if there[n[1]] == "" {
+				t.Errorf("%s names %s, and there is no such test", file, n[1])
+			}
+		}
+	}
+}
 
 // TestThreatModelIsHeldByTests holds docs/trust.md against the tests: each row of the threat model
 // names tests that exist, and no attack that is played here is missing from it.
@@ -21,7 +45,6 @@ func TestThreatModelIsHeldByTests(t *testing.T) {
 	}
 	model, _, _ = strings.Cut(model, "\n## ")
 	there := tests(t)
-	name := regexp.MustCompile("`(Test[A-Za-z]+)`")
 	rows := 0
 	for line := range strings.Lines(model) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
@@ -33,7 +56,7 @@ func TestThreatModelIsHeldByTests(t *testing.T) {
 			t.Errorf("a row has %d cells, want attacker, capability, defence and test: %s", len(cells), line)
 			continue
 		}
-		named := name.FindAllStringSubmatch(cells[3], -1)
+		named := testName.FindAllStringSubmatch(cells[3], -1)
 		if len(named) == 0 {
 			t.Errorf("no test is named: %s", line)
 		}
@@ -47,7 +70,7 @@ func TestThreatModelIsHeldByTests(t *testing.T) {
 		t.Errorf("the threat model has %d rows", rows)
 	}
 	for test, file := range there {
-		if strings.HasPrefix(file, "../../artifact/attack/") && test != "TestThreatModelIsHeldByTests" && !strings.Contains(model, "`"+test+"`") {
+		if strings.HasPrefix(file, "../../artifact/attack/") && filepath.Base(file) != "docs_test.go" && !strings.Contains(model, "`"+test+"`") {
 			t.Errorf("%s is not in the threat model", test)
 		}
 	}
@@ -57,21 +80,19 @@ func TestThreatModelIsHeldByTests(t *testing.T) {
 func tests(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	function := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9]+)\(`)
-	for _, pattern := range []string{"../../*/*_test.go", "../../*/*/*_test.go", "../../*/*/*/*_test.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
+	function := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(`)
+	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, "_test.go") {
+			return err
 		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, f := range function.FindAllStringSubmatch(string(data), -1) {
-				found[f[1]] = file
-			}
+		data, err := os.ReadFile(file)
+		for _, f := range function.FindAllStringSubmatch(string(data), -1) {
+			found[f[1]] = file
 		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return found
 }

@@ -60,9 +60,18 @@ func attest(t *testing.T, repo *artifacttest.Repo, ref artifact.Ref, r artifact.
 	t.Helper()
 	p := repo.As(trust.AttestationRole)
 	p.Now = func() time.Time { return now }
-	if _, err := p.Attest(t.Context(), ref, r, reports(now, "a", "b")); err != nil {
+	if _, err := attestBy(t, p, ref, r, reports(now, "a", "b")); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func attestBy(t *testing.T, p *publish.Publisher, ref artifact.Ref, r artifact.Release, hosts []trust.Healthy) (publish.Attested, error) {
+	t.Helper()
+	about, err := p.Case(t.Context(), ref, r.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Attest(t.Context(), about, hosts)
 }
 
 func reports(at time.Time, hosts ...string) (list []trust.Healthy) {
@@ -474,7 +483,7 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 		refused(t, err, trust.CheckProof, "myapp/production")
 		attester := repo.As(trust.AttestationRole)
 		attester.Keys = other
-		if _, err := attester.Attest(t.Context(), testing_, one, reports(time.Now(), "a", "b")); err != nil {
+		if _, err := attestBy(t, attester, testing_, one, reports(time.Now(), "a", "b")); err != nil {
 			t.Fatal(err)
 		}
 		promote(t, repo)
@@ -507,7 +516,7 @@ func TestProofsUnderAThreshold(t *testing.T) {
 
 	second := repo.As()
 	second.Keys = bob
-	result, err := second.Attest(t.Context(), testing_, two, reports(now, "a", "b", "c"))
+	result, err := attestBy(t, second, testing_, two, reports(now, "a", "b", "c"))
 	if err != nil || result.Missing != 0 || len(result.Keys) != 2 {
 		t.Fatalf("the second signature gives %+v, %v", result, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -18,6 +19,7 @@ import (
 type Cache struct {
 	file    *os.File
 	decoder *zstd.Decoder
+	largest int // bytes of a chunk
 
 	mu     sync.Mutex
 	size   int64
@@ -31,18 +33,23 @@ type record struct {
 
 const recordHead = 36
 
-// OpenCache opens or makes a cache.
-func OpenCache(path string) (*Cache, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+// OpenCache opens or makes a cache for the chunks of a plan.
+func (p *Plan) OpenCache(path string) (*Cache, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(uint64(longest(largestSize))))
+	// What a store sends is decompressed before it can be verified, and must not grow without bounds.
+	largest := longest(p.index.Size)
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(uint64(largest)))
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	c := &Cache{file: file, decoder: decoder, places: map[Sum]record{}}
-	return c, c.load()
+	c := &Cache{file: file, decoder: decoder, largest: largest, places: map[Sum]record{}}
+	if err := c.load(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
 }
 
 // load finds the records of an earlier time, up to the first that is not whole.
@@ -58,7 +65,7 @@ func (c *Cache) load() error {
 		}
 		r := record{offset: c.size + recordHead, stored: int(binary.BigEndian.Uint32(head[32:]))}
 		end := r.offset + int64(r.stored)
-		if r.stored == 0 || r.stored > longest(largestSize)+storedExtra || end > info.Size() {
+		if r.stored == 0 || r.stored > c.largest+storedExtra || end > info.Size() {
 			break
 		}
 		sum := Sum(head[:32])
@@ -95,6 +102,9 @@ func (c *Cache) Get(want Chunk) ([]byte, error) {
 // errOther says that bytes are not the chunk they should be.
 var errOther = errors.New("a chunk is not the one that was signed")
 
+// errKeeping says that this host's own disk failed.
+var errKeeping = errors.New("keeping a chunk")
+
 // open decompresses a chunk and verifies it.
 func (c *Cache) open(want Chunk, stored []byte) ([]byte, error) {
 	data, err := c.decoder.DecodeAll(stored, nil)
@@ -113,7 +123,7 @@ func (c *Cache) add(chunk Chunk, stored []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, err := c.file.WriteAt(append(head, stored...), c.size); err != nil {
-		return fmt.Errorf("keeping a chunk: %w", err)
+		return fmt.Errorf("%w: %w", errKeeping, err)
 	}
 	c.places[chunk.Sum] = record{offset: c.size + recordHead, stored: len(stored)}
 	c.size += recordHead + int64(len(stored))

@@ -160,9 +160,7 @@ func TestReleaseIsRebuiltOfOldAndNewChunks(t *testing.T) {
 	for name, have := range map[string][]*Stream{"nothing": nil, "the old release": {old}} {
 		plan := NewPlan(second)
 		for _, s := range have {
-			if err := plan.Look(s); err != nil {
-				t.Fatal(err)
-			}
+			plan.Look(t.Context(), s)
 		}
 		cacheFile := filepath.Join(t.TempDir(), "chunks")
 		got := assembled(t, plan, objects, cacheFile)
@@ -185,7 +183,7 @@ func TestReleaseIsRebuiltOfOldAndNewChunks(t *testing.T) {
 
 func assembled(t *testing.T, plan *Plan, from store.Store, cacheFile string) []byte {
 	t.Helper()
-	cache, err := OpenCache(cacheFile)
+	cache, err := plan.OpenCache(cacheFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,9 +215,7 @@ func TestChangedFilesAreNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := NewPlan(x)
-	if err := plan.Look(old); err != nil {
-		t.Fatal(err)
-	}
+	plan.Look(t.Context(), old)
 	if got := assembled(t, plan, objects, filepath.Join(t.TempDir(), "chunks")); !bytes.Equal(got, slices.Concat(files["a"], files["b"], files["c"])) {
 		t.Error("the tree is not what was published")
 	}
@@ -227,7 +223,7 @@ func TestChangedFilesAreNotUsed(t *testing.T) {
 	if err := old.root.WriteFile("a", noise(7, 1<<20), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cache, err := OpenCache(filepath.Join(t.TempDir(), "chunks"))
+	cache, err := plan.OpenCache(filepath.Join(t.TempDir(), "chunks"))
 	if err != nil {
 		t.Fatal(err)
 	}

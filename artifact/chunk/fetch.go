@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -38,25 +39,23 @@ func (p *Plan) Fetch(ctx context.Context, s store.Store, cache *Cache, progress 
 // fetch gets the chunks of a request from the store whose turn it is, and the rest from the next.
 func (p *Plan) fetch(ctx context.Context, r request, turns *store.Turns, cache *Cache, progress trust.Progress) error {
 	var refused error
-	todo := r.chunks
-	for bad := 0; ; {
-		for len(todo) > 0 && cache.Has(todo[0].Sum) {
+	for todo, bad := r.chunks, 0; len(todo) > 0; {
+		n := missing(todo, cache)
+		if n == 0 {
 			progress(todo[0].Stored)
 			todo = todo[1:]
+			continue
 		}
-		if len(todo) == 0 {
-			return nil
-		}
-		got, at, err := receive(ctx, todo, turns, cache, progress)
+		got, at, err := receive(ctx, todo[:n], turns, cache, progress)
 		todo = todo[got:]
 		if err == nil {
 			continue
 		}
-		if ctx.Err() != nil {
-			return err
+		if ctx.Err() != nil || errors.Is(err, errKeeping) {
+			return err // no other store can mend it
 		}
 		if errors.Is(err, errOther) {
-			refused = &trust.Refused{Check: trust.CheckDigest, Of: "a chunk of " + p.index.release.String(), Err: err}
+			refused = &trust.Refused{Check: trust.CheckDigest, Of: fmt.Sprintf("a chunk of %s in %s", p.index.release, PackKey(p.index.release.Project, p.index.Packs[r.pack])), Err: err}
 		}
 		turns.Failed(at, err)
 		if bad++; got > 0 {
@@ -69,6 +68,16 @@ func (p *Plan) fetch(ctx context.Context, r request, turns *store.Turns, cache *
 			return err
 		}
 	}
+	return nil
+}
+
+// missing is how many chunks come before the first that has arrived.
+func missing(todo []Chunk, cache *Cache) int {
+	n := slices.IndexFunc(todo, func(c Chunk) bool { return cache.Has(c.Sum) })
+	if n < 0 {
+		return len(todo)
+	}
+	return n
 }
 
 // receive reads chunks from one answer of one store, until it fails.

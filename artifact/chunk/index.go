@@ -60,6 +60,9 @@ const (
 	magic      = "corpusX1"
 )
 
+// MaxList bounds the list of a tree, which a host keeps in memory to rebuild it: some 5 million files.
+const MaxList = 512 << 20
+
 // Encode writes the index:
 //
 //	size, length of the list, number of packs   uvarint each
@@ -122,7 +125,7 @@ func decode(data []byte) (*Index, error) {
 		return nil, errors.New("it is no index of chunks")
 	}
 	r := reader{data: rest}
-	x := &Index{Size: r.number(largestSize), List: int64(r.number(1 << 40))}
+	x := &Index{Size: r.number(largestSize), List: int64(r.number(MaxList))}
 	for range r.number(len(rest) / 32) {
 		x.Packs = append(x.Packs, artifact.NewDigest(r.sum()))
 	}

@@ -2,9 +2,8 @@ package chunk
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
-	"errors"
-	"io"
 	"slices"
 )
 
@@ -51,8 +50,9 @@ func NewPlan(x *Index) *Plan {
 	return p
 }
 
-// Look finds the release's chunks in a tree on this host, by cutting it as it is now.
-func (p *Plan) Look(s *Stream) error {
+// Look finds the release's chunks in a tree on this host, by cutting it as it is now. What comes after a
+// place that the disk cannot read is not found, nor is what comes after the context has ended.
+func (p *Plan) Look(ctx context.Context, s *Stream) {
 	wanted := map[Sum]bool{}
 	for _, c := range p.index.Chunks {
 		if _, found := p.local[c.Sum]; !found {
@@ -61,13 +61,10 @@ func (p *Plan) Look(s *Stream) error {
 	}
 	p.streams = append(p.streams, s)
 	cutter, offset := NewCutter(s.Reader(), p.index.Size), int64(0)
-	for {
+	for ctx.Err() == nil {
 		data, err := cutter.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
 		if err != nil {
-			return err
+			break
 		}
 		if sum := Sum(sha256.Sum256(data)); wanted[sum] {
 			p.local[sum] = spot{stream: len(p.streams) - 1, offset: offset}
@@ -75,7 +72,6 @@ func (p *Plan) Look(s *Stream) error {
 		offset += int64(len(data))
 	}
 	p.arrange()
-	return nil
 }
 
 // Bytes is how much the requests fetch.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sort"
+	"syscall"
 
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 )
@@ -103,14 +104,23 @@ func (s *Stream) enter(i int) error {
 		return err
 	}
 	s.at = i
-	info, err := s.root.Lstat(s.files[i].Name)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	if f, err := s.root.Open(s.files[i].Name); err == nil {
-		s.open = f
-	}
+	s.open, _ = s.regular(s.files[i].Name)
 	return nil
+}
+
+// regular opens what is a regular file once it is open: what a service may write to, it may replace at
+// any moment by a pipe, which nobody must wait for.
+func (s *Stream) regular(name string) (*os.File, int64) {
+	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		_ = f.Close() // nothing of it is used
+		return nil, 0
+	}
+	return f, info.Size()
 }
 
 // Reader reads the stream from its start.
@@ -128,11 +138,9 @@ func (s *Stream) file(e manifest.Entry) *os.File {
 	if !ok {
 		return nil
 	}
-	if info, err := s.root.Lstat(name); err != nil || !info.Mode().IsRegular() || info.Size() != e.Size {
-		return nil
-	}
-	f, err := s.root.Open(name)
-	if err != nil {
+	f, size := s.regular(name)
+	if f != nil && size != e.Size {
+		_ = f.Close() // nothing of it is used
 		return nil
 	}
 	return f

@@ -12,8 +12,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// ErrChanged says that a release on this host was changed while its chunks were read.
-var ErrChanged = errors.New("a release on this host was changed while it was read")
+// ErrChanged says that chunks on this host, of a release or of those that arrived, are not there any more
+// when they are to be used: somebody changed them, or the disk did.
+var ErrChanged = errors.New("chunks that were on this host cannot be read from it again")
 
 // Tree is the tree of a release, put together of chunks. It is made only by Assemble, of an index
 // that was signed, and gives no byte that is not of a chunk with its signed digest.
@@ -106,11 +107,15 @@ func (t *Tree) load() error {
 func (t *Tree) chunk(c Chunk) ([]byte, error) {
 	at, ok := t.plan.local[c.Sum]
 	if !ok {
-		return t.cache.Get(c)
+		data, err := t.cache.Get(c)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrChanged, err)
+		}
+		return data, nil
 	}
 	data := make([]byte, c.Length)
 	if _, err := t.plan.streams[at.stream].ReadAt(data, at.offset); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrChanged, err)
 	}
 	if sha256.Sum256(data) != c.Sum {
 		return nil, ErrChanged

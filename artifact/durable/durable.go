@@ -185,7 +185,13 @@ func Install(temp, path string, files ...string) error {
 			return err
 		}
 	}
-	return Rename(temp, path)
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	if err := SyncDir(filepath.Dir(path)); err != nil {
+		return errors.Join(err, os.Rename(path, temp)) // a name that may not last is none
+	}
+	return nil
 }
 
 // Discard removes a directory so that it never stands under its name with a part of its content.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -23,7 +24,8 @@ type Change struct {
 	What     string    `json:"what"`              // in words
 	Owner    string    `json:"owner,omitempty"`   // number of the user who owns it now
 	Modified time.Time `json:"modified,omitzero"` // when its content changed last, as the file says
-	Changed  time.Time `json:"changed,omitzero"`  // when anything of it changed last, which nobody can set
+	Changed  time.Time `json:"changed,omitzero"`  // when anything of it changed last, which nobody can set; of a name that is missing, its directory
+	By       string    `json:"by,omitempty"`      // who did it, where that is known
 }
 
 // auditors is how many files are read at once.
@@ -42,7 +44,7 @@ func (m *Manifest) Complete(ctx context.Context, root *os.Root) (bool, error) {
 }
 
 func (m *Manifest) audit(ctx context.Context, a *audit) ([]Change, error) {
-	a.listed, a.found = map[string]Entry{}, map[string]bool{}
+	a.listed, a.found = map[string]Entry{".": {Name: ".", Kind: Directory}}, map[string]bool{}
 	for _, e := range m.Entries {
 		a.listed[e.Name] = e
 		a.parents(e.Name)
@@ -52,11 +54,25 @@ func (m *Manifest) audit(ctx context.Context, a *audit) ([]Change, error) {
 	}
 	for _, e := range m.Entries {
 		if !a.found[e.Name] && !a.mayChange(e.Name) {
-			a.changes = append(a.changes, Change{Name: e.Name, What: "is missing"})
+			a.changes = append(a.changes, a.missing(e.Name))
 		}
 	}
 	slices.SortFunc(a.changes, func(x, y Change) int { return cmp.Compare(x.Name, y.Name) })
 	return a.changes, nil
+}
+
+// missing is a name that is not there. The nearest directory that is tells when it went.
+func (a *audit) missing(name string) Change {
+	c := Change{Name: name, What: "is missing"}
+	for dir := path.Dir(name); c.Changed.IsZero(); dir = path.Dir(dir) {
+		if info, err := a.root.Lstat(dir); err == nil {
+			c.Changed = change(dir, "", info).Changed
+		}
+		if dir == "." {
+			break
+		}
+	}
+	return c
 }
 
 type audit struct {
@@ -96,7 +112,7 @@ func (a *audit) walk(ctx context.Context) error {
 		}
 	}()
 	err := fs.WalkDir(a.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || name == "." || ctx.Err() != nil {
+		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
 		info, err := d.Info()
@@ -140,7 +156,12 @@ func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (str
 		return "was added", nil
 	case kindOf(info) != e.Kind.plain():
 		return "is of another kind", nil
-	case free || e.Kind == Directory:
+	case free:
+		return "", nil
+	case e.Kind == Directory:
+		if mode := info.Mode(); mode.Perm()&0o022 != 0 && !a.anyMode {
+			return fmt.Sprintf("has mode %04o", octal(mode)), nil
+		}
 		return "", nil
 	case e.Kind == Symlink:
 		target, err := a.root.Readlink(name)
@@ -152,10 +173,26 @@ func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (str
 	if e.Kind == Hardlink {
 		e = a.listed[e.Link]
 	}
+	what, err := a.content(e, name, info)
 	if mode := info.Mode(); mode.Perm()&0o222 != 0 && !a.anyMode || mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 || (mode.Perm()&0o111 != 0) != (e.Kind == Executable) {
-		return fmt.Sprintf("has mode %04o", uint32(mode.Perm())), nil
+		also := fmt.Sprintf("has mode %04o", octal(mode))
+		if what != "" {
+			also += " and " + what
+		}
+		what = also
 	}
-	return a.content(e, name, info)
+	return what, err
+}
+
+// octal is a mode as chmod(1) has it.
+func octal(mode fs.FileMode) uint32 {
+	bits := uint32(mode.Perm())
+	for bit, posix := range map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+		if mode&bit != 0 {
+			bits |= posix
+		}
+	}
+	return bits
 }
 
 // plain is what a kind is on disk.

@@ -28,15 +28,35 @@ type Attested struct {
 	For     []artifact.Ref `json:"for"`     // channels that require it
 }
 
-// Find tells which release an attestation is to be about: a version, or what the channel names.
-func (p *Publisher) Find(ctx context.Context, ref artifact.Ref, version string) (artifact.Release, error) {
+// Case is what there is to attest, as the store stood when it was read.
+type Case struct {
+	Ref     artifact.Ref
+	Release artifact.Release
+	// Demand is the strictest of what the channels require that want the proof, the defaults where none does.
+	Demand trust.Requirement
+	For    []artifact.Ref // these channels
+
+	store *next
+}
+
+// Case reads what an attestation is to be about: a version, or what the channel names where it is "".
+func (p *Publisher) Case(ctx context.Context, ref artifact.Ref, version string) (Case, error) {
+	c := Case{Ref: ref}
 	if err := checkRef(ref); err != nil {
-		return artifact.Release{}, err
+		return c, err
 	}
-	n, err := p.read(ctx)
-	if err != nil {
-		return artifact.Release{}, err
+	var err error
+	if c.store, err = p.look(ctx); err != nil {
+		return c, err
 	}
+	if c.Release, err = c.store.find(ctx, ref, version); err != nil {
+		return c, err
+	}
+	c.Demand, c.For, err = c.store.demand(ref)
+	return c, err
+}
+
+func (n *next) find(ctx context.Context, ref artifact.Ref, version string) (artifact.Release, error) {
 	if version == "" {
 		release, _, err := n.client.Named(ctx, ref)
 		return release, err
@@ -53,14 +73,10 @@ func (p *Publisher) Find(ctx context.Context, ref artifact.Ref, version string) 
 	return artifact.Release{}, mistake("`corpus ls` shows the versions there are", "the project has no such version: %s %s", ref.Project, version)
 }
 
-// Demand is the strictest of what the channels of a project require of a channel, the defaults where
+// demand is the strictest of what the channels of a project require of a channel, the defaults where
 // none does, and the channels that do.
-func (p *Publisher) Demand(ctx context.Context, from artifact.Ref) (trust.Requirement, []artifact.Ref, error) {
+func (n *next) demand(from artifact.Ref) (trust.Requirement, []artifact.Ref, error) {
 	demand := trust.Requirement{From: from.Channel, Hosts: trust.DefaultHosts, Fresh: trust.DefaultFresh, Holds: trust.DefaultHolds}
-	n, err := p.read(ctx)
-	if err != nil {
-		return demand, nil, err
-	}
 	all, err := trust.Requirements(n.client.Trusted().Targets[metadata.TARGETS])
 	if err != nil {
 		return demand, nil, err
@@ -85,24 +101,20 @@ func (p *Publisher) Demand(ctx context.Context, from artifact.Ref) (trust.Requir
 // for who promotes. It takes the attestation key alone. Where several keys have to sign, each of
 // their owners attests: to a proof that lies there and whose hosts are all among those given here, a
 // signature is added.
-func (p *Publisher) Attest(ctx context.Context, ref artifact.Ref, release artifact.Release, hosts []trust.Healthy) (Attested, error) {
-	demand, refs, err := p.Demand(ctx, ref)
-	if err != nil {
-		return Attested{}, err
-	}
-	if len(hosts) < demand.Hosts {
-		return Attested{}, fewHosts(ref, release, len(hosts), demand)
+func (p *Publisher) Attest(ctx context.Context, c Case, hosts []trust.Healthy) (Attested, error) {
+	if len(hosts) < c.Demand.Hosts {
+		return Attested{}, fewHosts(c.Ref, c.Release, len(hosts), c.Demand)
 	}
 	proof := trust.Attestation{
-		Project: ref.Project, Channel: ref.Channel, Version: release.Version, Digest: release.Digest,
+		Project: c.Ref.Project, Channel: c.Ref.Channel, Version: c.Release.Version, Digest: c.Release.Digest,
 		At: p.now().UTC().Truncate(time.Second), Hosts: hosts[:min(len(hosts), trust.MaxHosts)],
 	}
-	role, err := trust.NewProof(proof, p.now().Add(demand.HoldsFor()))
+	role, err := trust.NewProof(proof, p.now().Add(c.Demand.HoldsFor()))
 	if err != nil {
 		return Attested{}, err
 	}
-	result, err := p.putProof(ctx, role, demand, func(there *trust.Proof) bool { return there.Within(hosts) })
-	result.For = refs
+	result, err := c.store.putProof(ctx, role, c.Demand, func(there *trust.Proof) bool { return there.Within(hosts) })
+	result.For = c.For
 	return result, err
 }
 
@@ -121,24 +133,20 @@ func (u *Unproven) Unwrap() error { return u.err }
 
 // putProof signs a proof and puts it into the store. One that lies there, still lacks signatures and
 // pleases agree is signed instead, so that the signatures of several people come together.
-func (p *Publisher) putProof(ctx context.Context, role *trust.Role, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
-	n, err := p.read(ctx)
-	if err != nil {
-		return Attested{}, err
-	}
+func (n *next) putProof(ctx context.Context, role *trust.Role, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
 	may := n.client.Delegation(trust.AttestationRole)
 	if may.Threshold == 0 {
 		return Attested{}, mistake("make a key with `corpus keys new attestation`, and have it let in with `corpus project add attestation --key attestation.pub`", "the store has no attestation key")
 	}
-	keys, others, err := p.atHand(trust.AttestationRole, may)
+	keys, others, err := n.publisher.atHand(trust.AttestationRole, may)
 	if err != nil {
 		return Attested{}, err
 	}
 	if len(keys) == 0 {
-		return Attested{}, &Short{Role: trust.AttestationRole, May: may, Others: others, hint: diag.HintOf(p.Keys.Missing(trust.AttestationRole))}
+		return Attested{}, &Short{Role: trust.AttestationRole, May: may, Others: others, hint: diag.HintOf(n.publisher.Keys.Missing(trust.AttestationRole))}
 	}
 	for range attempts {
-		result, err := p.tryPutProof(ctx, n, role, keys, demand, agree)
+		result, err := n.tryPutProof(ctx, role, keys, demand, agree)
 		if !errors.Is(err, store.ErrPrecondition) {
 			return result, err
 		}
@@ -146,19 +154,20 @@ func (p *Publisher) putProof(ctx context.Context, role *trust.Role, demand trust
 	return Attested{}, diag.WithHint(errors.New("others kept attesting at the same time"), "run the command again")
 }
 
-func (p *Publisher) tryPutProof(ctx context.Context, n *next, role *trust.Role, keys []keyring.Key, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
+func (n *next) tryPutProof(ctx context.Context, role *trust.Role, keys []keyring.Key, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
 	fresh, err := proofOf(role)
 	if err != nil {
 		return Attested{}, err
 	}
 	key := trust.ProofKey(fresh.Project, fresh.Channel, fresh.Digest)
-	there, etag, err := p.storedProof(ctx, key)
+	there, etag, err := n.publisher.storedProof(ctx, key)
 	if err != nil {
 		return Attested{}, err
 	}
+	now := n.publisher.now()
 	targets := n.client.Trusted().Targets[metadata.TARGETS]
 	claim := trust.Claim{Ref: artifact.Ref{Project: fresh.Project}, Pointer: trust.Pointer{Version: fresh.Version, Digest: fresh.Digest}, Requirement: demand}
-	if there != nil && there.Says(claim, p.now()) == nil && there.Holds(claim, targets, p.now()) != nil && agree(there) {
+	if there != nil && there.Says(claim, now) == nil && there.Holds(claim, targets, now) != nil && agree(there) {
 		role = there.Role
 	} else {
 		role.ClearSignatures()
@@ -171,7 +180,7 @@ func (p *Publisher) tryPutProof(ctx context.Context, n *next, role *trust.Role, 
 		return Attested{}, err
 	}
 	cond := store.Condition{IfMatch: etag, IfAbsent: etag == ""}
-	if _, err := p.Store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), cond); err != nil {
+	if _, err := n.publisher.Store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), cond); err != nil {
 		return Attested{}, err
 	}
 	return attested(n, key, data)

@@ -1,6 +1,7 @@
 package publish_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -39,6 +42,16 @@ func healthyOn(hosts ...string) (list []trust.Healthy) {
 	return list
 }
 
+// attest attests a release as a publisher does who has read the store.
+func attest(t *testing.T, p *publish.Publisher, r artifact.Release, hosts ...string) (publish.Attested, error) {
+	t.Helper()
+	c, err := p.Case(t.Context(), testStage, r.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Attest(t.Context(), c, healthyOn(hosts...))
+}
+
 // grounds tells why production points where it does.
 func grounds(t *testing.T, repo *artifacttest.Repo) trust.Grounds {
 	t.Helper()
@@ -55,7 +68,7 @@ func grounds(t *testing.T, repo *artifacttest.Repo) trust.Grounds {
 
 func TestAProofThereIsIsTakenInBeforeItIsRequired(t *testing.T) {
 	repo, one := proving(t)
-	if _, err := repo.Attest(t.Context(), testStage, one, healthyOn("a")); err != nil {
+	if _, err := attest(t, repo.Publisher, one, "a"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := repo.Promote(t.Context(), "myapp", "testing", "production"); err != nil {
@@ -74,12 +87,64 @@ func TestAProofThereIsIsTakenInBeforeItIsRequired(t *testing.T) {
 	}
 }
 
+func publicID(t *testing.T, repo *artifacttest.Repo, role string) string {
+	t.Helper()
+	keys, err := repo.Keys.Public(role)
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("%s has the keys %v, %v", role, keys, err)
+	}
+	id, err := keys[0].ID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestTheGroundsOfAChannelNameProofAndSigners(t *testing.T) {
+	repo, one := proving(t)
+	if _, err := attest(t, repo.Publisher, one, "a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := repo.Promote(t.Context(), "myapp", "testing", "production"); err != nil {
+		t.Fatal(err)
+	}
+	g := grounds(t, repo)
+	if want := publicID(t, repo, "myapp"); !slices.Equal(g.Promoted.Keys, []string{want}) || g.Promoted.Serial != 1 || g.Promoted.By != "myapp 2" {
+		t.Errorf("promoted is %+v, want key %s, move 1, myapp 2", g.Promoted, want)
+	}
+	want := publicID(t, repo, trust.AttestationRole)
+	if p := g.Proof; p == nil || !slices.Equal(p.Keys, []string{want}) || p.Digest != one.Digest || p.Channel != "testing" || len(p.Hosts) != 2 || p.Hosts[0].Host != "a" || p.Hosts[0].At.IsZero() {
+		t.Errorf("the proof is %+v, want %s of two hosts of testing, signed with key %s", p, one.Digest, want)
+	}
+	if _, err := repo.Revoke(t.Context(), trust.AttestationRole, want); err == nil {
+		t.Fatal("the only attestation key was revoked")
+	}
+	stolen := want
+	other := repo.Aside()
+	if _, err := other.New(trust.AttestationRole, 1); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := other.Public(trust.AttestationRole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := repo.AddProject(t.Context(), trust.AttestationRole, 0, keys...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := repo.Revoke(t.Context(), trust.AttestationRole, stolen); err != nil {
+		t.Fatal(err)
+	}
+	if g := grounds(t, repo); len(g.Proof.Keys) != 0 {
+		t.Errorf("a key that was taken away still counts as a signer: %v", g.Proof.Keys)
+	}
+}
+
 func TestTooFewHostsAttestNothing(t *testing.T) {
 	repo, one := proving(t)
 	if _, err := repo.Require(t.Context(), artifact.Ref{Project: "myapp", Channel: "production"}, &trust.Requirement{From: "testing", Hosts: 3, Fresh: 7, Holds: 90}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := repo.Attest(t.Context(), testStage, one, healthyOn("a", "b"))
+	_, err := attest(t, repo.Publisher, one, "a", "b")
 	if err == nil || !strings.Contains(err.Error(), "2 of 3 hosts") || diag.HintOf(err) == "" {
 		t.Errorf("attesting with two hosts of three: %v, hint %q", err, diag.HintOf(err))
 	}
@@ -91,7 +156,7 @@ func TestProofsAreRenewedBeforeTheyExpire(t *testing.T) {
 	if _, err := repo.Require(t.Context(), production, &trust.Requirement{From: "testing", Hosts: 1, Fresh: 7, Holds: 10}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := repo.Attest(t.Context(), testStage, one, healthyOn("a")); err != nil {
+	if _, err := attest(t, repo.Publisher, one, "a"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := repo.Promote(t.Context(), "myapp", "testing", "production"); err != nil {
@@ -144,7 +209,11 @@ func TestSeveralAttestAtTheSameTime(t *testing.T) {
 	done := make(chan error, 3)
 	for _, host := range []string{"a", "b", "c"} { // three who attest at the same time
 		p := repo.As(trust.AttestationRole)
-		go func() { _, err := p.Attest(t.Context(), testStage, one, healthyOn(host)); done <- err }()
+		about, err := p.Case(t.Context(), testStage, one.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, err := p.Attest(t.Context(), about, healthyOn(host)); done <- err }()
 	}
 	for range 3 {
 		if err := <-done; err != nil {
@@ -153,5 +222,31 @@ func TestSeveralAttestAtTheSameTime(t *testing.T) {
 	}
 	if _, err := repo.Promote(t.Context(), "myapp", "testing", "production"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAttestingReadsTheStoreOnce counts, for a store may be far away: who attests follows its metadata
+// once, and reads each file of it once.
+func TestAttestingReadsTheStoreOnce(t *testing.T) {
+	repo, one := proving(t)
+	var log storetest.Log
+	p := repo.As(trust.AttestationRole)
+	p.Store = store.Observe(p.Store, log.Add)
+	if _, err := attest(t, p, one, "a"); err != nil {
+		t.Fatal(err)
+	}
+	read := map[string]int{}
+	for _, r := range log.Requests() {
+		if r.Op == store.OpGet && strings.HasPrefix(r.Key, "metadata/") {
+			read[r.Key]++
+		}
+	}
+	if read[trust.TimestampKey] != 1 {
+		t.Errorf("the timestamp was read %d times:\n%s", read[trust.TimestampKey], &log)
+	}
+	for key, n := range read {
+		if n > 1 {
+			t.Errorf("%s was read %d times", key, n)
+		}
 	}
 }

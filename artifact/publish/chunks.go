@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 
@@ -50,7 +51,7 @@ func (p *Publisher) addChunks(ctx context.Context, d *described, root *os.Root, 
 		return fmt.Errorf("cutting %s: %w", d.release, err)
 	}
 	data, err := index.Encode()
-	if err != nil || int64(len(data))*leastShare > d.release.Length {
+	if err != nil || int64(len(data))*leastShare > d.release.Length || index.List > chunk.MaxList {
 		return err
 	}
 	if size > 0 {
@@ -128,7 +129,58 @@ func (p *Publisher) knownChunks(ctx context.Context, r artifact.Release) (chunk.
 			sources[pack] = before
 		}
 	}
+	there, err := p.packs(ctx, r.Project)
+	if err != nil {
+		return nil, nil, err
+	}
+	maps.DeleteFunc(known, func(_ chunk.Sum, at chunk.Place) bool { return !there(at.Pack) })
 	return known, sources, nil
+}
+
+// packs tells which of a project's packs are in the store. Signed is not the same: they may be gone where
+// a draft was signed for longer than gc waits. Who may not list the store has to believe it.
+func (p *Publisher) packs(ctx context.Context, project string) (there func(artifact.Digest) bool, err error) {
+	lying, _, err := p.lying(ctx, project)
+	if errors.Is(err, store.ErrForbidden) {
+		return func(artifact.Digest) bool { return true }, nil
+	}
+	keys := map[string]bool{}
+	for _, info := range lying {
+		keys[info.Key] = true
+	}
+	return func(pack artifact.Digest) bool { return keys[chunk.PackKey(project, pack)] }, err
+}
+
+// incomplete are those of some releases whose index names packs that are not in the store.
+func (p *Publisher) incomplete(ctx context.Context, project string, releases []artifact.Release) (without []string, err error) {
+	if len(releases) == 0 {
+		return nil, nil
+	}
+	n, err := p.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := n.client.Project(ctx, project); err != nil {
+		return nil, err
+	}
+	there, err := p.packs(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range releases {
+		index, err := fetchIndex(ctx, n.client, r)
+		if errors.Is(err, trust.ErrNoSidecar) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(index.Packs, func(pack artifact.Digest) bool { return !there(pack) }) {
+			continue
+		}
+		without = append(without, r.Version)
+	}
+	return without, nil
 }
 
 func fetchIndex(ctx context.Context, c *trust.Client, r artifact.Release) (*chunk.Index, error) {

@@ -176,6 +176,34 @@ func TestCollectKnowsDrafts(t *testing.T) {
 	}
 }
 
+// A draft of before there were notes, or one that is signed too late, has lost its chunks. The version can be
+// deployed all the same, who imports it is told, nobody builds on what is gone, and it can be mended.
+func TestDraftWhoseChunksAreGone(t *testing.T) {
+	p := publisher(t, mem.New())
+	release(t, p, "1", noise(1))
+	draft := drafted(t, p, "2", noise(2))
+	for _, note := range keys(t, p.Store, ".draft") {
+		if err := p.Store.Delete(t.Context(), note); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := collected(t, p, 2, false); got.Packs != 1 {
+		t.Fatalf("collected %+v, want the pack that nobody knows of", got)
+	}
+	imported, err := beside(t, p).Import(t.Context(), draft)
+	if err != nil || !slices.Equal(imported.WithoutChunks, []string{"2"}) {
+		t.Errorf("importing says %+v, %v, want that 2 has lost its chunks", imported, err)
+	}
+	release(t, p, "3", noise(2)+"and more")
+	if missing := lost(t, p); len(missing) != 1 || !strings.HasSuffix(missing[0], " of 2") {
+		t.Errorf("lost is %v, want what 2 brought alone", missing)
+	}
+	release(t, p, "2", noise(2))
+	if missing := lost(t, p); len(missing) > 0 {
+		t.Errorf("published again, there is still lost %v", missing)
+	}
+}
+
 // meddled is a store in which something happens after a listing of packs, and before each write.
 type meddled struct {
 	store.Store

@@ -127,6 +127,8 @@ type Imported struct {
 	Version int64       `json:"version"`
 	Store   *InitResult `json:"store,omitempty"` // a store that was set up by its first root
 	Root    *RootResult `json:"root,omitempty"`  // a root that was replaced
+
+	WithoutChunks []string `json:"without_chunks,omitempty"` // new versions whose chunks are gone: hosts fetch them whole
 }
 
 // Import commits a draft that enough people have signed. Whether they are enough is asked of the
@@ -138,7 +140,7 @@ func (p *Publisher) Import(ctx context.Context, d *Draft) (Imported, error) {
 	}
 	result := Imported{Role: d.Role, Version: s.Version}
 	if d.Role != metadata.ROOT {
-		return result, p.change(ctx, func(n *next) error { return n.take(ctx, d) })
+		return p.importRole(ctx, d, result)
 	}
 	if d.From == 0 {
 		made, err := p.importFirst(ctx, d)
@@ -148,6 +150,42 @@ func (p *Publisher) Import(ctx context.Context, d *Draft) (Imported, error) {
 	root, err := p.importRoot(ctx, d)
 	result.Root = &root
 	return result, err
+}
+
+// importRole commits a draft of targets or a project, and looks whether its chunks waited for it.
+func (p *Publisher) importRole(ctx context.Context, d *Draft, result Imported) (Imported, error) {
+	var fresh []artifact.Release
+	err := p.change(ctx, func(n *next) (err error) {
+		if err = n.take(ctx, d); err == nil {
+			fresh, err = n.fresh(ctx, d)
+		}
+		return err
+	})
+	if err != nil {
+		return result, err
+	}
+	if result.WithoutChunks, err = p.incomplete(ctx, d.Role, fresh); err != nil {
+		return result, fmt.Errorf("%s %d is in force; whether its chunks are there cannot be told: %w", result.Role, result.Version, err)
+	}
+	return result, nil
+}
+
+// fresh are the releases that a draft brings to its project.
+func (n *next) fresh(ctx context.Context, d *Draft) ([]artifact.Release, error) {
+	if d.Role == metadata.TARGETS {
+		return nil, nil
+	}
+	role, err := metadata.Targets().FromBytes(d.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	releases := trust.Releases(d.Role, role)
+	old, _, err := n.standing(ctx, d.Role)
+	if err != nil || old == nil {
+		return releases, err
+	}
+	before := trust.Releases(d.Role, old)
+	return slices.DeleteFunc(releases, func(r artifact.Release) bool { return slices.Contains(before, r) }), nil
 }
 
 // take puts a draft into the next version of the store.

@@ -120,17 +120,30 @@ func (p *Publisher) read(ctx context.Context) (*next, error) {
 	if err != nil {
 		return nil, err
 	}
+	n, err := p.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n.etag = etag
+	return n, nil
+}
+
+// look reads the store for who commits nothing to it.
+func (p *Publisher) look(ctx context.Context) (*next, error) {
 	client, err := trust.OpenToRenew(p.Store, p.Seen)
 	if err != nil {
 		return nil, err
 	}
 	if err := client.Refresh(ctx); err != nil {
+		if errors.Is(err, store.ErrNotFound) && diag.HintOf(err) == "" {
+			err = diag.WithHint(err, "see that the store's URL is right; an empty store is set up with `corpus store init`")
+		}
 		return nil, err
 	}
 	if err := p.checkClock(client); err != nil {
 		return nil, err
 	}
-	return p.onto(client, etag), nil
+	return p.onto(client, ""), nil
 }
 
 // onto starts the next version of what a client has verified.

@@ -22,11 +22,11 @@ func (p *Publisher) Renew(ctx context.Context, from artifact.Ref) ([]Attested, e
 	if err := checkRef(from); err != nil {
 		return nil, err
 	}
-	demand, refs, err := p.Demand(ctx, from)
+	n, err := p.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n, err := p.read(ctx)
+	demand, refs, err := n.demand(from)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (p *Publisher) Renew(ctx context.Context, from artifact.Ref) ([]Attested, e
 		if err != nil {
 			return err
 		}
-		result, err := p.putProof(ctx, role, demand, proof.Same)
+		result, err := n.putProof(ctx, role, demand, proof.Same)
 		result.For = refs
 		renewed = append(renewed, result)
 		return err

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v4"
@@ -40,6 +41,7 @@ type Recipe struct {
 	// Writable lists the paths of a release that stay writable on a host, each a file or a
 	// directory with all below it. "." is the whole release.
 	Writable []string `yaml:"writable"`
+	Hooks    Hooks    `yaml:"hooks"`
 	// Units are systemd units of the tree that packages install.
 	Units []string `yaml:"units"`
 	// Health says when the release counts as healthy.
@@ -47,6 +49,37 @@ type Recipe struct {
 	// Templates are configuration files that a host renders.
 	Templates []Template `yaml:"templates"`
 	Package   Package    `yaml:"package"`
+
+	places map[string]diag.Pos
+}
+
+// At is where the file names a path; the file alone where it does not.
+func (r Recipe) At(path string) diag.Pos {
+	if pos, ok := r.places[path]; ok {
+		return pos
+	}
+	return diag.Pos{File: Name}
+}
+
+// IsName reports whether a recipe may have a name.
+func IsName(name string) bool { return regexp.MustCompile(namePattern).MatchString(name) }
+
+// Own are the paths of the source tree that belong to a release whatever its builder makes: units,
+// templates and scripts.
+func (r Recipe) Own() []string {
+	names := slices.Clone(r.Units)
+	for _, t := range r.Templates {
+		names = append(names, t.Source)
+	}
+	for _, script := range []string{r.Package.PreInstall, r.Package.PostInstall, r.Package.PreRemove, r.Package.PostRemove} {
+		if script != "" {
+			names = append(names, script)
+		}
+	}
+	for i, name := range names {
+		names[i] = path.Clean(name)
+	}
+	return names
 }
 
 // Build is what builders are told.
@@ -73,6 +106,24 @@ type Build struct {
 	Script string `yaml:"script"`
 }
 
+// Hooks are scripts of the source tree that an agent runs while it deploys, in their order.
+type Hooks struct {
+	PreArchive  []string `yaml:"pre_archive"`
+	PostArchive []string `yaml:"post_archive"`
+	PreRelease  []string `yaml:"pre_release"`
+	PostRelease []string `yaml:"post_release"`
+}
+
+// Stages are the scripts by the names under which agents know the stages.
+func (h Hooks) Stages() map[string][]string {
+	return map[string][]string{"pre-archive": h.PreArchive, "post-archive": h.PostArchive, "pre-release": h.PreRelease, "post-release": h.PostRelease}
+}
+
+// All are the scripts of all stages.
+func (h Hooks) All() []string {
+	return slices.Concat(h.PreArchive, h.PostArchive, h.PreRelease, h.PostRelease)
+}
+
 // Template is a configuration file that a host renders from its pillar and grains.
 type Template struct {
 	Source string `yaml:"source"` // in the release
@@ -91,8 +142,10 @@ type Package struct {
 	License     string   `yaml:"license"`
 	Homepage    string   `yaml:"homepage"`
 	Depends     []string `yaml:"depends"`
-	PostInstall string   `yaml:"post_install"` // scripts of the tree
+	PreInstall  string   `yaml:"pre_install"` // scripts of the tree
+	PostInstall string   `yaml:"post_install"`
 	PreRemove   string   `yaml:"pre_remove"`
+	PostRemove  string   `yaml:"post_remove"`
 	Command     []string `yaml:"command"` // of an image
 	// Base is what an image is put on: a directory, an archive or an OCI image layout.
 	Base string `yaml:"base"`
@@ -141,21 +194,35 @@ func Parse(data []byte, file string) (Recipe, error) { return parse(data, parser
 func parse(data []byte, p parser) (Recipe, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
-		return Recipe{}, diag.At(diag.Pos{File: p.file}, "not YAML: %v", err)
+		return Recipe{}, notYAML(p.file, err)
 	}
 	if len(root.Content) == 0 {
 		return Recipe{}, nil
 	}
+	p.places = map[string]diag.Pos{}
 	p.section(root.Content[0], Keys())
+	if !p.lenient {
+		p.fits(root.Content[0])
+		p.apart(root.Content[0])
+	}
 	if err := p.problems.Err(); err != nil {
 		return Recipe{}, err
 	}
-	r := Recipe{Health: p.readHealth}
+	r := Recipe{Health: p.readHealth, places: p.places}
 	if err := root.Decode(&r); err != nil {
 		return Recipe{}, diag.At(diag.Pos{File: p.file}, "%v", err)
 	}
 	r.Writable, r.Files = cleaned(r.Writable), cleaned(r.Files)
 	return r, nil
+}
+
+// notYAML places an error of the parser.
+func notYAML(file string, err error) error {
+	var at *yaml.LoadError
+	if !errors.As(err, &at) {
+		return diag.At(diag.Pos{File: file}, "not YAML: %v", err)
+	}
+	return diag.At(diag.Pos{File: file, Line: at.Mark.Line, Col: at.Mark.Column}, "not YAML: %s", at.Message).WithHint("look at this line and the one above it: indentation, quotes, brackets")
 }
 
 // cleaned are paths in their shortest form, sorted.

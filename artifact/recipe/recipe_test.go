@@ -58,6 +58,37 @@ version:
 	}
 }
 
+func TestWhatNoBuilderHearsIsAMistake(t *testing.T) {
+	for text, want := range map[string][]string{
+		"build: {command: [make]}\n":                                                                    {"corpus.yaml:1:8: build is given, and no builder"},
+		"builder: tree\nbuild: {base: debian/bookworm}\n":                                               {"corpus.yaml:2:9: build.base is for the builder command or python or node or go, and the builder is tree"},
+		"builder: go\nbuild:\n  command: [make]\n  main: [.]\n  wheels: w\n":                            {"corpus.yaml:3:3: build.command is for the builder command", "corpus.yaml:5:3: build.wheels is for the builder python"},
+		"templates:\n- {source: a, target: /a}\n- {source: b, target: /b}\n- {source: c, target: /a}\n": {"corpus.yaml:4:23: another template has the target /a too"},
+		"name: [x\n": {"corpus.yaml:2:1: not YAML"},
+	} {
+		_, err := recipe.Parse([]byte(text), "corpus.yaml")
+		for _, want := range want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v, want %s", text, err, want)
+			}
+		}
+		var list diag.List
+		var one *diag.Diagnostic
+		if !errors.As(err, &list) && errors.As(err, &one) {
+			list = diag.List{one}
+		}
+		for _, d := range list {
+			if d.Hint == "" {
+				t.Errorf("%q: %v has no hint", text, d)
+			}
+		}
+	}
+	tree := fstest.MapFS{recipe.Name: {Data: []byte("build: {command: [make]}\n")}}
+	if _, err := recipe.Load(tree); err != nil {
+		t.Errorf("a host, which builds nothing, minds: %v", err)
+	}
+}
+
 func TestARecipeIsRead(t *testing.T) {
 	r, err := recipe.Parse([]byte(`
 name: myapp

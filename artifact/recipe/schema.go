@@ -36,6 +36,7 @@ type Key struct {
 	Choices  []string // the only values, if there are any
 	Pattern  string   // what a text looks like, if not like anything
 	Required bool     // in its section
+	Builders []string // that take it; all where there are none
 	Keys     []Key    // of a section
 }
 
@@ -58,6 +59,7 @@ func Keys() []Key {
 		{Name: "allow", Kind: Paths, Doc: "files that look like secrets and are none"},
 		{Name: "writable", Kind: Paths, Doc: "what stays writable on a host; . is the whole release"},
 		{Name: "health", Kind: Probes, Doc: "when the release counts as healthy: probes, and how long they may take"},
+		{Name: "hooks", Kind: Section, Doc: "scripts of the tree that an agent runs while it deploys, in this order; hooks/STAGE.d holds them in the release", Keys: hookKeys()},
 		{Name: "units", Kind: Paths, Doc: "systemd units that packages install"},
 		{Name: "templates", Kind: Sections, Doc: "configuration files that a host renders from its pillar and grains", Keys: templateKeys()},
 		{Name: "package", Kind: Section, Doc: "what packages and images say of themselves", Keys: packageKeys()},
@@ -66,16 +68,28 @@ func Keys() []Key {
 
 func buildKeys() []Key {
 	return []Key{
-		{Name: "command", Kind: Texts, Doc: "command: a program and its arguments, run in a copy of the tree"},
-		{Name: "output", Kind: Path, Doc: "command, node: the directory that is released; the whole tree by default"},
-		{Name: "base", Kind: Text, Pattern: `^(debian|ubuntu)/[a-z]+$`, Doc: "the clean system to build in, such as debian/bookworm; this machine by default"},
-		{Name: "needs", Kind: Texts, Doc: "packages of the base that the build takes"},
-		{Name: "python", Kind: Text, Doc: "python: the interpreter; python3 by default"},
-		{Name: "requirements", Kind: Path, Doc: "python: a file of requirements, with hashes or without"},
-		{Name: "wheels", Kind: Path, Doc: "python: a directory of wheels to install from, and from nowhere else"},
-		{Name: "install", Kind: Texts, Doc: "python: source trees to install, paths or URLs"},
-		{Name: "main", Kind: Texts, Doc: "go: the packages to build; ./... by default"},
-		{Name: "script", Kind: Text, Doc: "node: a script of package.json to run after npm ci"},
+		{Name: "command", Kind: Texts, Builders: []string{"command"}, Doc: "command: a program and its arguments, run in a copy of the tree"},
+		{Name: "output", Kind: Path, Builders: []string{"command", "node"}, Doc: "command, node: the directory that is released; the whole tree by default"},
+		{Name: "base", Kind: Text, Pattern: `^(debian|ubuntu)/[a-z]+$`, Builders: running(), Doc: "the clean system to build in, such as debian/bookworm; this machine by default"},
+		{Name: "needs", Kind: Texts, Builders: running(), Doc: "packages of the base that the build takes"},
+		{Name: "python", Kind: Text, Builders: []string{"python"}, Doc: "python: the interpreter; python3 by default"},
+		{Name: "requirements", Kind: Path, Builders: []string{"python"}, Doc: "python: a file of requirements, with hashes or without"},
+		{Name: "wheels", Kind: Path, Builders: []string{"python"}, Doc: "python: a directory of wheels to install from, and from nowhere else"},
+		{Name: "install", Kind: Texts, Builders: []string{"python"}, Doc: "python: source trees to install, paths or URLs"},
+		{Name: "main", Kind: Texts, Builders: []string{"go"}, Doc: "go: the packages to build; ./... by default"},
+		{Name: "script", Kind: Text, Builders: []string{"node"}, Doc: "node: a script of package.json to run after npm ci"},
+	}
+}
+
+// running are the builders that run programs.
+func running() []string { return []string{"command", "python", "node", "go"} }
+
+func hookKeys() []Key {
+	return []Key{
+		{Name: "pre_archive", Kind: Paths, Doc: "before the release is archived"},
+		{Name: "post_archive", Kind: Paths, Doc: "after the release is archived"},
+		{Name: "pre_release", Kind: Paths, Doc: "before the host converges to it"},
+		{Name: "post_release", Kind: Paths, Doc: "after it is current"},
 	}
 }
 
@@ -97,8 +111,10 @@ func packageKeys() []Key {
 		{Name: "license", Kind: Text, Doc: "an SPDX expression"},
 		{Name: "homepage", Kind: Text, Doc: "a URL"},
 		{Name: "depends", Kind: Texts, Doc: "packages it needs"},
+		{Name: "pre_install", Kind: Path, Doc: "a script of the tree to run before installing"},
 		{Name: "post_install", Kind: Path, Doc: "a script of the tree to run after installing"},
 		{Name: "pre_remove", Kind: Path, Doc: "a script of the tree to run before removing"},
+		{Name: "post_remove", Kind: Path, Doc: "a script of the tree to run after removing"},
 		{Name: "command", Kind: Texts, Doc: "what an image runs"},
 		{Name: "base", Kind: Text, Doc: "what an image is put on: a directory, a tar archive or an OCI image layout; nothing by default"},
 	}
@@ -109,6 +125,7 @@ type parser struct {
 	file       string
 	lenient    bool // what is unknown is passed over
 	readHealth Health
+	places     map[string]diag.Pos // of the paths that the file names
 	problems   diag.List
 }
 
@@ -188,6 +205,9 @@ func (p *parser) scalar(n *yaml.Node, k Key) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		p.add(n, "%s takes a %s", k.Name, k.Kind)
 		return
+	}
+	if k.Kind == Path {
+		p.places[path.Clean(n.Value)] = p.pos(n)
 	}
 	switch {
 	case k.Kind == Path && !fs.ValidPath(path.Clean(n.Value)):

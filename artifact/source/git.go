@@ -22,7 +22,8 @@ import (
 // to the ref from there, which needs all of the history.
 type gitGetter struct {
 	only
-	ref string // branch, tag or commit; empty means the default branch
+	ref string  // branch, tag or commit; empty means the default branch
+	got *Commit // what was fetched, or nil for who does not ask
 }
 
 // Get fetches the tree of the commit, without the repository around it.
@@ -40,7 +41,29 @@ func (g gitGetter) Get(ctx context.Context, req *getter.Request) error {
 			return err
 		}
 	}
+	if err := g.note(filepath.Join(req.Dst, ".git")); err != nil {
+		return err
+	}
 	return os.RemoveAll(filepath.Join(req.Dst, ".git"))
+}
+
+// note reads what was fetched where git writes it down: HEAD is the commit, and FETCH_HEAD says which
+// kind of name it was found by.
+func (g gitGetter) note(repository string) error {
+	if g.got == nil {
+		return nil
+	}
+	head, err := os.ReadFile(filepath.Join(repository, "HEAD"))
+	fetched, fetchedErr := os.ReadFile(filepath.Join(repository, "FETCH_HEAD"))
+	if err := errors.Join(err, fetchedErr); err != nil {
+		return fmt.Errorf("git: %w", err)
+	}
+	g.got.ID = strings.TrimSpace(string(head))
+	_, rest, _ := strings.Cut(string(fetched), "\t")
+	if strings.HasPrefix(strings.TrimLeft(rest, "\t"), "tag '") {
+		g.got.Tag = strings.TrimPrefix(g.ref, "refs/tags/")
+	}
+	return nil
 }
 
 func git(ctx context.Context, args ...string) error {

@@ -29,7 +29,8 @@ type origin struct {
 	kind     kind
 	url      *url.URL // without what is for us: checksum and ref
 	checksum artifact.Digest
-	ref      string // of git
+	ref      string  // of git
+	commit   *Commit // of git: what was fetched is written here
 }
 
 // shown is the URL for messages. Its query may be a permission, so it is left out.
@@ -154,7 +155,7 @@ func (o origin) getter(limit int64) getter.Getter {
 	case kindStore:
 		return storeGetter{limit: limit}
 	case kindGit:
-		return gitGetter{ref: o.ref}
+		return gitGetter{ref: o.ref, got: o.commit}
 	}
 	return fileGetter{limit: limit}
 }

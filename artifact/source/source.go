@@ -63,17 +63,30 @@ func File(ctx context.Context, rawURL, dst string, opts Options) (Info, error) {
 	return info, nil
 }
 
+// Commit is what a tree that git fetched is a copy of; zero for a tree from elsewhere.
+type Commit struct {
+	URL string // of the repository, without options
+	ID  string // all digits of the commit
+	Tag string // that was asked for; "" for a branch or a commit
+}
+
 // Tree fetches a directory, or a git repository without its history, to the directory dst, which
 // must not be there or be empty. Submodules are not fetched.
-func Tree(ctx context.Context, rawURL, dst string, opts Options) error {
+func Tree(ctx context.Context, rawURL, dst string, opts Options) (Commit, error) {
 	o, err := parse(rawURL)
 	if err != nil {
-		return err
+		return Commit{}, err
+	}
+	if o.kind == kindGit {
+		o.commit = &Commit{URL: o.shown()}
 	}
 	if err := o.tree(ctx, dst, opts.limit()); err != nil {
-		return fmt.Errorf("fetching %s: %w", o.shown(), err)
+		return Commit{}, fmt.Errorf("fetching %s: %w", o.shown(), err)
 	}
-	return nil
+	if o.commit == nil {
+		return Commit{}, nil
+	}
+	return *o.commit, nil
 }
 
 func (o origin) file(ctx context.Context, dst string, limit int64) (Info, error) {

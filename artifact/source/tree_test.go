@@ -77,6 +77,29 @@ func tree(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
+func TestTheCommitOfAFetchedTreeIsKnown(t *testing.T) {
+	r := newRepository(t)
+	main := r.git(t, "-C", r.dir, "rev-parse", "main")
+	r.git(t, "-C", r.dir, "tag", "-a", "-m", "with a word", "v2.0", r.first)
+	for ref, want := range map[string]source.Commit{
+		"?ref=v1.0":           {ID: r.first, Tag: "v1.0"},
+		"?ref=v2.0":           {ID: r.first, Tag: "v2.0"},
+		"?ref=refs/tags/v1.0": {ID: r.first, Tag: "v1.0"},
+		"?ref=" + r.first:     {ID: r.first},
+		"?ref=main":           {ID: main},
+		"":                    {ID: main},
+	} {
+		want.URL = "file://" + r.dir
+		got, err := source.Tree(t.Context(), "git::file://"+r.dir+ref, filepath.Join(t.TempDir(), "tree"), source.Options{})
+		if err != nil || got != want {
+			t.Errorf("%q is %+v, %v; want %+v", ref, got, err, want)
+		}
+	}
+	if got, err := source.Tree(t.Context(), "file://"+filepath.Join(r.dir, "states"), filepath.Join(t.TempDir(), "tree"), source.Options{}); err != nil || got != (source.Commit{}) {
+		t.Errorf("a directory is %+v, %v", got, err)
+	}
+}
+
 func TestGit(t *testing.T) {
 	r := newRepository(t)
 	base := "git::file://" + r.dir
@@ -89,7 +112,7 @@ func TestGit(t *testing.T) {
 		base + "?ref=refs/tags/v1.0": "first",
 	} {
 		dst := filepath.Join(t.TempDir(), "tree")
-		if err := source.Tree(t.Context(), u, dst, source.Options{}); err != nil {
+		if _, err := source.Tree(t.Context(), u, dst, source.Options{}); err != nil {
 			t.Errorf("%s: %v, hint %q", u, err, diag.HintOf(err))
 			continue
 		}
@@ -108,7 +131,7 @@ func TestGit(t *testing.T) {
 
 func TestGitDirectory(t *testing.T) {
 	r, dst := newRepository(t), t.TempDir()
-	if err := source.Tree(t.Context(), "git::file://"+r.dir+"//states?ref=v1.0", dst, source.Options{}); err != nil {
+	if _, err := source.Tree(t.Context(), "git::file://"+r.dir+"//states?ref=v1.0", dst, source.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := tree(t, dst); got != "run.sh top.sls" {
@@ -122,7 +145,7 @@ func TestGitInsideAHook(t *testing.T) {
 	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"} {
 		t.Setenv(name, filepath.Join(t.TempDir(), "wrong"))
 	}
-	if err := source.Tree(t.Context(), "git::file://"+r.dir, filepath.Join(t.TempDir(), "tree"), source.Options{}); err != nil {
+	if _, err := source.Tree(t.Context(), "git::file://"+r.dir, filepath.Join(t.TempDir(), "tree"), source.Options{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -133,7 +156,7 @@ func TestDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := filepath.Join(t.TempDir(), "copy")
-	if err := source.Tree(t.Context(), "file://"+filepath.Join(r.dir, "states"), dst, source.Options{}); err != nil {
+	if _, err := source.Tree(t.Context(), "file://"+filepath.Join(r.dir, "states"), dst, source.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := tree(t, dst); got != "link.sls run.sh top.sls" {
@@ -163,14 +186,14 @@ func TestTreeRefused(t *testing.T) {
 		{"https://host.example.com/app.tar.gz", "comes from git"},
 	} {
 		dir := t.TempDir()
-		err := source.Tree(t.Context(), c.url, filepath.Join(dir, "tree"), source.Options{})
+		_, err := source.Tree(t.Context(), c.url, filepath.Join(dir, "tree"), source.Options{})
 		if err == nil || !strings.Contains(err.Error(), c.message) {
 			t.Errorf("%s: %v", c.url, err)
 		}
 		wantNothing(t, dir)
 	}
 	dir := t.TempDir()
-	if err := source.Tree(t.Context(), "git::file://"+r.dir, filepath.Join(dir, "tree"), source.Options{Limit: 10}); err == nil || !strings.Contains(err.Error(), "more than 10 bytes") {
+	if _, err := source.Tree(t.Context(), "git::file://"+r.dir, filepath.Join(dir, "tree"), source.Options{Limit: 10}); err == nil || !strings.Contains(err.Error(), "more than 10 bytes") {
 		t.Errorf("too large: %v", err)
 	}
 	wantNothing(t, dir)
@@ -181,7 +204,7 @@ func TestTreeOverSomething(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dst, "precious"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := source.Tree(t.Context(), "git::file://"+r.dir, dst, source.Options{}); err == nil || !strings.Contains(diag.HintOf(err), "an empty directory") {
+	if _, err := source.Tree(t.Context(), "git::file://"+r.dir, dst, source.Options{}); err == nil || !strings.Contains(diag.HintOf(err), "an empty directory") {
 		t.Errorf("%v", err)
 	}
 	if got := tree(t, dst); got != "precious" {
@@ -200,7 +223,7 @@ func TestGitIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	err = source.Tree(ctx, "git::http://"+l.Addr().String()+"/app.git", filepath.Join(dir, "tree"), source.Options{})
+	_, err = source.Tree(ctx, "git::http://"+l.Addr().String()+"/app.git", filepath.Join(dir, "tree"), source.Options{})
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 3*time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}

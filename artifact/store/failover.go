@@ -119,6 +119,9 @@ func NewTurns(s Store, key string) *Turns {
 // Stores is from how many stores the object may come.
 func (t *Turns) Stores() int { return len(t.stores) }
 
+// At is one of the stores, for who tries all of them.
+func (t *Turns) At(i int) Store { return t.stores[i] }
+
 // Open opens a part in the store whose turn it is, of the version that was read there before. The
 // number returned is the store's, for Failed.
 func (t *Turns) Open(ctx context.Context, from, length int64) (body io.ReadCloser, info Info, at int, err error) {

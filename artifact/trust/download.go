@@ -41,7 +41,7 @@ func (c *Client) Download(ctx context.Context, blocks *Blocks, file *os.File, pr
 		turns: store.NewTurns(c.store, ObjectKey(blocks.release)),
 		have:  make([]bool, blocks.count()), sum: sha256.New(), cancel: cancel,
 	}
-	d.vouch = func(err error) error { return c.by(blocks.release.Project, err) }
+	d.vouch = func(err error) error { return c.Vouch(blocks.release.Project, err) }
 	d.changed.L = &d.mu
 	for range connections {
 		d.workers.Go(func() { d.work(ctx) })
@@ -200,7 +200,7 @@ func (d *download) request(ctx context.Context, from, to int, buf []byte) (got, 
 	}
 	defer body.Close()
 	if wrongSize(info, d.release) {
-		return 0, at, badLength(d.release, info.Size)
+		return 0, at, d.vouch(badLength(d.release, info.Size))
 	}
 	for i := from; i < to; i++ {
 		offset, length := d.blocks.span(i)
@@ -253,10 +253,7 @@ func (d *download) wait(i int) error {
 	for !d.have[i] && d.err == nil {
 		d.changed.Wait()
 	}
-	if d.have[i] {
-		return nil
-	}
-	return d.err
+	return d.err // also where the block is there: the whole will not come
 }
 
 // finish is what comes after the last byte: io.EOF if the whole is what was signed.

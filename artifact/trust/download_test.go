@@ -2,6 +2,7 @@ package trust_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -136,6 +138,75 @@ func TestDownloadFailsOver(t *testing.T) {
 	changed[0]++
 	if kept, err := os.ReadFile(file); err != nil || bytes.Contains(kept, changed) {
 		t.Errorf("what was refused is on disk (%v)", err)
+	}
+}
+
+// A list that one store changed comes from another one.
+func TestSidecarFailsOver(t *testing.T) {
+	repo := artifacttest.New(t)
+	r := large(repo)
+	lying := mem.New()
+	for key, data := range repo.Snapshot() {
+		if filepath.Ext(key) == ".blocks" {
+			data = bytes.Clone(data)
+			data[40]++
+		}
+		if _, err := lying.Put(t.Context(), key, bytes.NewReader(data), int64(len(data)), store.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, _, err := download(t, repo, store.Failover(lying, repo.Store), r, filepath.Join(t.TempDir(), "part"))
+	if err != nil || !bytes.Equal(got, repo.Object(trust.ObjectKey(r))) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	var refused *trust.Refused
+	if _, _, err := download(t, repo, store.Failover(lying, lying), r, filepath.Join(t.TempDir(), "part")); !errors.As(err, &refused) || len(refused.By) == 0 {
+		t.Errorf("error is %v, want a refusal that says who signed", err)
+	}
+}
+
+// A download that is stopped ends, also where all of it is here and is only read.
+func TestDownloadIsStopped(t *testing.T) {
+	repo := artifacttest.New(t)
+	r := large(repo)
+	client, err := repo.Host().Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Resolve(t.Context(), artifact.Ref{Project: r.Project, Channel: "testing"}); err != nil {
+		t.Fatal(err)
+	}
+	signed, err := client.FetchSidecar(t.Context(), r, trust.KindBlocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, err := trust.ParseBlocks(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "part")
+	if err := os.WriteFile(file, repo.Object(trust.ObjectKey(r)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	v, err := client.Download(ctx, blocks, f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := make([]byte, r.Length-3*block)
+	if _, err := io.ReadFull(v.Reader(), whole); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := io.Copy(io.Discard, iotest.OneByteReader(v.Reader())); !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want that it was stopped", err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -3,6 +3,7 @@ package trust
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
@@ -102,17 +103,35 @@ func refuseFile(of string, data []byte, may Delegation, err error) error {
 	return r
 }
 
-// by makes a refusal of what a project signed tell with which keys it did.
-func (c *Client) by(project string, err error) error {
+// Vouch makes a refusal of what a project signed tell with which keys it did.
+func (c *Client) Vouch(project string, err error) error {
 	var r *Refused
 	role := c.set.Targets[project]
 	if role == nil || !errors.As(err, &r) || r.By != nil {
 		return err
 	}
-	for _, s := range role.Signatures {
-		r.By = append(r.By, s.KeyID)
+	r.By = signers(role)
+	if signed := keyList(r.By); !strings.Contains(err.Error(), signed) {
+		return fmt.Errorf("%w; signed by %s", err, signed) // the text around it was made before
 	}
 	return err
+}
+
+// Signers names the keys that signed what this client knows of a project.
+func (c *Client) Signers(project string) string {
+	role := c.set.Targets[project]
+	if role == nil {
+		return "nobody"
+	}
+	return keyList(signers(role))
+}
+
+func signers(role *Role) []string {
+	ids := make([]string, len(role.Signatures))
+	for i, s := range role.Signatures {
+		ids[i] = s.KeyID
+	}
+	return ids
 }
 
 // malformed refuses what is signed and yet not what it should be.

@@ -1,7 +1,10 @@
 package trust
 
 import (
+	"fmt"
 	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -9,6 +12,7 @@ import (
 
 // Grounds are why a channel may point where it does.
 type Grounds struct {
+	Promoted Promotion    `json:"promoted"`
 	Requires *Requirement `json:"requires,omitempty"`
 	By       string       `json:"by,omitempty"` // the file that requires it, with its version
 	Proof    *Shown       `json:"proof,omitempty"`
@@ -16,23 +20,32 @@ type Grounds struct {
 	Hint     string       `json:"hint,omitempty"`
 }
 
+// Promotion is who signed that a channel points where it does.
+type Promotion struct {
+	By     string   `json:"by"`     // the project's file that says so, with its version
+	Serial int64    `json:"serial"` // how often the channel was moved
+	Keys   []string `json:"keys"`   // IDs of the keys that signed it, each of them verified
+}
+
 // Shown is a proof for people.
 type Shown struct {
 	Attestation
 	Expires time.Time `json:"expires"`
-	Keys    []string  `json:"keys"` // IDs of the keys that signed it
+	Keys    []string  `json:"keys"` // IDs of the keys that may sign it and did, each of them verified
 }
 
-// Grounds tells why a channel may point where it does; false for one that requires nothing and
-// carries no proof. A proof that is shown beside a refusal is not to be believed.
-func (c *Client) Grounds(ref artifact.Ref, pointer Pointer) (Grounds, bool) {
-	var g Grounds
+// grounds tells why a channel may point where it does. A proof that is shown beside a refusal is not
+// to be believed.
+func (c *Client) grounds(ref artifact.Ref, pointer Pointer, project *Role) Grounds {
+	g := Grounds{Promoted: Promotion{
+		By: fmt.Sprintf("%s %d", ref.Project, project.Signed.Version), Serial: pointer.Serial, Keys: c.signers(ref.Project, project),
+	}}
 	required, err := c.Requirement(ref)
 	if required != nil {
 		g.Requires, g.By = required, c.Delegation(AttestationRole).By
 	}
 	if proof, parseErr := ParseProof(pointer.Proof); parseErr == nil {
-		g.Proof = &Shown{Attestation: proof.Attestation, Expires: proof.Expires, Keys: proof.Keys}
+		g.Proof = &Shown{Attestation: proof.Attestation, Expires: proof.Expires, Keys: c.signers(AttestationRole, proof.Role)}
 	}
 	if err == nil {
 		_, err = c.CheckPointer(ref, pointer, c.set.RefTime)
@@ -40,5 +53,21 @@ func (c *Client) Grounds(ref artifact.Ref, pointer Pointer) (Grounds, bool) {
 	if err != nil {
 		g.Refused, g.Hint = err.Error(), diag.HintOf(err)
 	}
-	return g, g.Requires != nil || g.Proof != nil || err != nil
+	return g
+}
+
+// signers are the keys that may sign a delegated role and signed this version of it, each by itself.
+func (c *Client) signers(name string, role *Role) []string {
+	ids := []string{}
+	for _, id := range c.Delegation(name).Keys {
+		alone := metadata.Targets()
+		alone.Signed.Delegations = &metadata.Delegations{
+			Keys:  c.set.Targets[targetsRole].Signed.Delegations.Keys,
+			Roles: []metadata.DelegatedRole{{Name: name, KeyIDs: []string{id}, Threshold: 1}},
+		}
+		if Guard(func() error { return alone.VerifyDelegate(name, role) }) == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }

@@ -18,7 +18,7 @@ type Listing struct {
 	Yanked   map[string]Yank    `json:"yanked"`   // versions that were taken back
 	// Statements are what is signed beside versions for others to read, by version.
 	Statements map[string][]Statement `json:"statements,omitempty"`
-	// Grounds are why channels may point where they do, of those that require or carry a proof.
+	// Grounds are why channels may point where they do.
 	Grounds map[string]Grounds `json:"grounds,omitempty"`
 }
 
@@ -34,30 +34,36 @@ func (c *Client) List(ctx context.Context) ([]Listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		channels, err := Channels(role)
+		l, err := c.listing(name, role)
 		if err != nil {
-			return nil, malformed(name, err)
-		}
-		yanked, err := Yanks(role)
-		if err != nil {
-			return nil, malformed(name, err)
-		}
-		l := Listing{
-			Project: name, Serial: role.Signed.Version, Expires: role.Signed.Expires,
-			Channels: channels, Releases: Releases(name, role), Yanked: yanked, Statements: map[string][]Statement{},
-			Grounds: map[string]Grounds{},
-		}
-		for channel, pointer := range channels {
-			if g, ok := c.Grounds(artifact.Ref{Project: name, Channel: channel}, pointer); ok {
-				l.Grounds[channel] = g
-			}
-		}
-		for _, r := range l.Releases {
-			if statements := c.Statements(r); len(statements) > 0 {
-				l.Statements[r.Version] = statements
-			}
+			return nil, err
 		}
 		list = append(list, l)
 	}
 	return list, nil
+}
+
+func (c *Client) listing(name string, role *Role) (Listing, error) {
+	channels, err := Channels(role)
+	if err != nil {
+		return Listing{}, malformed(name, err)
+	}
+	yanked, err := Yanks(role)
+	if err != nil {
+		return Listing{}, malformed(name, err)
+	}
+	l := Listing{
+		Project: name, Serial: role.Signed.Version, Expires: role.Signed.Expires,
+		Channels: channels, Releases: Releases(name, role), Yanked: yanked, Statements: map[string][]Statement{},
+		Grounds: map[string]Grounds{},
+	}
+	for channel, pointer := range channels {
+		l.Grounds[channel] = c.grounds(artifact.Ref{Project: name, Channel: channel}, pointer, role)
+	}
+	for _, r := range l.Releases {
+		if statements := c.Statements(r); len(statements) > 0 {
+			l.Statements[r.Version] = statements
+		}
+	}
+	return l, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
 // Kind is a kind of object that a project signs beside an artifact. A host that does not know it
@@ -107,24 +108,41 @@ func signs(role *Role, r artifact.Release) bool {
 		artifact.NewDigest([32]byte(file.Hashes["sha256"])) == r.Digest
 }
 
-// FetchSidecar fetches and verifies what is signed beside a release. It is safe for concurrent use.
+// FetchSidecar fetches and verifies what is signed beside a release, from a mirror where the store in use
+// gives other bytes. It is safe for concurrent use.
 func (c *Client) FetchSidecar(ctx context.Context, r artifact.Release, kind Kind) (*Signed, error) {
 	length, digest, ok := c.Sidecar(r, kind)
 	if !ok {
 		return nil, fmt.Errorf("%w: %s of %s", ErrNoSidecar, kind, r)
 	}
 	key := SidecarKey(r, kind, digest)
-	data, err := read(ctx, c.store, key, length)
+	data, err := c.sidecar(ctx, c.store, r, key, length, digest)
+	turns := store.NewTurns(c.store, key)
+	for i := 0; i < turns.Stores() && turns.Stores() > 1 && as[*Refused](err) && ctx.Err() == nil; i++ {
+		var other error
+		if data, other = c.sidecar(ctx, turns.At(i), r, key, length, digest); other == nil {
+			err = nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
+	return &Signed{release: r, kind: kind, data: data}, nil
+}
+
+// sidecar fetches and verifies it from one store.
+func (c *Client) sidecar(ctx context.Context, s store.Store, r artifact.Release, key string, length int64, digest artifact.Digest) ([]byte, error) {
+	data, err := read(ctx, s, key, length)
+	if err != nil {
+		return nil, c.Vouch(r.Project, err)
+	}
 	if int64(len(data)) != length {
-		return nil, c.by(r.Project, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it has %d bytes, and %d were signed", len(data), length)})
+		return nil, c.Vouch(r.Project, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it has %d bytes, and %d were signed", len(data), length)})
 	}
 	if got := digestOf(data); got != digest {
-		return nil, c.by(r.Project, &Refused{Check: CheckDigest, Of: key, Err: fmt.Errorf("its digest is %s, and %s was signed", got, digest)})
+		return nil, c.Vouch(r.Project, &Refused{Check: CheckDigest, Of: key, Err: fmt.Errorf("its digest is %s, and %s was signed", got, digest)})
 	}
-	return &Signed{release: r, kind: kind, data: data}, nil
+	return data, nil
 }
 
 // custom is what a project's role says of an artifact beside its length and digest.

@@ -62,11 +62,11 @@ func (c *Client) Fetch(ctx context.Context, r artifact.Release, into *os.File, p
 	}
 	defer body.Close()
 	if wrongSize(info, r) {
-		return nil, c.by(r.Project, badLength(r, info.Size))
+		return nil, c.Vouch(r.Project, badLength(r, info.Size))
 	}
 	// One byte more than signed is enough to know that there are too many.
 	if err := verify(r, io.TeeReader(io.LimitReader(&counted{body, progress}, r.Length+1), into)); err != nil {
-		return nil, c.by(r.Project, err)
+		return nil, c.Vouch(r.Project, err)
 	}
 	return &Verified{release: r, file: into}, nil
 }
@@ -125,7 +125,7 @@ func (c *Client) Check(ctx context.Context, r artifact.Release, progress Progres
 	}
 	defer body.Close()
 	if wrongSize(info, r) {
-		return c.by(r.Project, badLength(r, info.Size))
+		return c.Vouch(r.Project, badLength(r, info.Size))
 	}
-	return c.by(r.Project, verify(r, io.LimitReader(&counted{body, progress}, r.Length+1)))
+	return c.Vouch(r.Project, verify(r, io.LimitReader(&counted{body, progress}, r.Length+1)))
 }

@@ -23,7 +23,7 @@ import (
 // filesystem can (FICLONE), so that they take no room twice; a clone is a file of its own, unlike a
 // hard link, and is held to its digest.
 func Rebuild(ctx context.Context, t *chunk.Tree, dir *os.Root, limits Limits) (Unpacked, error) {
-	rules := newRules(limits.withDefaults(), 0)
+	rules := newRules(limits.withDefaults(), t.Release().Length)
 	s := newSink(dir)
 	err := rebuild(ctx, t, rules, s)
 	if closed := s.close(); err == nil {
@@ -54,7 +54,7 @@ func rebuild(ctx context.Context, t *chunk.Tree, rules *rules, s *sink) error {
 		if e.kind != regular {
 			err = put(e, s)
 		} else {
-			err = s.reuse(e, listed, t)
+			err = s.reuse(ctx, e, listed, t)
 		}
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func header(e manifest.Entry) *tar.Header {
 }
 
 // reuse makes a file of what an older release has, or else of its chunks.
-func (s *sink) reuse(e entry, listed manifest.Entry, t *chunk.Tree) error {
+func (s *sink) reuse(ctx context.Context, e entry, listed manifest.Entry, t *chunk.Tree) error {
 	if e.size > smallFile && !s.noClone {
 		if from := t.Same(listed); from != nil {
 			cloned, err := s.clone(e, from, listed.Digest)
@@ -97,7 +97,20 @@ func (s *sink) reuse(e entry, listed manifest.Entry, t *chunk.Tree) error {
 			}
 		}
 	}
-	return s.file(e, io.LimitReader(t, e.size))
+	return s.file(e, io.LimitReader(stoppable{ctx, t}, e.size))
+}
+
+// stoppable is a reader that ends with a context, so that a large file can be left.
+type stoppable struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (s stoppable) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.Reader.Read(p)
 }
 
 // errNoClone ends a try to clone a file: the filesystem cannot, or the file is another by now.

@@ -157,7 +157,8 @@ With --converge it first takes back what the states of the newer releases change
 else has changed it since, and says what stays. Then --to may also be a run, whose changes are the last
 to stay. --test shows as a diff what would be taken back.
 
-Exit codes: 0 rolled back, 2 usage, 6 another run is under way, 8 not everything could be taken back.`,
+Exit codes: 0 rolled back, 2 usage, 4 the release to go back to was withdrawn, 6 another run is under way,
+7 it failed, and the host is back on what ran, 8 not everything could be taken back.`,
 		Example: `  corpus-agent rollback
   corpus-agent rollback --to 1.4
   corpus-agent rollback --converge --test

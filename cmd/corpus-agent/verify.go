@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"os/user"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
@@ -16,7 +18,8 @@ func (p *program) verifyCommand() *cobra.Command {
 		Use:   "verify",
 		Short: "Compare every file of the current releases with what was signed",
 		Long: `verify reads every file of the releases that are current and names those that were changed, added or
-removed, with the user who owns them now and when they changed. The digest of the list it goes by was
+removed, with the user who owns them now, when they changed, and the run that did it if it was one of this
+agent's. The digest of the list it goes by was
 signed by the project's key. The store is not asked. What a release calls writable may change.
 
 Exit codes: 0 all as it was unpacked, 2 nothing is deployed, 4 something was changed.`,
@@ -59,18 +62,29 @@ func (p *program) printAudit(a agent.Audit) {
 		fmt.Fprintf(p.Out, "  %s\n", a.Note)
 	}
 	for _, c := range a.Changes {
-		fmt.Fprintf(p.Out, "  %s %s%s\n", c.Name, c.What, whoAndWhen(c))
+		fmt.Fprintf(p.Out, "  %s %s%s\n", trust.Printable(c.Name), c.What, whoAndWhen(c))
 	}
 }
 
 // whoAndWhen is what is known of who changed a file.
 func whoAndWhen(c manifest.Change) string {
-	if c.Owner == "" {
+	var known []string
+	if c.By != "" {
+		known = append(known, "by "+c.By)
+	}
+	subject := "its directory "
+	if c.Owner != "" {
+		owner := "user " + c.Owner
+		if u, err := user.LookupId(c.Owner); err == nil {
+			owner = u.Username
+		}
+		known, subject = append(known, "owned by "+owner), ""
+	}
+	if !c.Changed.IsZero() {
+		known = append(known, subject+"changed "+c.Changed.Local().Format("2006-01-02 15:04:05"))
+	}
+	if len(known) == 0 {
 		return ""
 	}
-	owner := "user " + c.Owner
-	if u, err := user.LookupId(c.Owner); err == nil {
-		owner = u.Username
-	}
-	return fmt.Sprintf(" (owned by %s, changed %s)", owner, c.Changed.Local().Format("2006-01-02 15:04:05"))
+	return " (" + strings.Join(known, ", ") + ")"
 }

@@ -59,26 +59,22 @@ func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, 
 	if err != nil {
 		return err
 	}
-	release, err := publisher.Find(ctx, ref, version)
-	if err != nil {
-		return code(err)
-	}
-	demand, _, err := publisher.Demand(ctx, ref)
+	about, err := publisher.Case(ctx, ref, version)
 	if err != nil {
 		return code(err)
 	}
 	now := time.Now()
 	words, err := fleet.Ask(ctx, publisher.Store, fleet.Question{
-		Channel: ref, Digest: release.Digest, Since: now.Add(-demand.FreshFor()), Until: now.Add(trust.ClockTolerance),
+		Channel: ref, Digest: about.Release.Digest, Since: now.Add(-about.Demand.FreshFor()), Until: now.Add(trust.ClockTolerance),
 	})
 	if err != nil {
 		return err
 	}
-	hosts, err := p.healthy(words, release, except)
+	hosts, err := p.healthy(words, about.Release, except)
 	if err != nil {
 		return err
 	}
-	result, err := publisher.Attest(ctx, ref, release, hosts)
+	result, err := publisher.Attest(ctx, about, hosts)
 	if err != nil {
 		return code(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/source"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/packaging/pipeline"
@@ -27,6 +28,7 @@ type buildHow struct {
 	version string
 	onTop   string // of an image
 	check   bool
+	commit  source.Commit // of a tree that git fetched
 }
 
 // build packs a plain tree as it is, and sends everything else through the pipeline.
@@ -38,16 +40,20 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err != nil {
 		return err
 	}
+	if err := errors.Join(isTree(tree), haveDirectories(how.outputs)); err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
 	r, err := recipe.LoadStrict(os.DirFS(tree))
 	if err != nil {
 		return err
 	}
-	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
+	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+len(r.Hooks.All()) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
 		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut, Allow: r.Allow})
 	}
-	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at, Cache: p.cache(), OnTop: how.onTop}
+	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at, Cache: p.cache(), OnTop: how.onTop, Commit: pipeline.Commit(how.commit)}
+	request.Told = func(text string) { fmt.Fprintln(p.Err, text) }
 	if p.verbose {
-		request.Log = p.Err
+		request.Log, request.Told = p.Err, nil // the log says it too
 	}
 	if how.check {
 		return p.checkBuild(ctx, request)
@@ -57,6 +63,31 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 		return buildError(err)
 	}
 	return p.answer(result, "built %s %s: %s\ncontent %s", result.Name, result.Version, strings.Join(result.Outputs, ", "), result.Content)
+}
+
+func isTree(tree string) error {
+	info, err := os.Stat(tree)
+	if err == nil && info.IsDir() {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("%s is not a directory", tree)
+	}
+	return diag.WithHint(fmt.Errorf("there is no tree to build: %w", err), "give the directory whose content is built, or a URL")
+}
+
+// haveDirectories finds outputs that could not be written, before anything is built.
+func haveDirectories(outputs []string) error {
+	var problems []error
+	for _, output := range outputs {
+		if info, err := os.Stat(filepath.Dir(output)); err != nil || !info.IsDir() {
+			problems = append(problems, fmt.Errorf("%s cannot be written: %s is not a directory", output, filepath.Dir(output)))
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return diag.WithHint(errors.Join(problems...), "make the directory first")
 }
 
 // buildError gives what the person who asked can mend its exit code.

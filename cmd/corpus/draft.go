@@ -187,5 +187,9 @@ func (p *program) importDraft(ctx context.Context, d *publish.Draft) error {
 	case result.Root != nil:
 		return p.answer(result, "%s", rootText(*result.Root))
 	}
+	if len(result.WithoutChunks) > 0 {
+		fmt.Fprintf(p.Err, "warning: chunks of %s %s were removed before it was signed, so hosts fetch all of it\nhint: publish the same files again, and let `corpus gc` wait longer (--drafts, --grace)\n",
+			result.Role, strings.Join(result.WithoutChunks, ", "))
+	}
 	return p.answer(result, "%s %d is in force", result.Role, result.Version)
 }

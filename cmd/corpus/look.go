@@ -52,10 +52,13 @@ func (p *program) listCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List projects, channels and versions of a store",
-		Long: `ls lists what is signed. With --why it says below each channel what the channel requires, which proof it
-carries, whose key signed that, and what hosts reported; or why hosts refuse it.`,
+		Long: `ls lists what is signed. With --why it says below each channel which digest it names, whose key signed
+that, what the channel requires, and the proof that it carries: for which digest, on which channel it was
+before, which hosts reported it healthy and when, and whose key attested that; or why hosts refuse it.
+--json has all of it under grounds.`,
 		Example: `  corpus ls --store s3://bucket/prefix --trust-root root.json
-  corpus ls --why --store s3://bucket/prefix --trust-root root.json`,
+  corpus ls --why --store s3://bucket/prefix --trust-root root.json
+  corpus ls --why --json --store s3://bucket/prefix --trust-root root.json`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, done, err := p.reader(c.Context())
@@ -85,7 +88,7 @@ func (p *program) printList(list []trust.Listing, why bool) error {
 			version := l.Channels[name].Version
 			fmt.Fprintf(w, "  %s/%s\t%s%s\n", l.Project, name, version, withdrawn(l, version))
 			if why {
-				printGrounds(w, l.Grounds[name])
+				printGrounds(w, l, name)
 			}
 		}
 		for _, r := range l.Releases {

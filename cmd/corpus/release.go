@@ -33,14 +33,19 @@ lists what is in it, and FILE.provenance.json, which says where it came from.
 
 Files get the time at which a host unpacks them, unless SOURCE_DATE_EPOCH is set.
 
-TREE may be a URL too: file:///dir, or a git repository at a branch, tag or commit.`,
+TREE may be a URL too: file:///dir, or a git repository at a branch, tag or commit. The version is then
+that tag, or the beginning of the commit, and the provenance names repository and commit.`,
 		Example: `  corpus build ./myapp -o myapp-1.0.tar.zst
   corpus build ./myapp -o myapp-1.0.tar.zst -o myapp-1.0.deb --version 1.0
   corpus build ./myapp --check
-  corpus build 'git::https://example.com/myapp.git?ref=v1.0' -o myapp-1.0.tar.zst`,
+  corpus build 'git::https://example.com/myapp.git?ref=v1.0' -o myapp-1.0.tar.zst
+  corpus build 'git::https://example.com/myapp.git?ref=5f0c1e2a9b7d4c3e8f60a1b2c3d4e5f60718293a' -o myapp.deb`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			tree, done, err := fetched(args[0], func(dst string) error { return source.Tree(c.Context(), args[0], dst, source.Options{}) })
+			tree, done, err := fetched(args[0], func(dst string) (err error) {
+				how.commit, err = source.Tree(c.Context(), args[0], dst, source.Options{})
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -66,11 +71,11 @@ func fetched(named string, fetch func(dst string) error) (file string, done func
 		return "", nil, err
 	}
 	done = func() { _ = os.RemoveAll(dir) } // it is in the temporary directory
-	name := named
-	if u, err := url.Parse(named); err == nil {
-		name = u.Path
+	name := "source"
+	if u, err := url.Parse(strings.TrimPrefix(named, "git::")); err == nil && path.Base(u.Path) != "/" && path.Base(u.Path) != "." {
+		name = strings.TrimSuffix(path.Base(u.Path), ".git")
 	}
-	file = filepath.Join(dir, path.Base(name))
+	file = filepath.Join(dir, name)
 	if err := fetch(file); err != nil {
 		done()
 		return "", nil, exit.WithCode(exit.Usage, err)

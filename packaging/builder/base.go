@@ -24,63 +24,45 @@ type Base struct {
 // mapped is a directory of this machine and how it is called inside.
 type mapped struct{ outside, inside string }
 
-// mirrors are where the packages of a system come from; CORPUS_MIRROR names another.
-func mirrors() map[string]string {
-	return map[string]string{"debian": "http://deb.debian.org/debian", "ubuntu": "http://archive.ubuntu.com/ubuntu"}
+// Opening says how a base system is opened.
+type Opening struct {
+	System   string   // such as debian/bookworm
+	Packages []string // that the build takes
+	Cache    string   // where systems are kept
+	Work     string   // where the copy goes
+	Log      io.Writer
+	Told     func(string) // hears for what it waits, if it does; or nil
 }
 
-// OpenBase makes the copy of a system, such as debian/bookworm, with packages that a build takes.
-// cache is where systems are kept, work where the copy goes. It takes root's rights and debootstrap.
-func OpenBase(ctx context.Context, system string, packages []string, cache, work string, log io.Writer) (*Base, error) {
-	family, suite, _ := strings.Cut(system, "/")
-	mirror := mirrors()[family]
-	if m := os.Getenv("CORPUS_MIRROR"); m != "" {
-		mirror = m
-	}
+// OpenBase makes the copy of a system. It takes root's rights and debootstrap.
+func OpenBase(ctx context.Context, o Opening) (*Base, error) {
 	if os.Geteuid() != 0 {
 		return nil, diag.WithHint(errors.New("building in a base system takes root's rights"), "run corpus build as root, or leave build.base out to build on this machine")
 	}
-	kept := filepath.Join(cache, strings.ReplaceAll(system, "/", "-"))
-	if err := bootstrap(ctx, suite, mirror, kept, log); err != nil {
+	from := kept(o.System, o.Cache)
+	if err := from.ensure(ctx, o.Log, o.tell); err != nil {
 		return nil, err
 	}
-	b := &Base{Root: filepath.Join(work, "base")}
-	if err := explain([]string{"cp"}, logged(ctx, log, "cp", "-a", "--reflink=auto", kept, b.Root)); err != nil {
+	b := &Base{Root: filepath.Join(o.Work, "base")}
+	if err := explain([]string{"cp"}, logged(ctx, o.Log, "cp", "-a", "--reflink=auto", from.tree, b.Root)); err != nil {
 		return nil, err
 	}
-	if len(packages) == 0 {
+	if len(o.Packages) == 0 {
 		return b, nil
 	}
-	install := append([]string{"apt-get", "install", "-y", "-q", "--no-install-recommends"}, packages...)
-	if err := b.Run(ctx, Command{Dir: b.Root, Args: []string{"apt-get", "update", "-q"}, Log: log}); err != nil {
+	install := append([]string{"apt-get", "install", "-y", "-q", "--no-install-recommends"}, o.Packages...)
+	if err := b.Run(ctx, Command{Dir: b.Root, Args: []string{"apt-get", "update", "-q"}, Log: o.Log}); err != nil {
 		return nil, err
 	}
-	return b, b.Run(ctx, Command{Dir: b.Root, Args: install, Log: log, Env: []string{"DEBIAN_FRONTEND=noninteractive"}})
+	return b, b.Run(ctx, Command{Dir: b.Root, Args: install, Log: o.Log, Env: []string{"DEBIAN_FRONTEND=noninteractive"}})
 }
 
-// bootstrap makes the system that is kept, under another name until it is whole.
-func bootstrap(ctx context.Context, suite, mirror, kept string, log io.Writer) error {
-	if _, err := os.Stat(kept); err == nil {
-		return nil
+// tell writes into the log and to who listens.
+func (o Opening) tell(text string) {
+	_, _ = fmt.Fprintln(o.Log, text) // a log that cannot be written fails the build where a program writes it
+	if o.Told != nil {
+		o.Told(text)
 	}
-	making := kept + ".making"
-	if err := errors.Join(os.RemoveAll(making), os.MkdirAll(filepath.Dir(kept), 0o755)); err != nil {
-		return err
-	}
-	args := []string{"debootstrap", "--variant=minbase", "--include=ca-certificates", suite, making, mirror}
-	if err := explain(args, apart(ctx, log, args...)); err != nil {
-		return errors.Join(err, os.RemoveAll(making))
-	}
-	return os.Rename(making, kept)
-}
-
-// apart runs a program that mounts things, with mounts of its own: what it leaves mounted when it is
-// stopped is nowhere then, and a tree that is removed afterwards leads to no other.
-func apart(ctx context.Context, log io.Writer, args ...string) error {
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	return cmd.Run()
 }
 
 func logged(ctx context.Context, log io.Writer, args ...string) error {

@@ -48,6 +48,30 @@ type Command struct {
 
 // Build runs the recipe's builder. The stage then holds the release.
 func Build(ctx context.Context, j Job) error {
+	if err := j.build(ctx); err != nil {
+		return err
+	}
+	return j.hooks()
+}
+
+// hooks puts the scripts that the recipe names where an agent looks for them, numbered so that they run
+// in their order.
+func (j Job) hooks() error {
+	for stage, scripts := range j.Recipe.Hooks.Stages() {
+		for i, script := range scripts {
+			to := filepath.Join(j.Stage, "hooks", stage+".d", fmt.Sprintf("%02d-%s", i+1, filepath.Base(script)))
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+				return err
+			}
+			if err := copyFile(filepath.Join(j.Source, script), to, 0o755); err != nil {
+				return fmt.Errorf("taking over the hook %s: %w", script, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (j Job) build(ctx context.Context) error {
 	switch j.Recipe.Builder {
 	case "", "tree":
 		return j.release(j.Source)
@@ -79,16 +103,8 @@ func (j Job) release(from string) error {
 // describe adds the recipe and the release's own directories, which every builder's release needs
 // to be one: states, hooks and the files that the recipe names.
 func (j Job) describe() error {
-	names := append([]string{recipe.Name, "salt", "states", "pillar", "hooks", "grains", ".salt"}, j.Recipe.Files...)
-	for _, t := range j.Recipe.Templates {
-		names = append(names, t.Source)
-	}
-	names = append(names, j.Recipe.Units...)
-	for _, script := range []string{j.Recipe.Package.PostInstall, j.Recipe.Package.PreRemove} {
-		if script != "" {
-			names = append(names, script)
-		}
-	}
+	names := []string{recipe.Name, "salt", "states", "pillar", "hooks", "grains", ".salt"}
+	names = slices.Concat(names, j.Recipe.Files, j.Recipe.Own())
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		if _, err := os.Lstat(filepath.Join(j.Source, name)); err != nil {
@@ -112,9 +128,14 @@ func (j Job) command(ctx context.Context) error {
 	if err := j.run(ctx, j.Source, j.Recipe.Build.Command...); err != nil {
 		return err
 	}
+	return j.output("the command")
+}
+
+// output releases the directory that something left.
+func (j Job) output(maker string) error {
 	output := filepath.Join(j.Source, j.Recipe.Build.Output)
 	if info, err := os.Stat(output); err != nil || !info.IsDir() {
-		return diag.WithHint(fmt.Errorf("the command left no directory %s", j.Recipe.Build.Output), "build.output names the directory that is released")
+		return diag.WithHint(fmt.Errorf("%s left no directory %s", maker, j.Recipe.Build.Output), "build.output names the directory that is released")
 	}
 	if err := j.release(output); err != nil {
 		return err
@@ -138,10 +159,7 @@ func (j Job) node(ctx context.Context) error {
 		}
 	}
 	if j.Recipe.Build.Output != "" {
-		if err := j.release(filepath.Join(j.Source, j.Recipe.Build.Output)); err != nil {
-			return err
-		}
-		return j.describe()
+		return j.output("npm")
 	}
 	if err := j.run(ctx, j.Source, "npm", "prune", "--omit=dev", "--no-audit", "--no-fund"); err != nil {
 		return err

@@ -1,17 +1,21 @@
 package builder
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // CopyTree copies what is in a directory into another, links as they are. skip says which paths,
 // relative to the directory, to leave out; nil leaves out none.
 func CopyTree(from, to string, skip func(name string) bool) error {
-	return filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {
+	var problems diag.List
+	err := filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -25,14 +29,19 @@ func CopyTree(from, to string, skip func(name string) bool) error {
 			}
 			return nil
 		}
+		if !d.IsDir() && !d.Type().IsRegular() && d.Type() != fs.ModeSymlink {
+			problems.Add(diag.Pos{File: name}, "it is no file, directory or link, and nothing else can be released").WithHint("remove it from the tree, or let the build not make it")
+			return nil
+		}
 		return copyOne(file, filepath.Join(to, name), d)
 	})
+	return errors.Join(err, problems.Err())
 }
 
 // copyInto copies one path of a tree to the same place in another.
 func copyInto(from, to, name string) error {
 	if _, err := os.Lstat(filepath.Join(from, name)); err != nil {
-		return fmt.Errorf("the recipe names %s: %w", name, err)
+		return diag.WithHint(fmt.Errorf("the recipe names %s, which the build did not make", name), "mend the name in corpus.yaml, or have the build make it")
 	}
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
 		return err
@@ -54,8 +63,6 @@ func copyOne(from, to string, d fs.DirEntry) error {
 			return err
 		}
 		return os.Symlink(target, to)
-	case !d.Type().IsRegular():
-		return fmt.Errorf("%s is a %s, and only files, directories and links can be released", from, d.Type())
 	}
 	return copyFile(from, to, info.Mode().Perm())
 }

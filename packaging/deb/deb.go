@@ -50,12 +50,15 @@ func Write(w io.Writer, r Request) error {
 		description = r.Name + " as a release"
 	}
 	info := nfpm.WithDefaults(&nfpm.Info{
-		Name: r.Name, Arch: r.arch(), Platform: "linux", Version: r.Version, VersionSchema: "none", Section: "default", Priority: "optional",
+		Name: r.Name, Arch: r.arch(), Platform: "linux", Version: r.version(), VersionSchema: "none", Section: "default", Priority: "optional",
 		Maintainer: orDefault(about.Maintainer, "Unknown <unknown@localhost>"), License: about.License, Homepage: about.Homepage,
 		Description: description + "\nContent digest: " + r.Content, MTime: r.time(),
 		Overridables: nfpm.Overridables{
 			Depends: about.Depends, Contents: contents, Umask: 0o022,
-			Scripts: nfpm.Scripts{PostInstall: r.script(about.PostInstall), PreRemove: r.script(about.PreRemove)},
+			Scripts: nfpm.Scripts{
+				PreInstall: r.script(about.PreInstall), PostInstall: r.script(about.PostInstall),
+				PreRemove: r.script(about.PreRemove), PostRemove: r.script(about.PostRemove),
+			},
 			// The name of the machine that built it belongs into no package.
 			RPM: nfpm.RPM{BuildHost: "localhost", Summary: firstLine(description), Compression: "zstd"},
 			Deb: nfpm.Deb{Compression: "xz", Fields: map[string]string{"Corpus-Content-Digest": r.Content}},
@@ -90,6 +93,19 @@ func (r Request) arch() string {
 		return "noarch"
 	}
 	return "all"
+}
+
+// version is the release's version as package managers take it: beginning with a digit, without
+// underscores in a .deb and without dashes in an .rpm. What git says of a commit has to change for that.
+func (r Request) version() string {
+	v := r.Version
+	if v == "" || v[0] < '0' || v[0] > '9' {
+		v = "0+" + v
+	}
+	if r.Format == "rpm" {
+		return strings.ReplaceAll(v, "-", "_")
+	}
+	return strings.ReplaceAll(v, "_", ".")
 }
 
 func (r Request) script(name string) string {

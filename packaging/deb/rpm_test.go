@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 const (
 	tagName, tagVersion, tagRelease, tagSummary, tagDescription         = 1000, 1001, 1002, 1004, 1005
 	tagBuildTime, tagBuildHost, tagLicense, tagURL, tagOS, tagArch      = 1006, 1007, 1014, 1020, 1021, 1022
+	tagPreInstall, tagPostRemove                                        = 1023, 1026
 	tagPostInstall, tagPreRemove, tagModes, tagTimes, tagLinks          = 1024, 1025, 1030, 1034, 1036
 	tagOwners, tagGroups, tagRequires, tagDirIndexes, tagNames, tagDirs = 1039, 1040, 1049, 1116, 1117, 1118
 	tagCompressor                                                       = 1125
@@ -94,7 +96,7 @@ func rpm(t *testing.T, change func(*deb.Request)) []byte {
 		Format: "rpm", Tree: tree, Name: "myapp", Version: "1.2.3", Prefix: "/opt/myapp", Arch: "amd64", Content: "sha256:abc",
 		Recipe: recipe.Recipe{Units: []string{"myapp.service"}, Package: recipe.Package{
 			Description: "An app\nin two lines", License: "Apache-2.0", Homepage: "https://example.org", Depends: []string{"bash"},
-			PostInstall: "scripts/post.sh", PreRemove: "scripts/pre.sh",
+			PreInstall: "scripts/pre.sh", PostInstall: "scripts/post.sh", PreRemove: "scripts/pre.sh", PostRemove: "scripts/post.sh",
 		}},
 	}
 	change(&r)
@@ -105,11 +107,47 @@ func rpm(t *testing.T, change func(*deb.Request)) []byte {
 	return b.Bytes()
 }
 
+// TestVersionsAreWrittenAsPackageManagersTakeThem goes by deb-version(7) and by what rpmbuild refuses.
+func TestVersionsAreWrittenAsPackageManagersTakeThem(t *testing.T) {
+	for version, want := range map[string][2]string{
+		"1.2.3":               {"1.2.3", "1.2.3"},
+		"1.0-3-g0123456789ab": {"1.0-3-g0123456789ab", "1.0_3_g0123456789ab"},
+		"abc123abc123":        {"0+abc123abc123", "0+abc123abc123"},
+		"2026_05~rc1-dirty":   {"2026.05~rc1-dirty", "2026_05~rc1_dirty"},
+	} {
+		h := parse(t, rpm(t, func(r *deb.Request) { r.Version = version }))
+		if got := strings.Join(h.texts[tagVersion], "|"); got != want[1] {
+			t.Errorf("the rpm of %s has version %q, want %q", version, got, want[1])
+		}
+		data := rpm(t, func(r *deb.Request) { r.Version, r.Format = version, "deb" })
+		if got := debField(t, data, "Version"); got != want[0] {
+			t.Errorf("the deb of %s has version %q, want %q", version, got, want[0])
+		}
+	}
+}
+
+// debField has the system's own program read a field of a package.
+func debField(t *testing.T, data []byte, field string) string {
+	t.Helper()
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		t.Skip("dpkg-deb is not there to read packages")
+	}
+	file := filepath.Join(t.TempDir(), "x.deb")
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("dpkg-deb", "--field", file, field).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 func TestRPMSaysWhatTheRecipeSays(t *testing.T) {
 	h := parse(t, rpm(t, func(*deb.Request) {}))
 	for tag, want := range map[int]string{
 		tagName: "myapp", tagVersion: "1.2.3", tagRelease: "1", tagSummary: "An app", tagLicense: "Apache-2.0", tagURL: "https://example.org",
-		tagOS: "linux", tagArch: "x86_64", tagBuildHost: "localhost", tagPostInstall: "echo installed\n", tagPreRemove: "echo removed\n", tagCompressor: "zstd",
+		tagOS: "linux", tagArch: "x86_64", tagBuildHost: "localhost", tagPostInstall: "echo installed\n", tagPreRemove: "echo removed\n", tagPreInstall: "echo removed\n", tagPostRemove: "echo installed\n", tagCompressor: "zstd",
 	} {
 		if got := strings.Join(h.texts[tag], "|"); got != want {
 			t.Errorf("tag %d is %q, want %q", tag, got, want)

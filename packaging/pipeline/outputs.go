@@ -22,7 +22,7 @@ import (
 
 // write makes every output under another name, and gives them their names when all are made.
 func (b *build) write(ctx context.Context) error {
-	made := map[string]string{}
+	made := map[string]string{} // final name -> where it is
 	digests := map[string]string{}
 	for i, output := range b.Outputs {
 		temp := filepath.Join(b.work, fmt.Sprintf("output-%d", i))
@@ -36,18 +36,14 @@ func (b *build) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, output := range b.Outputs {
-		if err := install(made[output], output); err != nil {
-			return err
-		}
-	}
 	for name, data := range statements {
-		if err := durable.WriteFile(name, data, 0o644); err != nil {
+		made[name] = filepath.Join(b.work, filepath.Base(name))
+		if err := os.WriteFile(made[name], data, 0o644); err != nil {
 			return err
 		}
 	}
 	b.result.Outputs = b.Outputs
-	return nil
+	return install(made)
 }
 
 func (b *build) writeOne(ctx context.Context, output, temp string) (string, error) {
@@ -82,24 +78,49 @@ func (b *build) pack(ctx context.Context, format string, w io.Writer) error {
 	return err
 }
 
-// install moves a finished file to its place, over file systems if need be.
-func install(from, to string) error {
-	return durable.Write(to, 0o644, func(w io.Writer) error {
-		f, err := os.Open(from)
+// install moves finished files to their places, over file systems if need be. What can fail, for want of
+// room above all, is done before the first of them gets its name.
+func install(made map[string]string) (err error) {
+	ready := map[string]string{}
+	defer func() {
+		for _, temp := range ready {
+			err = errors.Join(err, durable.Remove(temp))
+		}
+	}()
+	for to, from := range made {
+		temp, err := durable.TempFile(filepath.Dir(to))
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		_, err = io.Copy(w, f)
+		ready[to] = temp.Name()
+		if err := errors.Join(temp.Chmod(0o644), fill(temp, from), temp.Sync(), temp.Close()); err != nil {
+			return fmt.Errorf("writing %s: %w", to, err)
+		}
+	}
+	for to, temp := range ready {
+		if err := durable.Rename(temp, to); err != nil {
+			return err
+		}
+		delete(ready, to)
+	}
+	return nil
+}
+
+func fill(w io.Writer, from string) error {
+	f, err := os.Open(from)
+	if err != nil {
 		return err
-	})
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
 }
 
 // statements are the files that go beside the first output, by name.
 func (b *build) statements(ctx context.Context, digests map[string]string) (map[string][]byte, error) {
 	about := statement.About{
 		Name: b.result.Name, Version: b.result.Version, Content: b.result.Content, Builder: b.recipe.Builder, Base: b.recipe.Build.Base,
-		Source: commit(ctx, b.Source), Tool: b.Tool, Outputs: digests,
+		Source: b.source(ctx), Tool: b.Tool, Outputs: digests,
 	}
 	list, err := statement.SPDX(about, os.DirFS(b.stage))
 	if err != nil {
@@ -114,11 +135,15 @@ func (b *build) statements(ctx context.Context, digests map[string]string) (map[
 	return map[string][]byte{first + ".spdx.json": list, first + ".provenance.json": provenance}, nil
 }
 
-// commit names the source's commit, with the place it is fetched from when git knows one.
-func commit(ctx context.Context, tree string) string {
-	head, err := exec.CommandContext(ctx, "git", "-C", tree, "rev-parse", "HEAD").Output()
-	if err != nil {
-		return ""
+// source is the commit that the tree is a copy of, as far as git knows one.
+func (b *build) source(ctx context.Context) statement.Source {
+	if b.Commit.ID != "" {
+		return statement.Source{URI: "git+" + b.Commit.URL + "@" + b.Commit.ID, Commit: b.Commit.ID}
 	}
-	return "git:" + strings.TrimSpace(string(head))
+	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty").Output()
+	if err != nil {
+		return statement.Source{}
+	}
+	id, modified := strings.CutSuffix(strings.TrimSpace(string(out)), "-dirty")
+	return statement.Source{URI: "git:" + id, Commit: id, Modified: modified}
 }

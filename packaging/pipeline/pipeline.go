@@ -28,8 +28,18 @@ type Request struct {
 	Cache   string   // where base systems are kept
 	OnTop   string   // what an image is put on, over what the recipe says
 	Tool    string   // version of this program
+	Commit  Commit   // of a tree that git fetched
 	Time    time.Time
-	Log     io.Writer // told what builders print as well, or nil
+	Log     io.Writer    // told what builders print as well, or nil
+	Told    func(string) // hears for what the build waits, or nil
+}
+
+// Commit is what a fetched tree is a copy of. Such a tree has no repository around it that could be
+// asked.
+type Commit struct {
+	URL string
+	ID  string
+	Tag string
 }
 
 // Result is what a build made.

@@ -71,12 +71,25 @@ func withLog(err error) error {
 	return err
 }
 
-// twice builds two copies of a tree, the second below another umask, and expects the same bytes.
+// twice builds two copies of a tree, the second under another umask, in another time zone and language,
+// and deeper down, and expects the same bytes. That another user's are the same too is tested where
+// there are several users (TestTwoBuildsAreTheSameToDiffoscope).
 func twice(t *testing.T, files map[string]string) pipeline.Result {
 	t.Helper()
 	first := make1(t, sow(t, files))
+	deep := filepath.Join(t.TempDir(), strings.Repeat("a directory of a longer name/", 4), "tmp")
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tree := filepath.Join(deep, "..", "myapp")
+	if err := os.CopyFS(tree, os.DirFS(sow(t, files))); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"TMPDIR": deep, "TZ": "Asia/Kathmandu", "LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8", "USER": "somebody"} {
+		t.Setenv(name, value)
+	}
 	before := syscall.Umask(0o077)
-	second := make1(t, sow(t, files))
+	second := make1(t, tree)
 	syscall.Umask(before)
 	if first.Content != second.Content || first.Content == "" {
 		t.Errorf("contents are %q and %q", first.Content, second.Content)
@@ -247,6 +260,24 @@ func TestACommandsOutputIsReleased(t *testing.T) {
 	}
 }
 
+func TestHooksOfTheRecipeRunInTheirOrder(t *testing.T) {
+	for name, builder := range map[string]string{"tree": "tree", "command": "command\nbuild: {command: [mkdir, out], output: out}"} {
+		r := make1(t, sow(t, map[string]string{
+			"corpus.yaml": "builder: " + builder + "\nhooks: {pre_release: [bin/z.sh, a], post_release: [bin/z.sh]}\n", "bin/z.sh": "echo z\n", "a": "echo a\n",
+		}))
+		files := unpacked(t, r.Outputs[0])
+		for file, want := range map[string]string{"pre-release.d/01-z.sh": "echo z\n", "pre-release.d/02-a": "echo a\n", "post-release.d/01-z.sh": "echo z\n"} {
+			if files["hooks/"+file] != want {
+				t.Errorf("%s: hooks/%s is %q, want %q", name, file, files["hooks/"+file], want)
+			}
+		}
+	}
+	_, err := pipeline.Make(t.Context(), pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\nhooks:\n  post_release: [gone]\n"}), Outputs: outputs(t), Version: "1"})
+	if err == nil || !strings.Contains(err.Error(), "corpus.yaml:3:18: it names gone, which is not in the tree") {
+		t.Errorf("a hook that is not there: %v", err)
+	}
+}
+
 func TestAFailingBuildKeepsItsLogAndLeavesNothing(t *testing.T) {
 	tree := sow(t, map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'echo so far >&2; touch made; exit 7']}\n"})
 	files := outputs(t)
@@ -266,6 +297,18 @@ func TestAFailingBuildKeepsItsLogAndLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestNoOutputIsLeftWhereOneCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	files := []string{filepath.Join(dir, "a.tar.zst"), filepath.Join(dir, "nowhere", "a.deb")}
+	_, err := pipeline.Make(t.Context(), pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\n", "a": "a"}), Outputs: files, Version: "1"})
+	if err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("writing to a directory that is not there: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
+}
+
 func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -273,10 +316,15 @@ func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
 		want  []string
 	}{
 		"unknown keys":  {map[string]string{"corpus.yaml": "bilder: go\nfile: [x]\n"}, "a.deb", []string{`corpus.yaml:1:1: unknown key "bilder"`, `corpus.yaml:2:1: unknown key "file"`}},
-		"missing files": {map[string]string{"corpus.yaml": "units: [a.service]\npackage: {post_install: b.sh}\n"}, "a.deb", []string{"a.service, which is not in the tree", "b.sh, which is not in the tree"}},
+		"missing files": {map[string]string{"corpus.yaml": "units: [a.service]\npackage: {post_install: b.sh}\n"}, "a.deb", []string{"corpus.yaml:1:9: it names a.service, which is not in the tree", "corpus.yaml:2:25: it names b.sh, which is not in the tree"}},
+		"missing parts": {map[string]string{"corpus.yaml": "builder: tree\nfiles:\n- nope\n- x\n"}, "a.tar.zst", []string{"corpus.yaml:3:3: it names nope, which is not in the tree"}},
+		"a directory":   {map[string]string{"corpus.yaml": "builder: tree\nunits: [d]\n", "d/x": ""}, "a.deb", []string{"corpus.yaml:2:9: it names d, which is no file"}},
+		"no files":      {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'mkfifo p q']}\n"}, "a.tar.zst", []string{"p: it is no file, directory or link", "q: it is no file, directory or link"}},
+		"no builder":    {map[string]string{"corpus.yaml": "build: {command: [make]}\n"}, "a.tar.zst", []string{"corpus.yaml:1:8: build is given, and no builder"}},
 		"another form":  {map[string]string{}, "a.exe", []string{"a.exe: corpus build does not write that form"}},
 		"a secret":      {map[string]string{"corpus.yaml": "builder: tree\n", "id_rsa": "x"}, "a.deb", []string{"id_rsa: its name is that of a secret"}},
 		"no command":    {map[string]string{"corpus.yaml": "builder: command\n"}, "a.deb", []string{"build.command is missing"}},
+		"no part":       {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [mkdir, out], output: out}\nfiles: [app]\n"}, "a.deb", []string{"the recipe names app, which the build did not make"}},
 		"no output":     {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: ['true'], output: out}\n"}, "a.deb", []string{"the command left no directory out"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -335,6 +383,9 @@ func TestAGoServiceIsBuilt(t *testing.T) {
 	if r.Needs.Arch != runtime.GOARCH || r.Needs.Glibc != "" {
 		t.Errorf("it needs %+v, want the architecture alone", r.Needs)
 	}
+	if list := read(t, r.Statements[0]); !bytes.Contains(list, []byte("pkg:golang/stdlib@1.")) {
+		t.Errorf("the list of contents does not name the standard library: %s", list)
+	}
 	files := unpacked(t, r.Outputs[0])
 	if files["bin/myapp"] == "" || files["salt/x.sls"] == "" || files["go.mod"] != "" {
 		t.Errorf("the release holds %q", slices.Sorted(maps.Keys(files)))
@@ -346,13 +397,18 @@ func TestANodeServiceIsBuilt(t *testing.T) {
 		t.Skipf("npm does not work here: %v %s", err, out)
 	}
 	r := twice(t, map[string]string{
-		"corpus.yaml":       "builder: node\n",
-		"package.json":      `{"name":"myapp","version":"1.0.0"}`,
-		"package-lock.json": `{"name":"myapp","version":"1.0.0","lockfileVersion":3,"requires":true,"packages":{"":{"name":"myapp","version":"1.0.0"}}}`,
-		"server.js":         "console.log('hello')\n",
+		"corpus.yaml":       "builder: node\nbuild: {script: build}\n",
+		"package.json":      `{"name":"myapp","version":"1.0.0","dependencies":{"dep":"file:dep"},"scripts":{"build":"node server.js >built"}}`,
+		"package-lock.json": `{"name":"myapp","version":"1.0.0","lockfileVersion":3,"requires":true,"packages":{"":{"name":"myapp","version":"1.0.0","dependencies":{"dep":"file:dep"}},"dep":{"version":"2.0.0"},"node_modules/dep":{"resolved":"dep","link":true}}}`,
+		"dep/package.json":  `{"name":"dep","version":"2.0.0","main":"index.js"}`, "dep/index.js": "module.exports = 'hello'\n",
+		"server.js": "console.log(require('dep'))\n",
 	})
-	if files := unpacked(t, r.Outputs[0]); files["server.js"] == "" || files["package.json"] == "" {
-		t.Errorf("the release holds %q", slices.Sorted(maps.Keys(files)))
+	files := unpacked(t, r.Outputs[0])
+	if files["server.js"] == "" || files["built"] != "hello\n" {
+		t.Errorf("the release holds %q, and the script made %q", slices.Sorted(maps.Keys(files)), files["built"])
+	}
+	if _, there := files["node_modules/dep"]; !there {
+		t.Error("the release has no dep")
 	}
 }
 
@@ -383,9 +439,7 @@ func wheel(t *testing.T) string {
 }
 
 func TestAPythonServiceIsBuiltAndRunsElsewhere(t *testing.T) {
-	if out, err := exec.Command("python3", "-m", "venv", filepath.Join(t.TempDir(), "v")).CombinedOutput(); err != nil {
-		t.Skipf("python3 -m venv does not work here: %v %s", err, out)
-	}
+	needVenv(t)
 	r := twice(t, map[string]string{
 		"corpus.yaml":      "builder: python\nbuild: {requirements: requirements.txt, wheels: wheels}\nfiles: [conf]\n",
 		"requirements.txt": "greet==2.1\n", "wheels/greet-2.1-py3-none-any.whl": wheel(t), "conf/app.ini": "[app]\n",

@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -39,22 +42,70 @@ func (b *build) prepare(ctx context.Context) error {
 	if b.recipe.Prefix == "" {
 		b.recipe.Prefix = "/opt/" + b.result.Name
 	}
+	if err := b.checkName(); err != nil {
+		return diag.WithHint(err, "write `name: ...` into corpus.yaml; the directory's name is taken where it says none")
+	}
 	b.result.Version, err = b.version(ctx)
 	return errors.Join(err, b.checkNames())
 }
 
+// checkName checks the name, which is the directory's where the recipe says none. Packages take fewer.
+func (b *build) checkName() error {
+	name := b.result.Name
+	if err := artifact.CheckProject(name); err != nil {
+		return err
+	}
+	for _, output := range b.Outputs {
+		if f := format(output); (f == ".deb" || f == ".rpm") && !recipe.IsName(name) {
+			return fmt.Errorf("%q cannot be the name of a package", name)
+		}
+	}
+	return nil
+}
+
 func (b *build) version(ctx context.Context) (string, error) {
+	version, err := b.described(ctx)
+	if err == nil {
+		err = artifact.CheckVersion(version)
+	}
+	if err != nil {
+		return "", diag.WithHint(err, "give --version, write version into corpus.yaml, or commit and tag the tree")
+	}
+	return version, nil
+}
+
+// idDigits are how many digits of a commit a version has. Git left to itself gives more of them the
+// more objects a clone happens to have.
+const idDigits = 12
+
+// described is the version that was given, or what git says.
+func (b *build) described(ctx context.Context) (string, error) {
 	switch {
 	case b.Version != "":
 		return b.Version, nil
 	case b.recipe.Version != "" && b.recipe.Version != "git":
 		return b.recipe.Version, nil
+	case b.Commit.Tag != "":
+		return strings.TrimPrefix(b.Commit.Tag, "v"), nil
+	case b.Commit.ID != "":
+		return b.Commit.ID[:min(len(b.Commit.ID), idDigits)], nil
 	}
-	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--tags", "--always", "--dirty").Output()
+	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--tags", "--always", "--abbrev="+strconv.Itoa(idDigits), "--dirty").Output()
 	if err != nil {
-		return "", diag.WithHint(errors.New("the tree has no version: git does not describe it"), "give --version, write version into corpus.yaml, or commit and tag the tree")
+		err := fmt.Errorf("the tree has no version: git does not describe it%s", complaint(err))
+		return "", err
 	}
 	return strings.TrimPrefix(strings.TrimSpace(string(out)), "v"), nil
+}
+
+// complaint is the first line of what a program said before it failed.
+func complaint(err error) string {
+	var failed *exec.ExitError
+	if !errors.As(err, &failed) || len(failed.Stderr) == 0 {
+		return ""
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(failed.Stderr)), "\n")
+	return ": " + line
 }
 
 // formats are the endings of outputs.
@@ -78,24 +129,30 @@ func (b *build) checkOutputs() error {
 	return nil
 }
 
-// checkNames finds paths that the recipe names and the tree does not have, all at once.
+// checkNames finds paths that the recipe names and the tree does not have, or not as they have to be, all
+// at once.
 func (b *build) checkNames() error {
-	names := append([]string{}, b.recipe.Units...)
-	for _, t := range b.recipe.Templates {
-		names = append(names, t.Source)
+	build := b.recipe.Build
+	files := slices.Concat(b.recipe.Own(), b.recipe.Hooks.All(), []string{build.Requirements})
+	names := append(slices.Clone(files), build.Wheels)
+	if b.recipe.Builder == "" || b.recipe.Builder == "tree" {
+		names = append(names, b.recipe.Files...) // of another builder they may be what it makes
 	}
-	p, build := b.recipe.Package, b.recipe.Build
-	for _, name := range []string{p.PostInstall, p.PreRemove, build.Requirements, build.Wheels} {
-		if name != "" {
-			names = append(names, name)
-		}
-	}
+	slices.Sort(names)
 	var problems diag.List
-	for _, name := range names {
-		if _, err := os.Stat(filepath.Join(b.Source, name)); err != nil {
-			problems.Add(diag.Pos{File: recipe.Name}, "it names %s, which is not in the tree", name).WithHint("add the file, or mend the name")
+	for _, name := range slices.Compact(names) {
+		if name == "" {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(b.Source, name))
+		switch {
+		case err != nil:
+			problems.Add(b.recipe.At(name), "it names %s, which is not in the tree", name).WithHint("add the file, or mend the name")
+		case slices.Contains(files, name) && !info.Mode().IsRegular():
+			problems.Add(b.recipe.At(name), "it names %s, which is no file", name).WithHint("name a file of the tree")
 		}
 	}
+	slices.SortStableFunc(problems, func(a, b *diag.Diagnostic) int { return a.Pos.Line - b.Pos.Line })
 	return problems.Err()
 }
 

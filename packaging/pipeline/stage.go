@@ -94,7 +94,9 @@ func (b *build) logger() io.Writer {
 
 // enterBase has the job work inside of its base system.
 func (b *build) enterBase(ctx context.Context, job *builder.Job) error {
-	base, err := builder.OpenBase(ctx, b.recipe.Build.Base, b.recipe.Build.Needs, b.Cache, b.work, b.logger())
+	base, err := builder.OpenBase(ctx, builder.Opening{
+		System: b.recipe.Build.Base, Packages: b.recipe.Build.Needs, Cache: b.Cache, Work: b.work, Log: b.logger(), Told: b.Told,
+	})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ package statement
 import (
 	"bufio"
 	"crypto/sha256"
+	"debug/buildinfo"
 	"encoding/hex"
 	"encoding/json"
 	"io"
@@ -25,9 +26,24 @@ type About struct {
 	Content string            // digest of the release's content, sha256:HEX
 	Builder string            // of the recipe
 	Base    string            // system that it was built in
-	Source  string            // URL or commit; "" where it is not known
+	Source  Source            // zero where it is not known
 	Tool    string            // version of the program that built it
 	Outputs map[string]string // file names and their SHA-256 in hexadecimal
+}
+
+// Source is the commit that a tree is a copy of.
+type Source struct {
+	URI      string
+	Commit   string
+	Modified bool // the tree has changes that are in no commit
+}
+
+func (s Source) descriptor() map[string]any {
+	d := map[string]any{"uri": s.URI, "digest": map[string]string{"gitCommit": s.Commit}}
+	if s.Modified {
+		d["annotations"] = map[string]any{"modified": true}
+	}
+	return d
 }
 
 // Component is a package that a release contains.
@@ -46,6 +62,8 @@ func Components(release fs.FS) ([]Component, error) {
 		}
 		var c Component
 		switch {
+		case isProgram(d):
+			found = append(found, modules(release, name)...)
 		case path.Base(name) == "METADATA" && strings.HasSuffix(path.Dir(name), ".dist-info"):
 			c, err = wheel(release, name)
 		case path.Base(name) == "package.json" && strings.Contains(name, "node_modules/"):
@@ -94,6 +112,49 @@ func module(release fs.FS, name string) (c Component, err error) {
 	return Component{Name: p.Name, Version: p.Version, PURL: "pkg:npm/" + strings.ReplaceAll(p.Name, "@", "%40") + "@" + p.Version}, nil
 }
 
+// isProgram reports whether a file could be one; libraries can often be executed, and are none.
+func isProgram(d fs.DirEntry) bool {
+	info, err := d.Info()
+	return err == nil && info.Mode()&0o111 != 0 && !strings.Contains(d.Name(), ".so")
+}
+
+// modules are the Go modules that a program was built of, and the standard library; none for what is
+// no Go program.
+func modules(release fs.FS, name string) []Component {
+	f, err := release.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	content, ok := f.(io.ReaderAt)
+	if !ok {
+		return nil
+	}
+	info, err := buildinfo.Read(content)
+	if err != nil {
+		return nil
+	}
+	found := []Component{golang("stdlib", strings.TrimPrefix(info.GoVersion, "go"))}
+	for _, m := range info.Deps {
+		path, version := m.Path, m.Version
+		if m.Replace != nil {
+			if version = m.Replace.Version; version != "" { // a directory has none, and no name of its own
+				path = m.Replace.Path
+			}
+		}
+		found = append(found, golang(path, version))
+	}
+	return found
+}
+
+func golang(module, version string) Component {
+	c := Component{Name: module, Version: version, PURL: "pkg:golang/" + module}
+	if version != "" { // one that a directory replaces has none
+		c.PURL += "@" + version
+	}
+	return c
+}
+
 // SPDX is the list of what is in a release.
 func SPDX(about About, release fs.FS) ([]byte, error) {
 	components, err := Components(release)
@@ -134,8 +195,8 @@ func Provenance(about About) ([]byte, error) {
 		subjects = append(subjects, map[string]any{"name": name, "digest": map[string]string{"sha256": about.Outputs[name]}})
 	}
 	sources := []map[string]any{}
-	if about.Source != "" {
-		sources = append(sources, map[string]any{"uri": about.Source})
+	if about.Source.URI != "" {
+		sources = append(sources, about.Source.descriptor())
 	}
 	return document(map[string]any{
 		"_type": "https://in-toto.io/Statement/v1", "subject": subjects, "predicateType": "https://slsa.dev/provenance/v1",

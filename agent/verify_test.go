@@ -1,0 +1,149 @@
+package agent_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+)
+
+// TestVerifyAfterARefreshThatWasCutShort has metadata of which only some files are of today.
+func TestVerifyAfterARefreshThatWasCutShort(t *testing.T) {
+	l := newLab(t)
+	l.publishBase("1")
+	l.repo.Release("myapp", "1", "testing", large("1"))
+	l.expect(exit.OK)
+	before := t.TempDir()
+	if err := os.CopyFS(before, os.DirFS(l.Layout.Trust())); err != nil {
+		t.Fatal(err)
+	}
+	l.repo.Release("myapp", "2", "testing", large("2"))
+	l.publishBase("2")
+	l.expect(exit.OK)
+	for _, old := range []string{"snapshot.json", "targets.json", "projects/myapp.json"} {
+		data, err := os.ReadFile(filepath.Join(before, old))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(l.Layout.Trust(), old), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Verify(t.Context()); err != nil {
+			t.Errorf("with %s of before: %v", old, err)
+		}
+	}
+	other := newLab(t)
+	other.repo.Release("myapp", "1", "testing", large("1"))
+	other.expect(exit.OK)
+	data, err := os.ReadFile(filepath.Join(other.Layout.Trust(), "projects/myapp.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(l.Layout.Trust(), "projects/myapp.json"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused {
+		t.Errorf("with what another key signed: %v, want it refused", err)
+	}
+}
+
+func TestVerifyNamesWhatWasChanged(t *testing.T) {
+	l := newLab(t)
+	files := large("1")
+	files["corpus.yaml"] = "writable: [cache]\n"
+	files["cache/entry"] = "x"
+	l.repo.Release("myapp", "1", "testing", files)
+	l.expect(exit.OK)
+	dir := l.Layout.Path("/srv/service/current")
+	changes := map[string]func(name string) error{
+		"data/large":  func(n string) error { return replaceByte(n) },
+		"data/other":  func(n string) error { return os.Truncate(n, 5) },
+		"bin/run":     func(n string) error { return os.Chmod(n, 0o755) },
+		"empty":       os.Remove,
+		"bin/added":   func(n string) error { return os.WriteFile(n, []byte("x"), 0o644) },
+		"cache/entry": func(n string) error { return os.WriteFile(n, []byte("may change"), 0o644) },
+		"cache/more":  func(n string) error { return os.WriteFile(n, []byte("may come"), 0o644) },
+		"salt":        func(n string) error { return os.Chmod(n, 0o777) },
+		".":           func(n string) error { return os.Chmod(n, 0o777) },
+		"salt/config/states/top.sls": func(n string) error {
+			return errors.Join(os.Chmod(n, 0o644), os.WriteFile(n, []byte("BASE: {}"), 0o644))
+		},
+	}
+	if _, err := l.Verify(t.Context()); err != nil {
+		t.Fatalf("before any change: %v", err)
+	}
+	for name, apply := range changes {
+		if err := apply(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	audits, err := l.Verify(t.Context())
+	if exit.Code(err) != exit.Refused {
+		t.Errorf("error is %v, want exit code %d", err, exit.Refused)
+	}
+	var named []string
+	for _, c := range audits[0].Changes {
+		named = append(named, c.Name+" "+c.What)
+		if c.Changed.IsZero() || (c.Owner == "") != (c.Name == "empty") {
+			t.Errorf("%s: owner %q, changed %s", c.Name, c.Owner, c.Changed)
+		}
+	}
+	if want := []string{
+		". has mode 0777", "bin/added was added", "bin/run has mode 0755", "data/large has other content", "data/other has 5 bytes, not 1048576",
+		"empty is missing", "salt has mode 0777", "salt/config/states/top.sls has mode 0644 and has other content",
+	}; !slices.Equal(named, want) {
+		t.Errorf("named %q, want %q", named, want)
+	}
+	// A list that was changed with the files is not the one that was signed.
+	lists, err := filepath.Glob(filepath.Join(l.Layout.Trees("myapp"), "*"))
+	if err != nil || len(lists) != 1 {
+		t.Fatalf("lists are %v, %v", lists, err)
+	}
+	if err := replaceByte(lists[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused {
+		t.Errorf("with a forged list: %v, want exit code %d", err, exit.Refused)
+	}
+}
+
+// TestVerifyNamesTheRunThatDidIt has a state that writes into the release, and somebody who does after it.
+func TestVerifyNamesTheRunThatDidIt(t *testing.T) {
+	l := converging(t)
+	files := stateFiles("1", "/srv/service/current/app.conf:\n  file.managed:\n    - contents: by a state\n")
+	files["app.conf"], files["other.conf"] = "as published\n", "as published\n"
+	l.repo.Release("myapp", "1", "testing", files)
+	r := l.expect(exit.OK)
+	l.expect(exit.OK)
+	other := l.Layout.Path("/srv/service/current/other.conf")
+	if err := replaceByte(other); err != nil {
+		t.Fatal(err)
+	}
+	audits, err := l.Verify(t.Context())
+	if exit.Code(err) != exit.Refused || len(audits) != 1 || len(audits[0].Changes) != 2 {
+		t.Fatalf("verify says %+v, %v", audits, err)
+	}
+	state, person := audits[0].Changes[0], audits[0].Changes[1]
+	if !strings.Contains(state.By, "file.managed") || !strings.Contains(state.By, r.ID) || person.By != "" {
+		t.Errorf("changes are %+v, want the first by run %s and the second by nobody known", audits[0].Changes, r.ID)
+	}
+}
+
+func replaceByte(name string) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	data[len(data)/2]++
+	if err := os.Chmod(name, 0o644); err != nil {
+		return err
+	}
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		return err
+	}
+	return os.Chmod(name, 0o444)
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+)
+
+// Whoever adds a file chooses its name, which must not get to write what it likes to a terminal.
+func TestNamesInAnAuditArePrintable(t *testing.T) {
+	var out bytes.Buffer
+	p := &program{}
+	p.Out = &out
+	changes := []manifest.Change{
+		{Name: "a\x1b[2J\nmyapp 1: all as signed", What: "was added", Owner: "0", Changed: time.Now()},
+		{Name: "run", What: "is missing", Changed: time.Now(), By: "file.absent x in run 1"},
+	}
+	p.printAudit(agent.Audit{Changes: changes})
+	if strings.Contains(out.String(), "\x1b") || strings.Count(out.String(), "\n") != 3 {
+		t.Errorf("it prints %q", out.String())
+	}
+	if !strings.Contains(out.String(), "run is missing (by file.absent x in run 1, its directory changed ") {
+		t.Errorf("it does not say who: %s", out.String())
+	}
+}

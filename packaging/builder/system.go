@@ -1,0 +1,156 @@
+package builder
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// system is a base system that is kept. Whatever has its name is whole: it is made under another name,
+// by one process at a time.
+type system struct {
+	name, suite, mirror string
+	tree                string // where it lies
+}
+
+// mirrors are where the packages of a system come from; CORPUS_MIRROR names another.
+func mirrors() map[string]string {
+	return map[string]string{"debian": "http://deb.debian.org/debian", "ubuntu": "http://archive.ubuntu.com/ubuntu"}
+}
+
+// kept finds out where a system lies and where it comes from. One from another mirror is another system:
+// the mirror may be a snapshot of a certain day.
+func kept(name, cache string) system {
+	family, suite, _ := strings.Cut(name, "/")
+	s := system{name: name, suite: suite, mirror: mirrors()[family], tree: filepath.Join(cache, family+"-"+suite)}
+	if m := os.Getenv("CORPUS_MIRROR"); m != "" && m != s.mirror {
+		sum := sha256.Sum256([]byte(m))
+		s.mirror = m
+		s.tree += "-" + hex.EncodeToString(sum[:4])
+	}
+	return s
+}
+
+// ensure makes the system unless it is there. While another process makes it, ensure waits and takes
+// that one's; told hears for what it waits.
+func (s system) ensure(ctx context.Context, log io.Writer, told func(string)) error {
+	if s.there() {
+		return nil
+	}
+	if err := durable.MkdirAll(filepath.Dir(s.tree), 0o755); err != nil {
+		return err
+	}
+	release, err := s.turn(ctx, told)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if s.there() {
+		return nil
+	}
+	return s.bootstrap(ctx, log)
+}
+
+func (s system) there() bool {
+	info, err := os.Stat(s.tree)
+	return err == nil && info.IsDir()
+}
+
+// turn waits until no other process makes the system. The kernel takes the lock from a process that
+// is killed. The file stays: removing it would race with who waits for it.
+func (s system) turn(ctx context.Context, told func(string)) (release func(), err error) {
+	f, err := os.OpenFile(s.tree+".lock", os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for wait, waits := 10*time.Millisecond, false; ; wait = min(2*wait, time.Second) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return nil, errors.Join(fmt.Errorf("locking %s: %w", f.Name(), err), f.Close())
+		}
+		if !waits {
+			waits = true
+			told(fmt.Sprintf("waiting for the base system %s, which %s is making in %s", s.name, maker(f.Name()), filepath.Dir(s.tree)))
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), f.Close())
+		}
+	}
+	err = errors.Join(f.Truncate(0), sign(f))
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = errors.Join(f.Truncate(0), f.Close()) }, nil // closing unlocks
+}
+
+// sign writes down who has the lock, for who waits.
+func sign(f *os.File) error {
+	_, err := f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
+	return err
+}
+
+// maker is who has a lock, in words.
+func maker(lock string) string {
+	data, err := os.ReadFile(lock)
+	pid := 0
+	if _, scanErr := fmt.Sscan(string(data), &pid); err != nil || scanErr != nil {
+		return "another process"
+	}
+	return fmt.Sprintf("process %d", pid)
+}
+
+// bootstrap makes the system under another name until it is whole. What is there under that name was
+// left by a process that was killed.
+func (s system) bootstrap(ctx context.Context, log io.Writer) error {
+	making := s.tree + ".making"
+	if err := removeTree(making); err != nil {
+		return err
+	}
+	args := []string{"debootstrap", "--variant=minbase", "--include=ca-certificates", s.suite, making, s.mirror}
+	if err := explain(args, apart(ctx, log, args...)); err != nil {
+		return errors.Join(err, removeTree(making))
+	}
+	return durable.Install(making, s.tree)
+}
+
+// removeTree removes a tree, unless something is mounted there: that is somebody else's.
+func removeTree(dir string) error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1]+"/", dir+"/") {
+			return diag.WithHint(fmt.Errorf("%s is mounted, so %s is not removed", fields[1], dir), "unmount it, then build again")
+		}
+	}
+	return os.RemoveAll(dir)
+}
+
+// apart runs a program that mounts and starts things, with mounts and processes of its own: what it
+// leaves mounted when it is stopped is nowhere then, a tree that is removed afterwards leads to no
+// other, and nothing that it started goes on writing there.
+func apart(ctx context.Context, log io.Writer, args ...string) error {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	return cmd.Run()
+}
