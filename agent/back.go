@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -102,6 +103,9 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	} else {
 		r.record.Note("the disk failed, and not the release: the next run tries it again")
 	}
+	if undone != nil {
+		r.ledger.Amend(pair, notTakenBack)
+	}
 	r.ledger.Running = nil
 	if err := r.save(); err != nil {
 		return r.stuck(cause, err)
@@ -139,7 +143,7 @@ func (r *run) stuck(cause, err error) error {
 	}
 	commands := []string{"ls -l " + r.Layout.Path("/srv/projects") + "/*", "corpus-agent status", "corpus-agent converge"}
 	if hint := diag.HintOf(err); hint != "" {
-		commands = append([]string{hint}, commands...)
+		commands = append([]string{hint}, slices.DeleteFunc(commands, func(c string) bool { return strings.Contains(hint, c) })...)
 	}
 	return exit.WithCode(exit.RollbackFailed, diag.WithHint(
 		fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err),

@@ -17,9 +17,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// maxAttempts is how often a deploy that is cut short is taken up again.
-const maxAttempts = 3
-
 // resolveTimeout is how long the store may take to say what there is to run.
 const resolveTimeout = 5 * time.Minute
 
@@ -121,38 +118,6 @@ func (r *run) identifyAlone(ctx context.Context) error {
 	}
 	r.identity.Service = r.alone
 	return r.enter(r.alone)
-}
-
-// settleCut looks for a deploy that was cut short. One that was being rolled back is finished, and
-// one that was cut too often is given up; otherwise it is left for this run to take up again.
-func (r *run) settleCut(ctx context.Context) error {
-	cut := r.ledger.Running
-	if cut == nil || r.test {
-		return nil
-	}
-	_, bad := r.ledger.IsBad(cut.Pair)
-	switch {
-	case bad || cut.Back:
-		r.record.Note("run %s was cut short while it rolled back; that is finished first", cut.Run)
-	case cut.Attempts >= maxAttempts && r.ledger.Good != nil:
-		reason := fmt.Sprintf("its deploy was cut short %d times", cut.Attempts)
-		r.record.Note("%s is quarantined: %s", cut.Pair, reason)
-		r.ledger.MarkBad(ledger.Bad{Pair: cut.Pair, Reason: reason, Run: cut.Run, At: r.now().UTC()})
-	default:
-		r.record.Note("run %s was cut short; its deploy of %s is taken up again", cut.Run, cut.Pair)
-		return r.finishPackages(ctx)
-	}
-	if err := r.restoreLinks(cut.Before); err != nil {
-		return err
-	}
-	if err := r.takeBack(ctx, r.scope(cut)); err != nil {
-		return exit.WithCode(exit.RollbackFailed, err)
-	}
-	if !cut.Back { // what somebody went back from did not fail
-		r.keepFailed(cut.Pair)
-	}
-	r.ledger.Running = nil
-	return r.save()
 }
 
 // stay reports whether the host keeps what it has, and says why.

@@ -154,6 +154,9 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	if stopped(ctx) {
 		return exit.WithCode(exit.Interrupted, errors.New("interrupted; the next run finishes the way back"))
 	}
+	if undone != nil {
+		r.ledger.Amend(w.left, notTakenBack)
+	}
 	r.ledger.Running = nil
 	if err := r.save(); err != nil {
 		return r.stuckBack(errors.Join(undone, err))
@@ -189,7 +192,10 @@ func (r *run) stuckBack(err error) error {
 	}
 	hint := "look at the host and finish by hand: corpus-agent status; corpus-agent rollback --converge; corpus-agent converge"
 	if own := diag.HintOf(err); own != "" {
-		hint = own + "; corpus-agent status; corpus-agent converge"
+		hint = own + "; corpus-agent status"
+		if !strings.Contains(own, "corpus-agent converge") {
+			hint += "; corpus-agent converge"
+		}
 	}
 	return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the way back failed: %w", err), "%s", hint))
 }

@@ -112,22 +112,30 @@ func (r *run) observing(o exec.Observer) exec.Observer {
 	if r.undo == nil || r.test {
 		return o
 	}
-	return &observer{o, r.undo.Recorder, r.record.Note}
+	return &observer{Observer: o, recorder: r.undo.Recorder, note: r.record.Note}
 }
 
 type observer struct {
 	exec.Observer
 	recorder *journal.Recorder
 	note     func(string, ...any)
+	secrets  exec.Secrets // nil for none
 }
 
-func (o *observer) Hiding(s exec.Secrets) { o.recorder.Hide(s.Hide) }
+func (o *observer) Hiding(s exec.Secrets) {
+	o.secrets = s
+	o.recorder.Hide(s.Hide)
+}
 
 func (o *observer) StepStarted(s *compile.Step) {
 	if value.Truth(s.Chunk.Value("parallel")) {
 		o.recorder.Parallel()
 	}
-	o.recorder.Step(s.Function() + " " + s.ID())
+	name := s.Function() + " " + s.ID()
+	if o.secrets != nil {
+		name = o.secrets.Hide(name) // a later run, which tells of this one, does not know them
+	}
+	o.recorder.Step(name)
 	o.Observer.StepStarted(s)
 }
 
@@ -199,6 +207,9 @@ func (r *run) finishPackages(ctx context.Context) error {
 	return err
 }
 
+// errIncomplete is what a restore in which something failed is about.
+var errIncomplete = errors.New("not everything could be taken back")
+
 // incomplete is the error of a restore in which something failed.
 func incomplete(did undo.Summary) error {
 	if len(did.Failed) == 0 {
@@ -208,7 +219,7 @@ func incomplete(did undo.Summary) error {
 	for _, f := range did.Failed {
 		all = append(all, f.String())
 	}
-	return diag.WithHint(fmt.Errorf("not everything could be taken back: %s", strings.Join(all, "; ")), "mend what they name, and run: corpus-agent rollback --converge")
+	return diag.WithHint(fmt.Errorf("%w: %s", errIncomplete, strings.Join(all, "; ")), "mend what they name, and run: corpus-agent rollback --converge")
 }
 
 func (r *run) tellUndone(did undo.Summary) {

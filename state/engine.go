@@ -74,8 +74,7 @@ type Failure struct {
 }
 
 func (f *Failure) Error() string {
-	s := f.First.Step
-	text := fmt.Sprintf("%s of %s failed: %s", s.Function(), s.ID(), f.First.Comment)
+	text := fmt.Sprintf("%s of %s failed: %s", f.First.Step.Function(), f.First.ID(), f.First.Comment)
 	if f.Count > 1 {
 		text = fmt.Sprintf("%d states failed, the first: %s", f.Count, text)
 	}

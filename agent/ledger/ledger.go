@@ -209,6 +209,15 @@ func (l *Ledger) MarkBad(b Bad) {
 	}
 }
 
+// Amend adds to the reason for which a pair is quarantined, if it is.
+func (l *Ledger) Amend(p Pair, more string) {
+	for i, b := range l.Bad {
+		if b.Pair.Same(p) && !strings.HasSuffix(b.Reason, more) {
+			l.Bad[i].Reason += "; " + more
+		}
+	}
+}
+
 // Forgive takes a pair out of the quarantine.
 func (l *Ledger) Forgive(p Pair) {
 	l.Bad = slices.DeleteFunc(l.Bad, func(b Bad) bool { return b.Pair.Same(p) })

@@ -143,7 +143,7 @@ type Step struct {
 // StepOf tells an engine's result in the report's words.
 func StepOf(r *exec.Result) Step {
 	s := Step{
-		ID: r.Step.ID(), Function: r.Step.Function(), Name: r.Step.Name(), SLS: r.Step.SLS(), Result: StepOK,
+		ID: r.ID(), Function: r.Step.Function(), Name: r.Name(), SLS: r.Step.SLS(), Result: StepOK,
 		Changes: r.Changes, Comment: r.Comment, Hint: r.Hint, Warnings: r.Warnings, Duration: r.Duration,
 	}
 	switch {

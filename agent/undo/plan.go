@@ -81,14 +81,18 @@ func (p *Plan) take(a *Action) {
 	var parts []*Part
 	for _, part := range a.Parts {
 		a.whole.Parts = append(a.whole.Parts, part.Want)
-		if part.blocked == "" && part.Want.Lost != "" {
-			part.blocked = "its content was not kept: " + part.Want.Lost
+		kept := part.Want.Kept(part.Now)
+		if part.blocked == "" && !kept {
+			part.blocked = part.Want.Lost
+			if path.IsAbs(part.Want.Name) {
+				part.blocked = "its content was not kept: " + part.Want.Lost
+			}
 		}
 		switch {
 		case part.Now.Identical(part.Want), part.blocked != "" && part.Now.Same(part.Want):
 		case part.Want.Type == image.Special:
 			part.blocked = "pipes, sockets and devices are not made again"
-		case part.Want.Lost == "":
+		case kept:
 			parts = append(parts, part)
 		}
 		if part.blocked != "" {
@@ -124,9 +128,16 @@ func (p *Plan) restart() {
 // Done reports whether there is nothing to do, to say or to note.
 func (p *Plan) Done() bool { return len(p.records) == 0 }
 
+// summary is what is said before anything is done. Programs read it, so its lists are empty rather than
+// missing.
+func (p *Plan) summary() Summary {
+	return Summary{Restored: []string{}, Left: append([]Left{}, p.Left...), Restarted: []string{}}
+}
+
 // Summary is what the plan would do.
 func (p *Plan) Summary() Summary {
-	s := Summary{Left: p.Left, Restarted: p.Restart}
+	s := p.summary()
+	s.Restarted = append(s.Restarted, p.Restart...)
 	for _, a := range p.Actions {
 		s.Restored = append(s.Restored, a.Subject.String())
 	}
@@ -212,7 +223,9 @@ func (w *walk) part(ctx context.Context, s host.Subject, name string, r *journal
 		w.actions[s] = a
 		w.order = append(w.order, a)
 	}
-	a.Step, a.Secret, a.at = r.Step, a.Secret || r.Secret, placeOf(r) // the oldest one's at last
+	// What a cut run left, nobody has looked at for secrets.
+	a.Secret = a.Secret || r.Secret || r.After == nil
+	a.Step, a.at = r.Step, placeOf(r) // the oldest one's at last
 	if !slices.Contains(a.records, r) {
 		a.records = append(a.records, r)
 	}

@@ -3,9 +3,12 @@ package undo
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -20,13 +23,14 @@ type restore struct {
 	did    Summary
 	failed map[*journal.Record]bool // to be tried again
 	full   []*Action                // directories that are to go and were not empty
+	gone   map[string]bool          // directories that stay away, so what was in them does too
 	units  bool                     // unit files changed, so the init system has to read them
 }
 
 // Restore does what a plan says. Its error is one of the journal's own; what could not be put back is
 // in the summary.
 func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p *Plan) (Summary, error) {
-	r := &restore{plan: p, host: h, marker: j.Mark(run, p.chapters), did: Summary{Left: p.Left}, failed: map[*journal.Record]bool{}}
+	r := &restore{plan: p, host: h, marker: j.Mark(run, p.chapters), did: p.summary(), failed: map[*journal.Record]bool{}, gone: map[string]bool{}}
 	err := r.all(ctx)
 	return r.did, errors.Join(err, r.marker.Close())
 }
@@ -143,6 +147,10 @@ func (r *restore) act(ctx context.Context, a *Action) error {
 		case errors.Is(err, image.NotEmpty):
 			r.full = append(r.full, a)
 			return nil
+		case err != nil && r.homeless(part.Want, err):
+			r.gone[part.Want.Name] = true
+			r.left(a, "there is no directory for it any more")
+			return nil
 		case err != nil:
 			r.tell(a, err)
 			return nil
@@ -184,6 +192,15 @@ func (r *restore) parent(ctx context.Context, want image.Part) error {
 		}
 	}
 	return nil
+}
+
+// homeless reports whether something could not be put back because somebody has removed the directory
+// that it was in, or put something else in its place.
+func (r *restore) homeless(want image.Part, err error) bool {
+	dir := path.Dir(want.Name)
+	planned := slices.ContainsFunc(r.plan.Actions, func(a *Action) bool { return a.Subject == host.Subject{Kind: host.KindFile, Name: dir} })
+	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, host.ErrNotDir)
+	return path.IsAbs(want.Name) && missing && (!planned || r.gone[dir])
 }
 
 // clear tries again to remove directories, when all that was in them should be gone.

@@ -265,6 +265,7 @@ func (w *walk) notRun(s *compile.Step, ok bool, comment string) *Result {
 	if ok {
 		r.Outcome, r.NotRun = Succeeded, true
 	}
+	w.runner.hide(r)
 	return r
 }
 

@@ -52,6 +52,7 @@ type Result struct {
 	Parallel  bool
 	Remedied  bool // it failed, and a step that is there for this took care of it
 
+	secrets Secrets      // that its step may have in its ID and name; nil for none
 	cause   error        // of a failure, where there was an error
 	pending chan *Result // while it runs in parallel
 }
@@ -61,6 +62,19 @@ func (r *Result) Fails() bool { return r.Outcome == Failed && !r.Remedied }
 
 // FailedBy reports whether the step failed because of an error of this kind.
 func (r *Result) FailedBy(kind error) bool { return errors.Is(r.cause, kind) }
+
+// ID is the ID of the step as people may see it.
+func (r *Result) ID() string { return r.shown(r.Step.ID()) }
+
+// Name is the name of the step as people may see it.
+func (r *Result) Name() string { return r.shown(r.Step.Name()) }
+
+func (r *Result) shown(text string) string {
+	if r.secrets == nil {
+		return text
+	}
+	return r.secrets.Hide(text)
+}
 
 // Tag is the tag of the result's step.
 func (r *Result) Tag() string { return r.Step.Tag() }

@@ -104,6 +104,7 @@ func (r *Runner) hide(result *Result) {
 	if r.Secrets == nil {
 		return
 	}
+	result.secrets = r.Secrets
 	result.Comment, result.Hint = r.Secrets.Hide(result.Comment), r.Secrets.Hide(result.Hint)
 	for i, w := range result.Warnings {
 		result.Warnings[i] = r.Secrets.Hide(w)

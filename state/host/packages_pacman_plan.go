@@ -114,6 +114,7 @@ func pacmanClues() []clue {
 		{`database file for '([^']*)' does not exist|database not found: (\S+)`, "the index of repository $1$2 was never fetched", "leave out `refresh: False`, or run `pacman -Sy` on the host"},
 		{`(?s)could not satisfy dependencies\)\n(.*)`, "dependencies cannot be met: $1", "refresh the indexes; a host of this family is upgraded as a whole, with pkg.uptodate, and what is on hold may stand in the way"},
 		{`(?s)unresolvable package conflicts detected.*|conflicting files\)\n.*`, "$0", "one of the packages has to go first, in a pkg.removed state"},
+		{`(?m)^error: failed retrieving file '([^']*)\.sig'`, "there is no signature of $1", "have its repository sign it (repo-add --sign), or set SigLevel of the repository"},
 		{`(?m)^error: (?:failed retrieving file|failed to synchronize|failed to update)[^\n]*`, "$0", "check that the host reaches its package repositories: network, name resolution and proxy"},
 		{`(?m)^error: [^\n]*(?:signature|PGP|key)[^\n]*`, "$0", "run `pacman-key --populate` on the host, or set SigLevel of the repository"},
 		{`(?m)^error: [^\n]*(?:space|mount point|mtab)[^\n]*`, "$0", "make room there; `pacman -Sc` deletes downloaded packages"},

@@ -28,6 +28,7 @@ func (c *client) readRPM(held func(name string) bool) (*Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
+	packages = slices.DeleteFunc(packages, func(p Package) bool { return p.Name == "gpg-pubkey" }) // rpm keeps keys like packages
 	for i, p := range packages {
 		packages[i].Held = held(p.Name)
 	}

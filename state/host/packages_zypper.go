@@ -22,22 +22,12 @@ func (z *zypper) compare(a, b string) int { return compareRPM(a, b) }
 
 func (z *zypper) describe(file io.Reader) (Package, error) { return describeRPM(file) }
 
-// installed leaves out the keys that rpm keeps like packages.
 func (z *zypper) installed() (*Inventory, error) {
 	locks, err := z.locks()
 	if err != nil {
 		return nil, err
 	}
-	v, err := z.readRPM(func(name string) bool { return slices.Contains(locks, name) })
-	if err != nil {
-		return nil, err
-	}
-	for name := range v.byName {
-		if strings.HasPrefix(name, "gpg-pubkey") {
-			delete(v.byName, name)
-		}
-	}
-	return v, nil
+	return z.readRPM(func(name string) bool { return slices.Contains(locks, name) })
 }
 
 const zypperLocks = "/etc/zypp/locks"

@@ -67,6 +67,12 @@ func (p Part) Identical(q Part) bool {
 	return p.Same(q) && (p.Type != File || p.Modified == q.Modified)
 }
 
+// sameContent reports whether two parts are files with the same content.
+func (p Part) sameContent(q Part) bool { return p.Type == File && q.Type == File && p.Sum == q.Sum }
+
+// Kept reports whether a part can be made of what is there now: its content is kept, or there.
+func (p Part) Kept(now Part) bool { return p.Lost == "" || now.sameContent(p) }
+
 // Part finds a part by its name; one that is not there is absent.
 func (i Image) Part(name string) Part {
 	for _, p := range i.Parts {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -30,9 +31,18 @@ func (p Putter) Packages(ctx context.Context, want map[string]Image) (lost map[s
 		}
 	}
 	install = p.offered(ctx, install, lost)
-	p.order(ctx, host.Transaction{Action: host.InstallPackages, Packages: p.pending(install, false)}, lost)
-	p.order(ctx, host.Transaction{Action: host.RemovePackages, Packages: p.pending(remove, false)}, lost)
-	p.order(ctx, host.Transaction{Action: host.PurgePackages, Packages: p.pending(purge, true)}, lost)
+	// An old version may not go with what is to be removed, nor a removal with what is to be old.
+	failed := map[string]error{}
+	for range 2 {
+		clear(failed)
+		p.order(ctx, host.Transaction{Action: host.InstallPackages, Packages: p.pending(install, false)}, failed)
+		p.order(ctx, host.Transaction{Action: host.RemovePackages, Packages: p.pending(remove, false)}, failed)
+		p.order(ctx, host.Transaction{Action: host.PurgePackages, Packages: p.pending(purge, true)}, failed)
+		if len(failed) == 0 {
+			break
+		}
+	}
+	maps.Copy(lost, failed)
 	for _, name := range names {
 		if err := p.hold(ctx, name, want[name].Part("hold").Text != ""); err != nil && lost[name] == nil {
 			lost[name] = err
@@ -81,7 +91,7 @@ func (p Putter) pending(wanted []host.Wanted, purge bool) []host.Wanted {
 	if err != nil {
 		return wanted
 	}
-	return slices.DeleteFunc(wanted, func(w host.Wanted) bool {
+	return slices.DeleteFunc(slices.Clone(wanted), func(w host.Wanted) bool {
 		return v.Version(w.Name) == w.Version && (!purge || v.Leftover(w.Name) == "")
 	})
 }

@@ -32,7 +32,7 @@ const NotEmpty = Stays("there are files in it that no state made")
 // Put makes one part of a subject what it was. Packages are put back together, by Packages.
 func (p Putter) Put(ctx context.Context, s host.Subject, want Part) error {
 	switch {
-	case want.Lost != "":
+	case want.Lost != "" && !p.holds(want):
 		return Stays(want.Lost)
 	case want.Type == Special:
 		return Stays("pipes, sockets and devices are not made again")
@@ -73,11 +73,23 @@ func (p Putter) path(want Part) error {
 			}
 		}
 	case File:
+		if there && now.Size == want.Size && p.holds(want) {
+			return errors.Join(p.own(want), p.dress(want)) // whoever has it open keeps it
+		}
 		if err := p.write(want); err != nil {
 			return err
 		}
 	}
 	return p.dress(want)
+}
+
+// holds reports whether a file has the content that is wanted.
+func (p Putter) holds(want Part) bool {
+	if want.Type != File {
+		return false
+	}
+	now, err := Taker{Host: p.Host}.path(want.Name)
+	return err == nil && now.sameContent(want)
 }
 
 // remove takes one name away; a directory only if it is empty.
@@ -121,10 +133,7 @@ func (p Putter) dress(want Part) error {
 		return err
 	}
 	if want.Type == Directory {
-		if err := p.chown(want); err != nil {
-			return err
-		}
-		if err := files.Chmod(want.Name, fs.FileMode(want.Mode)); err != nil {
+		if err := p.own(want); err != nil {
 			return err
 		}
 	}
@@ -138,6 +147,14 @@ func (p Putter) dress(want Part) error {
 	}
 	at := time.Unix(0, want.Modified)
 	return files.Chtimes(want.Name, at, at)
+}
+
+// own says whose something is and who may use it.
+func (p Putter) own(want Part) error {
+	if err := p.chown(want); err != nil {
+		return err
+	}
+	return p.Host.Files.Chmod(want.Name, fs.FileMode(want.Mode))
 }
 
 func (p Putter) chown(want Part) error {
@@ -199,28 +216,33 @@ func (p Putter) kernel(ctx context.Context, s host.Subject, want Part) error {
 
 // mount mounts what was mounted, in the place of what is now.
 func (p Putter) mount(ctx context.Context, s host.Subject, want string) error {
-	now, err := Taker{Host: p.Host}.mounted(s.Name)
+	taker := Taker{Host: p.Host}
+	now, err := taker.mounted(s.Name)
 	if err != nil {
 		return err
 	}
-	f := strings.Fields(want)
+	place, f := taker.real(s.Name), strings.Fields(want)
 	was := strings.Fields(now.Part("mounted").Text)
 	if len(was) > 1 && len(f) > 3 && was[0] == f[0] {
-		return p.tool(ctx, s, "mount", "-o", "remount,"+f[3], "--", unescape(f[1]))
+		// With both named, mount(8) does not mix the options with those there are.
+		return p.tool(ctx, s, "mount", "-t", f[2], "-o", "remount,"+f[3], "--", unescape(f[0]), unescape(f[1]))
 	}
 	switch {
 	case now.Part("mounted").Text == "swap":
-		err = p.tool(ctx, s, "swapoff", "--", s.Name)
+		err = p.tool(ctx, s, "swapoff", "--", place)
 	case len(was) > 0:
-		err = p.tool(ctx, s, "umount", "--", s.Name)
+		err = p.tool(ctx, s, "umount", "--", place)
+	}
+	if err == nil {
+		now, err = taker.mounted(s.Name) // there may be another below it
 	}
 	switch {
-	case err != nil || want == "":
+	case err != nil || want == now.Part("mounted").Text:
 		return err
 	case want == "swap":
-		return p.tool(ctx, s, "swapon", "--", s.Name)
+		return p.tool(ctx, s, "swapon", "--", place)
 	case len(f) < 4:
-		return fmt.Errorf("what was mounted reads %q", want)
+		return fmt.Errorf("%q is mounted there, in the place of %q", now.Part("mounted").Text, want)
 	}
 	return p.tool(ctx, s, "mount", "-t", f[2], "-o", f[3], "--", unescape(f[0]), unescape(f[1]))
 }

@@ -202,10 +202,11 @@ func (t Taker) mounted(place string) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
+	place = t.real(place)
 	state := ""
 	for line := range strings.Lines(string(mounts)) {
 		f := strings.Fields(line)
-		if len(f) > 3 && unescape(f[1]) == path.Clean(place) {
+		if len(f) > 3 && unescape(f[1]) == place {
 			state = strings.Join(f[:4], " ") // the last one lies on top
 		}
 	}
@@ -217,7 +218,51 @@ func (t Taker) mounted(place string) (Image, error) {
 			}
 		}
 	}
+	if f := strings.Fields(state); len(f) == 4 && !strings.Contains(f[3], "subvol=") {
+		return t.bound(place, f)
+	}
 	return Image{[]Part{value("mounted", state)}}, nil
+}
+
+// real is where a path leads to, which is how the kernel knows it.
+func (t Taker) real(place string) string {
+	to, err := t.Host.Files.Resolve(place)
+	if err != nil {
+		return path.Clean(place)
+	}
+	return path.Clean(to)
+}
+
+// bound describes a mount in the words of mount(8). Where it shows a directory of a filesystem that is
+// mounted elsewhere too, only that place tells which: to mount the device again would show all of it.
+func (t Taker) bound(place string, mount []string) (Image, error) {
+	table, err := t.Host.Files.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return Image{}, err
+	}
+	var mine []string
+	var all [][]string
+	for line := range strings.Lines(string(table)) {
+		if f := strings.Fields(line); len(f) > 5 {
+			if all = append(all, f); unescape(f[4]) == place {
+				mine = f
+			}
+		}
+	}
+	p := value("mounted", strings.Join(mount, " "))
+	if mine == nil || mine[3] == "/" {
+		return Image{[]Part{p}}, nil
+	}
+	p.Lost = "which directory was mounted there is not to be found"
+	for _, f := range all {
+		below, ok := strings.CutPrefix(mine[3], strings.TrimSuffix(f[3], "/"))
+		if f[2] != mine[2] || f[4] == mine[4] || !ok || below != "" && below[0] != '/' {
+			continue
+		}
+		mount[0], mount[2], mount[3] = strings.TrimSuffix(f[4], "/")+below, "none", "bind,"+mine[5]
+		return Image{[]Part{value("mounted", strings.Join(mount, " "))}}, nil
+	}
+	return Image{[]Part{p}}, nil
 }
 
 // unescape reads a word of /proc/mounts.

@@ -2,6 +2,7 @@ package pkg
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 type downloaded struct{ install }
 
 func (d *downloaded) Check(_ context.Context, h *host.Host) (module.Diff, error) {
-	if err := h.Packages.Allowed("downloading packages"); err != nil {
+	if err := errors.Join(h.Packages.Allowed("downloading packages"), d.chooses(h)); err != nil {
 		return module.Diff{}, err
 	}
 	if d.none() {

@@ -231,7 +231,7 @@ func (m *machineOf) fails(function string, arguments ...any) string {
 // want compares what the client itself says is installed.
 func (m *machineOf) want(list string) {
 	m.Helper()
-	got := strings.Join(strings.Fields(m.sh("{ "+m.query+"; } | { grep -v keeper || true; }")), " ")
+	got := strings.Join(strings.Fields(m.sh("{ "+m.query+"; } | { grep -v -e keeper -e gpg-pubkey || true; }")), " ")
 	if got != list {
 		m.Errorf("installed are %q, want %q", got, list)
 	}
@@ -341,7 +341,7 @@ func TestFamilies(t *testing.T) {
 				tell func(*machineOf)
 			}{
 				{"order", order}, {"first", first}, {"versions", versions}, {"holds", holds}, {"dependencies", dependencies}, {"files", sources},
-				{"everything", everything}, {"errors", mistakes}, {"lock", locked},
+				{"everything", everything}, {"back", goBack}, {"downloads", downloads}, {"errors", mistakes}, {"lock", locked},
 			} {
 				t.Run(chapter.name, func(t *testing.T) { chapter.tell(&machineOf{t, f, m.root}) })
 			}

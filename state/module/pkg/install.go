@@ -2,6 +2,7 @@ package pkg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -20,6 +21,10 @@ type install struct {
 	Recommends     *bool  `sls:"install_recommends"`
 	OnlyUpgrade    bool   `sls:"only_upgrade"`
 	NewConfig      bool   `sls:"force_conf_new"`
+
+	// Arguments for dnf and yum, which are refused there.
+	EnableRepo  any `sls:"enablerepo"`
+	DisableRepo any `sls:"disablerepo"`
 
 	// These say something to other package managers, or to Salt. What apt has on hold and a state
 	// names is changed and put back on hold, and what is not found comes with a suggestion, always.
@@ -84,6 +89,17 @@ func (i *install) present(h *host.Host, v *host.Inventory, w wanted) (bool, erro
 		return false, fmt.Errorf("package %s: %w", w.name, err)
 	}
 	return d.allowsAny(versions), nil
+}
+
+// chooses refuses to choose repositories otherwise than by fromrepo. Package managers that have no such
+// options never looked at them.
+func (i *install) chooses(h *host.Host) error {
+	family := h.Packages.Family()
+	if i.EnableRepo == nil && i.DisableRepo == nil || family != "dnf" && family != "yum" {
+		return nil
+	}
+	return diag.WithHint(errors.New("enablerepo and disablerepo are not there"),
+		"write `- fromrepo: NAME` to take packages from one repository, or enable it in a pkgrepo.managed state that this one requires")
 }
 
 // resolve turns what is wanted into what to order: conditions into the newest version that meets

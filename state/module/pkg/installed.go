@@ -39,7 +39,7 @@ type job struct {
 func (j *job) empty() bool { return len(j.targets) == 0 && len(j.again) == 0 && len(j.holds) == 0 }
 
 func (i *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	if err := h.Packages.Allowed("installing packages"); err != nil {
+	if err := errors.Join(h.Packages.Allowed("installing packages"), i.chooses(h)); err != nil {
 		return module.Diff{}, err
 	}
 	if i.none() {

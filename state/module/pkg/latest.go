@@ -2,6 +2,7 @@ package pkg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 type latest struct{ install }
 
 func (l *latest) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	if err := h.Packages.Allowed("installing packages"); err != nil {
+	if err := errors.Join(h.Packages.Allowed("installing packages"), l.chooses(h)); err != nil {
 		return module.Diff{}, err
 	}
 	if l.none() {

@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
+)
+
+// maxAttempts is how often a deploy that is cut short is taken up again, and a way back that fails.
+const maxAttempts = 3
+
+// settleCut looks for a deploy that was cut short. One that was being rolled back is finished, and
+// one that was cut too often is given up; otherwise it is left for this run to take up again.
+func (r *run) settleCut(ctx context.Context) error {
+	cut := r.ledger.Running
+	if cut == nil || r.test {
+		return nil
+	}
+	_, bad := r.ledger.IsBad(cut.Pair)
+	switch {
+	case bad || cut.Back:
+		r.record.Note("run %s was cut short while it rolled back; that is finished first", cut.Run)
+	case cut.Attempts >= maxAttempts && r.ledger.Good != nil:
+		reason := fmt.Sprintf("its deploy was cut short %d times", cut.Attempts)
+		r.record.Note("%s is quarantined: %s", cut.Pair, reason)
+		r.ledger.MarkBad(ledger.Bad{Pair: cut.Pair, Reason: reason, Run: cut.Run, At: r.now().UTC()})
+		cut.Attempts = 0 // from here on, those of the way back
+	default:
+		r.record.Note("run %s was cut short; its deploy of %s is taken up again", cut.Run, cut.Pair)
+		return r.finishPackages(ctx)
+	}
+	if err := r.restoreLinks(cut.Before); err != nil {
+		return err
+	}
+	undone := r.takeBack(ctx, r.scope(cut))
+	if undone != nil && !r.givesUp(ctx, cut, undone) {
+		return exit.WithCode(exit.RollbackFailed, errors.Join(undone, r.save()))
+	}
+	if !cut.Back { // what somebody went back from did not fail
+		r.keepFailed(cut.Pair)
+	}
+	r.ledger.Running = nil
+	if err := r.save(); undone == nil || err != nil {
+		return errors.Join(undone, err)
+	}
+	if r.ledger.Good == nil {
+		return r.stuckBack(undone)
+	}
+	// A host that waited for a person would get no more fixes until one comes. So what is good converges,
+	// and this run fails.
+	r.only = procedure.Only{}
+	return r.stuckBack(errors.Join(undone, r.settleDown(ctx, *r.ledger.Good)))
+}
+
+// givesUp reports whether a way back that failed is not tried again by the next run: nothing is put back
+// from a journal that something else has changed, and what could not be put back may never be. Somebody
+// has to look then; the pair that was left keeps a word about it.
+func (r *run) givesUp(ctx context.Context, cut *ledger.Running, undone error) bool {
+	var damaged *journal.Damaged
+	var newer *journal.Newer
+	switch {
+	case stopped(ctx):
+		return false
+	case errors.As(undone, &damaged), errors.As(undone, &newer):
+	case errors.Is(undone, errIncomplete):
+		if cut.Attempts++; cut.Attempts <= maxAttempts {
+			return false
+		}
+	default:
+		return false // a disk that fails, which another time may not
+	}
+	r.ledger.Amend(cut.Pair, notTakenBack)
+	return true
+}
+
+// notTakenBack is what is said of a pair that has left something on the host.
+const notTakenBack = "not all that it changed was taken back"

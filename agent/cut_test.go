@@ -1,0 +1,182 @@
+package agent_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// interrupter stops a run at a stage of it, as SIGTERM does.
+type interrupter struct {
+	stage string
+	stop  context.CancelFunc
+}
+
+func (i *interrupter) Stage(name, _ string) {
+	if name == i.stage {
+		i.stop()
+	}
+}
+func (*interrupter) Begin(*report.Report)          {}
+func (*interrupter) Fetching(string, int64, int64) {}
+func (*interrupter) Step(report.Step)              {}
+func (*interrupter) Hook(string, hook.Result)      {}
+func (*interrupter) Note(string)                   {}
+func (*interrupter) End(*report.Report)            {}
+
+// cutStates are those of version 2.
+const cutStates = `
+/etc/app/app.conf:
+  file.managed:
+    - contents: two
+/etc/app/new/one:
+  file.managed:
+    - makedirs: True
+    - contents: new
+/etc/app/last:
+  file.managed:
+    - contents: last
+`
+
+// cutWayBack is a host on its way back from version 2 to version 1, which was cut short before anything was
+// put back.
+func cutWayBack(t *testing.T) *lab {
+	t.Helper()
+	l := converging(t)
+	l.states("1", goodStates)
+	l.expect(exit.OK)
+	l.states("2", cutStates)
+	l.expect(exit.OK)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	l.Sinks = []report.Sink{&interrupter{"undo", stop}}
+	if _, err := l.RollbackConverge(ctx, "", false); exit.Code(err) != exit.Interrupted {
+		t.Fatalf("the way back was not cut short: %v", err)
+	}
+	l.Sinks = nil
+	return l
+}
+
+func (l *lab) lastChapter() string {
+	l.t.Helper()
+	chapters, err := filepath.Glob(filepath.Join(l.Layout.Journal(), "*.journal"))
+	if err != nil || len(chapters) == 0 {
+		l.t.Fatalf("there is no journal: %v", err)
+	}
+	return chapters[len(chapters)-1]
+}
+
+func (l *lab) spoil(file string, how func([]byte) []byte) {
+	l.t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, how(data), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func TestWayBackThatWasCutIsFinished(t *testing.T) {
+	l := cutWayBack(t)
+	noted(t, l.expect(exit.OK), "that is finished first")
+	if _, err := os.Stat(l.Layout.Path("/etc/app/new")); err == nil {
+		t.Error("what version 2 made is still there")
+	}
+	l.links("1", "1", "")
+}
+
+// TestWayBackFromADamagedJournal puts nothing back by guess, says so once with exit code 8, and leaves the
+// host on the good pair, which converges: the next tick of the timer does not wait for a person.
+func TestWayBackFromADamagedJournal(t *testing.T) {
+	for name, spoil := range map[string]func([]byte) []byte{
+		"a byte is another": func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
+		"a newer version":   func(b []byte) []byte { return append([]byte("corpus-journal 2\n"), b[17:]...) },
+		"it is cut off":     func(b []byte) []byte { return b[5:] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := cutWayBack(t)
+			l.spoil(l.lastChapter(), spoil)
+			_, err := l.deploy()
+			if exit.Code(err) != exit.RollbackFailed || !strings.Contains(err.Error(), "nothing is put back from it") {
+				t.Fatalf("exit code %d, %v", exit.Code(err), err)
+			}
+			if hint := diag.HintOf(err); strings.Count(hint, "corpus-agent converge") > 1 || !strings.Contains(hint, "corpus-agent") {
+				t.Errorf("the hint is %q", hint)
+			}
+			if _, err := os.Stat(l.Layout.Path("/etc/app/new")); err != nil {
+				t.Errorf("something was put back: %v", err)
+			}
+			if data, err := os.ReadFile(l.Layout.Path("/etc/app/app.conf")); string(data) != "one\n" {
+				t.Errorf("version 1 did not converge: %q, %v", data, err)
+			}
+			l.links("1", "1", "")
+			noted(t, l.expect(exit.OK), "not all that it changed was taken back")
+		})
+	}
+}
+
+// TestWhatTheMessageOfADamagedJournalSaysHelps runs the commands that it names. After them the journal is one
+// that a way back can use.
+func TestWhatTheMessageOfADamagedJournalSaysHelps(t *testing.T) {
+	l := cutWayBack(t)
+	l.spoil(l.lastChapter(), func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
+	chapter := l.lastChapter()
+	_, err := l.deploy()
+	move := regexp.MustCompile(`mv (\S+) /root/`).FindStringSubmatch(diag.HintOf(err))
+	if move == nil || move[1] != chapter {
+		t.Fatalf("the hint names no file to move: %q", diag.HintOf(err))
+	}
+	if err := os.Rename(move[1], filepath.Join(t.TempDir(), "set-aside")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Converge(context.Background(), false); err != nil {
+		t.Errorf("converge: %v", err)
+	}
+	if _, _, err := l.Changes(""); err != nil {
+		t.Errorf("changes: %v", err)
+	}
+	before := snapshot(t, l.Layout.Root)
+	l.states("3", "/etc/app/app.conf:\n  file.managed:\n    - contents: three\n")
+	l.expect(exit.OK)
+	if _, err := l.RollbackConverge(context.Background(), "", false); err != nil {
+		t.Errorf("a later way back: %v", err)
+	}
+	compare(t, "after a later way back", before, snapshot(t, l.Layout.Root))
+}
+
+// TestWayBackThatFailsIsTriedThreeTimes tries what it could not put back again, but not for ever: then what is
+// good converges, and the next run is one like any other. By hand it can still be finished.
+func TestWayBackThatFailsIsTriedThreeTimes(t *testing.T) {
+	l := cutWayBack(t)
+	stubborn := l.Layout.Path("/etc/app/last")
+	if out, err := exec.Command("chattr", "+i", stubborn).CombinedOutput(); err != nil {
+		t.Skipf("this takes a file that even root cannot remove: %v: %s", err, out)
+	}
+	free := func() { _ = exec.Command("chattr", "-i", stubborn).Run() } // it may be gone
+	defer free()
+	for n := range 3 {
+		_, err := l.deploy()
+		if exit.Code(err) != exit.RollbackFailed || !strings.Contains(err.Error(), "not everything could be taken back: file /etc/app/last") || !strings.Contains(diag.HintOf(err), "corpus-agent rollback --converge") {
+			t.Fatalf("run %d: exit code %d, %v (hint: %s)", n+1, exit.Code(err), err, diag.HintOf(err))
+		}
+	}
+	noted(t, l.expect(exit.OK), "not all that it changed was taken back")
+	free()
+	if _, err := l.RollbackConverge(context.Background(), "", false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stubborn); err == nil {
+		t.Error("what could not be removed is still there")
+	}
+	l.links("1", "1", "")
+}

@@ -1,0 +1,262 @@
+package undo_test
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/agent/undo"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+)
+
+// TestOnlyWhatIsAsTheRunLeftItIsPutBack has a run change something, and then perhaps somebody else.
+func TestOnlyWhatIsAsTheRunLeftItIsPutBack(t *testing.T) {
+	const f = "/etc/f"
+	old := func(s *scene) { s.put(f, "old") }
+	for name, c := range map[string]struct {
+		before   func(s *scene)
+		run      func(s *scene, h *host.Host)
+		cut      bool
+		since    func(s *scene)
+		restored []string
+		left     string
+		want     string // content of the file
+	}{
+		"nobody touched it": {before: old, restored: []string{"file /etc/f"}, want: "old"},
+		"it was not there":  {restored: []string{"file /etc/f"}, want: "(none)"},
+		"it was removed": {
+			before: old, run: func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)) },
+			restored: []string{"file /etc/f"}, want: "old",
+		},
+		"somebody wrote it": {
+			before: old, since: func(s *scene) { s.put(f, "mine") },
+			left: "file /etc/f (some.state of 1): it was changed since run 1 left it", want: "mine",
+		},
+		"somebody changed its mode": {
+			before: old, since: func(s *scene) { s.do(os.Chmod(s.path(f), 0o600)) },
+			left: "file /etc/f (some.state of 1): it was changed since run 1 left it", want: "new",
+		},
+		"somebody removed it": {
+			before: old, since: func(s *scene) { s.do(os.Remove(s.path(f))) },
+			left: "it was changed since run 1 left it", want: "(none)",
+		},
+		"somebody made a directory of it": {
+			before: old, since: func(s *scene) { s.do(os.Remove(s.path(f))); s.do(os.Mkdir(s.path(f), 0o755)) },
+			left: "it was changed since run 1 left it", want: "(none)",
+		},
+		"somebody made a link of it": {
+			before: old, since: func(s *scene) { s.do(os.Remove(s.path(f))); s.do(os.Symlink("elsewhere", s.path(f))) },
+			left: "it was changed since run 1 left it", want: "(none)",
+		},
+		"somebody made again what the run removed": {
+			before: old, run: func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)) }, since: func(s *scene) { s.put(f, "mine") },
+			left: "it was changed since run 1 left it", want: "mine",
+		},
+		"somebody took it back already": {before: old, since: func(s *scene) { s.put(f, "old") }, want: "old"},
+		"somebody removed what was new": {since: func(s *scene) { s.do(os.Remove(s.path(f))) }, want: "(none)"},
+		"the run was cut, and nobody knows what it left": {
+			before: old, cut: true, since: func(s *scene) { s.put(f, "half") },
+			restored: []string{"file /etc/f"}, want: "old",
+		},
+		"it is larger than the limit": {
+			before: func(s *scene) { s.put(f, strings.Repeat("x", 1<<10+1)) },
+			left:   "its content was not kept: it is larger than 1.0 KiB", want: "new",
+		},
+		"it was a pipe": {
+			before: func(s *scene) { s.do(unix.Mkfifo(s.path(f), 0o644)) },
+			run:    func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)); s.do(h.WriteText(f, "new")) },
+			left:   "pipes, sockets and devices are not made again", want: "new",
+		},
+		"the file made way for a directory": {
+			before: old, run: func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)); s.do(h.Files.Mkdir(f, 0o700)) },
+			restored: []string{"file /etc/f"}, want: "old",
+		},
+		"the file made way for a directory that is in use": {
+			before: old, run: func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)); s.do(h.Files.Mkdir(f, 0o700)) },
+			since: func(s *scene) { s.put(f+"/mine", "x") },
+			left:  "there are files in it that no state made", want: "(none)",
+		},
+		"the link made way for a file": {
+			before:   func(s *scene) { s.put("/etc/target", "old"); s.do(os.Symlink("target", s.path(f))) },
+			run:      func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)); s.do(h.WriteText(f, "new")) },
+			restored: []string{"file /etc/f"}, want: "old",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			if c.before != nil {
+				c.before(s)
+			}
+			work := s.write(f, "new")
+			if c.run != nil {
+				work = func(h *host.Host) { c.run(s, h) }
+			}
+			if c.cut {
+				s.run("1", work, "cut")
+			} else {
+				s.run("1", work)
+			}
+			if c.since != nil {
+				c.since(s)
+			}
+			did := s.backTwice()
+			if c.left == "" {
+				s.expect(did, c.restored)
+			} else {
+				s.expect(did, c.restored, c.left)
+			}
+			if got := s.text(f); got != c.want {
+				t.Errorf("the file holds %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestFileWhoseContentIsTheSameStays gives a file its mode and owner back where it lies: a program that has
+// it open goes on with it, and no content is needed for that.
+func TestFileWhoseContentIsTheSameStays(t *testing.T) {
+	for name, size := range map[string]int{"a small one": 10, "one larger than the limit": 1<<10 + 1} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.put("/srv/data", strings.Repeat("x", size))
+			s.do(os.Chmod(s.path("/srv/data"), 0o640|os.ModeSetgid))
+			before, err := os.Stat(s.path("/srv/data"))
+			s.do(err)
+			s.run("1", func(h *host.Host) { s.do(h.Files.Chmod("/srv/data", 0o600)); s.do(h.Files.Chown("/srv/data", 1, 1)) })
+			s.expect(s.backTwice(), []string{"file /srv/data"})
+			after, err := os.Stat(s.path("/srv/data"))
+			s.do(err)
+			if !os.SameFile(before, after) || after.Mode() != before.Mode() || after.Sys().(*syscall.Stat_t).Uid != 0 {
+				t.Errorf("it is %v now, and was %v", after, before)
+			}
+		})
+	}
+}
+
+// TestSeveralRunsAreTakenBackInOneGo goes back as far as nobody else has been at it.
+func TestSeveralRunsAreTakenBackInOneGo(t *testing.T) {
+	s := newScene(t)
+	s.put("/etc/f", "first")
+	s.put("/etc/g", "first")
+	s.run("1", func(h *host.Host) { s.write("/etc/f", "second")(h); s.write("/etc/g", "second")(h) })
+	s.put("/etc/g", "a person's")
+	s.run("2", func(h *host.Host) { s.write("/etc/f", "third")(h); s.write("/etc/g", "third")(h) })
+	s.expect(s.backTwice(), []string{"file /etc/g", "file /etc/f"}, "file /etc/g (some.state of 1): it was changed since run 1 left it")
+	if f, g := s.text("/etc/f"), s.text("/etc/g"); f != "first" || g != "a person's" {
+		t.Errorf("the files hold %q and %q", f, g)
+	}
+}
+
+// TestDirectoriesGoOnlyWhenTheyAreEmpty removes what a run made, but not what others put there.
+func TestDirectoriesGoOnlyWhenTheyAreEmpty(t *testing.T) {
+	s := newScene(t)
+	s.run("1", func(h *host.Host) {
+		s.do(h.MkdirAll("/srv/app/a/b"))
+		s.write("/srv/app/a/b/f", "x")(h)
+		s.do(h.MkdirAll("/srv/app/mine/deep"))
+	})
+	s.put("/srv/app/mine/deep/file", "a person's")
+	did := s.backTwice()
+	s.expect(did, []string{"file /srv/app/a/b/f", "file /srv/app/a/b", "file /srv/app/a"},
+		"file /srv/app/mine/deep (some.state of 1): there are files in it", "file /srv/app/mine (", "file /srv/app (", "file /srv (")
+	if s.text("/srv/app/mine/deep/file") != "a person's" {
+		t.Error("what somebody put into a directory is gone")
+	}
+	if _, err := os.Lstat(s.path("/srv/app/a")); err == nil {
+		t.Error("a directory that the run made is still there")
+	}
+}
+
+// TestDirectoriesComeBackBeforeWhatIsInThem puts a tree back that a run removed from the bottom up, with the
+// modes that its directories had.
+func TestDirectoriesComeBackBeforeWhatIsInThem(t *testing.T) {
+	s := newScene(t)
+	s.put("/srv/app/a/b/f", "x")
+	s.do(os.Chmod(s.path("/srv/app/a"), os.ModeSetgid|0o750))
+	s.run("1", func(h *host.Host) { s.do(h.Files.RemoveAll("/srv/app")) })
+	did := s.backTwice()
+	if len(did.Restored) != 4 || len(did.Left)+len(did.Failed) > 0 {
+		t.Errorf("it did %+v", did)
+	}
+	if info, err := os.Stat(s.path("/srv/app/a")); err != nil || info.Mode() != os.ModeDir|os.ModeSetgid|0o750 || s.text("/srv/app/a/b/f") != "x" {
+		t.Errorf("there came back %v, %v, and %q", info, err, s.text("/srv/app/a/b/f"))
+	}
+}
+
+// TestWhatHasNoDirectoryAnyMoreIsLeft leaves what was in a directory that somebody removed, or replaced.
+func TestWhatHasNoDirectoryAnyMoreIsLeft(t *testing.T) {
+	for name, since := range map[string]func(s *scene){
+		"it is gone":        func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))) },
+		"it is a file":      func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))); s.put("/srv", "mine") },
+		"it is a dead link": func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))); s.do(os.Symlink("nowhere", s.path("/srv"))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.put("/srv/app/a/f", "x")
+			s.run("1", func(h *host.Host) { s.do(h.Files.RemoveAll("/srv/app")) })
+			since(s)
+			s.expect(s.backTwice(), nil, "file /srv/app (some.state of 1): there is no directory for it any more", "file /srv/app/a (", "file /srv/app/a/f (")
+		})
+	}
+}
+
+// TestAccountsComeBackLineByLine takes back a user's lines, but for one that somebody changed since.
+func TestAccountsComeBackLineByLine(t *testing.T) {
+	s := newScene(t)
+	passwd, shadow := s.text("/etc/passwd"), s.text("/etc/shadow")
+	s.run("1", func(*host.Host) {
+		s.named(host.KindUser, "alice")
+		hosttest.Put(s, s.path("/etc/passwd"), strings.Replace(passwd, "/bin/sh", "/bin/zsh", 1), 0o644)
+		hosttest.Put(s, s.path("/etc/shadow"), strings.Replace(shadow, "$6$abc$def", "$6$abc$new", 1), 0o600)
+	})
+	hosttest.Put(s, s.path("/etc/shadow"), strings.Replace(shadow, "$6$abc$def", "$6$abc$mine", 1), 0o600)
+	s.expect(s.backTwice(), []string{"user alice"}, "user alice in /etc/shadow (some.state of 1): it was changed since run 1 left it")
+	if s.text("/etc/passwd") != passwd || !strings.Contains(s.text("/etc/shadow"), "alice:$6$abc$mine:") {
+		t.Errorf("the files read\n%s\n%s", s.text("/etc/passwd"), s.text("/etc/shadow"))
+	}
+}
+
+// TestCommandsAreNamedAndLeft names what nobody can take back.
+func TestCommandsAreNamedAndLeft(t *testing.T) {
+	s := newScene(t)
+	s.run("1", func(*host.Host) { s.named(host.KindCommand, "make") })
+	s.expect(s.backTwice(), nil, "command make (some.state of 1): what a command does cannot be taken back")
+}
+
+// TestWhatFailsIsTriedAgain puts the rest back, and the next time no more than what failed.
+func TestWhatFailsIsTriedAgain(t *testing.T) {
+	s := newScene(t)
+	s.put("/etc/f", "old")
+	s.put("/proc/sys/net/ipv4/ip_forward", "0\n")
+	s.run("1", func(h *host.Host) {
+		s.write("/etc/f", "new")(h)
+		_, err := h.Tool(t.Context(), host.Tool{Argv: []string{"sysctl", "-w", "net.ipv4.ip_forward=1"}, Changes: host.Subject{Kind: host.KindSysctl, Name: "net.ipv4.ip_forward"}})
+		s.do(err)
+	})
+	s.machine.fail = "sysctl"
+	did := s.back()
+	if len(did.Failed) != 1 || !strings.Contains(did.Failed[0].String(), "sysctl net.ipv4.ip_forward (some.state of 1)") || !strings.Contains(did.Failed[0].Why, "it does not want to") {
+		t.Errorf("failed: %q", did.Failed)
+	}
+	if s.text("/etc/f") != "old" || len(did.Restored) != 1 {
+		t.Errorf("restored are %q, and the file holds %q", did.Restored, s.text("/etc/f"))
+	}
+	s.machine.fail = ""
+	s.expect(s.backTwice(), []string{"sysctl net.ipv4.ip_forward"})
+	if got := s.text("/proc/sys/net/ipv4/ip_forward"); got != "0\n" {
+		t.Errorf("the setting is %q", got)
+	}
+}
+
+// TestNothingToTakeBack plans nothing where no run has changed anything.
+func TestNothingToTakeBack(t *testing.T) {
+	s := newScene(t)
+	p, err := undo.Make(t.Context(), s.host(nil), nil, nil)
+	if err != nil || !p.Done() || !p.Summary().Empty() {
+		t.Errorf("the plan is %+v, %v", p, err)
+	}
+}

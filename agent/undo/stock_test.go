@@ -1,0 +1,227 @@
+package undo_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// stock is a package manager that only keeps a list.
+type stock struct {
+	host.Packages // for what nobody asks here
+
+	installed, left map[string]string   // versions, by name
+	held            map[string]bool     //
+	offered         map[string][]string // by the repositories
+	needs           map[string]string   // what a package cannot be without
+	did             []string
+	broken          bool
+	refuse          func(s *stock, w host.Wanted) bool // what cannot be installed as things are; nil for nothing
+}
+
+func newStock() *stock {
+	return &stock{installed: map[string]string{}, left: map[string]string{}, held: map[string]bool{}, offered: map[string][]string{}, needs: map[string]string{}}
+}
+
+func (s *stock) Family() string { return "apt" }
+
+func (s *stock) Installed() (*host.Inventory, error) {
+	var all []host.Package
+	for name, version := range s.installed {
+		all = append(all, host.Package{Name: name, Version: version, State: host.InstalledPackage, Held: s.held[name]})
+	}
+	for name, version := range s.left {
+		all = append(all, host.Package{Name: name, Version: version, State: host.ConfigFiles})
+	}
+	return host.NewInventory("amd64", all), nil
+}
+
+func (s *stock) Offers(_ context.Context, names []string, _ string) (map[string]host.Offer, error) {
+	all := map[string]host.Offer{}
+	for _, name := range names {
+		all[name] = host.Offer{Versions: s.offered[name]}
+	}
+	return all, nil
+}
+
+func (s *stock) Refresh(context.Context) ([]string, error) {
+	s.did = append(s.did, "refresh")
+	return nil, nil
+}
+
+func (s *stock) Plan(_ context.Context, t host.Transaction) ([]host.PackageChange, error) {
+	var all []host.PackageChange
+	for _, w := range t.Packages {
+		if s.refuse != nil && s.refuse(s, w) {
+			return nil, errors.New("dependencies cannot be met")
+		}
+		all = append(all, host.PackageChange{Name: w.Name, Old: s.installed[w.Name], New: w.Version})
+		for name, need := range s.needs {
+			if need == w.Name && w.Version == "" && s.installed[name] != "" {
+				all = append(all, host.PackageChange{Name: name, Old: s.installed[name]})
+			}
+		}
+	}
+	return all, nil
+}
+
+func (s *stock) Do(_ context.Context, t host.Transaction) error {
+	if s.broken {
+		return errors.New("the package manager is broken")
+	}
+	slices.SortFunc(t.Packages, func(a, b host.Wanted) int { return cmp.Compare(a.Name, b.Name) })
+	for _, w := range t.Packages {
+		s.did = append(s.did, map[host.PackageAction]string{host.InstallPackages: "install ", host.RemovePackages: "remove ", host.PurgePackages: "purge "}[t.Action]+w.Name+" "+w.Version)
+		delete(s.left, w.Name)
+		if t.Action == host.RemovePackages {
+			s.left[w.Name] = s.installed[w.Name]
+		}
+		delete(s.installed, w.Name)
+		if w.Version != "" {
+			s.installed[w.Name] = w.Version
+		}
+	}
+	return nil
+}
+
+func (s *stock) Hold(_ context.Context, names []string, held bool) error {
+	for _, name := range names {
+		s.held[name] = held
+	}
+	return nil
+}
+
+// TestPackagesGoBack has a run change packages, and takes that back with one order for each thing to do.
+func TestPackagesGoBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		before   func(s *stock)
+		run      func(s *stock)
+		since    func(s *stock)
+		restored []string
+		left     string
+		did      string
+		want     string // version of foo in the end
+	}{
+		"upgraded": {
+			before: func(s *stock) { s.installed["foo"] = "1.0" }, run: func(s *stock) { s.installed["foo"] = "2.0" },
+			restored: []string{"package foo"}, did: "install foo 1.0", want: "1.0",
+		},
+		"upgraded, though it is on hold": {
+			before: func(s *stock) { s.installed["foo"] = "1.0"; s.held["foo"] = true }, run: func(s *stock) { s.installed["foo"], s.held["foo"] = "2.0", false },
+			restored: []string{"package foo"}, did: "install foo 1.0", want: "1.0",
+		},
+		"installed": {run: func(s *stock) { s.installed["foo"] = "2.0" }, restored: []string{"package foo"}, did: "purge foo "},
+		"installed over what was left of it": {
+			before: func(s *stock) { s.left["foo"] = "1.0" }, run: func(s *stock) { s.installed["foo"] = "2.0"; delete(s.left, "foo") },
+			restored: []string{"package foo"}, did: "remove foo ",
+		},
+		"removed": {
+			before: func(s *stock) { s.installed["foo"] = "1.0" }, run: func(s *stock) { delete(s.installed, "foo") },
+			restored: []string{"package foo"}, did: "install foo 1.0", want: "1.0",
+		},
+		"upgraded, and somebody went on": {
+			before: func(s *stock) { s.installed["foo"] = "1.0" }, run: func(s *stock) { s.installed["foo"] = "2.0" }, since: func(s *stock) { s.installed["foo"] = "3.0" },
+			left: "package foo (some.state of 1): it was changed since run 1 left it", want: "3.0",
+		},
+		"upgraded, and the old version is gone": {
+			before: func(s *stock) { s.installed["foo"] = "0.9" }, run: func(s *stock) { s.installed["foo"] = "2.0" },
+			left: "package foo (some.state of 1): no repository of this host has version 0.9 any more", did: "refresh", want: "2.0",
+		},
+		"installed, and now another needs it": {
+			run: func(s *stock) { s.installed["foo"] = "2.0" }, since: func(s *stock) { s.installed["bar"], s.needs["bar"] = "1.0", "foo" },
+			left: "package foo (some.state of 1): bar would have to go with it", want: "2.0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.stock = newStock()
+			s.stock.offered["foo"] = []string{"2.0", "1.0"}
+			if c.before != nil {
+				c.before(s.stock)
+			}
+			held := s.stock.held["foo"]
+			s.run("1", func(*host.Host) { s.named(host.KindPackage, "foo"); c.run(s.stock) })
+			if c.since != nil {
+				c.since(s.stock)
+			}
+			did := s.backTwice()
+			if c.left == "" {
+				s.expect(did, c.restored)
+			} else {
+				s.expect(did, c.restored, c.left)
+			}
+			if got := strings.Join(s.stock.did, "; "); got != c.did {
+				t.Errorf("the package manager was told to %q, want %q", got, c.did)
+			}
+			if s.stock.installed["foo"] != c.want || s.stock.held["foo"] != held {
+				t.Errorf("installed is %q, held %v; want %q, %v", s.stock.installed["foo"], s.stock.held["foo"], c.want, held)
+			}
+		})
+	}
+}
+
+// TestOneLostPackageDoesNotKeepTheOthers puts back what there is, in one order, and all that is no package.
+func TestOneLostPackageDoesNotKeepTheOthers(t *testing.T) {
+	s := newScene(t)
+	s.stock = newStock()
+	s.put("/etc/f", "old")
+	for _, name := range []string{"a", "gone", "z"} {
+		s.stock.installed[name], s.stock.offered[name] = "1", []string{"2", "1"}
+	}
+	s.stock.offered["gone"] = []string{"2"}
+	s.run("1", func(h *host.Host) {
+		s.write("/etc/f", "new")(h)
+		for _, name := range []string{"a", "gone", "z"} {
+			s.named(host.KindPackage, name)
+			s.stock.installed[name] = "2"
+		}
+	})
+	s.expect(s.backTwice(), []string{"package z", "package a", "file /etc/f"}, "package gone (some.state of 1): no repository of this host has version 1 any more")
+	if got := strings.Join(s.stock.did, "; "); got != "refresh; install a 1; install z 1" {
+		t.Errorf("the package manager was told to %q", got)
+	}
+}
+
+// TestPackagesGoBackInTheOrderThatWorks removes first what keeps an old version away, and installs first what
+// keeps something from being removed.
+func TestPackagesGoBackInTheOrderThatWorks(t *testing.T) {
+	for name, refuse := range map[string]func(s *stock, w host.Wanted) bool{
+		"the new one needs the new version": func(s *stock, w host.Wanted) bool { return w.Version == "1" && s.installed["extra"] != "" },
+		"the new version needs the new one": func(s *stock, w host.Wanted) bool { return w.Name == "extra" && s.installed["foo"] == "2" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.stock = newStock()
+			s.stock.refuse = refuse
+			s.stock.installed["foo"], s.stock.offered["foo"] = "1", []string{"2", "1"}
+			s.run("1", func(*host.Host) {
+				s.named(host.KindPackage, "foo")
+				s.named(host.KindPackage, "extra")
+				s.stock.installed["foo"], s.stock.installed["extra"] = "2", "1"
+			})
+			did := s.backTwice()
+			if len(did.Restored) != 2 || s.stock.installed["foo"] != "1" || s.stock.installed["extra"] != "" {
+				t.Errorf("it did %+v; installed are %v", did, s.stock.installed)
+			}
+		})
+	}
+}
+
+// TestPackageManagerThatFails leaves the records to the next way back.
+func TestPackageManagerThatFails(t *testing.T) {
+	s := newScene(t)
+	s.stock = newStock()
+	s.stock.installed["foo"], s.stock.offered["foo"] = "1", []string{"2", "1"}
+	s.run("1", func(*host.Host) { s.named(host.KindPackage, "foo"); s.stock.installed["foo"] = "2" })
+	s.stock.broken = true
+	if did := s.back(); len(did.Failed) != 1 || !strings.Contains(did.Failed[0].String(), "package foo (some.state of 1): the package manager is broken") {
+		t.Errorf("it did %+v", did)
+	}
+	s.stock.broken = false
+	s.expect(s.backTwice(), []string{"package foo"})
+}
