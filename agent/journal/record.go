@@ -38,7 +38,8 @@ type Recorder struct {
 	run     Run
 	host    *host.Host
 
-	step atomic.Pointer[string]
+	step     atomic.Pointer[string]
+	settling atomic.Bool // after-images are being taken
 
 	// mu is held while after-images are taken, which goes on while the next state looks at the host: who
 	// is about to change something waits for that.
@@ -96,12 +97,15 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	if r.skips(s) {
 		return nil
 	}
+	r.dirty = r.dirty || image.CanBePutBack(s.Kind)
+	if r.journal.Limit == 0 {
+		return nil
+	}
 	step := *r.step.Load()
 	key := s
 	if s.Kind == host.KindCommand {
 		key.Name += " " + step // each state's by itself
 	}
-	r.dirty = r.dirty || image.CanBePutBack(s.Kind)
 	if known, ok := r.records[key]; ok {
 		return explain(r.again(known))
 	}
@@ -116,6 +120,11 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	}
 	if err := r.writer.add(kindChange, change); err != nil {
 		return explain(err)
+	}
+	if change.Before == nil { // then nobody waits for it
+		if err := r.writer.flush(); err != nil {
+			return explain(err)
+		}
 	}
 	entry := &recorded{subject: s, seq: r.writer.records}
 	r.writer.records++
@@ -153,7 +162,7 @@ func (r *Recorder) before(c *Change) {
 
 // skips reports whether a subject is none of the journal's business.
 func (r *Recorder) skips(s host.Subject) bool {
-	if r.journal.Limit == 0 || r.host == nil {
+	if r.host == nil {
 		return true
 	}
 	for _, dir := range r.run.Skip {
@@ -267,7 +276,8 @@ func Settle(j Journal, c *Chapter, h *host.Host) error {
 func settleAll(w *writer, h *host.Host, open []*Record) error {
 	settled := false
 	for _, record := range open {
-		b, err := after(w, h, record.Subject, record.Seq, func(text string) string { return text })
+		// What the run that was cut short hid, nobody knows any more: so all of it is hidden.
+		b, err := after(w, h, record.Subject, record.Seq, func(string) string { return "" })
 		if err != nil {
 			return err
 		}
@@ -282,9 +292,9 @@ func settleAll(w *writer, h *host.Host, open []*Record) error {
 	return synced(w, h)
 }
 
-// synced syncs the host and notes that.
+// synced syncs the host and, where a journal is kept, notes that.
 func synced(w *writer, h *host.Host, paths ...string) error {
-	if err := h.Sync(paths...); err != nil {
+	if err := h.Sync(paths...); err != nil || w == nil {
 		return err
 	}
 	return w.write(kindSynced, nil)
@@ -317,6 +327,9 @@ func (r *Recorder) Parallel() {
 // Settle writes what the subjects that changed have become. It returns before that is done, with the
 // error of the time before.
 func (r *Recorder) Settle() error {
+	if r.settling.Load() {
+		return nil // whoever changed something since would have waited for that
+	}
 	r.mu.Lock()
 	late := r.late
 	r.late = nil
@@ -324,9 +337,11 @@ func (r *Recorder) Settle() error {
 		r.mu.Unlock()
 		return late
 	}
+	r.settling.Store(true)
 	go func() {
-		defer r.mu.Unlock()
 		r.late = r.settle()
+		r.settling.Store(false)
+		r.mu.Unlock()
 	}()
 	return late
 }
@@ -354,20 +369,24 @@ func (r *Recorder) Sync() error {
 	err := errors.Join(r.late, r.settle())
 	r.late = nil
 	defer r.mu.Unlock()
+	if r.dirty {
+		err = errors.Join(err, synced(r.writer, r.host, r.trees()...))
+		r.dirty = err != nil
+	}
 	if r.writer == nil {
 		return err
 	}
-	if r.dirty {
-		var trees []string // which programs wrote
-		for s := range r.records {
-			if s.Kind == host.KindTree {
-				trees = append(trees, s.Name)
-			}
-		}
-		err = errors.Join(err, synced(r.writer, r.host, trees...))
-		r.dirty = err != nil
-	}
 	return errors.Join(err, explain(r.writer.sync()))
+}
+
+// trees are directories that programs may have written to.
+func (r *Recorder) trees() (all []string) {
+	for s := range r.records {
+		if s.Kind == host.KindTree {
+			all = append(all, s.Name)
+		}
+	}
+	return all
 }
 
 // Close settles what is open and closes the chapter.

@@ -30,6 +30,7 @@ type writer struct {
 	packer   *zstd.Encoder
 
 	mu      sync.Mutex
+	pending []byte // that is still to be written, up to size
 	done    *sync.Cond
 	synced  int64 // how much of the file a power cut cannot take
 	syncing bool
@@ -66,7 +67,7 @@ func (j Journal) start(number int, h Header) (*writer, error) {
 		return nil, err
 	}
 	w.size, w.last = int64(len(opening())), chain(sum{}, opening())
-	return w, errors.Join(w.add(kindHeader, h), durable.SyncDir(j.Dir), w.count())
+	return w, errors.Join(w.add(kindHeader, h), w.flush(), durable.SyncDir(j.Dir), w.count())
 }
 
 func (j Journal) writer(f *os.File, number int) *writer {
@@ -93,15 +94,32 @@ func (w *writer) add(k kind, body any) error {
 
 func (w *writer) write(k kind, body []byte) error {
 	b, s := frame(w.last, k, body)
-	if err := w.reserve(int64(len(b))); err != nil {
-		return err
-	}
-	if _, err := w.file.WriteAt(b, w.size); err != nil {
-		return err
-	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending = append(w.pending, b...)
 	w.last, w.size = s, w.size+int64(len(b))
-	w.mu.Unlock()
+	if len(w.pending) > maxPiece {
+		return w.put()
+	}
+	return nil
+}
+
+// flush writes what is pending, so that it outlives this process.
+func (w *writer) flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.put()
+}
+
+func (w *writer) put() error {
+	at := w.size - int64(len(w.pending))
+	if err := w.reserve(w.size); err != nil {
+		return err
+	}
+	if _, err := w.file.WriteAt(w.pending, at); err != nil {
+		return err
+	}
+	w.pending = w.pending[:0]
 	return nil
 }
 
@@ -109,18 +127,17 @@ func (w *writer) write(k kind, body []byte) error {
 // than half of what it costs to sync a file that grows. What a cut leaves of them is read as nothing.
 const ahead = 64 << 10
 
-// reserve makes room for more.
-func (w *writer) reserve(more int64) error {
-	if w.size+more <= w.reserved {
+// reserve makes room beyond what is going to be the end.
+func (w *writer) reserve(end int64) error {
+	if end <= w.reserved {
 		return nil
 	}
-	zeros := make([]byte, ahead)
-	_, err := w.file.WriteAt(zeros, w.size+more)
-	w.reserved = w.size + more + ahead
+	_, err := w.file.WriteAt(make([]byte, ahead), end)
+	w.reserved = end + ahead
 	return err
 }
 
-// sync returns when all that has been written is safe. Calls that come while a sync is under way
+// sync returns when all that was written so far is safe. Calls that come while a sync is under way
 // share the next one.
 func (w *writer) sync() error {
 	w.mu.Lock()
@@ -129,6 +146,9 @@ func (w *writer) sync() error {
 		if w.syncing {
 			w.done.Wait()
 			continue
+		}
+		if err := w.put(); err != nil {
+			return err
 		}
 		w.syncing = true
 		upTo := w.size
@@ -215,7 +235,10 @@ func (w *writer) makeRoom(more int64) (full bool, err error) {
 // close gives back what was reserved. The file is whole before that, so it can be left to the kernel
 // when that comes to the disk.
 func (w *writer) close() error {
-	return errors.Join(w.sync(), w.file.Truncate(w.size), w.file.Close())
+	if err := w.sync(); err != nil {
+		return errors.Join(err, w.file.Close())
+	}
+	return errors.Join(w.file.Truncate(w.size), w.file.Close())
 }
 
 func nameOf(data []byte) string {

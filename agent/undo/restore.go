@@ -46,15 +46,13 @@ func (r *restore) all(ctx context.Context) error {
 			return err
 		}
 		a := r.plan.Actions[i]
-		var err error
 		if a.Subject.Kind == host.KindPackage {
 			group := r.packagesFrom(i)
-			err = r.packages(ctx, group)
+			r.packages(ctx, group)
 			i += len(group) - 1
-		} else {
-			err = r.act(ctx, a)
+			continue
 		}
-		if err != nil {
+		if err := r.act(ctx, a); err != nil {
 			return err
 		}
 	}
@@ -103,7 +101,7 @@ func (r *restore) packagesFrom(i int) []*Action {
 	return r.plan.Actions[i:end]
 }
 
-func (r *restore) packages(ctx context.Context, group []*Action) error {
+func (r *restore) packages(ctx context.Context, group []*Action) {
 	want := map[string]image.Image{}
 	for _, a := range group {
 		want[a.Subject.Name] = a.whole
@@ -112,7 +110,6 @@ func (r *restore) packages(ctx context.Context, group []*Action) error {
 	for _, a := range group {
 		r.tell(a, lost[a.Subject.Name])
 	}
-	return nil
 }
 
 // tell notes how it went with a subject.

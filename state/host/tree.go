@@ -115,26 +115,34 @@ func (t *tree) write(op, p string, call func(dir int, name string) error) error 
 
 // change is write for a call that sees to it itself that what it replaces is kept by then.
 func (t *tree) change(op, p string, call func(dir int, name string) error) error {
-	if err := t.record(KindFile, p); err != nil {
-		return err
+	dir, name, done, err := t.at(p)
+	if err != nil {
+		return explain(pathError(op, p, err))
 	}
-	err := t.do(op, p, func(dir int, name string) error {
-		if err := t.unsynced.add(dir); err != nil {
+	defer done()
+	if t.recorder != nil && !ownTemp(p) {
+		if err := t.replacing(KindFile, p, t.below(dir, name, p)); err != nil {
 			return err
 		}
-		return call(dir, name)
-	})
+	}
+	if err = t.unsynced.add(dir); err == nil {
+		err = again(func() error { return call(dir, name) })
+	}
 	if err == nil {
 		t.changed(p)
 	}
-	return explain(err)
+	return explain(pathError(op, p, err))
 }
 
 func (t *tree) record(kind Kind, p string) error {
 	if t.recorder == nil || ownTemp(p) {
 		return nil
 	}
-	if err := t.recorder.Replacing(Subject{kind, t.real(p)}); err != nil {
+	return t.replacing(kind, p, t.real(p))
+}
+
+func (t *tree) replacing(kind Kind, p, real string) error {
+	if err := t.recorder.Replacing(Subject{kind, real}); err != nil {
 		return fmt.Errorf("recording %s: %w", p, err)
 	}
 	return nil
@@ -156,6 +164,11 @@ func (t *tree) real(p string) string {
 		return p
 	}
 	defer done()
+	return t.below(dir, name, p)
+}
+
+// below is a name in a directory, without links; p where nobody knows.
+func (t *tree) below(dir int, name, p string) string {
 	way, err := os.Readlink(handle(dir))
 	if err != nil {
 		return p
