@@ -2,6 +2,7 @@ package undo_test
 
 import (
 	"context"
+	"os"
 	osexec "os/exec"
 	"path/filepath"
 	"testing"
@@ -36,10 +37,13 @@ func (b *bench) fresh() string {
 	if out, err := osexec.Command("cp", "-a", b.template+"/.", dir).CombinedOutput(); err != nil {
 		b.Fatalf("copying: %v: %s", err, out)
 	}
+	b.journal.Dir = filepath.Join(dir, "var/lib/corpus/journal")
+	if err := os.MkdirAll(b.journal.Dir, 0o700); err != nil { // an agent has one since its first run
+		b.Fatal(err)
+	}
 	if out, err := osexec.Command("sync", "-f", dir).CombinedOutput(); err != nil {
 		b.Fatalf("syncing: %v: %s", err, out)
 	}
-	b.journal.Dir = filepath.Join(dir, "var/lib/corpus/journal")
 	return dir
 }
 

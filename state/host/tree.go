@@ -19,6 +19,7 @@ import (
 // is not b where a is a link.
 type tree struct {
 	root     *os.File // nil for the machine's own "/"
+	rootName string   // as the machine calls it, without links
 	recorder Recorder
 	changed  func(path string) // told after a write, to forget what was read
 	temps    *temporaries
@@ -36,6 +37,9 @@ func openTree(root string, relocated bool, o Options, changed func(string)) (*tr
 		return nil, err
 	}
 	t.root = dir
+	if t.rootName, err = os.Readlink(handle(int(dir.Fd()))); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
 	return t, nil
 }
 
@@ -174,14 +178,10 @@ func (t *tree) below(dir int, name, p string) string {
 		return p
 	}
 	if t.root != nil {
-		root, err := os.Readlink(handle(int(t.root.Fd())))
-		if err != nil {
+		if way != t.rootName && !strings.HasPrefix(way, strings.TrimRight(t.rootName, "/")+"/") {
 			return p
 		}
-		if way != root && !strings.HasPrefix(way, strings.TrimRight(root, "/")+"/") {
-			return p
-		}
-		way = "/" + strings.TrimLeft(strings.TrimPrefix(way, root), "/")
+		way = "/" + strings.TrimLeft(strings.TrimPrefix(way, t.rootName), "/")
 	}
 	if name == "." {
 		return way
