@@ -22,7 +22,7 @@ import (
 // files and crontabs and what a cut leaves of new ones, lastlog, the note that a package's script enabled a unit, databases of apt and dpkg, whose packages
 // are told by version), logs, caches, and what deploys lay out.
 const picture = `#!/usr/bin/python3
-import hashlib, os, stat, subprocess
+import hashlib, os, re, stat, subprocess
 skip = {"/proc", "/sys", "/dev", "/run", "/tmp", "/srv", "/opt", "/root", "/var/log", "/var/cache", "/var/tmp", "/var/lib/corpus",
         "/var/lib/dpkg", "/var/lib/apt", "/var/lib/systemd", "/etc/ld.so.cache", "/etc/.pwd.lock", "/etc/machine-id", "/lost+found"}
 def show(path):
@@ -39,7 +39,7 @@ for top, dirs, files in os.walk("/"):
     dirs[:] = sorted(d for d in dirs if os.path.join(top, d) not in skip)
     for name in sorted(dirs + files):
         path = os.path.join(top, name)
-        if path not in skip and not (top == "/etc" and name.rstrip("-+") in ("passwd", "shadow", "group", "gshadow", "subuid", "subgid") and name[-1] in "-+") and not (top.startswith("/var/spool/cron") and name.startswith("tmp.")):
+        if path not in skip and not (top == "/etc" and re.fullmatch("(passwd|shadow|group|gshadow|subuid|subgid)([-+]|[.][0-9]+|[.]lock)", name)) and not (top.startswith("/var/spool/cron") and name.startswith("tmp.")):
             print(show(path))
 def tell(*argv):
     for line in subprocess.run(argv, capture_output=True, text=True).stdout.splitlines():
