@@ -128,15 +128,16 @@ func (a *Agent) deployedSettings(ctx context.Context) (session.Settings, error) 
 }
 
 // host is the host as states see it.
-func (a *Agent) host() (*host.Host, error) { return a.hostWith(nil) }
+func (a *Agent) host() (*host.Host, error) { return a.hostWith(nil, a.temporary) }
 
-// hostWith is the host with a recorder of what is replaced.
-func (a *Agent) hostWith(recorder host.Recorder) (*host.Host, error) {
+// hostWith is the host with a recorder of what is replaced, and somebody who hears of directories with
+// temporary files.
+func (a *Agent) hostWith(recorder host.Recorder, temporary func(dir string)) (*host.Host, error) {
 	root := ""
 	if a.Layout.Relocated() {
 		root = a.Layout.Root
 	}
-	return host.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder, Temporary: a.temporary})
+	return host.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder, Temporary: temporary})
 }
 
 // machineFiles are the files of this machine: directories that a person names lie here, wherever the

@@ -31,8 +31,8 @@ func TestTemporaryFilesOfStatesAreSwept(t *testing.T) {
 			}
 		}
 		list, err := os.ReadFile(l.Layout.Temporary())
-		if err != nil || string(list) != filepath.Dir(left)+"\n" {
-			t.Errorf("written down is %q, %v", list, err)
+		if err != nil || string(list) != "journal "+l.Layout.Journal()+"\n" {
+			t.Errorf("written down is %q, %v; want the journal, which names %s", list, err, filepath.Dir(left))
 		}
 		if err := os.WriteFile(l.Layout.Temporary()+".cut", list, 0o600); err != nil {
 			t.Error(err)

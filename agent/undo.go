@@ -61,7 +61,7 @@ func (r *run) recording(pair ledger.Pair) (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := r.hostWith(recorder)
+	h, err := r.hostWith(recorder, r.temporaryBeside(recorder))
 	if err == nil {
 		recorder.Bind(h)
 	}

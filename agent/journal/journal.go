@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -157,6 +158,22 @@ func (j Journal) Last() (*Chapter, error) {
 		return nil, err
 	}
 	return j.read(numbers[len(numbers)-1])
+}
+
+// Dirs are the directories of the files that the newest run replaced.
+func (j Journal) Dirs() ([]string, error) {
+	c, err := j.Last()
+	if err != nil || c == nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, r := range c.Records {
+		if r.Subject.Kind == host.KindFile && r.Run == c.Runs[len(c.Runs)-1] {
+			dirs = append(dirs, path.Dir(r.Subject.Name))
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs), nil
 }
 
 // sizeBut is how much all chapters but one take on disk.

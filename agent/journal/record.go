@@ -46,9 +46,10 @@ type Recorder struct {
 	mu      sync.Mutex
 	writer  *writer
 	records map[host.Subject]*recorded
-	open    []*recorded // whose after-image is not taken
-	late    error       // of taking them, still to be told
-	dirty   bool        // something changed that a power cut could still take back
+	dirs    map[string]bool // of the files among them
+	open    []*recorded     // whose after-image is not taken
+	late    error           // of taking them, still to be told
+	dirty   bool            // something changed that a power cut could still take back
 	hide    func(string) string
 
 	parallel bool
@@ -64,7 +65,7 @@ type recorded struct {
 
 // Record makes the recorder of a run.
 func (j Journal) Record(run Run) *Recorder {
-	r := &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, hide: func(text string) string { return text }}
+	r := &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, dirs: map[string]bool{}, hide: func(text string) string { return text }}
 	r.Step("")
 	return r
 }
@@ -129,11 +130,21 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	entry := &recorded{subject: s, seq: r.writer.records}
 	r.writer.records++
 	r.records[key] = entry
+	if s.Kind == host.KindFile {
+		r.dirs[path.Dir(s.Name)] = true
+	}
 	if change.Before != nil {
 		entry.open = true
 		r.open = append(r.open, entry)
 	}
 	return nil
+}
+
+// Names reports whether this run has recorded a file of a directory.
+func (r *Recorder) Names(dir string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dirs[dir]
 }
 
 // again opens a subject that was settled, since what it has become is not what it will be.
@@ -398,7 +409,7 @@ func (r *Recorder) Close() error {
 		return err
 	}
 	w := r.writer
-	r.writer, r.records, r.open = nil, map[host.Subject]*recorded{}, nil
+	r.writer, r.records, r.dirs, r.open = nil, map[host.Subject]*recorded{}, map[string]bool{}, nil
 	return errors.Join(err, explain(w.close()))
 }
 
