@@ -7,7 +7,7 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 export CGO_ENABLED ?= 0
 
-.PHONY: build test demo integration hosts bench bench-fetch bench-delta bench-peers lint fuzz generate snapshot
+.PHONY: build test demo integration hosts bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
 build: ## both programs, into bin/
 	go build -trimpath -ldflags '$(LDFLAGS)' $(SMALL) -o bin/ ./cmd/corpus-agent ./cmd/corpus
 test: ## everything that needs no server, no root and no network
@@ -26,6 +26,9 @@ bench-fetch: ## a deploy from MinIO beside curl, tar and sync; TMPDIR names the 
 	go test -tags peers -timeout 60m -count 1 -v -run '^TestFetchBesideCurl$$' ./cmd
 bench-delta: ## what upgrades of real trees fetch, beside casync; needs Debian's apt-get, python3 and root; ROWS='virtualenv|two bytes' chooses
 	CORPUS_BENCH_ROWS='$(ROWS)' go test -tags peers -timeout 120m -count 1 -v -run '^TestDeltas$$' ./cmd
+bench-undo: ## what the journal costs: a first deploy, and its states by themselves, with it and without; taking back
+	go test -tags peers -timeout 20m -count 1 -v -run '^TestDeployWithJournal$$' ./cmd
+	go test -run '^$$' -bench 159 -benchtime 20x ./agent/undo
 bench-peers: ## beside puppet, ansible and salt-call, in a root to throw away; needs root and Debian's packages
 	go test -tags peers -timeout 120m -count 1 -v -run '^TestPeers$$' ./cmd
 lint: ## style, floors and known mistakes
