@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/journal"
@@ -24,6 +25,7 @@ import (
 type undoing struct {
 	*journal.Recorder
 	pair ledger.Pair
+	host *host.Host
 }
 
 // journal is the journal of what the ledger is about.
@@ -51,7 +53,7 @@ func (r *run) recorder(pair ledger.Pair) (*journal.Recorder, error) {
 	if over != nil {
 		run.Over = over.Key()
 	}
-	r.undo = &undoing{r.journal().Record(run), pair}
+	r.undo = &undoing{Recorder: r.journal().Record(run), pair: pair}
 	return r.undo.Recorder, nil
 }
 
@@ -64,6 +66,7 @@ func (r *run) recording(pair ledger.Pair) (*host.Host, error) {
 	h, err := r.hostWith(recorder, r.temporaryBeside(recorder))
 	if err == nil {
 		recorder.Bind(h)
+		r.undo.host = h
 	}
 	return h, err
 }
@@ -112,7 +115,7 @@ func (r *run) observing(o exec.Observer) exec.Observer {
 	if r.undo == nil || r.test {
 		return o
 	}
-	return &observer{Observer: o, recorder: r.undo.Recorder, note: r.record.Note}
+	return &observer{Observer: o, recorder: r.undo.Recorder, note: r.record.Note, host: r.undo.host}
 }
 
 type observer struct {
@@ -120,6 +123,13 @@ type observer struct {
 	recorder *journal.Recorder
 	note     func(string, ...any)
 	secrets  exec.Secrets // nil for none
+	host     *host.Host
+
+	mu    sync.Mutex // parallel states ask what comes
+	steps []*compile.Step
+	at    map[*compile.Step]int
+	next  int // of the steps, the first that has not started
+	given int // of the steps, the first that the recorder was not told of
 }
 
 func (o *observer) Hiding(s exec.Secrets) {
@@ -131,12 +141,18 @@ func (o *observer) StepStarted(s *compile.Step) {
 	if value.Truth(s.Chunk.Value("parallel")) {
 		o.recorder.Parallel()
 	}
+	o.pass(s)
+	o.recorder.Step(o.named(s))
+	o.Observer.StepStarted(s)
+}
+
+// named is what a step is called in the journal.
+func (o *observer) named(s *compile.Step) string {
 	name := s.Function() + " " + s.ID()
 	if o.secrets != nil {
 		name = o.secrets.Hide(name) // a later run, which tells of this one, does not know them
 	}
-	o.recorder.Step(name)
-	o.Observer.StepStarted(s)
+	return name
 }
 
 func (o *observer) StepDone(r *exec.Result) {

@@ -29,6 +29,7 @@ const (
 	kindHeader kind = 'H' // what the chapter is about
 	kindRun    kind = 'R' // the run that the changes below belong to
 	kindPiece  kind = 'P' // SHA-256 of some content, and the content compressed
+	kindComing kind = 'F' // something that is not there may be made before long
 	kindChange kind = 'C' // something is about to change
 	kindAfter  kind = 'A' // what it has become
 	kindAgain  kind = 'G' // and is about to change again
@@ -155,7 +156,7 @@ func (f *frames) next() (kind, []byte, error) {
 // partOf judges the start of a head at the end of a file. No head starts otherwise than with a kind
 // and zeros.
 func (f *frames) partOf(b []byte) error {
-	if blank(b) || strings.IndexByte("HRPCAGBUS", b[0]) >= 0 && blank(b[1:min(len(b), 4)]) {
+	if blank(b) || strings.IndexByte("HRPFCAGBUS", b[0]) >= 0 && blank(b[1:min(len(b), 4)]) {
 		return errTorn
 	}
 	return errChanged

@@ -172,6 +172,9 @@ func (j Journal) Dirs() ([]string, error) {
 			dirs = append(dirs, path.Dir(r.Subject.Name))
 		}
 	}
+	for name := range c.coming {
+		dirs = append(dirs, path.Dir(name))
+	}
 	slices.Sort(dirs)
 	return slices.Compact(dirs), nil
 }

@@ -27,7 +27,8 @@ type Chapter struct {
 	end    int64 // of what is whole
 	last   sum
 	pieces map[string]place
-	boot   string // of the run that is being read
+	boot   string            // of the run that is being read
+	coming map[string]string // paths that the run may have made without another word, by step
 }
 
 // place is where a piece lies in the file, compressed.
@@ -59,7 +60,7 @@ type (
 
 // read reads a chapter. Its error is a *Damaged or a *Newer where the file is at fault.
 func (j Journal) read(number int) (*Chapter, error) {
-	c := &Chapter{Number: number, path: j.path(number), pieces: map[string]place{}}
+	c := &Chapter{Number: number, path: j.path(number), pieces: map[string]place{}, coming: map[string]string{}}
 	f, err := os.Open(c.path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal: %w", err)
@@ -117,10 +118,16 @@ func (c *Chapter) take(k kind, body []byte, at int64) error {
 		return nil
 	case kindChange:
 		return c.takeChange(body)
+	case kindComing:
+		var b Coming
+		err := json.Unmarshal(body, &b)
+		c.coming[b.Path] = b.Step
+		return err
 	case kindSynced:
 		for _, r := range c.Records {
 			r.Synced = true
 		}
+		clear(c.coming)
 		return nil
 	}
 	return c.takeRest(k, body)
@@ -133,7 +140,9 @@ func (c *Chapter) takeChange(body []byte) error {
 	}
 	r.Run, r.Boot = c.Runs[len(c.Runs)-1], c.boot
 	c.Records = append(c.Records, r)
-	return json.Unmarshal(body, &r.Change)
+	err := json.Unmarshal(body, &r.Change)
+	delete(c.coming, r.Subject.Name)
+	return err
 }
 
 // takeRest takes over what says more about a change.

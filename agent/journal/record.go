@@ -47,6 +47,8 @@ type Recorder struct {
 	writer  *writer
 	records map[host.Subject]*recorded
 	dirs    map[string]bool // of the files among them
+	ahead   func() []Coming // nil for nobody
+	coming  map[string]bool // what is said to come
 	open    []*recorded     // whose after-image is not taken
 	late    error           // of taking them, still to be told
 	dirty   bool            // something changed that a power cut could still take back
@@ -65,7 +67,7 @@ type recorded struct {
 
 // Record makes the recorder of a run.
 func (j Journal) Record(run Run) *Recorder {
-	r := &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, dirs: map[string]bool{}, hide: func(text string) string { return text }}
+	r := &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, dirs: map[string]bool{}, coming: map[string]bool{}, hide: func(text string) string { return text }}
 	r.Step("")
 	return r
 }
@@ -122,10 +124,8 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	if err := r.writer.add(kindChange, change); err != nil {
 		return explain(err)
 	}
-	if change.Before == nil { // then nobody waits for it
-		if err := r.writer.flush(); err != nil {
-			return explain(err)
-		}
+	if err := r.matters(change); err != nil {
+		return explain(err)
 	}
 	entry := &recorded{subject: s, seq: r.writer.records}
 	r.writer.records++
@@ -154,7 +154,9 @@ func (r *Recorder) again(entry *recorded) error {
 	}
 	entry.open, entry.after = true, nil
 	r.open = append(r.open, entry)
-	return r.writer.add(kindAgain, againBody{entry.seq})
+	err := r.writer.add(kindAgain, againBody{entry.seq})
+	r.writer.need()
+	return err
 }
 
 // before takes the image of what is about to change. What cannot be looked at is no reason to leave
@@ -208,7 +210,7 @@ func (r *Recorder) Kept() error {
 	if w == nil {
 		return nil
 	}
-	return explain(w.sync())
+	return explain(w.await())
 }
 
 // begin opens the chapter of the run's pair, or makes it.
@@ -233,7 +235,9 @@ func (r *Recorder) begin() error {
 			return err
 		}
 	}
-	return r.writer.add(kindRun, runBody{r.run.ID, BootID(r.host)})
+	err = r.writer.add(kindRun, runBody{r.run.ID, BootID(r.host)})
+	r.writer.need()
+	return err
 }
 
 // continues opens the last chapter, if it is this pair's, or says which number the next one gets. One
@@ -272,20 +276,22 @@ func unsettled(c *Chapter, boot string) (open []*Record) {
 // run left.
 func Settle(j Journal, c *Chapter, h *host.Host) error {
 	open := unsettled(c, BootID(h))
-	if len(open) == 0 {
+	if len(open)+len(c.coming) == 0 {
 		return nil
 	}
 	w, err := j.extend(c)
 	if err != nil {
 		return err
 	}
-	err = settleAll(w, h, open)
+	made, err := c.made(w, h)
+	if err == nil {
+		err = settleAll(w, h, append(open, made...))
+	}
 	c.end, c.last, c.Torn = w.size, w.last, false
 	return errors.Join(err, w.close())
 }
 
 func settleAll(w *writer, h *host.Host, open []*Record) error {
-	settled := false
 	for _, record := range open {
 		// What the run that was cut short hid, nobody knows any more: so all of it is hidden.
 		b, err := after(w, h, record.Subject, record.Seq, func(string) string { return "" })
@@ -294,11 +300,7 @@ func settleAll(w *writer, h *host.Host, open []*Record) error {
 		}
 		if b != nil {
 			record.After, record.Secret, record.Synced = &b.After, record.Secret || b.Secret, true
-			settled = true
 		}
-	}
-	if !settled {
-		return nil
 	}
 	return synced(w, h)
 }
@@ -383,6 +385,7 @@ func (r *Recorder) Sync() error {
 	if r.dirty {
 		err = errors.Join(err, synced(r.writer, r.host, r.trees()...))
 		r.dirty = err != nil
+		clear(r.coming)
 	}
 	if r.writer == nil {
 		return err
@@ -409,7 +412,7 @@ func (r *Recorder) Close() error {
 		return err
 	}
 	w := r.writer
-	r.writer, r.records, r.dirs, r.open = nil, map[host.Subject]*recorded{}, map[string]bool{}, nil
+	r.writer, r.records, r.dirs, r.coming, r.open = nil, map[host.Subject]*recorded{}, map[string]bool{}, map[string]bool{}, nil
 	return errors.Join(err, explain(w.close()))
 }
 

@@ -31,6 +31,7 @@ type writer struct {
 
 	mu      sync.Mutex
 	pending []byte // that is still to be written, up to size
+	needed  int64  // how much of the file has to be safe before the next change
 	done    *sync.Cond
 	synced  int64 // how much of the file a power cut cannot take
 	syncing bool
@@ -104,6 +105,13 @@ func (w *writer) write(k kind, body []byte) error {
 	return nil
 }
 
+// need makes the next change wait for what was written so far.
+func (w *writer) need() {
+	w.mu.Lock()
+	w.needed = w.size
+	w.mu.Unlock()
+}
+
 // flush writes what is pending, so that it outlives this process.
 func (w *writer) flush() error {
 	w.mu.Lock()
@@ -140,9 +148,15 @@ func (w *writer) reserve(end int64) error {
 // sync returns when all that was written so far is safe. Calls that come while a sync is under way
 // share the next one.
 func (w *writer) sync() error {
+	w.need()
+	return w.await()
+}
+
+// await is sync for what is needed.
+func (w *writer) await() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for want := w.size; w.synced < want && w.failed == nil; {
+	for want := w.needed; w.synced < want && w.failed == nil; {
 		if w.syncing {
 			w.done.Wait()
 			continue

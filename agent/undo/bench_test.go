@@ -117,21 +117,9 @@ func (b *bench) restore(root string) (undo.Summary, time.Duration) {
 	return did, time.Since(started)
 }
 
-// BenchmarkApply159 applies the tree of 159 states to a fresh host, with a journal and without, in turn.
-// At most 10 % slower is wanted.
-func BenchmarkApply159(b *testing.B) {
-	w := newBench(b)
-	var with, without time.Duration
-	for b.Loop() {
-		without += w.apply(w.fresh(), false)
-		with += w.apply(w.fresh(), true)
-	}
-	b.ReportMetric(float64(without.Microseconds())/1000/float64(b.N), "without-ms")
-	b.ReportMetric(float64(with.Microseconds())/1000/float64(b.N), "with-ms")
-	b.ReportMetric(100*(float64(with)/float64(without)-1), "slower-%")
-}
-
-// BenchmarkNothingToDo159 is the same where nothing is left to do: it should make no difference.
+// BenchmarkNothingToDo159 applies the tree of 159 states where nothing is left to do, with a journal and
+// without, in turn: it should make no difference. What a journal costs where there is something to do is
+// measured with a whole deploy (make bench-undo).
 func BenchmarkNothingToDo159(b *testing.B) {
 	w := newBench(b)
 	root := w.fresh()

@@ -27,6 +27,9 @@ type Observer interface {
 // Discreet is an observer that is told what nobody may see, too.
 type Discreet interface{ Hiding(s Secrets) }
 
+// Foresighted is an observer that is told, before the first step, of all in their order.
+type Foresighted interface{ Coming(steps []*compile.Step) }
+
 // Caller runs a function for guards that are written as functions (unless: - fun: ...).
 type Caller interface {
 	Call(ctx context.Context, function string, args []any, kwargs *value.Map) (any, error)
@@ -59,6 +62,9 @@ type Secrets interface {
 func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	if o, ok := r.Observer.(Discreet); ok && r.Secrets != nil {
 		o.Hiding(r.Secrets)
+	}
+	if o, ok := r.Observer.(Foresighted); ok {
+		o.Coming(p.Steps)
 	}
 	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{}}
 	w.steps(ctx, p.Steps)

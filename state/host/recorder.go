@@ -114,6 +114,22 @@ func (t *tree) announce(p string, told map[string]string) (real string, err erro
 	return real, t.record(KindFile, real)
 }
 
+// Missing is a path that is not there, after the directories above it that are not there either, all as
+// they will be called without links; nil where something is there or nobody knows.
+func (h *Host) Missing(p string) []string {
+	t, ok := h.Files.(*tree)
+	if !ok || !path.IsAbs(p) {
+		return nil
+	}
+	if _, err := t.Lstat(p); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if above := h.Missing(path.Dir(p)); len(above) > 0 {
+		return append(above, path.Join(above[len(above)-1], path.Base(p)))
+	}
+	return []string{t.real(p)}
+}
+
 type applyingKey struct{}
 
 // Applying says that what is called with this context carries out what a state found to be different.

@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"path"
+
+	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// foresight is how many steps the journal is told of in advance, once something changes.
+const foresight = 64
+
+// Coming hears which steps there are.
+func (o *observer) Coming(steps []*compile.Step) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.steps, o.at, o.given = steps, map[*compile.Step]int{}, 0
+	for i, s := range steps {
+		o.at[s] = i
+	}
+	o.recorder.Ahead(o.ahead)
+}
+
+// pass notes that a step has started.
+func (o *observer) pass(s *compile.Step) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if i, ok := o.at[s]; ok {
+		o.next = i + 1
+	}
+}
+
+// ahead is what the next steps are going to make if it is not there, as far as their arguments tell. A
+// guess that is wrong costs a line in the journal.
+func (o *observer) ahead() (all []journal.Coming) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	end := min(o.next+foresight, len(o.steps))
+	for ; max(o.next, o.given) < end; o.given++ {
+		o.given = max(o.next, o.given)
+		s := o.steps[o.given]
+		if p := makes(s, o.host); p != "" {
+			all = append(all, journal.Coming{Step: o.named(s), Path: p})
+		}
+	}
+	return all
+}
+
+// makes is the path that a step is about; "" where its arguments do not tell.
+func makes(s *compile.Step, h *host.Host) string {
+	switch s.Function() {
+	case "file.managed", "file.directory", "file.symlink", "file.touch", "file.serialize", "file.append", "file.prepend", "file.recurse":
+		return s.Name()
+	case "ssh_auth.present", "ssh_auth.manage":
+		user, _ := s.Chunk.Value("user").(string)
+		if u, ok, err := h.Accounts.User(user); err == nil && ok && s.Chunk.Value("config") == nil {
+			return path.Join(u.Home, ".ssh/authorized_keys")
+		}
+	}
+	return ""
+}
