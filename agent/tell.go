@@ -28,7 +28,7 @@ func (r *run) tell(ctx context.Context) {
 			r.record.Note("%v", err)
 		}
 	}
-	if notice := notify.Of(r.report); notify.Wanted(r.Config.Notify, notice.Event) {
+	if notice := notify.Of(r.leaving()); notify.Wanted(r.Config.Notify, notice.Event) {
 		r.notify(ctx, notice)
 	}
 	if r.Config.UploadReports {
@@ -65,7 +65,7 @@ func (r *run) upload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(r.report)
+	data, err := json.Marshal(r.leaving())
 	if err != nil {
 		return err
 	}

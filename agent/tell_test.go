@@ -76,3 +76,40 @@ func TestReportIsPutIntoTheStore(t *testing.T) {
 		t.Errorf("the store has %s, %v", data, err)
 	}
 }
+
+// TestContentOfPrivateFilesStaysOnTheHost: the host's own report has the whole diff, as people there may
+// read the file too.
+func TestContentOfPrivateFilesStaysOnTheHost(t *testing.T) {
+	l := converging(t)
+	l.Config.UploadReports = true
+	states := func(version, text string) {
+		l.states(version, "/etc/private:\n  file.managed:\n    - mode: '0600'\n    - contents: |\n        one\n        hunter2 "+text+"\n"+
+			"/etc/public:\n  file.managed:\n    - contents: |\n        one\n        open "+text+"\n")
+	}
+	if err := os.MkdirAll(l.Layout.Path("/etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	states("1", "1")
+	l.expect(exit.OK)
+	states("2", "2")
+	r := l.expect(exit.OK)
+	body, _, err := l.repo.Store.Get(context.Background(), agent.ReportKey("myapp", "myapp-testing-useast1-1.example.com", r.ID), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	uploaded, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(uploaded); strings.Contains(text, "hunter2") || !strings.Contains(text, "open 2") || !strings.Contains(text, "/etc/private") {
+		t.Errorf("the store has %s", text)
+	}
+	kept, err := report.Archive{Dir: l.Layout.Reports()}.Load(r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := json.Marshal(kept); err != nil || !strings.Contains(string(data), "hunter2 2") {
+		t.Errorf("the host has %s, %v", data, err)
+	}
+}
