@@ -28,8 +28,8 @@ func (r *run) tell(ctx context.Context) {
 			r.record.Note("%v", err)
 		}
 	}
-	if notice := notify.Of(r.leaving()); notify.Wanted(r.Config.Notify, notice.Event) {
-		r.notify(ctx, notice)
+	if notify.Wanted(r.Config.Notify, notify.EventOf(r.report)) {
+		r.notify(ctx, notify.Of(r.leaving()))
 	}
 	if r.Config.UploadReports {
 		if err := r.upload(ctx); err != nil {
