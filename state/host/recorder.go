@@ -84,34 +84,24 @@ func awaitKept(r Recorder) error {
 // one for each.
 func (h *Host) Announce(paths ...string) error {
 	t, ok := h.Files.(*tree)
-	if !ok || t.recorder == nil {
+	if !ok {
 		return nil
 	}
-	told := map[string]string{}
 	for _, p := range paths {
-		if _, err := t.announce(p, told); err != nil {
-			return err
+		if !t.tells(p) {
+			continue
+		}
+		names := h.Missing(p)
+		if names == nil {
+			names = []string{t.real(p)}
+		}
+		for _, name := range names {
+			if err := t.replacing(KindFile, p, name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-// announce gives the path as it will be without links, and keeps it in told.
-func (t *tree) announce(p string, told map[string]string) (real string, err error) {
-	if real, ok := told[p]; ok {
-		return real, nil
-	}
-	dir := path.Dir(p)
-	if _, err := t.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		if dir, err = t.announce(dir, told); err != nil {
-			return "", err
-		}
-		real = path.Join(dir, path.Base(p))
-	} else {
-		real = t.real(p)
-	}
-	told[p] = real
-	return real, t.record(KindFile, real)
 }
 
 // Missing is a path that is not there, after the directories above it that are not there either, all as

@@ -124,7 +124,7 @@ func (t *tree) change(op, p string, call func(dir int, name string) error) error
 		return explain(pathError(op, p, err))
 	}
 	defer done()
-	if t.recorder != nil && !ownTemp(p) {
+	if t.tells(p) {
 		if err := t.replacing(KindFile, p, t.below(dir, name, p)); err != nil {
 			return err
 		}
@@ -138,8 +138,11 @@ func (t *tree) change(op, p string, call func(dir int, name string) error) error
 	return explain(pathError(op, p, err))
 }
 
+// tells reports whether a recorder hears of changes of a path.
+func (t *tree) tells(p string) bool { return t.recorder != nil && !ownTemp(p) }
+
 func (t *tree) record(kind Kind, p string) error {
-	if t.recorder == nil || ownTemp(p) {
+	if !t.tells(p) {
 		return nil
 	}
 	return t.replacing(kind, p, t.real(p))

@@ -110,7 +110,7 @@ func (t *tree) RemoveAll(p string) error {
 
 // recordAll records a tree in the order in which it goes, so that all of it is kept by one wait.
 func (t *tree) recordAll(p string) error {
-	if t.recorder == nil || ownTemp(p) {
+	if !t.tells(p) {
 		return nil
 	}
 	if info, err := t.Lstat(p); err == nil && info.IsDir() {
