@@ -9,35 +9,27 @@ import (
 
 // apart finds templates that would be rendered to the same file.
 func (p *parser) apart(top *yaml.Node) {
+	templates := valueOf(top, "templates")
+	if templates == nil {
+		return
+	}
 	targets := map[string]bool{}
-	for i := 0; i+1 < len(top.Content); i += 2 {
-		if top.Content[i].Value != "templates" {
+	for _, template := range templates.Content {
+		target := valueOf(template, "target")
+		if target == nil {
 			continue
 		}
-		for _, template := range top.Content[i+1].Content {
-			for j := 0; j+1 < len(template.Content); j += 2 {
-				key, value := template.Content[j], template.Content[j+1]
-				if key.Value == "target" && targets[value.Value] {
-					p.add(value, "another template has the target %s too", value.Value).WithHint("keep one of them")
-				}
-				targets[value.Value] = targets[value.Value] || key.Value == "target"
-			}
+		if targets[target.Value] {
+			p.add(target, "another template has the target %s too", target.Value).WithHint("keep one of them")
 		}
+		targets[target.Value] = true
 	}
 }
 
 // fits finds what is said to a builder that does not hear it: keys of another one, or any of them where
 // none is named. The release would be made without it, and nobody would know.
 func (p *parser) fits(top *yaml.Node) {
-	var builder, build *yaml.Node
-	for i := 0; i+1 < len(top.Content); i += 2 {
-		switch top.Content[i].Value {
-		case "builder":
-			builder = top.Content[i+1]
-		case "build":
-			build = top.Content[i+1]
-		}
-	}
+	builder, build := valueOf(top, "builder"), valueOf(top, "build")
 	if build == nil || build.Kind != yaml.MappingNode {
 		return
 	}
@@ -45,13 +37,24 @@ func (p *parser) fits(top *yaml.Node) {
 		p.add(build, "build is given, and no builder that it is for").WithHint("write `builder: ...` with one of " + strings.Join(running(), ", "))
 		return
 	}
+	keys := buildKeys()
 	for i := 0; i+1 < len(build.Content); i += 2 {
 		key := build.Content[i]
-		at := slices.IndexFunc(buildKeys(), func(k Key) bool { return k.Name == key.Value })
-		if at < 0 || slices.Contains(buildKeys()[at].Builders, builder.Value) {
+		at := slices.IndexFunc(keys, func(k Key) bool { return k.Name == key.Value })
+		if at < 0 || slices.Contains(keys[at].Builders, builder.Value) {
 			continue
 		}
-		p.add(key, "build.%s is for the builder %s, and the builder is %s", key.Value, strings.Join(buildKeys()[at].Builders, " or "), builder.Value).
+		p.add(key, "build.%s is for the builder %s, and the builder is %s", key.Value, strings.Join(keys[at].Builders, " or "), builder.Value).
 			WithHint("take it out, or name that builder")
 	}
+}
+
+// valueOf is what a mapping has under a key; nil for nothing.
+func valueOf(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
 }
