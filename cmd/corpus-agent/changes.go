@@ -24,11 +24,7 @@ named and not shown. "corpus-agent history" lists the runs.`,
 			if err != nil {
 				return err
 			}
-			id := ""
-			if len(args) == 1 {
-				id = args[0]
-			}
-			run, all, err := a.Changes(id)
+			run, all, err := a.Changes(runOf(args))
 			if err != nil {
 				return err
 			}

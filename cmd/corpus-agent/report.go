@@ -21,11 +21,7 @@ States that had nothing to say are only counted. "corpus-agent history" lists th
 			if err != nil {
 				return err
 			}
-			id := ""
-			if len(args) == 1 {
-				id = args[0]
-			}
-			r, err := a.Report(id)
+			r, err := a.Report(runOf(args))
 			if err != nil {
 				return err
 			}
@@ -36,6 +32,14 @@ States that had nothing to say are only counted. "corpus-agent history" lists th
 			return p.explainFailure(r)
 		},
 	}
+}
+
+// runOf is the run that is named; "" for the last one.
+func runOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
 }
 
 // explainFailure shows what a run that failed ended with, as it was told then.
