@@ -128,10 +128,10 @@ func (r *run) arriveWhole(ctx context.Context, client *trust.Client, release art
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", release, err)
 	}
-	verified, err := (*trust.Verified)(nil), room(file.Name(), release.Length)
-	if err == nil {
-		verified, err = client.Fetch(ctx, release, file, progress)
+	if err := room(file.Name(), release.Length); err != nil {
+		return nil, errors.Join(fmt.Errorf("fetching %s: %w", release, err), file.Close(), os.Remove(file.Name()))
 	}
+	verified, err := client.Fetch(ctx, release, file, progress)
 	if err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
 	}
