@@ -378,10 +378,10 @@ func (r *Recorder) settle() error {
 // by a power cut.
 func (r *Recorder) Sync() error {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.parallel = false
 	err := errors.Join(r.late, r.settle())
 	r.late = nil
-	defer r.mu.Unlock()
 	if r.dirty {
 		err = errors.Join(err, synced(r.writer, r.host, r.trees()...))
 		r.dirty = err != nil
