@@ -97,6 +97,28 @@ func (k *killer) Hook(string, hook.Result)      { k.count() }
 func (k *killer) Note(string)                   { k.count() }
 func (k *killer) End(*report.Report)            { k.count() }
 
+// storeOnDisk is a store that other processes can read, and the file of what they are to trust.
+func storeOnDisk(t *testing.T) (repo *artifacttest.Repo, storeDir, trustRoot string) {
+	t.Helper()
+	storeDir = t.TempDir()
+	repo = artifacttest.On(t, dir.New(storeDir))
+	trustRoot = filepath.Join(t.TempDir(), "root.json")
+	if err := os.WriteFile(trustRoot, repo.Root(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return repo, storeDir, trustRoot
+}
+
+// copied is a host like another one.
+func copied(t *testing.T, host string) string {
+	t.Helper()
+	root := t.TempDir()
+	if out, err := exec.Command("cp", "-a", host+"/.", root).CombinedOutput(); err != nil {
+		t.Fatalf("copying: %v: %s", err, out)
+	}
+	return root
+}
+
 // spawn runs a child and gives its exit code, or -1 when it was killed.
 func spawn(t *testing.T, root, storeDir, trustRoot string, kill int, env ...string) int {
 	t.Helper()
@@ -116,12 +138,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an agent dozens of times")
 	}
-	storeDir := t.TempDir()
-	repo := artifacttest.On(t, dir.New(storeDir))
-	trustRoot := filepath.Join(t.TempDir(), "root.json")
-	if err := os.WriteFile(trustRoot, repo.Root(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	repo, storeDir, trustRoot := storeOnDisk(t)
 	publish := func(v string) {
 		repo.Release("myapp", v, "testing", artifacttest.Files{"version": v})
 	}
@@ -146,10 +163,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 	publish("2")
 	for n := 1; ; n++ { // an upgrade, killed at its nth event
-		root := t.TempDir()
-		if out, err := exec.Command("cp", "-a", template+"/.", root).CombinedOutput(); err != nil {
-			t.Fatalf("copying: %v: %s", err, out)
-		}
+		root := copied(t, template)
 		code := spawn(t, root, storeDir, trustRoot, n)
 		if code == 0 {
 			break
@@ -165,12 +179,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 // TestTerminatedAtAnyMoment ends an upgrade with SIGTERM at every event of it. The links are those
 // of before or of after, nobody is blamed, and the next run deploys.
 func TestTerminatedAtAnyMoment(t *testing.T) {
-	storeDir := t.TempDir()
-	repo := artifacttest.On(t, dir.New(storeDir))
-	trustRoot := filepath.Join(t.TempDir(), "root.json")
-	if err := os.WriteFile(trustRoot, repo.Root(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	repo, storeDir, trustRoot := storeOnDisk(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
 	template := t.TempDir()
 	if code := spawn(t, template, storeDir, trustRoot, 0); code != 0 {
@@ -179,10 +188,7 @@ func TestTerminatedAtAnyMoment(t *testing.T) {
 	repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2"})
 	interrupted := 0
 	for n := 1; n < 100; n++ {
-		root := t.TempDir()
-		if out, err := exec.Command("cp", "-a", template+"/.", root).CombinedOutput(); err != nil {
-			t.Fatalf("copying: %v: %s", err, out)
-		}
+		root := copied(t, template)
 		code := spawn(t, root, storeDir, trustRoot, n, childTerm+"=1")
 		next, _ := os.ReadFile(filepath.Join(root, "srv/service/next/version"))
 		current, _ := os.ReadFile(filepath.Join(root, "srv/service/current/version"))
@@ -248,12 +254,7 @@ func leftovers(t *testing.T, root string) string {
 
 // TestCutThreeTimesIsQuarantined kills the same deploy again and again.
 func TestCutThreeTimesIsQuarantined(t *testing.T) {
-	storeDir := t.TempDir()
-	repo := artifacttest.On(t, dir.New(storeDir))
-	trustRoot := filepath.Join(t.TempDir(), "root.json")
-	if err := os.WriteFile(trustRoot, repo.Root(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	repo, storeDir, trustRoot := storeOnDisk(t)
 	root := t.TempDir()
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
 	if code := spawn(t, root, storeDir, trustRoot, 0); code != 0 {
@@ -278,14 +279,11 @@ func TestCutThreeTimesIsQuarantined(t *testing.T) {
 func convergeEvent(t *testing.T, root, storeDir, trustRoot string) int {
 	t.Helper()
 	for n := 1; n < 100; n++ {
-		copied := t.TempDir()
-		if out, err := exec.Command("cp", "-a", root+"/.", copied).CombinedOutput(); err != nil {
-			t.Fatalf("copying: %v: %s", err, out)
-		}
-		if spawn(t, copied, storeDir, trustRoot, n) == 0 {
+		twin := copied(t, root)
+		if spawn(t, twin, storeDir, trustRoot, n) == 0 {
 			t.Fatal("the upgrade never reached its states")
 		}
-		next, _ := os.ReadFile(filepath.Join(copied, "srv/service/next/version"))
+		next, _ := os.ReadFile(filepath.Join(twin, "srv/service/next/version"))
 		if string(next) == "2" {
 			return n + 1
 		}

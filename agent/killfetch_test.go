@@ -113,13 +113,7 @@ func TestDeltaKilledAtRandomMoments(t *testing.T) {
 	if k.length < 4<<20 || k.length > release.Length*2/3 {
 		t.Fatalf("the new chunks are %d bytes of %d, which is no delta", k.length, release.Length)
 	}
-	k.host = func(t *testing.T) string {
-		root := t.TempDir()
-		if out, err := exec.Command("cp", "-a", template+"/.", root).CombinedOutput(); err != nil {
-			t.Fatalf("copying: %v: %s", err, out)
-		}
-		return root
-	}
+	k.host = func(t *testing.T) string { return copied(t, template) }
 	k.run(t)
 }
 

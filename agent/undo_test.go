@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
-	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -305,12 +303,7 @@ func TestKilledWhileTakingBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an agent dozens of times")
 	}
-	storeDir := t.TempDir()
-	repo := artifacttest.On(t, dir.New(storeDir))
-	trustRoot := filepath.Join(t.TempDir(), "root.json")
-	if err := os.WriteFile(trustRoot, repo.Root(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	repo, storeDir, trustRoot := storeOnDisk(t)
 	repo.Release("myapp", "1", "testing", stateFiles("1", goodStates))
 	template := t.TempDir()
 	if code := spawn(t, template, storeDir, trustRoot, 0, childNative+"=1"); code != 0 {
@@ -320,10 +313,7 @@ func TestKilledWhileTakingBack(t *testing.T) {
 	repo.Release("myapp", "2", "testing", stateFiles("2", badStates))
 	moments := 0
 	for n := 1; n < 200; n++ {
-		root := t.TempDir()
-		if out, err := exec.Command("cp", "-a", template+"/.", root).CombinedOutput(); err != nil {
-			t.Fatalf("copying: %v: %s", err, out)
-		}
+		root := copied(t, template)
 		code := spawn(t, root, storeDir, trustRoot, n, childNative+"=1")
 		if code != -1 && code != exit.RolledBack {
 			t.Errorf("killed at event %d: exit code %d", n, code)
