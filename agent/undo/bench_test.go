@@ -13,10 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/roots"
-	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
-	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // bench is a host for the tree of 159 states, with a journal.
@@ -67,22 +64,9 @@ func (b *bench) apply(root string, keep bool) time.Duration {
 		b.Fatal(err)
 	}
 	recorder.Bind(h)
-	s := session.New(session.Settings{
-		Host: h, ID: "bench", Grains: value.NewMap("id", "bench", "os_family", "Debian", "os", "Debian", "kernel", "Linux"),
-		States: []roots.Env{{Name: "base", Dirs: []string{"/srv/salt/states"}}},
-		Pillar: []roots.Env{{Name: "base", Dirs: []string{"/srv/salt/pillar"}}},
-	})
-	ctx := context.Background()
-	matches, err := s.Top(ctx)
-	if err != nil {
-		b.Fatal(err)
-	}
-	program, err := s.Program(ctx, matches)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s, program := benchtree.Program(b, h)
 	started := time.Now()
-	for _, r := range s.Run(ctx, program, observer).All() {
+	for _, r := range s.Run(b.Context(), program, observer).All() {
 		if r.Outcome.Value() != true {
 			b.Fatalf("%s: %s", r.Step.Tag(), r.Comment)
 		}

@@ -1,7 +1,6 @@
 package session_test
 
 import (
-	"context"
 	"os"
 	"strconv"
 	"syscall"
@@ -9,8 +8,6 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/roots"
-	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -45,21 +42,8 @@ func (t tree) run(b testing.TB, mayChange bool) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := session.New(session.Settings{
-		Host: h, ID: "bench", Grains: value.NewMap("id", "bench", "os_family", "Debian", "os", "Debian", "kernel", "Linux"),
-		States: []roots.Env{{Name: "base", Dirs: []string{"/srv/salt/states"}}},
-		Pillar: []roots.Env{{Name: "base", Dirs: []string{"/srv/salt/pillar"}}},
-	})
-	ctx := context.Background()
-	matches, err := s.Top(ctx)
-	if err != nil {
-		b.Fatal(err)
-	}
-	p, err := s.Program(ctx, matches)
-	if err != nil {
-		b.Fatal(err)
-	}
-	results := s.Run(ctx, p, nil).All()
+	s, p := benchtree.Program(b, h)
+	results := s.Run(b.Context(), p, nil).All()
 	if len(results) != t.states {
 		b.Fatalf("%d states ran, not %d", len(results), t.states)
 	}

@@ -7,7 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // Host makes a system to be entered that the Salt tree for so many users is about: with the machine's
@@ -24,6 +29,25 @@ func Host(t testing.TB, users int) (root string) {
 	}
 	Fill(t, root, users)
 	return root
+}
+
+// Program makes the session of a host that Host made, and of its tree the program.
+func Program(t testing.TB, h *host.Host) (*session.Session, *compile.Program) {
+	t.Helper()
+	s := session.New(session.Settings{
+		Host: h, ID: "bench", Grains: value.NewMap("id", "bench", "os_family", "Debian", "os", "Debian", "kernel", "Linux"),
+		States: []roots.Env{{Name: "base", Dirs: []string{"/srv/salt/states"}}},
+		Pillar: []roots.Env{{Name: "base", Dirs: []string{"/srv/salt/pillar"}}},
+	})
+	matches, err := s.Top(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Program(t.Context(), matches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, p
 }
 
 // Fill writes what Host has beside programs below a root.
