@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	osexec "os/exec"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -37,7 +37,7 @@ func prepare(r Request, p program) (Program, error) {
 		return nil, diag.WithHint(fmt.Errorf("finding the engine: %w", err), "install it, or set `engine: native` in agent.yaml")
 	}
 	p.argv[0] = file
-	p.env = append(os.Environ(), append(p.env, describe(r)...)...)
+	p.env = append(process.Environ(), append(p.env, describe(r)...)...)
 	return p, nil
 }
 
@@ -65,9 +65,9 @@ func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 	all := &transcript{}
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&stdout, all), all
 	cmd.Env, cmd.Dir = p.env, p.dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.Detach(cmd)
 	cmd.WaitDelay = stopGrace
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.Cancel = func() error { return process.Signal(cmd, syscall.SIGTERM) }
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return Outcome{Output: all.String()}, ctx.Err()

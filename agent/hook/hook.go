@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -139,21 +140,18 @@ func explain(ctx context.Context, err error, timeout time.Duration) error {
 
 // endGroup ends what a hook left behind in its group.
 func endGroup(cmd *exec.Cmd) {
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
+	_ = process.Signal(cmd, syscall.SIGKILL)
 }
 
 // ownGroup makes a command the leader of a process group that is ended as a whole: SIGTERM when the
 // context is done, SIGKILL after the grace. WaitDelay bounds the wait for a pipe that something
 // which left the group still holds.
 func ownGroup(cmd *exec.Cmd, grace time.Duration) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.Detach(cmd)
 	cmd.WaitDelay = grace + time.Second
 	cmd.Cancel = func() error {
-		group := -cmd.Process.Pid
-		time.AfterFunc(grace, func() { _ = syscall.Kill(group, syscall.SIGKILL) })
-		return syscall.Kill(group, syscall.SIGTERM)
+		time.AfterFunc(grace, func() { _ = process.Signal(cmd, syscall.SIGKILL) })
+		return process.Signal(cmd, syscall.SIGTERM)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	getter "github.com/hashicorp/go-getter/v2"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -72,10 +73,10 @@ func git(ctx context.Context, args ...string) error {
 		return diag.WithHint(errors.New("git is not installed"), "apt install git")
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = gitEnv(os.Environ())
+	cmd.Env = gitEnv(process.Environ())
 	// Git's own children, which do the network's part, must not outlive it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	process.Detach(cmd)
+	cmd.Cancel = func() error { return process.Signal(cmd, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -55,7 +56,7 @@ func (o Options) run(ctx context.Context, path string) (*value.Map, error) {
 
 // start runs a program in a process group of its own, so that what it forks ends with it.
 func (o Options) start(ctx context.Context, path string, out, messages *bounded) error {
-	attributes := &syscall.SysProcAttr{Setpgid: true}
+	attributes := &syscall.SysProcAttr{}
 	if o.Chroot {
 		attributes.Chroot, path = o.Root, "/"+strings.TrimLeft(strings.TrimPrefix(path, o.Root), "/")
 	}
@@ -64,7 +65,8 @@ func (o Options) start(ctx context.Context, path string, out, messages *bounded)
 	cmd.Env = o.environ()
 	cmd.Stdout, cmd.Stderr = out, messages
 	cmd.SysProcAttr = attributes
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	process.Detach(cmd)
+	cmd.Cancel = func() error { return process.Signal(cmd, syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 	if err := cmd.Start(); err != nil {
 		return err
@@ -72,7 +74,7 @@ func (o Options) start(ctx context.Context, path string, out, messages *bounded)
 	err := cmd.Wait()
 	// Whatever is left of the group ignored SIGTERM or was left behind on purpose. The number stays
 	// taken while anything is left; when nothing is, it is free for microseconds only.
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	_ = process.Signal(cmd, syscall.SIGKILL)
 	return err
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
 // Commands starts processes on a host.
@@ -104,8 +106,9 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	if cmd.Dir == "" {
 		cmd.Dir = "/"
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Chroot: c.chroot, Credential: credential(command.As)}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: c.chroot, Credential: credential(command.As)}
+	process.Detach(cmd)
+	cmd.Cancel = func() error { return process.Signal(cmd, syscall.SIGKILL) }
 	cmd.WaitDelay = 2 * time.Second
 	if err := c.resolve(cmd); err != nil {
 		return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)

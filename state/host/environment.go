@@ -1,14 +1,15 @@
 package host
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
-// Environment is what the commands of a run find in their environment: the agent's own, and what
-// states put over it. It is the run's and never the agent's, which may do other runs.
+// Environment is the environment of the commands of a run: the agent's own without its credentials, with
+// the changes that states make to it. It belongs to the run and not to the agent, which may do other runs.
 type Environment struct {
 	mu   sync.Mutex
 	vars []string // NAME=value
@@ -20,7 +21,7 @@ func NewEnvironment(vars ...string) *Environment { return &Environment{vars: var
 // All gives a copy of everything as NAME=value.
 func (e *Environment) All() []string {
 	if e == nil {
-		return os.Environ()
+		return process.Environ()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,8 +1,9 @@
 package host
 
 import (
-	"os"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
 // open wires the doors to one another: a write tells whoever read what it changed.
@@ -37,7 +38,7 @@ func open(o Options, relocated bool) (*Host, error) {
 		run = &namedCommands{run, o.Recorder}
 	}
 	accounts.files, accounts.commands = files, run
-	env := NewEnvironment(os.Environ()...)
+	env := NewEnvironment(process.Environ()...)
 	packages.manager = packageManagerOf(files, run, env, o, relocated)
 	units.init = initSystemOf(files, run, relocated, units.refused)
 	crontabs := &crontabs{files: files, commands: run, accounts: accounts, recorder: o.Recorder, refused: refused, read: &parsed{}}

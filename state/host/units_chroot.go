@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -27,7 +27,7 @@ func isNotFound(err error) bool { return errors.Is(err, exec.ErrNotFound) }
 func (o *offline) systemctl(ctx context.Context, quiet bool, args ...string) (Output, error) {
 	return o.commands.Run(ctx, Command{
 		Argv: append([]string{"systemctl"}, args...),
-		Env:  environment(os.Environ(), Line{Env: []string{"LC_ALL=C", "SYSTEMD_OFFLINE=1"}}, nil), Quiet: quiet, Named: true,
+		Env:  environment(process.Environ(), Line{Env: []string{"LC_ALL=C", "SYSTEMD_OFFLINE=1"}}, nil), Quiet: quiet, Named: true,
 	})
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -155,7 +155,7 @@ const journalLines = 20
 
 // journal gives the last lines that a unit logged since a time.
 func (s *systemd) journal(ctx context.Context, unit string, since time.Time) []string {
-	env := environment(os.Environ(), Line{Env: []string{"LC_ALL=C"}}, nil)
+	env := environment(process.Environ(), Line{Env: []string{"LC_ALL=C"}}, nil)
 	// Lines may still be on their way; a journal that cannot be synced shows what it has.
 	_, _ = s.commands.Run(ctx, Command{Argv: []string{"journalctl", "--sync"}, Env: env, Quiet: true, Limit: 5 * time.Second})
 	out, err := s.commands.Run(ctx, Command{

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -96,7 +96,7 @@ func openrcStatus(script string, out Output) (string, error) {
 func (o *openrc) service(ctx context.Context, script, action string, quiet bool) (Output, error) {
 	return o.commands.Run(ctx, Command{
 		Argv: []string{"rc-service", "--nocolor", script, action}, Quiet: quiet, Named: true,
-		Env: environment(os.Environ(), Line{Env: []string{"LC_ALL=C"}}, nil),
+		Env: environment(process.Environ(), Line{Env: []string{"LC_ALL=C"}}, nil),
 	})
 }
 
@@ -135,7 +135,7 @@ func (o *openrc) setBoot(ctx context.Context, verb BootVerb, name string, _ bool
 	if verb == Disable {
 		argv = append([]string{"rc-update", "delete", script}, o.levelsOf(script)...)
 	}
-	out, err := o.commands.Run(ctx, Command{Argv: argv, Env: environment(os.Environ(), Line{Env: []string{"LC_ALL=C"}}, nil), Named: true})
+	out, err := o.commands.Run(ctx, Command{Argv: argv, Env: environment(process.Environ(), Line{Env: []string{"LC_ALL=C"}}, nil), Named: true})
 	if err == nil {
 		err = complaint(out)
 	}

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -126,7 +126,7 @@ func (s *sysv) act(ctx context.Context, verb UnitVerb, name string, _ bool) erro
 // call runs an init script. A daemon that it leaves running may hold on to our pipes; the door of
 // commands does not wait for that.
 func (s *sysv) call(ctx context.Context, script, action string, quiet bool) (Output, error) {
-	return s.commands.Run(ctx, Command{Argv: []string{initScripts + "/" + script, action}, Env: environment(os.Environ(), Line{Env: []string{"LC_ALL=C"}}, nil), Quiet: quiet, Named: true})
+	return s.commands.Run(ctx, Command{Argv: []string{initScripts + "/" + script, action}, Env: environment(process.Environ(), Line{Env: []string{"LC_ALL=C"}}, nil), Quiet: quiet, Named: true})
 }
 
 func (s *sysv) setBoot(ctx context.Context, verb BootVerb, name string, _ bool) error {
@@ -157,7 +157,7 @@ func switchScript(ctx context.Context, commands Commands, verb BootVerb, script 
 
 func inTurn(ctx context.Context, commands Commands, lines [][]string) error {
 	for _, argv := range lines {
-		out, err := commands.Run(ctx, Command{Argv: argv, Env: environment(os.Environ(), Line{Env: []string{"LC_ALL=C"}}, nil), Named: true})
+		out, err := commands.Run(ctx, Command{Argv: argv, Env: environment(process.Environ(), Line{Env: []string{"LC_ALL=C"}}, nil), Named: true})
 		if err != nil {
 			return err
 		}
