@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
@@ -56,11 +54,15 @@ func (p *Publisher) Init(ctx context.Context, threshold int) (InitResult, error)
 
 // initWith sets up an empty store under a root that is signed.
 func (p *Publisher) initWith(ctx context.Context, root []byte) (InitResult, error) {
-	conditional, err := p.probe(ctx)
+	if err := p.checkEmpty(ctx, root); err != nil {
+		return InitResult{}, err
+	}
+	root, err := p.putFirstRoot(ctx, root)
 	if err != nil {
 		return InitResult{}, err
 	}
-	if root, err = p.putFirstRoot(ctx, root); err != nil {
+	conditional, err := p.probe(ctx, root)
+	if err != nil {
 		return InitResult{}, err
 	}
 	if err := p.putEmpty(ctx, root); err != nil {
@@ -101,8 +103,8 @@ func (p *Publisher) firstRoot(threshold int) (*rootRole, error) {
 	return root, nil
 }
 
-// putFirstRoot writes the first root. One that is there already belongs to somebody, or is ours
-// from an attempt that was cut short; then it is taken as it is.
+// putFirstRoot writes the first root. One that is there already, and that checkEmpty let pass, is ours
+// from an attempt that was cut short: it is taken as it is.
 func (p *Publisher) putFirstRoot(ctx context.Context, root []byte) ([]byte, error) {
 	key := trust.RoleKey(metadata.ROOT, 1)
 	_, err := p.Store.Put(ctx, key, bytes.NewReader(root), int64(len(root)), store.Condition{IfAbsent: true})
@@ -110,13 +112,10 @@ func (p *Publisher) putFirstRoot(ctx context.Context, root []byte) ([]byte, erro
 		return root, err
 	}
 	there, err := trust.ReadMetadata(ctx, p.Store, key)
-	if err != nil {
-		return nil, err
+	if err == nil && !sameKeys(there, root) {
+		err = setUpBefore(key)
 	}
-	if _, err := p.timestampETag(ctx); !errors.Is(err, store.ErrNotFound) || !sameKeys(there, root) {
-		return nil, diag.WithHint(fmt.Errorf("the store was set up before: %s exists", key), "publish into it, or take an empty prefix")
-	}
-	return there, nil
+	return there, err
 }
 
 // sameKeys reports whether two roots give every role the same keys.
@@ -163,18 +162,19 @@ func (p *Publisher) putEmpty(ctx context.Context, root []byte) error {
 	return p.putTimestamp(ctx, timestamp, keys[metadata.TIMESTAMP], store.Condition{IfAbsent: true})
 }
 
-// probe finds out whether the store honours conditional writes, on which two publishers rely.
-func (p *Publisher) probe(ctx context.Context) (bool, error) {
-	key := fmt.Sprintf("metadata/probe-%d", rand.Uint64())
-	put := func(text string, cond store.Condition) error {
-		_, err := p.Store.Put(ctx, key, strings.NewReader(text), int64(len(text)), cond)
-		return err
+// probe finds out whether the store honours conditional writes, on which two publishers rely. It tries
+// to write the first root again, over the same bytes: a store that ignores conditions loses nothing, and
+// no object is left that would have to be deleted.
+func (p *Publisher) probe(ctx context.Context, root []byte) (honoured bool, err error) {
+	key := trust.RoleKey(metadata.ROOT, 1)
+	for _, cond := range []store.Condition{{IfAbsent: true}, {IfMatch: `"0"`}} {
+		_, err := p.Store.Put(ctx, key, bytes.NewReader(root), int64(len(root)), cond)
+		if err == nil {
+			return false, nil
+		}
+		if !errors.Is(err, store.ErrPrecondition) {
+			return false, fmt.Errorf("trying out conditional writes: %w", err)
+		}
 	}
-	if err := put("one", store.Condition{IfAbsent: true}); err != nil {
-		return false, fmt.Errorf("writing to the store: %w", err)
-	}
-	twice := put("two", store.Condition{IfAbsent: true})
-	changed := put("three", store.Condition{IfMatch: `"0"`})
-	honoured := errors.Is(twice, store.ErrPrecondition) && errors.Is(changed, store.ErrPrecondition)
-	return honoured, p.Store.Delete(ctx, key)
+	return true, nil
 }

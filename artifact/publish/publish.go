@@ -165,7 +165,7 @@ func (p *Publisher) checkClock(client *trust.Client) error {
 func (p *Publisher) timestampETag(ctx context.Context) (string, error) {
 	body, info, err := p.Store.Get(ctx, trust.TimestampKey, 0)
 	if errors.Is(err, store.ErrNotFound) {
-		return "", diag.WithHint(fmt.Errorf("the store is empty: %w", err), "set it up with `corpus store init`")
+		return "", p.lostTimestamp(ctx, err)
 	}
 	if err != nil {
 		return "", err

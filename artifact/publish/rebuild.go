@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,7 +89,7 @@ func (p *Publisher) putRebuilt(ctx context.Context, client *trust.Client, meta m
 	}
 	timestamp := metadata.Timestamp()
 	var cond store.Condition
-	if timestamp.Signed.Version, cond, err = p.lastTimestamp(ctx, root); err != nil {
+	if timestamp.Signed.Version, cond, err = p.lastTimestamp(ctx, root, snapshot.Signed.Version); err != nil {
 		return err
 	}
 	file, err := write(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version, signers)
@@ -99,9 +100,15 @@ func (p *Publisher) putRebuilt(ctx context.Context, client *trust.Client, meta m
 	return p.putTimestamp(ctx, timestamp, online, cond)
 }
 
+// lostVersions is how far a rebuild goes beyond the highest version that it finds, where the timestamp
+// is lost: nothing else in the store counts the timestamps that `corpus refresh` signed, and hosts take
+// none that is older than what they have seen. Hourly refreshes take a century to use it up.
+const lostVersions = 1_000_000
+
 // lastTimestamp is the highest version of a timestamp that this publisher or the store knows of and
-// whose signatures hold, and the condition to replace what the store has.
-func (p *Publisher) lastTimestamp(ctx context.Context, root *rootRole) (int64, store.Condition, error) {
+// whose signatures hold, and the condition to replace what the store has. Where the store has none that
+// holds, it is a version that no host can have seen.
+func (p *Publisher) lastTimestamp(ctx context.Context, root *rootRole, snapshot int64) (int64, store.Condition, error) {
 	cond := store.Condition{IfAbsent: true}
 	etag, err := p.timestampETag(ctx)
 	switch {
@@ -110,16 +117,28 @@ func (p *Publisher) lastTimestamp(ctx context.Context, root *rootRole) (int64, s
 	case !errors.Is(err, store.ErrNotFound):
 		return 0, cond, err
 	}
-	last := int64(0)
+	version := func(data []byte) int64 {
+		t, err := metadata.Timestamp().FromBytes(data)
+		if err != nil || root.VerifyDelegate(metadata.TIMESTAMP, t) != nil {
+			return 0
+		}
+		return t.Signed.Version
+	}
 	kept, _ := os.ReadFile(filepath.Join(p.Seen, trust.MetaName(metadata.TIMESTAMP)))
 	there, _ := trust.ReadMetadata(ctx, p.Store, trust.TimestampKey)
-	for _, data := range [][]byte{kept, there} {
-		t, err := metadata.Timestamp().FromBytes(data)
-		if err == nil && root.VerifyDelegate(metadata.TIMESTAMP, t) == nil {
-			last = max(last, t.Signed.Version)
-		}
+	last := max(version(kept), version(there))
+	if version(there) == 0 {
+		last = beyond(max(last, snapshot))
 	}
 	return last, cond, nil
+}
+
+// beyond is a version that is higher than any a host has seen, where this is the highest known.
+func beyond(version int64) int64 {
+	if version > math.MaxInt64-lostVersions {
+		return version
+	}
+	return version + lostVersions
 }
 
 // versions lists which versions of each role the store has, newest first.

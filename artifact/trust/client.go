@@ -160,6 +160,9 @@ func (c *Client) refreshTimestamp(ctx context.Context) error {
 		}
 	}
 	data, err := read(ctx, c.store, TimestampKey, maxTimestamp)
+	if errors.Is(err, store.ErrNotFound) && SetUp(ctx, c.store) {
+		err = LostTimestamp(err)
+	}
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata/trustedmetadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // ReadMetadata fetches a metadata file as it is, unverified.
@@ -58,4 +59,20 @@ func read(ctx context.Context, s store.Store, key string, limit int64) ([]byte, 
 		return nil, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it is longer than the %d bytes allowed", limit)}
 	}
 	return data, nil
+}
+
+// SetUp reports whether a store has a first root, so that it was set up once.
+func SetUp(ctx context.Context, s store.Store) bool {
+	body, _, err := s.Get(ctx, RoleKey(metadata.ROOT, 1), 0)
+	if err != nil {
+		return false
+	}
+	_ = body.Close() // only its being there counts
+	return true
+}
+
+// LostTimestamp is the error of a store that was set up and has no timestamp.
+func LostTimestamp(err error) error {
+	return diag.WithHint(fmt.Errorf("the store has lost its timestamp: %w", err),
+		"run `corpus refresh --rebuild` with the keys of snapshot and timestamp; it makes the file again and keeps every project")
 }

@@ -16,7 +16,10 @@ func (p *program) storeCommand() *cobra.Command {
 		Use:   "init",
 		Short: "Set up an empty store",
 		Long: `init signs the first root and the empty metadata of a store. The public root is also written to
-root.json in the directory of keys; hosts are told to trust it once, as a file or by its digest.
+root.json in the directory of keys; hosts are given it once, as a file or by its digest.
+
+init refuses a store in which metadata lies, and keys that belong to another store. A store that lost
+timestamp.json is repaired by ` + "`corpus refresh --rebuild`" + `.
 
 Where the root keys are in several hands, the directory holds all public keys, --draft writes the first
 root to be signed by their owners, and ` + "`corpus import`" + ` sets the store up.`,

@@ -1,0 +1,100 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// checkEmpty refuses to set up a store in which metadata lies, or with a directory of keys that belongs
+// to another store. What an interrupted Init left is no obstacle: the same root, targets without
+// projects, snapshots.
+func (p *Publisher) checkEmpty(ctx context.Context, root []byte) error {
+	if trust.Pinned(p.Seen) {
+		return mistake("take another directory for --keys; if this store lost files, `corpus refresh --rebuild` makes them again",
+			"these keys have set up a store before (%s)", p.Seen)
+	}
+	if err := p.checkRootFile(root); err != nil {
+		return err
+	}
+	if _, err := p.timestampETag(ctx); err == nil {
+		return setUpBefore(trust.TimestampKey)
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	versions, err := p.versions(ctx)
+	if err != nil {
+		return err
+	}
+	for name, numbers := range versions {
+		if err := p.checkLeft(ctx, name, numbers, root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRootFile refuses to replace the root.json of another store.
+func (p *Publisher) checkRootFile(root []byte) error {
+	if p.Keys.Dir == "" {
+		return nil
+	}
+	file := filepath.Join(p.Keys.Dir, RootName)
+	there, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && sameKeys(there, root) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return mistake("take another directory for --keys, or move the file away", "%s is the root of another store", file)
+}
+
+// checkLeft reports whether the versions of a role that the store has may be of an interrupted Init.
+func (p *Publisher) checkLeft(ctx context.Context, name string, versions []int64, root []byte) error {
+	newest := trust.RoleKey(name, versions[0])
+	switch name {
+	case metadata.SNAPSHOT:
+		return nil
+	case metadata.ROOT, metadata.TARGETS:
+	default:
+		return setUpBefore(newest)
+	}
+	data, err := trust.ReadMetadata(ctx, p.Store, newest)
+	if err != nil {
+		return err
+	}
+	if name == metadata.ROOT && versions[0] == 1 && sameKeys(data, root) {
+		return nil
+	}
+	if name == metadata.TARGETS {
+		targets, err := metadata.Targets().FromBytes(data)
+		if err == nil && (targets.Signed.Delegations == nil || len(targets.Signed.Delegations.Roles) == 0) {
+			return nil
+		}
+	}
+	return setUpBefore(newest)
+}
+
+func setUpBefore(key string) error {
+	return mistake("publish into it, or take an empty prefix; where it lost "+trust.TimestampKey+", `corpus refresh --rebuild` makes that again",
+		"the store was set up before: %s exists", key)
+}
+
+// lostTimestamp explains that the store has no timestamp: because nothing has been set up in it, or
+// because it lost it.
+func (p *Publisher) lostTimestamp(ctx context.Context, err error) error {
+	if trust.SetUp(ctx, p.Store) {
+		return trust.LostTimestamp(err)
+	}
+	return diag.WithHint(fmt.Errorf("the store is empty: %w", err), "see that the store's URL is right; set an empty store up with `corpus store init`")
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// A store that lost timestamp.json is not set up over what it holds: every command leads to the rebuild,
+// which keeps all projects and goes beyond every version that a host may have seen.
+func TestLostTimestampIsRebuilt(t *testing.T) {
+	s := newStore(t)
+	s.artifact("one", "1")
+	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")
+	s.expect(0, "publish other 1.0 @one.tar.zst --channel testing", "")
+	for range 3 {
+		s.expect(0, "refresh", "")
+	}
+	before := s.timestampVersion()
+	s.remove("store/metadata/timestamp.json")
+	s.copy("keys/root.json", "seen-by-nobody/root.json")
+	for _, line := range []string{"ls", "verify", "refresh", "publish myapp 1.1 @one.tar.zst"} {
+		s.expect(5, line, "corpus refresh --rebuild")
+		if strings.Contains(s.out+s.err, "store init") {
+			t.Errorf("corpus %s recommends store init over a full store:\n%s", line, s.err)
+		}
+	}
+	names := s.names("store/metadata")
+	s.expect(2, "store init", "refresh --rebuild")
+	s.expect(0, "keys new --keys @fresh", "made")
+	s.expect(2, "store init --keys @fresh", "set up before")
+	if now := s.names("store/metadata"); strings.Join(now, " ") != strings.Join(names, " ") {
+		t.Errorf("store init changed the store: %v, before %v", now, names)
+	}
+	// Another machine with the online keys, which has not seen this store's timestamps.
+	for _, file := range []string{"snapshot.key", "timestamp.key", "root.json"} {
+		s.copy("keys/"+file, "online/"+file)
+	}
+	s.expect(0, "refresh --rebuild --keys @online", "myapp")
+	if after := s.timestampVersion(); after <= before {
+		t.Errorf("the timestamp has version %d, and hosts have seen %d", after, before)
+	}
+	s.expect(0, "publish myapp 1.1 @one.tar.zst --channel testing", "myapp/testing is 1.1")
+	s.expect(0, "ls", "other/testing")
+}
+
+func (s *shell) timestampVersion() int64 {
+	s.t.Helper()
+	var file struct {
+		Signed struct{ Version int64 }
+	}
+	if err := json.Unmarshal([]byte(s.read("store/metadata/timestamp.json")), &file); err != nil {
+		s.t.Fatal(err)
+	}
+	return file.Signed.Version
+}
+
+func (s *shell) remove(name string) {
+	s.t.Helper()
+	if err := os.Remove(s.path(name)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *shell) names(dir string) (names []string) {
+	s.t.Helper()
+	entries, err := os.ReadDir(s.path(dir))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// Keys of one store set up no other, and its root.json stays.
+func TestInitKeepsAnotherStoresRoot(t *testing.T) {
+	s := newStore(t)
+	root := s.read("keys/root.json")
+	s.expect(2, "store init --store file://@second", "another directory for --keys")
+	s.expect(0, "keys new --keys @fresh", "made")
+	s.copy("keys/root.json", "fresh/root.json")
+	s.expect(2, "store init --store file://@second --keys @fresh", "root of another store")
+	if s.read("keys/root.json") != root || s.read("fresh/root.json") != root {
+		t.Error("a refused init replaced root.json")
+	}
+}
+
+// What an interrupted init left is completed.
+func TestInterruptedInitIsCompleted(t *testing.T) {
+	s := newStore(t)
+	s.remove("store/metadata/timestamp.json")
+	for _, name := range []string{"root.json", "seen/pinned", "seen/root.json"} {
+		s.remove("keys/" + name)
+	}
+	s.expect(0, "store init", "set up")
+	s.expect(0, "verify", "verified 0 artifacts")
+}
