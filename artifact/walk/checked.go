@@ -1,0 +1,300 @@
+package walk
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxHops is how many links are followed on the way of one path, as in the kernel.
+const maxHops = 40
+
+// errRaced says that something changed between two looks at it; the walk starts again.
+var errRaced = errors.New("a part of the path kept changing while it was opened")
+
+// openChecked walks without the kernel's help.
+func (r *Root) openChecked(p string, flags int) (int, error) {
+	for range maxRaces {
+		fd, err := r.openOnce(p, flags)
+		if !errors.Is(err, errRaced) {
+			return fd, err
+		}
+	}
+	return -1, unix.EAGAIN
+}
+
+func (r *Root) openOnce(p string, flags int) (int, error) {
+	w := newWalker(r, p)
+	defer w.close()
+	if err := w.walk(flags&unix.O_NOFOLLOW == 0); err != nil {
+		return -1, err
+	}
+	dir := w.here()
+	fd, err := retry(func() (int, error) { return unix.Openat(dir.fd, w.last, flags|unix.O_NOFOLLOW, 0) })
+	if flags&unix.O_NOFOLLOW == 0 {
+		fd, err = w.sameKind(fd, err)
+	}
+	if err != nil {
+		return -1, err
+	}
+	if err := w.arrived(fd); err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// Follow is Parent for a caller that means what the links at the end of a path lead to, which need not exist. In a safe
+// root a link to what does not exist has to lead into a directory of the user who controls the link.
+func (r *Root) Follow(p string) (*Dir, string, error) {
+	if err := wellFormed(p); err != nil {
+		return nil, "", pathError("open", p, err)
+	}
+	for range maxRaces {
+		d, name, err := r.followOnce(p)
+		if !errors.Is(err, errRaced) {
+			return d, name, pathError("open", p, err)
+		}
+	}
+	return nil, "", pathError("open", p, unix.EAGAIN)
+}
+
+func (r *Root) followOnce(p string) (*Dir, string, error) {
+	w := newWalker(r, p)
+	defer w.close()
+	if err := w.walk(true); err != nil {
+		return nil, "", err
+	}
+	if err := w.end(); err != nil {
+		return nil, "", err
+	}
+	fd, err := unix.FcntlInt(uintptr(w.here().fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	return newDir(r, fd, w.here().name), w.last, nil
+}
+
+// end looks at what there is at the end of the way.
+func (w *walker) end() error {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(w.here().fd, w.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+	if errors.Is(err, unix.ENOENT) {
+		return w.settle(w.here().fd)
+	}
+	if fd, err = w.sameKind(fd, err); err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return w.arrived(fd)
+}
+
+// step is a directory on the way.
+type step struct {
+	fd   int
+	name string // as it is named on the way, for messages
+}
+
+// walker goes down a path. It keeps every directory on the way open: ".." goes back to the one it came from, and
+// never to wherever that was moved meanwhile, so that no rename leads it out of the root.
+type walker struct {
+	root  *Root
+	asked string
+	way   []step   // the first is the root, the last where the walk is
+	todo  []string // names still to go, the next one at the end
+	last  string   // the name in the last directory that the path means
+	hops  int
+	owed  []debt // links that are not resolved to their end
+}
+
+func newWalker(r *Root, p string) *walker {
+	w := &walker{root: r, asked: p, way: []step{{fd: int(r.dir.Fd()), name: "/"}}}
+	w.push(p)
+	return w
+}
+
+func (w *walker) close() { w.back(1) }
+
+// back forgets the way but for its first steps.
+func (w *walker) back(keep int) {
+	for len(w.way) > keep {
+		_ = unix.Close(w.here().fd)
+		w.way = w.way[:len(w.way)-1]
+	}
+}
+
+func (w *walker) here() step { return w.way[len(w.way)-1] }
+
+// push puts the names of a path before what is still to go. A slash at the end means a directory, as "." does.
+func (w *walker) push(p string) {
+	if strings.HasSuffix(p, "/") {
+		p += "."
+	}
+	names := strings.Split(p, "/")
+	for i := len(names) - 1; i >= 0; i-- {
+		if names[i] != "" {
+			w.todo = append(w.todo, names[i])
+		}
+	}
+}
+
+// walk goes to the directory of the last name. A link there is followed if asked for.
+func (w *walker) walk(follow bool) error {
+	for {
+		name := w.todo[len(w.todo)-1]
+		w.todo = w.todo[:len(w.todo)-1]
+		end := len(w.todo) == 0
+		if name == "." || name == ".." {
+			if err := w.dots(name); err != nil || end {
+				w.last = "."
+				return err
+			}
+			continue
+		}
+		if end {
+			linked, err := w.atEnd(name, follow)
+			if err != nil || !linked {
+				w.last = name
+				return err
+			}
+			continue
+		}
+		if err := w.enter(name); err != nil {
+			return err
+		}
+	}
+}
+
+// dots handles "." and "..", which stays at the root. The kernel lets nobody leave a directory by them who may not
+// search it.
+func (w *walker) dots(name string) error {
+	fd, err := retry(func() (int, error) { return unix.Openat(w.here().fd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return err
+	}
+	_ = unix.Close(fd)
+	if name == ".." {
+		w.back(max(1, len(w.way)-1))
+	}
+	if len(w.todo) == 0 {
+		return nil // what is opened in the end is looked at then
+	}
+	return w.settle(w.here().fd)
+}
+
+// atEnd looks at the last name and goes on where it is a link to be followed.
+func (w *walker) atEnd(name string, follow bool) (linked bool, err error) {
+	if !follow {
+		return false, nil
+	}
+	var st unix.Stat_t
+	err = again(func() error { return unix.Fstatat(w.here().fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	if errors.Is(err, unix.ENOENT) {
+		return false, nil // whoever opens or makes it gets the answer
+	}
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return false, err
+	}
+	return true, w.follow(name)
+}
+
+// enter goes into a directory, or along a link.
+func (w *walker) enter(name string) error {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(w.here().fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return w.follow(name)
+	}
+	if err != nil {
+		return err
+	}
+	w.way = append(w.way, step{fd: fd, name: path.Join(w.here().name, name)})
+	return w.settle(fd)
+}
+
+// follow puts what a link says before what is still to go. What is no link is no directory either.
+func (w *walker) follow(name string) error {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(w.here().fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+	case unix.S_IFDIR:
+		return errRaced
+	default:
+		return unix.ENOTDIR
+	}
+	if w.hops++; w.hops > maxHops {
+		return unix.ELOOP
+	}
+	target, err := readlinkat(fd, "")
+	if err != nil {
+		return err
+	}
+	return w.along(fd, &st, name, target)
+}
+
+func (w *walker) along(link int, st *unix.Stat_t, name, target string) error {
+	if magic(link, target) {
+		return unix.ELOOP
+	}
+	if err := w.owe(st, path.Join(w.here().name, name)); err != nil {
+		return err
+	}
+	if strings.HasPrefix(target, "/") {
+		w.back(1)
+	}
+	w.push(target)
+	return nil
+}
+
+// magic reports whether a link of /proc leads where its text does not: to an open file, or to another root.
+func magic(link int, target string) bool {
+	var at unix.Statfs_t
+	if err := unix.Fstatfs(link, &at); err != nil || at.Type != unix.PROC_SUPER_MAGIC {
+		return false
+	}
+	return strings.HasPrefix(target, "/") || strings.Contains(target, ":[")
+}
+
+// sameKind finds out that what was no link a moment ago is one now.
+func (w *walker) sameKind(fd int, err error) (int, error) {
+	var st unix.Stat_t
+	switch {
+	case err == nil:
+		if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			err = errRaced
+		}
+		if err != nil {
+			_ = unix.Close(fd)
+		}
+	case errors.Is(err, unix.ELOOP):
+		err = errRaced
+	case errors.Is(err, unix.ENOTDIR):
+		if unix.Fstatat(w.here().fd, w.last, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			err = errRaced
+		}
+	}
+	return fd, err
+}
+
+func readlinkat(dir int, name string) (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(dir, name, buf)
+	if err != nil {
+		return "", err
+	}
+	return string(buf[:n]), nil
+}

@@ -1,0 +1,346 @@
+package walk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is an open directory. Its methods take single names in it, never follow a link there, and mean the same
+// directory after it was renamed. "." is the directory itself where an operation makes sense for it.
+type Dir struct {
+	file *os.File
+	root *Root
+	path string // by which it was opened, for messages
+}
+
+func newDir(r *Root, fd int, path string) *Dir {
+	return &Dir{file: os.NewFile(uintptr(fd), path), root: r, path: path}
+}
+
+// Close closes the directory.
+func (d *Dir) Close() error { return d.file.Close() }
+
+// FD is the descriptor, for system calls that have no method here. It is valid until Close.
+func (d *Dir) FD() int { return int(d.file.Fd()) }
+
+// handle is a name for what a descriptor stands for, also one that was opened only as a place.
+func handle(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// do runs a call for a name and says in an error what it was about.
+func (d *Dir) do(op, name string, call func(dir int) error) error {
+	err := single(name)
+	if err == nil {
+		err = again(func() error { return call(d.FD()) })
+	}
+	return pathError(op, path.Join(d.path, name), err)
+}
+
+func single(name string) error {
+	if name == "" || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return unix.EINVAL
+	}
+	return nil
+}
+
+// place opens a name only as a place and runs a call on it.
+func (d *Dir) place(op, name string, call func(fd int, st *unix.Stat_t) error) error {
+	return d.do(op, name, func(dir int) error {
+		fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return err
+		}
+		if err := d.ownName(name, &st); err != nil {
+			return err
+		}
+		return call(fd, &st)
+	})
+}
+
+// ownName refuses, in a safe root, a file that a user may have given its name here.
+func (d *Dir) ownName(name string, st *unix.Stat_t) error {
+	if !d.root.safe {
+		return nil
+	}
+	by, err := d.root.controllers(d.FD())
+	if err != nil {
+		return err
+	}
+	full := path.Join(d.path, name)
+	return ownName(full, full, st, by)
+}
+
+// Lstat describes a name itself.
+func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
+	err = d.do("lstat", name, func(dir int) error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	return st, err
+}
+
+// Readlink gives the text of a link.
+func (d *Dir) Readlink(name string) (target string, err error) {
+	err = d.do("readlink", name, func(dir int) error {
+		target, err = readlinkat(dir, name)
+		return err
+	})
+	return target, err
+}
+
+// Open opens a file for reading. Pipes do not block: a caller that wants files only looks at Stat of the result.
+func (d *Dir) Open(name string) (*os.File, error) {
+	var f *os.File
+	err := d.do("open", name, func(dir int) error {
+		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		var st unix.Stat_t
+		if err := errors.Join(unix.Fstat(fd, &st), d.ownName(name, &st)); err != nil {
+			return errors.Join(err, unix.Close(fd))
+		}
+		f = os.NewFile(uintptr(fd), path.Join(d.path, name))
+		return nil
+	})
+	return f, err
+}
+
+// OpenDir opens a directory in this one. The caller must close it.
+func (d *Dir) OpenDir(name string) (*Dir, error) {
+	var sub *Dir
+	err := d.do("open", name, func(dir int) error {
+		fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err == nil {
+			sub = newDir(d.root, fd, path.Join(d.path, name))
+		}
+		return err
+	})
+	return sub, err
+}
+
+// ReadDir lists the names in the directory, sorted.
+func (d *Dir) ReadDir() ([]string, error) {
+	f, err := d.readable()
+	if err != nil {
+		return nil, pathError("readdir", d.path, err)
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+// readable opens the directory itself for more than a place.
+func (d *Dir) readable() (*os.File, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(d.FD(), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), d.path), nil
+}
+
+// Sync makes the names in the directory survive a power cut. Filesystems that cannot sync a directory have nothing
+// to lose by it.
+func (d *Dir) Sync() error {
+	f, err := d.readable()
+	if err != nil {
+		return pathError("sync", d.path, err)
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	return nil
+}
+
+// New says what a new file is besides its content.
+type New struct {
+	Mode     fs.FileMode // permissions, setuid, setgid and sticky bits; the umask has no say
+	UID, GID int         // -1 is the program's own
+}
+
+// TempPrefix starts the names of temporary files, as in package durable, whose Sweep removes them.
+const TempPrefix = ".corpus-tmp-"
+
+// Create gives a name the content that fill writes. It takes the place of a file or link that is there, at once: a
+// reader sees the old or the new, and so does everyone after a power cut. If fill fails, nothing changes.
+func (d *Dir) Create(name string, n New, fill func(io.Writer) error) error {
+	if err := single(name); err != nil || name == "." {
+		return pathError("create", path.Join(d.path, name), unix.EINVAL)
+	}
+	temp := fmt.Sprintf(TempPrefix+"%d-%08x", os.Getpid(), rand.Uint32())
+	err := d.write(temp, n, fill)
+	if err == nil {
+		err = d.Rename(temp, d, name)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(d.FD(), temp, 0)
+		return err
+	}
+	return d.Sync()
+}
+
+// write makes a temporary file. Only its descriptor is used to change it.
+func (d *Dir) write(temp string, n New, fill func(io.Writer) error) error {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(d.FD(), temp, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	})
+	if err != nil {
+		return pathError("create", path.Join(d.path, temp), err)
+	}
+	f := os.NewFile(uintptr(fd), path.Join(d.path, temp))
+	err = fill(f)
+	if err == nil && (n.UID >= 0 || n.GID >= 0) {
+		err = f.Chown(n.UID, n.GID)
+	}
+	if err == nil {
+		err = f.Chmod(n.Mode) // after chown, which clears setuid
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Mkdir makes a directory and opens it. The umask has no say in its mode. The caller must close it.
+func (d *Dir) Mkdir(name string, n New) (*Dir, error) {
+	if err := d.do("mkdir", name, func(dir int) error { return unix.Mkdirat(dir, name, 0o700) }); err != nil {
+		return nil, err
+	}
+	made, err := d.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := made.become(n); err != nil {
+		return nil, errors.Join(err, made.Close())
+	}
+	return made, nil
+}
+
+// become sets owner and mode of a directory that was just made, if it still is that one.
+func (d *Dir) become(n New) error {
+	st, err := d.Lstat(".")
+	if err != nil {
+		return err
+	}
+	if d.root.unprivileged(st.Uid) {
+		return &UnsafeError{Path: d.path, Component: d.path, By: controller{'u', st.Uid}.String(), Owner: int(st.Uid)}
+	}
+	if n.UID >= 0 || n.GID >= 0 {
+		if err := d.Chown(".", n.UID, n.GID); err != nil {
+			return err
+		}
+	}
+	return d.Chmod(".", n.Mode)
+}
+
+// Symlink makes a link. It takes the place of a file or link that is there, at once.
+func (d *Dir) Symlink(target, name string) error {
+	temp := fmt.Sprintf(TempPrefix+"%d-%08x", os.Getpid(), rand.Uint32())
+	if err := d.do("symlink", name, func(dir int) error { return unix.Symlinkat(target, dir, temp) }); err != nil {
+		return err
+	}
+	if err := d.Rename(temp, d, name); err != nil {
+		_ = unix.Unlinkat(d.FD(), temp, 0)
+		return err
+	}
+	return nil
+}
+
+// Rename gives a file of this directory a name in another, or in the same. It replaces what is there.
+func (d *Dir) Rename(name string, to *Dir, newName string) error {
+	if err := single(newName); err != nil {
+		return pathError("rename", path.Join(to.path, newName), err)
+	}
+	return d.do("rename", name, func(dir int) error { return unix.Renameat(dir, name, to.FD(), newName) })
+}
+
+// Unlink removes a file, link or empty directory.
+func (d *Dir) Unlink(name string) error {
+	return d.do("remove", name, func(dir int) error {
+		err := unix.Unlinkat(dir, name, 0)
+		if errors.Is(err, unix.EISDIR) {
+			return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+		}
+		return err
+	})
+}
+
+// RemoveAll removes a name with all that is below it. One that is absent is no error.
+func (d *Dir) RemoveAll(name string) error {
+	sub, err := d.OpenDir(name)
+	switch {
+	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	default:
+		if err := errors.Join(sub.empty(), sub.Close()); err != nil {
+			return err
+		}
+	}
+	if err := d.Unlink(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (d *Dir) empty() error {
+	names, err := d.ReadDir()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := d.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Chown gives a name itself to a user and a group; -1 leaves one as it is. In a safe root a file with several names
+// is refused where its directory is an unprivileged user's and the file is not.
+func (d *Dir) Chown(name string, uid, gid int) error {
+	return d.place("chown", name, func(fd int, _ *unix.Stat_t) error {
+		return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH)
+	})
+}
+
+// Chmod sets the mode of a file or directory. A link has none. It refuses what Chown refuses.
+func (d *Dir) Chmod(name string, mode fs.FileMode) error {
+	return d.place("chmod", name, func(fd int, st *unix.Stat_t) error {
+		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			return unix.EOPNOTSUPP
+		}
+		return unix.Chmod(handle(fd), rawMode(mode))
+	})
+}
+
+func rawMode(mode fs.FileMode) uint32 {
+	raw := uint32(mode.Perm())
+	if mode&fs.ModeSetuid != 0 {
+		raw |= unix.S_ISUID
+	}
+	if mode&fs.ModeSetgid != 0 {
+		raw |= unix.S_ISGID
+	}
+	if mode&fs.ModeSticky != 0 {
+		raw |= unix.S_ISVTX
+	}
+	return raw
+}

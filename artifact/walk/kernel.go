@@ -1,0 +1,35 @@
+package walk
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+const inRoot = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS
+
+// maxRaces is how often a path is walked again when a part of it was renamed meanwhile.
+const maxRaces = 64
+
+// asksKernel reports whether openat2(2) works here. A filter may answer anything in its place (ENOSYS, EPERM), so
+// only success counts.
+func (r *Root) asksKernel() bool {
+	fd, err := r.openat2(".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(fd)
+	return true
+}
+
+// openat2 has the kernel walk.
+func (r *Root) openat2(path string, flags int, resolve uint64) (fd int, err error) {
+	how := &unix.OpenHow{Flags: uint64(flags), Resolve: inRoot | resolve}
+	for range maxRaces {
+		fd, err = retry(func() (int, error) { return unix.Openat2(int(r.dir.Fd()), path, how) })
+		if !errors.Is(err, unix.EAGAIN) {
+			break
+		}
+	}
+	return fd, err
+}

@@ -1,0 +1,190 @@
+package walk
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// UnsafeError refuses a step that an unprivileged user could have prepared: a link that the user owns, or could
+// replace because of a directory on the way that the user can write to, leads to something that is not that user's.
+// Root and the program's own user are privileged. A directory with the sticky bit lets only owners replace what is in
+// it. Whoever writes to a directory by its group or as anyone must be able to write to what the link leads to by the
+// same right.
+//
+// A file with several names in such a directory, which is not that user's, is refused in the same way: the user may
+// have given it that name.
+type UnsafeError struct {
+	Path      string // what was asked for
+	Component string // the link, or the file with several names
+	By        string // who controls it: "user 1000", "group 50", "any user"
+	Owner     int    // the user who owns what it leads to
+}
+
+func (e *UnsafeError) Error() string {
+	return fmt.Sprintf("%s: %s is controlled by %s and leads to a file or directory of user %d", e.Path, e.Component, e.By, e.Owner)
+}
+
+// Hint says what to do about it.
+func (e *UnsafeError) Hint() string {
+	return fmt.Sprintf("look at %s with ls -l: remove it, or make what it leads to belong to %s", e.Component, e.By)
+}
+
+// controller is a party that can make a path mean something else.
+type controller struct {
+	kind byte // u, g, o
+	id   uint32
+}
+
+func (c controller) String() string {
+	switch c.kind {
+	case 'u':
+		return fmt.Sprintf("user %d", c.id)
+	case 'g':
+		return fmt.Sprintf("group %d", c.id)
+	}
+	return "any user"
+}
+
+// controls reports whether something belongs to the party already.
+func (c controller) controls(st *unix.Stat_t) bool {
+	switch c.kind {
+	case 'u':
+		return st.Uid == c.id
+	case 'g':
+		return st.Gid == c.id && st.Mode&0o020 != 0
+	}
+	return st.Mode&0o002 != 0 && st.Mode&unix.S_ISVTX == 0
+}
+
+// debt is a link whose end is still to be looked at.
+type debt struct {
+	left int // how many names are to go when the link is resolved
+	link string
+	by   []controller
+}
+
+// openSafely opens a path and refuses unsafe steps. Where the kernel finds no link there is none to refuse.
+func (r *Root) openSafely(p string, flags int) (int, error) {
+	if !r.kernel {
+		return r.openChecked(p, flags)
+	}
+	fd, err := r.openat2(p, flags, unix.RESOLVE_NO_SYMLINKS)
+	if err == nil && !severalNames(fd) {
+		return fd, nil
+	}
+	if err == nil {
+		_ = unix.Close(fd)
+	} else if !errors.Is(err, unix.ELOOP) {
+		return -1, err
+	}
+	return r.openChecked(p, flags)
+}
+
+func severalNames(fd int) bool {
+	var st unix.Stat_t
+	return unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1
+}
+
+// owe notes a link that is about to be followed, with those who control it.
+func (w *walker) owe(st *unix.Stat_t, link string) error {
+	if !w.root.safe {
+		return nil
+	}
+	by, err := w.controllers()
+	if err != nil {
+		return err
+	}
+	if w.root.unprivileged(st.Uid) {
+		by = append(by, controller{'u', st.Uid})
+	}
+	if len(by) > 0 {
+		w.owed = append(w.owed, debt{left: len(w.todo), link: link, by: by})
+	}
+	return nil
+}
+
+// controllers are those who can put something else in the place of a name where the walk is.
+func (w *walker) controllers() ([]controller, error) {
+	var all []controller
+	for _, s := range w.way[1:] {
+		by, err := w.root.controllers(s.fd)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, by...)
+	}
+	top, err := w.root.controllers(w.way[0].fd)
+	return append(all, top...), err
+}
+
+// controllers of one directory.
+func (r *Root) controllers(dir int) (by []controller, err error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(dir, &st); err != nil {
+		return nil, err
+	}
+	if r.unprivileged(st.Uid) {
+		by = append(by, controller{'u', st.Uid})
+	}
+	if st.Mode&unix.S_ISVTX != 0 {
+		return by, nil
+	}
+	if st.Mode&0o020 != 0 && st.Gid != 0 {
+		by = append(by, controller{'g', st.Gid})
+	}
+	if st.Mode&0o002 != 0 {
+		by = append(by, controller{kind: 'o'})
+	}
+	return by, nil
+}
+
+func (r *Root) unprivileged(uid uint32) bool { return uid != 0 && int(uid) != r.self }
+
+// settle looks at where the links have led whose names are all gone.
+func (w *walker) settle(fd int) error {
+	var st unix.Stat_t
+	for len(w.owed) > 0 && len(w.todo) <= w.owed[len(w.owed)-1].left {
+		d := w.owed[len(w.owed)-1]
+		w.owed = w.owed[:len(w.owed)-1]
+		if err := unix.Fstat(fd, &st); err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(d.by, func(c controller) bool { return !c.controls(&st) }); i >= 0 {
+			return &UnsafeError{Path: w.asked, Component: d.link, By: d.by[i].String(), Owner: int(st.Uid)}
+		}
+	}
+	return nil
+}
+
+// arrived looks at what was opened in the end.
+func (w *walker) arrived(fd int) error {
+	if !w.root.safe {
+		return nil
+	}
+	if err := w.settle(fd); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink < 2 {
+		return err
+	}
+	by, err := w.controllers()
+	if err != nil {
+		return err
+	}
+	return ownName(w.asked, w.asked, &st, by)
+}
+
+// ownName refuses a file with several names that somebody who controls its directory does not own.
+func ownName(asked, component string, st *unix.Stat_t, by []controller) error {
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink < 2 {
+		return nil
+	}
+	if i := slices.IndexFunc(by, func(c controller) bool { return !c.controls(st) }); i >= 0 {
+		return &UnsafeError{Path: asked, Component: component, By: by[i].String(), Owner: int(st.Uid)}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package walk_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+const ann, bob = 64001, 64002
+
+// homes makes a tree in which ann and bob have directories of their own.
+func homes(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("files of several users take root")
+	}
+	root, _ := plant(t, "etc/shadow", "etc/link -> shadow", "home/ann/own/file", "home/ann/file", "home/bob/file", "home/ann/roots/file", "home/ann/roots/link -> /etc/shadow",
+		"home/ann/self -> own/file", "home/ann/dirself -> own", "home/ann/etc -> /etc", "home/ann/shadow -> /etc/shadow", "home/ann/dots -> ../../etc/shadow", "home/ann/bob -> ../bob/file",
+		"home/ann/new -> /etc/cron", "home/ann/newown -> own/new", "home/ann/there -> etc/shadow", "home/ann/onward -> dirself/../../../etc/shadow",
+		"tmp/bylink -> /etc/shadow", "tmp/byroot -> /etc/shadow", "share/link -> /etc/shadow", "team/link -> /etc/shadow", "team/fine -> work", "team/work/x")
+	for _, p := range []string{"home/ann", "home/ann/own", "home/ann/own/file", "home/ann/file", "home/ann/self", "home/ann/dirself", "home/ann/etc", "home/ann/shadow", "home/ann/dots",
+		"home/ann/bob", "home/ann/new", "home/ann/newown", "home/ann/there", "home/ann/onward", "tmp/bylink"} {
+		do(t, os.Lchown(root+"/"+p, ann, ann))
+	}
+	do(t, os.Lchown(root+"/home/bob", bob, bob))
+	do(t, os.Lchown(root+"/home/bob/file", bob, bob))
+	do(t, os.Chmod(root+"/tmp", 0o777|os.ModeSticky))
+	do(t, os.Chmod(root+"/share", 0o777))
+	for _, p := range []string{"team", "team/work"} {
+		do(t, os.Lchown(root+"/"+p, 0, 500))
+		do(t, os.Chmod(root+"/"+p, 0o775))
+	}
+	do(t, os.Link(root+"/etc/shadow", root+"/home/ann/hard"))
+	return root
+}
+
+func TestSafeRootRefusesLinksOfOthers(t *testing.T) {
+	root := homes(t)
+	for p, by := range map[string]string{
+		"/etc/link":              "", // root's own
+		"/home/ann/file":         "",
+		"/home/ann/roots/file":   "", // no link leads there
+		"/home/ann/self":         "",
+		"/home/ann/dirself/file": "",
+		"/tmp/byroot":            "", // the sticky bit keeps others from replacing it
+		"/team/fine/x":           "",
+		"/home/ann/etc/shadow":   "user 64001",
+		"/home/ann/shadow":       "user 64001",
+		"/home/ann/dots":         "user 64001",
+		"/home/ann/there":        "user 64001",
+		"/home/ann/onward":       "user 64001",
+		"/home/ann/bob":          "user 64001",
+		"/home/ann/roots/link":   "user 64001", // ann can move the directory away
+		"/home/ann/hard":         "user 64001",
+		"/tmp/bylink":            "user 64001",
+		"/share/link":            "any user",
+		"/team/link":             "group 500",
+	} {
+		both(t, func(t *testing.T, o walk.Options) {
+			o.Safe = true
+			_, err := read(open(t, o, root), p, 0)
+			var unsafe *walk.UnsafeError
+			switch {
+			case by == "" && err != nil:
+				t.Errorf("%s is refused: %v", p, err)
+			case by != "" && (!errors.As(err, &unsafe) || unsafe.By != by):
+				t.Errorf("%s: %v, want it refused because of %s", p, err, by)
+			case by != "" && (!strings.Contains(err.Error(), p) || unsafe.Hint() == ""):
+				t.Errorf("%s: %v has no path or no hint", p, err)
+			}
+			o.Safe = false
+			if _, err := read(open(t, o, root), p, 0); err != nil {
+				t.Errorf("%s in a root that is not safe: %v", p, err)
+			}
+		})
+	}
+}
+
+func TestSafeRootMakesNothingWhereALinkOfOthersLeads(t *testing.T) {
+	root := homes(t)
+	both(t, func(t *testing.T, o walk.Options) {
+		o.Safe = true
+		r := open(t, o, root)
+		var unsafe *walk.UnsafeError
+		for p, refused := range map[string]bool{"/home/ann/new": true, "/home/ann/shadow": true, "/home/ann/newown": false, "/etc/link": false, "/etc/fresh": false} {
+			d, _, err := r.Follow(p)
+			if errors.As(err, &unsafe) != refused {
+				t.Errorf("Follow %s: %v, want refused: %v", p, err, refused)
+			}
+			if err == nil {
+				do(t, d.Close())
+			}
+		}
+		d, err := r.OpenDir("/home/ann")
+		do(t, err)
+		defer d.Close()
+		for op, err := range map[string]error{"chown": d.Chown("hard", ann, ann), "chmod": d.Chmod("hard", 0o666), "open": second(d.Open("hard"))} {
+			if !errors.As(err, &unsafe) {
+				t.Errorf("%s of a file of root's that ann gave a name: %v", op, err)
+			}
+		}
+		do(t, d.Chown("file", bob, bob))
+		do(t, d.Chown("file", ann, ann))
+		do(t, d.Create("hard", walk.New{Mode: 0o600, UID: ann, GID: ann}, func(w io.Writer) error { _, err := io.WriteString(w, "ann's"); return err }))
+		if data, err := os.ReadFile(root + "/etc/shadow"); string(data) != "etc/shadow" {
+			t.Errorf("root's file holds %q, %v", data, err)
+		}
+		do(t, os.Remove(root+"/home/ann/hard"))
+		do(t, os.Link(root+"/etc/shadow", root+"/home/ann/hard"))
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestSafeRootUnderExchange: ann exchanges a directory of her own with a link to root's while files are read and made
+// in it.
+func TestSafeRootUnderExchange(t *testing.T) {
+	root := homes(t)
+	both(t, func(t *testing.T, o walk.Options) {
+		o.Safe = true
+		r := open(t, o, root)
+		do(t, os.WriteFile(root+"/home/ann/own/shadow", []byte("ann's"), 0o644))
+		stop := exchange(root+"/home/ann/own", root+"/home/ann/etc")
+		defer stop()
+		for range 1000 {
+			if got, err := read(r, "/home/ann/own/shadow", 0); err == nil && got != "ann's" {
+				t.Fatalf("root was led to %q", got)
+			}
+			if d, err := r.OpenDir("/home/ann/own"); err == nil {
+				var st unix.Stat_t
+				do(t, unix.Fstat(d.FD(), &st))
+				do(t, d.Close())
+				if st.Uid != ann {
+					t.Fatalf("root was led to a directory of user %d", st.Uid)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,181 @@
+// Package walk opens files by directory descriptors, so that what a path means cannot change between the check of
+// a path and its use.
+//
+// A Root is a directory that stands for "/". The way from there to a file is walked inside the root: links and ".."
+// never lead out of it, and an absolute link starts at the root again. Linux 5.6 and newer walk so themselves
+// (openat2(2)); elsewhere (older kernels, seccomp filters that deny the call, emulators that do not know it) a Root
+// walks component by component and never follows a link by name. Both give the same answers.
+//
+// A safe Root also refuses links that an unprivileged user could have put there to reach something that is not that
+// user's own, as systemd's CHASE_SAFE does: see UnsafeError.
+//
+// Operations that change something take a Dir, an open directory, and a single name in it. They never follow a link
+// at that name.
+package walk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options choose what a Root is. The zero value is the machine's own "/", with links followed as the kernel does.
+type Options struct {
+	// Dir is the directory that stands for "/"; "" or "/" is the machine's own.
+	Dir string
+	// Safe refuses a link that an unprivileged user controls, unless it leads to something of that user's.
+	Safe bool
+	// Checked walks component by component even where the kernel could do it.
+	Checked bool
+}
+
+// Root is a directory that stands for "/". It is safe for concurrent use.
+type Root struct {
+	dir  *os.File
+	name string // of the directory on the machine, without links
+
+	machine bool // the machine's own "/": plain open(2) resolves its paths
+	safe    bool
+	kernel  bool // openat2(2) works
+	self    int  // the effective user, who is trusted beside root
+}
+
+// Open opens a root. The caller must close it.
+func Open(o Options) (*Root, error) {
+	machine := o.Dir == "" || o.Dir == "/"
+	name := o.Dir
+	if machine {
+		name = "/"
+	}
+	dir, err := os.OpenFile(name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	r := &Root{dir: dir, machine: machine, safe: o.Safe, self: os.Geteuid()}
+	r.kernel = !o.Checked && r.asksKernel()
+	if r.name, err = os.Readlink(handle(int(dir.Fd()))); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return r, nil
+}
+
+// Close closes the root. Directories and files that were opened through it stay open.
+func (r *Root) Close() error { return r.dir.Close() }
+
+// Name is the directory that stands for "/", as the machine names it, without links.
+func (r *Root) Name() string { return r.name }
+
+// Openat opens a path with the flags of open(2) and gives the descriptor, or the bare error of the kernel. Links are
+// followed, the last one too unless flags has O_NOFOLLOW. It makes no files: Dir.Create does.
+func (r *Root) Openat(path string, flags int) (fd int, err error) {
+	if err := wellFormed(path); err != nil {
+		return -1, err
+	}
+	flags |= unix.O_CLOEXEC
+	switch {
+	case r.safe:
+		return r.openSafely(path, flags)
+	case r.machine:
+		return retry(func() (int, error) { return unix.Open(path, flags, 0) })
+	case r.kernel:
+		return r.openat2(path, flags, 0)
+	}
+	return r.openChecked(path, flags)
+}
+
+// OpenFile is Openat for a file of package os; errors name the path.
+func (r *Root) OpenFile(path string, flags int) (*os.File, error) {
+	fd, err := r.Openat(path, flags)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// OpenDir opens a directory. The caller must close it.
+func (r *Root) OpenDir(path string) (*Dir, error) {
+	fd, err := r.Openat(path, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	return newDir(r, fd, path), nil
+}
+
+// Parent opens the directory of a path and gives the last name in it, which need not exist and is not followed. A
+// path without a last name of its own ("/", "a/..") has the name ".". The caller must close the directory.
+func (r *Root) Parent(path string) (*Dir, string, error) {
+	way, name, err := Split(path)
+	if err != nil {
+		return nil, "", err
+	}
+	d, err := r.OpenDir(way)
+	return d, name, err
+}
+
+// Split cuts an absolute path into the way to a directory and the name in it. Nothing is simplified: to the kernel
+// a/../b is not b where a is a link. A path that ends in dots has no name of its own, so the whole path is the way
+// and the name is ".".
+func Split(path string) (way, name string, err error) {
+	if err := wellFormed(path); err != nil {
+		return "", "", pathError("open", path, err)
+	}
+	path = "/" + strings.Trim(path, "/")
+	i := strings.LastIndexByte(path, '/')
+	way, name = path[:i+1], path[i+1:]
+	if name == "" || name == "." || name == ".." {
+		return path, ".", nil
+	}
+	return way, name, nil
+}
+
+// ErrRelative is the error for a path that does not start at the root.
+var ErrRelative = errors.New("not an absolute path")
+
+func wellFormed(path string) error {
+	switch {
+	case !strings.HasPrefix(path, "/"):
+		return ErrRelative
+	case strings.ContainsRune(path, 0):
+		return unix.EINVAL
+	case len(path) >= unix.PathMax:
+		return unix.ENAMETOOLONG
+	}
+	return nil
+}
+
+// Found takes the error of a call that looked for something and says whether it is there. Only "does not exist"
+// means that it is absent; any other error says nothing about that, and is returned.
+func Found(err error) (bool, error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func pathError(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var unsafe *UnsafeError
+	if errors.As(err, &unsafe) {
+		return err
+	}
+	return &fs.PathError{Op: op, Path: path, Err: err}
+}
+
+// again repeats a system call that a signal interrupted.
+func again(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func retry(call func() (int, error)) (fd int, err error) {
+	err = again(func() error { fd, err = call(); return err })
+	return fd, err
+}
