@@ -171,7 +171,9 @@ func (w *walker) walk(follow bool) error {
 // dots handles "." and "..", which stays at the root. The kernel lets nobody leave a directory by them who may not
 // search it.
 func (w *walker) dots(name string) error {
-	fd, err := retry(func() (int, error) { return unix.Openat(w.here().fd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(w.here().fd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	})
 	if err != nil {
 		return err
 	}
