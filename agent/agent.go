@@ -1,8 +1,8 @@
 // Package agent is the run: the only place that knows the whole order of a deploy.
 //
 //	lock, identity -> resolve -> fetch, verify, unpack -> archive -> sync -> fixperms -> link next
-//	  -> pre hooks -> converge -> install -> fixperms -> link current -> post hooks -> health
-//	  -> ledger -> prune -> notify -> report
+//	  -> pre hooks -> converge -> install -> fixperms -> link current -> post hooks -> self-test
+//	  -> health -> ledger -> prune -> notify -> report
 //
 // Up to "sync" nothing on the host has changed that anything reads. From there to "health" a
 // failure puts the links back, converges the last good pair again and quarantines the new one. The
@@ -21,6 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/self"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
@@ -59,6 +60,12 @@ type Agent struct {
 	Within string
 	// Stderr is where an engine's own words go while it runs; nil for nowhere.
 	Stderr io.Writer
+
+	// Self is the agent as this host starts it next, which a run tries where it has changed it; nil where
+	// the host that is converged does not start this agent, as below a root.
+	Self *self.Self
+	// Lent is the descriptor of the lock that the run which tries this program has lent to it; 0 for none.
+	Lent int
 
 	alone string // the project that this agent is for, if it is not the host's service
 }

@@ -26,6 +26,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	if err != nil {
 		return err
 	}
+	r.watchUnits(ctx)
 	if err := r.switchTo(ctx, pair, before); err != nil {
 		return r.back(ctx, pair, before, err)
 	}
@@ -101,6 +102,9 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 		return err
 	}
 	if err := r.hooks(ctx, postRelease, pair); err != nil {
+		return err
+	}
+	if err := r.selfTest(ctx); err != nil {
 		return err
 	}
 	return r.healthy(ctx, pair)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
@@ -15,6 +16,9 @@ import (
 
 // Converge brings the host to what its current releases say. It never contacts the store.
 func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error) {
+	if a.Lent != 0 && test {
+		return a.trial(ctx)
+	}
 	return a.pass(ctx, "converge", test, func(r *run) error {
 		if r.ledger.Good == nil {
 			return errNothingDeployed()
@@ -44,7 +48,9 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 		if err := r.ranEngine(); err != nil {
 			return err
 		}
+		began := time.Now()
 		outcome, err := program.Apply(ctx, r.observing(r.record))
+		r.took = max(r.took, time.Since(began))
 		err = errors.Join(err, r.synced())
 		if outcome.Output != "" {
 			r.record.Output(outcome.Output)

@@ -109,8 +109,12 @@ func (a *Agent) hasUnit(ctx context.Context) bool {
 	return err == nil && strings.TrimSpace(out) == "LoadState=loaded"
 }
 
-// systemctl asks systemd for something.
 func (a *Agent) systemctl(ctx context.Context, within time.Duration, args ...string) (string, error) {
+	return Systemctl(ctx, within, args...)
+}
+
+// Systemctl asks systemd for something, and waits no longer than within for the answer.
+func Systemctl(ctx context.Context, within time.Duration, args ...string) (string, error) {
 	var failed error
 	for _, path := range []string{"/usr/bin/systemctl", "/bin/systemctl"} {
 		result, err := hook.Program(ctx, path, hook.Options{Env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, Dir: "/", Timeout: within, Args: args})

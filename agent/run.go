@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/self"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
@@ -37,6 +39,11 @@ type run struct {
 	acted    bool            // the run changed, or tried to change, what is deployed
 	kept     []string        // directories in archives that get the report beside them
 	undo     *undoing        // keeps what converging replaces; nil where nothing has converged yet
+
+	held  *exclusive    // the lock of this run; nil for a trial, whose lock is lent
+	files self.Snapshot // the agent's own files, as they were last known to work
+	units self.Units    // the agent's own units, as they were before a deploy
+	took  time.Duration // the longest converge of this run
 }
 
 // pass holds the lock, records what body does, and turns how it ended into a report.
@@ -50,13 +57,12 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, explainDisk(err))
 	}
-	hostname, err := a.treeHostname()
+	r, err := a.begin(command, test, book)
 	if err != nil {
 		return nil, err
 	}
-	started := a.now()
-	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good}
-	r := &run{Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: report.Record(rep, a.Sinks...)}
+	r.held = held
+	r.watchSelf()
 	if rebuilt != "" {
 		r.record.Note("%s", rebuilt)
 	}
@@ -64,9 +70,21 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err == nil {
 		err = body(r)
 	}
+	err = r.keepSelf(ctx, err)
 	err = explainDisk(errors.Join(err, r.closeJournal()))
 	r.finish(ctx, err)
-	return rep, errors.Join(err, r.closeJournal())
+	return r.report, errors.Join(err, r.closeJournal())
+}
+
+// begin makes a run and its report.
+func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, error) {
+	hostname, err := a.treeHostname()
+	if err != nil {
+		return nil, err
+	}
+	started := a.now()
+	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good}
+	return &run{Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: report.Record(rep, a.Sinks...)}, nil
 }
 
 func (a *Agent) lock(command string) (*exclusive, error) {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -34,6 +35,9 @@ type Options struct {
 	Args    []string      // arguments; hooks get none
 	Stdin   io.Reader     // what a program reads; nil for nothing
 	Tee     io.Writer     // is told the output as it comes; nil for nobody
+	// Files are passed on as descriptors 3 and up. A program that holds something of this process must not
+	// outlive it: with Files the kernel kills the program when this process dies.
+	Files []*os.File
 }
 
 // Result is what became of a hook.
@@ -116,6 +120,11 @@ func Program(ctx context.Context, path string, o Options) (Result, error) {
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Env, o.Dir, o.Stdin, sink, sink
 	ownGroup(cmd, orDefault(o.Grace, 10*time.Second))
 	cmd.SysProcAttr.Chroot = o.Root
+	if len(o.Files) > 0 {
+		cmd.ExtraFiles, cmd.SysProcAttr.Pdeathsig = o.Files, syscall.SIGKILL
+		runtime.LockOSThread() // the kernel takes the end of this thread for that of the process
+		defer runtime.UnlockOSThread()
+	}
 	started := time.Now()
 	err := cmd.Run()
 	endGroup(cmd)

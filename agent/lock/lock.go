@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 )
 
@@ -92,6 +94,42 @@ func (l *Lock) sign(h Holder) error {
 
 // Release gives the lock up. The file stays, empty: removing it would race with who waits for it.
 func (l *Lock) Release() error { return errors.Join(l.file.Truncate(0), l.file.Close()) }
+
+// Lend is the lock's open file, to be passed on to a process that acts on behalf of its holder and takes
+// it with Inherit. Lend does not give the lock up; the file stays the Lock's.
+func (l *Lock) Lend() *os.File { return l.file }
+
+// Inherited is the lock of another process, which that has lent to this one.
+type Inherited struct{ file *os.File }
+
+// Inherit takes a lock that this process was lent as a file descriptor. The descriptor proves nothing by
+// itself: it must be open on the very file at path, and the kernel must grant the lock to it. It does so only
+// where its lender holds the lock, or where nobody does, and then this process holds it like any other. A
+// descriptor that anybody else opened is refused with a *Held. What this process starts does not get it.
+func Inherit(fd int, path string) (*Inherited, error) {
+	var lent, own unix.Stat_t
+	if err := unix.Fstat(fd, &lent); err != nil {
+		return nil, fmt.Errorf("taking over the lock: descriptor %d: %w", fd, err)
+	}
+	if err := unix.Stat(path, &own); err != nil {
+		return nil, fmt.Errorf("taking over the lock: %w", err)
+	}
+	if lent.Dev != own.Dev || lent.Ino != own.Ino {
+		return nil, fmt.Errorf("taking over the lock: descriptor %d is not %s", fd, path)
+	}
+	unix.CloseOnExec(fd)
+	err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, &Held{Holder: read(path)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("taking over the lock: %w", err)
+	}
+	return &Inherited{file: os.NewFile(uintptr(fd), path)}, nil
+}
+
+// Close closes the descriptor. The lender goes on holding the lock.
+func (i *Inherited) Close() error { return i.file.Close() }
 
 // Current tells who runs now, if anybody does.
 func Current(path string) (Holder, bool) {

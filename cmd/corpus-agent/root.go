@@ -103,6 +103,7 @@ func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 		}
 	}
 	return &agent.Agent{
+		Self: p.self(l), Lent: p.lent(),
 		Layout: l, Chroot: p.chroot, Config: settings, Sinks: p.sinks(settings),
 		OpenStore: openStore(settings),
 		Remote:    stores.Files{}, Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),

@@ -1,0 +1,123 @@
+// Package self looks after the agent itself: the program, the units and the configuration with which the
+// next run on this host starts.
+//
+// Nothing but a later run repairs a host. A release that replaces the agent with a program that does not
+// work, or breaks its unit, its timer or its configuration, would therefore lose the host for good. So a run
+// looks at these files before it changes anything, and where it has changed them it tries the agent that the
+// host would start next while the old one still runs and can take everything back.
+package self
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Name is what the program's file is called.
+const Name = "corpus-agent"
+
+// Self is the agent as this host starts it next.
+type Self struct {
+	Executable string   // path of the running program
+	Image      string   // file with the running program's bytes; /proc/self/exe by default
+	Files      []string // configuration and environment, and whatever else a run cannot do without
+	UnitDirs   []string // where the init system reads unit files
+	Env        []string // of the programs that are tried
+	Flags      []string // of every command that is tried
+
+	// Systemctl asks systemd; nil where systemd does not run this system.
+	Systemctl func(ctx context.Context, args ...string) (string, error)
+
+	// Limit is how long all tests of one program may take; a minute by default.
+	Limit time.Duration
+}
+
+// Limit is the default of Self.Limit.
+const Limit = time.Minute
+
+// Snapshot is how the agent's files were at one moment.
+type Snapshot map[string]stamp
+
+// stamp tells one content of a file from another without reading it. The zero stamp is a file that is not
+// there.
+type stamp struct {
+	dev, ino          uint64
+	mode              uint32
+	size              int64
+	modified, changed syscall.Timespec
+	target            string // of a link
+}
+
+// Look takes a snapshot.
+func (s *Self) Look() Snapshot {
+	all := Snapshot{}
+	for _, name := range append([]string{s.Executable}, s.Files...) {
+		all[name] = stampOf(name)
+	}
+	for _, dir := range s.UnitDirs {
+		for _, name := range unitFiles(dir) {
+			all[name] = stampOf(name)
+		}
+	}
+	return all
+}
+
+// Add adds files to a snapshot that were found out later.
+func (s Snapshot) Add(names ...string) {
+	for _, name := range names {
+		s[name] = stampOf(name)
+	}
+}
+
+// Changed lists the files that are not what they were when the snapshot was taken, sorted.
+func (s *Self) Changed(before Snapshot) []string {
+	now := s.Look()
+	var changed []string
+	for name, is := range now {
+		if is != before[name] {
+			changed = append(changed, name)
+		}
+	}
+	for name, was := range before {
+		if _, known := now[name]; !known && was != stampOf(name) {
+			changed = append(changed, name)
+		}
+	}
+	slices.Sort(changed)
+	return changed
+}
+
+// IsUnit reports whether a file is one of those that systemd reads.
+func (s *Self) IsUnit(name string) bool {
+	return slices.ContainsFunc(s.UnitDirs, func(dir string) bool { return strings.HasPrefix(name, dir+"/") })
+}
+
+func stampOf(name string) stamp {
+	var st syscall.Stat_t
+	var out stamp
+	out.target, _ = os.Readlink(name)
+	if syscall.Stat(name, &st) != nil {
+		return out
+	}
+	out.dev, out.ino, out.mode, out.size = uint64(st.Dev), st.Ino, st.Mode, st.Size
+	out.modified, out.changed = st.Mtim, st.Ctim
+	if st.Mode&syscall.S_IFMT == syscall.S_IFDIR {
+		// What else comes and goes in a directory is none of the agent's business.
+		out.size, out.modified, out.changed = 0, syscall.Timespec{}, syscall.Timespec{}
+	}
+	return out
+}
+
+// unitFiles are the files below a directory that make up the agent's units, whether they are there or not.
+func unitFiles(dir string) []string {
+	names := []string{filepath.Join(dir, Service), filepath.Join(dir, Timer), filepath.Join(dir, "timers.target.wants", Timer)}
+	for _, dropIns := range []string{Service + ".d", Timer + ".d", "corpus-.service.d", "corpus-.timer.d", "service.d", "timer.d"} {
+		found, _ := filepath.Glob(filepath.Join(dir, dropIns, "*.conf"))
+		names = append(names, found...)
+	}
+	return names
+}

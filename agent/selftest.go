@@ -1,0 +1,172 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/self"
+	"github.com/corpus-agent/corpus-agent/agent/undo"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// selfStage is the stage of a run in which the agent tries what this host would start next.
+const selfStage = "self-test"
+
+// watchSelf remembers how the agent's own files are before the run changes anything.
+func (r *run) watchSelf() {
+	if r.Self != nil && !r.test {
+		r.files = r.Self.Look()
+	}
+}
+
+// watchUnits remembers how the agent's units are, for runs that deploy. Asking systemd takes ten
+// milliseconds, which a run that only converges does not spend.
+func (r *run) watchUnits(ctx context.Context) {
+	if r.Self != nil && !r.test {
+		r.units = r.Self.Units(ctx)
+	}
+}
+
+// selfTest tries the agent that this host would start next, where this run changed its program, its units
+// or its configuration since they were last known to work.
+func (r *run) selfTest(ctx context.Context) error {
+	if r.Self == nil || r.test {
+		return nil
+	}
+	changed := r.Self.Changed(r.files)
+	if len(changed) == 0 && r.Self.Lost(ctx, r.units) == "" {
+		return nil
+	}
+	return r.record.Stage(selfStage, strings.Join(changed, ", "), func() error {
+		if slices.ContainsFunc(changed, r.Self.IsUnit) {
+			if err := r.reloadUnits(ctx); err != nil {
+				return err
+			}
+		}
+		now := r.Self.Look()
+		verdict, err := r.Self.Try(ctx, self.Trial{Before: r.units, Lock: r.held.Lend(), DryRun: r.dryRunTells(), Least: r.took})
+		if err != nil {
+			return err
+		}
+		r.files = now
+		r.record.Note("%s", describeTrial(changed, verdict))
+		return nil
+	})
+}
+
+// dryRunTells reports whether a dry run of another agent says something about that agent. Other engines take
+// their own time, and settings that were given for this run are not known to the next.
+func (r *run) dryRunTells() bool {
+	return r.Config.Engine == "native" && (r.settings == nil || r.settings.Len() == 0)
+}
+
+func describeTrial(changed []string, v self.Verdict) string {
+	what := "the agent's own files changed (" + strings.Join(changed, ", ") + ")"
+	switch {
+	case v.Program == "":
+		return what + "; no unit starts the agent, and its program was not tried, since other users may replace it"
+	case v.Old:
+		return fmt.Sprintf("%s; %s was tried and works: %s. It is an older one that cannot run beside this run, so what is deployed was not tried with it", what, v.Program, v.Version)
+	}
+	return fmt.Sprintf("%s; %s was tried and works: %s", what, v.Program, v.Version)
+}
+
+func (r *run) reloadUnits(ctx context.Context) error {
+	h, err := r.host()
+	if err == nil {
+		err = h.ReloadUnits(ctx)
+	}
+	return err
+}
+
+// keepSelf is the last thing that a run does to the host: whatever became of the run, the agent that the
+// next one starts with has to work. Where it does not, the run takes back what it changed, and if that does
+// not help it puts the program that runs now back in its place.
+func (r *run) keepSelf(ctx context.Context, err error) error {
+	// A run that is asked to end does this all the same: no later run would.
+	try := context.WithoutCancel(ctx)
+	broken := r.selfTest(try)
+	if broken == nil {
+		return err
+	}
+	r.record.Note("taking back what this run changed: %v", broken)
+	undone := r.takeBack(try, undo.Scope{Run: report.NewID(r.report.Started.Add(-time.Microsecond))})
+	still := r.selfTest(try)
+	if still != nil {
+		still = r.restoreSelf(try)
+	}
+	if still != nil {
+		return exit.WithCode(exit.RollbackFailed, diag.WithHint(errors.Join(err, undone, still),
+			"repair it by hand before this host is needed: docs/troubleshooting.md, \"The agent does not start any more\""))
+	}
+	if err != nil {
+		return err
+	}
+	return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("what this run changed was taken back: %w", errors.Join(broken, undone)), "%s", diag.HintOf(broken)))
+}
+
+// restoreSelf puts the running program back, as the last resort.
+func (r *run) restoreSelf(ctx context.Context) error {
+	if err := r.Self.Restore(); err != nil {
+		return err
+	}
+	if err := r.selfTest(ctx); err != nil {
+		return err
+	}
+	r.record.Note("%s is the program of this run again; whatever installed the other one, such as the package database, does not know that", r.Self.Executable)
+	return nil
+}
+
+// trial is the run of a program that another run tries: a dry run of what is deployed, or of what that run
+// is deploying, under the lock that it has lent. It writes nothing at all.
+func (a *Agent) trial(ctx context.Context) (*report.Report, error) {
+	lent, err := lock.Inherit(a.Lent, a.Layout.Lock())
+	if err != nil {
+		return nil, err
+	}
+	defer lent.Close()
+	book, err := ledger.Load(a.ledgerPath())
+	if err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	r, err := a.begin("converge", true, book)
+	if err != nil {
+		return nil, err
+	}
+	err = r.rehearseNext(ctx)
+	r.finish(ctx, err)
+	return r.report, err
+}
+
+// rehearseNext reads what a run needs of the host, and converges it dry.
+func (r *run) rehearseNext(ctx context.Context) error {
+	if trust.Pinned(r.Layout.Trust()) {
+		if _, err := trust.Recall(r.Layout.Trust()); err != nil {
+			return err
+		}
+	}
+	pair := r.ledger.Good
+	if running := r.ledger.Running; running != nil && !running.Back {
+		pair = &running.Pair
+	}
+	if pair == nil {
+		return nil
+	}
+	if err := r.identify(ctx, grains.Identity{}); err != nil {
+		return err
+	}
+	if !r.linked(*pair) {
+		r.record.Note("the links do not lead to %s", pair)
+	}
+	return r.converge(ctx, *pair)
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/self"
+)
+
+// self is the agent as this host starts it next. Below a root another one is converged.
+func (p *program) self(l layout.Layout) *self.Self {
+	executable, err := os.Executable()
+	if l.Relocated() || err != nil {
+		return nil
+	}
+	s := &self.Self{
+		Executable: executable, Files: []string{l.Config(), "/etc/corpus/environment"}, UnitDirs: self.UnitDirs(),
+		Env: slices.DeleteFunc(os.Environ(), func(v string) bool {
+			return strings.HasPrefix(v, "CORPUS_RUN=") || strings.HasPrefix(v, "NOTIFY_SOCKET=")
+		}),
+		Systemctl: func(ctx context.Context, args ...string) (string, error) {
+			return agent.Systemctl(ctx, 10*time.Second, args...)
+		},
+	}
+	if p.config != "" && p.Getenv("CORPUS_CONFIG") == "" {
+		s.Flags = []string{"--config", p.config}
+	}
+	return s
+}
+
+// lent is the descriptor of the lock that the run which tries this program has lent to it.
+func (p *program) lent() int {
+	fd, err := strconv.Atoi(p.Getenv(self.LentLock))
+	if err != nil || fd < 3 {
+		return 0
+	}
+	return fd
+}
