@@ -44,12 +44,12 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	var pair ledger.Pair
 	err := r.record.Stage("resolve", r.identity.String(), func() (err error) {
 		// A store that gives a byte now and then would hold the host up for ever.
-		ctx, cancel := context.WithTimeout(ctx, min(resolveTimeout, r.Config.FetchTimeout))
-		defer cancel()
-		if client, err = r.connect(ctx, given); err == nil {
-			pair, err = r.resolve(ctx, client)
-		}
-		return err
+		return r.limited(ctx, min(resolveTimeout, r.Config.FetchTimeout), func(ctx context.Context) (err error) {
+			if client, err = r.connect(ctx, given); err == nil {
+				pair, err = r.resolve(ctx, client)
+			}
+			return err
+		})
 	})
 	if err != nil {
 		return r.without(ctx, err)
@@ -62,9 +62,7 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 		return errors.Join(err, r.convergeGood(ctx))
 	}
 	err = r.record.Stage("fetch", pair.String(), func() error {
-		ctx, cancel := context.WithTimeout(ctx, r.Config.FetchTimeout)
-		defer cancel()
-		return r.fetch(ctx, client, pair)
+		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetch(ctx, client, pair) })
 	})
 	if err != nil {
 		return r.without(ctx, err)

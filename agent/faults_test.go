@@ -63,7 +63,7 @@ func newServed(t *testing.T) *served {
 
 // patient is the same store for who tries again at once, and as often as by default.
 func (s *served) patient() store.Store {
-	return store.Stack(web.New(s.address, web.Options{}), store.Settings{Retry: store.RetryPolicy{First: time.Millisecond, Longest: time.Millisecond}})
+	return store.Stack(web.New(s.address, web.Options{}), store.Settings{Retry: store.RetryPolicy{Attempts: 6, First: time.Millisecond, Longest: time.Millisecond}})
 }
 
 // size is how long the object of a request really is.

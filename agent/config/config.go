@@ -39,8 +39,9 @@ type Config struct {
 	ConvergeTimeout time.Duration
 	HookTimeout     time.Duration
 	FetchTimeout    time.Duration
-	FetchRate       int64 // bytes per second
-	FetchHostRate   int64 // of one store
+	FetchRetry      time.Duration // 0 for the default, which depends on mirrors
+	FetchRate       int64         // bytes per second
+	FetchHostRate   int64         // of one store
 	UnpackBytes     int64
 	UnpackFiles     int
 	UnpackDepth     int
@@ -176,7 +177,7 @@ func read(v *viper.Viper) Config {
 		Failhard: v.GetBool("converge.failhard"), StrictArguments: v.GetBool("converge.strict_arguments"),
 		StateOutput: v.GetString("converge.state_output"), StateVerbose: v.GetBool("converge.state_verbose"),
 		ConvergeTimeout: v.GetDuration("converge.timeout"), HookTimeout: v.GetDuration("hooks.timeout"),
-		FetchTimeout: v.GetDuration("fetch.timeout"), FetchRate: v.GetInt64("fetch.rate"), FetchHostRate: v.GetInt64("fetch.host_rate"),
+		FetchTimeout: v.GetDuration("fetch.timeout"), FetchRetry: v.GetDuration("fetch.retry"), FetchRate: v.GetInt64("fetch.rate"), FetchHostRate: v.GetInt64("fetch.host_rate"),
 		UnpackBytes: v.GetInt64("unpack.max_bytes"), UnpackFiles: v.GetInt("unpack.max_files"),
 		UnpackDepth: v.GetInt("unpack.max_depth"), UnpackRatio: v.GetInt("unpack.max_ratio"),
 		Health: recipe.Health{

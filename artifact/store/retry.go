@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// RetryPolicy says how stubborn Retry is. The zero value means the defaults.
+// RetryPolicy says how long Retry goes on. The zero value means the defaults.
 type RetryPolicy struct {
-	Attempts int           // tries in a row that get nowhere before giving up; default 6
+	Attempts int           // tries in a row without progress before giving up; 0 means as many as Total allows
 	First    time.Duration // longest wait after the first failure, doubled after each; default 250 ms
 	Longest  time.Duration // upper bound of a wait; default 8 s
-	Total    time.Duration // longest time without progress; default 1 minute
+	Total    time.Duration // from the first failure in a row to the last try; default 1 minute
+	// Waiting hears why the next wait is necessary; may be nil. Several goroutines may call it.
+	Waiting func(err error, delay time.Duration)
 }
 
 func (p RetryPolicy) orDefaults() RetryPolicy {
-	return RetryPolicy{
-		Attempts: cmp.Or(p.Attempts, 6),
-		First:    cmp.Or(p.First, 250*time.Millisecond),
-		Longest:  cmp.Or(p.Longest, 8*time.Second),
-		Total:    cmp.Or(p.Total, time.Minute),
-	}
+	p.First = cmp.Or(p.First, 250*time.Millisecond)
+	p.Longest = cmp.Or(p.Longest, 8*time.Second)
+	p.Total = cmp.Or(p.Total, time.Minute)
+	return p
 }
 
 // Retry repeats what failed for a passing reason, after a random wait that doubles (full jitter:
@@ -111,27 +111,29 @@ func (r *retrying) Delete(ctx context.Context, key string) error {
 // patience is what one operation has left.
 type patience struct {
 	RetryPolicy
-	failures int
-	since    time.Time // the last progress
+	failures int       // in a row, without progress
+	since    time.Time // the first of them
 }
 
-func (r *retrying) patience() *patience {
-	return &patience{RetryPolicy: r.policy, since: time.Now()}
-}
+func (r *retrying) patience() *patience { return &patience{RetryPolicy: r.policy} }
 
-func (p *patience) progress() {
-	p.failures, p.since = 0, time.Now()
-}
+func (p *patience) progress() { p.failures = 0 }
 
 // wait sleeps until the next try. It returns err where there is no point in one.
 func (p *patience) wait(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !retryable(err) {
 		return err
 	}
-	p.failures++
-	delay := p.delay(err)
-	if p.failures >= p.Attempts || time.Since(p.since)+delay > p.Total {
+	if p.failures++; p.failures == 1 {
+		p.since = time.Now()
+	}
+	left := p.Total - time.Since(p.since)
+	if left <= 0 || p.failures == p.Attempts || after(err) > left {
 		return fmt.Errorf("%w (gave up after %d tries)", err, p.failures)
+	}
+	delay := min(p.delay(err), left) // the last try is at the very end of the time
+	if p.Waiting != nil {
+		p.Waiting(err, delay)
 	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -143,15 +145,19 @@ func (p *patience) wait(ctx context.Context, err error) error {
 	}
 }
 
+// after is how long the store asked to wait.
+func after(err error) time.Duration {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.After
+	}
+	return 0
+}
+
 func (p *patience) delay(err error) time.Duration {
 	ceiling := p.Longest
 	if shift := p.failures - 1; shift < 30 && p.First<<shift < ceiling {
 		ceiling = p.First << shift
 	}
-	delay := rand.N(ceiling + 1)
-	var e *Error
-	if errors.As(err, &e) && e.After > 0 {
-		return e.After + delay // never before what was asked for, and not all at once then
-	}
-	return delay
+	return after(err) + rand.N(ceiling+1) // never before what was asked for, and not all at once then
 }

@@ -139,7 +139,7 @@ func TestRetryGivesUp(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			log := &storetest.Log{}
 			faulty := storetest.NewFaulty(mem.New(), storetest.Fault{Err: c.err})
-			s := store.Retry(store.Observe(faulty, log.Add), store.RetryPolicy{})
+			s := store.Retry(store.Observe(faulty, log.Add), store.RetryPolicy{Attempts: 6})
 			_, _, err := s.Get(t.Context(), "key", 0)
 			if !errors.Is(err, c.err) || len(log.Requests()) != c.tries {
 				t.Errorf("%s: %v after %d tries, want %d", c.name, err, len(log.Requests()), c.tries)
@@ -180,6 +180,25 @@ func TestRetryWaits(t *testing.T) {
 		if len(w) < 40 {
 			t.Errorf("only %d different waits of 50 before try %d: hosts would come back together", len(w), i+2)
 		}
+	}
+}
+
+// A store that is away for most of a minute, as one that restarts, is waited for, and a longer absence
+// ends after a minute, whatever the random waits were.
+func TestRetryLastsAMinute(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			start, tries, told := time.Now(), 0, 0
+			faulty := storetest.NewFaulty(mem.New(), storetest.Fault{Err: passing(store.ErrUnreachable)})
+			s := store.Retry(store.Observe(faulty, func(store.Request) { tries++ }), store.RetryPolicy{Waiting: func(error, time.Duration) { told++ }})
+			_, err := s.Put(t.Context(), "key", strings.NewReader("x"), 1, store.Condition{})
+			if took := time.Since(start); !errors.Is(err, store.ErrUnreachable) || took != time.Minute {
+				t.Errorf("it gave up after %v with %v, want a minute", took, err)
+			}
+			if tries < 10 || told != tries-1 {
+				t.Errorf("%d tries, %d waits were announced", tries, told)
+			}
+		})
 	}
 }
 

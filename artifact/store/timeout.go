@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -13,10 +16,19 @@ import (
 type TimeoutPolicy struct {
 	Answer time.Duration // from a request until its answer begins; default 30 s
 	Idle   time.Duration // how long a body may stand still, either way; default 30 s
+	Name   string        // what messages call the store, before a slash and the key; may be empty
 }
 
 func (p TimeoutPolicy) orDefaults() TimeoutPolicy {
-	return TimeoutPolicy{Answer: cmp.Or(p.Answer, 30*time.Second), Idle: cmp.Or(p.Idle, 30*time.Second)}
+	return TimeoutPolicy{Answer: cmp.Or(p.Answer, 30*time.Second), Idle: cmp.Or(p.Idle, 30*time.Second), Name: p.Name}
+}
+
+// object is how messages call an object.
+func (p TimeoutPolicy) object(key string) string {
+	if p.Name == "" {
+		return key
+	}
+	return strings.TrimSuffix(p.Name, "/") + "/" + key
 }
 
 // Timeout cuts requests that are not answered and bodies that stand still. A body that moves is
@@ -34,7 +46,7 @@ func (t *timed) Get(ctx context.Context, key string, from int64) (io.ReadCloser,
 }
 
 func (t *timed) GetRange(ctx context.Context, key string, part Range) (io.ReadCloser, Info, error) {
-	ctx, w := watch(ctx, OpGet, key)
+	ctx, w := t.watch(ctx, OpGet, key)
 	w.arm(t.policy.Answer)
 	body, info, err := GetRange(ctx, t.inner, key, part)
 	w.disarm()
@@ -46,7 +58,7 @@ func (t *timed) GetRange(ctx context.Context, key string, part Range) (io.ReadCl
 }
 
 func (t *timed) Put(ctx context.Context, key string, r io.Reader, size int64, cond Condition) (Info, error) {
-	ctx, w := watch(ctx, OpPut, key)
+	ctx, w := t.watch(ctx, OpPut, key)
 	defer w.release()
 	w.arm(t.policy.Answer)
 	info, err := t.inner.Put(ctx, key, &timedSource{r, w, t.policy}, size, cond)
@@ -56,7 +68,7 @@ func (t *timed) Put(ctx context.Context, key string, r io.Reader, size int64, co
 
 func (t *timed) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		ctx, w := watch(ctx, OpList, prefix)
+		ctx, w := t.watch(ctx, OpList, prefix)
 		defer w.release()
 		w.arm(t.policy.Answer)
 		for info, err := range t.inner.List(ctx, prefix) {
@@ -70,7 +82,7 @@ func (t *timed) List(ctx context.Context, prefix string) iter.Seq2[Info, error] 
 }
 
 func (t *timed) Delete(ctx context.Context, key string) error {
-	ctx, w := watch(ctx, OpDelete, key)
+	ctx, w := t.watch(ctx, OpDelete, key)
 	defer w.release()
 	w.arm(t.policy.Answer)
 	err := t.inner.Delete(ctx, key)
@@ -120,22 +132,40 @@ func (s *timedSource) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// watchdog cancels a request when nobody disarms it in time.
+// watchdog cancels a request when it is not disarmed in time.
 type watchdog struct {
 	cancel context.CancelCauseFunc
-	timer  *time.Timer
+	late   *Error
+
+	mu    sync.Mutex
+	limit time.Duration // it was armed with
+	timer *time.Timer
 }
 
-func watch(ctx context.Context, op Op, key string) (context.Context, *watchdog) {
+func (t *timed) watch(ctx context.Context, op Op, key string) (context.Context, *watchdog) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	late := &Error{Op: op, Object: key, Kind: ErrUnreachable, Cause: errors.New("it stopped answering"), Again: true}
-	timer := time.AfterFunc(time.Hour, func() { cancel(late) })
-	timer.Stop()
-	return ctx, &watchdog{cancel: cancel, timer: timer}
+	w := &watchdog{cancel: cancel, late: &Error{Op: op, Object: t.policy.object(key), Kind: ErrUnreachable, Again: true}}
+	w.timer = time.AfterFunc(time.Hour, w.expire)
+	w.timer.Stop()
+	return ctx, w
 }
 
-func (w *watchdog) arm(d time.Duration) { w.timer.Reset(d) }
-func (w *watchdog) disarm()             { w.timer.Stop() }
+// expire cancels the request, and says which limit it exceeded.
+func (w *watchdog) expire() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.late.Cause = fmt.Errorf("it stopped answering: nothing came for %v", w.limit)
+	w.cancel(w.late)
+}
+
+func (w *watchdog) arm(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limit = d
+	w.timer.Reset(d)
+}
+
+func (w *watchdog) disarm() { w.timer.Stop() }
 
 // release frees what the request's context holds.
 func (w *watchdog) release() {

@@ -218,7 +218,7 @@ func TestDownloadOverABadLine(t *testing.T) {
 	line := storetest.NewFaulty(repo.Store, storetest.Fault{Op: store.OpGet, Key: trust.ObjectKey(r), Cut: 100_000, Err: reset})
 	var fetched atomic.Int64
 	s := store.Stack(line, store.Settings{
-		Retry: store.RetryPolicy{First: time.Millisecond, Longest: time.Millisecond},
+		Retry: store.RetryPolicy{Attempts: 6, First: time.Millisecond, Longest: time.Millisecond},
 		Observe: func(q store.Request) {
 			if q.Key == trust.ObjectKey(r) {
 				fetched.Add(q.Bytes)

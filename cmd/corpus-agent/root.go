@@ -119,6 +119,9 @@ func openStore(settings config.Config) func(url string) (store.Store, error) {
 		options.Retry = store.RetryPolicy{Attempts: 3, Longest: 2 * time.Second, Total: 15 * time.Second}
 		options.Timeout = store.TimeoutPolicy{Answer: 10 * time.Second, Idle: 10 * time.Second}
 	}
+	if settings.FetchRetry > 0 {
+		options.Retry = store.RetryPolicy{Total: settings.FetchRetry}
+	}
 	hosts := map[string]*rate.Limiter{}
 	return func(url string) (store.Store, error) {
 		with, host := options, stores.Host(url)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +38,7 @@ type program struct {
 	trustRoot string
 	json      bool
 	verbose   bool
+	retry     time.Duration // how long a store that does not answer is asked again
 
 	draft    string         // file to write a draft to, instead of changing the store
 	drafted  *publish.Draft // what was written there
@@ -71,6 +74,7 @@ promoting points another channel at the same bytes.`,
 	flags.StringVar(&p.store, "store", p.Getenv("CORPUS_STORE"), "URL of the store (CORPUS_STORE)")
 	flags.StringVar(&p.keys, "keys", p.Getenv("CORPUS_KEYS"), "directory of keys (CORPUS_KEYS)")
 	flags.StringVar(&p.trustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"), "root.json to trust, or sha256:HEX of it; the one beside the keys by default (CORPUS_TRUST_ROOT)")
+	flags.DurationVar(&p.retry, "retry", time.Minute, "how long a store that does not answer is asked again")
 	flags.BoolVar(&p.json, "json", false, "answer in JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
 	root.AddCommand(p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(), p.attestCommand(),
@@ -99,8 +103,26 @@ func (p *program) openStore() (store.Store, error) {
 	if p.store == "" {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store was given"), "give --store URL, or set CORPUS_STORE"))
 	}
-	s, err := stores.Open(p.store, stores.Options{})
+	s, err := stores.Open(p.store, stores.Options{Retry: store.RetryPolicy{Total: p.retry, Waiting: p.waiting()}})
 	return s, exit.WithCode(exit.Usage, err)
+}
+
+// waiting tells once that a store is being waited for, when that takes longer than a moment.
+func (p *program) waiting() func(error, time.Duration) {
+	var mu sync.Mutex
+	var since time.Time
+	told := false
+	return func(err error, _ time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if !told && time.Since(since) > 2*time.Second {
+			told = true
+			fmt.Fprintf(p.Err, "waiting for the store: %v\n", err)
+		}
+	}
 }
 
 // publisher opens the store with the keys at hand. What the publisher has seen of the store lies

@@ -55,5 +55,7 @@ func (f Files) web(u *url.URL) (store.Store, string, error) {
 	}
 	base := *u
 	base.Path, base.RawPath, base.Fragment = dir, "", ""
-	return store.Stack(web.New(&base, web.Options{}), f.Options), key, nil
+	with := f.Options
+	with.Timeout.Name = Display(base.Scheme + "://" + base.Host + base.Path)
+	return store.Stack(web.New(&base, web.Options{}), with), key, nil
 }

@@ -44,7 +44,14 @@ func Open(rawURL string, opts Options) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	opts.Timeout.Name = base(rawURL)
 	return store.Stack(s, opts), nil
+}
+
+// base is what messages put before the keys of a store: its URL without options.
+func base(rawURL string) string {
+	name, _, _ := strings.Cut(Display(rawURL), "?")
+	return name
 }
 
 // Check reports what is wrong with a store's URL.
