@@ -109,7 +109,7 @@ func (r *Root) OpenDir(path string) (*Dir, error) {
 func (r *Root) Parent(path string) (*Dir, string, error) {
 	way, name, err := Split(path)
 	if err != nil {
-		return nil, "", err
+		return nil, "", pathError("open", path, err)
 	}
 	d, err := r.OpenDir(way)
 	return d, name, err
@@ -120,7 +120,7 @@ func (r *Root) Parent(path string) (*Dir, string, error) {
 // and the name is ".".
 func Split(path string) (way, name string, err error) {
 	if err := wellFormed(path); err != nil {
-		return "", "", pathError("open", path, err)
+		return "", "", err
 	}
 	path = "/" + strings.Trim(path, "/")
 	i := strings.LastIndexByte(path, '/')

@@ -9,84 +9,41 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // tree is the Files of a machine or of a root. Every operation opens the directory of a path and
-// then works on a name in it by the kernel's *at calls. With a root the kernel itself resolves the
-// way to that directory inside the root (openat2(2), Linux 5.6), links and .. included, so neither
-// what a link says nor a race can lead out. No path is ever simplified here: to the kernel a/../b
-// is not b where a is a link.
+// then works on a name in it by the kernel's *at calls. With a root, package walk resolves the way
+// to that directory inside the root, links and .. included, so neither what a link says nor a race
+// can lead out. No path is ever simplified here: to the kernel a/../b is not b where a is a link.
 type tree struct {
-	root     *os.File // nil for the machine's own "/"
-	rootName string   // as the machine calls it, without links
-	recorder Recorder
-	changed  func(path string) // told after a write, to forget what was read
-	temps    *temporaries
-	umask    fs.FileMode
-	unsynced unsynced
+	root      *walk.Root
+	relocated bool // the root is not the machine's own
+	recorder  Recorder
+	changed   func(path string) // told after a write, to forget what was read
+	temps     *temporaries
+	umask     fs.FileMode
+	unsynced  unsynced
 }
 
 func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
-	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask()}
-	if !relocated {
-		return t, nil
+	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask(), relocated: relocated}
+	var places walk.Options
+	if relocated {
+		places.Dir = root
 	}
-	dir, err := os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	t.root = dir
-	if t.rootName, err = os.Readlink(handle(int(dir.Fd()))); err != nil {
-		return nil, errors.Join(err, dir.Close())
-	}
-	return t, nil
+	var err error
+	t.root, err = walk.Open(places)
+	return t, err
 }
-
-const inRoot = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS
-
-// maxRaces is how often a path is resolved again when somebody renamed a part of it meanwhile.
-const maxRaces = 64
 
 // openat opens a path, links followed.
-func (t *tree) openat(p string, flags int) (fd int, err error) {
-	if !strings.HasPrefix(p, "/") {
-		return -1, fmt.Errorf("%q is not an absolute path", p)
-	}
-	if t.root == nil {
-		return retry(func() (int, error) { return unix.Open(p, flags|unix.O_CLOEXEC, 0) })
-	}
-	how := &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: inRoot}
-	for range maxRaces {
-		fd, err = retry(func() (int, error) { return unix.Openat2(int(t.root.Fd()), p, how) })
-		if !errors.Is(err, unix.EAGAIN) {
-			break
-		}
-	}
-	if errors.Is(err, unix.ENOSYS) {
-		return -1, errors.New("a root needs Linux 5.6 or newer")
-	}
-	return fd, err
-}
-
-// split cuts a path into the way to a directory and a name in it. A path that ends in dots has no
-// last name of its own, so the whole of it is the way.
-func split(p string) (dir, name string, err error) {
-	if !strings.HasPrefix(p, "/") {
-		return "", "", fmt.Errorf("%q is not an absolute path", p)
-	}
-	p = "/" + strings.Trim(p, "/")
-	i := strings.LastIndexByte(p, '/')
-	dir, name = p[:i+1], p[i+1:]
-	if name == "" || name == "." || name == ".." {
-		return p, ".", nil
-	}
-	return dir, name, nil
-}
+func (t *tree) openat(p string, flags int) (fd int, err error) { return t.root.Openat(p, flags) }
 
 // at gives the directory of a path and the last name in it.
 func (t *tree) at(p string) (dir int, name string, done func(), err error) {
-	way, name, err := split(p)
+	way, name, err := walk.Split(p)
 	if err != nil {
 		return 0, "", nil, err
 	}
@@ -180,11 +137,11 @@ func (t *tree) below(dir int, name, p string) string {
 	if err != nil {
 		return p
 	}
-	if t.root != nil {
-		if way != t.rootName && !strings.HasPrefix(way, strings.TrimRight(t.rootName, "/")+"/") {
+	if t.relocated {
+		if way != t.root.Name() && !strings.HasPrefix(way, strings.TrimRight(t.root.Name(), "/")+"/") {
 			return p
 		}
-		way = "/" + strings.TrimLeft(strings.TrimPrefix(way, t.rootName), "/")
+		way = "/" + strings.TrimLeft(strings.TrimPrefix(way, t.root.Name()), "/")
 	}
 	if name == "." {
 		return way

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 func (t *tree) Lstat(p string) (info Info, err error) {
@@ -73,7 +75,7 @@ func (t *tree) Resolve(p string) (string, error) {
 		case strings.HasPrefix(target, "/"):
 			p = target
 		default:
-			dir, _, err := split(p)
+			dir, _, err := walk.Split(p)
 			if err != nil {
 				return "", err
 			}
