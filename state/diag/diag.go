@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Pos is a place in a user's file. Line and Col count from 1; 0 means unknown.
@@ -44,12 +45,34 @@ type Diagnostic struct {
 	Message string // what is wrong and what was expected, one line
 	Hint    string // what to do next, one line; may be empty
 	Excerpt string // the text around the place, from Excerpt; may be empty
+	// Cause is what the host answered (EIO, EMFILE, ENOSPC ...) where that, and no mistake in the file, is the
+	// problem; nil otherwise. Errors.Is finds it in a List, too.
+	Cause error `json:"-"`
 }
 
-// At makes a diagnostic with a formatted message.
+// At makes a diagnostic with a formatted message. An error among args that a host's error caused is its Cause.
 func At(p Pos, format string, args ...any) *Diagnostic {
-	return &Diagnostic{Pos: p, Message: fmt.Sprintf(format, args...)}
+	d := &Diagnostic{Pos: p, Message: fmt.Sprintf(format, args...)}
+	for _, a := range args {
+		if err, ok := a.(error); ok && d.Cause == nil {
+			d.Cause = CauseOf(err)
+		}
+	}
+	return d
 }
+
+// CauseOf is the error number that the host answered where err comes from one, or nil. That a file does not exist is
+// no error of the host.
+func CauseOf(err error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) && number != syscall.ENOENT {
+		return number
+	}
+	return nil
+}
+
+// Unwrap is the Cause.
+func (d *Diagnostic) Unwrap() error { return d.Cause }
 
 // WithHint sets the hint and returns the diagnostic.
 func (d *Diagnostic) WithHint(hint string) *Diagnostic {
@@ -96,9 +119,13 @@ func (l *List) AddError(p Pos, err error) {
 	case errors.As(err, &list):
 		*l = append(*l, list...)
 	case errors.As(err, &one):
+		if one.Cause == nil && CauseOf(err) != nil { // the error may know more than its place does
+			copied := *one
+			one, copied.Cause = &copied, CauseOf(err)
+		}
 		*l = append(*l, one)
 	default:
-		*l = append(*l, &Diagnostic{Pos: p, Message: err.Error(), Hint: HintOf(err)})
+		*l = append(*l, &Diagnostic{Pos: p, Message: err.Error(), Hint: HintOf(err), Cause: CauseOf(err)})
 	}
 }
 
@@ -112,6 +139,17 @@ func (l List) Err() error {
 		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
 	return slices.CompactFunc(sorted, func(a, b *Diagnostic) bool { return a.Pos == b.Pos && a.Message == b.Message })
+}
+
+// Unwrap gives the causes of the problems.
+func (l List) Unwrap() []error {
+	var causes []error
+	for _, d := range l {
+		if d.Cause != nil {
+			causes = append(causes, d.Cause)
+		}
+	}
+	return causes
 }
 
 // Error joins the one-line forms.

@@ -90,11 +90,13 @@ func (c cp) locate(url, env string) (file string, ok bool, err error) {
 	scheme, rest, hasScheme := strings.Cut(url, "://")
 	switch {
 	case !hasScheme && path.IsAbs(url):
-		return url, c.exists(url), nil
+		ok, err := c.exists(url)
+		return url, ok, err
 	case !hasScheme:
 		return "", false, diag.WithHint(fmt.Errorf("%q is neither an absolute path nor a URL", url), "write salt://%s for a file of the state tree", url)
 	case scheme == "file":
-		return rest, c.exists(rest), nil
+		ok, err := c.exists(rest)
+		return rest, ok, err
 	case scheme != "salt":
 		return "", false, diag.WithHint(fmt.Errorf("%s would be downloaded, and templates only read what is here", url),
 			"download it in a file.managed state, or read it with http.query")
@@ -107,8 +109,7 @@ func (c cp) locate(url, env string) (file string, ok bool, err error) {
 	if named != "" {
 		env = named
 	}
-	file, ok = tree.Find(c.env(env), name)
-	return file, ok, nil
+	return tree.Find(c.env(env), name)
 }
 
 // home is what the file that locate found for a URL lies on: trees may lie elsewhere than the host's
@@ -120,9 +121,10 @@ func (f *Facts) home(url string) *host.Host {
 	return f.Host
 }
 
-func (c cp) exists(file string) bool {
+func (c cp) exists(file string) (bool, error) {
 	info, err := c.Host.Files.Stat(file)
-	return err == nil && info.IsRegular()
+	ok, err := there(err)
+	return ok && info.IsRegular(), err
 }
 
 // text is the content of a file, or False.

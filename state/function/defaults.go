@@ -42,7 +42,9 @@ func (d defaults) load(formula string) (any, error) {
 	}
 	env := d.env("")
 	for _, name := range []string{formula + "/defaults.yaml", formula + "/defaults.json"} {
-		if _, ok := d.States.Find(env, name); !ok {
+		if _, ok, err := d.States.Find(env, name); err != nil {
+			return nil, err
+		} else if !ok {
 			continue
 		}
 		data, file, err := d.States.Read(env, name)

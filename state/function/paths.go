@@ -9,6 +9,9 @@ import (
 	"path"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -184,3 +187,13 @@ func readText(h *host.Host, p string) (string, error) {
 }
 
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// there takes the error of a call that looked for a path and says whether something is there, as Python's os.path.exists
+// does: a file where a directory would have to be, or a loop of links, means no. Any other error, of the disk or of what
+// may be read, says nothing about that, and is returned.
+func there(err error) (bool, error) {
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return false, nil
+	}
+	return walk.Found(err)
+}

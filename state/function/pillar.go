@@ -201,8 +201,8 @@ func (p pillar) fileExists(path, saltenv string) (bool, error) {
 		return false, errors.New("there are no pillar roots")
 	}
 	for _, env := range p.Pillars.Envs() {
-		if _, ok := p.Pillars.Find(env, path); ok && (saltenv == "" || saltenv == env) {
-			return true, nil
+		if _, ok, err := p.Pillars.Find(env, path); err != nil || ok && (saltenv == "" || saltenv == env) {
+			return ok, err
 		}
 	}
 	return false, nil

@@ -160,7 +160,7 @@ func (f *frame) fail(at int, err error) error {
 		message = "the template stops here, and does not say why"
 	}
 	e = &Error{Diagnostic: diag.At(diag.Pos{}, "%s", message), Kind: kindOf(err), template: f.t, at: at}
-	e.Diagnostic.Hint = diag.HintOf(err)
+	e.Diagnostic.Hint, e.Diagnostic.Cause = diag.HintOf(err), diag.CauseOf(err)
 	var r *Failure
 	var l *limitError
 	switch {

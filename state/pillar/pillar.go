@@ -109,7 +109,11 @@ func (m *merger) expand(env, pattern string) []string {
 // file renders a pillar file and merges what it includes. nil is a file that may be missing, or a
 // problem that was noted.
 func (m *merger) file(env, sls string, defaults *value.Map, from diag.Pos) *value.Map {
-	path, ok := m.Tree.FindSLS(env, sls)
+	path, ok, err := m.Tree.FindSLS(env, sls)
+	if err != nil {
+		m.problems.AddError(from, err)
+		return nil
+	}
 	if !ok {
 		m.missing(env, sls, from)
 		return nil
@@ -227,7 +231,8 @@ func (m *merger) targets(env, sls, path, name string) []string {
 // existing are the files that a name or glob means and that are there.
 func (m *merger) existing(env, pattern string) []string {
 	return slices.DeleteFunc(m.expand(env, pattern), func(sls string) bool {
-		_, ok := m.Tree.FindSLS(env, sls)
+		_, ok, err := m.Tree.FindSLS(env, sls)
+		m.problems.AddError(diag.Pos{}, err)
 		return !ok
 	})
 }

@@ -15,12 +15,15 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // Files is the part of a host's files that a tree is read through.
 type Files interface {
 	Stat(path string) (host.Info, error)
+	Lstat(path string) (host.Info, error)
 	ReadFile(path string) ([]byte, error)
 	ReadDir(path string) ([]string, error)
 }
@@ -80,33 +83,82 @@ func (r *Roots) Dirs(env string) []string {
 	return nil
 }
 
-// Find gives the file on the host that a path of the tree means. A path never leaves its tree.
-func (r *Roots) Find(env, name string) (file string, ok bool) {
+// Find gives the file on the host that a path of the tree means. A path never leaves its tree. A file that cannot be
+// looked at is an error and not absent.
+func (r *Roots) Find(env, name string) (file string, ok bool, err error) {
 	name, ok = inside(name)
 	if !ok {
-		return "", false
+		return "", false, nil
 	}
 	for _, dir := range r.Dirs(env) {
 		file := path.Join(dir, name)
-		if info, err := r.files.Stat(file); err == nil && info.IsRegular() {
-			return file, true
+		info, found, err := r.look(file)
+		if err != nil {
+			return "", false, err
+		}
+		if found && info.IsRegular() {
+			return file, true, nil
+		}
+		if found && strings.HasSuffix(name, ".sls") {
+			return "", false, diag.WithHint(fmt.Errorf("%s is a %s, and an SLS file was expected", file, kindOf(info)), "remove it or give it another name")
 		}
 	}
-	return "", false
+	return "", false, nil
+}
+
+// look describes what a path leads to.
+func (r *Roots) look(file string) (info host.Info, found bool, err error) {
+	info, err = r.files.Stat(file)
+	found, err = walk.Found(err)
+	if err == nil && !found && strings.HasSuffix(file, ".sls") {
+		err = r.leadsNowhere(file)
+	}
+	if err != nil {
+		return info, false, diag.WithHint(fmt.Errorf("looking for a file of the tree: %w", err), "%s", hintFor(err, file))
+	}
+	return info, found, nil
+}
+
+// leadsNowhere refuses an SLS file that is there, as a link, and whose content is not.
+func (r *Roots) leadsNowhere(file string) error {
+	info, err := r.files.Lstat(file)
+	if found, err := walk.Found(err); err != nil || !found || !info.IsLink() {
+		return err
+	}
+	return fmt.Errorf("%s is a link to a file that does not exist", file)
+}
+
+// hintFor says what to do about a file that cannot be looked at.
+func hintFor(err error, file string) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "give the agent's user the right to read " + file + " and to search the directories above it"
+	}
+	return "look at it with ls -l and namei -l: " + file
+}
+
+func kindOf(info host.Info) string {
+	if info.IsDir() {
+		return "directory"
+	}
+	return "device, pipe or socket"
 }
 
 // FindDir is Find for a directory; every directory that has it is part of it.
-func (r *Roots) FindDir(env, name string) (dirs []string) {
+func (r *Roots) FindDir(env, name string) (dirs []string, err error) {
 	name, ok := inside(name)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	for _, dir := range r.Dirs(env) {
-		if info, err := r.files.Stat(path.Join(dir, name)); err == nil && info.IsDir() {
+		info, found, err := r.look(path.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if found && info.IsDir() {
 			dirs = append(dirs, path.Join(dir, name))
 		}
 	}
-	return dirs
+	return dirs, nil
 }
 
 // inside cleans a path of the tree; one that leads out of it is none.
@@ -123,7 +175,10 @@ func inside(name string) (string, bool) {
 // Read gives a file's content and where on the host it lies. Its error wraps fs.ErrNotExist where
 // no directory of the environment has it.
 func (r *Roots) Read(env, name string) (data []byte, file string, err error) {
-	file, ok := r.Find(env, name)
+	file, ok, err := r.Find(env, name)
+	if err != nil {
+		return nil, "", err
+	}
 	if !ok {
 		return nil, "", fmt.Errorf("salt://%s: %w in environment %s", name, fs.ErrNotExist, env)
 	}
@@ -132,14 +187,14 @@ func (r *Roots) Read(env, name string) (data []byte, file string, err error) {
 }
 
 // FindSLS gives the path of the tree that an SLS name means: a/b.sls or a/b/init.sls for a.b.
-func (r *Roots) FindSLS(env, sls string) (name string, ok bool) {
+func (r *Roots) FindSLS(env, sls string) (name string, ok bool, err error) {
 	base := strings.ReplaceAll(sls, ".", "/")
 	for _, name := range []string{base + ".sls", base + "/init.sls"} {
-		if _, ok := r.Find(env, name); ok {
-			return name, true
+		if _, ok, err := r.Find(env, name); ok || err != nil {
+			return name, ok, err
 		}
 	}
-	return "", false
+	return "", false, nil
 }
 
 // Files lists all files of an environment, sorted.
@@ -181,10 +236,7 @@ type lister struct {
 
 func (l *lister) walk(dir, prefix string) error {
 	info, err := l.files.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && l.seen[info.ID()] {
-		return nil
-	}
-	if err != nil {
+	if found, err := walk.Found(err); err != nil || !found || l.seen[info.ID()] {
 		return err
 	}
 	l.seen[info.ID()] = true
@@ -203,12 +255,10 @@ func (l *lister) walk(dir, prefix string) error {
 
 func (l *lister) visit(file, name string) error {
 	info, err := l.files.Stat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // a link to nowhere
-		return nil
-	case err != nil:
+	if found, err := walk.Found(err); err != nil || !found { // a link may lead nowhere
 		return err
-	case info.IsDir():
+	}
+	if info.IsDir() {
 		l.found.folders = append(l.found.folders, name)
 		return l.walk(file, name)
 	}

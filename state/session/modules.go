@@ -113,7 +113,10 @@ func (a archives) Archive(ctx context.Context, w archive.Wanted) (archive.Source
 	if err != nil {
 		return archive.Source{}, err
 	}
-	local, ok := a.sources.local(l.URL, l.Env)
+	local, ok, err := a.sources.local(l.URL, l.Env)
+	if err != nil {
+		return archive.Source{}, err
+	}
 	if !ok && l.Cache == "" {
 		return archive.Source{}, a.sources.missing(parsePlace(l.URL, l.Env))
 	}
@@ -141,7 +144,9 @@ func (t fileTemplates) Render(ctx context.Context, f file.Template) ([]byte, err
 	vars := s.vars(f.Env, s.pillar)
 	vars.Update(f.Vars)
 	place := f.Source
-	if path, ok := s.sources.local(f.Source, f.Env); ok {
+	if path, ok, err := s.sources.local(f.Source, f.Env); err != nil {
+		return nil, err
+	} else if ok {
 		place = path
 	}
 	out, err := s.renderer.Text(withTree(ctx, s.states), f.Engine, render.Source{Name: treePath(f.Source), File: place, Env: f.Env, Text: string(f.Text)}, vars)
@@ -162,7 +167,11 @@ func (v vocabulary) Refuses(state string) error { return ownModule(v.tree, "_sta
 func ownModule(tree *roots.Roots, dir, name string) error {
 	for _, env := range tree.Envs() {
 		for _, path := range []string{dir + "/" + name + ".py", dir + "/" + name + "/__init__.py"} {
-			if _, ok := tree.Find(env, path); ok && name != "" {
+			_, ok, err := tree.Find(env, path)
+			if err != nil {
+				return err
+			}
+			if ok && name != "" {
 				return diag.WithHint(fmt.Errorf("%s is a Python program, and this engine runs none", path), "converge this host with `engine: salt-call`, or write it as SLS")
 			}
 		}

@@ -87,15 +87,24 @@ func (s *secrets) hideError(err error) error {
 	if errors.As(err, &list) {
 		shown := make(diag.List, len(list))
 		for i, d := range list {
-			shown[i] = &diag.Diagnostic{Pos: d.Pos, Message: s.Hide(d.Message), Hint: s.Hide(d.Hint), Excerpt: s.Hide(d.Excerpt)}
+			shown[i] = &diag.Diagnostic{Pos: d.Pos, Message: s.Hide(d.Message), Hint: s.Hide(d.Hint), Excerpt: s.Hide(d.Excerpt), Cause: d.Cause}
 		}
 		return shown
 	}
 	if !s.In(err.Error()) && !s.In(diag.HintOf(err)) {
 		return err
 	}
-	return diag.WithHint(errors.New(s.Hide(err.Error())), "%s", s.Hide(diag.HintOf(err)))
+	return diag.WithHint(&hiddenError{s.Hide(err.Error()), diag.CauseOf(err)}, "%s", s.Hide(diag.HintOf(err)))
 }
+
+// hiddenError keeps of an error what the host answered, which is no secret.
+type hiddenError struct {
+	text  string
+	cause error
+}
+
+func (e *hiddenError) Error() string { return e.text }
+func (e *hiddenError) Unwrap() error { return e.cause }
 
 // HideIn is Hide for every string in a value, which is copied where it has any.
 func (s *secrets) HideIn(v any) any {

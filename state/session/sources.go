@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
@@ -62,14 +62,14 @@ func parsePlace(rawURL, env string) place {
 func treePath(rawURL string) string { return parsePlace(rawURL, "").path }
 
 // local is the file on the host that a URL means.
-func (s *sources) local(rawURL, env string) (string, bool) {
+func (s *sources) local(rawURL, env string) (string, bool, error) {
 	switch p := parsePlace(rawURL, env); p.scheme {
 	case "salt":
 		return s.tree.Find(p.env, p.path)
 	case "file":
-		return p.path, true
+		return p.path, true, nil
 	}
-	return "", false
+	return "", false, nil
 }
 
 // Open is part of file.Sources.
@@ -79,7 +79,10 @@ func (s *sources) Open(ctx context.Context, rawURL, env string) (file.Source, er
 		body, err := s.fetch(ctx, p)
 		return file.Source{ReadCloser: body}, err
 	}
-	name, ok := s.local(rawURL, env)
+	name, ok, err := s.local(rawURL, env)
+	if err != nil {
+		return file.Source{}, err
+	}
 	if !ok {
 		return file.Source{}, s.missing(p)
 	}
@@ -94,7 +97,10 @@ func (s *sources) Open(ctx context.Context, rawURL, env string) (file.Source, er
 
 func (s *sources) missing(p place) error {
 	err := fmt.Errorf("%w in environment %s", fs.ErrNotExist, p.env)
-	if dirs := s.tree.FindDir(p.env, p.path); len(dirs) > 0 {
+	if dirs, dirErr := s.tree.FindDir(p.env, p.path); dirErr != nil || len(dirs) > 0 {
+		if dirErr != nil {
+			return dirErr
+		}
 		return diag.WithHint(fmt.Errorf("it is a directory: %w", err), "file.recurse takes a directory")
 	}
 	files, listErr := s.tree.Files(p.env)
@@ -129,17 +135,18 @@ func (s *sources) there(ctx context.Context, rawURL, env string) (bool, error) {
 	p := parsePlace(rawURL, env)
 	switch p.scheme {
 	case "salt":
-		_, ok := s.tree.Find(p.env, p.path)
-		return ok || len(s.tree.FindDir(p.env, p.path)) > 0, nil
+		_, ok, err := s.tree.Find(p.env, p.path)
+		if ok || err != nil {
+			return ok, err
+		}
+		dirs, err := s.tree.FindDir(p.env, p.path)
+		return len(dirs) > 0, err
 	case "file":
 		_, err := s.files.Stat(p.path)
-		return err == nil, nil
+		return walk.Found(err)
 	}
 	body, err := s.fetch(ctx, p)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
+	if found, err := walk.Found(err); err != nil || !found {
 		return false, err
 	}
 	return true, body.Close()
@@ -151,7 +158,10 @@ func (s *sources) List(ctx context.Context, rawURL, env string) ([]file.Entry, e
 	if p.scheme != "salt" {
 		return nil, diag.WithHint(fmt.Errorf("%s is no directory of the state tree", rawURL), "write salt://")
 	}
-	dirs := s.tree.FindDir(p.env, p.path)
+	dirs, err := s.tree.FindDir(p.env, p.path)
+	if err != nil {
+		return nil, err
+	}
 	if len(dirs) == 0 {
 		return nil, fs.ErrNotExist
 	}
@@ -206,8 +216,8 @@ func (l *treeLister) visit(ctx context.Context, name, rel string) error {
 			return err
 		}
 		followed, err := l.files.Stat(name)
-		if err != nil {
-			return nil // a link to nowhere is no content
+		if found, err := walk.Found(err); err != nil || !found {
+			return err // a link to nowhere is no content
 		}
 		info = followed
 	}

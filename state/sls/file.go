@@ -227,7 +227,8 @@ func (f *file) environment(env, name string, at diag.Pos) (string, bool) {
 }
 
 func (f *file) exists(env, name string) bool {
-	_, ok := f.loader.Tree.FindSLS(env, name)
+	_, ok, err := f.loader.Tree.FindSLS(env, name)
+	f.problems.AddError(diag.Pos{}, err)
 	return ok
 }
 

@@ -96,7 +96,11 @@ func (g *gatherer) expand(env, pattern string) []string {
 // file reads an SLS file and all that it includes; from is where it was asked for.
 func (g *gatherer) file(env, name string, from diag.Pos) *value.Map {
 	g.seen[env+":"+name] = true
-	path, ok := g.loader.Tree.FindSLS(env, name)
+	path, ok, err := g.loader.Tree.FindSLS(env, name)
+	if err != nil {
+		g.problems.AddError(from, err)
+		return nil
+	}
 	if !ok {
 		g.missing(env, name, from)
 		return nil

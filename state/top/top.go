@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/render"
@@ -157,10 +158,11 @@ func (l *Loader) files(ctx context.Context) ([]file, error) {
 	return files, problems.Err()
 }
 
-// read renders a top file and what it includes. One that is absent is none.
+// read renders a top file and what it includes. One that does not exist is none; one that cannot be read is an error.
 func (l *Loader) read(ctx context.Context, env, name, sls string, problems *diag.List) []file {
 	data, path, err := l.Tree.Read(env, name)
-	if err != nil {
+	if found, err := walk.Found(err); err != nil || !found {
+		problems.AddError(diag.Pos{}, err)
 		return nil
 	}
 	doc, err := l.Render(ctx, render.Source{Name: name, File: path, Env: env, Text: string(data)}, sls)
@@ -179,8 +181,10 @@ func (l *Loader) read(ctx context.Context, env, name, sls string, problems *diag
 		return files
 	}
 	for _, item := range include.Items {
-		for _, sls := range l.expand(env, value.Str(item)) {
-			if name, ok := l.Tree.FindSLS(env, sls); ok {
+		for _, sls := range l.expand(env, value.Str(item), problems) {
+			name, ok, err := l.Tree.FindSLS(env, sls)
+			problems.AddError(diag.Pos{}, err)
+			if ok {
 				files = append(files, l.read(ctx, env, name, sls, problems)...)
 			}
 		}
@@ -188,11 +192,9 @@ func (l *Loader) read(ctx context.Context, env, name, sls string, problems *diag
 	return files
 }
 
-func (l *Loader) expand(env, pattern string) []string {
+func (l *Loader) expand(env, pattern string, problems *diag.List) []string {
 	states, err := l.Tree.States(env)
-	if err != nil {
-		return nil
-	}
+	problems.AddError(diag.Pos{}, err)
 	var found []string
 	for _, s := range states {
 		if compile.Match(pattern, s) {
