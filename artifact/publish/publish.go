@@ -159,7 +159,29 @@ func (p *Publisher) checkClock(client *trust.Client) error {
 		return nil
 	}
 	return &trust.Refused{Check: trust.CheckClock, Of: trust.MetaName(metadata.TIMESTAMP),
-		Err: fmt.Errorf("it was signed at %s, and this machine's clock says %s", last.Format(time.RFC3339), p.now().UTC().Format(time.RFC3339))}
+		Err: trust.ClockError(last, p.now())}
+}
+
+// mostSkew is how far a publisher's clock may be from the store's. Hosts bear more, see
+// trust.ClockTolerance, and their clocks may be wrong the other way.
+const mostSkew = 5 * time.Minute
+
+// checkStoreClock refuses to sign with a clock that is far from the store's, where the store says what
+// its clock is: hosts would refuse what is signed in their future.
+func (p *Publisher) checkStoreClock(store time.Time) error {
+	if store.IsZero() {
+		return nil
+	}
+	off, side := p.now().Sub(store).Round(time.Second), "ahead of"
+	if off.Abs() <= mostSkew {
+		return nil
+	}
+	if off < 0 {
+		side = "behind"
+	}
+	refused := &trust.Refused{Check: trust.CheckClock, Of: "to sign", Err: fmt.Errorf("this machine's clock (%s) is %v %s the store's (%s)",
+		p.now().UTC().Format(time.RFC3339), off.Abs(), side, store.UTC().Format(time.RFC3339))}
+	return diag.WithHint(refused, "set this machine's clock (timedatectl set-ntp true, or chronyc makestep), and run the command again; nothing was signed")
 }
 
 func (p *Publisher) timestampETag(ctx context.Context) (string, error) {
@@ -170,7 +192,7 @@ func (p *Publisher) timestampETag(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return info.ETag, body.Close()
+	return info.ETag, errors.Join(body.Close(), p.checkStoreClock(info.Now))
 }
 
 // next is the next version of a store.

@@ -46,6 +46,7 @@ type Info struct {
 	Size     int64     // -1 when a web server does not say
 	ETag     string    // opaque; changes with the content; may be empty in a List
 	Modified time.Time // zero where the store does not say, as S3 after a Put
+	Now      time.Time // the store's clock when it answered a Get; zero where it does not say
 }
 
 // Condition says when a Put may happen. The zero Condition is always met.

@@ -95,6 +95,13 @@ func (c *Client) Roots(ctx context.Context) error {
 
 // Refresh brings root, timestamp, snapshot and targets up to date. It may be called once.
 func (c *Client) Refresh(ctx context.Context) error {
+	if c.renew {
+		unlock, err := c.seen.lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
 	probe, err := c.followRoots(ctx)
 	if err != nil {
 		return err

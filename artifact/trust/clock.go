@@ -15,7 +15,12 @@ func (c *Client) checkClock() error {
 		return nil
 	}
 	return &Refused{Check: CheckClock, Of: timestampFile,
-		Err: fmt.Errorf("it was signed at %s, and this host's clock says %s", created.Format(time.RFC3339), c.now().UTC().Format(time.RFC3339))}
+		Err: ClockError(created, c.now())}
+}
+
+// ClockError says that something was signed at a time that is in a clock's future.
+func ClockError(signed, now time.Time) error {
+	return fmt.Errorf("it was signed at %s, and this machine's clock says %s: %v before", signed.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339), signed.Sub(now).Round(time.Second))
 }
 
 // expired is the error of what is out of date at a time.

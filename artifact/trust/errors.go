@@ -56,7 +56,7 @@ func (r *Refused) Hint() string {
 	case CheckExpiry:
 		return fmt.Sprintf("sign %s anew (`corpus refresh`, by who has its keys), and compare this machine's clock (%s)", r.Of, time.Now().UTC().Format(time.RFC3339))
 	case CheckClock:
-		return "set the clock (timedatectl, chronyc makestep) and run again"
+		return "if this machine's clock is wrong, set it (timedatectl set-ntp true, or chronyc makestep) and run again; if it is right, a publisher's clock was ahead: run `corpus refresh --rebuild` on a machine with the right time"
 	case CheckVersion:
 		return "the store went back in time: restore its newest metadata, or ask who replaced it"
 	case CheckPin:

@@ -34,7 +34,7 @@ func (c *Call) Open(part store.Range, o Opened) (io.ReadCloser, store.Info, erro
 }
 
 func (c *Call) open(part store.Range, o Opened) (io.ReadCloser, store.Info, error) {
-	info := store.Info{Key: c.Key, Size: o.Length, ETag: o.ETag, Modified: o.Modified}
+	info := store.Info{Key: c.Key, Size: o.Length, ETag: o.ETag, Modified: o.Modified, Now: c.answer.clock}
 	skip := part.From
 	if o.ContentRange != "" {
 		start, end, size, err := parseContentRange(o.ContentRange)

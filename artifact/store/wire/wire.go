@@ -120,7 +120,9 @@ func heard(resp *http.Response) answer {
 		region:  resp.Header.Get("X-Amz-Bucket-Region"),
 		request: resp.Header.Get("X-Amz-Request-Id"),
 	}
-	a.clock, _ = http.ParseTime(resp.Header.Get("Date"))
+	if resp.Header.Get("Age") == "" { // else the date is that of a cache's copy
+		a.clock, _ = http.ParseTime(resp.Header.Get("Date"))
+	}
 	after := resp.Header.Get("Retry-After")
 	if seconds, err := strconv.Atoi(after); err == nil && seconds >= 0 {
 		a.after = min(time.Duration(seconds), 24*3600) * time.Second
