@@ -55,6 +55,8 @@ type Agent struct {
 	ProbeAnyRoot bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Stopping reports whether the host is shutting down; nil asks systemd.
+	Stopping func(context.Context) bool
 	// Within is the run whose hook or procedure calls this agent; "" for none. It is in such a
 	// program's environment as CORPUS_RUN.
 	Within string

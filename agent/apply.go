@@ -53,7 +53,7 @@ func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
 	if cut := r.ledger.Running; cut != nil {
 		running.Before = cut.Before
 		if cut.Pair.Same(pair) {
-			running.Attempts = cut.Attempts + 1
+			running.Attempts, running.Reboots = cut.Attempts+1, cut.Reboots
 		}
 	}
 	if running.Before == nil {
@@ -84,7 +84,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err := r.fixperms(ctx, pair); err != nil {
 		return err
 	}
-	err := r.record.Stage("link", pair.String(), func() error { return r.link(pair) })
+	err := r.record.Stage("link", pair.String(), func() error { return ofWork(r.link(pair)) })
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if stopped(ctx) {
 		return ctx.Err()
 	}
-	err = r.record.Stage("release", pair.String(), func() error { return r.promote(pair, before) })
+	err = r.record.Stage("release", pair.String(), func() error { return ofWork(r.promote(pair, before)) })
 	if err != nil {
 		return err
 	}

@@ -23,22 +23,29 @@ import (
 // back takes the host back after a deploy that failed: to the last good pair, or on a first deploy
 // to where there is nothing current.
 func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
+	f := r.faultOf(ctx, pair, cause)
 	switch {
-	case stopped(ctx):
-		return r.interrupted(before, cause)
+	case f.of == report.FaultOfInterruption:
+		return r.interrupted(ctx, before, cause)
 	case r.environment() == envDev:
 		return r.stayForward(pair, before, cause)
 	case r.ledger.Good == nil:
 		return r.firstFailed(ctx, pair, before, cause)
 	}
-	return r.rollBack(ctx, pair, before, cause)
+	return r.rollBack(ctx, pair, before, f)
 }
 
-// interrupted puts the links back and blames nobody: the next run starts over.
-func (r *run) interrupted(before map[string]link.Set, cause error) error {
+// interrupted puts the links back and blames no release: the next run starts over. Where the host shuts
+// down, the ledger keeps the deploy, so that a release that reboots the host each time is found out.
+func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause error) error {
+	r.record.Complete(func(rep *report.Report) { rep.Fault = &report.Fault{Of: report.FaultOfInterruption} })
 	err := r.restoreLinks(before)
 	if err == nil {
-		r.ledger.Running = nil
+		if r.stopping(ctx) {
+			r.ledger.Running.Reboots++
+		} else {
+			r.ledger.Running = nil
+		}
 		err = r.save()
 	}
 	if err != nil {
@@ -76,17 +83,14 @@ func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause er
 	return failed(cause)
 }
 
-// rollBack quarantines the pair, puts the links back and converges the last good pair.
-func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
-	good := *r.ledger.Good
+// rollBack quarantines the release at fault, puts the links back and converges the last good pair.
+func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]link.Set, f fault) error {
+	good, cause := *r.ledger.Good, f.cause
 	r.record.Note("rolling back to %s: %v", good, cause)
 	// The quarantine is written first: a cut from here on is found by the next run, which puts the
 	// links back and does not try the pair again.
-	bad := ledger.Bad{Pair: pair, Reason: firstLine(cause), Run: r.id, At: r.now().UTC()}
-	if diskFailed(cause) {
-		bad.Again = 1
-	}
-	r.ledger.MarkBad(bad)
+	r.condemn(pair, f)
+	r.ledger.Running.Failed = true
 	err := r.record.Stage("roll back", good.String(), func() error {
 		return errors.Join(r.save(), r.restoreLinks(before))
 	})
@@ -96,12 +100,10 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	// What could not be taken back does not keep the good pair from converging.
 	undone := r.takeBack(ctx, undo.Scope{From: pair.Key(), To: good.Key()})
 	if stopped(ctx) {
-		return r.stuck(cause, undone) // the next run goes on with it
+		return interruptedGoingBack(cause)
 	}
-	if marked, _ := r.ledger.IsBad(pair); marked.Final() {
+	if f.of == report.FaultOfRelease {
 		r.keepFailed(pair)
-	} else {
-		r.record.Note("the disk failed, and not the release: the next run tries it again")
 	}
 	if undone != nil {
 		r.ledger.Amend(pair, notTakenBack)
@@ -112,10 +114,19 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	}
 	// Whatever the run was asked for, the way back is gone completely.
 	r.only = procedure.Only{}
-	if err := r.settleDown(ctx, good); err != nil || undone != nil {
+	err = r.settleDown(ctx, good)
+	switch {
+	case err != nil && r.ending(ctx):
+		return interruptedGoingBack(cause)
+	case err != nil || undone != nil:
 		return r.stuck(cause, errors.Join(undone, err))
 	}
-	return exit.WithCode(exit.RolledBack, diag.WithHint(fmt.Errorf("rolled back to %s: %w", good, cause), "%s", r.afterwards(cause)))
+	return exit.WithCode(exit.RolledBack, diag.WithHint(fmt.Errorf("rolled back to %s: %w", good, cause), "%s", r.afterwards(f)))
+}
+
+// interruptedGoingBack is the end of a run that was interrupted on its way back.
+func interruptedGoingBack(cause error) error {
+	return exit.WithCode(exit.Interrupted, fmt.Errorf("interrupted while it rolled back, which the next run finishes; the deploy failed: %w", cause))
 }
 
 // settleDown makes a pair that was gone back to the one that runs.
@@ -129,11 +140,15 @@ func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
 	return r.healthy(ctx, good)
 }
 
-func (r *run) afterwards(cause error) string {
-	if hint := diag.HintOf(explainDisk(cause)); hint != "" {
+// afterwards is the hint of a deploy that was rolled back.
+func (r *run) afterwards(f fault) string {
+	if hint := diag.HintOf(explainDisk(f.cause)); hint != "" {
 		return hint
 	}
-	return "what failed is kept under archives/" + r.id + "; publish a mended version"
+	if f.of == report.FaultOfHost {
+		return "see what is wrong with the host; `corpus-agent status` says when the deploy is tried again"
+	}
+	return "what failed is kept under archives/" + r.id + "; publish a corrected version"
 }
 
 // stuck is a way back that failed: a person has to look.

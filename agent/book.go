@@ -71,12 +71,16 @@ func (a *Agent) rebuild() (*ledger.Ledger, error) {
 		if book.Host.Service == "" {
 			book.Host.Service, book.Host.Instance = r.Service, r.Instance
 		}
-		if r.Exit != exit.OK || r.To == nil || !a.named(*r.To) {
+		ran := r.Left // and not what the run was asked for, which may be held or quarantined
+		if ran == nil {
+			ran = r.To // reports of older agents
+		}
+		if r.Exit != exit.OK || ran == nil || !a.named(*ran) {
 			continue
 		}
 		since := r.Ended
-		book.Good, book.Since, book.History = r.To, &since, []ledger.Pair{*r.To}
-		if r.From != nil && !r.From.Same(*r.To) {
+		book.Good, book.Since, book.History = ran, &since, []ledger.Pair{*ran}
+		if r.From != nil && !r.From.Same(*ran) {
 			book.Previous = r.From
 			return book, nil
 		}

@@ -23,13 +23,10 @@ func (r *run) settleCut(ctx context.Context) error {
 	}
 	_, bad := r.ledger.IsBad(cut.Pair)
 	switch {
-	case bad || cut.Back:
+	case bad || cut.Back || cut.Failed:
 		r.record.Note("run %s was cut short while it rolled back; that is finished first", cut.Run)
-	case cut.Attempts >= maxAttempts && r.ledger.Good != nil:
-		reason := fmt.Sprintf("its deploy was cut short %d times", cut.Attempts)
-		r.record.Note("%s is quarantined: %s", cut.Pair, reason)
-		r.ledger.MarkBad(ledger.Bad{Pair: cut.Pair, Reason: reason, Run: cut.Run, At: r.now().UTC()})
-		cut.Attempts = 0 // from here on, those of the way back
+	case cut.Attempts >= maxAttempts && r.ledger.Good != nil, cut.Reboots >= maxAttempts:
+		r.giveUp(cut)
 	default:
 		r.record.Note("run %s was cut short; its deploy of %s is taken up again", cut.Run, cut.Pair)
 		return r.finishPackages(ctx)
@@ -41,7 +38,7 @@ func (r *run) settleCut(ctx context.Context) error {
 	if undone != nil && !r.givesUp(ctx, cut, undone) {
 		return exit.WithCode(exit.RollbackFailed, errors.Join(undone, r.save()))
 	}
-	if !cut.Back { // what somebody went back from did not fail
+	if _, bad := r.ledger.IsBad(cut.Pair); bad && !cut.Back { // what somebody went back from did not fail
 		r.keepFailed(cut.Pair)
 	}
 	r.ledger.Running = nil
@@ -55,6 +52,19 @@ func (r *run) settleCut(ctx context.Context) error {
 	// and this run fails.
 	r.only = procedure.Only{}
 	return r.stuckBack(errors.Join(undone, r.settleDown(ctx, *r.ledger.Good)))
+}
+
+// giveUp quarantines the release whose deploy was cut short too often: the host may not survive it.
+func (r *run) giveUp(cut *ledger.Running) {
+	reason := fmt.Sprintf("its deploy was cut short %d times", cut.Attempts)
+	if cut.Reboots >= maxAttempts {
+		reason = fmt.Sprintf("its deploy ended in a reboot %d times", cut.Reboots)
+	}
+	if guilty := r.guilty(cut.Pair, ""); guilty != nil {
+		r.record.Note("%s is quarantined: %s", guilty, reason)
+		r.ledger.Quarantine(ledger.Bad{Pair: cut.Pair, Release: guilty, Reason: reason, Run: cut.Run, At: r.now().UTC()})
+	}
+	cut.Failed, cut.Attempts, cut.Reboots = true, 0, 0 // from here on, attempts of the way back
 }
 
 // givesUp reports whether a way back that failed is not tried again by the next run: nothing is put back

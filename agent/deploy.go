@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -55,11 +54,14 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 		return r.without(ctx, err)
 	}
 	r.report.To = &pair
-	if keep, err := r.stay(pair); keep || err != nil {
-		if err == nil && !r.only.All() {
-			return r.named(ctx)
-		}
-		return errors.Join(err, r.convergeGood(ctx))
+	keep, err := r.stay(&pair)
+	switch {
+	case err != nil:
+		return err
+	case keep && !r.only.All():
+		return r.named(ctx)
+	case keep:
+		return r.convergeGood(ctx)
 	}
 	err = r.record.Stage("fetch", pair.String(), func() error {
 		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetch(ctx, client, pair) })
@@ -116,25 +118,6 @@ func (r *run) identifyAlone(ctx context.Context) error {
 	}
 	r.identity.Service = r.alone
 	return r.enter(r.alone)
-}
-
-// stay reports whether the host keeps what it has, and says why.
-func (r *run) stay(pair ledger.Pair) (bool, error) {
-	good := r.ledger.Good
-	switch bad, quarantined := r.ledger.IsBad(pair); {
-	case quarantined && !bad.Final():
-		r.record.Note("%s is tried again: in run %s the host's disk failed it: %s", pair, bad.Run, bad.Reason)
-		return false, nil
-	case quarantined && good == nil:
-		return false, exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", pair, bad.Reason), "publish a mended version"))
-	case quarantined:
-		r.record.Note("%s is quarantined since run %s: %s", pair, bad.Run, bad.Reason)
-		return true, nil
-	case r.ledger.Hold != nil && good != nil && !good.Same(pair):
-		r.record.Note("this host is held since %s; %s waits", r.ledger.Hold.Since.Format("2006-01-02 15:04"), pair)
-		return true, nil
-	}
-	return good != nil && good.Same(pair) && r.ledger.Running == nil && r.linked(*good), nil
 }
 
 // linked reports whether the links say what the ledger says.

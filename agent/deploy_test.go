@@ -84,7 +84,7 @@ func TestFailedDeployRollsBackAndIsNotTriedAgain(t *testing.T) {
 	l.links("3", "3", "1")
 }
 
-func TestOnlyThePairThatFailedIsQuarantined(t *testing.T) {
+func TestABaseThatFailedIsQuarantinedAlone(t *testing.T) {
 	l := newLab(t)
 	l.publishBase("1")
 	l.publish("1")
@@ -94,7 +94,7 @@ func TestOnlyThePairThatFailedIsQuarantined(t *testing.T) {
 	if got := l.version("base/current"); got != "1" {
 		t.Errorf("base is %q after the rollback, want 1", got)
 	}
-	// The same service with a mended base is another pair.
+	// The same service goes on with a corrected base.
 	l.publishBase("3")
 	l.expect(exit.OK)
 	if got := l.engine.last(); got != "3+1" {

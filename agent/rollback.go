@@ -55,12 +55,6 @@ func (r *run) goBack(ctx context.Context, target, left ledger.Pair) error {
 	return r.apply(ctx, target)
 }
 
-// leave quarantines what somebody went back from.
-func (r *run) leave(left ledger.Pair) {
-	r.ledger.MarkBad(ledger.Bad{Pair: left, Reason: "rolled back by hand", Run: r.id, At: r.now().UTC()})
-	r.ledger.Previous = nil
-}
-
 // withdrawn is the refusal of a pair to go back to; nil where nothing of it was withdrawn.
 func (r *run) withdrawn(target ledger.Pair) error {
 	w, yes := r.ledger.IsWithdrawn(target)

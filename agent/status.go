@@ -27,6 +27,7 @@ type Status struct {
 	CutShort     *ledger.Running     `json:"cut_short,omitempty"`
 	Hold         *ledger.Hold        `json:"hold,omitempty"`
 	Quarantined  []ledger.Bad        `json:"quarantined"`
+	Postponed    *ledger.Postponed   `json:"postponed,omitempty"` // a deploy that the host failed
 	Withdrawn    []ledger.Withdrawn  `json:"withdrawn,omitempty"` // releases on this host that were taken back
 	Running      *lock.Holder        `json:"running,omitempty"`
 	LastRun      *report.Report      `json:"last_run,omitempty"`
@@ -46,7 +47,7 @@ func (a *Agent) Status() (Status, error) {
 	s := Status{
 		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
 		Bootstrapped: trust.Pinned(a.Layout.Trust()), Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: book.Previous,
-		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Withdrawn: book.Withdrawn,
+		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 	}
 	if holder, ok := lock.Current(a.Layout.Lock()); ok {
 		s.Running = &holder

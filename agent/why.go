@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
@@ -70,8 +71,16 @@ func reason(s Status) string {
 		return "nothing is deployed: no deploy has succeeded yet"
 	case s.Deployed.Service.Local != "":
 		return fmt.Sprintf("%s came by %s", s.Deployed.Service, s.Deployed.Service.Local)
+	case s.LastRun != nil && s.LastRun.Exit == exit.RolledBack && s.LastRun.To != nil && s.LastRun.Fault != nil && s.LastRun.Fault.Of == report.FaultOfHost:
+		return fmt.Sprintf("the host failed the deploy of %s, which was rolled back to it", s.LastRun.To)
 	case s.LastRun != nil && s.LastRun.Exit == exit.RolledBack && s.LastRun.To != nil:
 		return fmt.Sprintf("%s failed and was rolled back to it", s.LastRun.To)
+	case s.LastRun != nil && s.LastRun.Withheld != nil && len(s.Quarantined) > 0:
+		var all []string
+		for _, b := range s.Quarantined {
+			all = append(all, b.What())
+		}
+		return fmt.Sprintf("the channels name %s, of which this host does not deploy what is quarantined: %s", s.LastRun.Withheld, strings.Join(all, ", "))
 	case s.Hold != nil:
 		return strings.TrimSuffix("this host is held, so newer releases wait: "+s.Hold.Reason, ": ")
 	case s.LastRun != nil && s.LastRun.Exit == exit.Unreachable:
@@ -148,8 +157,12 @@ func (w Why) advice() []string {
 	say(w.Deployed == nil && !w.Bootstrapped, "corpus-agent deploy --store URL --trust-root root.json")
 	say(w.Hold != nil, "corpus-agent unhold lets new releases in again")
 	if len(w.Quarantined) > 0 {
-		last := w.Quarantined[len(w.Quarantined)-1].Pair.Service
-		say(true, fmt.Sprintf("publish a mended version of %s, or try it again: corpus-agent unquarantine %s", last.Project, last.Version))
+		last := ledger.Release(w.Quarantined[len(w.Quarantined)-1])
+		say(true, fmt.Sprintf("publish a corrected version of %s, or retry it: corpus-agent unquarantine %s", last.Project, last.Version))
+	}
+	if p := w.Postponed; p != nil {
+		say(true, fmt.Sprintf("see what is wrong with the host; %s is retried at %s, or at the next run after: corpus-agent unquarantine %s",
+			p.Pair, p.Next.Local().Format("2006-01-02 15:04:05"), p.Pair.Service.Version))
 	}
 	say(len(w.Drift) > 0 && w.Running == nil, "corpus-agent converge")
 	return next

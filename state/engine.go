@@ -8,6 +8,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"syscall"
 
@@ -85,6 +86,13 @@ func (f *Failure) Error() string {
 func (f *Failure) Is(target error) bool {
 	errno, ok := target.(syscall.Errno)
 	return ok && f.First.FailedBy(errno)
+}
+
+// As reports whether the first state failed because another process kept the package manager busy, and
+// sets a **host.Busy to that. The cause of a state is found for nothing else: it may hold secrets.
+func (f *Failure) As(target any) bool {
+	busy, ok := target.(**host.Busy)
+	return ok && errors.As(f.First.Cause(), busy)
 }
 
 // Hint is the first failure's own.

@@ -58,22 +58,6 @@ func (p Pair) Releases() []artifact.Release {
 	return []artifact.Release{*p.Base, p.Service}
 }
 
-// Bad is a pair that is not tried again.
-type Bad struct {
-	Pair   Pair      `json:"pair"`
-	Reason string    `json:"reason"`
-	Run    string    `json:"run"`
-	At     time.Time `json:"at"`
-	// Again counts deploys that failed for what is the host's own, such as a full disk. The pair is
-	// tried again until that has happened maxAgain times; 0 is a pair that failed by itself.
-	Again int `json:"again,omitempty"`
-}
-
-const maxAgain = 3
-
-// Final reports whether the pair is not tried again.
-func (b Bad) Final() bool { return b.Again == 0 || b.Again >= maxAgain }
-
 // Withdrawn is a release that this host has and that its project took back.
 type Withdrawn struct {
 	Release artifact.Release `json:"release"`
@@ -99,6 +83,10 @@ type Running struct {
 	// changes stay; "" for all those since the pair to come to.
 	Back   bool   `json:"back,omitempty"`
 	UndoTo string `json:"undo_to,omitempty"`
+	// Failed says that the deploy failed and is being rolled back.
+	Failed bool `json:"failed,omitempty"`
+	// Reboots counts the attempts that ended because the host shut down or a step stopped the run itself.
+	Reboots int `json:"reboots,omitempty"`
 }
 
 // Host is what a host was told once.
@@ -120,6 +108,8 @@ type Ledger struct {
 	Running  *Running   `json:"running,omitempty"`
 	Bad      []Bad      `json:"bad,omitempty"`
 	Hold     *Hold      `json:"hold,omitempty"`
+	// Postponed is the deploy that failed because of the host and is retried.
+	Postponed *Postponed `json:"postponed,omitempty"`
 
 	Failing  *Pair          `json:"failing,omitempty"`  // what a dev host stays on though it failed; Good is what worked last
 	Channels []artifact.Ref `json:"channels,omitempty"` // what the last resolve asked for
@@ -157,6 +147,7 @@ func Load(path string) (*Ledger, error) {
 	if l.Version > version {
 		return nil, diag.WithHint(fmt.Errorf("the ledger %s is of version %d, and this agent knows up to %d", path, l.Version, version), "install the agent that wrote it, or a newer one")
 	}
+	l.forgiveHosts()
 	return &l, nil
 }
 
@@ -164,16 +155,6 @@ func Load(path string) (*Ledger, error) {
 func (l *Ledger) Save(path string) error {
 	l.Version = version
 	return write(path, "ledger", l, 0o755, 0o644)
-}
-
-// IsBad tells whether a pair is quarantined, and why.
-func (l *Ledger) IsBad(p Pair) (Bad, bool) {
-	for _, b := range l.Bad {
-		if b.Pair.Same(p) {
-			return b, true
-		}
-	}
-	return Bad{}, false
 }
 
 // IsWithdrawn tells whether a release of a pair was taken back, and why.
@@ -188,41 +169,6 @@ func (l *Ledger) IsWithdrawn(p Pair) (Withdrawn, bool) {
 	return Withdrawn{}, false
 }
 
-// keepBad is how many quarantined pairs are remembered: a channel that moved on does not come
-// back to them.
-const keepBad = 50
-
-// MarkBad quarantines a pair, or counts one more failure that is the host's own.
-func (l *Ledger) MarkBad(b Bad) {
-	if known, is := l.IsBad(b.Pair); is {
-		if known.Again == 0 {
-			return
-		}
-		if b.Again > 0 {
-			b.Again += known.Again
-		}
-		l.Forgive(b.Pair)
-	}
-	l.Bad = append(l.Bad, b)
-	if len(l.Bad) > keepBad {
-		l.Bad = l.Bad[len(l.Bad)-keepBad:]
-	}
-}
-
-// Amend adds to the reason for which a pair is quarantined, if it is.
-func (l *Ledger) Amend(p Pair, more string) {
-	for i, b := range l.Bad {
-		if b.Pair.Same(p) && !strings.HasSuffix(b.Reason, more) {
-			l.Bad[i].Reason += "; " + more
-		}
-	}
-}
-
-// Forgive takes a pair out of the quarantine.
-func (l *Ledger) Forgive(p Pair) {
-	l.Bad = slices.DeleteFunc(l.Bad, func(b Bad) bool { return b.Pair.Same(p) })
-}
-
 // Deployed records that a pair runs.
 func (l *Ledger) Deployed(p Pair, at time.Time) {
 	if l.Good != nil && !l.Good.Same(p) {
@@ -231,7 +177,7 @@ func (l *Ledger) Deployed(p Pair, at time.Time) {
 	if l.Good == nil || !l.Good.Same(p) {
 		l.Since = &at
 	}
-	l.Good, l.Running, l.Failing = &p, nil, nil
+	l.Good, l.Running, l.Failing, l.Postponed = &p, nil, nil, nil
 	l.Forgive(p)
 	l.remember(p)
 }
@@ -244,20 +190,6 @@ func (l *Ledger) remember(p Pair) {
 	l.History = slices.DeleteFunc(l.History, func(q Pair) bool { return q.Same(p) })
 	l.History = append(l.History, p)
 	l.History = l.History[max(0, len(l.History)-keepHistory):]
-}
-
-// Release lets pairs be tried again whose service has this version or directory; "" means all. It
-// says which.
-func (l *Ledger) Release(version string) []Pair {
-	var released []Pair
-	l.Bad = slices.DeleteFunc(slices.Clone(l.Bad), func(b Bad) bool {
-		if version != "" && !b.Pair.Is(version) {
-			return false
-		}
-		released = append(released, b.Pair)
-		return true
-	})
-	return released
 }
 
 // Is reports whether a person may mean this pair by the version, or the directory, of its service.

@@ -40,7 +40,7 @@ func EventOf(r *report.Report) Event {
 		return ""
 	case r.Exit != exit.OK:
 		return Failure
-	case r.States.Changed > 0 || r.To != nil && (r.From == nil || !r.From.Same(*r.To)):
+	case r.States.Changed > 0 || r.About() != nil && (r.From == nil || !r.From.Same(*r.About())):
 		return Success
 	}
 	return NoChange
@@ -60,6 +60,9 @@ type Notice struct {
 	Ended    time.Time      `json:"ended"`
 	From     *ledger.Pair   `json:"from,omitempty"`
 	To       *ledger.Pair   `json:"to,omitempty"`
+	Left     *ledger.Pair   `json:"left,omitempty"`     // what runs now
+	Withheld *ledger.Pair   `json:"withheld,omitempty"` // see report.Report
+	Fault    *report.Fault  `json:"fault,omitempty"`
 	States   report.Counts  `json:"states"`
 	Error    string         `json:"error,omitempty"`
 	Hint     string         `json:"hint,omitempty"`
@@ -72,6 +75,7 @@ func Of(r *report.Report) Notice {
 	return Notice{
 		Event: EventOf(r), Run: r.ID, Command: r.Command, Host: r.Host, Service: r.Service, Instance: r.Instance,
 		Outcome: r.Outcome, Exit: r.Exit, Started: r.Started, Ended: r.Ended, From: r.From, To: r.To,
+		Left: r.Left, Withheld: r.Withheld, Fault: r.Fault,
 		States: r.States, Error: r.Error, Hint: r.Hint, Failed: r.FirstFailure(), Notes: r.Notes,
 	}
 }
@@ -93,6 +97,12 @@ func (n Notice) Text() string {
 	fmt.Fprintf(&b, "%d states, %d changed, %d failed\n", n.States.Total, n.States.Changed, n.States.Failed)
 	if n.From != nil {
 		fmt.Fprintf(&b, "before: %s\n", n.From)
+	}
+	if n.Left != nil {
+		fmt.Fprintf(&b, "runs now: %s\n", n.Left)
+	}
+	if n.Withheld != nil {
+		fmt.Fprintf(&b, "not deployed: %s\n", n.Withheld)
 	}
 	if n.Error != "" {
 		fmt.Fprintf(&b, "\n%s\n", n.Error)

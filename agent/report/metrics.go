@@ -66,7 +66,7 @@ func (m Metrics) host(b *bytes.Buffer, book *ledger.Ledger) {
 		held = "1"
 	}
 	gauge(b, "corpus_agent_held", "Whether new releases are kept away.", sample{"", held})
-	gauge(b, "corpus_agent_quarantined", "Pairs of releases that are not tried again.", sample{"", strconv.Itoa(len(book.Bad))})
+	gauge(b, "corpus_agent_quarantined", "Releases that are not deployed again.", sample{"", strconv.Itoa(len(book.Bad))})
 }
 
 // before reads when the last success was out of the file that is there.

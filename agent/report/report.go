@@ -49,6 +49,11 @@ type Report struct {
 	To   *ledger.Pair `json:"to,omitempty"`   // what was to run
 	Left *ledger.Pair `json:"left,omitempty"` // what the host was left with
 
+	// Withheld is what the channels name while the host keeps what it has: it is held, a release is
+	// quarantined, or a retry is not due yet.
+	Withheld *ledger.Pair `json:"withheld,omitempty"`
+	Fault    *Fault       `json:"fault,omitempty"` // why a deploy failed
+
 	Stages []Stage                  `json:"stages"`
 	Hooks  map[string][]hook.Result `json:"hooks,omitempty"` // by stage
 	Health []health.Result          `json:"health,omitempty"`
@@ -60,6 +65,36 @@ type Report struct {
 
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`
+}
+
+// FaultOf is what is to blame for a deploy that failed.
+type FaultOf string
+
+// What may be to blame.
+const (
+	FaultOfRelease      FaultOf = "release"      // it is quarantined
+	FaultOfHost         FaultOf = "host"         // the deploy is retried at growing intervals
+	FaultOfInterruption FaultOf = "interruption" // the next run takes the deploy up again
+)
+
+// Fault is why a deploy failed.
+type Fault struct {
+	Of      FaultOf           `json:"of"`
+	Release *artifact.Release `json:"release,omitempty"` // that was quarantined
+	Retry   *time.Time        `json:"retry,omitempty"`   // of FaultOfHost: not before
+}
+
+// String is the fault in a few words; "" for none.
+func (f *Fault) String() string {
+	switch {
+	case f == nil:
+		return ""
+	case f.Of == FaultOfHost:
+		return "the host failed"
+	case f.Of == FaultOfRelease && f.Release != nil:
+		return f.Release.String() + " was quarantined"
+	}
+	return ""
 }
 
 // Duration is how long the run took.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/grains"
@@ -28,8 +29,10 @@ func (p *program) deployCommand() *cobra.Command {
 		Long: `deploy asks the store which releases of base and of the service this host is to run, fetches and
 verifies them, converges the host, and makes them current. When there is nothing new it only converges.
 
-A deploy that fails puts the host back on what ran before and does not try the same pair again. Who
-this host is comes from its hostname; SERVICE and INSTANCE say it where the hostname does not.
+A deploy that fails puts the host back on what ran before. The release at fault is quarantined: it is not
+deployed again, whatever base or service it is paired with. Where the host is at fault, such as by a full
+disk, the deploy is retried at growing intervals. Who this host is comes from its hostname; SERVICE and
+INSTANCE say it where the hostname does not.
 
 With --now a host does at once what its timer would do next: it waits for a run that is under way, then
 starts the unit that the timer starts, and tells how that ended. The run goes on if whoever waits is gone.
@@ -147,8 +150,8 @@ func (p *program) rollbackCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollback",
 		Short: "Go back to the previous releases",
-		Long: `rollback deploys the releases that ran before, without asking the store, and quarantines the ones
-that run now, so that the timer does not bring them back.
+		Long: `rollback deploys the releases that ran before, without asking the store, and quarantines each one that
+it goes back from, so that the timer does not bring it back, with no other base or service either.
 
 With --to it goes back to any version of the service that was good and is still on this host, together
 with the base that it ran with.
@@ -192,8 +195,9 @@ func (p *program) unquarantineCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "unquarantine [VERSION]",
 		Short: "Let releases that failed be tried again",
-		Long: `unquarantine takes pairs of releases out of the quarantine, so that the next deploy tries them again
-where a channel still names them: those whose service has VERSION, or all of them.`,
+		Long: `unquarantine takes releases out of the quarantine, so that the next deploy tries them again where a
+channel still names them: those of VERSION, or all of them. A deploy that waits for its next retry because
+the host failed it is due at once.`,
 		Example: `  corpus-agent unquarantine 1.4
   corpus-agent unquarantine --all`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
@@ -210,10 +214,11 @@ where a channel still names them: those whose service has VERSION, or all of the
 				return err
 			}
 			var names []string
-			for _, pair := range released {
-				names = append(names, pair.String())
+			var pairs []ledger.Pair
+			for _, b := range released {
+				names, pairs = append(names, b.What()), append(pairs, b.Pair)
 			}
-			return p.answer(map[string]any{"released": released}, "may be tried again: "+strings.Join(names, "; "))
+			return p.answer(map[string]any{"released": pairs, "entries": released}, "may be tried again: "+strings.Join(names, "; "))
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "all that is quarantined")

@@ -86,7 +86,10 @@ func (p *program) printStatus(s agent.Status) error {
 		say("withdrawn", "%s", strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))
 	}
 	for _, b := range s.Quarantined {
-		say("quarantined", "%s since run %s: %s", b.Pair, b.Run, b.Reason)
+		say("quarantined", "%s since run %s: %s", b.What(), b.Run, b.Reason)
+	}
+	if f := s.Postponed; f != nil {
+		say("retried", "%s, from %s on: the host failed it %d times, last in run %s: %s", f.Pair, f.Next.Local().Format("2006-01-02 15:04:05"), f.Failures, f.Run, f.Reason)
 	}
 	for _, o := range s.Others {
 		what := "nothing deployed"
@@ -142,7 +145,7 @@ func (p *program) historyCommand() *cobra.Command {
 				if about := r.About(); about != nil {
 					what = about.String()
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d changed, %d failed\t%s\n", r.ID, r.Command, r.Outcome, what, r.States.Changed, r.States.Failed, diag.Elapsed(r.Duration()))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d changed, %d failed\t%s\t%s\n", r.ID, r.Command, r.Outcome, what, r.States.Changed, r.States.Failed, diag.Elapsed(r.Duration()), r.Fault)
 			}
 			return w.Flush()
 		},

@@ -63,6 +63,9 @@ func (r *Result) Fails() bool { return r.Outcome == Failed && !r.Remedied }
 // FailedBy reports whether the step failed because of an error of this kind.
 func (r *Result) FailedBy(kind error) bool { return errors.Is(r.cause, kind) }
 
+// Cause is the error for which the step failed; nil where there was none. It may hold secrets.
+func (r *Result) Cause() error { return r.cause }
+
 // ID is the ID of the step as people may see it.
 func (r *Result) ID() string { return r.shown(r.Step.ID()) }
 

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // defaultLockWait is how long others may keep the package manager: an unattended upgrade takes its
@@ -31,19 +29,35 @@ func waitForLock(ctx context.Context, files Files, limit time.Duration, file str
 			return nil
 		}
 		if waited := time.Since(start); waited+pause > limit {
-			return lockError(file, holder, waited)
+			return &Busy{What: file, Holder: holder, Waited: waited}
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), lockError(file, holder, time.Since(start)))
+			return errors.Join(ctx.Err(), &Busy{What: file, Holder: holder, Waited: time.Since(start)})
 		case <-time.After(pause):
 		}
 	}
 }
 
-func lockError(file, holder string, waited time.Duration) error {
-	err := fmt.Errorf("%s is locked by %s, for more than %s now", file, holder, waited.Round(time.Second))
-	return diag.WithHint(err, "let that end, or see what it waits for; the next run tries again")
+// Busy says that another process changes packages, for longer than was waited. It is no failure of what
+// was to be done.
+type Busy struct {
+	What   string        // the lock file, or what was to be done
+	Holder string        // the process in words; "" where it is not known
+	Waited time.Duration // how long
+}
+
+func (b *Busy) Error() string {
+	holder := b.Holder
+	if holder == "" {
+		holder = "another process"
+	}
+	return fmt.Sprintf("%s is locked by %s, for more than %s now", b.What, holder, b.Waited.Round(time.Second))
+}
+
+// Hint is part of what a person is told.
+func (b *Busy) Hint() string {
+	return "let that end, or see what it waits for; the next run tries again"
 }
 
 // holderOf names the process that has a lock of fcntl(2) on a file. A file that cannot be opened has

@@ -1,0 +1,315 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/notify"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// inQuarantine lists the releases that are in quarantine.
+func (l *lab) inQuarantine() []string {
+	l.t.Helper()
+	var all []string
+	for _, b := range l.quarantined() {
+		all = append(all, b.What())
+	}
+	return all
+}
+
+// runs checks which versions of base and of the service are current.
+func (l *lab) runs(base, service string) {
+	l.t.Helper()
+	if got := l.version("base/current") + "+" + l.version("service/current"); got != base+"+"+service {
+		l.t.Errorf("%s runs, want %s+%s", got, base, service)
+	}
+}
+
+// TestReleaseInQuarantineStaysOutWithAnotherBase fails a release of the service in its own ways, and
+// then brings new bases: each is deployed, with the service that ran.
+func TestReleaseInQuarantineStaysOutWithAnotherBase(t *testing.T) {
+	for name, fail := range map[string]func(l *lab){
+		"states": func(l *lab) { l.publish("2-broken"); l.expect(exit.RolledBack) },
+		"a probe": func(l *lab) {
+			l.ProbeAnyRoot = true
+			l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2",
+				"corpus.yaml": "health:\n  deadline: 1s\n  retries: 1\n  interval: 10ms\n  probes:\n    - script: /bin/false\n"})
+			l.expect(exit.RolledBack)
+		},
+		"a rollback by hand": func(l *lab) {
+			l.publish("2")
+			l.expect(exit.OK)
+			if _, err := l.Rollback(context.Background()); err != nil {
+				l.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.publishBase("1")
+			l.publish("1")
+			l.expect(exit.OK)
+			fail(l)
+			l.ProbeAnyRoot = false
+			l.runs("1", "1")
+			if got := l.inQuarantine(); len(got) != 1 || !strings.HasPrefix(got[0], "myapp 2") {
+				t.Fatalf("in quarantine is %v, want the service's release", got)
+			}
+			l.publishBase("2")
+			r := l.expect(exit.OK)
+			noted(t, r, "myapp 2")
+			l.runs("2", "1")
+			if r.Withheld == nil || r.To.String() != "base 2, myapp 1" {
+				t.Errorf("the report is about %v and withholds %v", r.To, r.Withheld)
+			}
+			l.expect(exit.OK) // nothing is new
+			l.runs("2", "1")
+			if _, err := l.Unquarantine(l.quarantined()[0].Release.Version); err != nil {
+				t.Fatal(err)
+			}
+			if name == "a rollback by hand" {
+				l.expect(exit.OK)
+				l.runs("2", "2")
+			}
+		})
+	}
+}
+
+// failIn lets a state fail whose declaration stands in a file.
+func (l *lab) failIn(file, when string) {
+	l.engine.fails = func(what string) error {
+		if what != when {
+			return nil
+		}
+		var list diag.List
+		list.Add(diag.Pos{File: file, Line: 1}, "it does not work")
+		return list.Err()
+	}
+}
+
+// TestTheFileOfAFailureDecidesWhichReleaseIsQuarantined deploys a new base and a new service at once.
+func TestTheFileOfAFailureDecidesWhichReleaseIsQuarantined(t *testing.T) {
+	for file, want := range map[string]struct{ bad, base, service string }{
+		"/srv/base/current/states/common.sls":              {"base 2", "1", "2"},
+		"/srv/service/next/salt/config/states/myapp.sls":   {"myapp 2", "2", "1"},
+		"/srv/service/next/salt/config/pillar/secrets.sls": {"myapp 2", "2", "1"},
+	} {
+		l := newLab(t)
+		l.publishBase("1")
+		l.publish("1")
+		l.expect(exit.OK)
+		l.publishBase("2")
+		l.publish("2")
+		l.failIn(file, "2+2")
+		r := l.expect(exit.RolledBack)
+		l.runs("1", "1")
+		if got := l.inQuarantine(); !slices.Equal(got, []string{want.bad}) || r.Fault.String() != want.bad+" was quarantined" {
+			t.Errorf("%s: in quarantine is %v, and the report says %q", file, got, r.Fault)
+		}
+		l.expect(exit.OK)
+		l.runs(want.base, want.service)
+	}
+}
+
+// TestStatesOfTheEngineNameTheirFile has the native engine fail a state of base that a service's SLS
+// includes.
+func TestStatesOfTheEngineNameTheirFile(t *testing.T) {
+	l := newLab(t)
+	l.Engine = nil
+	base := func(version, state string) {
+		l.repo.Release("base", version, "production", artifacttest.Files{"version": version, "states/common.sls": state})
+	}
+	service := func(version string) {
+		l.repo.Release("myapp", version, "testing", artifacttest.Files{"version": version,
+			"salt/config/states/top.sls": "base:\n  '*':\n    - app\n", "salt/config/states/app.sls": "include:\n  - common\n/etc/app:\n  file.directory: []\n"})
+	}
+	base("1", "/etc/one:\n  file.managed:\n    - makedirs: True\n    - contents: one\n")
+	service("1")
+	l.expect(exit.OK)
+	base("2", "/etc/one:\n  file.managed:\n    - source: /etc/nothing\n")
+	service("2")
+	l.expect(exit.RolledBack)
+	if got := l.inQuarantine(); !slices.Equal(got, []string{"base 2"}) {
+		t.Errorf("in quarantine is %v", got)
+	}
+	l.expect(exit.OK)
+	l.runs("1", "2")
+}
+
+// TestErrorsOfTheHostBlameNoRelease has errors of system calls come up from where files are read.
+func TestErrorsOfTheHostBlameNoRelease(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EAGAIN} {
+		for name, wrap := range map[string]func(error) error{
+			"plain": func(err error) error { return fmt.Errorf("reading: %w", err) },
+			"a diagnostic": func(err error) error {
+				return diag.At(diag.Pos{File: "/srv/service/next/salt/config/states/app.sls"}, "it cannot be read: %v", err)
+			},
+			"a list": func(err error) error {
+				var list diag.List
+				list.AddError(diag.Pos{File: "/srv/service/next/salt/config/states/app.sls"}, &os.PathError{Op: "open", Path: "x", Err: err})
+				return list.Err()
+			},
+		} {
+			l := newLab(t)
+			l.publish("1")
+			l.expect(exit.OK)
+			l.publish("2")
+			l.engine.fails = func(what string) error {
+				if what == "+2" {
+					return wrap(errno)
+				}
+				return nil
+			}
+			_, err := l.deploy()
+			if exit.Code(err) != exit.RolledBack || len(l.quarantined()) != 0 {
+				t.Errorf("%v in %s: exit code %d, in quarantine %v", errno, name, exit.Code(err), l.inQuarantine())
+			}
+			l.engine.fails = nil
+			l.expect(exit.OK)
+			l.links("2", "2", "1")
+		}
+	}
+}
+
+// TestABusyPackageManagerBlamesNoRelease has another process keep the lock.
+func TestABusyPackageManagerBlamesNoRelease(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	l.engine.fails = func(what string) error {
+		if what == "+2" {
+			return fmt.Errorf("pkg.installed: %w", &host.Busy{What: "/var/lib/dpkg/lock", Holder: "apt-get (process 7)"})
+		}
+		return nil
+	}
+	l.expect(exit.RolledBack)
+	if got := l.inQuarantine(); len(got) != 0 {
+		t.Errorf("in quarantine is %v", got)
+	}
+	l.engine.fails = nil
+	l.expect(exit.OK)
+	l.links("2", "2", "1")
+}
+
+// TestFailureWhileTheHostShutsDownIsAnInterruption has a state fail that lost a race with the shutdown.
+func TestFailureWhileTheHostShutsDownIsAnInterruption(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2-broken")
+	l.Stopping = func(context.Context) bool { return true }
+	r := l.expect(exit.Interrupted)
+	if r.Outcome != report.Interrupted || len(l.quarantined()) != 0 {
+		t.Errorf("the run is %q, in quarantine is %v", r.Outcome, l.inQuarantine())
+	}
+	l.links("1", "1", "")
+}
+
+// TestAReleaseThatRebootsTheHostEachTimeIsQuarantined shuts the host down in each deploy, the first one
+// of the host included.
+func TestAReleaseThatRebootsTheHostEachTimeIsQuarantined(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		l := newLab(t)
+		if !first {
+			l.publish("1")
+			l.expect(exit.OK)
+		}
+		l.publish("2-broken")
+		l.Stopping = func(context.Context) bool { return true }
+		for range 3 {
+			l.expect(exit.Interrupted)
+		}
+		l.Stopping = nil
+		if first {
+			l.expect(exit.Failed)
+		} else {
+			l.expect(exit.OK)
+			l.links("1", "1", "")
+		}
+		if got := l.inQuarantine(); !slices.Equal(got, []string{"myapp 2-broken"}) {
+			t.Errorf("in quarantine is %v", got)
+		}
+	}
+}
+
+// TestWhatIsWithheldIsNotReportedAsDeployed holds a host, or quarantines a release, and asks what the
+// runs after that say.
+func TestWhatIsWithheldIsNotReportedAsDeployed(t *testing.T) {
+	for name, withhold := range map[string]func(l *lab){
+		"held": func(l *lab) {
+			if err := l.Hold("until Friday"); err != nil {
+				l.t.Fatal(err)
+			}
+			l.publish("2")
+		},
+		"quarantined": func(l *lab) { l.publish("2-broken"); l.expect(exit.RolledBack) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.publish("1")
+			l.expect(exit.OK)
+			withhold(l)
+			r := l.expect(exit.OK)
+			if got := notify.EventOf(r); got != notify.NoChange {
+				t.Errorf("the event is %q", got)
+			}
+			if n := notify.Of(r); strings.Contains(n.Subject(), "2") && !strings.Contains(n.Subject(), "myapp 1") || n.Left.Service.Version != "1" {
+				t.Errorf("the notice is %q, and names %v", n.Subject(), n.Left)
+			}
+			if r.Withheld == nil || !strings.HasPrefix(r.Withheld.Service.Version, "2") {
+				t.Errorf("withheld is %v", r.Withheld)
+			}
+			// A ledger that is rebuilt from reports says what runs.
+			if err := os.WriteFile(l.Layout.Ledger(), []byte("{"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s, err := l.Status()
+			if err != nil || s.Deployed == nil || s.Deployed.Service.Version != "1" {
+				t.Errorf("rebuilt: %v, %v", s.Deployed, err)
+			}
+		})
+	}
+}
+
+// TestAnOlderAgentReadsTheQuarantine decodes a ledger as the agent before did: entries name the pair,
+// and the file is of version 1.
+func TestAnOlderAgentReadsTheQuarantine(t *testing.T) {
+	l := newLab(t)
+	l.publishBase("1")
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2-broken")
+	l.expect(exit.RolledBack)
+	data, err := os.ReadFile(l.Layout.Ledger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var old struct {
+		Version int
+		Bad     []struct {
+			Pair struct {
+				Base, Service struct{ Version, Digest string }
+			}
+			Reason, Run string
+			Again       int
+		}
+	}
+	if err := json.Unmarshal(data, &old); err != nil {
+		t.Fatal(err)
+	}
+	if old.Version != 1 || len(old.Bad) != 1 || old.Bad[0].Pair.Service.Version != "2-broken" || old.Bad[0].Pair.Base.Version != "1" || old.Bad[0].Again != 0 {
+		t.Errorf("an older agent reads %+v", old)
+	}
+}

@@ -1,0 +1,177 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Bad is a release that is in quarantine: no deploy tries it again, whatever it is paired with.
+type Bad struct {
+	// Pair is what was deployed when the release failed. Agents that know no Release compare it.
+	Pair Pair `json:"pair"`
+	// Release is the release at fault. It is nil in entries of agents that quarantined pairs.
+	Release *artifact.Release `json:"release,omitempty"`
+	Reason  string            `json:"reason"`
+	Run     string            `json:"run"`
+	At      time.Time         `json:"at"`
+	// Again is written by older agents alone: how often the host's disk failed the pair. Such a pair
+	// is not in quarantine.
+	Again int `json:"again,omitempty"`
+}
+
+// Covers reports whether the entry keeps a pair from being deployed.
+func (b Bad) Covers(p Pair) bool {
+	if b.Release == nil {
+		return b.Pair.Same(p)
+	}
+	return p.Has(*b.Release)
+}
+
+// Is reports whether the entry is about a release.
+func (b Bad) Is(release artifact.Release) bool {
+	return b.Release != nil && b.Release.Project == release.Project && b.Release.Digest == release.Digest
+}
+
+// What is the release in quarantine, or the pair in entries of older agents.
+func (b Bad) What() string {
+	if b.Release == nil {
+		return b.Pair.String()
+	}
+	return b.Release.String()
+}
+
+// names reports whether a person may mean this entry by a version or a release directory.
+func (b Bad) names(version string) bool {
+	if b.Release == nil {
+		return b.Pair.Is(version)
+	}
+	return b.Release.Version == version || b.Release.Dir() == version
+}
+
+// Has reports whether a pair has a release, by its bytes.
+func (p Pair) Has(release artifact.Release) bool {
+	return slices.ContainsFunc(p.Releases(), func(r artifact.Release) bool {
+		return r.Project == release.Project && r.Digest == release.Digest
+	})
+}
+
+// With is the pair with a release in the place of its release of the same project.
+func (p Pair) With(release artifact.Release) Pair {
+	if release.Project == p.Service.Project {
+		p.Service = release
+		return p
+	}
+	p.Base = &release
+	return p
+}
+
+// forgiveHosts drops entries that an older agent made for failures of the host.
+func (l *Ledger) forgiveHosts() {
+	l.Bad = slices.DeleteFunc(l.Bad, func(b Bad) bool { return b.Again > 0 })
+}
+
+// IsBad reports whether a pair, or a release of it, is in quarantine, and why.
+func (l *Ledger) IsBad(p Pair) (Bad, bool) {
+	for _, b := range l.Bad {
+		if b.Covers(p) {
+			return b, true
+		}
+	}
+	return Bad{}, false
+}
+
+// keepBad is how many entries of the quarantine are kept: a channel that moved on does not come back
+// to the oldest.
+const keepBad = 50
+
+// Quarantine adds an entry. A release that is in quarantine keeps its first reason.
+func (l *Ledger) Quarantine(b Bad) {
+	if slices.ContainsFunc(l.Bad, func(known Bad) bool { return known.Is(Release(b)) }) {
+		return
+	}
+	l.Bad = append(l.Bad, b)
+	l.Bad = l.Bad[max(0, len(l.Bad)-keepBad):]
+}
+
+// Release is the release that an entry is about.
+func Release(b Bad) artifact.Release {
+	if b.Release == nil {
+		return b.Pair.Service
+	}
+	return *b.Release
+}
+
+// Amend adds to the reason of what is in quarantine of a pair.
+func (l *Ledger) Amend(p Pair, more string) {
+	for i, b := range l.Bad {
+		if b.Covers(p) && !strings.HasSuffix(b.Reason, more) {
+			l.Bad[i].Reason += "; " + more
+		}
+	}
+}
+
+// Forgive takes a pair and its releases out of the quarantine.
+func (l *Ledger) Forgive(p Pair) {
+	l.Bad = slices.DeleteFunc(l.Bad, func(b Bad) bool { return b.Covers(p) })
+}
+
+// Unquarantine takes entries out of the quarantine: those of a version or a release directory, or all
+// for "". A deploy that was postponed for what the host did is due at once.
+func (l *Ledger) Unquarantine(version string) []Bad {
+	var released []Bad
+	l.Bad = slices.DeleteFunc(slices.Clone(l.Bad), func(b Bad) bool {
+		if version != "" && !b.names(version) {
+			return false
+		}
+		released = append(released, b)
+		return true
+	})
+	if p := l.Postponed; p != nil && (version == "" || p.Pair.Is(version)) {
+		released = append(released, Bad{Pair: p.Pair, Reason: p.Reason, Run: p.Run, At: p.At})
+		l.Postponed = nil
+	}
+	return released
+}
+
+// Postponed is a deploy that failed because of the host: a full disk, a failing one, a busy package
+// manager. No release is to blame, so it is retried, at growing intervals.
+type Postponed struct {
+	Pair     Pair      `json:"pair"`
+	Reason   string    `json:"reason"`
+	Run      string    `json:"run"` // the last that failed
+	At       time.Time `json:"at"`  // when that was
+	Failures int       `json:"failures"`
+	Next     time.Time `json:"next"` // not before
+}
+
+// The first retry is due at the next run. The wait before each later one is twice that before, from
+// firstDelay to longestDelay.
+const (
+	firstDelay   = 10 * time.Minute
+	longestDelay = 4 * time.Hour
+)
+
+// Postpone records one more failure of a pair that is the host's, and when to retry.
+func (l *Ledger) Postpone(p Pair, reason, run string, at time.Time) Postponed {
+	next := Postponed{Pair: p, Reason: reason, Run: run, At: at, Failures: 1, Next: at}
+	if l.Postponed != nil && l.Postponed.Pair.Same(p) {
+		next.Failures = l.Postponed.Failures + 1
+	}
+	if n := next.Failures - 2; n >= 0 {
+		next.Next = at.Add(min(firstDelay<<min(n, 10), longestDelay))
+	}
+	l.Postponed = &next
+	return next
+}
+
+// Waits reports whether the retry of a pair is not due yet. A clock that went back makes it due.
+func (l *Ledger) Waits(p Pair, now time.Time) (Postponed, bool) {
+	w := l.Postponed
+	if w == nil || !w.Pair.Same(p) {
+		return Postponed{}, false
+	}
+	return *w, now.Before(w.Next) && !now.Before(w.At)
+}
