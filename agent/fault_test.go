@@ -28,8 +28,8 @@ func (l *lab) inQuarantine() []string {
 	return all
 }
 
-// runs checks which versions of base and of the service are current.
-func (l *lab) runs(base, service string) {
+// pairRuns checks which versions of base and of the service are current.
+func (l *lab) pairRuns(base, service string) {
 	l.t.Helper()
 	if got := l.version("base/current") + "+" + l.version("service/current"); got != base+"+"+service {
 		l.t.Errorf("%s runs, want %s+%s", got, base, service)
@@ -62,25 +62,25 @@ func TestReleaseInQuarantineStaysOutWithAnotherBase(t *testing.T) {
 			l.expect(exit.OK)
 			fail(l)
 			l.ProbeAnyRoot = false
-			l.runs("1", "1")
+			l.pairRuns("1", "1")
 			if got := l.inQuarantine(); len(got) != 1 || !strings.HasPrefix(got[0], "myapp 2") {
 				t.Fatalf("in quarantine is %v, want the service's release", got)
 			}
 			l.publishBase("2")
 			r := l.expect(exit.OK)
 			noted(t, r, "myapp 2")
-			l.runs("2", "1")
+			l.pairRuns("2", "1")
 			if r.Withheld == nil || r.To.String() != "base 2, myapp 1" {
 				t.Errorf("the report is about %v and withholds %v", r.To, r.Withheld)
 			}
 			l.expect(exit.OK) // nothing is new
-			l.runs("2", "1")
+			l.pairRuns("2", "1")
 			if _, err := l.Unquarantine(l.quarantined()[0].Release.Version); err != nil {
 				t.Fatal(err)
 			}
 			if name == "a rollback by hand" {
 				l.expect(exit.OK)
-				l.runs("2", "2")
+				l.pairRuns("2", "2")
 			}
 		})
 	}
@@ -113,12 +113,12 @@ func TestTheFileOfAFailureDecidesWhichReleaseIsQuarantined(t *testing.T) {
 		l.publish("2")
 		l.failIn(file, "2+2")
 		r := l.expect(exit.RolledBack)
-		l.runs("1", "1")
+		l.pairRuns("1", "1")
 		if got := l.inQuarantine(); !slices.Equal(got, []string{want.bad}) || r.Fault.String() != want.bad+" was quarantined" {
 			t.Errorf("%s: in quarantine is %v, and the report says %q", file, got, r.Fault)
 		}
 		l.expect(exit.OK)
-		l.runs(want.base, want.service)
+		l.pairRuns(want.base, want.service)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestStatesOfTheEngineNameTheirFile(t *testing.T) {
 		t.Errorf("in quarantine is %v", got)
 	}
 	l.expect(exit.OK)
-	l.runs("1", "2")
+	l.pairRuns("1", "2")
 }
 
 // TestErrorsOfTheHostBlameNoRelease has errors of system calls come up from where files are read.
