@@ -17,80 +17,120 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// commit signs and writes what changed: roles, then the snapshot that names them, then, under the
-// condition that nobody else did meanwhile, the timestamp that names the snapshot. Before anything
-// is written it is known that the keys at hand suffice.
+// commit signs what changed, checks as a host does that hosts will accept it, and writes it: roles, then
+// the snapshot that names them, then the timestamp that names the snapshot, on the condition that no
+// other publisher wrote one meanwhile. Nothing is written before all of it is signed and checked.
 func (n *next) commit(ctx context.Context) error {
-	keys, err := n.keys()
+	objects, err := n.stage(ctx, n.client.Delegation)
 	if err != nil {
 		return err
 	}
-	timestamp := n.client.Trusted().Timestamp
-	if !n.brief {
-		file, err := n.writeBelow(ctx, keys)
-		if err != nil {
-			return err
-		}
-		timestamp.Signed.Meta[trust.MetaName(metadata.SNAPSHOT)] = file
+	if err := n.rehearse(ctx, objects, false); err != nil {
+		return err
 	}
-	return n.publisher.putTimestamp(ctx, timestamp, keys[metadata.TIMESTAMP], store.Condition{IfMatch: n.etag})
+	return n.publisher.write(ctx, objects)
 }
 
-// writeBelow writes all but the timestamp, and describes the snapshot to it.
-func (n *next) writeBelow(ctx context.Context, keys map[string][]keyring.Key) (*metadata.MetaFiles, error) {
-	p := n.publisher
-	expires := p.expires(p.Expiry.withDefaults().Snapshot)
-	snapshot := n.client.Trusted().Snapshot
-	for _, name := range slices.Sorted(maps.Keys(n.roles)) {
-		role := n.roles[name]
-		role.Signed.Expires = expires
-		file, err := write(ctx, p, name, role, &role.Signed.Version, keys[name])
+// stage signs what changed, with keys that satisfy all delegations that may names for a role, and leaves
+// what n has read as it is, so that it can be staged again in another way.
+func (n *next) stage(ctx context.Context, may ...func(role string) trust.Delegation) ([]object, error) {
+	keys, err := n.keys(may)
+	if err != nil {
+		return nil, err
+	}
+	timestamp, err := clone(n.client.Trusted().Timestamp)
+	if err != nil {
+		return nil, err
+	}
+	var objects []object
+	if !n.brief {
+		below, file, err := n.stageBelow(ctx, keys)
 		if err != nil {
 			return nil, err
 		}
+		objects = below
+		timestamp.Signed.Meta[trust.MetaName(metadata.SNAPSHOT)] = file
+	}
+	last, err := n.publisher.stageTimestamp(timestamp, keys[metadata.TIMESTAMP], store.Condition{IfMatch: n.etag})
+	return append(objects, last), err
+}
+
+// stageBelow signs all but the timestamp, and describes the snapshot to it.
+func (n *next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([]object, *metadata.MetaFiles, error) {
+	p := n.publisher
+	var objects []object
+	expires := p.expires(p.Expiry.withDefaults().Snapshot)
+	snapshot, err := clone(n.client.Trusted().Snapshot)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.roles)) {
+		role, err := clone(n.roles[name])
+		if err != nil {
+			return nil, nil, err
+		}
+		role.Signed.Expires = expires
+		o, file, err := stageRole(ctx, p, name, role, &role.Signed.Version, keys[name])
+		if err != nil {
+			return nil, nil, err
+		}
+		objects = append(objects, o)
 		snapshot.Signed.Meta[trust.MetaName(name)] = file
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.ready)) {
-		file, err := p.writeReady(ctx, name, n.ready[name])
+		o, file, err := p.stageReady(ctx, name, n.ready[name])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		objects = append(objects, o)
 		snapshot.Signed.Meta[trust.MetaName(name)] = file
 	}
 	snapshot.Signed.Expires = expires
-	return write(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version, keys[metadata.SNAPSHOT])
+	o, file, err := stageRole(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version, keys[metadata.SNAPSHOT])
+	return append(objects, o), file, err
+}
+
+// clone copies a role, signatures included.
+func clone[T metadata.Roles](role *metadata.Metadata[T]) (*metadata.Metadata[T], error) {
+	data, err := role.ToBytes(false)
+	if err != nil {
+		return nil, err
+	}
+	return (&metadata.Metadata[T]{}).FromBytes(data)
 }
 
 // keys reads the keys of everything that is to be signed.
-func (n *next) keys() (map[string][]keyring.Key, error) {
+func (n *next) keys(may []func(string) trust.Delegation) (map[string][]keyring.Key, error) {
 	roles := append(slices.Sorted(maps.Keys(n.roles)), metadata.TIMESTAMP)
 	if !n.brief {
 		roles = append(roles, metadata.SNAPSHOT)
 	}
 	all := map[string][]keyring.Key{}
 	for _, role := range roles {
-		keys, err := n.publisher.keysFor(role, n.client.Delegation(role))
-		if err != nil {
-			return nil, err
+		for _, by := range may {
+			keys, err := n.publisher.keysFor(role, by(role))
+			if err != nil {
+				return nil, err
+			}
+			all[role] = append(all[role], keys...)
 		}
-		all[role] = keys
 	}
 	return all, nil
 }
 
-func (p *Publisher) putTimestamp(ctx context.Context, timestamp *metadata.Metadata[metadata.TimestampType], keys []keyring.Key, cond store.Condition) error {
+// stageTimestamp signs the next version of a timestamp.
+func (p *Publisher) stageTimestamp(timestamp *metadata.Metadata[metadata.TimestampType], keys []keyring.Key, cond store.Condition) (object, error) {
 	if timestamp.Signed.Version == math.MaxInt64 {
-		return exhausted(metadata.TIMESTAMP)
+		return object{}, exhausted(metadata.TIMESTAMP)
 	}
 	timestamp.Signed.Version++
 	timestamp.Signed.Expires = p.expires(p.Expiry.withDefaults().Timestamp)
 	trust.SetCreated(timestamp, p.now())
 	data, err := sign(timestamp, keys)
 	if err != nil {
-		return fmt.Errorf("signing timestamp: %w", err)
+		return object{}, fmt.Errorf("signing timestamp: %w", err)
 	}
-	_, err = p.Store.Put(ctx, trust.TimestampKey, bytes.NewReader(data), int64(len(data)), cond)
-	return err
+	return object{key: trust.TimestampKey, data: data, cond: cond}, nil
 }
 
 // exhausted is the error of a role that somebody has run up as far as it goes.
@@ -99,44 +139,39 @@ func exhausted(role string) error {
 		"somebody with its key did that: see fast-forward in docs/trust.md")
 }
 
-// write signs the next version of a role and writes it under the first version number that is
-// free; one that is taken was left by a publisher who never committed it.
-func write[T metadata.Roles](ctx context.Context, p *Publisher, name string, role *metadata.Metadata[T], version *int64, keys []keyring.Key) (*metadata.MetaFiles, error) {
-	const orphans = 1000
-	for range orphans {
-		if *version == math.MaxInt64 {
-			return nil, exhausted(name)
-		}
-		*version++
-		data, err := sign(role, keys)
-		if err != nil {
-			return nil, fmt.Errorf("signing %s: %w", name, err)
-		}
-		_, err = p.Store.Put(ctx, trust.RoleKey(name, *version), bytes.NewReader(data), int64(len(data)), store.Condition{IfAbsent: true})
-		if errors.Is(err, store.ErrPrecondition) {
-			continue
-		}
-		return metaFile(*version, data), err
+// stageRole signs the next version of a role, under the first version number that is free; one that is
+// taken was left by a publisher who never committed it.
+func stageRole[T metadata.Roles](ctx context.Context, p *Publisher, name string, role *metadata.Metadata[T], version *int64, keys []keyring.Key) (object, *metadata.MetaFiles, error) {
+	if *version == math.MaxInt64 {
+		return object{}, nil, exhausted(name)
 	}
-	return nil, fmt.Errorf("writing %s: the next %d versions are taken", name, orphans)
+	free, err := p.free(ctx, name, *version)
+	if err != nil {
+		return object{}, nil, err
+	}
+	*version = free
+	data, err := sign(role, keys)
+	if err != nil {
+		return object{}, nil, fmt.Errorf("signing %s: %w", name, err)
+	}
+	return object{key: trust.RoleKey(name, free), data: data, cond: store.Condition{IfAbsent: true}}, metaFile(free, data), nil
 }
 
-// writeReady writes a role that others have signed. Its version is signed too, so there is one
-// name that it can have.
-func (p *Publisher) writeReady(ctx context.Context, name string, data []byte) (*metadata.MetaFiles, error) {
+// stageReady takes a role that others have signed. Its version is signed too, so there is one name that
+// it can have.
+func (p *Publisher) stageReady(ctx context.Context, name string, data []byte) (object, *metadata.MetaFiles, error) {
 	role, err := metadata.Targets().FromBytes(data)
 	if err != nil {
-		return nil, err
+		return object{}, nil, err
 	}
 	version := role.Signed.Version
-	key := trust.RoleKey(name, version)
-	_, err = p.Store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), store.Condition{IfAbsent: true})
-	if errors.Is(err, store.ErrPrecondition) {
-		there, readErr := trust.ReadMetadata(ctx, p.Store, key)
-		if readErr == nil && bytes.Equal(there, data) { // of an attempt that was cut short, or lost a race
-			return metaFile(version, data), nil
-		}
-		return nil, stale(name, "version %d of %s is taken", version, name)
+	o := object{key: trust.RoleKey(name, version), data: data, cond: store.Condition{IfAbsent: true}}
+	there, err := trust.ReadMetadata(ctx, p.Store, o.key)
+	if err == nil && !bytes.Equal(there, data) { // the same is of an attempt that was cut short, or lost a race
+		return object{}, nil, stale(name, "version %d of %s is taken", version, name)
 	}
-	return metaFile(version, data), err
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
+		err = nil
+	}
+	return o, metaFile(version, data), err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
@@ -45,6 +46,9 @@ func (n *next) hand(ctx context.Context) error {
 // free is the first version after one that nobody has written.
 func (p *Publisher) free(ctx context.Context, name string, version int64) (int64, error) {
 	for {
+		if version == math.MaxInt64 {
+			return 0, exhausted(name)
+		}
 		version++
 		body, _, err := p.Store.Get(ctx, trust.RoleKey(name, version), 0)
 		// Where the bucket may not be listed, what is absent is forbidden.

@@ -57,6 +57,9 @@ func (p *Publisher) initWith(ctx context.Context, root []byte) (InitResult, erro
 	if err := p.checkEmpty(ctx, root); err != nil {
 		return InitResult{}, err
 	}
+	if _, err := p.stageEmpty(ctx, root); err != nil { // keys that are missing are noticed before the first write
+		return InitResult{}, err
+	}
 	root, err := p.putFirstRoot(ctx, root)
 	if err != nil {
 		return InitResult{}, err
@@ -65,15 +68,17 @@ func (p *Publisher) initWith(ctx context.Context, root []byte) (InitResult, erro
 	if err != nil {
 		return InitResult{}, err
 	}
-	if err := p.putEmpty(ctx, root); err != nil {
-		return InitResult{}, err
-	}
+	// The root is kept before there is a store that would have to be trusted: an attempt that is cut short
+	// leaves either a store that init completes, or one that its keys can publish into.
 	result := InitResult{Digest: artifact.NewDigest(sha256.Sum256(root)), Conditional: conditional}
 	if p.Keys.Dir != "" {
 		result.RootFile = filepath.Join(p.Keys.Dir, RootName)
 		if err := durable.WriteFile(result.RootFile, root, 0o644); err != nil {
 			return InitResult{}, err
 		}
+	}
+	if err := p.putEmpty(ctx, root); err != nil {
+		return InitResult{}, err
 	}
 	return result, trust.Pin(p.Seen, root)
 }
@@ -132,34 +137,44 @@ func sameKeys(a, b []byte) bool {
 
 // putEmpty writes the first targets, snapshot and timestamp, in which there is no project yet.
 func (p *Publisher) putEmpty(ctx context.Context, root []byte) error {
-	parsed, err := metadata.Root().FromBytes(root)
+	objects, err := p.stageEmpty(ctx, root)
 	if err != nil {
 		return err
+	}
+	return p.write(ctx, objects)
+}
+
+// stageEmpty signs the first targets, snapshot and timestamp.
+func (p *Publisher) stageEmpty(ctx context.Context, root []byte) ([]object, error) {
+	parsed, err := metadata.Root().FromBytes(root)
+	if err != nil {
+		return nil, err
 	}
 	keys := map[string][]keyring.Key{}
 	for _, role := range []string{metadata.TARGETS, metadata.SNAPSHOT, metadata.TIMESTAMP} {
 		if keys[role], err = p.keysFor(role, trust.RootDelegation(parsed, role)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	expires := p.expires(p.Expiry.withDefaults().Snapshot)
 	targets := metadata.Targets(expires)
 	targets.Signed.Version = 0
-	file, err := write(ctx, p, metadata.TARGETS, targets, &targets.Signed.Version, keys[metadata.TARGETS])
+	first, file, err := stageRole(ctx, p, metadata.TARGETS, targets, &targets.Signed.Version, keys[metadata.TARGETS])
 	if err != nil {
-		return err
+		return nil, err
 	}
 	snapshot := metadata.Snapshot(expires)
 	snapshot.Signed.Version = 0
 	snapshot.Signed.Meta = map[string]*metadata.MetaFiles{trust.MetaName(metadata.TARGETS): file}
-	file, err = write(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version, keys[metadata.SNAPSHOT])
+	second, file, err := stageRole(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version, keys[metadata.SNAPSHOT])
 	if err != nil {
-		return err
+		return nil, err
 	}
 	timestamp := metadata.Timestamp()
 	timestamp.Signed.Version = 0
 	timestamp.Signed.Meta = map[string]*metadata.MetaFiles{trust.MetaName(metadata.SNAPSHOT): file}
-	return p.putTimestamp(ctx, timestamp, keys[metadata.TIMESTAMP], store.Condition{IfAbsent: true})
+	third, err := p.stageTimestamp(timestamp, keys[metadata.TIMESTAMP], store.Condition{IfAbsent: true})
+	return []object{first, second, third}, err
 }
 
 // probe finds out whether the store honours conditional writes, on which two publishers rely. It tries

@@ -55,6 +55,9 @@ type Publisher struct {
 	// Hand takes what would be signed and committed, as a draft that more people sign, where it is
 	// set. A change that one draft cannot hold is an error then.
 	Hand func(*Draft) error
+	// AtOnce lets a command take keys away although hosts refuse what only these keys have signed, until
+	// others have signed it: what is right where a stolen key does more harm than hosts that stand still.
+	AtOnce bool
 
 	more []keyring.Ring // keys of a rotation, beside Keys
 }
@@ -130,7 +133,7 @@ func (p *Publisher) read(ctx context.Context) (*next, error) {
 
 // look reads the store for who commits nothing to it.
 func (p *Publisher) look(ctx context.Context) (*next, error) {
-	client, err := trust.OpenToRenew(p.Store, p.Seen)
+	client, err := p.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +147,15 @@ func (p *Publisher) look(ctx context.Context) (*next, error) {
 		return nil, err
 	}
 	return p.onto(client, ""), nil
+}
+
+// open makes a client of the store, and refuses one that the publisher's root does not belong to.
+func (p *Publisher) open(ctx context.Context) (*trust.Client, error) {
+	client, err := trust.OpenToRenew(p.Store, p.Seen)
+	if err != nil {
+		return nil, err
+	}
+	return client, client.Belongs(ctx)
 }
 
 // onto starts the next version of what a client has verified.
@@ -203,6 +215,10 @@ type next struct {
 	roles     map[string]*trust.Role // targets and projects that change
 	ready     map[string][]byte      // roles that come signed, as they are
 	brief     bool                   // only the timestamp is signed anew
+
+	strict  bool                   // hosts must accept the store in the end, whatever they did before
+	allowed map[string]bool        // what hosts may refuse in the end: it was asked for
+	advice  func(of string) string // says which steps hosts accept, where these are not
 }
 
 // targets is the top targets role, to be changed.

@@ -14,7 +14,13 @@ import (
 )
 
 // seen is what was verified before: the directory that makes going back in time visible.
-type seen struct{ dir string }
+type seen struct {
+	dir string
+	// held is what was loaded and kept, by name; nil where nothing has to be remembered.
+	held map[string][]byte
+	// memory says that held is all there is: the directory is neither read nor written.
+	memory bool
+}
 
 const (
 	rootFile      = "root.json"
@@ -59,14 +65,30 @@ func digestOf(data []byte) artifact.Digest { return artifact.NewDigest(sha256.Su
 
 // load reads a file that was kept; nil where there is none.
 func (s seen) load(name string) ([]byte, error) {
+	if s.memory {
+		return s.held[name], nil
+	}
 	data, err := os.ReadFile(filepath.Join(s.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err == nil {
+		s.remember(name, data)
+	}
 	return data, err
 }
 
+func (s seen) remember(name string, data []byte) {
+	if s.held != nil {
+		s.held[name] = data
+	}
+}
+
 func (s seen) keep(name string, data []byte) error {
+	s.remember(name, data)
+	if s.memory {
+		return nil
+	}
 	path := filepath.Join(s.dir, name)
 	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("keeping %s: %w", name, err)
@@ -77,6 +99,10 @@ func (s seen) keep(name string, data []byte) error {
 // forget removes what was kept.
 func (s seen) forget(names ...string) error {
 	for _, name := range names {
+		delete(s.held, name)
+		if s.memory {
+			continue
+		}
 		if err := durable.Remove(filepath.Join(s.dir, name)); err != nil {
 			return fmt.Errorf("forgetting %s: %w", name, err)
 		}
