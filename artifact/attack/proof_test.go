@@ -2,6 +2,7 @@ package attack_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -475,7 +476,14 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 		if err := repo.AddProject(t.Context(), trust.AttestationRole, 0, keys...); err != nil {
 			t.Fatal(err)
 		}
+		var unaccepted *publish.Unaccepted
+		if _, err := repo.Revoke(t.Context(), trust.AttestationRole, stolen[0].ID); !errors.As(err, &unaccepted) || unaccepted.Of != "myapp/production" {
+			t.Fatalf("revoking what the proof of production rests on: %v, want it refused", err)
+		}
+		takes(t, host, "1")
+		repo.AtOnce = true
 		result, err := repo.Revoke(t.Context(), trust.AttestationRole, stolen[0].ID)
+		repo.AtOnce = false
 		if err != nil || len(result.Refused) != 1 || result.Refused[0] != "myapp/production" {
 			t.Fatalf("revoking says %+v, %v", result, err)
 		}
@@ -502,9 +510,11 @@ func TestProofsUnderAThreshold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	repo.AtOnce = true
 	if err := repo.AddProject(t.Context(), trust.AttestationRole, 2, keys...); err != nil {
 		t.Fatal(err)
 	}
+	repo.AtOnce = false
 	_, err = host.Resolve("myapp/production")
 	refused(t, err, trust.CheckProof, "myapp/production")
 

@@ -289,7 +289,9 @@ func TestCachedRoleIsVerifiedUnderItsCurrentDelegator(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Targets changes and nothing else: what the host has kept of myapp is what the snapshot names.
-	if err := repo.As("targets", "snapshot", "timestamp").ReplaceKeys(t.Context(), "myapp", fresh...); err != nil {
+	owner := repo.As("targets", "snapshot", "timestamp")
+	owner.AtOnce = true
+	if err := owner.ReplaceKeys(t.Context(), "myapp", fresh...); err != nil {
 		t.Fatal(err)
 	}
 	_, err = host.Resolve("myapp/testing")

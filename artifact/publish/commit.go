@@ -14,7 +14,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
-	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // commit signs what changed, checks as a host does that hosts will accept it, and writes it: roles, then
@@ -25,8 +24,10 @@ func (n *next) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := n.rehearse(ctx, objects, false); err != nil {
-		return err
+	if !n.publisher.AtOnce {
+		if err := n.rehearse(ctx, objects, false); err != nil {
+			return err
+		}
 	}
 	return n.publisher.write(ctx, objects)
 }
@@ -133,11 +134,19 @@ func (p *Publisher) stageTimestamp(timestamp *metadata.Metadata[metadata.Timesta
 	return object{key: trust.TimestampKey, data: data, cond: cond}, nil
 }
 
-// exhausted is the error of a role that somebody has run up as far as it goes.
-func exhausted(role string) error {
-	return diag.WithHint(fmt.Errorf("%s has the highest version there can be, so nothing can follow it", role),
-		"somebody with its key did that: see fast-forward in docs/trust.md")
+// Exhausted says that a thief of a role's key ran its version up as far as it goes.
+type Exhausted struct{ Role string }
+
+func (e *Exhausted) Error() string {
+	return e.Role + " has the highest version there can be, so nothing can follow it"
 }
+
+// Hint says where the way back is described.
+func (e *Exhausted) Hint() string {
+	return "take the stolen key away and give the role another one: see fast-forward in docs/trust.md"
+}
+
+func exhausted(role string) error { return &Exhausted{Role: role} }
 
 // stageRole signs the next version of a role, under the first version number that is free; one that is
 // taken was left by a publisher who never committed it.

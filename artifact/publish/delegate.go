@@ -9,6 +9,7 @@ import (
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -35,8 +36,9 @@ func (p *Publisher) AddProject(ctx context.Context, name string, threshold int, 
 		if err := n.setThreshold(name, threshold); err != nil || threshold <= before {
 			return err
 		}
+		n.advice = revokeSteps(name)
 		signed, err := n.keepSigned(name, role)
-		if err == nil && !signed && !unpublished {
+		if err == nil && !signed && !unpublished && !p.AtOnce {
 			err = mistake(fmt.Sprintf("add the keys, let %d of them sign what is there (`corpus export %s`, `corpus sign`, `corpus import`), then raise the threshold", threshold, name),
 				"hosts would refuse %s, which fewer than %d of its keys have signed", name, threshold)
 		}
@@ -162,6 +164,7 @@ func (n *next) setThreshold(name string, threshold int) error {
 // revoke takes keys away and reports whether the project is still signed. Its content is taken as
 // the old keys have signed it.
 func (n *next) revoke(ctx context.Context, name string, ids []string) (signed bool, err error) {
+	n.advice = revokeSteps(name)
 	role, unpublished, err := n.standing(ctx, name)
 	if err != nil {
 		return false, err
@@ -182,14 +185,27 @@ func (n *next) revoke(ctx context.Context, name string, ids []string) (signed bo
 	return n.keepSigned(name, role)
 }
 
-// standing is what a project says; nil where that is not signed as it should be, or nothing.
+// revokeSteps says how keys are taken away, or more signatures are asked for, without hosts refusing
+// anything meanwhile.
+func revokeSteps(name string) func(of string) string {
+	return func(of string) string {
+		if name == trust.AttestationRole {
+			project, channel, _ := strings.Cut(of, "/")
+			return fmt.Sprintf("let a key that stays sign the proof (`corpus attest %s TESTED --renew`) and the channel take it in (`corpus promote %s %s %s`), then run this again; with --at-once it is done now, and hosts stay on what they run until then",
+				project, project, channel, channel)
+		}
+		return fmt.Sprintf("let a key that stays sign first: `corpus export %s -o %s.draft`, `corpus sign %s.draft`, `corpus import %s.draft`, then run this again; with --at-once it is done now, and hosts stay on what they run until then", name, name, name, name)
+	}
+}
+
+// standing is what a project says; nil where that is not signed as it should be, is lost, or is nothing.
 func (n *next) standing(ctx context.Context, name string) (role *trust.Role, unpublished bool, err error) {
 	if name == trust.AttestationRole { // it signs proofs, and no file of its own
 		return nil, true, nil
 	}
 	role, err = n.client.Project(ctx, name)
 	unpublished = errors.Is(err, trust.ErrNoProject)
-	if unpublished || refusedBy(err, trust.CheckSignature) {
+	if unpublished || refusedBy(err, trust.CheckSignature) || errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
 	return role, unpublished, err

@@ -94,35 +94,100 @@ func (p *Publisher) Export(ctx context.Context, role string) (d *Draft, verified
 		_, err = offline.ChangeRoot(ctx, RootChange{Renew: true})
 		return d, err == nil, err
 	}
-	verified = true
-	err = offline.change(ctx, func(n *next) error {
-		if role == metadata.TARGETS {
-			n.targets()
-			return nil
-		}
-		content, err := n.client.Project(ctx, role)
-		if refusedBy(err, trust.CheckSignature) {
-			verified = false
-			content, err = n.unverified(ctx, role)
-		}
-		n.roles[role] = content
-		return err
-	})
+	n, err := offline.lookBelow(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	content, verified, err := n.exported(ctx, role)
+	if err != nil {
+		return nil, false, err
+	}
+	n.roles[role] = content
+	err = n.hand(ctx)
 	return d, verified, err
 }
 
-// unverified reads a project whose signatures do not hold any more. It is what the snapshot names,
-// but nobody who may sign it vouches for it.
-func (n *next) unverified(ctx context.Context, name string) (*trust.Role, error) {
-	meta := n.client.Trusted().Snapshot.Signed.Meta[trust.MetaName(name)]
-	data, err := trust.ReadMetadata(ctx, n.publisher.Store, trust.RoleKey(name, meta.Version))
+// lookBelow reads the store as far as its signatures hold: what is to be signed again may be just what
+// hosts refuse.
+func (p *Publisher) lookBelow(ctx context.Context) (*next, error) {
+	n, err := p.look(ctx)
+	var refused *trust.Refused
+	if err == nil || !errors.As(err, &refused) || refused.Check == trust.CheckClock {
+		return n, err
+	}
+	client, err := p.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := meta.VerifyLengthHashes(data); err != nil {
+	if err := client.Roots(ctx); err != nil {
 		return nil, err
 	}
-	return metadata.Targets().FromBytes(data)
+	return p.onto(client, ""), nil
+}
+
+// exported is what a role says, and whether keys that may have signed it.
+func (n *next) exported(ctx context.Context, role string) (*trust.Role, bool, error) {
+	targets := n.client.Trusted().Targets[metadata.TARGETS]
+	if role == metadata.TARGETS && targets != nil {
+		return targets, true, nil
+	}
+	if role != metadata.TARGETS && targets == nil {
+		return nil, false, diag.WithHint(errors.New("targets is not signed by keys that may, so that it cannot be told whose "+role+" is"),
+			"sign targets first: `corpus export targets -o targets.draft`")
+	}
+	var content *trust.Role
+	var err error
+	if role != metadata.TARGETS {
+		content, err = n.client.Project(ctx, role)
+		if err == nil || errors.Is(err, trust.ErrNoProject) || notAnswered(err) != nil || refusedBy(err, trust.CheckExpiry) {
+			return content, err == nil, err
+		}
+	}
+	content, err = n.unverified(ctx, role)
+	return content, false, err
+}
+
+// unverified reads the newest version of a role that snapshots have named and that is there, whoever
+// signed it. Where the file in force is lost it is an older one, which takes the version of the lost one.
+func (n *next) unverified(ctx context.Context, name string) (*trust.Role, error) {
+	b := &rebuilding{next: n}
+	var err error
+	if b.versions, err = n.publisher.versions(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.readNames(ctx); err != nil {
+		return nil, err
+	}
+	highest := int64(0)
+	for _, meta := range b.named[name] {
+		highest = max(highest, meta.Version)
+		data, _, err := b.read(ctx, name, meta)
+		if err != nil {
+			return nil, err
+		}
+		if role, err := metadata.Targets().FromBytes(data); data != nil && err == nil {
+			return role, nil
+		}
+	}
+	for _, version := range b.versions[name] {
+		if version > highest && highest > 0 { // a publisher who was interrupted left it
+			continue
+		}
+		data, err := trust.ReadMetadata(ctx, n.publisher.Store, trust.RoleKey(name, version))
+		if err := notAnswered(err); err != nil {
+			return nil, err
+		}
+		if role, err := metadata.Targets().FromBytes(data); data != nil && err == nil && role.Signed.Version == version {
+			role.Signed.Version = max(version, highest)
+			return role, nil
+		}
+	}
+	if name == metadata.TARGETS || highest == 0 {
+		return nil, diag.WithHint(fmt.Errorf("nothing is left of %s", name), "restore the store's metadata from a backup")
+	}
+	role := metadata.Targets()
+	role.Signed.Version = highest
+	return role, nil
 }
 
 // Imported says what committing a draft did.
@@ -158,6 +223,11 @@ func (p *Publisher) Import(ctx context.Context, d *Draft) (Imported, error) {
 
 // importRole commits a draft of targets or a project, and looks whether its chunks waited for it.
 func (p *Publisher) importRole(ctx context.Context, d *Draft, result Imported) (Imported, error) {
+	if d.Role == metadata.TARGETS {
+		if done, err := p.importTargets(ctx, d); done || err != nil {
+			return result, err
+		}
+	}
 	var fresh []artifact.Release
 	err := p.change(ctx, func(n *next) (err error) {
 		if err = n.take(ctx, d); err == nil {
@@ -172,6 +242,45 @@ func (p *Publisher) importRole(ctx context.Context, d *Draft, result Imported) (
 		return result, fmt.Errorf("%s %d is in force; whether its chunks are there cannot be told: %w", result.Role, result.Version, err)
 	}
 	return result, nil
+}
+
+// importTargets commits a draft of targets to a store whose own targets do not hold, or whose snapshot
+// does not: both snapshot and timestamp are made again around it. It reports false for any other store.
+func (p *Publisher) importTargets(ctx context.Context, d *Draft) (done bool, err error) {
+	err = p.retry(ctx, func() error {
+		n, err := p.lookBelow(ctx)
+		if done = err == nil && n.client.Trusted().Targets[metadata.TARGETS] == nil; !done {
+			return err
+		}
+		role, err := metadata.Targets().FromBytes(d.Metadata)
+		if err != nil {
+			return fmt.Errorf("reading the draft of %s: %w", d.Role, err)
+		}
+		if err := trust.Guard(func() error { return n.client.Trusted().Root.VerifyDelegate(metadata.TARGETS, role) }); err != nil {
+			return unsigned(d, n.client.Delegation(metadata.TARGETS), err)
+		}
+		there, err := n.unverified(ctx, metadata.TARGETS)
+		if err == nil && there.Signed.Version != d.From {
+			err = stale(d.Role, "the draft follows version %d of %s, and the store has %d", d.From, d.Role, there.Signed.Version)
+		}
+		if err != nil {
+			return err
+		}
+		data, err := role.ToBytes(false)
+		if err != nil {
+			return err
+		}
+		_, objects, err := n.stageRebuild(ctx, data)
+		if err != nil {
+			return err
+		}
+		n.strict = true
+		if err := n.rehearse(ctx, objects, true); err != nil {
+			return err
+		}
+		return p.write(ctx, objects)
+	})
+	return done, err
 }
 
 // fresh are the releases that a draft brings to its project.
@@ -296,5 +405,6 @@ func (p *Publisher) importRoot(ctx context.Context, d *Draft) (RootResult, error
 	if err != nil {
 		return RootResult{}, err
 	}
-	return n.putRoot(ctx, root, data)
+	placed := false
+	return n.carryOut(ctx, before, roots{final: root, direct: rootObject(root.Signed.Version, data)}, &placed)
 }

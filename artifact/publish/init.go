@@ -6,9 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
@@ -127,12 +125,7 @@ func (p *Publisher) putFirstRoot(ctx context.Context, root []byte) ([]byte, erro
 func sameKeys(a, b []byte) bool {
 	rootA, errA := metadata.Root().FromBytes(a)
 	rootB, errB := metadata.Root().FromBytes(b)
-	if errA != nil || errB != nil {
-		return false
-	}
-	return maps.EqualFunc(rootA.Signed.Roles, rootB.Signed.Roles, func(x, y *metadata.Role) bool {
-		return x.Threshold == y.Threshold && slices.Equal(x.KeyIDs, y.KeyIDs)
-	})
+	return errA == nil && errB == nil && sameRoles(rootA, rootB)
 }
 
 // putEmpty writes the first targets, snapshot and timestamp, in which there is no project yet.

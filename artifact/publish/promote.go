@@ -23,6 +23,7 @@ func (p *Publisher) Promote(ctx context.Context, project, from, to string) (arti
 	}
 	var release artifact.Release
 	err := p.change(ctx, func(n *next) error {
+		n.strict = true
 		role, err := n.project(ctx, project)
 		if err != nil {
 			return err

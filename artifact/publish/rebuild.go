@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,89 +16,271 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Rebuilt says what a store was put together from again.
 type Rebuilt struct {
-	Roles map[string]int64 `json:"roles"` // version of each, the newest whose signatures hold
-	Lost  []string         `json:"lost"`  // projects of which nothing was found that may be believed
+	Roles map[string]int64 `json:"roles"` // version of each that is in force again
+	// Lost are projects that hosts get nothing new of until their owners sign them again: what a snapshot
+	// names of them is missing, or is not signed by keys that may.
+	Lost []string `json:"lost"`
+	// Missing says for each of Lost, and for targets, what there is not.
+	Missing []Missing `json:"missing,omitempty"`
+	// Restored are files that the store had lost and that this publisher had kept.
+	Restored []string `json:"restored,omitempty"`
+	// Unnamed are roles that were taken although no snapshot is left that names them. What a publisher
+	// who was interrupted had not yet put into force may be among them.
+	Unnamed []string `json:"unnamed,omitempty"`
 }
 
-// Rebuild makes snapshot and timestamp anew out of what targets and projects have signed, without
-// believing those that are there: the way back after somebody who had their keys, since replaced in
-// the root, spoiled them, and after a store was restored from a backup in part. It takes the keys of
-// snapshot and timestamp.
+// Missing is a file of which a snapshot says that it belongs to the store.
+type Missing struct {
+	Role    string `json:"role"`
+	Version int64  `json:"version"`
+	Why     string `json:"why"`
+}
+
+func (m *Missing) Error() string { return fmt.Sprintf("%s %d: %s", m.Role, m.Version, m.Why) }
+
+// Rebuild makes snapshot and timestamp again, out of what snapshots have named before: the way back after
+// a thief of their keys, since replaced in the root, spoiled them, and after a store lost files or was
+// restored from a backup in part. What no snapshot has named is not taken: a publisher who was interrupted
+// left it. Versions never go back, and no project is forgotten: where a file is missing, its entry stays
+// and the result names it. It takes the keys of snapshot and timestamp.
 func (p *Publisher) Rebuild(ctx context.Context) (Rebuilt, error) {
-	result := Rebuilt{Roles: map[string]int64{}, Lost: []string{}}
 	client, err := trust.OpenToRenew(p.Store, p.Seen)
 	if err != nil {
-		return result, err
+		return Rebuilt{}, err
+	}
+	var objects []object
+	err = client.Belongs(ctx)
+	if errors.Is(err, trust.ErrRootMissing) {
+		// What is signed below it shows that the store is this publisher's: stageRebuild finds nothing else.
+		objects = []object{{key: trust.RoleKey(metadata.ROOT, client.Trusted().Root.Signed.Version), data: client.RootFile(), cond: store.Condition{IfAbsent: true}}}
+	} else if err != nil {
+		return Rebuilt{}, err
 	}
 	if err := client.Roots(ctx); err != nil {
-		return result, err
+		return Rebuilt{}, err
 	}
-	versions, err := p.versions(ctx)
+	n := p.onto(client, "")
+	result, rebuilt, err := n.stageRebuild(ctx, nil)
 	if err != nil {
 		return result, err
 	}
-	root := client.Trusted().Root
-	meta := map[string]*metadata.MetaFiles{}
-	take := func(name string, verify func(*trust.Role) error) (*trust.Role, error) {
-		role, data, err := p.newestGood(ctx, name, versions[name], verify)
-		if role != nil {
-			meta[trust.MetaName(name)] = metaFile(role.Signed.Version, data)
-			result.Roles[name] = role.Signed.Version
-		}
-		return role, err
+	if len(objects) > 0 {
+		result.Restored = append(result.Restored, trust.MetaName(metadata.ROOT))
 	}
-	targets, err := take(metadata.TARGETS, func(r *trust.Role) error { return root.VerifyDelegate(metadata.TARGETS, r) })
-	if err == nil && targets == nil {
-		err = errors.New("no targets in the store is signed as the root wants it")
-	}
-	if err != nil {
+	objects = append(objects, rebuilt...)
+	if err := client.Recall(); err != nil {
 		return result, err
 	}
-	client.Trusted().Targets[metadata.TARGETS] = targets
-	for _, name := range client.Projects() {
-		role, err := take(name, func(r *trust.Role) error { return targets.VerifyDelegate(name, r) })
-		if err != nil {
-			return result, err
-		}
-		if role == nil && len(versions[name]) > 0 {
-			result.Lost = append(result.Lost, name)
-		}
+	n.strict = true
+	if err := n.rehearse(ctx, objects, true); err != nil {
+		return result, err
 	}
-	return result, p.putRebuilt(ctx, client, meta, versions[metadata.SNAPSHOT])
+	return result, p.write(ctx, objects)
 }
 
-// putRebuilt signs the new snapshot and a timestamp that hosts take for newer than any they have
-// seen with these keys.
-func (p *Publisher) putRebuilt(ctx context.Context, client *trust.Client, meta map[string]*metadata.MetaFiles, taken []int64) error {
-	root := client.Trusted().Root
-	signers, err := p.keysFor(metadata.SNAPSHOT, client.Delegation(metadata.SNAPSHOT))
+// rebuilding is a rebuild under way.
+type rebuilding struct {
+	*next
+	versions map[string][]int64 // of each role in the store, newest first
+	named    map[string][]*metadata.MetaFiles
+	newest   int64 // version of the snapshot that named comes from; 0 for several by keys that are gone
+	torn     bool  // the snapshot in force is lost, and named is of one before it
+	snapshot int64 // the highest version of a snapshot that is known of; 0 for none
+	counted  bool  // a timestamp that holds says so
+	result   Rebuilt
+	meta     map[string]*metadata.MetaFiles
+	objects  []object
+}
+
+// stageRebuild signs a snapshot and a timestamp of what snapshots have named. ready is a targets role that
+// takes the place of the one in the store; nil for none.
+func (n *next) stageRebuild(ctx context.Context, ready []byte) (Rebuilt, []object, error) {
+	b := &rebuilding{next: n, meta: map[string]*metadata.MetaFiles{}, result: Rebuilt{Roles: map[string]int64{}, Lost: []string{}}}
+	var err error
+	if b.versions, err = n.publisher.versions(ctx); err != nil {
+		return b.result, nil, err
+	}
+	if err := b.readNames(ctx); err != nil {
+		return b.result, nil, err
+	}
+	if err := b.takeTargets(ctx, ready); err != nil {
+		return b.result, nil, err
+	}
+	if err := b.takeRest(ctx); err != nil {
+		return b.result, nil, err
+	}
+	last, err := b.sign(ctx)
+	return b.result, append(b.objects, last...), err
+}
+
+// takeTargets finds the targets role, which says who may sign the others.
+func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
+	root := b.client.Trusted().Root
+	if ready != nil {
+		role, err := metadata.Targets().FromBytes(ready)
+		if err != nil {
+			return err
+		}
+		o, file, err := b.publisher.stageReady(ctx, metadata.TARGETS, ready)
+		if err != nil {
+			return err
+		}
+		b.objects, b.meta[trust.MetaName(metadata.TARGETS)] = append(b.objects, o), file
+		b.result.Roles[metadata.TARGETS] = role.Signed.Version
+		b.client.Trusted().Targets[metadata.TARGETS] = role
+		return nil
+	}
+	role, missing, err := b.take(ctx, metadata.TARGETS, func(r *trust.Role) error { return root.VerifyDelegate(metadata.TARGETS, r) })
 	if err != nil {
 		return err
 	}
-	online, err := p.keysFor(metadata.TIMESTAMP, client.Delegation(metadata.TIMESTAMP))
+	if missing != nil {
+		b.result.Missing = append(b.result.Missing, *missing)
+		return diag.WithHint(missing,
+			"let who has the targets key run `corpus export targets -o targets.draft`, read it, `corpus sign targets.draft`, and then run `corpus import targets.draft`")
+	}
+	if role == nil {
+		return &Missing{Role: metadata.TARGETS, Why: "no version in the store is signed as the root wants it"}
+	}
+	b.client.Trusted().Targets[metadata.TARGETS] = role
+	return nil
+}
+
+// takeRest finds the projects, and whatever else snapshots have named.
+func (b *rebuilding) takeRest(ctx context.Context) error {
+	targets := b.client.Trusted().Targets[metadata.TARGETS]
+	names := slices.Collect(maps.Keys(b.named))
+	if len(names) == 0 || b.torn {
+		names = append(names, b.client.Projects()...)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, name := range names {
+		if name == metadata.TARGETS {
+			continue
+		}
+		verify := func(*trust.Role) error { return nil }
+		if b.delegates(name) {
+			verify = func(r *trust.Role) error { return targets.VerifyDelegate(name, r) }
+		}
+		_, missing, err := b.take(ctx, name, verify)
+		if err != nil {
+			return err
+		}
+		if missing != nil {
+			b.result.Lost, b.result.Missing = append(b.result.Lost, name), append(b.result.Missing, *missing)
+		}
+	}
+	return nil
+}
+
+// take finds the file of a role that the snapshots name. The first that is there and signed as it should
+// be is the one; else what the newest snapshot says of it stays, and it is missing.
+func (b *rebuilding) take(ctx context.Context, name string, verify func(*trust.Role) error) (*trust.Role, *Missing, error) {
+	if len(b.named) == 0 || b.torn {
+		role, err := b.takeUnnamed(ctx, name, verify)
+		if role != nil || err != nil || !b.torn {
+			return role, nil, err
+		}
+	}
+	var missing *Missing
+	for _, meta := range b.named[name] {
+		data, kept, err := b.read(ctx, name, meta)
+		if err != nil {
+			return nil, nil, err
+		}
+		why := "the store has lost it"
+		if data != nil {
+			role, err := metadata.Targets().FromBytes(data)
+			if err == nil && role.Signed.Version == meta.Version && trust.Guard(func() error { return verify(role) }) == nil {
+				if kept {
+					b.objects = append(b.objects, object{key: trust.RoleKey(name, meta.Version), data: data})
+					b.result.Restored = append(b.result.Restored, fmt.Sprintf("%d.%s", meta.Version, trust.MetaName(name)))
+				}
+				b.meta[trust.MetaName(name)] = meta
+				b.result.Roles[name] = meta.Version
+				return role, nil, nil
+			}
+			why = "it is not signed by keys that may"
+		}
+		if missing == nil {
+			missing = &Missing{Role: name, Version: meta.Version, Why: why}
+			b.meta[trust.MetaName(name)] = meta
+		}
+	}
+	return nil, missing, nil
+}
+
+// takeUnnamed takes the newest file of a role that is signed as it should be, where the snapshot that
+// would name it is lost: hosts may have seen it.
+func (b *rebuilding) takeUnnamed(ctx context.Context, name string, verify func(*trust.Role) error) (*trust.Role, error) {
+	versions := slices.Clone(b.versions[name])
+	if list := b.named[name]; len(list) > 0 {
+		versions = slices.DeleteFunc(versions, func(v int64) bool { return v <= list[0].Version })
+	}
+	role, data, err := b.publisher.newestGood(ctx, name, versions, verify)
+	if role != nil {
+		b.meta[trust.MetaName(name)] = metaFile(role.Signed.Version, data)
+		b.result.Roles[name] = role.Signed.Version
+		b.result.Unnamed = append(b.result.Unnamed, name)
+	}
+	return role, err
+}
+
+// read reads the file that a snapshot describes: of the store, or else what this publisher kept of it.
+// It is nil where neither is what was described.
+func (b *rebuilding) read(ctx context.Context, name string, meta *metadata.MetaFiles) (data []byte, kept bool, err error) {
+	data, err = trust.ReadMetadata(ctx, b.publisher.Store, trust.RoleKey(name, meta.Version))
+	if err == nil && meta.VerifyLengthHashes(data) == nil {
+		return data, false, nil
+	}
+	if err := notAnswered(err); err != nil {
+		return nil, false, err
+	}
+	data, err = b.client.Kept(name)
+	if err != nil || data == nil || meta.VerifyLengthHashes(data) != nil {
+		return nil, false, err
+	}
+	return data, true, nil
+}
+
+// sign signs the new snapshot and a timestamp that hosts take for newer than any they have seen with these
+// keys.
+func (b *rebuilding) sign(ctx context.Context) ([]object, error) {
+	p, root := b.publisher, b.client.Trusted().Root
+	signers, err := p.keysFor(metadata.SNAPSHOT, b.client.Delegation(metadata.SNAPSHOT))
 	if err != nil {
-		return err
+		return nil, err
+	}
+	online, err := p.keysFor(metadata.TIMESTAMP, b.client.Delegation(metadata.TIMESTAMP))
+	if err != nil {
+		return nil, err
 	}
 	snapshot := metadata.Snapshot(p.expires(p.Expiry.withDefaults().Snapshot))
-	snapshot.Signed.Meta = meta
-	if snapshot.Signed.Version, err = p.lastSnapshot(ctx, root, taken); err != nil {
-		return err
+	snapshot.Signed.Meta = b.meta
+	if snapshot.Signed.Version, err = p.lastSnapshot(ctx, root, b.versions[metadata.SNAPSHOT]); err != nil {
+		return nil, err
+	}
+	if snapshot.Signed.Version = max(snapshot.Signed.Version, b.snapshot); !b.counted {
+		snapshot.Signed.Version = beyond(snapshot.Signed.Version)
 	}
 	timestamp := metadata.Timestamp()
 	var cond store.Condition
 	if timestamp.Signed.Version, cond, err = p.lastTimestamp(ctx, root, snapshot.Signed.Version); err != nil {
-		return err
+		return nil, err
 	}
-	file, err := write(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version, signers)
+	first, file, err := stageRole(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version, signers)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	timestamp.Signed.Meta = map[string]*metadata.MetaFiles{trust.MetaName(metadata.SNAPSHOT): file}
-	return p.putTimestamp(ctx, timestamp, online, cond)
+	second, err := p.stageTimestamp(timestamp, online, cond)
+	return []object{first, second}, err
 }
 
 // lostVersions is how far a rebuild goes beyond the highest version that it finds, where the timestamp

@@ -11,6 +11,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -47,7 +48,11 @@ func (p *Publisher) Refresh(ctx context.Context, within time.Duration) ([]Standi
 		}
 		list = append(list, proofs...)
 		snapshot := n.client.Trusted().Snapshot.Signed.Expires
-		n.brief = len(n.roles) == 0 && p.now().Add(within).Before(snapshot)
+		fresh, err := p.freshKey(metadata.SNAPSHOT, n.client.Delegation(metadata.SNAPSHOT), n.client.Trusted().Snapshot.Signatures)
+		if err != nil {
+			return err
+		}
+		n.brief = len(n.roles) == 0 && !fresh && p.now().Add(within).Before(snapshot)
 		expiry := p.Expiry.withDefaults()
 		if !n.brief {
 			snapshot = p.expires(expiry.Snapshot)
@@ -91,13 +96,18 @@ func (n *next) refreshRole(ctx context.Context, name string, within time.Duratio
 			return nil, nil
 		case errors.As(err, &refused):
 			return []Standing{{Role: name, Left: true, Why: err.Error()}}, nil
+		case errors.Is(err, store.ErrNotFound):
+			return []Standing{{Role: name, Left: true, Why: fmt.Sprintf("its file is lost: %v; `corpus refresh --rebuild` puts it back where it can, otherwise `corpus export %s`, sign and import what is left", err, name)}}, nil
 		case err != nil:
 			return nil, err
 		}
 	}
 	s := Standing{Role: name, Expires: role.Signed.Expires}
 	if p.now().Add(within).Before(s.Expires) {
-		return []Standing{s}, nil
+		fresh, err := p.freshKey(name, n.client.Delegation(name), role.Signatures)
+		if !fresh || err != nil {
+			return []Standing{s}, err
+		}
 	}
 	_, err := p.keysFor(name, n.client.Delegation(name))
 	var short *Short
@@ -111,6 +121,19 @@ func (n *next) refreshRole(ctx context.Context, name string, within time.Duratio
 		s.Renewed, s.Expires = true, p.expires(p.Expiry.withDefaults().Snapshot)
 	}
 	return []Standing{s}, nil
+}
+
+// freshKey reports whether the keys at hand suffice to sign a role and one of them has not signed it: a key
+// that was let in since, which has to sign before the one it replaces can go.
+func (p *Publisher) freshKey(role string, may trust.Delegation, signed []metadata.Signature) (bool, error) {
+	held, err := p.Keys.Held(role)
+	if err != nil {
+		return false, err
+	}
+	held = slices.DeleteFunc(held, func(id string) bool { return !slices.Contains(may.Keys, id) })
+	return len(held) >= may.Threshold && slices.ContainsFunc(held, func(id string) bool {
+		return !slices.ContainsFunc(signed, func(s metadata.Signature) bool { return s.KeyID == id })
+	}), nil
 }
 
 // expiringProofs tells of the proofs of channels that expire within a time. To sign them anew takes the

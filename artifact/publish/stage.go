@@ -28,8 +28,10 @@ type object struct {
 // seenByHosts reports whether hosts act on the object once it is there. They find every other one only
 // through a timestamp.
 func (o object) seenByHosts() bool {
-	return o.key == trust.TimestampKey || strings.HasSuffix(o.key, "."+trust.MetaName(metadata.ROOT))
+	return o.key == trust.TimestampKey || o.isRoot()
 }
+
+func (o object) isRoot() bool { return strings.HasSuffix(o.key, "."+trust.MetaName(metadata.ROOT)) }
 
 // ahead is a store as it will be once some objects are written.
 type ahead struct {
@@ -136,9 +138,6 @@ func (u *Unaccepted) Hint() string { return u.hint }
 // nothing from hosts: after each object that hosts see they accept what they accepted before, and in the
 // end what the change signs. endOnly checks the end alone.
 func (n *next) rehearse(ctx context.Context, objects []object, endOnly bool) error {
-	if n.publisher.AtOnce {
-		return nil
-	}
 	projects := n.affected()
 	var before map[string]error
 	for i, o := range objects {
@@ -158,6 +157,9 @@ func (n *next) rehearse(ctx context.Context, objects []object, endOnly bool) err
 			}
 			if n.passes(of, before, last) {
 				continue
+			}
+			if _, refused := before[of]; refused { // the command was about to write below what hosts refuse
+				return fmt.Errorf("nothing was written: %w", after[of])
 			}
 			return &Unaccepted{Of: of, Err: after[of], hint: n.steps(of, after[of])}
 		}

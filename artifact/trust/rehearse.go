@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"github.com/theupdateframework/go-tuf/v2/metadata/trustedmetadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -52,3 +53,51 @@ var ErrRootMissing = errors.New("the store has no such root")
 
 // RootFile is the newest root that this client trusts, as it is signed.
 func (c *Client) RootFile() []byte { return c.seen.held[rootFile] }
+
+// Recall loads what this client has seen in force earlier, for Rehearse to check that hosts which have
+// seen as much go on.
+func (c *Client) Recall() error {
+	for _, name := range []string{timestampFile, snapshotFile} {
+		if _, err := c.seen.load(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Kept is a targets role as this client has seen it in force, unverified; nil for none.
+func (c *Client) Kept(name string) ([]byte, error) { return c.seen.load(roleFile(name)) }
+
+// PastRoots reads the roots of the store from the pinned one on, each verified by the one before. Where
+// the store lacks one, those after it are not among them.
+func (c *Client) PastRoots(ctx context.Context) ([]*metadata.Metadata[metadata.RootType], error) {
+	pin, err := c.seen.load(pinFile)
+	if err != nil {
+		return nil, err
+	}
+	var set *trustedmetadata.TrustedMetadata
+	var roots []*metadata.Metadata[metadata.RootType]
+	for version := int64(1); version <= c.set.Root.Signed.Version; version++ {
+		data, err := read(ctx, c.store, RoleKey(metadata.ROOT, version), maxMetadata)
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
+			set = nil
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case string(digestOf(data)) == string(pin):
+			set, err = newSet(data)
+		case set != nil:
+			err = Guard(func() error { _, err := set.UpdateRoot(data); return err })
+		}
+		if err != nil {
+			return nil, refuse(RoleKey(metadata.ROOT, version), err)
+		}
+		if set != nil {
+			roots = append(roots, set.Root)
+		}
+	}
+	return roots, nil
+}

@@ -114,6 +114,7 @@ func TestRevokedKeyIsRefusedEvenFromTheCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	repo.AtOnce = true
 	if err := repo.ReplaceKeys(ctx, "myapp", keys...); err != nil {
 		t.Fatal(err)
 	}

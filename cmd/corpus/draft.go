@@ -19,6 +19,11 @@ func (p *program) draftFlag(c *cobra.Command) {
 	c.Flags().StringVar(&p.draft, "draft", "", "change nothing in the store but write what is to be signed to this file, for several people to sign")
 }
 
+// atOnceFlag lets a command that takes keys away do so before other keys have signed.
+func (p *program) atOnceFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&p.atOnce, "at-once", false, "do it although hosts refuse what other keys have to sign first; they stay on what they run until then")
+}
+
 // answerDraft tells about the draft that was written.
 func (p *program) answerDraft() error { return p.tellDraft(p.draft, p.drafted) }
 
@@ -151,7 +156,7 @@ func (p *program) sign(ctx context.Context, d *publish.Draft, files []string) er
 }
 
 func (p *program) importCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Put a draft that enough people signed into force",
 		Long: `import holds the signatures of a draft against what the store says now and commits it. It takes the keys
@@ -167,6 +172,8 @@ is refused: make it again.`,
 			return p.importDraft(c.Context(), d)
 		},
 	}
+	p.atOnceFlag(c)
+	return c
 }
 
 func (p *program) importDraft(ctx context.Context, d *publish.Draft) error {

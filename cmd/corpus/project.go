@@ -43,6 +43,7 @@ NAME may be attestation: its keys sign no project, but that releases were health
 	c.Flags().IntVar(&threshold, "threshold", 0, "how many of the project's keys have to sign; 0 leaves it as it is")
 	c.MarkFlagsOneRequired("key", "threshold")
 	p.draftFlag(c)
+	p.atOnceFlag(c)
 	return c
 }
 
@@ -94,11 +95,12 @@ func (p *program) projectRevokeCommand() *cobra.Command {
 		Use:   "revoke NAME --key PUB|ID",
 		Short: "Take a key away from a project",
 		Long: `revoke says that a key may no longer sign a project. Hosts refuse what only this key has signed, also
-what they have kept, and stay on what they run.
+what they have kept.
 
-What the project says is signed anew in the same step where one of its other keys is at hand. Look at
+What the project says is signed again in the same step where one of its other keys is at hand. Look at
 it then: whoever had the key may have published with it. Where none is at hand, export the project,
-look at it, sign it and import it. It takes the targets key.`,
+look at it, sign it and import it first; or take the key away with --at-once, and do that afterwards:
+until then hosts stay on what they run. It takes the targets key.`,
 		Example: `  corpus project revoke myapp --key lost.pub --store s3://bucket/prefix --keys keys
   corpus project revoke myapp --key 3f2a9c1b --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.ExactArgs(1)),
@@ -107,6 +109,7 @@ look at it, sign it and import it. It takes the targets key.`,
 	c.Flags().StringArrayVar(&keys, "key", nil, "public key file, or the beginning of a key's ID; may be repeated")
 	_ = c.MarkFlagRequired("key")
 	p.draftFlag(c)
+	p.atOnceFlag(c)
 	return c
 }
 

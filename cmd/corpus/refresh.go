@@ -26,9 +26,10 @@ func (p *program) refreshCommand() *cobra.Command {
 while nobody publishes. It takes no more than these two keys. Root, targets and projects that expire
 within --within days are signed too where their keys are at hand; where not, it says so.
 
-With --rebuild, snapshot and timestamp are made anew out of what targets and projects have signed,
-without believing those that are there: after somebody who had their keys, since replaced, spoiled
-them, or after the store was restored in part.
+With --rebuild, snapshot and timestamp are made again, out of what snapshots have named before: after a
+thief of their keys, since replaced, spoiled them, after the store lost files, or was restored in part.
+A project whose file is missing keeps its place and is named (exit code 3); its owner exports what is
+left of it, signs it and imports it.
 
 Exit codes: 0 everything is signed for longer than --within days; 3 something was left, which needs
 other keys (the list says what, and until when it is good); 4 the store does not verify; 5 it cannot
@@ -45,7 +46,7 @@ be reached; 2 the keys of snapshot and timestamp are not at hand.`,
 		},
 	}
 	c.Flags().IntVar(&days, "within", 30, "days before its end at which something is signed anew")
-	c.Flags().BoolVar(&rebuild, "rebuild", false, "make snapshot and timestamp anew, without believing those that are there")
+	c.Flags().BoolVar(&rebuild, "rebuild", false, "make snapshot and timestamp again, out of what snapshots have named before")
 	return c
 }
 
@@ -97,13 +98,23 @@ func (p *program) rebuild(ctx context.Context) error {
 	if err != nil {
 		return code(err)
 	}
-	text := "made snapshot and timestamp anew of"
+	text := "made snapshot and timestamp again of"
 	for _, role := range slices.Sorted(maps.Keys(result.Roles)) {
 		text += fmt.Sprintf(" %s %d,", role, result.Roles[role])
 	}
 	text = strings.TrimSuffix(text, ",")
-	if len(result.Lost) > 0 {
-		text += "\nnothing is signed by the keys of, and has to be published again: " + strings.Join(result.Lost, ", ")
+	if len(result.Restored) > 0 {
+		text += "\nput back what the store had lost: " + strings.Join(result.Restored, ", ")
 	}
-	return p.answer(result, "%s", text)
+	if len(result.Unnamed) > 0 {
+		text += "\ntaken although no snapshot is left that names them, so compare `corpus ls` with what it should be: " + strings.Join(result.Unnamed, ", ")
+	}
+	for _, m := range result.Missing {
+		text += fmt.Sprintf("\nMISSING: %s %d: %s; hosts of %s keep what they run until its owner runs\n"+
+			"  corpus export %s -o %s.draft; corpus sign %s.draft; corpus import %s.draft", m.Role, m.Version, m.Why, m.Role, m.Role, m.Role, m.Role, m.Role)
+	}
+	if err := p.answer(result, "%s", text); err != nil || len(result.Missing) == 0 {
+		return err
+	}
+	return cli.AlreadyTold(exit.WithCode(exit.Failed, errors.New("something is missing")))
 }

@@ -40,6 +40,7 @@ type program struct {
 	verbose   bool
 	retry     time.Duration // how long a store that does not answer is asked again
 
+	atOnce   bool           // take keys away although hosts refuse what only these have signed
 	draft    string         // file to write a draft to, instead of changing the store
 	drafted  *publish.Draft // what was written there
 	locks    *keyring.Locks
@@ -136,7 +137,7 @@ func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	publisher := &publish.Publisher{Store: s, Keys: ring, Seen: filepath.Join(ring.Dir, "seen")}
+	publisher := &publish.Publisher{Store: s, Keys: ring, Seen: filepath.Join(ring.Dir, "seen"), AtOnce: p.atOnce}
 	if ring.Dir == "" {
 		if publisher.Seen, err = os.MkdirTemp("", "corpus-seen-"); err != nil {
 			return nil, err
@@ -193,10 +194,11 @@ func code(err error) error {
 	var short *publish.Short
 	var mistake *publish.Mistake
 	var unproven *publish.Unproven
+	var unaccepted *publish.Unaccepted
 	if errors.As(err, &unproven) {
 		return exit.WithCode(exit.Refused, err)
 	}
-	if errors.As(err, &immutable) || errors.As(err, &short) || errors.As(err, &mistake) {
+	if errors.As(err, &unaccepted) || errors.As(err, &immutable) || errors.As(err, &short) || errors.As(err, &mistake) {
 		return exit.WithCode(exit.Usage, err)
 	}
 	return err

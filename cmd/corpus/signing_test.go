@@ -88,7 +88,9 @@ func TestLostKeyOfAProject(t *testing.T) {
 	s.expect(2, "project revoke myapp --key @keys/myapp.pub", "add another key first")
 	s.expect(0, "keys new --keys @ann myapp", "made")
 	s.expect(0, "project add myapp --key @ann/myapp.pub", "")
-	s.expect(0, "project revoke myapp --key @keys/myapp.pub", "hosts refuse myapp until")
+	s.expect(2, "project revoke myapp --key @keys/myapp.pub", "nothing was written, since hosts would refuse myapp")
+	s.expect(0, "ls", "myapp/testing")
+	s.expect(0, "project revoke myapp --key @keys/myapp.pub --at-once", "hosts refuse myapp until")
 	s.expect(4, "ls", "signature check failed")
 	s.expect(4, "publish myapp 1.0 @one.tar.zst --channel testing", "corpus export")
 	// Ann looks at what is there and vouches for it.

@@ -95,7 +95,8 @@ func (p *program) rootChangeCommand() *cobra.Command {
 		Short: "Replace the root: keys of root, targets, snapshot and timestamp",
 		Long: `change makes the next root. It takes as many root keys as the root of before wants, and as the new one
 does. Hosts follow from any root they know to the newest one, one by one. What lies below the root and
-has other keys then is signed anew in the same step, as far as its keys are at hand.
+gets other keys is signed with them in the same step, if need be with a root in between that lets both
+sign. Where the keys for that are not at hand nothing is written, unless --at-once says otherwise.
 
 With --draft it is written to a file instead, which the owners of root keys sign (` + "`corpus sign`" + `) and
 anybody with the keys of snapshot and timestamp commits (` + "`corpus import`" + `).`,
@@ -117,6 +118,7 @@ anybody with the keys of snapshot and timestamp commits (` + "`corpus import`" +
 	c.Flags().StringArrayVar(&thresholds, "threshold", nil, "ROLE=N: so many of the role's keys have to sign; may be repeated")
 	c.Flags().BoolVar(&renew, "renew", false, "sign the root anew although nothing else changes")
 	p.draftFlag(c)
+	p.atOnceFlag(c)
 	return c
 }
 

@@ -162,6 +162,43 @@ func (r Ring) Public(role string) ([]*metadata.Key, error) {
 	return keys, nil
 }
 
+// Held lists the IDs of the role's private keys that are at hand. Those in files are not opened, so that
+// no passphrase is asked for.
+func (r Ring) Held(role string) (ids []string, err error) {
+	if text := r.env(role); text != "" {
+		keys, err := r.read("the variable "+EnvName(role), text)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range keys {
+			ids = append(ids, k.ID)
+		}
+	}
+	files, err := r.files(role, privateSuffix)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		id, err := publicID(strings.TrimSuffix(file, privateSuffix) + publicSuffix)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func publicID(file string) (string, error) {
+	key, err := ReadPublic(file)
+	if err != nil {
+		return "", err
+	}
+	return key.ID()
+}
+
 func (r Ring) where() string {
 	if r.Dir == "" {
 		return "the environment"

@@ -1,0 +1,156 @@
+package publish
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// sameForLong is how many snapshots by keys that are gone are read without learning anything new.
+const sameForLong = 64
+
+// readNames finds out which files belong to the store: those that a snapshot names which is in force. Where
+// the timestamp is lost it is the newest snapshot that the root lets sign. Where the root has taken the
+// keys of all of them away, what each of them named counts, newest versions first: a thief may have
+// written the last ones.
+func (b *rebuilding) readNames(ctx context.Context) error {
+	b.named = map[string][]*metadata.MetaFiles{}
+	root := b.client.Trusted().Root
+	current := func(s *metadata.Metadata[metadata.SnapshotType]) bool {
+		return trust.Guard(func() error { return root.VerifyDelegate(metadata.SNAPSHOT, s) }) == nil
+	}
+	from, err := b.inForce(ctx)
+	if err != nil {
+		return err
+	}
+	past, err := b.client.PastRoots(ctx)
+	if err != nil {
+		return err
+	}
+	// What this publisher has seen in force is a floor: hosts may have seen it too.
+	floor := b.kept()
+	if floor != nil && current(floor) {
+		b.add(floor)
+		b.snapshot, b.newest = max(b.snapshot, floor.Signed.Version), floor.Signed.Version
+	}
+	gone := &rebuilding{named: map[string][]*metadata.MetaFiles{}}
+	for stale, versions := 0, b.versions[metadata.SNAPSHOT]; len(versions) > 0 && stale <= sameForLong; versions = versions[1:] {
+		if from > 0 && versions[0] > from { // a publisher who was interrupted left it
+			continue
+		}
+		if versions[0] <= b.newest {
+			break
+		}
+		s, err := b.readSnapshot(ctx, versions[0])
+		if err != nil {
+			return err
+		}
+		if s != nil && current(s) {
+			b.add(s)
+			b.newest = s.Signed.Version
+			break
+		}
+		if s != nil && signedBelow(past, s) {
+			if stale++; gone.add(s) {
+				stale = 0
+			}
+		}
+	}
+	if b.newest == 0 {
+		if floor != nil {
+			gone.add(floor)
+		}
+		b.named = gone.named
+		return nil
+	}
+	for name, list := range b.named { // an older version would take hosts back
+		b.named[name] = list[:1]
+	}
+	b.torn = b.newest < from
+	return nil
+}
+
+// signedBelow reports whether one of the roots let the keys of a snapshot sign it.
+func signedBelow(roots []*rootRole, s *metadata.Metadata[metadata.SnapshotType]) bool {
+	return slices.ContainsFunc(roots, func(r *rootRole) bool {
+		return trust.Guard(func() error { return r.VerifyDelegate(metadata.SNAPSHOT, s) }) == nil
+	})
+}
+
+// inForce is the version of the snapshot that the newest timestamp names which holds; 0 where none does.
+func (b *rebuilding) inForce(ctx context.Context) (int64, error) {
+	root := b.client.Trusted().Root
+	kept, _ := os.ReadFile(filepath.Join(b.publisher.Seen, trust.MetaName(metadata.TIMESTAMP)))
+	there, err := trust.ReadMetadata(ctx, b.publisher.Store, trust.TimestampKey)
+	if err := notAnswered(err); err != nil {
+		return 0, err
+	}
+	var version, newest int64
+	for i, data := range [][]byte{kept, there} {
+		t, err := metadata.Timestamp().FromBytes(data)
+		if err != nil || trust.Guard(func() error { return root.VerifyDelegate(metadata.TIMESTAMP, t) }) != nil {
+			continue
+		}
+		meta := t.Signed.Meta[trust.MetaName(metadata.SNAPSHOT)]
+		if meta == nil {
+			continue
+		}
+		b.snapshot = max(b.snapshot, meta.Version)
+		if i == 1 { // that of the store: one that was kept may be old
+			b.counted = true
+			if t.Signed.Version >= newest {
+				version = meta.Version
+			}
+		}
+		newest = max(newest, t.Signed.Version)
+	}
+	return version, nil
+}
+
+// kept is the snapshot that this publisher has seen in force; nil for none.
+func (b *rebuilding) kept() *metadata.Metadata[metadata.SnapshotType] {
+	data, err := os.ReadFile(filepath.Join(b.publisher.Seen, trust.MetaName(metadata.SNAPSHOT)))
+	if err != nil {
+		return nil
+	}
+	s, err := metadata.Snapshot().FromBytes(data)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// readSnapshot reads a snapshot of the store; nil for one that is damaged.
+func (b *rebuilding) readSnapshot(ctx context.Context, version int64) (*metadata.Metadata[metadata.SnapshotType], error) {
+	data, err := trust.ReadMetadata(ctx, b.publisher.Store, trust.RoleKey(metadata.SNAPSHOT, version))
+	if err != nil {
+		return nil, notAnswered(err)
+	}
+	s, err := metadata.Snapshot().FromBytes(data)
+	if err != nil || s.Signed.Version != version {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// add takes in what a snapshot names, and reports whether that is anything new.
+func (b *rebuilding) add(s *metadata.Metadata[metadata.SnapshotType]) bool {
+	fresh := false
+	for file, meta := range s.Signed.Meta {
+		name, ok := strings.CutSuffix(file, ".json")
+		if !ok || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || slices.ContainsFunc(b.named[name], func(m *metadata.MetaFiles) bool { return m.Version == meta.Version }) {
+			continue
+		}
+		b.named[name] = append(b.named[name], meta)
+		slices.SortFunc(b.named[name], func(x, y *metadata.MetaFiles) int { return cmp.Compare(y.Version, x.Version) })
+		fresh = true
+	}
+	return fresh
+}
