@@ -25,6 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -57,6 +58,9 @@ type Agent struct {
 	Now func() time.Time
 	// Stopping reports whether the host is shutting down; nil asks systemd.
 	Stopping func(context.Context) bool
+	// Redactor gets the secrets of the host, and removes them from everything that a run shows; nil means one of
+	// the agent's own.
+	Redactor *redact.Redactor
 	// Within is the run whose hook or procedure calls this agent; "" for none. It is in such a
 	// program's environment as CORPUS_RUN.
 	Within string
@@ -78,6 +82,13 @@ func (a *Agent) ledgerPath() string {
 		return a.Layout.ProjectLedger(a.alone)
 	}
 	return a.Layout.Ledger()
+}
+
+func (a *Agent) redactor() *redact.Redactor {
+	if a.Redactor == nil {
+		a.Redactor = &redact.Redactor{}
+	}
+	return a.Redactor
 }
 
 func (a *Agent) now() time.Time {

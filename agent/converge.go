@@ -138,13 +138,13 @@ func (a *Agent) request(ctx context.Context, id grains.Identity, service, base s
 	request = state.Request{
 		Host: h, Grains: all, Service: service, Base: base, Remote: a.Remote, Version: a.Version,
 		StateRoots: layout.StateRoots(service, base), PillarRoots: layout.PillarRoots(service, base),
-		WorkDir: a.Layout.State(), Failhard: a.Config.Failhard, StrictArguments: a.Config.StrictArguments,
+		WorkDir: a.Layout.State(), Redactor: a.redactor(), Failhard: a.Config.Failhard, StrictArguments: a.Config.StrictArguments,
 		StateOutput: a.Config.StateOutput, StateVerbose: a.Config.StateVerbose,
 	}
 	if id.Service == "" {
 		return request, warnings, nil
 	}
 	// The pillar that this host alone has of the project wins over what its releases bring.
-	request.Override, request.Secrets, err = fileData(ctx, request, a.Layout, filepath.Join(a.project(id.Service).Pillar(), "init.sls"))
+	request.Override, err = fileData(ctx, request, a.Layout, filepath.Join(a.project(id.Service).Pillar(), "init.sls"))
 	return request, warnings, err
 }

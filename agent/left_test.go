@@ -97,7 +97,7 @@ it fails:
 type decrypting struct{ secret string }
 
 func (d decrypting) Compile(ctx context.Context, r state.Request) (state.Program, error) {
-	r.Secrets = append(r.Secrets, d.secret)
+	r.Redactor.Add(d.secret)
 	return state.Native{}.Compile(ctx, r)
 }
 

@@ -121,7 +121,7 @@ func (r *run) hasTop(pair ledger.Pair) bool {
 
 // sls runs one of the project's SLS files, by the native engine whatever converges.
 func (r *run) sls(ctx context.Context, name string, pair ledger.Pair, o exec.Observer) error {
-	cfg, secrets, err := r.configuration(ctx, pair)
+	cfg, err := r.configuration(ctx, pair)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (r *run) sls(ctx context.Context, name string, pair ledger.Pair, o exec.Obs
 	}
 	own := filepath.Join(r.Layout.Inside(r.tree(pair)), procedure.Dir)
 	request.StateRoots = append([]string{own, r.Layout.Inside(r.Layout.Path("/srv/salt"))}, request.StateRoots...)
-	request.Vars, request.Secrets = value.NewMap("cfg", cfg), secrets
+	request.Vars = value.NewMap("cfg", cfg)
 	ctx, cancel := context.WithTimeout(ctx, r.Config.ConvergeTimeout)
 	defer cancel()
 	program, err := state.SLS(ctx, request, name)
@@ -153,7 +153,7 @@ func (r *run) program(ctx context.Context, name string, own procedure.Own, pair 
 		r.record.Note("the procedure %s was skipped: it would run on the running system and not below %s", name, r.Layout.Root)
 		return nil
 	}
-	cfg, _, err := r.configuration(ctx, pair)
+	cfg, err := r.configuration(ctx, pair)
 	if err != nil {
 		return err
 	}

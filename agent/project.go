@@ -16,7 +16,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/grains"
-	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -198,7 +197,7 @@ func (a *Agent) Configuration(ctx context.Context, name string) (*value.Map, err
 		return nil, err
 	}
 	r := &run{Agent: own, test: true, ledger: book, report: &report.Report{}}
-	r.record = report.Record(r.report)
+	r.record = report.Record(r.report, own.redactor())
 	if err := r.identify(ctx, grains.Identity{}); err != nil {
 		return nil, err
 	}
@@ -206,11 +205,11 @@ func (a *Agent) Configuration(ctx context.Context, name string) (*value.Map, err
 	if book.Good != nil {
 		pair = *book.Good
 	}
-	cfg, secrets, err := r.configuration(ctx, pair)
+	cfg, err := r.configuration(ctx, pair)
 	if err != nil {
 		return nil, err
 	}
-	return state.Hide(cfg, secrets).(*value.Map), nil
+	return r.redactor().Value(cfg).(*value.Map), nil
 }
 
 // RunProject runs steps of a project's deploy on what is deployed; with release-sync among them on

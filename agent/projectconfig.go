@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -15,11 +14,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// configuration is what procedures of a pair's service see as cfg, and what in it nobody is to see.
-func (r *run) configuration(ctx context.Context, pair ledger.Pair) (cfg *value.Map, secrets []string, err error) {
+// configuration is what procedures of a pair's service see as cfg, secrets included.
+func (r *run) configuration(ctx context.Context, pair ledger.Pair) (*value.Map, error) {
 	request, err := r.request(ctx, pair)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	distribution, _ := request.Grains.Value("os").(string)
 	layers := procedure.Layers{
@@ -29,19 +28,16 @@ func (r *run) configuration(ctx context.Context, pair ledger.Pair) (cfg *value.M
 	if r.entry != nil {
 		layers.Saved = r.entry.Settings
 	}
-	sample, more, err := fileData(ctx, request, r.Layout, filepath.Join(r.tree(pair), procedure.Dir, "PILLAR.sample"))
-	if err != nil {
-		return nil, nil, err
+	if layers.Sample, err = fileData(ctx, request, r.Layout, filepath.Join(r.tree(pair), procedure.Dir, "PILLAR.sample")); err != nil {
+		return nil, err
 	}
-	layers.Sample = sample
-	cfg, err = layers.Merge()
-	return cfg, slices.Concat(request.Secrets, more), err
+	return layers.Merge()
 }
 
 // fileData renders a file of the host; one that is absent holds nothing.
-func fileData(ctx context.Context, request state.Request, l layout.Layout, file string) (data *value.Map, secrets []string, err error) {
+func fileData(ctx context.Context, request state.Request, l layout.Layout, file string) (*value.Map, error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	return state.Data(ctx, request, l.Inside(file))
 }
@@ -73,11 +69,11 @@ func (r *run) saveProject(ctx context.Context, pair ledger.Pair) error {
 	if r.test || r.entry == nil {
 		return nil
 	}
-	cfg, secrets, err := r.configuration(ctx, pair)
+	cfg, err := r.configuration(ctx, pair)
 	if err != nil {
 		return err
 	}
 	now := r.now().UTC()
-	r.entry.Configuration, r.entry.Saved = state.Hide(cfg, secrets).(*value.Map), &now
+	r.entry.Configuration, r.entry.Saved = r.redactor().Value(cfg).(*value.Map), &now
 	return r.entry.Save(r.Layout.Registry(r.entry.Name))
 }

@@ -73,7 +73,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	err = r.keepSelf(ctx, err)
 	err = explainDisk(errors.Join(err, r.closeJournal()))
 	r.finish(ctx, err)
-	return r.report, errors.Join(err, r.closeJournal())
+	return r.report, r.redacted(errors.Join(err, r.closeJournal()))
 }
 
 // begin makes a run and its report.
@@ -84,7 +84,15 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 	}
 	started := a.now()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good}
-	return &run{Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: report.Record(rep, a.Sinks...)}, nil
+	return &run{Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: report.Record(rep, a.redactor(), a.Sinks...)}, nil
+}
+
+// redacted is an error without secrets in its text; its exit code stays.
+func (r *run) redacted(err error) error {
+	if shown := r.Redactor.Error(err); shown != err {
+		return exit.WithCode(exit.Code(err), shown)
+	}
+	return err
 }
 
 func (a *Agent) lock(command string) (*exclusive, error) {
@@ -177,10 +185,13 @@ func outcome(ctx context.Context, code int) report.Outcome {
 	return report.Failed
 }
 
-// save writes the ledger.
+// save writes the ledger. What failed is redacted, as in the report.
 func (r *run) save() error {
 	if r.test {
 		return nil
+	}
+	for i := range r.ledger.Bad {
+		r.ledger.Bad[i].Reason = r.record.Show(r.ledger.Bad[i].Reason)
 	}
 	return r.ledger.Save(r.ledgerPath())
 }

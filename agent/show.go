@@ -55,7 +55,7 @@ func (a *Agent) ShowPillar(ctx context.Context) (*value.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Hidden(data).(*value.Map), nil
+	return s.Redactor.Value(data).(*value.Map), nil
 }
 
 func errNothingDeployed() error {

@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -122,7 +123,7 @@ type observer struct {
 	exec.Observer
 	recorder *journal.Recorder
 	note     func(string, ...any)
-	secrets  exec.Secrets // nil for none
+	redactor *redact.Redactor // nil for none
 	host     *host.Host
 
 	mu    sync.Mutex // parallel states ask what comes
@@ -132,9 +133,9 @@ type observer struct {
 	given int // of the steps, the first that the recorder was not told of
 }
 
-func (o *observer) Hiding(s exec.Secrets) {
-	o.secrets = s
-	o.recorder.Hide(s.Hide)
+func (o *observer) Redacting(r *redact.Redactor) {
+	o.redactor = r
+	o.recorder.Hide(r.Text)
 }
 
 func (o *observer) StepStarted(s *compile.Step) {
@@ -148,11 +149,7 @@ func (o *observer) StepStarted(s *compile.Step) {
 
 // named is what a step is called in the journal.
 func (o *observer) named(s *compile.Step) string {
-	name := s.Function() + " " + s.ID()
-	if o.secrets != nil {
-		name = o.secrets.Hide(name) // a later run, which tells of this one, does not know them
-	}
-	return name
+	return o.redactor.Text(s.Function() + " " + s.ID()) // a later run, which shows it, does not know the secrets
 }
 
 func (o *observer) StepDone(r *exec.Result) {

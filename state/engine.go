@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -32,9 +33,9 @@ type Request struct {
 
 	Templates []Template // configuration files that the releases bring
 
-	Override *value.Map // pillar that wins over all files; may be nil
-	Secrets  []string   // values that nobody is to see, beside those that are decrypted on the way
-	Vars     *value.Map // variables of templates besides the usual ones; only the native engine has them
+	Override *value.Map       // pillar that wins over all files; may be nil
+	Redactor *redact.Redactor // gets what is decrypted on the way; nil for none
+	Vars     *value.Map       // variables of templates besides the usual ones; only the native engine has them
 
 	WorkDir string // directory on this machine for what an engine has to write down
 

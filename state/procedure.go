@@ -3,7 +3,6 @@ package state
 import (
 	"context"
 
-	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -18,12 +17,7 @@ func SLS(ctx context.Context, r Request, names ...string) (Program, error) {
 	return &nativeProgram{session: s, program: p}, nil
 }
 
-// Data renders a file of the host and gives the mapping in it, and what was decrypted for it.
-func Data(ctx context.Context, r Request, file string) (data *value.Map, secrets []string, err error) {
-	s := SessionFor(r)
-	data, err = s.Data(ctx, file)
-	return data, s.Decrypted(), err
+// Data renders a file of the host and gives the mapping in it. The request's redactor gets what was decrypted.
+func Data(ctx context.Context, r Request, file string) (*value.Map, error) {
+	return SessionFor(r).Data(ctx, file)
 }
-
-// Hide gives a value without the secrets in it.
-func Hide(v any, secrets []string) any { return session.Hide(v, secrets) }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/redact"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // Sink is told what happens. Calls come one at a time.
@@ -29,18 +32,27 @@ type Sink interface {
 }
 
 // Recorder builds the report of a run. It is safe for concurrent use.
+//
+// What programs and states say passes through Recorder.Show on its way into the report and to the sinks, so
+// neither holds a secret that the redactor knows, credentials in a URL, or control characters.
 type Recorder struct {
-	mu     sync.Mutex
-	report *Report
-	sinks  []Sink
+	mu       sync.Mutex
+	report   *Report
+	redactor *redact.Redactor
+	sinks    []Sink
 }
 
-// Record starts a report.
-func Record(r *Report, sinks ...Sink) *Recorder {
+// Record starts a report. The redactor may learn of secrets while the run goes on; nil knows none.
+func Record(r *Report, redactor *redact.Redactor, sinks ...Sink) *Recorder {
 	r.Stages, r.Steps = []Stage{}, []Step{}
-	rec := &Recorder{report: r, sinks: sinks}
+	rec := &Recorder{report: r, redactor: redactor, sinks: sinks}
 	rec.each(func(s Sink) { s.Begin(r) })
 	return rec
+}
+
+// Show returns a text as people may see it: without secrets, credentials in URLs and control characters.
+func (r *Recorder) Show(text string) string {
+	return redact.Controls(redact.URLs(r.redactor.Text(text)))
 }
 
 func (r *Recorder) each(tell func(Sink)) {
@@ -61,11 +73,11 @@ func (r *Recorder) update(change func(*Report)) {
 // Stage runs one part of the run and records how long it took and whether it failed.
 func (r *Recorder) Stage(name, detail string, part func() error) error {
 	started := time.Now()
-	r.each(func(s Sink) { s.Stage(name, detail) })
+	r.each(func(s Sink) { s.Stage(name, r.Show(detail)) })
 	err := part()
 	stage := Stage{Name: name, Started: started.UTC(), Duration: time.Since(started)}
 	if err != nil {
-		stage.Error = err.Error()
+		stage.Error = r.Show(err.Error())
 	}
 	r.update(func(rep *Report) { rep.Stages = append(rep.Stages, stage) })
 	return err
@@ -73,7 +85,7 @@ func (r *Recorder) Stage(name, detail string, part func() error) error {
 
 // Note records a sentence that is no failure.
 func (r *Recorder) Note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := r.Show(fmt.Sprintf(format, args...))
 	r.update(func(rep *Report) { rep.Notes = append(rep.Notes, text) })
 	r.each(func(s Sink) { s.Note(text) })
 }
@@ -88,6 +100,8 @@ func (r *Recorder) Hooks(stage string, results []hook.Result) {
 	if len(results) == 0 {
 		return
 	}
+	results = slices.Clone(results)
+	redact.Each(&results, r.Show)
 	r.update(func(rep *Report) {
 		if rep.Hooks == nil {
 			rep.Hooks = map[string][]hook.Result{}
@@ -104,6 +118,8 @@ const HealthStage = "health"
 
 // Probes records whether a release became healthy.
 func (r *Recorder) Probes(results []health.Result) {
+	results = slices.Clone(results)
+	redact.Each(&results, r.Show)
 	r.update(func(rep *Report) { rep.Health = append(rep.Health, results...) })
 	for _, result := range results {
 		told := hook.Result{Name: result.Probe, Duration: result.Duration, Error: result.Error}
@@ -117,6 +133,8 @@ func (r *Recorder) StepStarted(*compile.Step) {}
 // StepDone is part of exec.Observer.
 func (r *Recorder) StepDone(result *exec.Result) {
 	s := StepOf(result)
+	s.Changes, s.Warnings = r.redacted(s.Changes), slices.Clone(s.Warnings)
+	redact.Each(&s, r.Show)
 	r.update(func(rep *Report) {
 		rep.States.Add(s)
 		if !s.Quiet() {
@@ -126,11 +144,29 @@ func (r *Recorder) StepDone(result *exec.Result) {
 	r.each(func(sink Sink) { sink.Step(s) })
 }
 
-// Output records what an engine that is a program printed.
-func (r *Recorder) Output(text string) { r.update(func(rep *Report) { rep.Output = text }) }
+// redacted is a step's changes without the numbers that are secrets; Show takes care of the strings.
+func (r *Recorder) redacted(changes *value.Map) *value.Map {
+	m, _ := r.redactor.Value(changes).(*value.Map)
+	return m
+}
 
-// Complete writes down how the run ended. Notes may still follow.
-func (r *Recorder) Complete(finish func(*Report)) { r.update(finish) }
+// Output records what an engine that is a program printed.
+func (r *Recorder) Output(text string) { r.update(func(rep *Report) { rep.Output = r.Show(text) }) }
+
+// Complete writes down how the run ended. Notes may still follow. The whole report is redacted once more: what was
+// recorded before its secrets were known, and what no other function of a Recorder recorded.
+func (r *Recorder) Complete(finish func(*Report)) {
+	r.update(func(rep *Report) {
+		finish(rep)
+		redact.Each(rep, r.Show, identifying()...)
+	})
+}
+
+// identifying lists the fields of a report that say what it is about. Programs read them, and no program or state
+// writes them.
+func identifying() []string {
+	return []string{"ID", "Command", "Host", "Service", "Instance", "Outcome", "Channels", "From", "To", "Left"}
+}
 
 // End tells the sinks that the report is complete.
 func (r *Recorder) End() { r.each(func(s Sink) { s.End(r.report) }) }

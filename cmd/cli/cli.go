@@ -19,6 +19,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // Version is set when a release is built.
@@ -127,18 +128,21 @@ func (s IO) fail(err error, code int, asJSON bool) {
 	switch {
 	case errors.As(err, &list):
 		for _, d := range list {
-			b.WriteString(s.label("error:") + " " + d.Text() + "\n")
+			b.WriteString(s.label("error:") + " " + shown(d.Text()) + "\n")
 		}
 	case errors.As(err, &one):
-		b.WriteString(s.label("error:") + " " + one.Text() + "\n")
+		b.WriteString(s.label("error:") + " " + shown(one.Text()) + "\n")
 	default:
-		b.WriteString(s.label("error:") + " " + strings.TrimSpace(err.Error()) + "\n")
+		b.WriteString(s.label("error:") + " " + shown(strings.TrimSpace(err.Error())) + "\n")
 		if hint := diag.HintOf(err); hint != "" {
-			b.WriteString("hint: " + hint + "\n")
+			b.WriteString("hint: " + shown(hint) + "\n")
 		}
 	}
 	_, _ = s.Err.Write(b.Bytes()) // there is nobody left to tell
 }
+
+// shown is a text that may hold what a server or a program said, as it is safe to print.
+func shown(text string) string { return redact.Controls(redact.URLs(text)) }
 
 func (s IO) label(word string) string {
 	if s.Color(s.Err) {
@@ -171,6 +175,7 @@ func failureOf(err error, code int) failure {
 			f.Problems = append(f.Problems, problem{d.Pos.File, d.Pos.Line, d.Pos.Col, d.Message, d.Hint})
 		}
 	}
+	redact.Each(&f, redact.URLs)
 	return f
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -24,8 +25,8 @@ type Observer interface {
 	StepDone(r *Result)
 }
 
-// Discreet is an observer that is told what nobody may see, too.
-type Discreet interface{ Hiding(s Secrets) }
+// Discreet is an observer that gets the redactor of the run, before the first step.
+type Discreet interface{ Redacting(r *redact.Redactor) }
 
 // Foresighted is an observer that is told, before the first step, of all in their order.
 type Foresighted interface{ Coming(steps []*compile.Step) }
@@ -40,9 +41,9 @@ type Runner struct {
 	Host     *host.Host
 	Modules  module.Registry
 	Call     Caller
-	Observer Observer // nil for nobody
-	Shell    string   // that guards run in; "/bin/sh" by default
-	Secrets  Secrets  // nil for none
+	Observer Observer         // nil for nobody
+	Shell    string           // that guards run in; "/bin/sh" by default
+	Redactor *redact.Redactor // nil for none
 
 	Test     bool // look, but change nothing
 	Failhard bool // stop at the first failure
@@ -50,18 +51,11 @@ type Runner struct {
 	decoder module.Decoder
 }
 
-// Secrets knows what nobody may see in a result.
-type Secrets interface {
-	Hide(text string) string
-	// HideIn is Hide for all strings in a value; it copies what it changes.
-	HideIn(v any) any
-}
-
 // Run walks a program to its end, to the first failure with failhard, or until ctx is done; a step
 // under way is finished first. The results are in the order in which they came about.
 func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
-	if o, ok := r.Observer.(Discreet); ok && r.Secrets != nil {
-		o.Hiding(r.Secrets)
+	if o, ok := r.Observer.(Discreet); ok && r.Redactor != nil {
+		o.Redacting(r.Redactor)
 	}
 	if o, ok := r.Observer.(Foresighted); ok {
 		o.Coming(p.Steps)
@@ -271,7 +265,7 @@ func (w *walk) notRun(s *compile.Step, ok bool, comment string) *Result {
 	if ok {
 		r.Outcome, r.NotRun = Succeeded, true
 	}
-	w.runner.hide(r)
+	w.runner.redact(r)
 	return r
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -52,9 +53,9 @@ type Result struct {
 	Parallel  bool
 	Remedied  bool // it failed, and a step that is there for this took care of it
 
-	secrets Secrets      // that its step may have in its ID and name; nil for none
-	cause   error        // of a failure, where there was an error
-	pending chan *Result // while it runs in parallel
+	redactor *redact.Redactor // for the ID and name of its step; nil for none
+	cause    error            // of a failure, where there was an error
+	pending  chan *Result     // while it runs in parallel
 }
 
 // Fails reports whether the run failed because of this step.
@@ -72,12 +73,7 @@ func (r *Result) ID() string { return r.shown(r.Step.ID()) }
 // Name is the name of the step as people may see it.
 func (r *Result) Name() string { return r.shown(r.Step.Name()) }
 
-func (r *Result) shown(text string) string {
-	if r.secrets == nil {
-		return text
-	}
-	return r.secrets.Hide(text)
-}
+func (r *Result) shown(text string) string { return r.redactor.Text(text) }
 
 // Tag is the tag of the result's step.
 func (r *Result) Tag() string { return r.Step.Tag() }

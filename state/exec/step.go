@@ -83,7 +83,7 @@ func (r *Runner) attempt(ctx context.Context, t try) *Result {
 	result := &Result{Step: t.step, Changes: value.NewMap(), Started: time.Now()}
 	defer func() {
 		result.Duration = time.Since(result.Started)
-		r.hide(result)
+		r.redact(result)
 	}()
 	resource, ok := r.resource(t, result)
 	if !ok {
@@ -99,18 +99,18 @@ func (r *Runner) attempt(ctx context.Context, t try) *Result {
 	return result
 }
 
-// hide keeps secrets out of what is told about a step.
-func (r *Runner) hide(result *Result) {
-	if r.Secrets == nil {
+// redact removes secrets from what a result says. Its step keeps them: ID and Name remove them when asked.
+func (r *Runner) redact(result *Result) {
+	if r.Redactor.Empty() {
 		return
 	}
-	result.secrets = r.Secrets
-	result.Comment, result.Hint = r.Secrets.Hide(result.Comment), r.Secrets.Hide(result.Hint)
+	result.redactor = r.Redactor
+	result.Comment, result.Hint = r.Redactor.Text(result.Comment), r.Redactor.Text(result.Hint)
 	for i, w := range result.Warnings {
-		result.Warnings[i] = r.Secrets.Hide(w)
+		result.Warnings[i] = r.Redactor.Text(w)
 	}
-	result.Changes, _ = r.Secrets.HideIn(result.Changes).(*value.Map)
-	result.Predicted, _ = r.Secrets.HideIn(result.Predicted).(*value.Map)
+	result.Changes, _ = r.Redactor.Value(result.Changes).(*value.Map)
+	result.Predicted, _ = r.Redactor.Value(result.Predicted).(*value.Map)
 }
 
 // resource makes what the step is about, or writes into the result why it cannot be.

@@ -40,8 +40,8 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 	if err != nil && !errors.As(err, &broken) {
 		answer = Answer{}
 	}
-	answer.Value = own.secrets.HideIn(answer.Value)
-	return answer, own.secrets.hideError(err)
+	answer.Value = own.Redactor.Value(answer.Value)
+	return answer, own.redactError(err)
 }
 
 // callFunction calls what templates may call, and what acts on the host besides: here a person asks

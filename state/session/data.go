@@ -2,31 +2,13 @@ package session
 
 import (
 	"context"
-	"maps"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
-
-// Decrypted lists the values that were decrypted so far, for another session to hide.
-func (s *Session) Decrypted() []string {
-	s.secrets.mu.RLock()
-	defer s.secrets.mu.RUnlock()
-	return slices.Collect(maps.Keys(s.secrets.whole))
-}
-
-// Hide gives a value without the secrets in it.
-func Hide(v any, plain []string) any {
-	var s secrets
-	for _, text := range plain {
-		s.add(text)
-	}
-	return s.HideIn(v)
-}
 
 // Data renders a file of the host that lies in no tree, as SLS files are rendered, and gives the
 // mapping in it. An empty file is an empty mapping.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/render"
 )
 
@@ -30,21 +31,21 @@ const (
 // decrypters are the renderers that decrypt values. What they decrypt is kept secret.
 func (s *Session) decrypters() map[string]render.Decrypter {
 	return map[string]render.Decrypter{
-		"age": keeping{&ageDecrypter{files: s.Host.Files, file: s.option("age_keyfile")}, &s.secrets},
-		"gpg": keeping{&gpgDecrypter{host: s.Host, dir: s.option("gpg_keydir"), plain: map[string]string{}}, &s.secrets},
+		"age": keeping{&ageDecrypter{files: s.Host.Files, file: s.option("age_keyfile")}, s.Redactor},
+		"gpg": keeping{&gpgDecrypter{host: s.Host, dir: s.option("gpg_keydir"), plain: map[string]string{}}, s.Redactor},
 	}
 }
 
-// keeping tells the secrets what was decrypted.
+// keeping makes known to the redactor what was decrypted.
 type keeping struct {
 	render.Decrypter
-	secrets *secrets
+	redactor *redact.Redactor
 }
 
 func (k keeping) Decrypt(ctx context.Context, text string) (string, bool, error) {
 	plain, ok, err := k.Decrypter.Decrypt(ctx, text)
 	if ok {
-		k.secrets.add(plain)
+		k.redactor.Add(plain)
 	}
 	return plain, ok, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/top"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -63,6 +64,7 @@ func (s *Session) Explain(ctx context.Context, word string) ([]Explanation, erro
 	if len(all) == 0 {
 		return nil, misuse(diag.DidYouMean(word, e.words()), "no step of this host's highstate is called %q", word)
 	}
+	redact.Each(&all, s.Redactor.Text)
 	return all, nil
 }
 

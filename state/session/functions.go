@@ -54,7 +54,7 @@ func (c callee) Parameters(name string) ([]action.Parameter, error) {
 
 func (s *Session) log(level, message string) {
 	if s.Log != nil {
-		s.Log(level, s.secrets.Hide(message))
+		s.Log(level, s.Redactor.Text(message))
 	}
 }
 
@@ -70,9 +70,6 @@ func (s *Session) refreshed(ctx context.Context, env string, override *value.Map
 	}
 	other := New(settings)
 	data, err := other.Pillar(ctx)
-	for secret := range other.secrets.whole {
-		s.secrets.add(secret)
-	}
 	if err != nil && s.partial {
 		return withErrors(data, err), nil
 	}

@@ -7,16 +7,17 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // TestErrorsHideSecrets checks that what was decrypted is in no error, and that errors keep their
 // kind, their places and their hints.
 func TestErrorsHideSecrets(t *testing.T) {
-	s := &secrets{}
-	s.add("hunter22")
+	s := &Session{Settings: Settings{Redactor: &redact.Redactor{}}}
+	s.Redactor.Add("hunter22")
 	list := diag.List{{Pos: diag.Pos{File: "a.sls", Line: 3}, Message: "no hunter22", Hint: "mend hunter22", Excerpt: "> 3 | hunter22"}}
 	for _, err := range []error{list, &PillarError{Problems: list}, fmt.Errorf("reading: %w", list), diag.WithHint(errors.New("is hunter22"), "not hunter22")} {
-		shown := s.hideError(err)
+		shown := s.redactError(err)
 		text := shown.Error() + diag.HintOf(shown)
 		for _, d := range problemsIn(shown) {
 			text += d.Text()
@@ -24,15 +25,15 @@ func TestErrorsHideSecrets(t *testing.T) {
 				t.Errorf("%v has lost its place", err)
 			}
 		}
-		if strings.Contains(text, "hunter22") || !strings.Contains(text, hidden) {
+		if strings.Contains(text, "hunter22") || !strings.Contains(text, redact.Mark) {
 			t.Errorf("%T is shown as %s", err, text)
 		}
 	}
 	var broken *PillarError
-	if !errors.As(s.hideError(&PillarError{Problems: list}), &broken) {
+	if !errors.As(s.redactError(&PillarError{Problems: list}), &broken) {
 		t.Error("a pillar's error is none any more")
 	}
-	if plain := errors.New("nothing to hide"); s.hideError(plain) != plain {
+	if plain := errors.New("nothing to hide"); s.redactError(plain) != plain {
 		t.Error("an error without secrets was changed")
 	}
 }

@@ -35,7 +35,7 @@ import (
 // and pillar from.
 func (s *Session) newModules() module.Registry {
 	in := inputs{file.Inputs{
-		Sources: s.sources, Templates: fileTemplates{s}, Secret: s.secrets.In, Cache: s.option("cachedir"),
+		Sources: s.sources, Templates: fileTemplates{s}, Secret: s.Redactor.In, Cache: s.option("cachedir"),
 		Pillar: func(path, delimiter string) (any, bool) { return value.Lookup(s.pillar, path, delimiter) },
 		Grains: func(path, delimiter string) (any, bool) { return value.Lookup(s.Grains, path, delimiter) },
 	}}

@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/pillar"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/sls"
@@ -37,9 +38,9 @@ type Settings struct {
 	Grains   *value.Map
 	States   []roots.Env
 	Pillar   []roots.Env
-	Override *value.Map // pillar given on the command line; wins over all files
-	Secrets  []string   // values to hide beside those that are decrypted here
-	Vars     *value.Map // variables of every template besides the usual ones; may be nil
+	Override *value.Map       // pillar given on the command line; wins over all files
+	Redactor *redact.Redactor // gets what is decrypted; nil for one of the session's own
+	Vars     *value.Map       // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
 	Trees    host.Files // where States and Pillar lie; nil for the host's own files
 
@@ -62,7 +63,6 @@ type Session struct {
 	templates *templates
 	renderer  *render.Renderer
 	sources   *sources
-	secrets   secrets
 	decoder   module.Decoder
 	functions Functions
 	actions   function.Table // functions, and those that change the host
@@ -92,13 +92,13 @@ func New(settings Settings) *Session {
 	if settings.Grains == nil {
 		settings.Grains = value.NewMap()
 	}
+	if settings.Redactor == nil {
+		settings.Redactor = &redact.Redactor{}
+	}
 	if settings.Trees == nil {
 		settings.Trees = settings.Host.Files
 	}
 	s := &Session{Settings: settings}
-	for _, plain := range settings.Secrets {
-		s.secrets.add(plain)
-	}
 	s.states = roots.New(settings.Trees, settings.States...)
 	s.pillars = roots.New(settings.Trees, settings.Pillar...)
 	s.options = s.minionOptions()
@@ -202,9 +202,6 @@ func (s *Session) renderState(ctx context.Context, src render.Source, name strin
 	return s.renderIn(ctx, s.states, src, s.slsVars(src, name, data))
 }
 
-// Hidden is a value of this session without what was decrypted in it.
-func (s *Session) Hidden(v any) any { return s.secrets.HideIn(v) }
-
 // Top tells which SLS files the top file gives this host.
 func (s *Session) Top(ctx context.Context) ([]top.Match, error) {
 	data, err := s.Pillar(ctx)
@@ -292,7 +289,7 @@ func (s *Session) Run(ctx context.Context, p *compile.Program, o exec.Observer) 
 }
 
 func (s *Session) runner(o exec.Observer) *exec.Runner {
-	r := &exec.Runner{Host: s.Host, Modules: s.modules, Call: s.functions, Observer: o, Secrets: &s.secrets, Test: s.Test, Failhard: s.Failhard}
+	r := &exec.Runner{Host: s.Host, Modules: s.modules, Call: s.functions, Observer: o, Redactor: s.Redactor, Test: s.Test, Failhard: s.Failhard}
 	if shell, ok := s.Grains.Value("shell").(string); ok {
 		r.Shell = shell
 	}

@@ -1,0 +1,38 @@
+package redact
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Controls returns a text that does a terminal no harm: escape sequences and other control characters of
+// programs' output are written as \x1b, bytes that are no UTF-8 likewise, and characters that reorder what is
+// shown as \u202e. Line feeds and tabs stay; a carriage return before a line feed is dropped.
+func Controls(text string) string {
+	if strings.IndexFunc(text, unsafe) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	var out strings.Builder
+	for len(text) > 0 {
+		c, size := utf8.DecodeRuneInString(text)
+		switch {
+		case c == utf8.RuneError && size == 1:
+			fmt.Fprintf(&out, `\x%02x`, text[0])
+		case !unsafe(c):
+			out.WriteRune(c)
+		case c < 0x100:
+			fmt.Fprintf(&out, `\x%02x`, c)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, c)
+		}
+		text = text[size:]
+	}
+	return out.String()
+}
+
+func unsafe(c rune) bool {
+	return c != '\n' && c != '\t' && (unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c))
+}

@@ -1,0 +1,111 @@
+package redact
+
+import (
+	"reflect"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Each replaces every string that can be reached from a pointer to a struct, slice or map: of exported fields,
+// elements, values, and SLS data, which is copied. Keys of Go maps, and the fields that keep names, stay as they
+// are.
+func Each(pointer any, change func(string) string, keep ...string) {
+	w := walker{change: change, keep: map[string]bool{}}
+	for _, field := range keep {
+		w.keep[field] = true
+	}
+	w.walk(reflect.ValueOf(pointer))
+}
+
+type walker struct {
+	change func(string) string
+	keep   map[string]bool // names of fields of the outermost struct
+	deep   bool
+}
+
+func (w *walker) walk(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(w.change(v.String()))
+		}
+	case reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		if data, ok := v.Interface().(*value.Map); ok {
+			w.set(v, w.data(data))
+			return
+		}
+		w.walk(v.Elem())
+	case reflect.Interface:
+		if !v.IsNil() {
+			w.set(v, w.data(v.Interface()))
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			w.walk(v.Index(i))
+		}
+	case reflect.Map:
+		w.entries(v)
+	case reflect.Struct:
+		w.fields(v)
+	}
+}
+
+func (w *walker) set(v reflect.Value, to any) {
+	if v.CanSet() && to != nil {
+		v.Set(reflect.ValueOf(to))
+	}
+}
+
+func (w *walker) fields(v reflect.Value) {
+	outermost := !w.deep
+	w.deep = true
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if field.IsExported() && !(outermost && w.keep[field.Name]) {
+			w.walk(v.Field(i))
+		}
+	}
+}
+
+// entries replaces the values of a map, which cannot be set in place.
+func (w *walker) entries(v reflect.Value) {
+	for _, key := range v.MapKeys() {
+		item := reflect.New(v.Type().Elem()).Elem()
+		item.Set(v.MapIndex(key))
+		w.walk(item)
+		v.SetMapIndex(key, item)
+	}
+}
+
+// data is SLS data with its strings replaced.
+func (w *walker) data(v any) any {
+	switch v := v.(type) {
+	case string:
+		return w.change(v)
+	case *value.Map:
+		if v == nil {
+			return v
+		}
+		m := value.NewMap()
+		for key, item := range v.All() {
+			_ = m.SetKey(w.data(key), w.data(item)) // a string in place of a key can be one, too
+		}
+		return m
+	case *value.List:
+		return &value.List{Items: w.items(v.Items)}
+	case value.Tuple:
+		return value.Tuple(w.items(v))
+	}
+	return v
+}
+
+func (w *walker) items(items []any) []any {
+	list := make([]any, len(items))
+	for i, item := range items {
+		list[i] = w.data(item)
+	}
+	return list
+}

@@ -1,0 +1,111 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// forms lists the texts that show a secret: the secret, its lines, and both in the encodings of programs that
+// print what they were given.
+func forms(secret string) []string {
+	var all []string
+	for _, text := range append(strings.Split(secret, "\n"), secret, strings.TrimSpace(secret)) {
+		text = strings.TrimSuffix(text, "\r")
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		all = append(all, text, number(text))
+		all = append(all, escaped(text)...)
+		if len(text) >= Shortest {
+			all = append(all, encoded(text)...)
+		}
+	}
+	all = slices.DeleteFunc(all, func(form string) bool { return form == "" })
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// number is a secret of digits as a template's `int` filter writes it, without leading zeros, or "".
+func number(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.Trim(text, "0123456789") != "" {
+		return ""
+	}
+	return strings.TrimLeft(text, "0")
+}
+
+// escaped lists a text as URLs, JSON, shells, Go and Python write it.
+func escaped(text string) []string {
+	quoted := strconv.Quote(text)
+	return []string{
+		url.QueryEscape(text), url.PathEscape(text), url.UserPassword("", text).String()[1:],
+		jsonText(text, true), jsonText(text, false),
+		quoted[1 : len(quoted)-1],
+		strings.ReplaceAll(text, "'", `'\''`), strings.ReplaceAll(text, "'", `'"'"'`), strings.ReplaceAll(text, "'", `\'`),
+		doubleQuoted(text), strings.ReplaceAll(text, "'", "''"), backslashed(text),
+	}
+}
+
+func jsonText(text string, html bool) string {
+	var out strings.Builder
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(html)
+	if e.Encode(text) != nil {
+		return ""
+	}
+	quoted := strings.TrimSuffix(out.String(), "\n")
+	return quoted[1 : len(quoted)-1]
+}
+
+// doubleQuoted is how a shell writes a text between double quotes.
+func doubleQuoted(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(text)
+}
+
+// backslashed is how `printf %q` of a shell writes a text.
+func backslashed(text string) string {
+	var out strings.Builder
+	for _, c := range text {
+		if c < 0x80 && !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+-./:=@_,", c) {
+			out.WriteByte('\\')
+		}
+		out.WriteRune(c)
+	}
+	return out.String()
+}
+
+// encoded lists the encodings in which the text's own bytes do not stand: hexadecimal and base64, the latter
+// also as a part of something longer ("user:secret"), where it starts at any of three places of a group.
+func encoded(text string) []string {
+	all := []string{hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text)))}
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		all = append(all, encoding.EncodeToString([]byte(text)))
+		for before := range 3 {
+			all = append(all, within(encoding, text, before))
+		}
+	}
+	return slices.DeleteFunc(all, func(form string) bool { return len(form) < Shortest })
+}
+
+// within is the part of the base64 of a longer text that only the given one decides, where so many bytes stand
+// before it in its group of three.
+func within(encoding *base64.Encoding, text string, before int) string {
+	full := encoding.EncodeToString([]byte(strings.Repeat("\x00", before) + text))
+	from := []int{0, 2, 3}[before]
+	to := (before + len(text)) / 3 * 4
+	switch (before + len(text)) % 3 {
+	case 1:
+		to++
+	case 2:
+		to += 2
+	}
+	if to <= from {
+		return ""
+	}
+	return full[from:to]
+}

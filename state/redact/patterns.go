@@ -1,0 +1,63 @@
+package redact
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// patterns finds many texts in one pass. All are at least Shortest bytes long: the first four bytes choose
+// the few that can stand at a place.
+type patterns struct {
+	byStart map[uint32][]string
+	seen    [1 << 10]uint64 // a bit for each hash of four bytes, so that most places need no look into the map
+}
+
+// span is a place in a text.
+type span struct{ from, to int }
+
+func (p *patterns) add(text string) {
+	if p.byStart == nil {
+		p.byStart = map[uint32][]string{}
+	}
+	key := start(text, 0)
+	p.byStart[key] = append(p.byStart[key], text)
+	p.seen[bucket(key)] |= 1 << (key & 63)
+}
+
+func start(text string, at int) uint32 { return binary.LittleEndian.Uint32([]byte(text[at : at+4])) }
+
+func bucket(key uint32) uint32 { return key * 2654435761 >> 22 }
+
+// in returns where patterns stand in a text: in order, overlapping and adjacent places joined.
+func (p *patterns) in(text string) []span {
+	if p.byStart == nil {
+		return nil
+	}
+	var found []span
+	for at := 0; at+Shortest <= len(text); at++ {
+		key := start(text, at)
+		if p.seen[bucket(key)]&(1<<(key&63)) == 0 {
+			continue
+		}
+		for _, pattern := range p.byStart[key] {
+			if strings.HasPrefix(text[at:], pattern) {
+				found = append(found, span{at, at + len(pattern)})
+			}
+		}
+	}
+	return joined(found)
+}
+
+// joined makes one of spans that overlap. They are sorted by where they begin.
+func joined(spans []span) []span {
+	out := spans[:0]
+	for _, s := range spans {
+		if last := len(out) - 1; last >= 0 && s.from < out[last].to {
+			out[last].to = max(out[last].to, s.to)
+			continue
+		}
+		out = append(out, s)
+	}
+	return slices.Clip(out)
+}

@@ -1,0 +1,210 @@
+// Package redact removes secrets from what leaves a run: the terminal, the journal, reports, notifications,
+// error messages and the ledger.
+//
+// A run has one Redactor. Whatever decrypts a value adds it, and everything that shows text passes it through
+// [Redactor.Text], after it was rendered and before it is cut to a length. A secret is found as it is, line by
+// line, and in the forms in which programs print what they were given: base64, hexadecimal, and escaped for
+// URLs, JSON, shells and Go. What cannot be found is a secret that something has changed in another way, for
+// example by hashing, reversing or splitting it.
+//
+// URLs need no list: [URLs] removes the credentials from those in any text.
+package redact
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Mark stands where a secret was.
+const Mark = "<secret>"
+
+// Shortest is the length in bytes from which a secret is looked for inside of other text. Shorter ones would
+// be found everywhere, and are replaced only where they are all of a text.
+const Shortest = 5
+
+// Redactor knows the secrets of a run. The zero Redactor knows none. It is safe for concurrent use, and a nil
+// *Redactor redacts nothing.
+type Redactor struct {
+	mu    sync.RWMutex
+	plain map[string]bool // what was added
+	whole map[string]bool // texts that are replaced where they stand alone
+	parts patterns        // what is looked for inside of texts
+}
+
+// Add makes secrets known. Texts that are already known, and empty ones, change nothing.
+func (r *Redactor) Add(secrets ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.plain == nil {
+		r.plain, r.whole = map[string]bool{}, map[string]bool{}
+	}
+	for _, secret := range secrets {
+		if r.plain[secret] || strings.TrimSpace(secret) == "" {
+			continue
+		}
+		r.plain[secret] = true
+		for _, form := range forms(secret) {
+			if r.whole[form] {
+				continue
+			}
+			r.whole[form] = true
+			if len(form) >= Shortest {
+				r.parts.add(form)
+			}
+		}
+	}
+}
+
+// AddAll makes the secrets of another Redactor known to this one.
+func (r *Redactor) AddAll(other *Redactor) {
+	if other != nil && other != r {
+		r.Add(other.Secrets()...)
+	}
+}
+
+// Secrets returns what was added, sorted.
+func (r *Redactor) Secrets() []string {
+	if r == nil {
+		return nil
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Sorted(maps.Keys(r.plain))
+}
+
+// Unprotected counts the secrets that are too short to be found inside of other text.
+func (r *Redactor) Unprotected() int {
+	short := 0
+	for _, secret := range r.Secrets() {
+		if len(strings.TrimSpace(secret)) < Shortest {
+			short++
+		}
+	}
+	return short
+}
+
+// Empty reports whether no secret is known.
+func (r *Redactor) Empty() bool {
+	if r == nil {
+		return true
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.plain) == 0
+}
+
+// In reports whether a text holds a secret.
+func (r *Redactor) In(text string) bool {
+	if r.Empty() {
+		return false
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.whole[text] || r.whole[strings.TrimSpace(text)] || len(r.parts.in(text)) > 0
+}
+
+// Text returns a text in which [Mark] stands for each secret. Secrets that overlap are replaced as one.
+func (r *Redactor) Text(text string) string {
+	if r.Empty() || text == "" {
+		return text
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.whole[text] || r.whole[strings.TrimSpace(text)] {
+		return Mark
+	}
+	found := r.parts.in(text)
+	if len(found) == 0 {
+		return text
+	}
+	var out strings.Builder
+	at := 0
+	for _, span := range found {
+		out.WriteString(text[at:span.from])
+		out.WriteString(Mark)
+		at = span.to
+	}
+	out.WriteString(text[at:])
+	return out.String()
+}
+
+// Value is Text for all strings in a value, keys included. A number that is a secret becomes [Mark]. What
+// holds nothing to redact may be returned as it is; the value itself is never changed.
+func (r *Redactor) Value(v any) any {
+	if r.Empty() {
+		return v
+	}
+	switch v := v.(type) {
+	case nil, bool:
+		return v
+	case string:
+		return r.Text(v)
+	case *value.Map:
+		if v == nil {
+			return v
+		}
+		m := value.NewMap()
+		for key, item := range v.All() {
+			_ = m.SetKey(r.Value(key), r.Value(item)) // a redacted key can be one: it is a string
+		}
+		return m
+	case *value.List:
+		return &value.List{Items: r.values(v.Items)}
+	case value.Tuple:
+		return value.Tuple(r.values(v))
+	}
+	if text := fmt.Sprint(v); r.In(text) {
+		return Mark
+	}
+	return v
+}
+
+func (r *Redactor) values(items []any) []any {
+	list := make([]any, len(items))
+	for i, item := range items {
+		list[i] = r.Value(item)
+	}
+	return list
+}
+
+// Error returns an error without secrets in its text and its hint. Problems in files keep their positions;
+// an error that holds no secret is returned as it is, and so keeps what it wraps.
+func (r *Redactor) Error(err error) error {
+	if err == nil || r.Empty() {
+		return err
+	}
+	var list diag.List
+	if errors.As(err, &list) {
+		return r.problems(list)
+	}
+	if !r.In(err.Error()) && !r.In(diag.HintOf(err)) {
+		return err
+	}
+	return diag.WithHint(&redacted{text: r.Text(err.Error()), shown: err, cause: diag.CauseOf(err)}, "%s", r.Text(diag.HintOf(err)))
+}
+
+func (r *Redactor) problems(list diag.List) diag.List {
+	shown := make(diag.List, len(list))
+	for i, d := range list {
+		shown[i] = &diag.Diagnostic{Pos: d.Pos, Message: r.Text(d.Message), Hint: r.Text(d.Hint), Excerpt: r.Text(d.Excerpt), Cause: d.Cause}
+	}
+	return shown
+}
+
+// redacted is an error whose text was redacted. Callers can still ask what it is, and what the host answered.
+type redacted struct {
+	text  string
+	shown error
+	cause error // what it unwraps to; nil for nothing
+}
+
+func (e *redacted) Error() string        { return e.text }
+func (e *redacted) Is(target error) bool { return errors.Is(e.shown, target) }
+func (e *redacted) Unwrap() error        { return e.cause }

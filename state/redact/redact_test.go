@@ -1,0 +1,181 @@
+package redact_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+func knowing(secrets ...string) *redact.Redactor {
+	r := &redact.Redactor{}
+	r.Add(secrets...)
+	return r
+}
+
+func TestSecretsAreFoundInEveryForm(t *testing.T) {
+	const secret = "pa$$ w'rd/\"1\\2\"<&é"
+	inJSON, _ := json.Marshal(map[string]string{"password": secret})
+	for name, text := range map[string]string{
+		"plain":         "password is " + secret + ", it says",
+		"alone":         secret,
+		"query":         "https://h/?q=" + url.QueryEscape(secret),
+		"path":          "https://h/" + url.PathEscape(secret) + "/x",
+		"user":          (&url.URL{Scheme: "ftp", User: url.UserPassword("u", secret), Host: "h"}).String(),
+		"JSON":          string(inJSON),
+		"Go":            fmt.Sprintf("%q", secret),
+		"shell":         "mysql -p'" + strings.ReplaceAll(secret, "'", `'\''`) + "'",
+		"double quotes": `mysql -p"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`).Replace(secret) + `"`,
+		"base64":        base64.StdEncoding.EncodeToString([]byte(secret)),
+		"basic auth":    "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+secret)),
+		"longer user":   "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("user1:"+secret+" and more")),
+		"odd user":      base64.URLEncoding.EncodeToString([]byte("use:" + secret)),
+		"hexadecimal":   fmt.Sprintf("%x", secret),
+	} {
+		got := knowing(secret).Text(text)
+		if !strings.Contains(got, redact.Mark) {
+			t.Errorf("%s: %q is shown as %q", name, text, got)
+		}
+		for at := 0; at+8 < len(secret); at++ {
+			if strings.Contains(got, secret[at:at+8]) {
+				t.Errorf("%s: %q still shows %q", name, got, secret[at:at+8])
+			}
+		}
+	}
+}
+
+func TestOverlappingSecretsAreRedactedAsOne(t *testing.T) {
+	for _, secrets := range [][]string{{"hunter2", "hunter2-and-more"}, {"hunter2-and-more", "hunter2"}, {"hunter2-and", "2-and-more"}} {
+		if got := knowing(secrets...).Text("x hunter2-and-more y"); got != "x "+redact.Mark+" y" {
+			t.Errorf("%q: %q", secrets, got)
+		}
+	}
+}
+
+func TestLinesOfASecretAreSecrets(t *testing.T) {
+	key := "-----BEGIN KEY-----\nMC4CAQAwBQYDK2Vw\r\nBCIEIJ1hsZ3v/VpguoRK\n-----END KEY-----\n"
+	got := knowing(key).Text("line 2: MC4CAQAwBQYDK2Vw and line 3: BCIEIJ1hsZ3v/VpguoRK")
+	if got != "line 2: <secret> and line 3: <secret>" {
+		t.Error(got)
+	}
+}
+
+func TestNumbersMadeOfSecretsAreRedacted(t *testing.T) {
+	r := knowing("0471155", "4711")
+	v := value.NewMap("pin", 4711, "code", 471155, "float", 4711.0, "port", 80, "yes", true, "text", "code 471155")
+	got := fmt.Sprint(r.Value(v))
+	if strings.Contains(got, "4711") {
+		t.Errorf("a number shows a secret: %s", got)
+	}
+	for _, kept := range []string{"80"} {
+		if !strings.Contains(got, kept) {
+			t.Errorf("%s is gone: %s", kept, got)
+		}
+	}
+	if fmt.Sprint(v.Value("pin")) != "4711" {
+		t.Error("the value itself was changed")
+	}
+}
+
+func TestShortSecretsAreReplacedOnlyAlone(t *testing.T) {
+	r := knowing("abc", "long enough")
+	if got := r.Text("abc") + r.Text(" abc\n") + r.Text("abcd"); got != redact.Mark+redact.Mark+"abcd" {
+		t.Error(got)
+	}
+	if r.Unprotected() != 1 {
+		t.Errorf("%d secrets count as unprotected", r.Unprotected())
+	}
+}
+
+func TestErrorsKeepWhatTheyAre(t *testing.T) {
+	r := knowing("hunter22")
+	err := r.Error(diag.WithHint(fmt.Errorf("opening hunter22: %w", fs.ErrPermission), "chmod hunter22"))
+	if !errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error()+diag.HintOf(err), "hunter22") {
+		t.Errorf("%v, %s", err, diag.HintOf(err))
+	}
+	list := diag.List{{Pos: diag.Pos{File: "a.sls", Line: 3}, Message: "no hunter22", Hint: "see hunter22", Excerpt: "> 3 | hunter22"}}
+	var shown diag.List
+	if !errors.As(r.Error(fmt.Errorf("reading: %w", list)), &shown) || shown[0].Pos.Line != 3 || strings.Contains(shown[0].Text(), "hunter22") {
+		t.Errorf("%+v", shown)
+	}
+	if plain := errors.New("nothing to redact"); r.Error(plain) != plain {
+		t.Error("an error without secrets was changed")
+	}
+}
+
+func TestURLsShowNoCredentials(t *testing.T) {
+	for in, want := range map[string]string{
+		"fetching https://user:pass@host/x failed":                "fetching https://<secret>@host/x failed",
+		"https://TOKEN@github.com/a/b":                            "https://<secret>@github.com/a/b",
+		"git+https://u:p@h/r.git@v1":                              "git+https://<secret>@h/r.git@v1",
+		"https://u:Pl/ain@h/x":                                    "https://<secret>@h/x",
+		"https://u:Pl%ain@h/x":                                    "https://<secret>@h/x",
+		"https://u:p@ss@h/x":                                      "https://<secret>@h/x",
+		"ssh://git@host/repo":                                     "ssh://git@host/repo",
+		"git@host:repo":                                           "git@host:repo",
+		"https://host:8080/logo@2x.png":                           "https://host:8080/logo@2x.png",
+		"https://[::1]:80/a@b":                                    "https://[::1]:80/a@b",
+		"https://h/x?a=1&sig=abc%2F1&b=2":                         "https://h/x?a=1&sig=<secret>&b=2",
+		"https://h/?X-Amz-Credential=A&X-Amz-Signature=b&c=d":     "https://h/?X-Amz-Credential=<secret>&X-Amz-Signature=<secret>&c=d",
+		"https://h/?access_token=t#f":                             "https://h/?access_token=<secret>#f",
+		"https://h/?keyword=x&monkey=y":                           "https://h/?keyword=x&monkey=y",
+		"two: https://a:b@c/ and postgres://u:p@db:5432/x?key=k1": "two: https://<secret>@c/ and postgres://<secret>@db:5432/x?key=<secret>",
+		"no URL: user:pass@host":                                  "no URL: user:pass@host",
+	} {
+		if got := redact.URLs(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestControlsCannotReachATerminal(t *testing.T) {
+	in := "a\x1b]52;c;aGk=\x07b\x1b[2Jc\r\nd\re\x9bf\u202eg\tü\n"
+	want := `a\x1b]52;c;aGk=\x07b\x1b[2Jc` + "\n" + `d\x0de\x9bf\u202eg` + "\tü\n"
+	if got := redact.Controls(in); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if plain := "plain, ünïcode\n"; redact.Controls(plain) != plain {
+		t.Error("a harmless text was changed")
+	}
+}
+
+func TestNilRedactsNothing(t *testing.T) {
+	var r *redact.Redactor
+	if r.Text("a") != "a" || r.Value(1) != 1 || r.In("a") || r.Error(fs.ErrExist) != fs.ErrExist {
+		t.Error("a nil Redactor changed something")
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("before ", "hunter22", " after")
+	f.Add("", "ab\ncdefg", "cdefg")
+	f.Add("\xff", "\x00\x00\x00\x00\x00", "\x00")
+	f.Fuzz(func(t *testing.T, before, secret, after string) {
+		r := knowing(secret)
+		got := r.Text(before + secret + after)
+		if trimmed := strings.TrimSpace(secret); len(trimmed) >= redact.Shortest && !strings.Contains(redact.Mark, trimmed) && strings.Contains(strings.ReplaceAll(got, redact.Mark, "\x00\x00"), secret) && !strings.Contains(secret, "\x00") {
+			t.Errorf("%q is in %q", secret, got)
+		}
+		redact.Controls(redact.URLs(got))
+	})
+}
+
+func BenchmarkText(b *testing.B) {
+	r := &redact.Redactor{}
+	for i := range 100 {
+		r.Add(fmt.Sprintf("secret number %d of the pillar", i))
+	}
+	text := strings.Repeat("a line of a report that holds none of them, as nearly all do\n", 16)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		r.Text(text)
+	}
+}
