@@ -58,6 +58,7 @@ type Error struct {
 	Kind   error         // one of the errors above, or why a context was cancelled
 	Cause  error         // what the server, the network or the disk said; may be nil
 	Again  bool          // the same request may succeed a little later
+	Kept   int64         // bytes of a Put that the store keeps for another try
 	After  time.Duration // how long the store asks to wait before that; 0 when it does not say
 }
 

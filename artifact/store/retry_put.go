@@ -26,7 +26,7 @@ func (r *retrying) Put(ctx context.Context, key string, body io.Reader, size int
 	if rewind == nil {
 		return r.inner.Put(ctx, key, body, size, cond)
 	}
-	p, lost := r.patience(), false
+	p, lost, kept := r.patience(), false, int64(0)
 	for {
 		again, err := rewind()
 		if err != nil {
@@ -40,10 +40,23 @@ func (r *retrying) Put(ctx context.Context, key string, body io.Reader, size int
 			return r.settle(ctx, key, rewind, size, err)
 		}
 		lost = lost || !errors.Is(err, ErrThrottled) // who is throttled was not heard
+		if n := keptBytes(err); n > kept {
+			kept = n
+			p.progress()
+		}
 		if err = p.wait(ctx, err); err != nil {
 			return Info{}, err
 		}
 	}
+}
+
+// keptBytes is how much of an upload the store keeps for the next try.
+func keptBytes(err error) int64 {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kept
+	}
+	return 0
 }
 
 // rewinder returns a function that gives the body from its start, or nil when there is none.

@@ -61,6 +61,7 @@ func (t *timed) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	ctx, w := t.watch(ctx, OpPut, key)
 	defer w.release()
 	w.arm(t.policy.Answer)
+	ctx = context.WithValue(ctx, movedKey{}, func(more time.Duration) { w.arm(max(t.policy.Idle, t.policy.Answer) + more) })
 	info, err := t.inner.Put(ctx, key, &timedSource{r, w, t.policy}, size, cond)
 	w.disarm()
 	return info, w.explain(ctx, err)
@@ -87,6 +88,17 @@ func (t *timed) Delete(ctx context.Context, key string) error {
 	w.arm(t.policy.Answer)
 	err := t.inner.Delete(ctx, key)
 	return w.explain(ctx, err)
+}
+
+type movedKey struct{}
+
+// Moved gives what a store calls when a Put moves without reading from its source: when it sends from
+// memory, or asks the server something. Timeout goes by it, and waits so much longer for the next move.
+func Moved(ctx context.Context) func(more time.Duration) {
+	if moved, ok := ctx.Value(movedKey{}).(func(time.Duration)); ok {
+		return moved
+	}
+	return func(time.Duration) {}
 }
 
 // timedBody lets each read take no longer than idle.

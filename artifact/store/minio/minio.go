@@ -141,26 +141,13 @@ func (s *Store) pastEnd(ctx context.Context, call *wire.Call, api *minio.Core, p
 	return call.PastEnd(part, store.Info{Key: call.Key, Size: info.Size, ETag: info.ETag, Modified: info.LastModified})
 }
 
-// Put writes an object in one request.
+// Put writes an object, a large one in parts.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
 	ctx, call, api, err := s.begin(ctx, store.OpPut, key)
 	if err != nil {
 		return store.Info{}, err
 	}
-	opts := minio.PutObjectOptions{DisableContentSha256: size == 0} // no chunk, no sum of chunks
-	if cond.IfAbsent {
-		opts.SetMatchETagExcept("*")
-	}
-	if cond.IfMatch != "" {
-		opts.SetMatchETag(cond.IfMatch)
-	}
-	return call.Write(r, size, cond, func(body io.Reader) (string, error) {
-		out, err := api.PutObject(ctx, s.opts.Bucket, s.path(key), body, size, "", "", opts)
-		if err != nil {
-			return "", explain(call, err)
-		}
-		return out.ETag, nil
-	})
+	return call.Write(ctx, &writing{api: api, call: call, bucket: s.opts.Bucket, key: s.path(key)}, r, size, cond)
 }
 
 // List lists page after page.

@@ -17,7 +17,6 @@ import (
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
@@ -118,29 +117,13 @@ func optional(header string) *string {
 	return &header
 }
 
-// Put writes an object in one request.
+// Put writes an object, a large one in parts.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
 	ctx, call, api, err := s.begin(ctx, store.OpPut, key)
 	if err != nil {
 		return store.Info{}, err
 	}
-	in := &s3.PutObjectInput{Bucket: &s.opts.Bucket, Key: aws.String(s.path(key)), ContentLength: &size, IfMatch: optional(cond.IfMatch)}
-	if cond.IfAbsent {
-		in.IfNoneMatch = aws.String("*")
-	}
-	return call.Write(r, size, cond, func(body io.Reader) (string, error) {
-		in.Body = body
-		out, err := api.PutObject(ctx, in, oneReading)
-		if err != nil {
-			return "", api.explain(call, err)
-		}
-		return aws.ToString(out.ETag), nil
-	})
-}
-
-// oneReading signs a write without its body, which would have to be read twice for that.
-func oneReading(o *s3.Options) {
-	o.APIOptions = append(o.APIOptions, v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
+	return call.Write(ctx, &writing{api: api, call: call, bucket: &s.opts.Bucket, key: aws.String(s.path(key))}, r, size, cond)
 }
 
 // List lists page after page.

@@ -134,11 +134,11 @@ func TestSourceFails(t *testing.T) {
 	}
 }
 
-func TestTooLargeForOneRequest(t *testing.T) {
+func TestTooLarge(t *testing.T) {
 	fakes3.Login(t, "user", "secret")
 	s := s3.New(s3.Options{Bucket: fakes3.Bucket, Endpoint: "http://127.0.0.1:1"})
-	_, err := s.Put(context.Background(), "key", strings.NewReader(""), 6<<30, store.Condition{})
-	if err == nil || !strings.Contains(err.Error(), "more than one request") {
+	_, err := s.Put(context.Background(), "key", strings.NewReader(""), 6<<40, store.Condition{})
+	if err == nil || !strings.Contains(err.Error(), "more than an object") {
 		t.Errorf("%v", err)
 	}
 }

@@ -24,7 +24,8 @@ func (c *Call) byCode(code string) verdict {
 	case "SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "RequestLimitExceeded",
 		"Throttling", "ThrottlingException", "TooManyRequests", "BandwidthLimitExceeded":
 		return verdict{kind: store.ErrThrottled, again: true, hint: throttled}
-	case "RequestTimeout", "InternalError", "IncompleteBody":
+	case "RequestTimeout", "InternalError", "IncompleteBody", "BadDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
+		"InvalidPart", "InvalidPartOrder":
 		return verdict{kind: store.ErrUnreachable, again: true}
 	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "InvalidRegion":
 		return c.elsewhere()

@@ -6,39 +6,10 @@ import (
 	"fmt"
 	"io"
 	"sync"
-
-	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// largest is what S3 takes in one request; an artifact stays far below.
-const largest = 5 << 30
-
-// Write makes one request of a Put. Send makes it with the body given, and returns the new ETag.
-func (c *Call) Write(r io.Reader, size int64, cond store.Condition, send func(body io.Reader) (string, error)) (store.Info, error) {
-	if size > largest {
-		return store.Info{}, c.Unusable(fmt.Errorf("%d bytes are more than one request can write", size), "an object has at most 5 GiB")
-	}
-	body, err := NewUpload(r, size)
-	if err != nil {
-		return store.Info{}, fmt.Errorf("writing %s: %w", c.Object, err)
-	}
-	etag, err := send(body)
-	if fault := body.Release(); fault != nil {
-		return store.Info{}, fmt.Errorf("writing %s: %w", c.Object, fault)
-	}
-	if cond.IfMatch != "" && errors.Is(err, store.ErrNotFound) {
-		return store.Info{}, c.Precondition() // S3's word for an absent object
-	}
-	if err != nil {
-		return store.Info{}, err
-	}
-	return store.Info{Key: c.Key, Size: size, ETag: etag}, nil
-}
-
-// Upload is the body of a Put. It fails when the source has another number of bytes than was
-// said, and before its last byte, so that the server never has the whole. And it lets go of the
-// source: a transport may go on reading a request's body after the request has failed, when the
-// source is already being read for the next try.
+// Upload reads the source of a Put. It fails when the source has another number of bytes than was
+// said, and before its last byte, so that the server never has the whole.
 type Upload struct {
 	mu     sync.Mutex
 	source *bufio.Reader // nil once released

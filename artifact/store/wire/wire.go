@@ -59,7 +59,7 @@ func (c *Call) Status() int { return c.answer.status }
 // Tune sets a transport for moving artifacts: quick to notice a dead server, nothing decompressed
 // behind our back, buffers that suit large bodies.
 func Tune(t *http.Transport) {
-	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	t.DialContext = dial
 	t.TLSHandshakeTimeout = 10 * time.Second
 	t.IdleConnTimeout = time.Minute
 	t.MaxIdleConnsPerHost = 16
@@ -67,6 +67,18 @@ func Tune(t *http.Transport) {
 	t.ReadBufferSize = 64 << 10
 	t.WriteBufferSize = 64 << 10
 	t.DisableCompression = true
+}
+
+// sendBuffer bounds what the kernel holds of an upload that the server does not have yet, so that a slow
+// line shows how it moves.
+const sendBuffer = 512 << 10
+
+func dial(ctx context.Context, kind, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext(ctx, kind, address)
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(sendBuffer) // the system's own size does too
+	}
+	return conn, err
 }
 
 // NewTransport is a tuned transport that listens for calls. Proxies are taken from the environment.

@@ -1,0 +1,123 @@
+package s3
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
+)
+
+// writing makes the requests of one Put.
+type writing struct {
+	api    *client
+	call   *wire.Call
+	bucket *string
+	key    *string
+}
+
+func ifAbsent(cond store.Condition) *string {
+	if cond.IfAbsent {
+		return aws.String("*")
+	}
+	return nil
+}
+
+func (w *writing) Whole(ctx context.Context, body io.ReadSeeker, size int64, sums wire.Sums, cond store.Condition) (wire.Written, error) {
+	out, err := w.api.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: w.bucket, Key: w.key, Body: body, ContentLength: &size, ChecksumCRC32: &sums.CRC32,
+		IfMatch: optional(cond.IfMatch), IfNoneMatch: ifAbsent(cond),
+	})
+	if err != nil {
+		return wire.Written{}, w.api.explain(w.call, err)
+	}
+	return wire.Written{ETag: aws.ToString(out.ETag), CRC32: aws.ToString(out.ChecksumCRC32), Size: -1}, nil
+}
+
+func (w *writing) Head(ctx context.Context) (wire.Written, error) {
+	out, err := w.api.HeadObject(ctx, &s3.HeadObjectInput{Bucket: w.bucket, Key: w.key, ChecksumMode: types.ChecksumModeEnabled})
+	if err != nil {
+		return wire.Written{}, w.api.explain(w.call, err)
+	}
+	return wire.Written{ETag: aws.ToString(out.ETag), CRC32: aws.ToString(out.ChecksumCRC32), Size: lengthOf(out.ContentLength)}, nil
+}
+
+func (w *writing) Read(ctx context.Context) (io.ReadCloser, error) {
+	out, err := w.api.GetObject(ctx, &s3.GetObjectInput{Bucket: w.bucket, Key: w.key})
+	if err != nil {
+		return nil, w.api.explain(w.call, err)
+	}
+	return out.Body, nil
+}
+
+func (w *writing) Uploads(ctx context.Context) ([]string, error) {
+	out, err := w.api.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: w.bucket, Prefix: w.key})
+	if err != nil {
+		return nil, w.api.explain(w.call, err)
+	}
+	uploads := slices.DeleteFunc(out.Uploads, func(u types.MultipartUpload) bool { return aws.ToString(u.Key) != *w.key })
+	slices.SortFunc(uploads, func(a, b types.MultipartUpload) int { return aws.ToTime(b.Initiated).Compare(aws.ToTime(a.Initiated)) })
+	var ids []string
+	for _, u := range uploads {
+		ids = append(ids, aws.ToString(u.UploadId))
+	}
+	return ids, nil
+}
+
+func (w *writing) Parts(ctx context.Context, upload string) (map[int]wire.Written, error) {
+	known := map[int]wire.Written{}
+	pages := s3.NewListPartsPaginator(w.api, &s3.ListPartsInput{Bucket: w.bucket, Key: w.key, UploadId: &upload})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, w.api.explain(w.call, err)
+		}
+		for _, p := range page.Parts {
+			known[int(aws.ToInt32(p.PartNumber))] = wire.Written{ETag: aws.ToString(p.ETag), CRC32: aws.ToString(p.ChecksumCRC32), Size: lengthOf(p.Size)}
+		}
+	}
+	return known, nil
+}
+
+func (w *writing) Begin(ctx context.Context) (string, error) {
+	out, err := w.api.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: w.bucket, Key: w.key, ChecksumAlgorithm: types.ChecksumAlgorithmCrc32})
+	if err != nil {
+		return "", w.api.explain(w.call, err)
+	}
+	return aws.ToString(out.UploadId), nil
+}
+
+func (w *writing) Send(ctx context.Context, upload string, number int, body io.ReadSeeker, size int64, sums wire.Sums) (wire.Written, error) {
+	out, err := w.api.UploadPart(ctx, &s3.UploadPartInput{
+		Bucket: w.bucket, Key: w.key, UploadId: &upload, PartNumber: aws.Int32(int32(number)),
+		Body: body, ContentLength: &size, ChecksumCRC32: &sums.CRC32,
+	})
+	if err != nil {
+		return wire.Written{}, w.api.explain(w.call, err)
+	}
+	return wire.Written{ETag: aws.ToString(out.ETag), CRC32: aws.ToString(out.ChecksumCRC32), Size: size}, nil
+}
+
+func (w *writing) Complete(ctx context.Context, upload string, parts []wire.Part, cond store.Condition) (wire.Written, error) {
+	var done []types.CompletedPart
+	for _, p := range parts {
+		c := types.CompletedPart{PartNumber: aws.Int32(int32(p.Number)), ETag: aws.String(p.ETag)}
+		if p.CRC32 != "" {
+			c.ChecksumCRC32 = aws.String(p.CRC32)
+		}
+		done = append(done, c)
+	}
+	out, err := w.api.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: w.bucket, Key: w.key, UploadId: &upload, MultipartUpload: &types.CompletedMultipartUpload{Parts: done},
+		IfMatch: optional(cond.IfMatch), IfNoneMatch: ifAbsent(cond),
+	})
+	if err != nil {
+		return wire.Written{}, w.api.explain(w.call, err)
+	}
+	return wire.Written{ETag: aws.ToString(out.ETag), CRC32: aws.ToString(out.ChecksumCRC32), Size: -1}, nil
+}
