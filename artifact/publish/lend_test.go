@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
 )
 
 func writeFile(t *testing.T, name string, data []byte) {
@@ -43,4 +46,14 @@ func newestOf(objects map[string][]byte, role string) (best string) {
 		}
 	}
 	return best
+}
+
+// adding is the change of the root that lets all of a role's keys sign.
+func adding(t *testing.T, ring publish.Keyring, role string) publish.RootChange {
+	t.Helper()
+	keys, err := ring.Public(role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return publish.RootChange{Add: map[string][]*metadata.Key{role: keys}}
 }

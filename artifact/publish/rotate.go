@@ -3,6 +3,8 @@ package publish
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
@@ -26,22 +28,22 @@ type Rotated struct {
 // Hosts follow at any moment: the new key is let in and signs beside the old one before the old one
 // goes.
 func (p *Publisher) Rotate(ctx context.Context, role string, next keyring.Ring) (Rotated, error) {
-	old, err := p.Keys.Public(role)
+	if next.Moving(role) { // the new keys are in force: what is left is to put them in place
+		return p.finishRotation(role, next)
+	}
+	old, err := p.ownKeysOf(role)
 	if err != nil {
 		return Rotated{}, err
 	}
-	if _, err := next.New(role, len(old)); err != nil {
+	if err := next.NewLike(role, len(old), p.Keys); err != nil {
 		return Rotated{}, err
 	}
 	fresh, err := next.Public(role)
 	if err != nil {
 		return Rotated{}, err
 	}
-	result := Rotated{Role: role}
-	if result.Old, err = ids(old); err == nil {
-		result.New, err = ids(fresh)
-	}
-	if err != nil {
+	result := Rotated{Role: role, Old: old}
+	if result.New, err = ids(fresh); err != nil {
 		return Rotated{}, err
 	}
 	both := *p
@@ -53,10 +55,52 @@ func (p *Publisher) Rotate(ctx context.Context, role string, next keyring.Ring) 
 	} else {
 		err = both.rotateProject(ctx, role, fresh, result.Old)
 	}
+	var unaccepted *Unaccepted
+	if errors.As(err, &unaccepted) {
+		unaccepted.hint = rotateSteps(role, next.Dir)
+	}
 	if err != nil {
 		return Rotated{}, err
 	}
 	return result, p.Keys.Retire(role, next)
+}
+
+// finishRotation puts new keys in place that are in force.
+func (p *Publisher) finishRotation(role string, next keyring.Ring) (Rotated, error) {
+	if err := p.Keys.Retire(role, next); err != nil {
+		return Rotated{}, err
+	}
+	result := Rotated{Role: role, Old: []string{}}
+	keys, err := p.Keys.Public(role)
+	if err == nil {
+		result.New, err = ids(keys)
+	}
+	return result, err
+}
+
+// ownKeysOf are the IDs of the role's keys that the directory holds the private part of, or else all that
+// it knows: who has the root may replace a key that others hold.
+func (p *Publisher) ownKeysOf(role string) ([]string, error) {
+	files := keyring.Ring{Dir: p.Keys.Dir}
+	held, err := files.Held(role)
+	if err != nil || len(held) > 0 {
+		return held, err
+	}
+	keys, err := files.Public(role)
+	if err != nil {
+		return nil, err
+	}
+	return ids(keys)
+}
+
+// rotateSteps says how a key is rotated whose successor cannot sign at once.
+func rotateSteps(role, next string) string {
+	pair := filepath.Join(next, role)
+	sign := "let who has the keys of snapshot and timestamp take " + pair + ".key among theirs (as " + role + "-2.key) and run `corpus refresh`"
+	if role == metadata.TARGETS {
+		sign = "`corpus export targets -o targets.draft`, `corpus sign targets.draft --key " + pair + ".key`, and let who has the keys of snapshot and timestamp run `corpus import targets.draft`"
+	}
+	return fmt.Sprintf("hosts follow these steps: (1) `corpus root change --add-key %s=%s.pub`; (2) %s; (3) run this again", role, pair, sign)
 }
 
 // rotateTop rotates a key that the root names.

@@ -161,7 +161,10 @@ and takes the old ones away, which end up in the directory old. Hosts follow at 
 role that lie in other people's directories stay as they are.
 
 It takes the keys of root for the four roles, the targets key for a project, and those of snapshot and
-timestamp. An attempt that was cut short goes on where it was. Where the root is signed by several
+timestamp. Where they are not at hand nothing is written, and the error names the steps. New keys are
+protected as the old ones are: with their passphrase, or to their age recipients, unless --encrypt or
+--encrypt-to say how; the successor of a key in KMS is made there, and named first with
+` + "`corpus keys use ROLE awskms:ARN --keys DIR/next`" + `. An attempt that was cut short goes on where it was. Where the root is signed by several
 people, ` + "`corpus root change --draft`" + ` does it step by step.`,
 		Example: `  corpus keys rotate timestamp --store s3://bucket/prefix --keys keys
   corpus keys rotate myapp --store s3://bucket/prefix --keys keys --encrypt`,

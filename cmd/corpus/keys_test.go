@@ -159,3 +159,96 @@ func TestKeysAreListedWithoutOpeningThem(t *testing.T) {
 	s.expect(2, "keys ls", "no keys were given")
 	s.expect(2, "keys use root nonsense --keys @keys", "names no key")
 }
+
+// A rotation keeps the protection that a key had.
+func TestRotationKeepsTheProtection(t *testing.T) {
+	const sealed = "-----BEGIN AGE ENCRYPTED FILE-----"
+	t.Run("passphrase", func(t *testing.T) {
+		s := newShell(t)
+		s.env["CORPUS_PASSPHRASE"] = "correct horse"
+		s.expect(0, "keys new --encrypt", "made")
+		s.expect(0, "store init", "set up")
+		s.expect(0, "keys rotate timestamp", "signed with")
+		if key := s.read("keys/timestamp.key"); !strings.HasPrefix(key, sealed) {
+			t.Errorf("after rotating, the key is written as %.40q", key)
+		}
+		s.expect(0, "refresh", "renewed")
+		s.env["CORPUS_PASSPHRASE"] = "battery staple"
+		s.expect(1, "keys rotate snapshot", "nothing given opens it")
+		if _, err := os.Stat(s.path("keys/next/snapshot.key")); err == nil {
+			t.Error("a key was made for a rotation that could not be")
+		}
+	})
+	t.Run("recipients", func(t *testing.T) {
+		s := newShell(t)
+		one, err := age.GenerateX25519Identity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, err := age.GenerateX25519Identity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.write("identity", one.String()+"\n")
+		s.env["CORPUS_AGE_IDENTITY_FILE"] = s.path("identity")
+		s.expect(0, "keys new --encrypt-to "+one.Recipient().String()+" --encrypt-to "+two.Recipient().String(), "made")
+		s.expect(0, "store init", "set up")
+		s.expect(1, "keys rotate timestamp", "encrypted to 2 recipients, and 1 of them are known")
+		s.write("identity", one.String()+"\n"+two.String()+"\n")
+		s.expect(0, "keys rotate timestamp", "signed with")
+		for _, identity := range []string{one.String(), two.String()} {
+			s.write("identity", identity+"\n")
+			s.expect(0, "refresh", "renewed")
+		}
+	})
+	t.Run("kms", func(t *testing.T) {
+		s := newStore(t)
+		s.write("keys/timestamp.key", "awskms:arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab\n")
+		s.expect(1, "keys rotate timestamp", "corpus keys use timestamp awskms:ARN")
+	})
+}
+
+// Private keys that other users may read are warned of, once for each.
+func TestReadablePrivateKeysAreWarnedOf(t *testing.T) {
+	s := newStore(t)
+	s.expect(0, "refresh", "renewed")
+	if strings.Contains(s.err, "warning") {
+		t.Errorf("there is nothing to warn of: %s", s.err)
+	}
+	if err := os.Chmod(s.path("keys/timestamp.key"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"refresh", "keys ls"} {
+		s.expect(0, line, "")
+		if n := strings.Count(s.err, "may read the private key "+s.path("keys/timestamp.key")); n != 1 {
+			t.Errorf("corpus %s warns %d times:\n%s", line, n, s.err)
+		}
+	}
+}
+
+// The directory of one store's keys is left alone by every command on another store.
+func TestWrongKeysOrStoreWriteNothing(t *testing.T) {
+	a, b := newStore(t), newStore(t)
+	a.artifact("one", "1")
+	a.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")
+	b.artifact("one", "1")
+	b.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")
+	names := strings.Join(a.names("store/metadata"), " ")
+	root := b.read("keys/root.json")
+	b.env["CORPUS_STORE"] = a.env["CORPUS_STORE"]
+	for _, line := range []string{
+		"root change --renew", "root change --threshold root=1 --renew --at-once", "keys rotate root", "keys rotate timestamp", "keys rotate targets", "keys rotate myapp",
+		"refresh", "refresh --rebuild", "publish myapp 2.0 @one.tar.zst", "promote myapp testing production", "project add other --key @keys/myapp.pub",
+		"yank myapp 1.0", "gc", "export root -o @x.draft",
+	} {
+		b.expect(4, line, "belong to")
+	}
+	b.expect(2, "store init", "")
+	if now := strings.Join(a.names("store/metadata"), " "); now != names {
+		t.Errorf("the other store has %s, and had %s", now, names)
+	}
+	if b.read("keys/root.json") != root {
+		t.Error("root.json was replaced")
+	}
+	a.expect(0, "verify", "verified 1 artifact")
+}

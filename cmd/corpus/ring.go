@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -28,8 +29,20 @@ func (p *program) ring(ctx context.Context) (keyring.Ring, error) {
 	}
 	return keyring.Ring{
 		Dir: p.keys, Env: p.Getenv, Locks: p.locks,
-		Remote: func(ref string) (signature.Signer, error) { return awskms.Open(ctx, ref) },
+		Remote: func(ref string) (signature.Signer, error) { return awskms.Open(ctx, ref) }, Exposed: p.warnExposed,
 	}, nil
+}
+
+// warnExposed warns once of a private key that other users of this machine may read.
+func (p *program) warnExposed(file string, mode fs.FileMode) {
+	if p.exposed[file] {
+		return
+	}
+	if p.exposed == nil {
+		p.exposed = map[string]bool{}
+	}
+	p.exposed[file] = true
+	fmt.Fprintf(p.Err, "warning: other users of this machine may read the private key %s (mode %04o)\nhint: run `chmod 600 %s`; if one of them may have read it, replace it with `corpus keys rotate`\n", file, mode, file)
 }
 
 // directory is ring for what has to have a directory.

@@ -44,6 +44,7 @@ type program struct {
 	draft    string         // file to write a draft to, instead of changing the store
 	drafted  *publish.Draft // what was written there
 	locks    *keyring.Locks
+	exposed  map[string]bool // private key files that were warned of
 	cleanups []func()
 }
 

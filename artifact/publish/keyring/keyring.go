@@ -32,6 +32,9 @@ type Ring struct {
 	Env    func(name string) string                   // the environment; nil for none
 	Locks  *Locks                                     // opens and makes encrypted keys; nil for none
 	Remote func(ref string) (signature.Signer, error) // opens a reference; nil for none
+	// Exposed is called for each private key file that other users of the machine may read, with its
+	// mode; nil for nobody who would warn of it.
+	Exposed func(file string, mode fs.FileMode)
 }
 
 const (
@@ -120,7 +123,18 @@ func (r Ring) File(file string) ([]Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a private key: %w", err)
 	}
+	r.lookAt(file, data)
 	return r.read(file, string(data))
+}
+
+// lookAt reports a private key that others may read. A reference is no secret.
+func (r Ring) lookAt(file string, data []byte) {
+	if r.Exposed == nil || isReference(string(data)) {
+		return
+	}
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
+		r.Exposed(file, info.Mode().Perm())
+	}
 }
 
 // files lists a role's files in the order of their numbers.

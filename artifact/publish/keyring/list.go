@@ -37,15 +37,18 @@ func (r Ring) List() ([]Listed, error) {
 			if err != nil {
 				return nil, err
 			}
-			kind, file := kindOf(strings.TrimSuffix(file, publicSuffix)+privateSuffix, file)
+			kind, file := r.kindOf(strings.TrimSuffix(file, publicSuffix)+privateSuffix, file)
 			list = append(list, Listed{Role: role, ID: id, Kind: kind, File: file})
 		}
 	}
 	return list, nil
 }
 
-func kindOf(private, public string) (kind, file string) {
+func (r Ring) kindOf(private, public string) (kind, file string) {
 	data, err := os.ReadFile(private)
+	if err == nil {
+		r.lookAt(private, data)
+	}
 	switch {
 	case err != nil:
 		return "public", public

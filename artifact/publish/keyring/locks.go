@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"filippo.io/age"
@@ -40,14 +42,9 @@ func (l *Locks) lock(secret []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		r, err := age.NewScryptRecipient(passphrase)
-		if err != nil {
+		if to, err = l.withPassphrase(passphrase); err != nil {
 			return nil, err
 		}
-		if l.WorkFactor > 0 {
-			r.SetWorkFactor(l.WorkFactor)
-		}
-		to = []age.Recipient{r}
 	}
 	if len(to) == 0 {
 		return secret, nil
@@ -61,6 +58,66 @@ func (l *Locks) lock(secret []byte) ([]byte, error) {
 	_, err = w.Write(secret)
 	err = errors.Join(err, w.Close(), a.Close())
 	return b.Bytes(), err
+}
+
+// chosen reports whether it was said how new keys are encrypted.
+func (l *Locks) chosen() bool { return l != nil && (l.Passphrase || len(l.Recipients) > 0) }
+
+func (l *Locks) withPassphrase(passphrase string) ([]age.Recipient, error) {
+	r, err := age.NewScryptRecipient(passphrase)
+	if err != nil {
+		return nil, err
+	}
+	if l.WorkFactor > 0 {
+		r.SetWorkFactor(l.WorkFactor)
+	}
+	return []age.Recipient{r}, nil
+}
+
+// recipientsOf are the recipients that open an encrypted key, to encrypt another one to. The key has to be
+// opened for it: a file names its recipients to nobody else.
+func (l *Locks) recipientsOf(from string, sealed []byte) ([]age.Recipient, error) {
+	if _, err := l.open(from, sealed); err != nil {
+		return nil, err
+	}
+	header := &stanzas{}
+	_, _ = age.Decrypt(armor.NewReader(bytes.NewReader(sealed)), header) // it only looks
+	if header.passphrase {
+		return l.withPassphrase(l.answer)
+	}
+	var to []age.Recipient
+	for _, identity := range l.Identities {
+		if _, err := age.Decrypt(armor.NewReader(bytes.NewReader(sealed)), identity); err != nil {
+			continue
+		}
+		switch i := identity.(type) {
+		case *age.X25519Identity:
+			to = append(to, i.Recipient())
+		case *age.HybridIdentity:
+			to = append(to, i.Recipient())
+		}
+	}
+	if len(to) == 0 || len(to) != header.count {
+		return nil, diag.WithHint(fmt.Errorf("it is encrypted to %d recipients, and %d of them are known here", header.count, len(to)), "name all of them with --encrypt-to")
+	}
+	return to, nil
+}
+
+// stanzas is an identity that opens nothing and counts whom a file is encrypted to.
+type stanzas struct {
+	count      int
+	passphrase bool
+}
+
+// Unwrap is part of age.Identity.
+func (s *stanzas) Unwrap(list []*age.Stanza) ([]byte, error) {
+	for _, stanza := range list {
+		s.passphrase = s.passphrase || stanza.Type == "scrypt"
+		if !strings.HasSuffix(stanza.Type, "-grease") { // which stands for nobody
+			s.count++
+		}
+	}
+	return nil, age.ErrIncorrectIdentity
 }
 
 func (l *Locks) ask(about string, anew bool) (string, error) {

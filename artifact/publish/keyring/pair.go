@@ -1,6 +1,7 @@
 package keyring
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -8,10 +9,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
+	"filippo.io/age/armor"
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
@@ -124,48 +126,110 @@ func ReadPublic(file string) (*metadata.Key, error) {
 	return metadata.KeyFromPublicKey(public)
 }
 
-// Retire takes the role's pairs out of the directory into its subdirectory old, under names that
-// carry their IDs, and puts those of next in their place. What an attempt that was cut short has
-// moved already stays moved.
-func (r Ring) Retire(role string, next Ring) error {
-	old := filepath.Join(r.Dir, "old")
-	if err := durable.MkdirAll(old, 0o700); err != nil {
-		return fmt.Errorf("keeping the old keys: %w", err)
+// NewLike makes n key pairs for a role, each protected as the pair of the same number in old is, unless
+// Locks says how: encrypted with its passphrase, or to its recipients. A key that is there already is kept.
+func (r Ring) NewLike(role string, n int, old Ring) error {
+	if err := durable.MkdirAll(r.Dir, 0o700); err != nil {
+		return fmt.Errorf("making the key directory: %w", err)
 	}
-	fresh, err := next.files(role, publicSuffix)
-	if err != nil {
-		return err
-	}
-	// From the last to the first: what is left after a cut still counts from 1.
-	for n, file := range slices.Backward(fresh) {
-		name := filepath.Join(r.Dir, keyFile(role, n+1))
-		if err := retire(name, filepath.Join(old, keyFile(role, n+1))); err != nil {
-			return err
+	for i := 1; i <= n; i++ {
+		name := filepath.Join(r.Dir, keyFile(role, i))
+		if _, err := os.Lstat(name + privateSuffix); err == nil {
+			continue
 		}
-		from := file[:len(file)-len(publicSuffix)]
-		// The private key first: while next still has a public one, this is not finished.
-		if err := errors.Join(moveIfThere(from+privateSuffix, name+privateSuffix), moveIfThere(from+publicSuffix, name+publicSuffix)); err != nil {
-			return fmt.Errorf("putting the new key of %s in place: %w", role, err)
+		if err := r.newPairLike(name, role, filepath.Join(old.Dir, keyFile(role, i))+privateSuffix); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func retire(name, to string) error {
-	key, err := ReadPublic(name + publicSuffix)
-	if errors.Is(err, os.ErrNotExist) {
+func (r Ring) newPairLike(name, role, old string) error {
+	sealed, err := os.ReadFile(old)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || r.Locks.chosen():
+		return r.newPair(name)
+	case err != nil:
+		return fmt.Errorf("reading how the old key is kept: %w", err)
+	case isReference(string(sealed)):
+		return diag.WithHint(fmt.Errorf("%s refers to a key that lies elsewhere, and its successor has to lie there too", old),
+			"make a key there, run `corpus keys use %s awskms:ARN --keys %s`, then run this again; --encrypt or --encrypt-to make one in a file", role, r.Dir)
+	case !bytes.HasPrefix(bytes.TrimSpace(sealed), []byte(armor.Header)):
+		return r.newPair(name)
+	case r.Locks == nil:
+		return fmt.Errorf("%s is encrypted, and nothing here encrypts its successor", old)
+	}
+	to, err := r.Locks.recipientsOf(old, bytes.TrimSpace(sealed))
+	if err != nil {
+		return fmt.Errorf("encrypting the new key as %s is: %w", old, err)
+	}
+	like := r
+	like.Locks = &Locks{Recipients: to}
+	return like.newPair(name)
+}
+
+// moving marks a role whose new keys are being put in place: they are in force by then.
+func (r Ring) moving(role string) string { return filepath.Join(r.Dir, role+".moving") }
+
+// Moving reports whether an earlier Retire of the keys in next was cut short.
+func (r Ring) Moving(role string) bool {
+	_, err := os.Lstat(r.moving(role))
+	return err == nil
+}
+
+// Retire copies the role's pairs into the subdirectory old, under names that carry their IDs, and puts
+// those of next in their place. One that was cut short goes on, wherever it was.
+func (r Ring) Retire(role string, next Ring) error {
+	old := filepath.Join(r.Dir, "old")
+	if err := durable.MkdirAll(old, 0o700); err != nil {
+		return fmt.Errorf("keeping the old keys: %w", err)
+	}
+	if err := durable.WriteFile(next.moving(role), nil, 0o600); err != nil {
+		return fmt.Errorf("putting the new keys of %s in place: %w", role, err)
+	}
+	public, err := next.files(role, publicSuffix)
+	if err != nil {
+		return err
+	}
+	private, err := next.files(role, privateSuffix)
+	if err != nil {
+		return err
+	}
+	// From the last to the first: what is left after a cut still counts from 1.
+	for n := max(len(public), len(private)); n > 0; n-- {
+		from, name := filepath.Join(next.Dir, keyFile(role, n)), filepath.Join(r.Dir, keyFile(role, n))
+		if n <= len(public) { // the public key moves first: while it is in next the old pair is whole
+			if err := keepOld(name, filepath.Join(old, keyFile(role, n))); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(moveIfThere(from+publicSuffix, name+publicSuffix), moveIfThere(from+privateSuffix, name+privateSuffix)); err != nil {
+			return fmt.Errorf("putting the new key of %s in place: %w", role, err)
+		}
+	}
+	return durable.Remove(next.moving(role))
+}
+
+// keepOld copies a pair, if it is there.
+func keepOld(name, to string) error {
+	id, err := publicID(name + publicSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	id, err := key.ID()
-	if err != nil {
-		return err
-	}
-	to += "." + id[:8]
-	if err := errors.Join(moveIfThere(name+privateSuffix, to+privateSuffix), moveIfThere(name+publicSuffix, to+publicSuffix)); err != nil {
-		return fmt.Errorf("keeping the old key %s: %w", name, err)
+	for _, suffix := range []string{privateSuffix, publicSuffix} {
+		data, err := os.ReadFile(name + suffix)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = durable.WriteFile(to+"."+id[:8]+suffix, data, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("keeping the old key %s: %w", name, err)
+		}
 	}
 	return nil
 }
