@@ -118,8 +118,9 @@ func (p *Publisher) knownChunks(ctx context.Context, r artifact.Release) (chunk.
 	slices.Reverse(releases)
 	for _, before := range releases[:min(len(releases), leanOn)] {
 		index, err := fetchIndex(ctx, d.client, before)
-		if errors.Is(err, trust.ErrNoSidecar) {
-			continue
+		var refused *trust.Refused
+		if errors.Is(err, trust.ErrNoSidecar) || errors.Is(err, store.ErrNotFound) || errors.As(err, &refused) {
+			continue // lost or damaged: its chunks are uploaded again
 		}
 		if err != nil {
 			return nil, nil, err

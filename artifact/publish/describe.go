@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
-	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -114,27 +112,6 @@ func (d *described) addBlocks(file string) error {
 	}
 	d.sidecars[trust.KindBlocks] = list
 	return nil
-}
-
-// uploadSidecars writes what will be signed beside the artifact. The names hold digests, so what is
-// there already is the same.
-func (p *Publisher) uploadSidecars(ctx context.Context, d described) error {
-	for kind, data := range d.sidecars {
-		key := trust.SidecarKey(d.release, kind, artifact.NewDigest(sha256.Sum256(data)))
-		if err := p.putOnce(ctx, key, bytes.NewReader(data), int64(len(data))); err != nil {
-			return fmt.Errorf("uploading the %s of %s: %w", kind, d.release, err)
-		}
-	}
-	return nil
-}
-
-// putOnce writes an object whose name says what it holds.
-func (p *Publisher) putOnce(ctx context.Context, key string, r io.Reader, size int64) error {
-	_, err := p.Store.Put(ctx, key, r, size, store.Condition{IfAbsent: true})
-	if errors.Is(err, store.ErrPrecondition) {
-		return nil
-	}
-	return err
 }
 
 // sign writes into a project's role what is signed beside the artifact.

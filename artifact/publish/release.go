@@ -12,7 +12,6 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -125,11 +124,7 @@ func (p *Publisher) upload(ctx context.Context, r artifact.Release, file string)
 		return fmt.Errorf("reading the artifact: %w", err)
 	}
 	defer f.Close()
-	_, err = p.Store.Put(ctx, trust.ObjectKey(r), f, r.Length, store.Condition{IfAbsent: true})
-	if errors.Is(err, store.ErrPrecondition) {
-		return nil
-	}
-	if err != nil {
+	if err := p.putOnce(ctx, trust.ObjectKey(r), f, r.Length, r.Digest); err != nil {
 		return fmt.Errorf("uploading %s: %w", r, err)
 	}
 	return nil

@@ -58,7 +58,7 @@ func (p *Publisher) write(ctx context.Context, objects []object) error {
 			continue
 		}
 		if !errors.Is(err, store.ErrPrecondition) {
-			return err
+			return lostAnswer(o, err)
 		}
 		// A draft's version is signed, so an earlier attempt that was cut short wrote it under this name.
 		there, readErr := trust.ReadMetadata(ctx, p.Store, o.key)
@@ -200,4 +200,14 @@ func (n *next) steps(of string, err error) string {
 		return n.advice(of)
 	}
 	return diag.HintOf(err)
+}
+
+// lostAnswer says that the step which commits a change may have been made, where its answer was lost.
+func lostAnswer(o object, err error) error {
+	lost := errors.Is(err, store.ErrUnreachable) || errors.Is(err, context.Canceled)
+	if o.key != trust.TimestampKey || !lost || errors.Is(err, store.ErrCredentials) || errors.Is(err, store.ErrNoStore) {
+		return err
+	}
+	return diag.WithHint(fmt.Errorf("the answer to the last step was lost, so the change may have been made: %w", err),
+		"it may have been published: run the command again, which changes nothing where it was")
 }

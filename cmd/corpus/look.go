@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -109,9 +112,10 @@ func withdrawn(l trust.Listing, version string) string {
 
 func (p *program) verifyCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "verify",
-		Short:   "Check everything in a store as a host would",
-		Long:    `verify follows the signatures of a store and reads every artifact to its end.`,
+		Use:   "verify",
+		Short: "Check everything in a store as a host would",
+		Long: `verify follows the signatures of a store and reads every artifact, and what is signed beside it, to
+its end. It names all that is lost or damaged; publishing the same file again replaces that.`,
 		Example: `  corpus verify --store s3://bucket/prefix --trust-root root.json`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return p.verify(c.Context()) },
@@ -128,21 +132,59 @@ func (p *program) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	count, statements, bytes := 0, 0, int64(0)
+	var sum verified
 	for _, l := range list {
 		for _, r := range l.Releases {
-			if err := client.Check(ctx, r, nil); err != nil {
+			if err := sum.add(ctx, client, r); err != nil {
 				return err
 			}
-			for _, s := range l.Statements[r.Version] {
-				if _, err := client.FetchSidecar(ctx, r, s.Kind); err != nil {
-					return err
-				}
-				statements++
-			}
 			p.explain("verified %s", r)
-			count, bytes = count+1, bytes+r.Length
 		}
 	}
-	return p.answer(map[string]any{"artifacts": count, "statements": statements, "bytes": bytes}, "verified %d artifacts, %s", count, diag.Size(bytes))
+	if len(sum.damaged) > 0 {
+		return diag.WithHint(errors.Join(sum.damaged...),
+			"publish the same file again, `corpus publish PROJECT VERSION FILE`: it replaces what is lost or damaged; first find out who or what changed it")
+	}
+	return p.answer(sum, "verified %d artifacts, %s", sum.Artifacts, diag.Size(sum.Bytes))
+}
+
+// verified is what verify has read.
+type verified struct {
+	Artifacts  int   `json:"artifacts"`
+	Statements int   `json:"statements"`
+	Bytes      int64 `json:"bytes"`
+
+	damaged []error // objects that are lost, or not what was signed
+}
+
+// add reads a release and what is signed beside it. Only what another release may do better with ends
+// the whole.
+func (v *verified) add(ctx context.Context, client *trust.Client, r artifact.Release) error {
+	if err := v.take(client.Check(ctx, r, nil)); err != nil {
+		return err
+	}
+	v.Artifacts, v.Bytes = v.Artifacts+1, v.Bytes+r.Length
+	for _, kind := range append(trust.Statements(), trust.KindBlocks, trust.KindIndex) {
+		_, err := client.FetchSidecar(ctx, r, kind)
+		if errors.Is(err, trust.ErrNoSidecar) {
+			continue
+		}
+		if err := v.take(err); err != nil {
+			return err
+		}
+		if slices.Contains(trust.Statements(), kind) {
+			v.Statements++
+		}
+	}
+	return nil
+}
+
+// take keeps the failure of an object that is lost or damaged, and returns any other.
+func (v *verified) take(err error) error {
+	var refused *trust.Refused
+	if errors.As(err, &refused) || errors.Is(err, store.ErrNotFound) {
+		v.damaged = append(v.damaged, err)
+		return nil
+	}
+	return err
 }
