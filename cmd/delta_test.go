@@ -218,7 +218,7 @@ func signedIndex(t *testing.T, r *reader, version string) *chunk.Index {
 	if err != nil {
 		t.Fatal(err)
 	}
-	role, err := client.Project(t.Context(), "myapp")
+	role, err := client.Whole(t.Context(), "myapp")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,6 +73,9 @@ func (f *Forger) Forge(edit func(*Forged)) {
 		if bytes.Equal(before[name], must(role.ToBytes(false))(t)) {
 			continue
 		}
+		if name != metadata.TARGETS {
+			f.head(forged, name)
+		}
 		data := signed(t, role, f.Keys(name))
 		f.repo.Replace(trust.RoleKey(name, role.Signed.Version), data)
 		forged.Snapshot.Signed.Meta[trust.MetaName(name)] = Described(role.Signed.Version, data)
@@ -88,6 +91,20 @@ func (f *Forger) Forge(edit func(*Forged)) {
 	f.repo.Replace(trust.RoleKey(metadata.SNAPSHOT, forged.Snapshot.Signed.Version), data)
 	forged.Timestamp.Signed.Meta[trust.MetaName(metadata.SNAPSHOT)] = Described(forged.Snapshot.Signed.Version, data)
 	f.repo.Replace(trust.TimestampKey, signed(t, forged.Timestamp, f.Keys(metadata.TIMESTAMP)))
+}
+
+// head writes the head and the pages of a project, which say what its role says.
+func (f *Forger) head(forged *Forged, name string) {
+	t := f.repo.t
+	t.Helper()
+	role := forged.Roles[name]
+	forms := must(trust.Split(name, role, false))(t)
+	for digest, page := range forms.Pages {
+		f.repo.Replace(trust.PageKey(name, digest), page)
+	}
+	data := signed(t, forms.Head, f.Keys(name))
+	f.repo.Replace(trust.RoleKey(trust.HeadRole(name), role.Signed.Version), data)
+	forged.Snapshot.Signed.Meta[trust.MetaName(trust.HeadRole(name))] = Described(role.Signed.Version, data)
 }
 
 // Root writes the next root as edit makes it, signed by the forger and by whom else signers says.
@@ -121,6 +138,9 @@ func (f *Forger) read() *Forged {
 	forged.Snapshot = must(metadata.Snapshot().FromBytes(repo.Object(trust.RoleKey(metadata.SNAPSHOT, version))))(t)
 	for file, meta := range forged.Snapshot.Signed.Meta {
 		name := strings.TrimSuffix(file, ".json")
+		if _, head := trust.IsHead(name); head {
+			continue // it follows the project's role
+		}
 		forged.Roles[name] = must(metadata.Targets().FromBytes(repo.Object(trust.RoleKey(name, meta.Version))))(t)
 	}
 	return forged

@@ -250,7 +250,7 @@ func TestPromoteRefusesWhatHostsWould(t *testing.T) {
 		t.Fatal(err)
 	}
 	team.Hand = nil
-	draft.Metadata = withoutProofs(t, repo, draft.Metadata)
+	draft.Form, draft.Metadata, draft.Whole, draft.Pages = 1, withoutProofs(t, repo, draft.Whole), nil, nil
 	try("import", func() error { _, err := repo.Import(t.Context(), draft); return err })
 	if err := move(); err != nil {
 		t.Error(err)

@@ -61,7 +61,7 @@ func TestEndlessData(t *testing.T) {
 	all := repo.Snapshot()
 	root := repo.Forger("root")
 	root.Root(func(*metadata.RootType) {})
-	for _, key := range []string{trust.TimestampKey, newest(all, "snapshot.json"), newest(all, "targets.json"), newest(all, "myapp.json"), trust.RoleKey("root", 2)} {
+	for _, key := range []string{trust.TimestampKey, newest(all, "snapshot.json"), newest(all, "targets.json"), newest(all, "myapp~head.json"), trust.RoleKey("root", 2)} {
 		t.Run(key, func(t *testing.T) {
 			host := repo.Host()
 			slow := &endless{Store: repo.Store, key: key}
@@ -207,13 +207,13 @@ func TestReplayAcrossProjectsAndChannels(t *testing.T) {
 		repo, host := published(t)
 		all := repo.Snapshot()
 		repo.Forger("timestamp", "snapshot").Forge(func(f *artifacttest.Forged) {
-			data := all[newest(all, "base.json")]
-			version := f.Snapshot.Signed.Meta["myapp.json"].Version
-			repo.Replace(trust.RoleKey("myapp", version), data)
-			f.Snapshot.Signed.Meta["myapp.json"] = artifacttest.Described(version, data)
+			data := all[newest(all, "base~head.json")]
+			version := f.Snapshot.Signed.Meta["myapp~head.json"].Version
+			repo.Replace(trust.RoleKey("myapp~head", version), data)
+			f.Snapshot.Signed.Meta["myapp~head.json"] = artifacttest.Described(version, data)
 		})
 		_, err := host.Resolve("myapp/testing")
-		refused(t, err, trust.CheckSignature, "myapp.json")
+		refused(t, err, trust.CheckSignature, "myapp~head.json")
 	})
 	t.Run("another project's artifact", func(t *testing.T) {
 		repo, host := published(t)
@@ -267,7 +267,7 @@ func TestReplayAcrossProjectsAndChannels(t *testing.T) {
 			}
 		})
 		_, err := host.Resolve("myapp/production")
-		refused(t, err, trust.CheckSignature, "myapp.json")
+		refused(t, err, trust.CheckSignature, "myapp~head.json")
 	})
 	t.Run("another store", func(t *testing.T) {
 		repo, host := published(t)
@@ -295,7 +295,7 @@ func TestCachedRoleIsVerifiedUnderItsCurrentDelegator(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = host.Resolve("myapp/testing")
-	refused(t, err, trust.CheckSignature, "myapp.json")
+	refused(t, err, trust.CheckSignature, "myapp~head.json")
 	if base, err := host.Resolve("base/production"); err != nil || base.Version != "1" {
 		t.Errorf("base is %v, %v, after myapp's key was revoked", base, err)
 	}
@@ -305,7 +305,7 @@ func TestCachedRoleIsVerifiedUnderItsCurrentDelegator(t *testing.T) {
 func TestEveryDamageIsRefused(t *testing.T) {
 	repo, _ := published(t)
 	all := repo.Snapshot()
-	needed := []string{trust.TimestampKey, newest(all, "snapshot.json"), newest(all, "targets.json"), newest(all, "myapp.json")}
+	needed := []string{trust.TimestampKey, newest(all, "snapshot.json"), newest(all, "targets.json"), newest(all, "myapp~head.json")}
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, key := range needed {
 		good := all[key]

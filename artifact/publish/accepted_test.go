@@ -282,6 +282,7 @@ func TestRebuildTakesWhatSnapshotsName(t *testing.T) {
 			}
 			if lost == "both" { // and the project's file that is in force
 				remove(t, repo, newestOf(before, "myapp"))
+				remove(t, repo, newestOf(before, trust.HeadRole("myapp")))
 			}
 			online := repo.As("snapshot", "timestamp")
 			if lost == "snapshot" {

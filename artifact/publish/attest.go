@@ -61,7 +61,7 @@ func (n *next) find(ctx context.Context, ref artifact.Ref, version string) (arti
 		release, _, err := n.client.Named(ctx, ref)
 		return release, err
 	}
-	role, err := n.client.Project(ctx, ref.Project)
+	role, err := n.client.Whole(ctx, ref.Project)
 	if err != nil {
 		return artifact.Release{}, err
 	}

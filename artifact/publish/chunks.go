@@ -161,7 +161,7 @@ func (p *Publisher) incomplete(ctx context.Context, project string, releases []a
 	if err != nil {
 		return nil, err
 	}
-	if _, err := n.client.Project(ctx, project); err != nil {
+	if _, err := n.client.Whole(ctx, project); err != nil {
 		return nil, err
 	}
 	there, err := p.packs(ctx, project)

@@ -106,7 +106,7 @@ func (p *Publisher) lying(ctx context.Context, project string) (packs, notes []s
 // referenced are the keys of packs that a project's signed indexes name.
 func referenced(ctx context.Context, n *next, project string) (map[string]bool, error) {
 	used := map[string]bool{}
-	role, err := n.client.Project(ctx, project)
+	role, err := n.client.Whole(ctx, project)
 	if errors.Is(err, trust.ErrNoProject) {
 		return used, nil
 	}

@@ -51,7 +51,7 @@ func collected(t *testing.T, p *publish.Publisher, days int, dry bool) publish.C
 func lost(t *testing.T, p *publish.Publisher) []string {
 	t.Helper()
 	c := host(t, p)
-	role, err := c.Project(t.Context(), "myapp")
+	role, err := c.Whole(t.Context(), "myapp")
 	if err != nil {
 		t.Fatal(err)
 	}

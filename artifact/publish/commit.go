@@ -66,6 +66,15 @@ func (n *next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([
 		return nil, nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.roles)) {
+		if name != metadata.TARGETS {
+			files, described, err := n.stageProject(ctx, name, keys[name])
+			if err != nil {
+				return nil, nil, err
+			}
+			objects = append(objects, files...)
+			maps.Copy(snapshot.Signed.Meta, described)
+			continue
+		}
 		role, err := clone(n.roles[name])
 		if err != nil {
 			return nil, nil, err
@@ -79,12 +88,12 @@ func (n *next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([
 		snapshot.Signed.Meta[trust.MetaName(name)] = file
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.ready)) {
-		o, file, err := p.stageReady(ctx, name, n.ready[name])
+		files, described, err := p.stageReadyFiles(ctx, name, n.ready[name])
 		if err != nil {
 			return nil, nil, err
 		}
-		objects = append(objects, o)
-		snapshot.Signed.Meta[trust.MetaName(name)] = file
+		objects = append(objects, files...)
+		maps.Copy(snapshot.Signed.Meta, described)
 	}
 	snapshot.Signed.Expires = expires
 	o, file, err := stageRole(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version, keys[metadata.SNAPSHOT])

@@ -20,8 +20,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// draftForm is the version of the draft file's own form.
-const draftForm = 1
+// The versions of the draft file's own form. A draft of a project has both forms of its metadata, and
+// what knows only the first would sign one of them.
+const (
+	draftForm   = 1
+	projectForm = 2
+)
 
 // Draft is the next version of a role on its way from hand to hand: written by one, signed by
 // several who need no store for it, and committed by who has the online keys.
@@ -31,6 +35,11 @@ type Draft struct {
 	From     int64              `json:"from"`  // version that it follows; 0 for none
 	Needs    []trust.Delegation `json:"needs"` // as the store said; Import asks the store again
 	Metadata json.RawMessage    `json:"metadata"`
+
+	// Of a project, in form 2: Metadata is its head, and these are the list of all versions in one
+	// file, empty after the store was upgraded, and the pages that the head names, by their digest.
+	Whole json.RawMessage            `json:"whole,omitempty"`
+	Pages map[string]json.RawMessage `json:"pages,omitempty"`
 }
 
 // rootRole is a root as go-tuf holds it.
@@ -55,8 +64,8 @@ func ParseDraft(data []byte) (*Draft, error) {
 	if err := json.Unmarshal(data, &d); err != nil || d.Form == 0 {
 		return nil, diag.WithHint(errors.New("it is not a draft"), "give a file that `corpus export`, or --draft, wrote")
 	}
-	if d.Form > draftForm {
-		return nil, diag.WithHint(fmt.Errorf("it is a draft of form %d, and this corpus knows %d", d.Form, draftForm), "take the version of corpus that wrote it")
+	if d.Form > projectForm {
+		return nil, diag.WithHint(fmt.Errorf("it is a draft of form %d, and this corpus knows %d", d.Form, projectForm), "take the version of corpus that wrote it")
 	}
 	if err := d.check(); err != nil {
 		return nil, diag.WithHint(fmt.Errorf("reading the draft: %w", err), "ask for it again: it was damaged, or is no draft")
@@ -99,6 +108,9 @@ func (d *Draft) Sign(keys []keyring.Key) error {
 		d.Metadata, err = resign[metadata.RootType](d.Metadata, keys)
 	} else {
 		d.Metadata, err = resign[metadata.TargetsType](d.Metadata, keys)
+		if err == nil && len(d.Whole) > 0 {
+			d.Whole, err = resign[metadata.TargetsType](d.Whole, keys)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("signing the draft of %s: %w", d.Role, err)
@@ -150,9 +162,12 @@ func (d *Draft) Summary() (Summary, error) {
 		}
 	} else {
 		var role *trust.Role
-		if role, err = metadata.Targets().FromBytes(d.Metadata); err == nil {
-			content, s.Version, s.Expires = role.Signed, role.Signed.Version, role.Signed.Expires
+		if role, err = d.all(); err == nil {
+			s.Version, s.Expires = role.Signed.Version, role.Signed.Expires
 			s.Says, err = roleSays(d.Role, role)
+		}
+		if err == nil {
+			content, err = d.content()
 		}
 	}
 	if err != nil {

@@ -22,6 +22,13 @@ func (n *next) hand(ctx context.Context) error {
 	}
 	p := n.publisher
 	for name, role := range n.roles {
+		if name != metadata.TARGETS {
+			d, err := n.draftProject(ctx, name, role)
+			if err != nil {
+				return err
+			}
+			return p.Hand(d)
+		}
 		from := role.Signed.Version
 		version, err := p.free(ctx, name, from)
 		if err != nil {
@@ -158,6 +165,7 @@ func (n *next) unverified(ctx context.Context, name string) (*trust.Role, error)
 	if err := b.readNames(ctx); err != nil {
 		return nil, err
 	}
+	name = b.newestForm(name)
 	highest := int64(0)
 	for _, meta := range b.named[name] {
 		highest = max(highest, meta.Version)
@@ -188,6 +196,15 @@ func (n *next) unverified(ctx context.Context, name string) (*trust.Role, error)
 	role := metadata.Targets()
 	role.Signed.Version = highest
 	return role, nil
+}
+
+// newestForm is the role under which the newest form of a project that snapshots have named lies.
+func (b *rebuilding) newestForm(name string) string {
+	head, whole := b.named[trust.HeadRole(name)], b.named[name]
+	if len(head) > 0 && (len(whole) == 0 || head[0].Version >= whole[0].Version) {
+		return trust.HeadRole(name)
+	}
+	return name
 }
 
 // Imported says what committing a draft did.
@@ -288,7 +305,7 @@ func (n *next) fresh(ctx context.Context, d *Draft) ([]artifact.Release, error) 
 	if d.Role == metadata.TARGETS {
 		return nil, nil
 	}
-	role, err := metadata.Targets().FromBytes(d.Metadata)
+	role, err := d.all()
 	if err != nil {
 		return nil, err
 	}
@@ -297,31 +314,35 @@ func (n *next) fresh(ctx context.Context, d *Draft) ([]artifact.Release, error) 
 	if err != nil || old == nil {
 		return releases, err
 	}
+	if old, err = n.client.Complete(ctx, d.Role, old); err != nil {
+		return nil, err
+	}
 	before := trust.Releases(d.Role, old)
 	return slices.DeleteFunc(releases, func(r artifact.Release) bool { return slices.Contains(before, r) }), nil
 }
 
 // take puts a draft into the next version of the store.
 func (n *next) take(ctx context.Context, d *Draft) error {
-	role, err := metadata.Targets().FromBytes(d.Metadata)
+	role, err := d.all()
 	if err != nil {
 		return fmt.Errorf("reading the draft of %s: %w", d.Role, err)
 	}
 	var current int64
-	if meta := n.client.Trusted().Snapshot.Signed.Meta[trust.MetaName(d.Role)]; meta != nil {
+	if _, meta := n.client.Current(d.Role); meta != nil {
 		current = meta.Version
 	}
 	if current != d.From || role.Signed.Version <= current {
 		return stale(d.Role, "the draft follows version %d of %s, and the store has %d", d.From, d.Role, current)
 	}
-	if err := n.verify(d.Role, role); err != nil {
-		return unsigned(d, n.client.Delegation(d.Role), err)
+	files, err := n.files(d)
+	if err != nil {
+		return err
 	}
 	if err := n.provenMoves(ctx, d.Role, role); err != nil {
 		return err
 	}
-	n.ready[d.Role], err = role.ToBytes(false)
-	return err
+	n.ready[d.Role] = files
+	return nil
 }
 
 // provenMoves refuses a draft that moves a channel without the proof which that requires.

@@ -160,7 +160,7 @@ func (p *Publisher) open(ctx context.Context) (*trust.Client, error) {
 
 // onto starts the next version of what a client has verified.
 func (p *Publisher) onto(client *trust.Client, etag string) *next {
-	return &next{publisher: p, client: client, etag: etag, roles: map[string]*trust.Role{}, ready: map[string][]byte{}}
+	return &next{publisher: p, client: client, etag: etag, roles: map[string]*trust.Role{}, ready: map[string]ready{}}
 }
 
 // checkClock refuses to sign with a clock that is before what was signed last: hosts would refuse
@@ -213,7 +213,7 @@ type next struct {
 	client    *trust.Client
 	etag      string
 	roles     map[string]*trust.Role // targets and projects that change
-	ready     map[string][]byte      // roles that come signed, as they are
+	ready     map[string]ready       // roles that come signed, as they are
 	brief     bool                   // only the timestamp is signed anew
 
 	strict  bool                   // hosts must accept the store in the end, whatever they did before
@@ -236,7 +236,7 @@ func (n *next) project(ctx context.Context, name string) (*trust.Role, error) {
 	if role, ok := n.roles[name]; ok {
 		return role, nil
 	}
-	role, err := n.client.Project(ctx, name)
+	role, err := n.client.Whole(ctx, name)
 	if errors.Is(err, trust.ErrNoProject) {
 		role = metadata.Targets()
 		role.Signed.Version = 0

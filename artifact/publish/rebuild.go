@@ -156,7 +156,12 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 	targets := b.client.Trusted().Targets[metadata.TARGETS]
 	names := slices.Collect(maps.Keys(b.named))
 	if len(names) == 0 || b.torn {
-		names = append(names, b.client.Projects()...)
+		for _, project := range b.client.Projects() {
+			names = append(names, project)
+			if len(b.versions[trust.HeadRole(project)]) > 0 {
+				names = append(names, trust.HeadRole(project))
+			}
+		}
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
@@ -165,15 +170,16 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 			continue
 		}
 		verify := func(*trust.Role) error { return nil }
-		if b.delegates(name) {
-			verify = func(r *trust.Role) error { return targets.VerifyDelegate(name, r) }
+		project, _ := trust.IsHead(name)
+		if b.delegates(project) {
+			verify = func(r *trust.Role) error { return targets.VerifyDelegate(project, r) }
 		}
 		_, missing, err := b.take(ctx, name, verify)
 		if err != nil {
 			return err
 		}
-		if missing != nil {
-			b.result.Lost, b.result.Missing = append(b.result.Lost, name), append(b.result.Missing, *missing)
+		if missing != nil && !slices.Contains(b.result.Lost, project) {
+			b.result.Lost, b.result.Missing = append(b.result.Lost, project), append(b.result.Missing, *missing)
 		}
 	}
 	return nil

@@ -77,9 +77,13 @@ func (s *Short) Hint() string {
 	return s.hint
 }
 
-// sign makes a role's file, with these signatures and no others.
+// sign makes a role's file, with these signatures and no others. It is where every file is signed, and
+// signs none that readers would refuse for its size.
 func sign[T metadata.Roles](role *metadata.Metadata[T], keys []keyring.Key) ([]byte, error) {
 	role.Signatures = []metadata.Signature{}
+	if err := fits(role, len(keys)); err != nil {
+		return nil, err
+	}
 	if err := addSignatures(role, keys); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -23,6 +24,7 @@ type object struct {
 	key  string
 	data []byte
 	cond store.Condition
+	page bool // nothing names it yet; it may be written beside others
 }
 
 // seenByHosts reports whether hosts act on the object once it is there. They find every other one only
@@ -53,6 +55,17 @@ func (a ahead) Get(ctx context.Context, key string, from int64) (io.ReadCloser, 
 // write writes objects in their order.
 func (p *Publisher) write(ctx context.Context, objects []object) error {
 	for _, o := range objects {
+		if err := trust.CheckSize(o.role(), len(o.data)); err != nil {
+			return err
+		}
+	}
+	if err := p.writePages(ctx, objects); err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if o.page {
+			continue
+		}
 		_, err := p.Store.Put(ctx, o.key, bytes.NewReader(o.data), int64(len(o.data)), o.cond)
 		if err == nil {
 			continue
@@ -67,6 +80,32 @@ func (p *Publisher) write(ctx context.Context, objects []object) error {
 		}
 	}
 	return nil
+}
+
+// role is what an object is of, for a person.
+func (o object) role() string {
+	if o.key == trust.TimestampKey {
+		return metadata.TIMESTAMP
+	}
+	return o.key
+}
+
+// pageWriters is how many pages are written at once.
+const pageWriters = 8
+
+// writePages writes the pages among objects, before any file that names them.
+func (p *Publisher) writePages(ctx context.Context, objects []object) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(pageWriters)
+	for _, o := range objects {
+		if o.page {
+			group.Go(func() error {
+				_, err := p.Store.Put(ctx, o.key, bytes.NewReader(o.data), int64(len(o.data)), o.cond)
+				return err
+			})
+		}
+	}
+	return group.Wait()
 }
 
 // whole names the store itself among what hosts accept or refuse; the other names are those of
@@ -186,7 +225,7 @@ func (n *next) passes(of string, before map[string]error, last bool) bool {
 // affected lists the projects that the change may take from hosts: all of them where it changes who may
 // sign, and otherwise those that it signs.
 func (n *next) affected() []string {
-	if n.roles[metadata.TARGETS] != nil || n.ready[metadata.TARGETS] != nil {
+	if _, handed := n.ready[metadata.TARGETS]; handed || n.roles[metadata.TARGETS] != nil {
 		return n.client.Projects()
 	}
 	names := append(slices.Collect(maps.Keys(n.roles)), slices.Collect(maps.Keys(n.ready))...)

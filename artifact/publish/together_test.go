@@ -66,7 +66,9 @@ func TestPublishersWithOneKeysDirectory(t *testing.T) {
 	if _, err := first.Promote(t.Context(), "myapp", "testing", "production"); err != nil {
 		t.Errorf("the first publisher: %v", err)
 	}
-	for range 2 {
+	once.Lock()
+	defer once.Unlock()
+	for range min(reads, 4) {
 		if err := <-done; err != nil {
 			t.Errorf("the second publisher: %v", err)
 		}

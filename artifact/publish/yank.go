@@ -59,7 +59,7 @@ func (p *Publisher) yanks(ctx context.Context, project, version string, edit fun
 		return err
 	}
 	return p.change(ctx, func(n *next) error {
-		role, err := n.client.Project(ctx, project)
+		role, err := n.client.Whole(ctx, project)
 		if err != nil {
 			return err
 		}

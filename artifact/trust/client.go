@@ -17,8 +17,12 @@ import (
 const (
 	targetsRole = metadata.TARGETS
 
-	maxRotations = 128     // roots a host follows in one go
-	maxMetadata  = 8 << 20 // bytes of a metadata file, where nothing signed says less
+	// maxRotations bounds how many roots a host follows in one go. Each is signed by the threshold of
+	// the one before and kept when it was verified, so only the root's own keys can make them many,
+	// and a run that is cut short goes on where it was.
+	maxRotations = 100_000
+	maxMetadata  = 8 << 20   // bytes of a metadata file, where nothing signed says less
+	maxRepair    = 128 << 20 // the same for a publisher, who has to read what was once written too large
 	maxTimestamp = 64 << 10
 
 	// ClockTolerance is how far a publisher's clock may be ahead of a host's.
@@ -32,6 +36,7 @@ type Client struct {
 	now   func() time.Time
 	renew bool // take what expired, to sign it anew
 	set   *trustedmetadata.TrustedMetadata
+	known map[string]map[string]*metadata.TargetFiles // by project: what is signed beside the head
 }
 
 // Open makes a client of a host that keeps in dir what it has seen, and that was pinned there.
@@ -211,7 +216,7 @@ func (c *Client) refreshSnapshot(ctx context.Context) error {
 		return nil
 	}
 	meta := c.set.Timestamp.Signed.Meta[MetaName(metadata.SNAPSHOT)]
-	data, err := read(ctx, c.store, RoleKey(metadata.SNAPSHOT, meta.Version), limit(meta))
+	data, err := read(ctx, c.store, RoleKey(metadata.SNAPSHOT, meta.Version), c.limit(meta))
 	if err != nil {
 		return err
 	}
@@ -241,7 +246,7 @@ func (c *Client) role(ctx context.Context, name, delegator string) (*Role, error
 	if local != nil && update(local) == nil {
 		return c.set.Targets[name], nil
 	}
-	data, err := read(ctx, c.store, RoleKey(name, meta.Version), limit(meta))
+	data, err := read(ctx, c.store, RoleKey(name, meta.Version), c.limit(meta))
 	if err != nil {
 		return nil, err
 	}
@@ -251,13 +256,20 @@ func (c *Client) role(ctx context.Context, name, delegator string) (*Role, error
 	return c.set.Targets[name], c.seen.keep(roleFile(name), data)
 }
 
-// Project gives a project's role as its key signed it.
+// Project gives a project's role as its key signed it: the head, where it has one, which says what
+// channels name and which pages hold the other versions.
 func (c *Client) Project(ctx context.Context, project string) (*Role, error) {
 	if err := CheckProject(project); err != nil {
 		return nil, err
 	}
 	if !c.delegated(project) {
 		return nil, absent(ErrNoProject, project)
+	}
+	if role, ok := c.set.Targets[project]; ok {
+		return role, nil
+	}
+	if head := c.head(project); head != nil {
+		return c.loadHead(ctx, project, head)
 	}
 	return c.role(ctx, project, targetsRole)
 }

@@ -26,7 +26,7 @@ type Listing struct {
 func (c *Client) List(ctx context.Context) ([]Listing, error) {
 	list := []Listing{}
 	for _, name := range c.Projects() {
-		role, err := c.Project(ctx, name)
+		role, err := c.Whole(ctx, name)
 		if errors.Is(err, ErrNoProject) {
 			list = append(list, Listing{Project: name, Channels: map[string]Pointer{}, Releases: []artifact.Release{}, Yanked: map[string]Yank{}})
 			continue
@@ -34,7 +34,7 @@ func (c *Client) List(ctx context.Context) ([]Listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, err := c.listing(name, role)
+		l, err := c.listing(name, role, c.set.Targets[name])
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +43,8 @@ func (c *Client) List(ctx context.Context) ([]Listing, error) {
 	return list, nil
 }
 
-func (c *Client) listing(name string, role *Role) (Listing, error) {
+// listing is what a project says; signed is the file with the signatures.
+func (c *Client) listing(name string, role, signed *Role) (Listing, error) {
 	channels, err := Channels(role)
 	if err != nil {
 		return Listing{}, malformed(name, err)
@@ -58,7 +59,7 @@ func (c *Client) listing(name string, role *Role) (Listing, error) {
 		Grounds: map[string]Grounds{},
 	}
 	for channel, pointer := range channels {
-		l.Grounds[channel] = c.grounds(artifact.Ref{Project: name, Channel: channel}, pointer, role)
+		l.Grounds[channel] = c.grounds(artifact.Ref{Project: name, Channel: channel}, pointer, signed)
 	}
 	for _, r := range l.Releases {
 		if statements := c.Statements(r); len(statements) > 0 {

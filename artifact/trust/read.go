@@ -34,11 +34,29 @@ func Guard(check func() error) (err error) {
 }
 
 // limit is how many bytes of a metadata file are read.
-func limit(meta *metadata.MetaFiles) int64 {
-	if meta.Length > 0 && meta.Length < maxMetadata {
+func (c *Client) limit(meta *metadata.MetaFiles) int64 {
+	most := int64(maxMetadata)
+	if c.renew {
+		most = maxRepair
+	}
+	if meta.Length > 0 && meta.Length < most {
 		return meta.Length
 	}
-	return maxMetadata
+	return most
+}
+
+// CheckSize reports whether readers take a metadata file of this size, so that a publisher signs
+// and writes none that they refuse. role is the name of a role, or of a page.
+func CheckSize(role string, size int) error {
+	most := maxMetadata
+	if role == metadata.TIMESTAMP {
+		most = maxTimestamp
+	}
+	if size <= most {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("the metadata of %s would have %d bytes, and readers take %d at most", role, size, most),
+		"nothing was written; have fewer channels, shorter reasons of withdrawals, or proofs that name fewer hosts")
 }
 
 // read fetches a whole object of at most limit bytes; a longer one is refused.

@@ -66,7 +66,10 @@ func (c *Client) Recall() error {
 }
 
 // Kept is a targets role as this client has seen it in force, unverified; nil for none.
-func (c *Client) Kept(name string) ([]byte, error) { return c.seen.load(roleFile(name)) }
+func (c *Client) Kept(name string) ([]byte, error) {
+	project, _ := IsHead(name) // a head is kept under the project's name
+	return c.seen.load(roleFile(project))
+}
 
 // PastRoots reads the roots of the store from the pinned one on, each verified by the one before. Where
 // the store lacks one, those after it are not among them.

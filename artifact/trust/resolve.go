@@ -40,7 +40,7 @@ func (c *Client) Named(ctx context.Context, ref artifact.Ref) (artifact.Release,
 	}
 	for _, r := range Releases(ref.Project, role) {
 		if r.Version == pointer.Version && r.Digest == pointer.Digest {
-			return r, pointer, withdrawn(role, r)
+			return r, pointer, c.withdrawn(ctx, role, r)
 		}
 	}
 	return artifact.Release{}, Pointer{}, malformed(ref.String(), fmt.Errorf("it points at %s, %s, which the project does not sign", pointer.Version, pointer.Digest))
@@ -57,17 +57,27 @@ func (c *Client) Withdrawn(ctx context.Context, r artifact.Release) (*Withdrawn,
 		return nil, err
 	}
 	var w *Withdrawn
-	if err := withdrawn(role, r); err != nil && !errors.As(err, &w) {
+	if err := c.withdrawn(ctx, role, r); err != nil && !errors.As(err, &w) {
 		return nil, err
 	}
 	return w, nil
 }
 
-// withdrawn gives a *Withdrawn for a release that its project took back.
-func withdrawn(role *Role, r artifact.Release) error {
+// withdrawn gives a *Withdrawn for a release that its project took back. Where the head does not list
+// all withdrawals, the release's page does.
+func (c *Client) withdrawn(ctx context.Context, role *Role, r artifact.Release) error {
 	yanks, err := Yanks(role)
 	if err != nil {
 		return malformed(r.Project, err)
+	}
+	if more, _ := role.Signed.UnrecognizedFields[moreYankedField].(bool); more {
+		p, err := c.page(ctx, role, r)
+		if err != nil {
+			return err
+		}
+		if p != nil && p.Yanked != nil {
+			yanks = p.Yanked
+		}
 	}
 	if yank, ok := yanks[r.Version]; ok && yank.Digest == r.Digest {
 		yank.Reason = Printable(yank.Reason)

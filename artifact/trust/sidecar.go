@@ -87,12 +87,11 @@ func (s *Signed) Malformed(err error) error {
 // Sidecar tells length and digest of what is signed beside a release, without fetching it. Resolve
 // of the project comes first.
 func (c *Client) Sidecar(r artifact.Release, kind Kind) (length int64, digest artifact.Digest, ok bool) {
-	role := c.set.Targets[r.Project]
-	if role == nil || !signs(role, r) {
+	if !c.signs(r) {
 		return 0, "", false
 	}
-	file, ok := role.Signed.Targets[SidecarTarget(r, kind)]
-	if !ok || len(file.Hashes["sha256"]) != 32 || file.Length <= 0 || file.Length > maxSidecar {
+	file := c.file(r.Project, SidecarTarget(r, kind))
+	if file == nil || len(file.Hashes["sha256"]) != 32 || file.Length <= 0 || file.Length > maxSidecar {
 		return 0, "", false
 	}
 	return file.Length, artifact.NewDigest([32]byte(file.Hashes["sha256"])), true
@@ -101,10 +100,10 @@ func (c *Client) Sidecar(r artifact.Release, kind Kind) (length int64, digest ar
 // maxSidecar bounds what is read into memory: an index of a tree of about 64 GiB.
 const maxSidecar = 128 << 20
 
-// signs reports whether a role signs just this release.
-func signs(role *Role, r artifact.Release) bool {
-	file, ok := role.Signed.Targets[TargetPath(r.Project, r.Version, r.Format)]
-	return ok && file.Length == r.Length && len(file.Hashes["sha256"]) == 32 &&
+// signs reports whether a project signs just this release.
+func (c *Client) signs(r artifact.Release) bool {
+	file := c.file(r.Project, TargetPath(r.Project, r.Version, r.Format))
+	return file != nil && file.Length == r.Length && len(file.Hashes["sha256"]) == 32 &&
 		artifact.NewDigest([32]byte(file.Hashes["sha256"])) == r.Digest
 }
 
@@ -152,11 +151,10 @@ type custom struct {
 
 // Tree is the signed digest of the manifest of a release's tree; false where none was signed.
 func (c *Client) Tree(r artifact.Release) (artifact.Digest, bool) {
-	role := c.set.Targets[r.Project]
-	if role == nil || !signs(role, r) {
+	if !c.signs(r) {
 		return "", false
 	}
-	raw := role.Signed.Targets[TargetPath(r.Project, r.Version, r.Format)].Custom
+	raw := c.file(r.Project, TargetPath(r.Project, r.Version, r.Format)).Custom
 	if raw == nil {
 		return "", false
 	}

@@ -77,10 +77,10 @@ func TestClockBeforeWhatWasSignedIsRefused(t *testing.T) {
 func TestMixedMetadataIsRefused(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", app("1"))
-	key := newest(repo, ".myapp.json")
+	key := newest(repo, ".myapp~head.json")
 	repo.Release("myapp", "2", "testing", app("2"))
 	// The new snapshot, with the project's metadata of another time under the new name.
-	repo.Replace(newest(repo, ".myapp.json"), repo.Object(key))
+	repo.Replace(newest(repo, ".myapp~head.json"), repo.Object(key))
 	_, err := repo.Host().Resolve("myapp/testing")
 	refused(t, err, trust.CheckDigest)
 }

@@ -1,0 +1,155 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// signatureRoom is what a signature adds to a file, at most.
+const signatureRoom = 1 << 10
+
+// split makes the files of the next version of a project, unsigned.
+func (n *next) split(ctx context.Context, name string) (trust.Forms, error) {
+	all, err := n.client.Complete(ctx, name, n.roles[name])
+	if err != nil {
+		return trust.Forms{}, err
+	}
+	all.Signed.Expires = n.publisher.expires(n.publisher.Expiry.withDefaults().Snapshot)
+	forms, err := trust.Split(name, all, !n.upgraded())
+	if err != nil {
+		return trust.Forms{}, err
+	}
+	errs := []error{fits(forms.Head, len(n.client.Delegation(name).Keys))}
+	for _, page := range forms.Pages {
+		errs = append(errs, trust.CheckSize("a page of "+name, len(page)))
+	}
+	return forms, errors.Join(errs...)
+}
+
+// upgraded reports whether the store no longer has whole lists, as targets will stand.
+func (n *next) upgraded() bool {
+	targets := n.client.Trusted().Targets[metadata.TARGETS]
+	if role, ok := n.roles[metadata.TARGETS]; ok {
+		targets = role
+	}
+	return trust.Upgraded(targets)
+}
+
+// fits refuses to sign a role that would be too large for its readers with so many signatures.
+func fits[T metadata.Roles](role *metadata.Metadata[T], signatures int) error {
+	data, err := role.ToBytes(false)
+	if err != nil {
+		return err
+	}
+	kind := metadata.TARGETS
+	if _, ok := any(role.Signed).(metadata.TimestampType); ok {
+		kind = metadata.TIMESTAMP
+	}
+	return trust.CheckSize(kind, len(data)+signatureRoom*signatures)
+}
+
+// stageProject signs the next version of a project: the pages that do not lie in the store, the head,
+// and the whole list.
+func (n *next) stageProject(ctx context.Context, name string, keys []keyring.Key) ([]object, map[string]*metadata.MetaFiles, error) {
+	forms, err := n.split(ctx, name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("signing %s: %w", name, err)
+	}
+	version, err := n.publisher.freeForms(ctx, name, forms.Head.Signed.Version)
+	if err != nil {
+		return nil, nil, err
+	}
+	head, whole, err := signForms(forms, version, keys)
+	if err != nil {
+		return nil, nil, fmt.Errorf("signing %s: %w", name, err)
+	}
+	objects, described := describeForms(name, version, head, whole)
+	return append(pageObjects(name, forms.Pages, n.lyingPages(name)), objects...), described, nil
+}
+
+// describeForms are the files of a project, and what the snapshot says of them.
+func describeForms(name string, version int64, head, whole []byte) ([]object, map[string]*metadata.MetaFiles) {
+	var objects []object
+	described := map[string]*metadata.MetaFiles{}
+	for _, f := range []struct {
+		role string
+		data []byte
+	}{{trust.HeadRole(name), head}, {name, whole}} {
+		objects = append(objects, object{key: trust.RoleKey(f.role, version), data: f.data, cond: store.Condition{IfAbsent: true}})
+		described[trust.MetaName(f.role)] = metaFile(version, f.data)
+	}
+	return objects, described
+}
+
+// signForms signs the head and the whole list; where there is no list, the head stands for it.
+func signForms(forms trust.Forms, version int64, keys []keyring.Key) (head, whole []byte, err error) {
+	forms.Head.Signed.Version = version
+	if head, err = sign(forms.Head, keys); err != nil || forms.Whole == nil {
+		return head, head, err
+	}
+	forms.Whole.Signed.Version = version
+	whole, err = sign(forms.Whole, keys)
+	return head, whole, err
+}
+
+// lyingPages are the pages that the head in force names: they lie in the store, and nothing removes
+// them while it is in force.
+func (n *next) lyingPages(name string) []artifact.Digest {
+	role := n.client.Trusted().Targets[name]
+	if role == nil {
+		return nil
+	}
+	pages, err := trust.Pages(role)
+	if err != nil {
+		return nil // they are written again
+	}
+	return pages
+}
+
+// pageObjects are the pages that do not lie in the store. One that lies there though no head in force
+// names it is written again, since it may be collected at any moment.
+func pageObjects(project string, pages map[artifact.Digest][]byte, lying []artifact.Digest) []object {
+	var objects []object
+	for _, digest := range slices.Sorted(maps.Keys(pages)) {
+		if !slices.Contains(lying, digest) {
+			objects = append(objects, object{key: trust.PageKey(project, digest), data: pages[digest], page: true})
+		}
+	}
+	return objects
+}
+
+// ready is a role that comes signed. A project has its head, its pages and its whole list; what else
+// is a role has its file in whole.
+type ready struct {
+	head, whole []byte
+	pages       map[artifact.Digest][]byte
+}
+
+// stageReadyFiles takes a role that others have signed.
+func (p *Publisher) stageReadyFiles(ctx context.Context, name string, r ready) ([]object, map[string]*metadata.MetaFiles, error) {
+	objects, described := pageObjects(name, r.pages, nil), map[string]*metadata.MetaFiles{}
+	for _, f := range []struct {
+		role string
+		data []byte
+	}{{trust.HeadRole(name), r.head}, {name, r.whole}} {
+		if f.data == nil {
+			continue
+		}
+		o, meta, err := p.stageReady(ctx, f.role, f.data)
+		if err != nil {
+			return nil, nil, err
+		}
+		objects, described[trust.MetaName(f.role)] = append(objects, o), meta
+	}
+	return objects, described, nil
+}

@@ -1,0 +1,330 @@
+package trust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"github.com/theupdateframework/go-tuf/v2/metadata/trustedmetadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// head is what the snapshot says of a project's head; nil where the whole list counts.
+func (c *Client) head(project string) *metadata.MetaFiles {
+	head := c.set.Snapshot.Signed.Meta[MetaName(HeadRole(project))]
+	whole := c.set.Snapshot.Signed.Meta[MetaName(project)]
+	if head == nil || whole != nil && whole.Version > head.Version {
+		return nil
+	}
+	return head
+}
+
+// loadHead verifies a project's head from what was kept or from the store. The library checks it as
+// it checks any role, on a set in which the snapshot describes the head under the project's name.
+func (c *Client) loadHead(ctx context.Context, project string, meta *metadata.MetaFiles) (*Role, error) {
+	set := c.headSet(project, meta)
+	update := func(data []byte) error {
+		return Guard(func() error { _, err := set.UpdateDelegatedTargets(data, project, targetsRole); return err })
+	}
+	local, err := c.seen.load(roleFile(project))
+	if err != nil {
+		return nil, err
+	}
+	if local == nil || update(local) != nil {
+		data, err := read(ctx, c.store, RoleKey(HeadRole(project), meta.Version), c.limit(meta))
+		if err != nil {
+			return nil, err
+		}
+		if err := update(data); err != nil {
+			return nil, refuseFile(MetaName(HeadRole(project)), data, c.Delegation(project), err)
+		}
+		if err := c.seen.keep(roleFile(project), data); err != nil {
+			return nil, err
+		}
+	}
+	role := set.Targets[project]
+	digests, err := pageDigests(role)
+	if err != nil {
+		return nil, malformed(MetaName(HeadRole(project)), err)
+	}
+	c.set.Targets[project] = role
+	return role, c.seen.keepPages(project, digests)
+}
+
+func (c *Client) headSet(project string, meta *metadata.MetaFiles) *trustedmetadata.TrustedMetadata {
+	snapshot := *c.set.Snapshot
+	snapshot.Signed.Meta = map[string]*metadata.MetaFiles{MetaName(project): meta}
+	return &trustedmetadata.TrustedMetadata{
+		Root: c.set.Root, Timestamp: c.set.Timestamp, Snapshot: &snapshot, RefTime: c.set.RefTime,
+		Targets: map[string]*Role{targetsRole: c.set.Targets[targetsRole]},
+	}
+}
+
+// Whole gives all that a project's keys have signed: a copy, with every version, to be changed and
+// signed by a publisher.
+func (c *Client) Whole(ctx context.Context, project string) (*Role, error) {
+	role, err := c.Project(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.Complete(ctx, project, role)
+	if err == nil {
+		c.extend(project, all.Signed.Targets)
+	}
+	return all, err
+}
+
+// Complete gives a copy of a project's role that has every version, whatever form the role has.
+func (c *Client) Complete(ctx context.Context, project string, role *Role) (*Role, error) {
+	all, err := c.join(ctx, project, role)
+	if err != nil {
+		return nil, err
+	}
+	return all, c.addCapped(ctx, project, all)
+}
+
+// Current is the file of a project that counts, as the snapshot names it: the head, or the whole list
+// where that is newer; nil for a project that never published.
+func (c *Client) Current(project string) (role string, meta *metadata.MetaFiles) {
+	if head := c.head(project); head != nil {
+		return HeadRole(project), head
+	}
+	return project, c.set.Snapshot.Signed.Meta[MetaName(project)]
+}
+
+// addCapped adds what a whole list of before lacks since it was capped: the versions that the head
+// of before it has.
+func (c *Client) addCapped(ctx context.Context, project string, all *Role) error {
+	if c.set.Snapshot == nil {
+		return nil // what lies below the root is not known, and signed again as it is given
+	}
+	meta := c.set.Snapshot.Signed.Meta[MetaName(HeadRole(project))]
+	if meta == nil || c.head(project) != nil {
+		return nil
+	}
+	set := c.headSet(project, meta)
+	set.RefTime = time.Time{} // it is history, and need not be renewed
+	data, err := read(ctx, c.store, RoleKey(HeadRole(project), meta.Version), c.limit(meta))
+	if err != nil {
+		return err
+	}
+	if err := Guard(func() error { _, err := set.UpdateDelegatedTargets(data, project, targetsRole); return err }); err != nil {
+		return refuseFile(MetaName(HeadRole(project)), data, c.Delegation(project), err)
+	}
+	before, err := c.join(ctx, project, set.Targets[project])
+	if err != nil {
+		return err
+	}
+	for target, file := range before.Signed.Targets {
+		if all.Signed.Targets[target] == nil {
+			all.Signed.Targets[target] = file
+		}
+	}
+	return nil
+}
+
+// join is Join with the pages that this client reads, several at once.
+func (c *Client) join(ctx context.Context, project string, head *Role) (*Role, error) {
+	digests, err := Pages(head)
+	if err != nil {
+		return nil, malformed(project, err)
+	}
+	data, errs := make([][]byte, len(digests)), make([]error, len(digests))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(pageReaders, len(digests)) {
+		workers.Go(func() {
+			for i := range next {
+				data[i], errs[i] = c.pageData(ctx, project, digests[i])
+			}
+		})
+	}
+	for i := range digests {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, firstOf(errs)
+	}
+	return Join(project, head, func(d artifact.Digest) ([]byte, error) { return data[slices.Index(digests, d)], nil })
+}
+
+// pageReaders is how many pages are read at once.
+const pageReaders = 8
+
+func firstOf(errs []error) error {
+	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
+}
+
+// pageData reads a page, from what was kept or from the store, and from a mirror where a store gives
+// other bytes. It is safe for concurrent use.
+func (c *Client) pageData(ctx context.Context, project string, digest artifact.Digest) ([]byte, error) {
+	if data := c.seen.page(project, digest); data != nil {
+		return data, nil
+	}
+	key := PageKey(project, digest)
+	data, err := onePage(ctx, c.store, key, digest)
+	turns := store.NewTurns(c.store, key)
+	for i := 0; i < turns.Stores() && turns.Stores() > 1 && as[*Refused](err) && ctx.Err() == nil; i++ {
+		var other error
+		if data, other = onePage(ctx, turns.At(i), key, digest); other == nil {
+			err = nil
+		}
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		err = diag.WithHint(fmt.Errorf("a page of the versions of %s is missing: %w", project, err),
+			"restore it from a backup or a mirror, or let who publishes %s run `corpus publish` or `corpus refresh` where its pages were kept", project)
+	}
+	if err != nil {
+		return nil, c.Vouch(project, err)
+	}
+	return data, c.seen.keepPage(project, digest, data)
+}
+
+func onePage(ctx context.Context, s store.Store, key string, digest artifact.Digest) ([]byte, error) {
+	data, err := read(ctx, s, key, maxMetadata)
+	if err != nil {
+		return nil, err
+	}
+	if got := digestOf(data); got != digest {
+		return nil, &Refused{Check: CheckDigest, Of: key, Err: fmt.Errorf("its digest is %s, and %s was signed", got, digest)}
+	}
+	return data, nil
+}
+
+// Learn reads what is signed of a release, where the project's head does not say it, and keeps it
+// for Recall. Project comes first.
+func (c *Client) Learn(ctx context.Context, r artifact.Release) error {
+	role := c.set.Targets[r.Project]
+	if role == nil || c.file(r.Project, TargetPath(r.Project, r.Version, r.Format)) != nil {
+		return nil
+	}
+	_, err := c.page(ctx, role, r)
+	return err
+}
+
+// page reads the page of a release; nil for a role without pages.
+func (c *Client) page(ctx context.Context, role *Role, r artifact.Release) (*page, error) {
+	digests, err := pageDigests(role)
+	if err != nil || len(digests) == 0 {
+		return nil, err
+	}
+	i := pageOf(r.Version, len(digests))
+	if digests[i] == "" {
+		return nil, nil
+	}
+	data, err := c.pageData(ctx, r.Project, digests[i])
+	if err != nil {
+		return nil, err
+	}
+	p, err := parsePage(r.Project, data, i, len(digests))
+	if err != nil {
+		return nil, malformed(PageKey(r.Project, digests[i]), err)
+	}
+	return p, nil
+}
+
+// file is what is signed of a target of a project, as far as this client or this host knows.
+func (c *Client) file(project, target string) *metadata.TargetFiles {
+	role := c.set.Targets[project]
+	if role == nil {
+		return nil
+	}
+	if file := role.Signed.Targets[target]; file != nil {
+		return file
+	}
+	if file := c.known[project][target]; file != nil {
+		return file
+	}
+	digests, err := pageDigests(role)
+	if err != nil || len(digests) == 0 {
+		return nil
+	}
+	i := pageOf(versionOf(target), len(digests))
+	data := c.seen.page(project, digests[i])
+	if data == nil {
+		return nil
+	}
+	p, err := parsePage(project, data, i, len(digests))
+	if err != nil {
+		return nil
+	}
+	return p.Targets[target]
+}
+
+// extend remembers what is signed of a project beside its head.
+func (c *Client) extend(project string, targets map[string]*metadata.TargetFiles) {
+	if c.known == nil {
+		c.known = map[string]map[string]*metadata.TargetFiles{}
+	}
+	c.known[project] = targets
+}
+
+// pagesDir is where pages of a project are kept.
+func (s seen) pagesDir(project string) string {
+	return filepath.Join(s.dir, "projects", project+"~pages")
+}
+
+func (s seen) pageFile(project string, digest artifact.Digest) string {
+	return filepath.Join(s.pagesDir(project), digest.Hex()+".json")
+}
+
+// page reads a page that was kept; nil for one that was not, or was damaged since.
+func (s seen) page(project string, digest artifact.Digest) []byte {
+	if digest == "" || s.memory {
+		return nil
+	}
+	data, err := os.ReadFile(s.pageFile(project, digest))
+	if err != nil || digestOf(data) != digest {
+		return nil
+	}
+	return data
+}
+
+// keepPage keeps a page. It is not synced: one that a power cut damages is read from the store again.
+func (s seen) keepPage(project string, digest artifact.Digest, data []byte) error {
+	if s.memory {
+		return nil
+	}
+	if err := durable.MkdirAll(s.pagesDir(project), 0o700); err != nil {
+		return fmt.Errorf("keeping a page of %s: %w", project, err)
+	}
+	if err := os.WriteFile(s.pageFile(project, digest), data, 0o600); err != nil {
+		return fmt.Errorf("keeping a page of %s: %w", project, err)
+	}
+	return nil
+}
+
+// keepPages removes the pages that the head no longer names.
+func (s seen) keepPages(project string, named []artifact.Digest) error {
+	if s.memory {
+		return nil
+	}
+	entries, err := os.ReadDir(s.pagesDir(project))
+	if err != nil {
+		return nil // none was kept; what cannot be listed costs room alone
+	}
+	keep := map[string]bool{}
+	for _, digest := range named {
+		keep[filepath.Base(s.pageFile(project, digest))] = true
+	}
+	for _, e := range entries {
+		if !keep[e.Name()] {
+			if err := os.Remove(filepath.Join(s.pagesDir(project), e.Name())); err != nil {
+				return fmt.Errorf("removing a page of %s: %w", project, err)
+			}
+		}
+	}
+	return nil
+}
