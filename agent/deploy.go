@@ -53,6 +53,11 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	if err != nil {
 		return r.without(ctx, err)
 	}
+	return r.orTrouble(r.carryOut(ctx, client, pair))
+}
+
+// carryOut brings the host to a pair, or converges what is current when there is nothing new.
+func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
 	r.report.To = &pair
 	keep, err := r.stay(&pair)
 	switch {
@@ -63,7 +68,7 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	case keep:
 		return r.convergeGood(ctx)
 	}
-	err = r.record.Stage("fetch", pair.String(), func() error {
+	err := r.record.Stage("fetch", pair.String(), func() error {
 		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetch(ctx, client, pair) })
 	})
 	if err != nil {

@@ -95,15 +95,14 @@ func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, e
 	if good := r.ledger.Good; good != nil && good.Service.Project == r.identity.Service {
 		has = &good.Service
 	}
-	service, err := r.resolveOr(ctx, client, r.ledger.Channels[1], has)
+	service, serviceErr := r.resolveOr(ctx, client, r.ledger.Channels[1], has)
+	base, baseErr := r.resolveBase(ctx, client)
+	pair, err := r.pairOf(ctx, ledger.Pair{Base: base, Service: service}, has, serviceErr, baseErr)
 	if err != nil {
 		return ledger.Pair{}, err
 	}
-	base, err := r.resolveBase(ctx, client)
-	if err != nil {
-		return ledger.Pair{}, err
-	}
-	return ledger.Pair{Base: base, Service: service}, r.noteWithdrawn(ctx, client)
+	r.learn(ctx, client)
+	return pair, r.noteWithdrawn(ctx, client)
 }
 
 // resolveOr asks what a channel names. Where that was withdrawn the host keeps what it has; one that
@@ -138,7 +137,9 @@ func (r *run) noteWithdrawn(ctx context.Context, client *trust.Client) error {
 			}
 			w, err := client.Withdrawn(ctx, release)
 			if err != nil {
-				return err
+				r.inTrouble(release.Project, err)
+				found = append(found, knownWithdrawn(r.ledger.Withdrawn, release)...)
+				continue
 			}
 			if w == nil {
 				continue

@@ -36,6 +36,8 @@ type run struct {
 	settings *value.Map      // of the project, given on the command line
 	entry    *ledger.Project // of the service; nil where there is none
 	leaves   *ledger.Pair    // what somebody goes back from
+	trouble  error           // what the store did not say of one project, while it did of the other
+	troubled []string        // these projects
 	acted    bool            // the run changed, or tried to change, what is deployed
 	kept     []string        // directories in archives that get the report beside them
 	undo     *undoing        // keeps what converging replaces; nil where nothing has converged yet

@@ -204,14 +204,14 @@ func onePage(ctx context.Context, s store.Store, key string, digest artifact.Dig
 }
 
 // Learn reads what is signed of a release, where the project's head does not say it, and keeps it
-// for Recall. Project comes first.
-func (c *Client) Learn(ctx context.Context, r artifact.Release) error {
+// for Recall. It reports whether the store was asked. Project comes first.
+func (c *Client) Learn(ctx context.Context, r artifact.Release) (asked bool, err error) {
 	role := c.set.Targets[r.Project]
 	if role == nil || c.file(r.Project, TargetPath(r.Project, r.Version, r.Format)) != nil {
-		return nil
+		return false, nil
 	}
-	_, err := c.page(ctx, role, r)
-	return err
+	p, err := c.page(ctx, role, r)
+	return p != nil, err
 }
 
 // page reads the page of a release; nil for a role without pages.

@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"context"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// pairOf is the pair that a host runs where the store cannot say of one project what to run: that
+// project stays as it is, and the other is deployed. The failure stays the result of the run. A host
+// that has no release of the project gets nothing.
+func (r *run) pairOf(ctx context.Context, pair ledger.Pair, has *artifact.Release, serviceErr, baseErr error) (ledger.Pair, error) {
+	switch good := r.ledger.Good; {
+	case serviceErr == nil && baseErr == nil:
+		return pair, nil
+	case stopped(ctx) || serviceErr != nil && (baseErr != nil || has == nil):
+		return pair, firstError(serviceErr, baseErr)
+	case serviceErr != nil:
+		pair.Service = *has
+		r.inTrouble(has.Project, serviceErr)
+	case good == nil || good.Base == nil:
+		return pair, baseErr
+	default:
+		pair.Base = good.Base
+		r.inTrouble(artifact.Base, baseErr)
+	}
+	return pair, nil
+}
+
+func firstError(errs ...error) error {
+	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
+}
+
+// inTrouble notes that the store does not say of a project what it should, once for each project.
+func (r *run) inTrouble(project string, err error) {
+	if r.trouble == nil {
+		r.trouble = err
+	}
+	if !slices.Contains(r.troubled, project) {
+		r.troubled = append(r.troubled, project)
+		r.record.Note("%s stays as it is, since the store does not say what to run of it: %v", project, err)
+	}
+}
+
+// orTrouble is the error of a run, or else that of a project that the store said nothing of.
+func (r *run) orTrouble(err error) error {
+	if err != nil || r.trouble == nil {
+		return err
+	}
+	return explainReach(r.trouble)
+}
+
+// knownWithdrawn is what is known of a release from an earlier run.
+func knownWithdrawn(known []ledger.Withdrawn, release artifact.Release) []ledger.Withdrawn {
+	return slices.DeleteFunc(slices.Clone(known), func(w ledger.Withdrawn) bool { return w.Release.Digest != release.Digest })
+}
+
+// learnAtOnce is how many pages of metadata a run reads for releases that no channel names any more.
+const learnAtOnce = 2
+
+// learn keeps what is signed of the releases on this host, so that they can be verified when no
+// channel names them any more. What the store does not give is tried again by the next run.
+func (r *run) learn(ctx context.Context, client *trust.Client) {
+	read := 0
+	for _, release := range r.remembered() {
+		if slices.Contains(r.troubled, release.Project) || read == learnAtOnce {
+			continue
+		}
+		fetched, err := client.Learn(ctx, release)
+		if err != nil {
+			r.record.Note("%s can be verified only by what was noted when it was unpacked: %v", release, err)
+		}
+		if fetched || err != nil {
+			read++
+		}
+	}
+}
+
+// remembered are the releases of base and the service that the ledger names.
+func (r *run) remembered() []artifact.Release {
+	pairs := slices.Clone(r.ledger.History)
+	for _, pair := range []*ledger.Pair{r.ledger.Previous, r.ledger.Good} {
+		if pair != nil {
+			pairs = append(pairs, *pair)
+		}
+	}
+	slices.Reverse(pairs)
+	var releases []artifact.Release
+	for _, pair := range pairs {
+		for _, release := range pair.Releases() {
+			ours := release.Project == artifact.Base || release.Project == r.identity.Service
+			if ours && r.has(release) && !slices.Contains(releases, release) {
+				releases = append(releases, release)
+			}
+		}
+	}
+	return releases
+}

@@ -1,0 +1,72 @@
+package agent_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// newestHead is the key of the head of a project's metadata.
+func newestHead(l *lab, project string) string {
+	l.t.Helper()
+	best := ""
+	for key := range l.repo.Snapshot() {
+		if strings.HasSuffix(key, "."+trust.HeadRole(project)+".json") && (len(key) > len(best) || len(key) == len(best) && key > best) {
+			best = key
+		}
+	}
+	return best
+}
+
+// The metadata of one project being too large, invalid or missing keeps nothing from a host that the
+// other project brings.
+func TestOneProjectsTroubleKeepsNothingFromAHost(t *testing.T) {
+	for name, c := range map[string]struct {
+		data []byte // nil for none at all
+		code int
+	}{
+		"too large": {bytes.Repeat([]byte(" "), 9<<20), exit.Refused},
+		"invalid":   {[]byte(`{"signed": 1}`), exit.Refused},
+		"missing":   {nil, exit.Unreachable},
+	} {
+		for _, broken := range []string{"myapp", "base"} {
+			t.Run(name+" metadata of "+broken, func(t *testing.T) {
+				l := newLab(t)
+				l.publishBase("b1")
+				l.publish("1")
+				l.expect(exit.OK)
+				l.publishBase("b2")
+				l.publish("2")
+				if err := l.repo.Store.Delete(t.Context(), newestHead(l, broken)); err != nil {
+					t.Fatal(err)
+				}
+				if key := newestHead(l, broken); c.data != nil {
+					l.repo.Replace(strings.Replace(key, "/1.", "/2.", 1), c.data)
+				}
+				r := l.expect(c.code)
+				noted(t, r, broken+" stays as it is")
+				base, service := "b2", "1"
+				if broken == "base" {
+					base, service = "b1", "2"
+				}
+				if got := l.version("base/current"); got != base {
+					t.Errorf("base is %q, want %q", got, base)
+				}
+				if got := l.version("service/current"); got != service {
+					t.Errorf("the service is %q, want %q", got, service)
+				}
+				if r.Error == "" {
+					t.Error("the report does not say that something failed")
+				}
+				// The next run converges what is current, and goes on saying so.
+				asked := len(l.engine.asked)
+				if l.expect(c.code); len(l.engine.asked) != asked+1 {
+					t.Errorf("converged %d times more, want once", len(l.engine.asked)-asked)
+				}
+			})
+		}
+	}
+}
