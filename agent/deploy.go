@@ -68,7 +68,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	case keep:
 		return r.convergeGood(ctx)
 	}
-	err := r.record.Stage("fetch", pair.String(), func() error {
+	err = r.record.Stage("fetch", pair.String(), func() error {
 		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetch(ctx, client, pair) })
 	})
 	if err != nil {
