@@ -1,43 +1,60 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"syscall"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 )
 
-// read fills v from a file and reports whether there is one. One that is not JSON is a *Corrupt; what
-// names the file in other errors.
-func read(path, what string, v any) (found bool, err error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+// read fills v from a file and reports whether there is one, and gives its content. One that is not
+// JSON, or that is no file at all, is a *Corrupt; what names the file in other errors.
+func read(path, what string, v any) (data []byte, err error) {
+	data, err = os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):
+		return nil, &Corrupt{Path: path, Err: err}
+	case err != nil:
+		return nil, fmt.Errorf("reading the %s: %w", what, err)
 	}
-	if err != nil {
-		return false, fmt.Errorf("reading the %s: %w", what, err)
+	if len(bytes.Trim(data, "\x00 \t\r\n")) == 0 {
+		return nil, &Corrupt{Path: path, Err: errors.New("it is empty")}
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return false, &Corrupt{Path: path, Err: err}
+		return nil, &Corrupt{Path: path, Err: err}
 	}
-	return true, nil
+	return data, nil
 }
 
-// write replaces a file as a whole, and makes its directory where it is missing.
-func write(path, what string, v any, dirMode, mode fs.FileMode) error {
-	data, err := json.MarshalIndent(v, "", "  ")
+// write replaces a file as a whole, and makes its directory where it is missing. What a newer agent
+// wrote into before, as the file was read, and this one does not know, stays.
+func write(path, what string, v any, before []byte, dirMode, mode fs.FileMode) error {
+	data, err := encode(v, before)
 	if err != nil {
-		return err
+		return fmt.Errorf("writing the %s: %w", what, err)
 	}
 	if err := durable.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return fmt.Errorf("writing the %s: %w", what, err)
 	}
-	if err := durable.WriteFile(path, append(data, '\n'), mode); err != nil {
+	if err := durable.WriteFile(path, data, mode); err != nil {
 		return fmt.Errorf("writing the %s: %w", what, err)
 	}
 	return nil
+}
+
+func encode(v any, before []byte) ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err == nil && before != nil {
+		data, err = merge(reflect.TypeOf(v), before, data)
+	}
+	return append(data, '\n'), err
 }

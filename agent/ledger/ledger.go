@@ -13,10 +13,10 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// version of the file's form; a newer one is refused rather than guessed at.
+// version of the file's form. It stays 1: fields are added and never change their meaning. A file that
+// says more was written by an agent that this one was rolled back from; see Ledger.Newer.
 const version = 1
 
 // Pair is what a run deploys: base and service go together, since they converge together.
@@ -118,6 +118,8 @@ type Ledger struct {
 	// Withdrawn are those of the releases in Good, Previous and History that the last look at the
 	// store knew to be taken back.
 	Withdrawn []Withdrawn `json:"withdrawn,omitempty"`
+
+	read []byte // the file that it was loaded from, for the fields that only a newer agent knows
 }
 
 // Corrupt is a ledger that cannot be read. The releases on disk are not touched by that.
@@ -131,30 +133,39 @@ func (c *Corrupt) Unwrap() error { return c.Err }
 
 // Hint says what becomes of it.
 func (c *Corrupt) Hint() string {
-	return "the next run keeps the file aside and rebuilds the ledger from what is on disk"
+	return "the next run keeps the file aside and restores the ledger from its copy, or from links and reports"
 }
 
-// Load reads the ledger; one that is absent is empty.
+// Load reads the ledger; one that is absent is empty. A ledger in the form of a newer agent is read as
+// far as this agent understands it.
 func Load(path string) (*Ledger, error) {
 	var l Ledger
-	found, err := read(path, "ledger", &l)
+	data, err := read(path, "ledger", &l)
 	if err != nil {
 		return nil, err
 	}
-	if !found {
+	if data == nil {
 		return &Ledger{Version: version}, nil
 	}
-	if l.Version > version {
-		return nil, diag.WithHint(fmt.Errorf("the ledger %s is of version %d, and this agent knows up to %d", path, l.Version, version), "install the agent that wrote it, or a newer one")
-	}
+	l.read = data
 	l.forgiveHosts()
 	return &l, nil
+}
+
+// Newer reports whether the file that this ledger was loaded from has the form of a newer agent.
+func (l *Ledger) Newer() bool { return l.Version > version }
+
+// Content is the file that this ledger makes. Fields that a newer agent wrote into the file that it was
+// loaded from are kept.
+func (l *Ledger) Content() ([]byte, error) {
+	l.Version = version
+	return encode(l, l.read)
 }
 
 // Save replaces the file.
 func (l *Ledger) Save(path string) error {
 	l.Version = version
-	return write(path, "ledger", l, 0o755, 0o644)
+	return write(path, "ledger", l, l.read, 0o755, 0o644)
 }
 
 // IsWithdrawn tells whether a release of a pair was taken back, and why.

@@ -24,15 +24,18 @@ type Project struct {
 	Settings      *value.Map `json:"settings,omitempty"`      // what set-configuration wrote
 	Configuration *value.Map `json:"configuration,omitempty"` // all of it, as of the last init or deploy
 	Saved         *time.Time `json:"saved,omitempty"`
+
+	read []byte // the file that it was loaded from
 }
 
 // LoadProject reads an entry; one that is absent is nil. One that cannot be read is a *Corrupt.
 func LoadProject(path string) (*Project, error) {
 	var p Project
-	found, err := read(path, "project registry", &p)
-	if err != nil || !found {
+	data, err := read(path, "project registry", &p)
+	if err != nil || data == nil {
 		return nil, err
 	}
+	p.read = data
 	if p.APIVersion > APIVersion {
 		return nil, diag.WithHint(fmt.Errorf("the project %s is of API version %d, and this agent knows up to %d", p.Name, p.APIVersion, APIVersion),
 			"install the agent that wrote %s, or a newer one", path)
@@ -43,5 +46,5 @@ func LoadProject(path string) (*Project, error) {
 // Save replaces the entry. It may hold what only root is to know.
 func (p *Project) Save(path string) error {
 	p.APIVersion = APIVersion
-	return write(path, "project registry", p, 0o700, 0o600)
+	return write(path, "project registry", p, p.read, 0o700, 0o600)
 }
