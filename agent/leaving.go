@@ -14,6 +14,7 @@ import (
 // here: whoever may read reports may not be whoever may read those.
 func (r *run) leaving() *report.Report {
 	out := *r.report
+	out.Remembered = nil
 	out.Steps = slices.Clone(out.Steps)
 	for i, s := range out.Steps {
 		out.Steps[i].Changes = r.public(s.Changes, s.Name)

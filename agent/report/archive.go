@@ -1,13 +1,17 @@
 package report
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +19,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Archive is the directory of a host's reports, one file per run, named so that they sort by time.
+// Archive is the directory of a host's reports, one file per run. They are ordered by their sequence; those
+// of an agent that did not count come before them, by name.
 type Archive struct{ Dir string }
 
 // NewID makes the ID of a run: its time, and enough more to tell two runs of one second apart.
@@ -25,8 +30,11 @@ func NewID(at time.Time) string {
 
 const suffix = ".json"
 
-// Save keeps a report and removes the oldest ones above keep.
+// Save keeps a report and removes the oldest ones above keep. One that has no sequence becomes the newest.
 func (a Archive) Save(r *Report, keep int) error {
+	if r.Sequence == 0 {
+		r.Sequence = a.newest() + 1
+	}
 	if err := durable.MkdirAll(a.Dir, 0o755); err != nil {
 		return fmt.Errorf("keeping the report: %w", err)
 	}
@@ -43,7 +51,9 @@ func (a Archive) Save(r *Report, keep int) error {
 	}
 	var errs []error
 	for _, id := range ids[:len(ids)-keep] {
-		errs = append(errs, os.Remove(filepath.Join(a.Dir, id+suffix)))
+		if id != r.ID {
+			errs = append(errs, os.Remove(filepath.Join(a.Dir, id+suffix)))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -70,13 +80,43 @@ func (a Archive) IsBeside() bool {
 	return err == nil
 }
 
-// Last is the newest report, or nil.
+// Last is the newest report that can be read, or nil.
 func (a Archive) Last() (*Report, error) {
 	ids, err := a.IDs()
-	if err != nil || len(ids) == 0 {
-		return nil, err
+	for _, id := range slices.Backward(ids) {
+		if r, err := a.Load(id); err == nil {
+			return r, nil
+		}
 	}
-	return a.Load(ids[len(ids)-1])
+	return nil, err
+}
+
+// All are the reports that can be read, oldest first. One that cannot be read, such as one that a power
+// cut left empty, does not hide the others.
+func (a Archive) All() ([]*Report, error) {
+	ids, err := a.IDs()
+	all := []*Report{}
+	for _, id := range ids {
+		if r, err := a.Load(id); err == nil {
+			all = append(all, r)
+		}
+	}
+	return all, err
+}
+
+// Any reports whether there is a report, even one that cannot be read.
+func (a Archive) Any() bool {
+	ids, err := a.IDs()
+	return err != nil || len(ids) > 0
+}
+
+// newest is the highest sequence of all reports.
+func (a Archive) newest() int64 {
+	ids, err := a.IDs()
+	if err != nil || len(ids) == 0 {
+		return 0
+	}
+	return a.sequence(ids[len(ids)-1])
 }
 
 // IDs lists the runs that have a report, oldest first.
@@ -89,13 +129,41 @@ func (a Archive) IDs() ([]string, error) {
 		return nil, fmt.Errorf("listing the reports: %w", err)
 	}
 	var ids []string
+	sequences := map[string]int64{}
 	for _, e := range entries {
 		if id, ok := strings.CutSuffix(e.Name(), suffix); ok && !strings.HasPrefix(id, ".") {
 			ids = append(ids, id)
+			sequences[id] = a.sequence(id)
 		}
 	}
-	slices.Sort(ids)
+	slices.SortFunc(ids, func(x, y string) int {
+		return cmp.Or(cmp.Compare(sequences[x], sequences[y]), cmp.Compare(x, y))
+	})
 	return ids, nil
+}
+
+// headSize is enough of a report to find its sequence, which is written at its start.
+const headSize = 256
+
+// sequence reads the sequence of a report out of the start of its file; 0 where there is none.
+func (a Archive) sequence(id string) int64 {
+	f, err := os.Open(filepath.Join(a.Dir, id+suffix))
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	head := make([]byte, headSize)
+	n, _ := io.ReadFull(f, head) // a file that is shorter has its sequence all the same
+	_, rest, ok := bytes.Cut(head[:n], []byte(`"sequence": `))
+	if !ok {
+		return 0
+	}
+	number, _, _ := bytes.Cut(rest, []byte(","))
+	sequence, err := strconv.ParseInt(string(number), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return sequence
 }
 
 // Load reads the report of a run. Changes of states are plain JSON in what it returns.

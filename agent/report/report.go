@@ -32,7 +32,10 @@ const (
 
 // Report is the record of a run.
 type Report struct {
-	ID       string    `json:"id"`
+	ID string `json:"id"`
+	// Sequence counts the runs of a host, from 1. It orders reports, since clocks are set back. 0 is a
+	// report of an agent that did not count.
+	Sequence int64     `json:"sequence,omitempty"`
 	Command  string    `json:"command"` // deploy, converge or rollback
 	Test     bool      `json:"test,omitempty"`
 	Host     string    `json:"host"`
@@ -53,6 +56,10 @@ type Report struct {
 	// quarantined, or a retry is not due yet.
 	Withheld *ledger.Pair `json:"withheld,omitempty"`
 	Fault    *Fault       `json:"fault,omitempty"` // why a deploy failed
+
+	// Remembered is what the ledger knows of the host itself, to restore a lost ledger from. It does not
+	// leave the host.
+	Remembered *ledger.Host `json:"remembered,omitempty"`
 
 	Stages []Stage                  `json:"stages"`
 	Hooks  map[string][]hook.Result `json:"hooks,omitempty"` // by stage

@@ -130,7 +130,8 @@ func SyncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// MkdirAll makes a directory and its parents and makes their names durable.
+// MkdirAll makes a directory and its parents and makes their names durable. All that it makes get the
+// mode, whatever the umask is; a directory that is there keeps its own.
 func MkdirAll(dir string, mode fs.FileMode) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -141,8 +142,14 @@ func MkdirAll(dir string, mode fs.FileMode) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+	switch err := os.Mkdir(dir, mode); {
+	case errors.Is(err, fs.ErrExist):
+	case err != nil:
 		return err
+	default:
+		if err := os.Chmod(dir, mode); err != nil {
+			return err
+		}
 	}
 	return SyncDir(parent)
 }
