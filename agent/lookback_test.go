@@ -65,20 +65,32 @@ func TestQuarantineIsLiftedByVersion(t *testing.T) {
 	}
 }
 
-func TestCorruptLedgerIsKeptAsideAndRebuilt(t *testing.T) {
+func TestCorruptLedgerIsKeptAsideAndRestored(t *testing.T) {
+	t.Run("from its copy", func(t *testing.T) { corruptLedger(t, false, "restored from its copy") })
+	t.Run("from reports", func(t *testing.T) { corruptLedger(t, true, "rebuilt from links and reports") })
+}
+
+func corruptLedger(t *testing.T, both bool, how string) {
 	l := newLab(t)
 	l.publishBase("1")
 	l.publish("1")
 	l.expect(exit.OK)
 	l.publish("2")
 	l.expect(exit.OK)
-	if err := os.WriteFile(l.Layout.Ledger(), []byte(`{"version": 1, "go`), 0o644); err != nil {
-		t.Fatal(err)
+	damaged := []string{l.Layout.Ledger()}
+	if both {
+		damaged = append(damaged, l.Layout.LedgerCopy())
 	}
+	for _, path := range damaged {
+		if err := os.WriteFile(path, []byte(`{"version": 1, "go`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Config.Store = "" // the host was told on the command line, and has to remember it
 	if s, err := l.Status(); err != nil || s.Deployed == nil || s.Deployed.Service.Version != "2" {
 		t.Errorf("status says that %v is deployed, %v", s.Deployed, err)
 	}
-	noted(t, l.expect(exit.OK), "rebuilt from links and reports: it says that base 1, myapp 2 is deployed")
+	noted(t, l.expect(exit.OK), how+": it says that base 1, myapp 2 is deployed")
 	l.links("2", "2", "1")
 	kept, _ := filepath.Glob(filepath.Join(l.Layout.State(), "ledger.corrupt-*.json"))
 	if len(kept) != 1 {

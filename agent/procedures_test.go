@@ -291,20 +291,36 @@ func TestWorkingTreeOfTheHostsOwnServiceHoldsTheHost(t *testing.T) {
 	}
 }
 
-func TestLedgerOfANewerVersionIsRefused(t *testing.T) {
+// TestLedgerOfANewerVersionIsTakenDown is a host whose agent was rolled back over a change of the ledger's
+// form: it goes on with what it understands, and keeps what it does not.
+func TestLedgerOfANewerVersionIsTakenDown(t *testing.T) {
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
-	newer := []byte(`{"version": 99}`)
-	if err := os.WriteFile(l.Layout.Ledger(), newer, 0o644); err != nil {
+	data, err := os.ReadFile(l.Layout.Ledger())
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err := l.deploy()
-	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "version 99") {
-		t.Errorf("exit code %d, %v", exit.Code(err), err)
+	newer := strings.Replace(string(data), `"version": 1,`, `"version": 99, "cohort": "canary",`, 1)
+	if err := os.WriteFile(l.Layout.Ledger(), []byte(newer), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	if data, err := os.ReadFile(l.Layout.Ledger()); err != nil || string(data) != string(newer) {
-		t.Errorf("the ledger became %s, %v", data, err)
+	noted(t, l.expect(exit.OK), "form 99")
+	if r := l.expect(exit.OK); strings.Contains(strings.Join(r.Notes, "\n"), "form 99") {
+		t.Errorf("it is said at every run: %q", r.Notes)
+	}
+	l.publish("2")
+	l.expect(exit.OK)
+	l.links("2", "2", "1")
+	if data, err := os.ReadFile(l.Layout.Ledger()); err != nil || !strings.Contains(string(data), `"cohort": "canary"`) {
+		t.Errorf("what a newer agent wrote is lost: %s, %v", data, err)
+	}
+	kept, _ := filepath.Glob(filepath.Join(l.Layout.State(), "ledger.version99-*.json"))
+	if len(kept) != 1 {
+		t.Fatalf("kept aside: %v", kept)
+	}
+	if data, err := os.ReadFile(kept[0]); err != nil || string(data) != newer {
+		t.Errorf("what is kept aside is %s, %v", data, err)
 	}
 }
 

@@ -55,9 +55,8 @@ func (a *Agent) known(ctx context.Context, name string) (*Agent, error) {
 }
 
 func (a *Agent) otherProjects(name string) string {
-	dirs, _ := filepath.Glob(filepath.Join(a.Layout.Path("/srv/projects"), "*"))
 	var names []string
-	for _, dir := range dirs {
+	for _, dir := range a.projectDirs() {
 		if n := filepath.Base(dir); n != artifact.Base {
 			names = append(names, n)
 		}

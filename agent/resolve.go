@@ -18,9 +18,12 @@ import (
 
 // connect opens the store and pins the first root, if one was given.
 func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
+	if r.ledger.Good != nil && given.TrustRoot == "" && !trust.Pinned(r.Layout.Trust()) {
+		return nil, r.untrusting() // whatever else it has lost, it needs that first
+	}
 	url := r.storeURL()
 	if url == "" {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml"))
+		return nil, r.unknown(diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml"))
 	}
 	s, err := r.openStores(url)
 	if err != nil {
@@ -32,11 +35,38 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 		}
 	}
 	if !trust.Pinned(r.Layout.Trust()) {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"),
-			"give --trust-root once: the root.json of `corpus store init`, or sha256:HEX of it"))
+		return nil, r.untrusting()
 	}
 	r.ledger.Host.Store, r.store = url, s
-	return trust.Open(s, r.Layout.Trust(), r.now)
+	client, err := trust.Open(s, r.Layout.Trust(), r.now)
+	r.client = client
+	if r.ledger.Good != nil && !trust.Remembers(r.Layout.Trust()) {
+		r.record.Note("what this host had seen of the store is gone, so it could not tell if the store went back in time since the last run")
+	}
+	return client, err
+}
+
+// errLost is what keeps a host that has something deployed from asking the store: it lost what it was
+// told once. Such a host goes on with what is on its disk.
+var errLost = errors.New("this host does not know its store any more")
+
+// unknown is the error of a host that knows no store.
+func (r *run) unknown(err error) error {
+	if r.ledger.Good == nil {
+		return exit.WithCode(exit.Usage, err)
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(errLost, "%s", diag.HintOf(err)))
+}
+
+// untrusting is the error of a host without a root of trust. One that was told before has lost it, and
+// never takes another one from the store by itself: that would be to trust anything that answers there.
+func (r *run) untrusting() error {
+	if r.ledger.Good == nil && !trust.Bootstrapped(r.Layout.Trust()) {
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"),
+			"give --trust-root once: the root.json of `corpus store init`, or sha256:HEX of it"))
+	}
+	return diag.WithHint(&trust.Refused{Check: trust.CheckPin, Of: "the store", Err: errors.New("this host has lost its root of trust, and it is never taken from the store")},
+		"give it again, from a place that you trust: corpus-agent deploy --trust-root FILE, where FILE is the root.json of `corpus store init`, or sha256:HEX of it")
 }
 
 // openStores opens the store and its mirrors as one.

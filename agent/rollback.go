@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -37,12 +38,41 @@ func (r *run) rollback(ctx context.Context, version string) error {
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	if err := r.withdrawn(target); err != nil {
+	if err := errors.Join(r.withdrawn(target), r.asUnpacked(ctx, target)); err != nil {
 		return err
 	}
 	// Whoever names a pair that is quarantined has decided to try it again.
 	r.ledger.Forgive(target)
 	return r.goBack(ctx, target, *r.ledger.Good)
+}
+
+// asUnpacked verifies the releases of a pair to go back to, which may have lain on the disk for long. One
+// whose list was not kept, or that no key signed, cannot be verified, and the run says so.
+func (r *run) asUnpacked(ctx context.Context, target ledger.Pair) error {
+	var errs []error
+	for _, release := range target.Releases() {
+		if release.Local != "" {
+			continue
+		}
+		audit, err := r.audit(ctx, release)
+		var refused *trust.Refused
+		switch {
+		case errors.As(err, &refused):
+			errs = append(errs, err)
+		case err != nil:
+			r.record.Note("%s could not be verified before going back to it: %v", release, err)
+		}
+		for _, c := range audit.Changes {
+			if c.Damages() {
+				errs = append(errs, fmt.Errorf("%s is not as it was unpacked: %s %s", release, c.Name, c.What))
+				break
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return exit.WithCode(exit.Refused, diag.WithHint(err, "go back to another version (rollback --to VERSION), or promote this one to its channel, after its directory below releases was removed: deploy fetches it again"))
+	}
+	return nil
 }
 
 // goBack applies an earlier pair. Where somebody goes back from what a dev host stayed on, nothing is

@@ -35,6 +35,9 @@ func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*re
 		if err := r.withdrawn(w.target); err != nil && !w.target.Same(w.left) {
 			return err
 		}
+		if err := r.asUnpacked(ctx, w.target); err != nil && !w.target.Same(w.left) {
+			return err
+		}
 		r.report.To = &w.target
 		if test {
 			return r.showWayBack(ctx, w)

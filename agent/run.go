@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/self"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -31,7 +32,8 @@ type run struct {
 	record   *report.Recorder
 	report   *report.Report
 	identity grains.Identity
-	store    store.Store // with its mirrors, from connect on
+	store    store.Store   // with its mirrors, from connect on
+	client   *trust.Client // of the store; nil where the run has none to ask
 	only     procedure.Only
 	settings *value.Map      // of the project, given on the command line
 	entry    *ledger.Project // of the service; nil where there is none
@@ -55,9 +57,9 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 		return nil, err
 	}
 	defer func() { _ = held.Release() }()
-	book, rebuilt, err := a.book()
+	book, lost, err := a.remembered(test)
 	if err != nil {
-		return nil, exit.WithCode(exit.Usage, explainDisk(err))
+		return nil, explainDisk(err)
 	}
 	r, err := a.begin(command, test, book)
 	if err != nil {
@@ -65,10 +67,15 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	}
 	r.held = held
 	r.watchSelf()
-	if rebuilt != "" {
-		r.record.Note("%s", rebuilt)
+	for _, text := range append(held.lost, lost...) {
+		r.record.Note("%s", text)
 	}
-	err = r.sweep()
+	if err := r.sweep(); err != nil {
+		r.record.Note("what earlier runs left was not all removed: %v", err)
+	}
+	if !test {
+		err = r.repairLinks()
+	}
 	if err == nil {
 		err = body(r)
 	}
@@ -97,7 +104,28 @@ func (r *run) redacted(err error) error {
 	return err
 }
 
+// remembered is what the host knows of itself. A run that may change something first repairs what holds
+// that, and lost says what was gone; a dry run only reads.
+func (a *Agent) remembered(test bool) (book *ledger.Ledger, lost []string, err error) {
+	if test {
+		book, err = a.readBook()
+		return book, nil, err
+	}
+	if lost, err = a.repair(); err != nil {
+		return nil, nil, err
+	}
+	book, more, err := a.book()
+	if err == nil && book.Good != nil && !a.archive().Any() {
+		more = append(more, "the reports of earlier runs are gone")
+	}
+	return book, append(lost, more...), err
+}
+
 func (a *Agent) lock(command string) (*exclusive, error) {
+	lost, err := a.repairLock()
+	if err != nil {
+		return nil, explainDisk(err)
+	}
 	held, err := lock.Acquire(a.Layout.Lock(), command)
 	var other *lock.Held
 	if errors.As(err, &other) && a.Within != "" {
@@ -110,7 +138,7 @@ func (a *Agent) lock(command string) (*exclusive, error) {
 	if err != nil {
 		return nil, explainDisk(err)
 	}
-	return &exclusive{Lock: held, list: a.Layout.Temporary(), swept: a.sweepTemporary() == nil}, nil
+	return &exclusive{Lock: held, list: a.Layout.Temporary(), swept: a.sweepTemporary() == nil, lost: lost}, nil
 }
 
 // sweep removes what a killed run left behind; under the lock nobody else is writing.
@@ -121,9 +149,9 @@ func (r *run) sweep() error {
 	if file := r.Config.Metrics; file != "" {
 		dirs = append(dirs, r.Layout.Path(filepath.Dir(file)))
 	}
-	projects, err := filepath.Glob(filepath.Join(r.Layout.Path("/srv/projects"), "*"))
-	errs := []error{err}
-	for _, dir := range projects {
+	var errs []error
+	dirs = append(dirs, r.Layout.Projects())
+	for _, dir := range r.projectDirs() {
 		p := r.project(filepath.Base(dir))
 		archives, err := filepath.Glob(filepath.Join(p.Archives(), "*"))
 		dirs = append(append(dirs, r.Layout.Trees(p.Name), p.Dir, p.Releases(), p.Archives()), archives...)
@@ -143,7 +171,7 @@ func (r *run) finish(ctx context.Context, err error) {
 		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
 		rep.Exit = exit.Code(err)
 		rep.Outcome = outcome(ctx, rep.Exit)
-		rep.Left, rep.Channels = r.ledger.Good, r.ledger.Channels
+		rep.Left, rep.Channels, rep.Remembered = r.ledger.Good, r.ledger.Channels, &r.ledger.Host
 		if err != nil {
 			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), diag.HintOf(err)
 		}
@@ -195,5 +223,5 @@ func (r *run) save() error {
 	for i := range r.ledger.Bad {
 		r.ledger.Bad[i].Reason = r.record.Show(r.ledger.Bad[i].Reason)
 	}
-	return r.ledger.Save(r.ledgerPath())
+	return r.saveBook(r.ledger)
 }

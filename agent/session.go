@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/minion"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/grains/custom"
@@ -102,7 +101,7 @@ func (o *Opened) minion(dir string, s *session.Settings) error {
 
 // deployedSettings are those of what is deployed; on a host without a deploy there are no files.
 func (a *Agent) deployedSettings(ctx context.Context) (session.Settings, error) {
-	book, err := ledger.Load(a.Layout.Ledger())
+	book, err := a.hostBook()
 	if err != nil {
 		return session.Settings{}, exit.WithCode(exit.Usage, err)
 	}

@@ -87,19 +87,9 @@ func projects(book *ledger.Ledger) []string {
 
 // History lists the reports that are kept, newest first.
 func (a *Agent) History() ([]*report.Report, error) {
-	ids, err := a.archive().IDs()
-	if err != nil {
-		return nil, err
-	}
-	reports := []*report.Report{}
-	for _, id := range slices.Backward(ids) {
-		r, err := a.archive().Load(id)
-		if err != nil {
-			return reports, err
-		}
-		reports = append(reports, r)
-	}
-	return reports, nil
+	reports, err := a.archive().All()
+	slices.Reverse(reports)
+	return reports, err
 }
 
 // Hold keeps new releases away until Unhold; what is deployed goes on converging.
@@ -138,7 +128,7 @@ func (a *Agent) edit(command string, change func(*ledger.Ledger) error) error {
 	if err := change(book); err != nil {
 		return err
 	}
-	return book.Save(a.ledgerPath())
+	return a.saveBook(book)
 }
 
 // Report is the report of a run; "" is the last one.

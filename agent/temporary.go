@@ -74,8 +74,9 @@ func (a *Agent) sweepBeside(dir string) error {
 // exclusive is the lock of somebody who may change the host.
 type exclusive struct {
 	*lock.Lock
-	list  string // of directories with temporary files
-	swept bool   // nothing is left in them of earlier runs
+	list  string   // of directories with temporary files
+	swept bool     // nothing is left in them of earlier runs
+	lost  []string // what stood in the place of the lock, for the report
 }
 
 // Release gives the lock up. Whoever comes this far has left no temporary file behind.

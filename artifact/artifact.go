@@ -61,6 +61,10 @@ func ParseDigest(s string) (Digest, error) {
 	return Digest(strings.ToLower(s)), nil
 }
 
+// PartOfDigest is a digest of which the start alone is known, as Short gives it. It is no digest of any
+// artifact: a release that has one compares as another one, and nothing can be fetched by it.
+func PartOfDigest(short string) Digest { return Digest(digestPrefix + short) }
+
 // Hex is the digest without its kind.
 func (d Digest) Hex() string { return strings.TrimPrefix(string(d), digestPrefix) }
 

@@ -83,6 +83,25 @@ func (l Layout) ProjectLedger(project string) string {
 	return filepath.Join(l.State(), "projects", project+".ledger.json")
 }
 
+// Copies of what a host cannot do without lie on the other side of the tree, beside the releases, so
+// that a loss of the state directory does not take both.
+
+// LedgerCopy is the copy of the ledger.
+func (l Layout) LedgerCopy() string { return filepath.Join(l.Projects(), ".ledger.json") }
+
+// ProjectLedgerCopy is the copy of the ledger of a project that is not the host's service.
+func (l Layout) ProjectLedgerCopy(project string) string {
+	return filepath.Join(l.Projects(), "."+project+".ledger.json")
+}
+
+// RegistryCopy is the copy of a project's entry in the registry.
+func (l Layout) RegistryCopy(project string) string {
+	return filepath.Join(l.Projects(), "."+project+".json")
+}
+
+// ConfigCopy is the last configuration file that was good.
+func (l Layout) ConfigCopy() string { return filepath.Join(l.State(), "agent.yaml") }
+
 // Incoming is the directory of artifacts that are being fetched.
 func (l Layout) Incoming() string { return filepath.Join(l.State(), "incoming") }
 
@@ -110,9 +129,12 @@ func (l Layout) BaseLink() string { return l.Path("/srv/base") }
 // ServiceLink points at this host's service.
 func (l Layout) ServiceLink() string { return l.Path("/srv/service") }
 
+// Projects is the directory of all projects.
+func (l Layout) Projects() string { return l.Path("/srv/projects") }
+
 // Project is the part of the tree that belongs to a project.
 func (l Layout) Project(name string) Project {
-	return Project{Name: name, Dir: filepath.Join(l.Path("/srv/projects"), name)}
+	return Project{Name: name, Dir: filepath.Join(l.Projects(), name)}
 }
 
 // Project is the part of the tree that belongs to a project.

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
@@ -69,6 +71,12 @@ func (l Links) SetNext(release string) error {
 	return errors.Join(err, l.name())
 }
 
+// Named reports whether there is the link by which procedures know what is current.
+func (l Links) Named() bool {
+	target, err := os.Readlink(filepath.Join(l.project.Dir, project))
+	return err == nil && target == current
+}
+
 // name makes the link by which procedures know what is current. It is looked at each time, since a
 // first deploy may have been cut short before it.
 func (l Links) name() error {
@@ -95,6 +103,22 @@ func (l Links) Promote(release string, before Set) error {
 		}
 	}
 	return l.point(current, release)
+}
+
+// Reachable is a set without the releases that are not on disk any more, and the names of those links.
+func (l Links) Reachable(s Set) (there Set, gone []string) {
+	for name, release := range s.fields() {
+		if *release == "" {
+			continue
+		}
+		info, err := os.Stat(l.project.Release(*release))
+		if err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
+			*release = ""
+			gone = append(gone, name)
+		}
+	}
+	slices.Sort(gone)
+	return s, gone
 }
 
 // Restore puts the links back to where they were; a link that was not there is removed.

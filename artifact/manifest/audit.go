@@ -28,6 +28,17 @@ type Change struct {
 	By       string    `json:"by,omitempty"`      // who did it, where that is known
 }
 
+const (
+	wasAdded = "was added"
+	hasMode  = "has mode "
+)
+
+// Damages reports whether content was lost or replaced. Names that were added and other modes leave
+// everything there that was unpacked.
+func (c Change) Damages() bool {
+	return c.What != wasAdded && (!strings.HasPrefix(c.What, hasMode) || strings.Contains(c.What, " and "))
+}
+
 // auditors is how many files are read at once.
 const auditors = 4
 
@@ -153,14 +164,14 @@ func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (str
 	case !known && free:
 		return "", nil
 	case !known:
-		return "was added", nil
+		return wasAdded, nil
 	case kindOf(info) != e.Kind.plain():
 		return "is of another kind", nil
 	case free:
 		return "", nil
 	case e.Kind == Directory:
 		if mode := info.Mode(); mode.Perm()&0o022 != 0 && !a.anyMode {
-			return fmt.Sprintf("has mode %04o", octal(mode)), nil
+			return fmt.Sprintf(hasMode+"%04o", octal(mode)), nil
 		}
 		return "", nil
 	case e.Kind == Symlink:
@@ -175,7 +186,7 @@ func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (str
 	}
 	what, err := a.content(e, name, info)
 	if mode := info.Mode(); mode.Perm()&0o222 != 0 && !a.anyMode || mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 || (mode.Perm()&0o111 != 0) != (e.Kind == Executable) {
-		also := fmt.Sprintf("has mode %04o", octal(mode))
+		also := fmt.Sprintf(hasMode+"%04o", octal(mode))
 		if what != "" {
 			also += " and " + what
 		}

@@ -41,11 +41,11 @@ func Pin(dir string, root []byte) error {
 	digest := digestOf(root)
 	before, err := os.ReadFile(filepath.Join(dir, pinFile))
 	switch {
-	case err != nil: // nothing is pinned
+	case err != nil, isPin(before) != nil: // nothing is pinned, or what was written down is lost
 	case string(before) == string(digest):
-		if Pinned(dir) {
+		if have, err := os.ReadFile(filepath.Join(dir, rootFile)); err == nil && isRoot(have) == nil {
 			return nil
-		} // else a process was killed between the two files
+		} // else a process was killed between the two files, or root.json was lost
 	default:
 		return diag.WithHint(&Refused{Check: CheckPin, Of: rootFile, Err: fmt.Errorf("this host trusts root %s, not %s", before, digest)},
 			"to trust another store from scratch, remove %s first", dir)

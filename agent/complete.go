@@ -1,0 +1,198 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// complete makes sure that what is deployed is on the disk and that the links lead to it. Releases that
+// are gone are fetched again where there is a store to ask; without one the host goes on with the newest
+// earlier pair that it still has. fresh says that there is a directory in which nothing was installed.
+func (r *run) complete(ctx context.Context) (fresh bool, err error) {
+	if good := *r.ledger.Good; !r.hasAll(good) {
+		if err := r.fetchAgain(ctx, good); err != nil {
+			return false, r.settleFor(good, err)
+		}
+		fresh = true
+		r.record.Note("a release of %s was gone from the disk and was fetched again", good)
+	}
+	if r.inPlace(*r.ledger.Good) {
+		return fresh, nil
+	}
+	r.record.Note("the links were not those of %s, which is deployed; they are put right", r.ledger.Good)
+	return fresh, r.relink(*r.ledger.Good)
+}
+
+// inPlace reports whether all links are as a deploy of the pair left them: those that lead to it, and
+// `previous`, which leads to a release that is there, or is not there itself.
+func (r *run) inPlace(pair ledger.Pair) bool {
+	if !r.linked(pair) {
+		return false
+	}
+	for _, release := range pair.Releases() {
+		links := link.Of(r.project(release.Project))
+		now, err := links.Read()
+		if err != nil || !links.Named() {
+			return false
+		}
+		if _, gone := links.Reachable(now); len(gone) > 0 || now.Previous == "" && r.previousDir(release) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// errGone is that nothing is on the disk that could converge.
+var errGone = errors.New("a release of what is deployed is gone from the disk")
+
+// fetchAgain brings back releases of a pair that was deployed before.
+func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
+	if r.client == nil {
+		return errors.New("the store was not asked")
+	}
+	return r.record.Stage("fetch", pair.String(), func() error {
+		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetch(ctx, r.client, pair) })
+	})
+}
+
+// settleFor goes on with an earlier pair where a release of the good one is gone and cannot be fetched.
+func (r *run) settleFor(good ledger.Pair, cause error) error {
+	for _, pair := range slices.Backward(r.ledger.History) {
+		if pair.Same(good) || !r.hasAll(pair) {
+			continue
+		}
+		r.record.Note("a release of %s is gone from the disk and was not fetched again (%v); this host goes on with %s", good, cause, pair)
+		r.ledger.Good, r.ledger.Previous = &pair, nil
+		return r.relink(pair)
+	}
+	return diag.WithHint(fmt.Errorf("%w: %s, and no earlier one is there: %w", errGone, good, cause),
+		"the next run that reaches the store fetches it again: corpus-agent deploy")
+}
+
+// relink makes the links lead to a pair that was deployed before.
+func (r *run) relink(pair ledger.Pair) error {
+	if err := r.link(pair); err != nil {
+		return err
+	}
+	for _, release := range pair.Releases() {
+		links := link.Of(r.project(release.Project))
+		now, err := links.Read()
+		if err != nil {
+			return fmt.Errorf("reading the links: %w", err)
+		}
+		now, _ = links.Reachable(now)
+		if now.Previous == "" {
+			now.Previous = r.previousDir(release)
+		}
+		now.Next, now.Current = release.Dir(), release.Dir()
+		if err := links.Restore(now); err != nil {
+			return err
+		}
+	}
+	return r.save()
+}
+
+// previousDir is the directory of a project's release in the previous pair, where that is on the disk and
+// another one.
+func (r *run) previousDir(release artifact.Release) string {
+	if r.ledger.Previous == nil {
+		return ""
+	}
+	for _, before := range r.ledger.Previous.Releases() {
+		if before.Project == release.Project && before.Dir() != release.Dir() && r.has(before) {
+			return before.Dir()
+		}
+	}
+	return ""
+}
+
+// clearNames sets aside what stands in the place of /srv/base and /srv/service. On a host on which
+// nothing was deployed a directory there belongs to somebody; here there was a link.
+func (r *run) clearNames() error {
+	names := []string{r.Layout.BaseLink(), r.Layout.ServiceLink()}
+	if r.alone != "" {
+		names = nil
+	}
+	for _, path := range names {
+		if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink != 0 {
+			continue
+		}
+		aside := path + damagedMark + r.id
+		if err := durable.Rename(path, aside); err != nil {
+			return fmt.Errorf("setting aside %s, which is no link: %w", r.Layout.Inside(path), err)
+		}
+		r.record.Note("%s was no link; it was set aside as %s", r.Layout.Inside(path), filepath.Base(aside))
+	}
+	return nil
+}
+
+// clearRelease makes way for a release whose directory cannot be used: a file in its place, a link that
+// leads nowhere, or a directory that was emptied.
+func (r *run) clearRelease(release artifact.Release) error {
+	path := r.project(release.Project).Release(release.Dir())
+	if _, err := os.Lstat(path); err != nil {
+		return nil
+	}
+	aside := filepath.Join(filepath.Dir(path), "."+strings.TrimPrefix(filepath.Base(path)+damagedMark+r.id, "."))
+	if err := durable.Rename(path, aside); err != nil {
+		return fmt.Errorf("setting aside %s, which is no release: %w", r.Layout.Inside(path), err)
+	}
+	r.record.Note("%s was no release; it was set aside as %s", r.Layout.Inside(path), filepath.Base(aside))
+	return nil
+}
+
+// heal looks, after what is deployed failed to converge, whether that is because its releases are not what
+// was unpacked any more: half deleted, or emptied by a power cut. Such a release is fetched again, and what
+// is deployed converges once more. A release that is as it was signed leaves the failure as it is.
+func (r *run) heal(ctx context.Context, failure error) error {
+	if failure == nil || r.test || r.client == nil || stopped(ctx) || r.ledger.Failing != nil || r.ledger.Running != nil {
+		return failure
+	}
+	good := *r.ledger.Good
+	damaged := false
+	for _, release := range good.Releases() {
+		what := r.incomplete(ctx, release)
+		if what == "" {
+			continue
+		}
+		r.record.Note("%s is not on the disk as it was unpacked: %s", release, what)
+		if err := r.clearRelease(release); err != nil {
+			return errors.Join(failure, err)
+		}
+		damaged = true
+	}
+	if !damaged {
+		return failure
+	}
+	r.record.Note("it did not converge (%v), and is tried again with the release fetched again", failure)
+	return r.convergeGood(ctx)
+}
+
+// incomplete says what of a release is missing or has other content than was listed when it was unpacked;
+// "" where it is whole, or nothing is listed of it. What its project may write to is not looked at.
+func (r *run) incomplete(ctx context.Context, release artifact.Release) string {
+	if release.Local != "" {
+		return ""
+	}
+	audit, err := r.audit(ctx, release)
+	if err != nil {
+		return ""
+	}
+	for _, c := range audit.Changes {
+		if c.Damages() {
+			return c.Name + " " + c.What
+		}
+	}
+	return ""
+}

@@ -1,0 +1,296 @@
+package agent_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+)
+
+func TestReportsOfAClockThatWasAheadDoNotStay(t *testing.T) {
+	l := newLab(t)
+	l.Config.KeepReports = 3
+	l.publish("1")
+	real := l.Now
+	l.Now = func() time.Time { return time.Now().Add(50 * time.Minute) }
+	ahead := l.expect(exit.OK)
+	l.Now = real
+	for range 4 {
+		r := l.expect(exit.OK)
+		last, err := l.Report("")
+		if err != nil || last.ID != r.ID {
+			t.Fatalf("the last report is %s, %v, want that of run %s", last.ID, err, r.ID)
+		}
+	}
+	history, err := l.History()
+	if err != nil || len(history) != 3 || history[0].Sequence != 5 {
+		t.Errorf("%d reports, the newest with sequence %d, %v", len(history), history[0].Sequence, err)
+	}
+	for _, r := range history {
+		if r.ID == ahead.ID {
+			t.Errorf("the report of %s is kept for ever", ahead.ID)
+		}
+	}
+}
+
+// TestReportOfTheFutureWithoutASequence is the same with a report that an older agent wrote.
+func TestReportOfTheFutureWithoutASequence(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	future := []byte(`{"id": "20271231T000000.000000", "command": "deploy", "service": "myapp", "exit_code": 0}`)
+	if err := os.WriteFile(filepath.Join(l.Layout.Reports(), "20271231T000000.000000.json"), future, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := l.expect(exit.OK)
+	if last, err := l.Report(""); err != nil || last.ID != r.ID {
+		t.Errorf("the last report is that of %s, %v", last.ID, err)
+	}
+}
+
+func TestDamagedReportDoesNotHideTheOthers(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	first := l.expect(exit.OK)
+	second := l.expect(exit.OK)
+	if err := os.WriteFile(filepath.Join(l.Layout.Reports(), second.ID+".json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := l.Status(); err != nil || s.LastRun == nil || s.LastRun.ID != first.ID {
+		t.Errorf("status: %+v, %v", s.LastRun, err)
+	}
+	if history, err := l.History(); err != nil || len(history) != 1 {
+		t.Errorf("history: %d, %v", len(history), err)
+	}
+}
+
+// TestDeletedOldReleaseDoesNotKeepAHostFromGoingBack removes the release that `previous` names, and then
+// deploys one that fails.
+func TestDeletedOldReleaseDoesNotKeepAHostFromGoingBack(t *testing.T) {
+	l := newLab(t)
+	for _, version := range []string{"1", "2"} {
+		l.publish(version)
+		l.expect(exit.OK)
+	}
+	old, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/previous"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, os.RemoveAll(old))
+	l.publish("3-broken")
+	r := l.expect(exit.RolledBack)
+	noted(t, r, "gone from the disk")
+	l.links("2", "2", "")
+	l.expect(exit.OK)
+	l.publish("4")
+	l.expect(exit.OK)
+	l.links("4", "4", "2")
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A thing is something of the agent's own that a host may lose.
+type thing struct {
+	name string
+	path func(l *lab) string
+	dir  bool
+	root bool // what is lost with it is the root of trust
+	only bool // without it, and without a store, nothing is on the disk that could converge
+	// silent says of which damages nothing is reported: of those that leave no trace of what there was, or
+	// of all, where nothing is lost with it.
+	silent string
+}
+
+func things() []thing {
+	in := func(path string) func(*lab) string { return func(l *lab) string { return l.Layout.Path(path) } }
+	release := func(link string) func(*lab) string {
+		return func(l *lab) string {
+			dir, err := filepath.EvalSymlinks(l.Layout.Path(link))
+			must(l.t, err)
+			return dir
+		}
+	}
+	newest := func(pattern string) func(*lab) string {
+		return func(l *lab) string {
+			all, err := filepath.Glob(l.Layout.Path(pattern))
+			must(l.t, err)
+			if len(all) == 0 {
+				l.t.Fatalf("there is no %s", pattern)
+			}
+			return all[len(all)-1]
+		}
+	}
+	return []thing{
+		{name: "the ledger", path: in("/var/lib/corpus/ledger.json")},
+		{name: "the ledger's copy", path: in("/srv/projects/.ledger.json"), silent: "missing"},
+		{name: "the lock", path: in("/var/lib/corpus/lock"), silent: "all"},
+		{name: "the list of temporary directories", path: in("/var/lib/corpus/temporary"), silent: "all"},
+		{name: "the newest report", path: newest("/var/lib/corpus/reports/*.json"), silent: "all"},
+		{name: "the reports", path: in("/var/lib/corpus/reports"), dir: true},
+		{name: "the journal's chapter", path: newest("/var/lib/corpus/journal/host/*.journal"), silent: "all"},
+		{name: "the journal", path: in("/var/lib/corpus/journal"), dir: true, silent: "missing, a directory"},
+		{name: "the root of trust", path: in("/var/lib/corpus/trust/root.json"), root: true},
+		{name: "the pin", path: in("/var/lib/corpus/trust/pinned"), silent: "missing"},
+		{name: "the timestamp", path: in("/var/lib/corpus/trust/timestamp.json")},
+		{name: "the snapshot", path: in("/var/lib/corpus/trust/snapshot.json"), silent: "missing"},
+		{name: "the targets", path: in("/var/lib/corpus/trust/targets.json"), silent: "missing"},
+		{name: "the project's metadata", path: in("/var/lib/corpus/trust/projects/myapp.json"), silent: "missing"},
+		{name: "all trust", path: in("/var/lib/corpus/trust"), dir: true, root: true},
+		{name: "all that the host remembers", path: in("/var/lib/corpus"), dir: true, root: true},
+		{name: "what is being fetched", path: in("/var/lib/corpus/incoming"), dir: true, silent: "all"},
+		{name: "the lists of releases", path: in("/var/lib/corpus/trees"), dir: true, silent: "missing, a directory"},
+		{name: "the service's list", path: newest("/var/lib/corpus/trees/myapp/*"), silent: "all"},
+		{name: "/srv/service", path: in("/srv/service")},
+		{name: "/srv/base", path: in("/srv/base")},
+		{name: "next", path: in("/srv/projects/myapp/next")},
+		{name: "current", path: in("/srv/projects/myapp/current")},
+		{name: "previous", path: in("/srv/projects/myapp/previous")},
+		{name: "project", path: in("/srv/projects/myapp/project")},
+		{name: "base's current", path: in("/srv/projects/base/current")},
+		{name: "the release that runs", path: release("/srv/projects/myapp/current"), dir: true},
+		{name: "the release before", path: release("/srv/projects/myapp/previous"), dir: true, silent: "a directory"},
+		{name: "base's release", path: release("/srv/projects/base/current"), dir: true, only: true},
+		{name: "the releases", path: in("/srv/projects/myapp/releases"), dir: true, only: true},
+		{name: "the archives", path: in("/srv/projects/myapp/archives"), dir: true, silent: "missing, a directory"},
+	}
+}
+
+// A damage is what becomes of a thing.
+type damage struct {
+	name string
+	do   func(path string, content []byte) error
+}
+
+func damages() []damage {
+	write := func(change func([]byte) []byte) func(string, []byte) error {
+		return func(path string, content []byte) error { return os.WriteFile(path, change(content), 0o644) }
+	}
+	return []damage{
+		{"missing", func(string, []byte) error { return nil }},
+		{"empty", write(func([]byte) []byte { return nil })},
+		{"truncated", write(func(b []byte) []byte { return b[:len(b)/2] })},
+		{"garbage", write(func([]byte) []byte { return []byte("\x7fgarbage{[") })},
+		{"zero-filled", write(func(b []byte) []byte { return make([]byte, len(b)+1) })},
+		{"a directory", func(path string, _ []byte) error { return os.MkdirAll(filepath.Join(path, "of", "others"), 0o755) }},
+		{"a dangling link", func(path string, _ []byte) error { return os.Symlink("nowhere/at/all", path) }},
+		{"a loop", func(path string, _ []byte) error { return os.Symlink(filepath.Base(path), path) }},
+	}
+}
+
+// inflict damages a thing.
+func (l *lab) inflict(d damage, path string) {
+	l.t.Helper()
+	content, _ := os.ReadFile(path) // what is no file has none
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return // it was lost with its directory
+	}
+	must(l.t, os.RemoveAll(path))
+	must(l.t, d.do(path, content))
+}
+
+// deployedTwice is a host on which base 1 and versions 1 and 2 were deployed, and that was told its store
+// on the command line.
+func deployedTwice(t *testing.T) *lab {
+	t.Helper()
+	l := newLab(t)
+	l.publishBase("1")
+	for _, version := range []string{"1", "2"} {
+		l.publish(version)
+		l.expect(exit.OK)
+	}
+	must(t, os.MkdirAll(l.Layout.Journal(), 0o700))
+	must(t, os.WriteFile(filepath.Join(l.Layout.Journal(), "000001.journal"), []byte("corpus journal\n"), 0o600))
+	must(t, os.MkdirAll(l.Layout.Project("myapp").Archives(), 0o755))
+	return l
+}
+
+// again is another host with the same tree and the same store.
+func (l *lab) again(t *testing.T) *lab {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "root")
+	if out, err := exec.Command("cp", "-a", l.Layout.Root, root).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	host, copied := *l.Agent, *l
+	copied.t, copied.Agent, copied.engine = t, &host, &engine{}
+	host.Layout, host.Engine, host.Config.Store = layout.At(root), copied.engine, ""
+	return &copied
+}
+
+// converges runs the agent until it has converged version 2, for which it has two runs.
+func (l *lab) converges(lostRoot, lostAll bool) (notes []string) {
+	l.t.Helper()
+	var codes []int
+	for range 2 {
+		r, err := l.Deploy(context.Background(), agent.Given{}, false)
+		if r == nil {
+			l.t.Errorf("a run ended without a report: %v", err)
+			return nil
+		}
+		codes, notes = append(codes, exit.Code(err)), append(append(notes, r.Notes...), r.Error)
+	}
+	want := exit.OK
+	if lostRoot {
+		want = exit.Refused
+	}
+	if codes[1] != want {
+		l.t.Errorf("exit codes %v, want %d in the end; said was:\n%s", codes, want, strings.Join(notes, "\n"))
+	}
+	if last := l.engine.last(); lostRoot && lostAll {
+		return notes // only a person can help, and the exit code and the hint say so
+	} else if !lostRoot && last != "1+2" || last != "1+2" && last != "1+1" && last != "+2" && last != "+1" {
+		l.t.Errorf("converged was %q; said was:\n%s", l.engine.asked, strings.Join(notes, "\n"))
+	}
+	return slices.DeleteFunc(notes, func(s string) bool { return s == "" })
+}
+
+// TestEveryTwoLossesAreRepaired loses each pair of things, each pair in one of the ways.
+func TestEveryTwoLossesAreRepaired(t *testing.T) {
+	all, ways, whole := things(), damages(), deployedTwice(t)
+	n := 0
+	for i, one := range all {
+		for _, other := range all[i+1:] {
+			first, second := ways[n%len(ways)], ways[n/len(ways)%len(ways)]
+			n++
+			t.Run(one.name+" "+first.name+", "+other.name+" "+second.name, func(t *testing.T) {
+				t.Parallel()
+				l := whole.again(t)
+				paths := []string{one.path(l), other.path(l)}
+				l.inflict(first, paths[0])
+				l.inflict(second, paths[1])
+				l.converges(one.root || other.root, one.only || other.only)
+			})
+		}
+	}
+}
+
+// TestEveryLossAloneIsRepaired loses each thing in each way.
+func TestEveryLossAloneIsRepaired(t *testing.T) {
+	whole := deployedTwice(t)
+	for _, what := range things() {
+		for _, how := range damages() {
+			t.Run(what.name+" "+how.name, func(t *testing.T) {
+				t.Parallel()
+				l := whole.again(t)
+				l.inflict(how, what.path(l))
+				notes := l.converges(what.root, false)
+				if len(notes) == 0 && what.silent != "all" && !strings.Contains(what.silent, how.name) {
+					t.Error("nothing was reported")
+				}
+			})
+		}
+	}
+}

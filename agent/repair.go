@@ -1,0 +1,235 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// damagedMark is in the name of whatever was set aside because it was not what it had to be. Nothing
+// but a person reads or removes it.
+const damagedMark = ".damaged-"
+
+// repair makes sure that whatever of the agent's own is there is of the right kind: a directory where
+// there has to be one, a file where there has to be one. Anything else, such as a link that leads nowhere,
+// would fail every run from here on. It is set aside, so that the run goes on as on a host that has
+// lost it, and lost says what that was. The caller holds the lock.
+func (a *Agent) repair() (lost []string, err error) {
+	s := setAside{agent: a, id: report.NewID(a.now())}
+	s.directory(a.Layout.State())
+	s.files(a.Layout.State(), func(name string) bool {
+		return strings.HasPrefix(name, "ledger") || name == "temporary" || name == "agent.yaml"
+	})
+	for _, dir := range []string{a.Layout.Reports(), a.Layout.Trust(), filepath.Join(a.Layout.Trust(), "projects"), filepath.Join(a.Layout.State(), "projects")} {
+		s.directory(dir)
+		s.files(dir, func(name string) bool { return filepath.Ext(name) == ".json" || name == "pinned" })
+	}
+	s.journals()
+	s.cache(a.Layout.Incoming())
+	trees := filepath.Dir(a.Layout.Trees("_"))
+	s.directory(trees)
+	for _, dir := range s.below(trees) {
+		s.directory(dir)
+		s.cache(dir)
+	}
+	s.projects()
+	s.trust()
+	return s.lost, errors.Join(s.errs...)
+}
+
+// setAside moves things out of the way.
+type setAside struct {
+	agent *Agent
+	id    string
+	lost  []string
+	errs  []error
+}
+
+// away gives something that is there another name.
+func (s *setAside) away(path, why string) {
+	aside := path + damagedMark + s.id
+	if err := durable.Rename(path, aside); err != nil {
+		s.errs = append(s.errs, fmt.Errorf("setting aside %s, which %s: %w", s.agent.Layout.Inside(path), why, err))
+		return
+	}
+	s.lost = append(s.lost, fmt.Sprintf("%s %s; it was set aside as %s", s.agent.Layout.Inside(path), why, filepath.Base(aside)))
+}
+
+// directory sets aside what stands in the place of a directory. A link to a directory is as good as one.
+func (s *setAside) directory(path string) {
+	if _, err := os.Lstat(path); err != nil {
+		return // it is made where it is needed
+	}
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.IsDir():
+		s.away(path, "was no directory")
+	case nowhere(err):
+		s.away(path, "was a link that leads nowhere")
+	}
+}
+
+// nowhere reports whether an error of following a name is about where its links lead. An error of the
+// disk is not: what it hides may be there at the next run.
+func nowhere(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// below lists what is in a directory.
+func (s *setAside) below(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // the run itself says so where it matters
+	}
+	var all []string
+	for _, e := range entries {
+		if !strings.Contains(e.Name(), damagedMark) && !strings.HasPrefix(e.Name(), ".") {
+			all = append(all, filepath.Join(dir, e.Name()))
+		}
+	}
+	return all
+}
+
+// file sets aside what stands in the place of a file.
+func (s *setAside) file(path string) {
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		s.away(path, "was a directory")
+	case err == nil && !info.Mode().IsRegular():
+		s.away(path, "was no regular file")
+	case nowhere(err):
+		if _, err := os.Lstat(path); err == nil {
+			s.away(path, "was a link that leads nowhere")
+		}
+	}
+}
+
+// files is file for those in a directory whose name is chosen.
+func (s *setAside) files(dir string, chosen func(name string) bool) {
+	for _, path := range s.below(dir) {
+		if chosen(filepath.Base(path)) {
+			s.file(path)
+		}
+	}
+}
+
+// cache removes whatever is no file from a directory whose content can be made again.
+func (s *setAside) cache(dir string) {
+	s.directory(dir)
+	for _, path := range s.below(dir) {
+		if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+			s.errs = append(s.errs, os.RemoveAll(path))
+		}
+	}
+}
+
+func (s *setAside) journals() {
+	own := s.agent.Layout.Journal()
+	projects := filepath.Dir(s.agent.Layout.ProjectJournal("_"))
+	for _, dir := range []string{filepath.Dir(own), own, projects} {
+		s.directory(dir)
+	}
+	for _, dir := range append(s.below(projects), own) {
+		s.directory(dir)
+		s.files(dir, func(name string) bool { return filepath.Ext(name) == ".journal" })
+	}
+}
+
+// projects looks at the directories of projects.
+func (s *setAside) projects() {
+	all := s.agent.Layout.Projects()
+	s.directory(all)
+	copies, err := filepath.Glob(filepath.Join(all, ".*.json"))
+	s.errs = append(s.errs, err)
+	for _, path := range copies {
+		s.file(path)
+	}
+	for _, dir := range s.below(all) {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			continue // a file of somebody else, or a project that is made again when it is deployed
+		}
+		p := s.agent.project(filepath.Base(dir))
+		s.directory(p.Releases())
+		s.directory(p.Archives())
+	}
+}
+
+// repairLinks sets aside what stands in the place of the links of projects that were deployed here. In
+// any other directory below /srv/projects a directory of that name may be somebody's.
+func (r *run) repairLinks() error {
+	s := setAside{agent: r.Agent, id: r.id}
+	for _, project := range projects(r.ledger) {
+		for _, name := range []string{"next", "current", "previous", "project"} {
+			path := filepath.Join(r.project(project).Dir, name)
+			if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+				s.away(path, "was no link")
+			}
+		}
+	}
+	for _, text := range s.lost {
+		r.record.Note("%s", text)
+	}
+	return errors.Join(s.errs...)
+}
+
+// trust sets aside what of the metadata that this host has seen is not metadata any more.
+func (s *setAside) trust() {
+	damaged, err := trust.Damaged(s.agent.Layout.Trust())
+	s.errs = append(s.errs, err)
+	for _, d := range damaged {
+		s.away(d.Path, d.Why)
+	}
+}
+
+// repairLock makes way for the lock. What stands in its place, or in that of the directory it is in, holds
+// no lock, so that several runs may find it at once: they take turns by a lock on the directory above.
+func (a *Agent) repairLock() (lost []string, err error) {
+	state, lock := a.Layout.State(), a.Layout.Lock()
+	s := setAside{agent: a, id: report.NewID(a.now())}
+	if s.fine(state, fs.FileInfo.IsDir) && s.fine(lock, func(i fs.FileInfo) bool { return i.Mode().IsRegular() }) {
+		return nil, nil
+	}
+	above, err := os.Open(filepath.Dir(state))
+	if err != nil {
+		return nil, err
+	}
+	defer above.Close()
+	if err := syscall.Flock(int(above.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, err
+	}
+	s.directory(state)
+	s.file(lock)
+	return s.lost, errors.Join(s.errs...)
+}
+
+// fine reports whether a path is not there, or is what it has to be.
+func (s *setAside) fine(path string, is func(fs.FileInfo) bool) bool {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	info, err := os.Stat(path)
+	return err == nil && is(info)
+}
+
+// projectDirs are the directories of the projects of this host.
+func (a *Agent) projectDirs() []string {
+	entries, err := os.ReadDir(a.Layout.Projects())
+	if err != nil {
+		return nil
+	}
+	var dirs []string
+	for _, e := range entries {
+		path := filepath.Join(a.Layout.Projects(), e.Name())
+		if info, err := os.Stat(path); err == nil && info.IsDir() && !strings.HasPrefix(e.Name(), ".") && !strings.Contains(e.Name(), damagedMark) {
+			dirs = append(dirs, path)
+		}
+	}
+	return dirs
+}

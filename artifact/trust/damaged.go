@@ -1,0 +1,86 @@
+package trust
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Damage is a file of what a host has seen that is not what was written there.
+type Damage struct {
+	Path string
+	Why  string // what is wrong with it and what the loss means, as the rest of a sentence about it
+}
+
+// Damaged looks through the directory in which a host keeps what it has seen. It judges the form of the
+// files and no signatures: those are verified where a file is used. An error is one of reading.
+func Damaged(dir string) ([]Damage, error) {
+	var found []Damage
+	var errs []error
+	look := func(name string, check func([]byte) error, means string) {
+		path := filepath.Join(dir, name)
+		data, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			errs = append(errs, err)
+			return
+		}
+		if err := check(data); err != nil {
+			found = append(found, Damage{Path: path, Why: fmt.Sprintf("was damaged (%v)%s", err, means)})
+		}
+	}
+	look(rootFile, isRoot, ", so that this host trusts no store any more")
+	look(pinFile, isPin, "")
+	look(timestampFile, isJSON, ", so that this host cannot tell whether the store goes back to before it")
+	for _, name := range []string{snapshotFile, roleFile(targetsRole)} {
+		look(name, isJSON, "")
+	}
+	roles, err := filepath.Glob(filepath.Join(dir, "projects", "*.json"))
+	errs = append(errs, err)
+	for _, path := range roles {
+		look(filepath.Join("projects", filepath.Base(path)), isJSON, "")
+	}
+	return found, errors.Join(errs...)
+}
+
+func isRoot(data []byte) error {
+	if err := isJSON(data); err != nil {
+		return err
+	}
+	_, err := newSet(data)
+	return err
+}
+
+func isPin(data []byte) error {
+	_, err := artifact.ParseDigest(string(data))
+	return err
+}
+
+func isJSON(data []byte) error {
+	var object map[string]json.RawMessage
+	return json.Unmarshal(data, &object)
+}
+
+// Bootstrapped reports whether a host that keeps its trust in dir was ever told whom to trust, even if
+// it has lost its root since then.
+func Bootstrapped(dir string) bool {
+	for _, name := range []string{rootFile, pinFile, timestampFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Remembers reports whether a host that keeps its trust in dir has seen a store, so that it notices one
+// that goes back in time.
+func Remembers(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, timestampFile))
+	return err == nil
+}
