@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
@@ -340,6 +341,10 @@ func (n *next) take(ctx context.Context, d *Draft) error {
 	}
 	if err := n.provenMoves(ctx, d.Role, role); err != nil {
 		return err
+	}
+	n.advice = func(of string) string { // a draft of targets may take keys of a project away
+		project, _, _ := strings.Cut(of, "/")
+		return revokeSteps(project)(of)
 	}
 	n.ready[d.Role] = files
 	return nil

@@ -137,16 +137,26 @@ func (r Ring) lookAt(file string, data []byte) {
 	}
 }
 
-// files lists a role's files in the order of their numbers.
+// mostKeys bounds how many keys of a role are looked for.
+const mostKeys = 64
+
+// files lists a role's files in the order of their numbers. One that is missing does not hide those after
+// it where the role's first public key shows that they are this role's, and not those of a role whose name
+// ends in a number.
 func (r Ring) files(role, suffix string) ([]string, error) {
 	if r.Dir == "" {
 		return nil, nil
 	}
+	_, err := os.Stat(filepath.Join(r.Dir, role+publicSuffix))
+	gaps := err == nil
 	var files []string
-	for n := 1; ; n++ {
+	for n := 1; n <= mostKeys; n++ {
 		file := filepath.Join(r.Dir, keyFile(role, n)+suffix)
 		_, err := os.Stat(file)
 		if errors.Is(err, fs.ErrNotExist) {
+			if gaps {
+				continue
+			}
 			return files, nil
 		}
 		if err != nil {
@@ -154,6 +164,7 @@ func (r Ring) files(role, suffix string) ([]string, error) {
 		}
 		files = append(files, file)
 	}
+	return files, nil
 }
 
 // Public reads the role's public keys.
