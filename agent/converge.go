@@ -63,6 +63,7 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 		outcome, err := program.Apply(ctx, r.observing(r.record))
 		r.took = max(r.took, time.Since(began))
 		err = errors.Join(err, r.synced())
+		r.settleUnits(ctx)
 		if outcome.Output != "" {
 			r.record.Output(outcome.Output)
 		}

@@ -81,6 +81,16 @@ func describeTrial(changed []string, v self.Verdict) string {
 	return fmt.Sprintf("%s; %s was tried and works: %s", what, v.Program, v.Version)
 }
 
+// settleUnits has systemd know what states changed of its files, though no state acted on a unit since.
+func (r *run) settleUnits(ctx context.Context) {
+	if r.undo == nil || r.undo.host == nil || r.test {
+		return
+	}
+	if err := r.undo.host.SettleUnits(context.WithoutCancel(ctx)); err != nil {
+		r.record.Note("files of units changed: %v; run `systemctl daemon-reload`", err)
+	}
+}
+
 func (r *run) reloadUnits(ctx context.Context) error {
 	h, err := r.host()
 	if err == nil {

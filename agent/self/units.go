@@ -14,16 +14,6 @@ const (
 	Timer   = "corpus-agent.timer"
 )
 
-// UnitDirs are the directories in which systemd looks for the units of a system, and those in which it
-// keeps what was set at run time.
-func UnitDirs() []string {
-	return []string{
-		"/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient", "/run/systemd/generator.early",
-		"/etc/systemd/system", "/etc/systemd/system.attached", "/run/systemd/system", "/run/systemd/system.attached", "/run/systemd/generator",
-		"/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "/run/systemd/generator.late",
-	}
-}
-
 // Units is what systemd says of the agent's units. The zero Units is a host without them.
 type Units struct{ Service, Timer Unit }
 

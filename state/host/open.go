@@ -22,6 +22,9 @@ func open(o Options, relocated bool) (*Host, error) {
 		if holdsUnits(path) {
 			units.init.forget()
 		}
+		if s, ok := units.init.(*systemd); ok && systemdReads(path) {
+			s.stale.Store(true)
+		}
 	})
 	if err != nil {
 		return nil, err

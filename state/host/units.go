@@ -150,7 +150,18 @@ func (h *Host) ReloadUnits(ctx context.Context) error {
 	}
 	defer u.init.forget()
 	if s, ok := u.init.(*systemd); ok {
-		return s.connected(ctx, func(c *dbus.Conn) error { return c.ReloadContext(ctx) })
+		return s.connected(ctx, func(c *dbus.Conn) error { return s.reload(ctx, c) })
+	}
+	return nil
+}
+
+// SettleUnits has the init system read its files again if states changed one of them and nothing has had it
+// do so since.
+func (h *Host) SettleUnits(ctx context.Context) error {
+	if u, ok := h.Units.(*units); ok && !u.refused {
+		if s, ok := u.init.(*systemd); ok && s.stale.Load() {
+			return h.ReloadUnits(ctx)
+		}
 	}
 	return nil
 }

@@ -30,18 +30,18 @@ func (s *systemd) act(ctx context.Context, verb UnitVerb, name string, wait bool
 	})
 }
 
-// prepare has systemd read its files again where those of the unit changed or could not be loaded,
-// and makes sure that there is such a unit.
+// prepare has systemd read its files again where a state changed one of them, where those of the unit are
+// not what it was loaded from, or where it could not be loaded, and makes sure that there is such a unit.
 func (s *systemd) prepare(ctx context.Context, c *dbus.Conn, unit string) error {
-	state, stale, err := loadState(ctx, c, unit)
+	state, from, stale, err := loadState(ctx, c, unit)
 	if err != nil {
 		return err
 	}
-	if stale || state != "loaded" && state != "masked" {
-		if err := c.ReloadContext(ctx); err != nil {
-			return fmt.Errorf("reading unit files anew: %w", err)
+	if s.stale.Load() || stale || from.differs(s.files) || state != "loaded" && state != "masked" {
+		if err := s.reload(ctx, c); err != nil {
+			return err
 		}
-		if state, _, err = loadState(ctx, c, unit); err != nil {
+		if state, _, _, err = loadState(ctx, c, unit); err != nil {
 			return err
 		}
 	}
@@ -51,12 +51,16 @@ func (s *systemd) prepare(ctx context.Context, c *dbus.Conn, unit string) error 
 	return nil
 }
 
-// loadState says whether a unit is loaded, and whether its files are newer than that.
-func loadState(ctx context.Context, c *dbus.Conn, unit string) (state string, stale bool, err error) {
+// loadState says whether a unit is loaded, from which files, and whether systemd knows that one of them has
+// changed since.
+func loadState(ctx context.Context, c *dbus.Conn, unit string) (state string, from loadedFrom, stale bool, err error) {
 	all, err := c.GetUnitPropertiesContext(ctx, unit)
 	state, _ = all["LoadState"].(string)
 	stale, _ = all["NeedDaemonReload"].(bool)
-	return state, stale, err
+	from.names, _ = all["Names"].([]string)
+	from.fragment, _ = all["FragmentPath"].(string)
+	from.dropIns, _ = all["DropInPaths"].([]string)
+	return state, from, stale, err
 }
 
 // job queues a job for a unit and, if told so, waits for its result.

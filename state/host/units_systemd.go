@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
@@ -24,6 +25,10 @@ import (
 type systemd struct {
 	files    Files
 	commands Commands
+
+	// stale says that a file which systemd reads was changed since it read them. Whatever acts on a unit has
+	// systemd read them again first, and so does the end of a run.
+	stale atomic.Bool
 
 	mu     sync.Mutex
 	conn   *dbus.Conn                 // for questions; closed when the host is garbage
@@ -192,9 +197,20 @@ func (s *systemd) setBoot(ctx context.Context, verb BootVerb, name string, until
 		if err := change(ctx, c, verb, []string{unit}, untilBoot); err != nil {
 			return err
 		}
-		return c.ReloadContext(ctx)
+		return s.reload(ctx, c)
 	})
 	return explainBus(err, string(verb), unit)
+}
+
+// reload has systemd read its files again. What changes from here on is read the next time.
+func (s *systemd) reload(ctx context.Context, c *dbus.Conn) error {
+	s.stale.Store(false)
+	err := c.ReloadContext(ctx)
+	if err != nil {
+		s.stale.Store(true)
+		return fmt.Errorf("having systemd read its files again: %w", err)
+	}
+	return nil
 }
 
 func change(ctx context.Context, c *dbus.Conn, verb BootVerb, unit []string, untilBoot bool) (err error) {

@@ -4,8 +4,10 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +145,63 @@ func TestChangedUnitIsReadAnew(t *testing.T) {
 	}
 	if got := systemctl("show", "-p", "Environment", "corpus-new"); got != "Environment=A=new" {
 		t.Errorf("the unit still has %s", got)
+	}
+}
+
+// TestTheFirstDropInCounts restarts a unit for its first drop-in, once where a state wrote it and once where
+// something else did. systemd's NeedDaemonReload does not see a directory that came after the last reload.
+func TestTheFirstDropInCounts(t *testing.T) {
+	for kind, put := range map[string]func(h *host.Host, path, text string) error{
+		"state": func(h *host.Host, path, text string) error {
+			if err := h.Files.Mkdir(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+			return h.Files.Write(path, host.NewFile{Content: strings.NewReader(text), UID: -1, GID: -1})
+		},
+		"something else": func(_ *host.Host, path, text string) error {
+			return errors.Join(os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			ctx, h := context.Background(), machine(t)
+			unit := "corpus-drop-" + kind[:2] + ".service"
+			unitFile(t, unit, sleeper)
+			defer systemctl("stop", unit)
+			if err := h.Units.Act(ctx, host.Start, unit, true); err != nil {
+				t.Fatal(err)
+			}
+			dir := "/etc/systemd/system/" + unit + ".d"
+			defer func() { _ = os.RemoveAll(dir) }()
+			if err := put(h, dir+"/x.conf", "[Service]\nEnvironment=A=dropped\n"); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Units.Act(ctx, host.Restart, unit, true); err != nil {
+				t.Fatal(err)
+			}
+			if got := systemctl("show", "-p", "Environment", unit); got != "Environment=A=dropped" {
+				t.Errorf("after a restart the unit has %s", got)
+			}
+		})
+	}
+}
+
+// TestSystemdKnowsWhatARunLeaves changes files that systemd reads, with no state about a unit after it.
+func TestSystemdKnowsWhatARunLeaves(t *testing.T) {
+	ctx, h := context.Background(), machine(t)
+	was, err := os.ReadFile("/etc/fstab")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.WriteFile("/etc/fstab", was, 0o644) }()
+	line := "tmpfs /mnt/corpus-fstab tmpfs noauto 0 0\n"
+	if err := h.Files.Write("/etc/fstab", host.NewFile{Content: strings.NewReader(string(was)+line), UID: -1, GID: -1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.SettleUnits(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := systemctl("show", "-p", "LoadState", "--value", `mnt-corpus\x2dfstab.mount`); got != "loaded" {
+		t.Errorf("after the run the mount unit of a line in /etc/fstab is %s", got)
 	}
 }
 

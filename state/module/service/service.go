@@ -4,8 +4,9 @@
 // about one or both. In a chroot there is only the second: what would start or stop something there
 // is skipped, and what is to be started at boot is still seen to.
 //
-// Unit files that changed are read anew before a unit is started, so that no state has to ask for
-// it; looking at a unit changes nothing.
+// Before a unit is started or stopped systemd reads its files again if one of them has changed, drop-ins and
+// what units are generated from included, so that no state has to ask for it. Looking at a unit changes
+// nothing.
 package service
 
 import (
