@@ -30,8 +30,15 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 	if !trust.Pinned(a.Layout.Trust()) {
 		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"), "the first deploy says so: corpus-agent deploy --store URL --trust-root root.json"))
 	}
-	if !a.hasUnit(ctx) {
+	switch load := a.unitLoad(ctx); load {
+	case "loaded":
+	case "", "not-found":
 		return a.nowHere(ctx, say)
+	case "masked":
+		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s is masked: runs of this host are turned off", service),
+			"systemctl unmask %s; or `corpus-agent deploy`, which runs here and not in the unit", service))
+	default:
+		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("systemd cannot load %s: %s", service, load), "systemd-analyze verify %s shows why", service))
 	}
 	started := a.now().UTC()
 	for {
@@ -100,13 +107,17 @@ func (a *Agent) deployedSince(moment time.Time) (*report.Report, error) {
 	return r, nil
 }
 
-// hasUnit reports whether systemd runs this system and knows the unit.
-func (a *Agent) hasUnit(ctx context.Context) bool {
+// unitLoad is what systemd says of loading the unit, such as loaded or masked; "" where it does not run this
+// system.
+func (a *Agent) unitLoad(ctx context.Context) string {
 	if a.Layout.Relocated() {
-		return false
+		return ""
 	}
 	out, err := a.systemctl(ctx, 5*time.Second, "show", "--property=LoadState", service)
-	return err == nil && strings.TrimSpace(out) == "LoadState=loaded"
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(strings.TrimSpace(out), "LoadState=")
 }
 
 func (a *Agent) systemctl(ctx context.Context, within time.Duration, args ...string) (string, error) {

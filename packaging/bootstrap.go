@@ -28,7 +28,7 @@ const MaxUserData = 2 << 10
 // packages are the kinds of packages, with what installs them.
 func packages() map[string]string {
 	return map[string]string{
-		".deb": "dpkg -i $f || { apt-get update && apt-get -fy install; }",
+		".deb": "export DEBIAN_FRONTEND=noninteractive\ndpkg --force-confold -i $f || { apt-get update && apt-get -fyo Dpkg::Options::=--force-confold install; }",
 		".rpm": "rpm -U $f",
 	}
 }

@@ -47,6 +47,7 @@ func TestFirstBootFromUserData(t *testing.T) {
 			h.Write("/etc/cloud/cloud.cfg.d/90-lab.cfg", "datasource_list: [NoCloud]\nnetwork: {config: disabled}\nmanage_etc_hosts: false\n")
 			h.Write("/var/lib/cloud/seed/nocloud/meta-data", "instance-id: lab-1\nlocal-hostname: web-testing-local1-1\n")
 			h.Write("/var/lib/cloud/seed/nocloud/user-data", userData)
+			h.Write("/etc/corpus/agent.yaml", "keep:\n  releases: 4\n") // as write_files does, before any script runs
 			h.Sh("cloud-init clean --logs; rm -f /etc/machine-id; touch /etc/machine-id")
 			h.Reboot()
 			h.Sh("cloud-init status --wait || true")
@@ -55,6 +56,9 @@ func TestFirstBootFromUserData(t *testing.T) {
 			}
 			if got := timer(h); got != "enabled active" {
 				t.Errorf("the timer is %s", got)
+			}
+			if got := h.Read("/etc/corpus/agent.yaml"); got != "keep:\n  releases: 4\n" {
+				t.Errorf("the configuration that cloud-init wrote is now %q", got)
 			}
 			if r := h.Run("sh", "-c", "systemd-analyze verify --man=no corpus-agent.service corpus-agent.timer"); r.Code != 0 || strings.Contains(r.Err, "corpus-agent") {
 				t.Errorf("systemd-analyze verify: %s", r.Err)

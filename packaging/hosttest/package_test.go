@@ -16,7 +16,7 @@ func later(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "later")
 	run(t, "dpkg-deb", "-R", deb(t), dir)
 	run(t, "sed", "-i", "s/^Version: .*/Version: 99.0/", dir+"/DEBIAN/control")
-	run(t, "sed", "-i", "1i # Version 99 explains more.", dir+"/etc/corpus/agent.yaml")
+	run(t, "sed", "-i", "1i # Version 99 explains more.", dir+"/usr/share/corpus-agent/agent.yaml")
 	file := dir + ".deb"
 	run(t, "dpkg-deb", "-Znone", "--root-owner-group", "-b", dir, file)
 	return file
@@ -53,16 +53,25 @@ func TestPackageLife(t *testing.T) {
 
 			h.Sh("echo 'service: mine' >> /etc/corpus/agent.yaml; mkdir -p /var/lib/corpus/trust /srv/projects/mine; touch /var/lib/corpus/ledger.json")
 			h.Copy(later(t), "/root/later.deb")
-			h.Sh("dpkg --force-confold -i /root/later.deb")
+			h.Sh("dpkg -i /root/later.deb </dev/null")
 			if !strings.Contains(h.Read("/etc/corpus/agent.yaml"), "service: mine") {
 				t.Error("an upgrade lost the administrator's configuration")
 			}
 			if got := timer(h); got != "enabled active" {
 				t.Errorf("after an upgrade the timer is %s", got)
 			}
-			h.Sh("systemctl disable --now corpus-agent.timer; dpkg -i --force-confold --force-downgrade /root/corpus-agent.deb")
+			h.Sh("systemctl stop corpus-agent.timer; dpkg -i --force-downgrade /root/corpus-agent.deb")
+			if got := timer(h); got != "enabled inactive" {
+				t.Errorf("after an upgrade the timer is %s, and its administrator stopped it", got)
+			}
+			h.Sh("systemctl disable --now corpus-agent.timer; dpkg -i /root/later.deb")
 			if got := timer(h); got != "disabled inactive" {
 				t.Errorf("after an upgrade the timer is %s, and its administrator turned it off", got)
+			}
+			h.Write("/etc/corpus/environment", "MINIO_SECRET_KEY=hidden\n")
+			h.Sh("apt-get remove -y corpus-agent; apt-get install -y /root/corpus-agent.deb")
+			if got := timer(h); got != "disabled inactive" {
+				t.Errorf("after it came back the timer is %s, and was disabled before", got)
 			}
 			h.Sh("systemctl enable --now corpus-agent.timer; apt-get remove -y corpus-agent")
 			for _, path := range []string{"/etc/corpus/agent.yaml", "/var/lib/corpus/ledger.json", "/srv/projects/mine"} {
@@ -77,8 +86,13 @@ func TestPackageLife(t *testing.T) {
 			if got := timer(h); got != "enabled active" {
 				t.Errorf("after it came back the timer is %s", got)
 			}
-			h.Sh("apt-get purge -y corpus-agent")
-			for _, path := range []string{"/etc/corpus", "/var/lib/corpus", "/usr/bin/corpus-agent", "/etc/systemd/system/timers.target.wants/corpus-agent.timer"} {
+			if said := h.Sh("apt-get purge -y corpus-agent"); !strings.Contains(said, "/etc/corpus/environment stays") || !strings.Contains(said, "/srv/projects stays") {
+				t.Errorf("a purge says\n%s", said)
+			}
+			if !h.Exists("/etc/corpus/environment") {
+				t.Error("a purge took credentials that the package did not bring")
+			}
+			for _, path := range []string{"/etc/corpus/agent.yaml", "/var/lib/corpus", "/usr/bin/corpus-agent", "/etc/systemd/system/timers.target.wants/corpus-agent.timer"} {
 				if h.Exists(path) {
 					t.Errorf("a purge leaves %s", path)
 				}
@@ -87,6 +101,55 @@ func TestPackageLife(t *testing.T) {
 				t.Error("a purge took the releases, which are the operator's")
 			}
 		})
+	}
+}
+
+// TestConfigurationBeforeThePackage installs the package where cloud-init's write_files has already written
+// the configuration, as at a first boot: nobody answers a question.
+func TestConfigurationBeforeThePackage(t *testing.T) {
+	for name, command := range map[string]string{
+		"dpkg": "dpkg -i /root/corpus-agent.deb </dev/null", "apt": "apt-get install -y /root/corpus-agent.deb </dev/null",
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := lab.Boot(t, lab.Options{})
+			h.Write("/etc/corpus/agent.yaml", "store: https://example.com\n")
+			h.Copy(deb(t), "/root/corpus-agent.deb")
+			if r := h.Run("sh", "-c", command); r.Code != 0 {
+				t.Fatalf("exit code %d: %s%s", r.Code, r.Out, r.Err)
+			}
+			h.Copy(later(t), "/root/later.deb")
+			if r := h.Run("sh", "-c", "dpkg -i /root/later.deb </dev/null"); r.Code != 0 {
+				t.Fatalf("the upgrade: exit code %d: %s%s", r.Code, r.Out, r.Err)
+			}
+			if got := h.Read("/etc/corpus/agent.yaml"); got != "store: https://example.com\n" {
+				t.Errorf("the configuration is now %q", got)
+			}
+			h.Sh("corpus-agent config check")
+		})
+	}
+}
+
+// TestMaskedServiceIsNotRun masks the agent's service, which --now must not go around.
+func TestMaskedServiceIsNotRun(t *testing.T) {
+	n, s := lab.NewNetwork(t), newStore(t)
+	s.publish("slow", "1", "testing", slow(t, "1"))
+	server := s.serve(n)
+	h := lab.Boot(t, lab.Options{Hostname: "slow-testing-local1-1", Network: n, Address: "172.31.0.11"})
+	s.reach(h, server)
+	install(t, h)
+	h.Sh("systemctl disable --now corpus-agent.timer")
+	s.start(h)
+	s.publish("slow", "2", "testing", slow(t, "2"))
+	h.Sh("systemctl mask corpus-agent.service")
+	if r := h.Run("corpus-agent", "deploy", "--now"); r.Code != 2 || !strings.Contains(r.Err, "corpus-agent.service is masked") || !strings.Contains(r.Err, "hint:") {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Err)
+	}
+	if got := h.Sh("cat /etc/slow/after"); got != "1" {
+		t.Errorf("the host has version %q", got)
+	}
+	h.Sh("systemctl unmask corpus-agent.service")
+	if r := h.Run("corpus-agent", "deploy", "--now"); r.Code != 0 {
+		t.Errorf("unmasked: exit code %d: %s%s", r.Code, r.Out, r.Err)
 	}
 }
 

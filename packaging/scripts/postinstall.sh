@@ -1,6 +1,7 @@
 #!/bin/sh
 # After an install or an upgrade. The timer does nothing until the host is bootstrapped, so it can be on
-# from the start. The host's presets decide about that once: an upgrade leaves it as the administrator has it.
+# from the start. The host's presets decide about that once: an upgrade leaves it as the administrator has it,
+# running or stopped.
 #
 # deb: "configure" and, but for the first time, the version before. rpm: 1, or 2 for an upgrade.
 # apk and archlinux call this for the first install only.
@@ -9,11 +10,22 @@ case "$1:${2-}" in
 configure:?* | 2:* | abort-*) first=no ;;
 *) first=yes ;;
 esac
+# The default configuration of a deb, which explains the settings. One that is there already, such as
+# cloud-init's, stays as it is, and one that was removed on purpose stays away.
+default=/usr/share/corpus-agent/agent.yaml
+if [ $first = yes ] && [ -e $default ] && [ ! -e /etc/corpus/agent.yaml ] && [ ! -L /etc/corpus/agent.yaml ]; then
+  install -d -m 755 /etc/corpus
+  install -m 644 $default /etc/corpus/agent.yaml
+fi
 command -v systemctl >/dev/null || exit 0
 # Presets are files, so an image gets them, too, while it is built.
 [ $first = no ] || systemctl --no-reload preset corpus-agent.timer >/dev/null 2>&1 || true
+ran=/var/lib/corpus/timer-ran-before-removal
+start=$first
+[ ! -e $ran ] || start=yes
+rm -f $ran
 [ -d /run/systemd/system ] || exit 0
 systemctl daemon-reload
-if systemctl is-enabled --quiet corpus-agent.timer 2>/dev/null; then
+if [ $start = yes ] && systemctl is-enabled --quiet corpus-agent.timer 2>/dev/null; then
   systemctl start corpus-agent.timer || true
 fi

@@ -1,8 +1,14 @@
 #!/bin/sh
-# After a purge, which only dpkg knows, what the host remembered goes. Releases below /srv are the operator's.
+# After a purge, which only dpkg knows, the configuration and what the host remembered are removed. Releases
+# below /srv are the operator's, and so are files beside the configuration, credentials among them: they are
+# named and stay.
 set -e
 if [ "$1" = purge ]; then
   rm -rf --one-file-system /var/lib/corpus
-  rm -f /etc/systemd/system/timers.target.wants/corpus-agent.timer
+  rm -f /etc/corpus/agent.yaml /etc/systemd/system/timers.target.wants/corpus-agent.timer
+  rmdir /etc/corpus 2>/dev/null || true
+  for left in /etc/corpus/* /etc/systemd/system/corpus-agent.service.d /etc/systemd/system/corpus-agent.timer.d /srv/projects; do
+    [ ! -e "$left" ] || echo "corpus-agent: $left stays; remove it by hand if nothing needs it"
+  done
 fi
 [ ! -d /run/systemd/system ] || systemctl daemon-reload

@@ -1,0 +1,116 @@
+//go:build hosts
+
+package hosttest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
+)
+
+// agentPackage makes a package of the agent of some version. With a program it has that one.
+func agentPackage(t *testing.T, version, program string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "agent")
+	run(t, "dpkg-deb", "-R", deb(t), dir)
+	run(t, "sed", "-i", "s/^Version: .*/Version: "+version+"/", dir+"/DEBIAN/control")
+	if program != "" {
+		if err := os.WriteFile(dir+"/usr/bin/corpus-agent", []byte(program), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, "dpkg-deb", "-Znone", "--root-owner-group", "-b", dir, dir+".deb")
+	return dir + ".deb"
+}
+
+// bringing is a base whose states install a package of the agent.
+func bringing(t *testing.T, pkg string) string {
+	t.Helper()
+	dir := tree(t, map[string]string{"states/agent.sls": "corpus-agent:\n  pkg.installed:\n    - sources:\n      - corpus-agent: salt://agent.deb\n"})
+	run(t, "cp", pkg, filepath.Join(dir, "states", "agent.deb"))
+	return dir
+}
+
+// own is what a host's agent is: the version of its package, whether it runs, and its timer.
+func own(h *lab.Host) string {
+	r := h.Run("corpus-agent", "version")
+	return fmt.Sprintf("%s, exit code %d, %s", h.Sh("dpkg-query -W -f '${Version} ${db:Status-Status}' corpus-agent"), r.Code, timer(h))
+}
+
+// TestBrokenAgentsAreRolledBack has base bring agents that do not work, and take away what starts them. The
+// host stays in reach of the next release each time.
+func TestBrokenAgentsAreRolledBack(t *testing.T) {
+	n, s := lab.NewNetwork(t), newStore(t)
+	base := func(states string) string { return tree(t, map[string]string{"states/agent.sls": states}) }
+	s.publish("base", "1", "production", base("/etc/motd:\n  file.managed:\n    - contents: base 1\n"))
+	s.publish("web", "1", "testing", tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - agent\n"}))
+	server := s.serve(n)
+	h := lab.Boot(t, lab.Options{Hostname: "web-testing-local1-1", Network: n, Address: "172.31.0.11"})
+	s.reach(h, server)
+	install(t, h)
+	s.start(h)
+	good := own(h)
+	if !strings.HasSuffix(good, "exit code 0, enabled active") {
+		t.Fatalf("at first the host has %s", good)
+	}
+	for i, c := range []struct{ name, tree, want string }{
+		{"it exits", bringing(t, agentPackage(t, "99.0", "#!/bin/sh\nexit 1\n")), "corpus-agent version: exit status 1"},
+		{"it crashes", bringing(t, agentPackage(t, "99.0", "#!/bin/sh\nkill -SEGV $$\n")), "signal: segmentation fault"},
+		{"its file is damaged", bringing(t, agentPackage(t, "99.0", "\x7fELF")), "exec format error"},
+		{"it is no package any more", base("corpus-agent:\n  pkg.removed: []\n"), "does not work"},
+		{"its unit starts something else", base("/etc/systemd/system/corpus-agent.service.d/x.conf:\n  file.managed:\n    - makedirs: True\n    - contents: |\n        [Service]\n        ExecStart=\n        ExecStart=/bin/true\n"), "does not start corpus-agent any more"},
+		{"its timer is masked", base("corpus-agent.timer:\n  service.masked: []\n"), "corpus-agent.timer"},
+		{"its timer is disabled", base("corpus-agent.timer:\n  service.disabled: []\n"), "corpus-agent.timer was enabled and is disabled"},
+		{"its configuration is nonsense", base("/etc/corpus/agent.yaml:\n  file.managed:\n    - contents: 'nonsense: 1'\n"), "nonsense"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.publish("base", fmt.Sprintf("2.%d", i), "production", c.tree)
+			h.Sh("systemctl start corpus-agent.service || true")
+			r := history(t, h)[0]
+			if r.Exit != 7 || !strings.Contains(r.Error, c.want) {
+				t.Errorf("exit code %d: %s; want %q in it", r.Exit, r.Error, c.want)
+			}
+			if got := own(h); got != good {
+				t.Errorf("after it the host has %s, and had %s", got, good)
+			}
+			agent(t, h, "deploy").converged(t)
+		})
+	}
+	s.publish("base", "3", "production", bringing(t, agentPackage(t, "99.1", "")))
+	h.Sh("systemctl start corpus-agent.service")
+	if r := history(t, h)[0]; r.Exit != 0 || !strings.Contains(strings.Join(r.Notes, "\n"), "was tried and works") {
+		t.Errorf("an agent that works: exit code %d: %s\n%s", r.Exit, r.Error, strings.Join(r.Notes, "\n"))
+	}
+	if got := own(h); got != "99.1 installed, exit code 0, enabled active" {
+		t.Errorf("at the end the host has %s", got)
+	}
+	agent(t, h, "deploy").converged(t)
+}
+
+// TestFirstDeployBringsABrokenAgent has the very first release replace the agent with one that hangs.
+func TestFirstDeployBringsABrokenAgent(t *testing.T) {
+	n, s := lab.NewNetwork(t), newStore(t)
+	s.publish("base", "1", "production", bringing(t, agentPackage(t, "99.0", "#!/bin/sh\nexec sleep 1000\n")))
+	s.publish("web", "1", "testing", tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - agent\n"}))
+	server := s.serve(n)
+	h := lab.Boot(t, lab.Options{Hostname: "web-testing-local1-1", Network: n, Address: "172.31.0.11"})
+	s.reach(h, server)
+	install(t, h)
+	good := own(h)
+	r := agent(t, h, "deploy", "--store", storeURL, "--trust-root", "/root/root.json")
+	if r.Exit != 3 || !strings.Contains(r.Error, "corpus-agent version: no answer within") {
+		t.Errorf("exit code %d: %s", r.Exit, r.Error)
+	}
+	if got := own(h); got != good {
+		t.Errorf("after it the host has %s, and had %s", got, good)
+	}
+	s.publish("base", "2", "production", bringing(t, agentPackage(t, "99.1", "")))
+	h.Sh("systemctl start corpus-agent.service")
+	if got := own(h); got != "99.1 installed, exit code 0, enabled active" {
+		t.Errorf("the timer's run leaves %s", got)
+	}
+}
