@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/self"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -138,7 +139,10 @@ func (r *run) origin(pair ledger.Pair, cause error) string {
 	var states *state.Failure
 	var list diag.List
 	var one *diag.Diagnostic
+	var broken *self.Broken
 	switch {
+	case errors.As(cause, &broken):
+		return r.changedSelf(pair)
 	case errors.As(cause, &states):
 		return r.declaredIn(pair, states)
 	case errors.As(cause, &list) && len(list) > 0:

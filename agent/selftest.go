@@ -54,7 +54,7 @@ func (r *run) selfTest(ctx context.Context) error {
 			}
 		}
 		now := r.Self.Look()
-		verdict, err := r.Self.Try(ctx, self.Trial{Before: r.units, Lock: r.held.Lend(), DryRun: r.dryRunTells(), Least: r.took})
+		verdict, err := r.Self.Try(ctx, self.Trial{Before: r.units, Lock: r.held.Lend(), Known: r.alone == "", DryRun: r.dryRunTells(), Least: r.took})
 		if err != nil {
 			return err
 		}
@@ -125,16 +125,44 @@ func (r *run) keepSelf(ctx context.Context, err error) error {
 	return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("what this run changed was taken back: %w", errors.Join(broken, undone)), "%s", diag.HintOf(broken)))
 }
 
-// restoreSelf puts the running program back, as the last resort.
+// restoreSelf puts the agent's own files back as they were when the run began, as the last resort.
 func (r *run) restoreSelf(ctx context.Context) error {
-	if err := r.Self.Restore(); err != nil {
+	restored, err := r.Self.Restore(r.files)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(restored, r.Self.IsUnit) {
+		if err := r.reloadUnits(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.Self.Restart(ctx, r.units); err != nil {
 		return err
 	}
 	if err := r.selfTest(ctx); err != nil {
 		return err
 	}
-	r.record.Note("%s is the program of this run again; whatever installed the other one, such as the package database, does not know that", r.Self.Executable)
+	r.record.Note("%s: this run put them back as it had found them; whatever replaced them, such as the package database, does not know that", strings.Join(restored, ", "))
 	return nil
+}
+
+// changedSelf is the file with the state that changed the agent, which decides whose release is at fault
+// for it; "" where no state says so.
+func (r *run) changedSelf(pair ledger.Pair) string {
+	files := r.Self.Changed(r.files)
+	for _, step := range slices.Backward(r.report.Steps) {
+		if step.Changes.Len() == 0 {
+			continue
+		}
+		about := slices.Contains(files, r.Layout.Path(step.Name)) || strings.Contains(step.Name, self.Name)
+		for _, name := range step.Changes.Names() {
+			about = about || strings.HasPrefix(name, self.Name)
+		}
+		if file := r.findSLS(pair, step.SLS); about && file != "" {
+			return file
+		}
+	}
+	return ""
 }
 
 // trial is the run of a program that another run tries: a dry run of what is deployed, or of what that run

@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/self"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -141,7 +142,7 @@ func TestAProgramTooLargeForTheJournalIsPutBack(t *testing.T) {
 	l.states("1", "nothing:\n  test.nop: []\n")
 	l.expect(exit.OK)
 	l.states("2", program("#!/bin/sh\nexit 1"))
-	noted(t, l.expect(exit.RolledBack), "is the program of this run again")
+	noted(t, l.expect(exit.RolledBack), "this run put them back")
 	l.runs("1")
 }
 
@@ -259,5 +260,30 @@ func TestAnInterruptedRunLeavesAnAgentThatWorks(t *testing.T) {
 	l.runs("1")
 	if code := exit.Code(err); code == exit.OK || code == exit.RollbackFailed {
 		t.Errorf("exit code %d: %v, hint %s", code, err, diag.HintOf(err))
+	}
+}
+
+// TestTheReleaseThatBroughtABrokenAgentIsAtFault has a new base bring it, beside a new service.
+func TestTheReleaseThatBroughtABrokenAgentIsAtFault(t *testing.T) {
+	l, _ := withProgram(t, "1")
+	base := func(version, states string) {
+		l.repo.Release("base", version, "production", artifacttest.Files{"version": version, "states/own.sls": states})
+	}
+	top := "base:\n  '*':\n    - app\n    - own\n"
+	service := func(version string) {
+		files := stateFiles(version, "app:\n  test.nop: []\n")
+		files["salt/config/states/top.sls"] = top
+		l.repo.Release("myapp", version, "testing", files)
+	}
+	base("1", "own:\n  test.nop: []\n")
+	service("1")
+	l.expect(exit.OK)
+	base("2", program("#!/bin/sh\nexit 1"))
+	service("2")
+	l.expect(exit.RolledBack)
+	l.expect(exit.OK)
+	l.links("2", "2", "1")
+	if got := l.version("base/current"); got != "1" {
+		t.Errorf("base is %s, and the agent that base 2 brings does not work", got)
 	}
 }

@@ -40,7 +40,16 @@ type Self struct {
 const Limit = time.Minute
 
 // Snapshot is how the agent's files were at one moment.
-type Snapshot map[string]stamp
+type Snapshot map[string]file
+
+// file is one of them. Of a small one, which is all but the program, the content is kept.
+type file struct {
+	stamp
+	content []byte // nil where it is not kept, or the file is not there
+}
+
+// smallest is how large a file may be whose content a snapshot keeps.
+const smallest = 64 << 10
 
 // stamp tells one content of a file from another without reading it. The zero stamp is a file that is not
 // there.
@@ -56,21 +65,22 @@ type stamp struct {
 func (s *Self) Look() Snapshot {
 	all := Snapshot{}
 	for _, name := range append([]string{s.Executable}, s.Files...) {
-		all[name] = stampOf(name)
+		all[name] = fileOf(name)
 	}
 	for _, dir := range s.UnitDirs {
 		for _, name := range unitFiles(dir) {
-			all[name] = stampOf(name)
+			all[name] = fileOf(name)
 		}
 	}
 	return all
 }
 
-// Add adds files to a snapshot that were found out later.
-func (s Snapshot) Add(names ...string) {
-	for _, name := range names {
-		s[name] = stampOf(name)
+func fileOf(name string) file {
+	f := file{stamp: stampOf(name)}
+	if f.target == "" && f.mode&syscall.S_IFMT == syscall.S_IFREG && f.size <= smallest {
+		f.content, _ = os.ReadFile(name) // one that cannot be read is not kept
 	}
+	return f
 }
 
 // Changed lists the files that are not what they were when the snapshot was taken, sorted.
@@ -78,12 +88,12 @@ func (s *Self) Changed(before Snapshot) []string {
 	now := s.Look()
 	var changed []string
 	for name, is := range now {
-		if is != before[name] {
+		if is.stamp != before[name].stamp {
 			changed = append(changed, name)
 		}
 	}
 	for name, was := range before {
-		if _, known := now[name]; !known && was != stampOf(name) {
+		if _, known := now[name]; !known && was.stamp != stampOf(name) {
 			changed = append(changed, name)
 		}
 	}

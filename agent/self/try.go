@@ -14,7 +14,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -45,6 +44,7 @@ func (b *Broken) Hint() string {
 type Trial struct {
 	Before Units         // what systemd said before; the zero Units asks nothing of it
 	Lock   *os.File      // the lock of the run, which is lent to the program
+	Known  bool          // this host knows who it is, and so has the program to
 	DryRun bool          // run the program over what is deployed, without changing anything
 	Least  time.Duration // the tests may take this long even where that is longer than Self.Limit
 }
@@ -82,8 +82,10 @@ func (s *Self) Try(ctx context.Context, t Trial) (Verdict, error) {
 		return v, err
 	}
 	v.Version, _, _ = strings.Cut(out, "\n")
-	if _, err := s.run(ctx, program, nil, "config", "check"); err != nil {
-		return v, err
+	if t.Known {
+		if _, err := s.run(ctx, program, nil, "config", "check"); err != nil {
+			return v, err
+		}
 	}
 	if _, err := s.run(ctx, program, nil, "status"); err != nil {
 		return v, err
@@ -140,30 +142,6 @@ func explain(ctx context.Context, err error, took time.Duration, output string) 
 		return err
 	}
 	return fmt.Errorf("%w: %s", err, strings.ReplaceAll(words, "\n", "; "))
-}
-
-// Restore puts the running program back at its path. It is for a program that could not be put back as it
-// was replaced, since the kernel keeps the bytes of what runs.
-func (s *Self) Restore() error {
-	if !trusted(filepath.Dir(s.Executable)) {
-		return fmt.Errorf("restoring %s: other users may write to its directory", s.Executable)
-	}
-	image := s.Image
-	if image == "" {
-		image = "/proc/self/exe"
-	}
-	info, err := os.Stat(image)
-	if err != nil {
-		return fmt.Errorf("restoring %s: %w", s.Executable, err)
-	}
-	data, err := os.ReadFile(image)
-	if err == nil {
-		err = durable.WriteFile(s.Executable, data, info.Mode().Perm()|0o500)
-	}
-	if err != nil {
-		return fmt.Errorf("restoring %s: %w", s.Executable, err)
-	}
-	return nil
 }
 
 // trusted reports whether nobody but root and this process's user can change what is at a path. A file that

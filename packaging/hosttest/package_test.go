@@ -111,7 +111,7 @@ func TestConfigurationBeforeThePackage(t *testing.T) {
 		"dpkg": "dpkg -i /root/corpus-agent.deb </dev/null", "apt": "apt-get install -y /root/corpus-agent.deb </dev/null",
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := lab.Boot(t, lab.Options{})
+			h := lab.Boot(t, lab.Options{Hostname: "myapp-testing-local1-1"})
 			h.Write("/etc/corpus/agent.yaml", "store: https://example.com\n")
 			h.Copy(deb(t), "/root/corpus-agent.deb")
 			if r := h.Run("sh", "-c", command); r.Code != 0 {

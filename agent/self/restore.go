@@ -1,0 +1,122 @@
+package self
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+)
+
+// Restore puts the agent's own files back as they were when a snapshot was taken, whatever replaced or removed
+// them. It is for what could not be taken back by the way that it came, such as a package whose version no
+// repository has any more: the kernel keeps the bytes of the running program, and the snapshot those of the
+// small files. It gives the files that it restored.
+func (s *Self) Restore(before Snapshot) (restored []string, err error) {
+	var errs []error
+	for _, name := range s.Changed(before) {
+		was, known := before[name]
+		switch {
+		case name == s.Executable:
+			err = s.restoreProgram()
+		case !known || was.stamp == (stamp{}):
+			err = remove(name)
+		default:
+			err = was.restore(name)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("restoring %s: %w", name, err))
+			continue
+		}
+		restored = append(restored, name)
+	}
+	return restored, errors.Join(errs...)
+}
+
+// Restart has systemd start the timer if it ran before.
+func (s *Self) Restart(ctx context.Context, before Units) error {
+	if before.Timer.Active != "active" || s.Systemctl == nil {
+		return nil
+	}
+	_, err := s.Systemctl(ctx, "start", Timer)
+	return err
+}
+
+func (s *Self) restoreProgram() error {
+	image := s.Image
+	if image == "" {
+		image = "/proc/self/exe"
+	}
+	info, err := os.Stat(image)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(image)
+	if err != nil {
+		return err
+	}
+	return put(s.Executable, data, info.Mode().Perm()|0o500)
+}
+
+// restore puts a small file or a link back.
+func (f file) restore(name string) error {
+	switch {
+	case f.target != "":
+		if err := safe(name); err != nil {
+			return err
+		}
+		if err := durable.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := remove(name); err != nil {
+			return err
+		}
+		return os.Symlink(f.target, name)
+	case f.content == nil:
+		return errors.New("its content was not kept")
+	}
+	return put(name, f.content, fs.FileMode(f.mode).Perm())
+}
+
+func put(name string, data []byte, mode fs.FileMode) error {
+	if err := safe(name); err != nil {
+		return err
+	}
+	if err := durable.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		if err := remove(name); err != nil {
+			return err
+		}
+	}
+	return durable.WriteFile(name, data, mode)
+}
+
+func remove(name string) error {
+	if err := safe(name); err != nil {
+		return err
+	}
+	err := os.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// safe refuses a path that somebody else can lead elsewhere.
+func safe(name string) error {
+	dir := filepath.Dir(name)
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); err == nil {
+			break
+		}
+	}
+	if !trusted(dir) {
+		return fmt.Errorf("other users may write to %s", dir)
+	}
+	return nil
+}
