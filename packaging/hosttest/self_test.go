@@ -65,11 +65,11 @@ func TestBrokenAgentsAreRolledBack(t *testing.T) {
 		{"it exits", bringing(t, agentPackage(t, "99.0", "#!/bin/sh\nexit 1\n")), "corpus-agent version: exit status 1"},
 		{"it crashes", bringing(t, agentPackage(t, "99.1", "#!/bin/sh\nkill -SEGV $$\n")), "signal: segmentation fault"},
 		{"its file is damaged", bringing(t, agentPackage(t, "99.2", "\x7fELF")), "exec format error"},
-		{"its package is removed", base("corpus-agent:\n  pkg.removed: []\n"), "systemd does not load corpus-agent.service any more"},
 		{"its unit starts something else", base("/etc/systemd/system/corpus-agent.service.d/x.conf:\n  file.managed:\n    - makedirs: True\n    - contents: |\n        [Service]\n        ExecStart=\n        ExecStart=/bin/true\n"), "does not start corpus-agent any more"},
 		{"its timer is masked", base("corpus-agent.timer:\n  service.masked: []\n"), "corpus-agent.timer"},
 		{"its timer is disabled", base("corpus-agent.timer:\n  service.disabled: []\n"), "corpus-agent.timer was enabled and is disabled"},
 		{"its configuration is nonsense", base("/etc/corpus/agent.yaml:\n  file.managed:\n    - contents: 'nonsense: 1'\n"), "nonsense"},
+		{"its package is removed", base("corpus-agent:\n  pkg.removed: []\n"), "systemd does not load corpus-agent.service any more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s.publish("base", fmt.Sprintf("2.%d", i), "production", c.tree)
