@@ -48,6 +48,8 @@ type run struct {
 	files self.Snapshot // the agent's own files, as they were last known to work
 	units self.Units    // the agent's own units, as they were before a deploy
 	took  time.Duration // the longest converge of this run
+
+	failedTrial *failedTrial // the last trial of the agent, if it failed
 }
 
 // pass holds the lock, records what body does, and turns how it ended into a report.

@@ -47,6 +47,9 @@ func (r *run) selfTest(ctx context.Context) error {
 	if len(changed) == 0 && r.Self.Lost(ctx, r.units) == "" {
 		return nil
 	}
+	if f := r.failedTrial; f != nil && len(r.Self.Changed(f.files)) == 0 {
+		return f.err // nothing has changed since, and a program that hangs takes its time to say so
+	}
 	return r.record.Stage(selfStage, strings.Join(changed, ", "), func() error {
 		if slices.ContainsFunc(changed, r.Self.IsUnit) {
 			if err := r.reloadUnits(ctx); err != nil {
@@ -55,6 +58,11 @@ func (r *run) selfTest(ctx context.Context) error {
 		}
 		now := r.Self.Look()
 		verdict, err := r.Self.Try(ctx, self.Trial{Before: r.units, Lock: r.held.Lend(), Known: r.alone == "", DryRun: r.dryRunTells(), Least: r.took})
+		r.failedTrial = nil
+		var broken *self.Broken
+		if errors.As(err, &broken) && !broken.Units {
+			r.failedTrial = &failedTrial{now, err}
+		}
 		if err != nil {
 			return err
 		}
@@ -62,6 +70,12 @@ func (r *run) selfTest(ctx context.Context) error {
 		r.record.Note("%s", describeTrial(changed, verdict))
 		return nil
 	})
+}
+
+// failedTrial is a trial that failed, with the agent's files as they were.
+type failedTrial struct {
+	files self.Snapshot
+	err   error
 }
 
 // dryRunTells reports whether a dry run of another agent says something about that agent. Other engines take

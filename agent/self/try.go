@@ -26,8 +26,9 @@ const lentAt = "3"
 
 // Broken says that the agent which this host would start next does not work.
 type Broken struct {
-	What string // the unit or the command that fails
-	Err  error
+	What  string // the unit or the command that fails
+	Units bool   // systemd does not start the agent; else the program itself fails
+	Err   error
 }
 
 func (b *Broken) Error() string {
@@ -67,7 +68,7 @@ func (s *Self) Try(ctx context.Context, t Trial) (Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(limit, t.Least))
 	defer cancel()
 	if what := s.Lost(ctx, t.Before); what != "" {
-		return Verdict{}, &Broken{What: "its units", Err: errors.New(what)}
+		return Verdict{}, &Broken{What: "its units", Units: true, Err: errors.New(what)}
 	}
 	program := s.Units(ctx).Service.Program()
 	if program == nil {
