@@ -194,7 +194,7 @@ func TestSystemdKnowsWhatARunLeaves(t *testing.T) {
 	}
 	defer func() { _ = os.WriteFile("/etc/fstab", was, 0o644) }()
 	line := "tmpfs /mnt/corpus-fstab tmpfs noauto 0 0\n"
-	if err := h.Files.Write("/etc/fstab", host.NewFile{Content: strings.NewReader(string(was)+line), UID: -1, GID: -1}); err != nil {
+	if err := h.Files.Write("/etc/fstab", host.NewFile{Content: strings.NewReader(string(was) + line), UID: -1, GID: -1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.SettleUnits(ctx); err != nil {
