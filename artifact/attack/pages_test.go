@@ -1,0 +1,148 @@
+package attack_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// many publishes a project with so many versions, each with two files beside its artifact.
+func many(t *testing.T, versions int) *artifacttest.Repo {
+	t.Helper()
+	repo := artifacttest.New(t)
+	repo.Release("base", "1", "production", app("base"))
+	repo.Release("myapp", "1.0", "testing", app("one"))
+	repo.Forger("myapp", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
+		role := f.Roles["myapp"]
+		for i := range versions {
+			target := trust.TargetPath("myapp", fmt.Sprintf("0.%d", i), artifact.TarZst)
+			for _, name := range []string{target, target + ".blocks", target + ".index"} {
+				file := metadata.TargetFile()
+				file.Length, file.Hashes = int64(i+1), metadata.Hashes{"sha256": make([]byte, 32)}
+				file.Hashes["sha256"][0], file.Hashes["sha256"][1] = byte(i), byte(i>>8)
+				role.Signed.Targets[name] = file
+			}
+		}
+		role.Signed.Version++
+	})
+	return repo
+}
+
+// counting counts the bytes that are read.
+type counting struct {
+	store.Store
+	bytes *int64
+}
+
+func (c counting) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+	body, info, err := c.Store.Get(ctx, key, from)
+	*c.bytes += max(info.Size, 0)
+	return body, info, err
+}
+
+// A host of a project with 10,000 versions reads less than 100 KB of metadata, the page of a release
+// that no channel names any more included.
+func TestTickReadsLittleOfManyVersions(t *testing.T) {
+	repo := many(t, 10_000)
+	host, bytes := repo.Host(), int64(0)
+	host.Store = counting{repo.Store, &bytes}
+	client, err := host.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []artifact.Ref{{Project: "myapp", Channel: "testing"}, {Project: "base", Channel: "production"}} {
+		if _, err := client.Resolve(t.Context(), ref); err != nil {
+			t.Fatal(err)
+		}
+	}
+	without := bytes
+	old := artifact.Release{Project: "myapp", Version: "0.77", Format: artifact.TarZst}
+	if asked, err := client.Learn(t.Context(), old); err != nil || !asked {
+		t.Fatalf("the page of an old release: asked %v, %v", asked, err)
+	}
+	t.Logf("a new host reads %d bytes, and %d with a page", without, bytes)
+	if bytes >= 100_000 {
+		t.Errorf("a host reads %d bytes of metadata", bytes)
+	}
+	// A publisher goes on from there and loses no version.
+	repo.Release("myapp", "2.0", "testing", app("two"))
+	if client, err = repo.Host().Client(); err != nil {
+		t.Fatal(err)
+	}
+	role, err := client.Whole(t.Context(), "myapp")
+	if err != nil || len(trust.Releases("myapp", role)) != 10_002 {
+		t.Errorf("after another release the project has %d versions, %v", len(trust.Releases("myapp", role)), err)
+	}
+}
+
+// pages are the keys of a project's pages.
+func pages(repo *artifacttest.Repo) []string {
+	var keys []string
+	for key := range repo.Snapshot() {
+		if strings.HasPrefix(key, trust.PagePrefix("myapp")) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// A page of another time, of another place, damaged, or missing is not believed; the channels go on.
+func TestPagesAreBoundToTheHead(t *testing.T) {
+	repo := many(t, 200)
+	before := pages(repo)
+	repo.Release("myapp", "2.0", "testing", app("two"))
+	good := repo.Snapshot()
+	if len(before) < 4 {
+		t.Fatalf("%d pages are too few for this test", len(before))
+	}
+	for name, spoil := range map[string]func(key string, i int){
+		"swapped":      func(key string, i int) { repo.Replace(key, good[before[(i+1)%len(before)]]) },
+		"another time": func(key string, _ int) { repo.Replace(key, []byte(`{"targets":{}}`)) },
+		"cut":          func(key string, _ int) { repo.Replace(key, good[key][:len(good[key])/2]) },
+		"missing": func(key string, _ int) {
+			if err := repo.Store.Delete(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer repo.Restore(good)
+			for i, key := range before {
+				spoil(key, i)
+			}
+			client, err := repo.Host().Client()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r, err := client.Resolve(t.Context(), artifact.Ref{Project: "myapp", Channel: "testing"}); err != nil || r.Version != "2.0" {
+				t.Errorf("the channel names %v, %v", r, err)
+			}
+			_, err = client.Whole(t.Context(), "myapp")
+			var r *trust.Refused
+			if name == "missing" && exit.Code(err) != exit.Unreachable || name != "missing" && (!errors.As(err, &r) || r.Check != trust.CheckDigest) {
+				t.Errorf("all versions: %v", err)
+			}
+		})
+	}
+}
+
+// More roots than a host once followed at a time are no obstacle for one that is new.
+func TestManyRootsAreFollowed(t *testing.T) {
+	repo, _ := published(t)
+	thief := repo.Forger("root")
+	for range 150 {
+		thief.Root(func(*metadata.RootType) {})
+	}
+	sees(t, repo.Host(), "2")
+}
