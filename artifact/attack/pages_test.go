@@ -146,3 +146,25 @@ func TestManyRootsAreFollowed(t *testing.T) {
 	}
 	sees(t, repo.Host(), "2")
 }
+
+// After the upgrade a project's file of before is the head, which agents of before read as a project
+// without other versions; no version is lost for the others.
+func TestUpgradedStore(t *testing.T) {
+	repo := many(t, 200)
+	if _, err := repo.Upgrade(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	repo.Release("myapp", "2.0", "testing", app("two"))
+	all := repo.Snapshot()
+	if head, whole := all[newest(all, "myapp~head.json")], all[newest(all, "myapp.json")]; string(head) != string(whole) {
+		t.Errorf("the file of before has %d bytes, and the head %d: want the same", len(whole), len(head))
+	}
+	client, err := repo.Host().Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	role, err := client.Whole(t.Context(), "myapp")
+	if err != nil || len(trust.Releases("myapp", role)) != 202 {
+		t.Errorf("the project has %d versions, %v", len(trust.Releases("myapp", role)), err)
+	}
+}

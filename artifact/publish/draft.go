@@ -205,6 +205,9 @@ func roleSays(name string, role *trust.Role) ([]string, error) {
 			says = append(says, mayText(r.Name, trust.Delegation{Keys: r.KeyIDs, Threshold: r.Threshold}))
 		}
 	}
+	if trust.Upgraded(role) {
+		says = append(says, "the lists of all versions of a project in one file end (`corpus store upgrade`)")
+	}
 	required, err := trust.Requirements(role)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ root to be signed by their owners, and ` + "`corpus import`" + ` sets the store 
 	}
 	init.Flags().IntVar(&threshold, "root-threshold", 0, "root keys that must agree on a new root; 0 means more than half")
 	p.draftFlag(init)
-	c.AddCommand(init)
+	c.AddCommand(init, p.upgradeCommand())
 	return c
 }
 

@@ -1,0 +1,23 @@
+package publish
+
+import (
+	"context"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// Upgrade ends the lists of all versions of a project in one file, which agents and publishers of
+// before read: from the next version of each project on, its head is written under that name too. It
+// takes the targets key, and reports whether anything was left to do.
+func (p *Publisher) Upgrade(ctx context.Context) (done bool, err error) {
+	err = p.change(ctx, func(n *next) error {
+		if done = !trust.Upgraded(n.client.Trusted().Targets[metadata.TARGETS]); !done {
+			return mistake("there is nothing left to do", "the store was upgraded before")
+		}
+		trust.SetUpgraded(n.targets())
+		return nil
+	})
+	return done, err
+}
