@@ -168,3 +168,25 @@ func TestUpgradedStore(t *testing.T) {
 		t.Errorf("the project has %d versions, %v", len(trust.Releases("myapp", role)), err)
 	}
 }
+
+// A store of before whose project has grown beyond what readers take is good again after the next
+// promotion.
+func TestProjectBeyondTheLimitIsRepaired(t *testing.T) {
+	repo := many(t, 26_000)
+	repo.Forger("myapp", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
+		f.Roles["myapp"].Signed.Version++
+		f.Before = func() { delete(f.Snapshot.Signed.Meta, "myapp~head.json") }
+	})
+	_, err := repo.Host().Resolve("myapp/testing")
+	refused(t, err, trust.CheckLength, newest(repo.Snapshot(), "myapp.json"))
+	if _, err := repo.As("myapp", "snapshot", "timestamp").Promote(t.Context(), "myapp", "testing", "staging"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := repo.Host().Resolve("myapp/staging"); err != nil || r.Version != "1.0" {
+		t.Errorf("after a promotion a host sees %v, %v", r, err)
+	}
+	all := repo.Snapshot()
+	if size := len(all[newest(all, "myapp.json")]); size > 6<<20+1<<16 {
+		t.Errorf("the form of before has %d bytes", size)
+	}
+}
