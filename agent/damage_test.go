@@ -95,6 +95,23 @@ func TestDeletedOldReleaseDoesNotKeepAHostFromGoingBack(t *testing.T) {
 	l.links("4", "4", "2")
 }
 
+// TestRollbackVerifiesTheReleaseItGoesBackTo changes a file of the release before.
+func TestRollbackVerifiesTheReleaseItGoesBackTo(t *testing.T) {
+	l := newLab(t)
+	for _, version := range []string{"1", "2"} {
+		l.publish(version)
+		l.expect(exit.OK)
+	}
+	old, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/previous"))
+	must(t, err)
+	must(t, os.Remove(filepath.Join(old, "version")))
+	must(t, os.WriteFile(filepath.Join(old, "version"), []byte("x"), 0o444))
+	if _, err := l.Rollback(context.Background()); exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "version has other content") {
+		t.Errorf("a changed release: exit code %d, %v", exit.Code(err), err)
+	}
+	l.links("2", "2", "x")
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

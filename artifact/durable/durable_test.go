@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -72,6 +73,19 @@ func TestMkdirAllAndRemoveAreRepeatable(t *testing.T) {
 	for range 2 {
 		if err := Remove(dir); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+func TestDirectoriesHaveTheirModeWhateverTheMaskIs(t *testing.T) {
+	dir := t.TempDir()
+	defer syscall.Umask(syscall.Umask(0o077))
+	if err := MkdirAll(filepath.Join(dir, "a", "b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "a/b"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("%s is %v, %v", name, info.Mode(), err)
 		}
 	}
 }

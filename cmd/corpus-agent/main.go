@@ -5,8 +5,13 @@ package main
 import (
 	"context"
 	"os"
+	"syscall"
 
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
-func main() { os.Exit(Main(context.Background(), os.Args[1:], cli.Process())) }
+func main() {
+	// What a run makes is the same whoever starts it: under a private mask, services could not read it.
+	syscall.Umask(0o022)
+	os.Exit(Main(context.Background(), os.Args[1:], cli.Process()))
+}
