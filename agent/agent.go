@@ -1,11 +1,12 @@
 // Package agent is the run: the only place that knows the whole order of a deploy.
 //
 //	lock, identity -> resolve -> fetch, verify, unpack -> archive -> sync -> fixperms -> link next
-//	  -> pre hooks -> converge -> install -> fixperms -> link current -> post hooks -> self-test
-//	  -> health -> ledger -> prune -> notify -> report
+//	  -> pre hooks -> converge -> install -> fixperms -> link current -> units -> post hooks
+//	  -> self-test -> health -> ledger -> prune -> notify -> report
 //
 // Up to "sync" nothing on the host has changed that anything reads. From there to "health" a
-// failure puts the links back, converges the last good pair again and quarantines the new one. The
+// failure puts the links back, converges the last good pair again, restarts its units and quarantines the
+// new one. The
 // ledger is written before the first link and after the last, so a run that power or a signal cut
 // short is found by the next one, which takes it up again.
 package agent
@@ -22,6 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/self"
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
@@ -54,6 +56,8 @@ type Agent struct {
 	// ProbeAnyRoot runs health probes below a root as well, where they ask the running system; for
 	// whoever knows that the two belong together.
 	ProbeAnyRoot bool
+	// Units is what runs the host's units; nil means the init system of the layout's root.
+	Units service.System
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Stopping reports whether the host is shutting down; nil asks systemd.

@@ -31,6 +31,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 		return r.back(ctx, pair, before, err)
 	}
 	r.ledger.Deployed(pair, r.now().UTC())
+	r.ledger.Serving = nil
 	if r.leaves != nil {
 		r.leave(*r.leaves)
 	}
@@ -84,7 +85,13 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err := r.fixperms(ctx, pair); err != nil {
 		return err
 	}
-	err := r.record.Stage("link", pair.String(), func() error { return ofWork(r.link(pair)) })
+	err := r.record.Stage("link", pair.String(), func() error {
+		if err := r.follow(ctx, pair, r.linkedFirst(pair)); err != nil {
+			return err
+		}
+		defer r.moved()
+		return ofWork(r.link(pair))
+	})
 	if err != nil {
 		return err
 	}
@@ -97,8 +104,17 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if stopped(ctx) {
 		return ctx.Err()
 	}
-	err = r.record.Stage("release", pair.String(), func() error { return ofWork(r.promote(pair, before)) })
+	err = r.record.Stage("release", pair.String(), func() error {
+		if err := r.follow(ctx, pair, pair.Releases()); err != nil {
+			return err
+		}
+		defer r.moved()
+		return ofWork(r.promote(pair, before))
+	})
 	if err != nil {
+		return err
+	}
+	if err := r.serve(ctx, pair); err != nil {
 		return err
 	}
 	if err := r.hooks(ctx, postRelease, pair); err != nil {
@@ -214,7 +230,9 @@ func (r *run) hookEnv(stage string, pair ledger.Pair) []string {
 		"CORPUS_VERSION=" + pair.Service.Version, "CORPUS_RELEASE=" + service, "CORPUS_BASE_RELEASE=" + base,
 		"CORPUS_DATA=" + r.Layout.Inside(project.Data()),
 	}
-	if good := r.ledger.Good; good != nil {
+	if r.left != nil {
+		env = append(env, "CORPUS_PREVIOUS_VERSION="+r.left.Service.Version)
+	} else if good := r.ledger.Good; good != nil {
 		env = append(env, "CORPUS_PREVIOUS_VERSION="+good.Service.Version)
 	}
 	return env

@@ -36,11 +36,19 @@ func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link
 	return r.rollBack(ctx, pair, before, f)
 }
 
-// interrupted puts the links back and blames no release: the next run starts over. Where the host shuts
+// interrupted puts the links back, and the units that had followed them, and blames no release: the next run
+// starts over. Where the host shuts
 // down, the ledger keeps the deploy, so that a release that reboots the host each time is found out.
 func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause error) error {
 	r.record.Complete(func(rep *report.Report) { rep.Fault = &report.Fault{Of: report.FaultOfInterruption} })
 	err := r.restoreLinks(before)
+	switch good := r.ledger.Good; {
+	case err != nil || r.stopping(ctx): // its next boot starts units through the links as they are now
+	case good != nil && r.ledger.Serving != nil:
+		err = r.serveBack(ctx, *good)
+	case good == nil:
+		err = r.giveUpUnits(ctx)
+	}
 	if err == nil {
 		if r.stopping(ctx) {
 			r.ledger.Running.Reboots++
@@ -63,6 +71,7 @@ func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[stri
 		service := link.Of(r.project(pair.Service.Project))
 		err = service.Restore(link.Set{Next: pair.Service.Dir()})
 	}
+	err = errors.Join(err, r.giveUpUnits(ctx))
 	undone := r.takeBack(ctx, undo.Scope{From: pair.Key()})
 	r.ledger.Running = nil
 	if err := errors.Join(err, undone, r.save()); err != nil {
@@ -76,7 +85,7 @@ func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[stri
 // stayForward leaves a dev host on what failed, for whoever works there to mend it: a dev environment
 // does not roll back by itself, and the next run tries again.
 func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause error) error {
-	r.ledger.Running, r.ledger.Failing = nil, &pair
+	r.ledger.Running, r.ledger.Failing, r.ledger.Serving = nil, &pair, nil
 	if err := errors.Join(r.link(pair), r.promote(pair, before), r.save()); err != nil {
 		return r.stuck(cause, err)
 	}
@@ -92,6 +101,8 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	// links back and does not try the pair again.
 	r.condemn(pair, f)
 	r.ledger.Running.Failed = true
+	r.left = &pair
+	r.followBack(ctx, &good)
 	err := r.record.Stage("roll back", good.String(), func() error {
 		return errors.Join(r.save(), r.restoreLinks(before))
 	})
@@ -130,15 +141,19 @@ func interruptedGoingBack(cause error) error {
 	return exit.WithCode(exit.Interrupted, fmt.Errorf("interrupted while it rolled back, which the next run finishes; the deploy failed: %w", cause))
 }
 
-// settleDown makes a pair that was gone back to the one that runs.
+// settleDown makes a pair that was gone back to the one that runs. Its hooks run as on a rollback by hand.
+// Whatever fails, its units are restarted: what was left must not go on serving.
 func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
-	if err := r.convergeAndInstall(ctx, good); err != nil {
-		return err
+	hooked := r.hooks(ctx, preRelease, good)
+	err := r.convergeAndInstall(ctx, good)
+	served := r.serveBack(ctx, good)
+	if saved := r.save(); err != nil || served != nil || saved != nil {
+		return errors.Join(hooked, err, served, saved)
 	}
-	if err := r.rollbackProcedure(ctx, good); err != nil {
-		return err
+	if err := errors.Join(r.rollbackProcedure(ctx, good), r.hooks(ctx, postRelease, good)); err != nil {
+		return errors.Join(hooked, err)
 	}
-	return r.healthy(ctx, good)
+	return errors.Join(hooked, r.healthy(ctx, good))
 }
 
 // afterwards is the hint of a deploy that was rolled back.
@@ -175,6 +190,7 @@ func firstLine(err error) string {
 // what is good instead, or is removed: a release that somebody deleted must not keep a host from going
 // back.
 func (r *run) restoreLinks(before map[string]link.Set) error {
+	defer r.moved()
 	var errs []error
 	for project, s := range before {
 		links := link.Of(r.project(project))

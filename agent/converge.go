@@ -33,7 +33,8 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 	})
 }
 
-// convergeGood converges what is deployed, after it has brought back what of it was lost.
+// convergeGood converges what is deployed, after it has brought back what of it was lost. Where an earlier
+// run put the links back and was cut short before the units followed them, this is the rest of its way back.
 func (r *run) convergeGood(ctx context.Context) error {
 	if !r.test && r.ledger.Failing == nil && r.ledger.Running == nil {
 		fresh, err := r.complete(ctx)
@@ -44,7 +45,11 @@ func (r *run) convergeGood(ctx context.Context) error {
 			return r.convergeAndInstall(ctx, *r.ledger.Good)
 		}
 	}
-	return r.converge(ctx, *r.ledger.Good)
+	if r.ledger.Serving == nil || r.test {
+		return r.converge(ctx, *r.ledger.Good)
+	}
+	r.record.Note("run %s was cut short before all units ran what is deployed; they are restarted", r.ledger.Serving.Run)
+	return r.settleDown(ctx, *r.ledger.Good)
 }
 
 // converge runs the engine over a pair.

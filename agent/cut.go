@@ -31,6 +31,8 @@ func (r *run) settleCut(ctx context.Context) error {
 		r.record.Note("run %s was cut short; its deploy of %s is taken up again", cut.Run, cut.Pair)
 		return r.finishPackages(ctx)
 	}
+	r.left = &cut.Pair
+	r.followBack(ctx, r.ledger.Good)
 	if err := r.restoreLinks(cut.Before); err != nil {
 		return err
 	}

@@ -32,15 +32,15 @@ func (r *run) healthy(ctx context.Context, pair ledger.Pair) error {
 		}
 		wanted = health.Merge(within(says.Health, dir), wanted)
 	}
-	if len(wanted.Probes) == 0 {
-		return nil
-	}
-	if r.Layout.Relocated() && !r.ProbeAnyRoot {
+	if r.Layout.Relocated() && !r.ProbeAnyRoot && len(wanted.Probes) > 0 {
 		r.record.Note("%d health probes were skipped: they would ask the running system and not what is below %s", len(wanted.Probes), r.Layout.Root)
+		wanted.Probes = nil
+	}
+	if len(wanted.Probes) == 0 && r.watch == nil {
 		return nil
 	}
 	return r.record.Stage(healthStage, pair.String(), func() error {
-		results, err := health.Check(ctx, health.Options{Health: wanted, Dir: scripts, Env: r.hookEnv(healthStage, pair)})
+		results, err := health.Check(ctx, health.Options{Health: wanted, Dir: scripts, Env: r.hookEnv(healthStage, pair), Units: r.watch})
 		r.record.Probes(results)
 		return err
 	})

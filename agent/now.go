@@ -16,7 +16,7 @@ import (
 )
 
 // service is the unit that the timer starts.
-const service = "corpus-agent.service"
+const ownService = "corpus-agent.service"
 
 // look is how often somebody who waits for a run looks whether it is over.
 const look = 200 * time.Millisecond
@@ -35,18 +35,18 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 	case "", "not-found":
 		return a.nowHere(ctx, say)
 	case "masked":
-		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s is masked: runs of this host are turned off", service),
-			"systemctl unmask %s; or `corpus-agent deploy`, which runs here and not in the unit", service))
+		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s is masked: runs of this host are turned off", ownService),
+			"systemctl unmask %s; or `corpus-agent deploy`, which runs here and not in the unit", ownService))
 	default:
-		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("systemd cannot load %s: %s", service, load), "systemd-analyze verify %s shows why", service))
+		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("systemd cannot load %s: %s", ownService, load), "systemd-analyze verify %s shows why", ownService))
 	}
 	started := a.now().UTC()
 	for {
 		if err := a.quiet(ctx, say); err != nil {
 			return nil, true, err
 		}
-		say("%s is started; the run goes on if this command is ended", service)
-		result, err := a.systemctl(ctx, 24*time.Hour, "start", service)
+		say("%s is started; the run goes on if this command is ended", ownService)
+		result, err := a.systemctl(ctx, 24*time.Hour, "start", ownService)
 		if ctx.Err() != nil {
 			return nil, true, ctx.Err()
 		}
@@ -57,7 +57,7 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 		case r != nil:
 			return r, true, nil
 		case err != nil:
-			return nil, true, diag.WithHint(fmt.Errorf("the run ended before it had anything to report: %s", strings.TrimSpace(result)), "journalctl -u %s", service)
+			return nil, true, diag.WithHint(fmt.Errorf("the run ended before it had anything to report: %s", strings.TrimSpace(result)), "journalctl -u %s", ownService)
 		}
 		// Another run was quicker, or the unit was about to end: this one's turn comes after it.
 	}
@@ -113,7 +113,7 @@ func (a *Agent) unitLoad(ctx context.Context) string {
 	if a.Layout.Relocated() {
 		return ""
 	}
-	out, err := a.systemctl(ctx, 5*time.Second, "show", "--property=LoadState", service)
+	out, err := a.systemctl(ctx, 5*time.Second, "show", "--property=LoadState", ownService)
 	if err != nil {
 		return ""
 	}

@@ -149,6 +149,8 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 		r.leave(w.left)
 	}
 	r.ledger.Running = &ledger.Running{Run: r.id, Pair: w.left, Before: links, Attempts: 1, Back: true, UndoTo: w.scope.Run}
+	r.left = &w.left
+	r.followBack(ctx, &w.target)
 	err = r.record.Stage("roll back", w.target.String(), func() error { return errors.Join(r.save(), r.restoreLinks(links)) })
 	if err != nil {
 		return r.stuckBack(err)

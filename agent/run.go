@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/self"
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -44,10 +45,16 @@ type run struct {
 	kept     []string        // directories in archives that get the report beside them
 	undo     *undoing        // keeps what converging replaces; nil where nothing has converged yet
 
-	held  *exclusive    // the lock of this run; nil for a trial, whose lock is lent
-	files self.Snapshot // the agent's own files, as they were last known to work
-	units self.Units    // the agent's own units, as they were before a deploy
-	took  time.Duration // the longest converge of this run
+	held    *exclusive               // the lock of this run; nil for a trial, whose lock is lent
+	files   self.Snapshot            // the agent's own files, as they were last known to work
+	units   self.Units               // the agent's own units, as they were before a deploy
+	took    time.Duration            // the longest converge of this run
+	began   time.Duration            // on the clock of units, when the run began
+	moves   []string                 // projects whose links are about to move
+	movedAt map[string]time.Duration // on the same clock, when this run moved the links of a project
+	served  []service.Result         // what was done about units so far
+	watch   *service.Watch           // over the units that were put into service; nil where there are none
+	left    *ledger.Pair             // what failed and is rolled back
 
 	failedTrial *failedTrial // the last trial of the agent, if it failed
 }
@@ -95,7 +102,7 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 	}
 	started := a.now()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good}
-	return &run{Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: report.Record(rep, a.redactor(), a.Sinks...)}, nil
+	return &run{Agent: a, id: rep.ID, began: a.clock(), test: test, ledger: book, report: rep, record: report.Record(rep, a.redactor(), a.Sinks...)}, nil
 }
 
 // redacted is an error without secrets in its text; its exit code stays.

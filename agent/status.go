@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -35,6 +36,7 @@ type Status struct {
 	NextRun      *time.Time          `json:"next_run,omitempty"` // of the timer; see Agent.NextRun
 	Drift        []string            `json:"drift"`              // where the host is not what the ledger says
 	Failing      *ledger.Pair        `json:"failing,omitempty"`  // what a dev host stays on though it failed
+	Units        []service.Unit      `json:"units,omitempty"`    // of the deployed pair, with what they run; see Agent.RunningUnits
 	Others       []Other             `json:"projects,omitempty"` // that are not the host's service
 }
 

@@ -4,6 +4,9 @@
 // A service takes its time to start, so a probe that fails is tried again, until its retries or the
 // deadline of all probes are used up. The grace at the start serves the opposite case: a service
 // that starts and dies a second later would pass a probe that asks at once.
+//
+// Probes say that something answers. That it is the release, and not what ran before, the units of the
+// release say: their main processes have to run from its directory, see agent/service.
 package health
 
 import (
@@ -17,6 +20,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -24,8 +28,9 @@ import (
 // Options of a check.
 type Options struct {
 	recipe.Health
-	Dir string   // the release's directory, where scripts are found and run
-	Env []string // of scripts
+	Dir   string         // the release's directory, where scripts are found and run
+	Env   []string       // of scripts
+	Units *service.Watch // of the release; nil for none
 }
 
 // Merge is what a release says, with the host's word where it says nothing. Probes are those of
@@ -44,6 +49,9 @@ type Result struct {
 	Tries    int           `json:"tries"`
 	Duration time.Duration `json:"duration_ns"`
 	Error    string        `json:"error,omitempty"` // of the last try; empty when it passed
+	Test     string        `json:"test,omitempty"`  // of a unit: what shows that it runs the release
+
+	hint string // what to do about Error, where more is known than for any probe
 }
 
 // Unhealthy says which probes did not pass.
@@ -53,37 +61,55 @@ func (u *Unhealthy) Error() string {
 	var failed []string
 	for _, r := range u.Results {
 		if r.Error != "" {
-			failed = append(failed, fmt.Sprintf("%s: %s (%d tries in %s)", r.Probe, r.Error, r.Tries, diag.Elapsed(r.Duration)))
+			failed = append(failed, r.failure())
 		}
 	}
 	return "the release is not healthy: " + strings.Join(failed, "; ")
 }
 
+func (r Result) failure() string {
+	if r.Tries == 0 {
+		return r.Probe + ": " + r.Error
+	}
+	return fmt.Sprintf("%s: %s (%d tries in %s)", r.Probe, r.Error, r.Tries, diag.Elapsed(r.Duration))
+}
+
 // Hint is part of what a person is told.
 func (u *Unhealthy) Hint() string {
+	for _, r := range u.Results {
+		if r.Error != "" && r.hint != "" {
+			return r.hint
+		}
+	}
 	return "`corpus-agent report` has every probe; a release that is only slow wants a longer health.deadline"
 }
 
-// Check waits for all probes to pass. If one does not, the error is an *Unhealthy; the results are
-// in the order of the probes in any case.
+// Check waits for all units to run the release, and then for all probes to pass: an answer counts only
+// while the units run the release, and none of their programs ended since the beginning. If something
+// fails, the error is an *Unhealthy. The results are in the order of the units, and then of the probes, in
+// any case.
 func Check(ctx context.Context, o Options) ([]Result, error) {
-	if len(o.Probes) == 0 {
+	if len(o.Probes) == 0 && o.Units == nil {
 		return nil, nil
 	}
 	within, cancel := context.WithTimeout(ctx, o.Deadline)
 	defer cancel()
-	started := time.Now()
-	wait(within, o.Grace)
-	results := make([]Result, len(o.Probes))
-	group := errgroup.Group{}
-	for i, p := range o.Probes {
-		group.Go(func() error {
-			results[i] = attempts(within, p, o)
-			results[i].Duration = time.Since(started)
-			return nil
-		})
+	units := newUnits(o)
+	if err := units.begin(within); err != nil {
+		return nil, err
 	}
-	_ = group.Wait() // failures are in the results
+	wait(within, units.grace())
+	units.until(within)
+	results := make([]Result, len(o.Probes))
+	if units.pass() {
+		probeAll(within, results, o)
+		units.look(within)
+	} else {
+		for i, p := range o.Probes {
+			results[i] = Result{Probe: p.String(), Error: "not asked, since the units do not run the release"}
+		}
+	}
+	results = slices.Concat(units.results, results)
 	if ctx.Err() != nil {
 		return results, ctx.Err()
 	}
@@ -93,6 +119,20 @@ func Check(ctx context.Context, o Options) ([]Result, error) {
 		}
 	}
 	return results, nil
+}
+
+// probeAll asks all probes, side by side.
+func probeAll(ctx context.Context, results []Result, o Options) {
+	started := time.Now()
+	group := errgroup.Group{}
+	for i, p := range o.Probes {
+		group.Go(func() error {
+			results[i] = attempts(ctx, p, o)
+			results[i].Duration = time.Since(started)
+			return nil
+		})
+	}
+	_ = group.Wait() // failures are in the results
 }
 
 // attempts tries a probe until it passes or may be tried no more.

@@ -119,7 +119,18 @@ type Ledger struct {
 	// store knew to be taken back.
 	Withdrawn []Withdrawn `json:"withdrawn,omitempty"`
 
+	// Serving is there while links have moved and units have not all followed them yet. A run that finds
+	// it with nothing under way restarts the units onto what is deployed.
+	Serving *Serving `json:"serving,omitempty"`
+
 	read []byte // the file that it was loaded from, for the fields that only a newer agent knows
+}
+
+// Serving says which units have to follow links that move.
+type Serving struct {
+	Run      string   `json:"run"`
+	Units    []string `json:"units,omitempty"`    // that ran before, and have to run afterwards
+	Projects []string `json:"projects,omitempty"` // whose links move
 }
 
 // Corrupt is a ledger that cannot be read. The releases on disk are not touched by that.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -160,6 +161,10 @@ func (l *Lines) Hook(stage string, r hook.Result) {
 		l.probe(r)
 		return
 	}
+	if stage == UnitsStage {
+		l.unit(r)
+		return
+	}
 	if r.Error != "" {
 		l.line(red, "FAILED  ", "%s hook %s: %s", stage, r.Name, r.Error)
 		l.indented(r.Output)
@@ -168,6 +173,18 @@ func (l *Lines) Hook(stage string, r hook.Result) {
 	l.line(green, "hook    ", "%s %s (%s)", stage, r.Name, diag.Elapsed(r.Duration))
 	if l.Verbose {
 		l.indented(r.Output)
+	}
+}
+
+func (l *Lines) unit(r hook.Result) {
+	action, rest, _ := strings.Cut(r.Name, " ")
+	switch {
+	case r.Error != "":
+		l.line(red, "FAILED  ", "%s", r.Error)
+	case action != service.Left && action != service.Kept:
+		l.line(green, "unit    ", "%s %s (%s)", rest, action, diag.Elapsed(r.Duration))
+	case l.Verbose:
+		l.line(cyan, "unit    ", "%s", r.Name)
 	}
 }
 

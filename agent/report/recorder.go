@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/redact"
@@ -113,6 +114,20 @@ func (r *Recorder) Hooks(stage string, results []hook.Result) {
 	}
 }
 
+// UnitsStage is the stage at which units are reported.
+const UnitsStage = "units"
+
+// Unit records what was done about a unit.
+func (r *Recorder) Unit(result service.Result) {
+	r.update(func(rep *Report) { rep.Units = append(rep.Units, result) })
+	text := result.Action + " " + result.Unit
+	if result.Why != "" {
+		text += ": " + result.Why
+	}
+	told := hook.Result{Name: text, Duration: result.Duration, Error: result.Error}
+	r.each(func(s Sink) { s.Hook(UnitsStage, told) })
+}
+
 // HealthStage is the stage at which probes are told.
 const HealthStage = "health"
 
@@ -123,6 +138,9 @@ func (r *Recorder) Probes(results []health.Result) {
 	r.update(func(rep *Report) { rep.Health = append(rep.Health, results...) })
 	for _, result := range results {
 		told := hook.Result{Name: result.Probe, Duration: result.Duration, Error: result.Error}
+		if result.Test != "" {
+			told.Name += " runs the release: " + result.Test
+		}
 		r.each(func(s Sink) { s.Hook(HealthStage, told) })
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -63,6 +64,7 @@ type Report struct {
 
 	Stages []Stage                  `json:"stages"`
 	Hooks  map[string][]hook.Result `json:"hooks,omitempty"` // by stage
+	Units  []service.Result         `json:"units,omitempty"` // what was done about the units of the releases
 	Health []health.Result          `json:"health,omitempty"`
 	States Counts                   `json:"states"`
 	Steps  []Step                   `json:"steps"` // those that did something, failed, or were skipped

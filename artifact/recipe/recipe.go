@@ -42,8 +42,12 @@ type Recipe struct {
 	// directory with all below it. "." is the whole release.
 	Writable []string `yaml:"writable"`
 	Hooks    Hooks    `yaml:"hooks"`
-	// Units are systemd units of the tree that packages install.
+	// Units are the units of the release, in the order in which an agent restarts them: files of the
+	// tree, which packages install, or names of units that something else installs. Nil means those that
+	// start through the release's links.
 	Units []string `yaml:"units"`
+	// Reload are units that an agent reloads and does not restart.
+	Reload []string `yaml:"reload"`
 	// Health says when the release counts as healthy.
 	Health Health `yaml:"-"`
 	// Templates are configuration files that a host renders.
@@ -64,10 +68,19 @@ func (r Recipe) At(path string) diag.Pos {
 // IsName reports whether a recipe may have a name.
 func IsName(name string) bool { return regexp.MustCompile(namePattern).MatchString(name) }
 
+// UnitFiles are the units whose files are in a tree. A path with a directory always means a file of the
+// tree; a bare name may be a unit that something else installs.
+func (r Recipe) UnitFiles(tree fs.FS) []string {
+	return slices.DeleteFunc(slices.Clone(r.Units), func(unit string) bool {
+		_, err := fs.Stat(tree, path.Clean(unit))
+		return errors.Is(err, fs.ErrNotExist) && path.Base(unit) == unit
+	})
+}
+
 // Own are the paths of the source tree that belong to a release whatever its builder makes: units,
-// templates and scripts.
-func (r Recipe) Own() []string {
-	names := slices.Clone(r.Units)
+// templates and scripts. Units that are not in the tree are not among them.
+func (r Recipe) Own(tree fs.FS) []string {
+	names := r.UnitFiles(tree)
 	for _, t := range r.Templates {
 		names = append(names, t.Source)
 	}

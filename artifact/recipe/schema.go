@@ -60,7 +60,8 @@ func Keys() []Key {
 		{Name: "writable", Kind: Paths, Doc: "what stays writable on a host; . is the whole release"},
 		{Name: "health", Kind: Probes, Doc: "when the release counts as healthy: probes, and how long they may take"},
 		{Name: "hooks", Kind: Section, Doc: "scripts of the tree that an agent runs while it deploys, in this order; hooks/STAGE.d holds them in the release", Keys: hookKeys()},
-		{Name: "units", Kind: Paths, Doc: "systemd units that packages install"},
+		{Name: "units", Kind: Paths, Doc: "the release's units, in the order in which an agent restarts them: files of the tree, which packages install, or names of other units; those that start through its links by default"},
+		{Name: "reload", Kind: Texts, Doc: "names of units that an agent reloads and does not restart"},
 		{Name: "templates", Kind: Sections, Doc: "configuration files that a host renders from its pillar and grains", Keys: templateKeys()},
 		{Name: "package", Kind: Section, Doc: "what packages and images say of themselves", Keys: packageKeys()},
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -42,6 +43,9 @@ func (p *program) statusCommand() *cobra.Command {
 				return err
 			}
 			s.NextRun = a.NextRun(c.Context())
+			if err := a.RunningUnits(c.Context(), &s); err != nil {
+				s.Drift = append(s.Drift, fmt.Sprintf("what the units run is not known: %v", err))
+			}
 			if p.json {
 				return p.JSON(s)
 			}
@@ -101,6 +105,9 @@ func (p *program) printStatus(s agent.Status) error {
 		}
 		say("project", "%s: %s", o.Name, what)
 	}
+	for _, u := range s.Units {
+		say("unit", "%s", unitLine(u))
+	}
 	for _, d := range s.Drift {
 		say("drift", "%s", d)
 	}
@@ -114,6 +121,18 @@ func (p *program) printStatus(s agent.Status) error {
 		}
 	}
 	return w.Flush()
+}
+
+// unitLine says what a unit runs.
+func unitLine(u service.Unit) string {
+	text := u.Unit + ": " + u.Active
+	if u.Release != "" {
+		text += ", runs " + u.Release
+	}
+	if u.Since != nil && u.PID != 0 {
+		text += fmt.Sprintf(", process %d since %s", u.PID, when(*u.Since))
+	}
+	return text
 }
 
 // when writes a time with how long ago it was.

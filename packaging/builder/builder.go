@@ -104,7 +104,7 @@ func (j Job) release(from string) error {
 // to be one: states, hooks and the files that the recipe names.
 func (j Job) describe() error {
 	names := []string{recipe.Name, "salt", "states", "pillar", "hooks", "grains", ".salt"}
-	names = slices.Concat(names, j.Recipe.Files, j.Recipe.Own())
+	names = slices.Concat(names, j.Recipe.Files, j.Recipe.Own(os.DirFS(j.Source)))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		if _, err := os.Lstat(filepath.Join(j.Source, name)); err != nil {

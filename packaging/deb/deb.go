@@ -132,7 +132,7 @@ func (r Request) contents() (files.Contents, error) {
 		}
 		return err
 	})
-	for _, unit := range r.Recipe.Units {
+	for _, unit := range r.Recipe.UnitFiles(os.DirFS(r.Tree)) {
 		list = append(list, &files.Content{
 			Source: filepath.Join(r.Tree, unit), Destination: filepath.Join(units, filepath.Base(unit)),
 			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: 0o644, MTime: r.time()},

@@ -133,7 +133,7 @@ func (b *build) checkOutputs() error {
 // at once.
 func (b *build) checkNames() error {
 	build := b.recipe.Build
-	files := slices.Concat(b.recipe.Own(), b.recipe.Hooks.All(), []string{build.Requirements})
+	files := slices.Concat(b.recipe.Own(os.DirFS(b.Source)), b.recipe.Hooks.All(), []string{build.Requirements})
 	names := append(slices.Clone(files), build.Wheels)
 	if b.recipe.Builder == "" || b.recipe.Builder == "tree" {
 		names = append(names, b.recipe.Files...) // of another builder they may be what it makes

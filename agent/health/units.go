@@ -1,0 +1,75 @@
+package health
+
+import (
+	"context"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// settle is how long a unit is looked at in any case: a program that exits at once has to be seen to.
+const settle = time.Second
+
+// units are the units of a release under a check.
+type units struct {
+	Options
+	started time.Time
+	results []Result
+	tries   int
+	final   bool // waiting does not help any more
+}
+
+func newUnits(o Options) *units { return &units{Options: o, started: time.Now()} }
+
+func (u *units) begin(ctx context.Context) error {
+	if u.Units == nil {
+		return nil
+	}
+	return u.Units.Begin(ctx)
+}
+
+// grace is how long to wait before the first look.
+func (u *units) grace() time.Duration {
+	if u.Units == nil {
+		return u.Grace
+	}
+	return max(u.Grace, settle)
+}
+
+// until looks at the units until they run the release, or it is clear that they will not.
+func (u *units) until(ctx context.Context) {
+	for u.look(ctx); !u.pass() && !u.final && ctx.Err() == nil && (u.Retries == 0 || u.tries <= u.Retries); {
+		wait(ctx, u.Interval)
+		u.look(ctx)
+	}
+}
+
+// look looks at the units once.
+func (u *units) look(ctx context.Context) {
+	if u.Units == nil || ctx.Err() != nil && u.tries > 0 {
+		return
+	}
+	u.tries++
+	seen, err := u.Units.Look(context.WithoutCancel(ctx)) // it does not take long, and the deadline is no fault of theirs
+	u.results, u.final = nil, false
+	for _, s := range seen {
+		r := Result{Probe: "unit " + s.Unit, Tries: u.tries, Duration: time.Since(u.started), Test: s.Test}
+		if s.Err != nil {
+			r.Error, r.hint = s.Err.Error(), diag.HintOf(s.Err)
+			u.final = u.final || s.Final
+		}
+		u.results = append(u.results, r)
+	}
+	if err != nil {
+		u.results = append(u.results, Result{Probe: "units", Tries: u.tries, Error: err.Error()})
+	}
+}
+
+func (u *units) pass() bool {
+	for _, r := range u.results {
+		if r.Error != "" {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,98 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Find lists the units of projects: those that a release names, in its order, and of a release that names
+// none those that start through its links or whose main process runs from one of the project's releases.
+// A unit belongs to one project, and to the one that names it before any other.
+func Find(ctx context.Context, s System, projects []Project) ([]Member, error) {
+	loaded, err := s.Loaded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var members []Member
+	taken := map[string]bool{s.Own(): true}
+	add := func(m Member) {
+		if !taken[m.Unit] && !strings.HasPrefix(m.Unit, "corpus-agent") {
+			taken[m.Unit] = true
+			members = append(members, m)
+		}
+	}
+	for _, p := range projects {
+		for _, m := range named(p, loaded) {
+			add(m)
+		}
+	}
+	for _, p := range projects {
+		if p.Units != nil {
+			continue
+		}
+		found, err := started(ctx, s, p, loaded)
+		if err != nil {
+			return members, err
+		}
+		for _, m := range found {
+			add(m)
+		}
+	}
+	return members, nil
+}
+
+// named are the units that a release names. Of a template all instances that are loaded are meant.
+func named(p Project, loaded []string) []Member {
+	var members []Member
+	for _, name := range slices.Concat(p.Units, p.Reload) {
+		unit := fullName(name)
+		m := Member{Unit: unit, Project: p, Named: true, Reload: slices.ContainsFunc(p.Reload, func(r string) bool { return fullName(r) == unit })}
+		before, after, _ := strings.Cut(unit, "@")
+		if !strings.HasPrefix(after, ".") {
+			members = append(members, m)
+			continue
+		}
+		for _, instance := range loaded {
+			if strings.HasPrefix(instance, before+"@") && strings.HasSuffix(instance, after) {
+				m.Unit = instance
+				members = append(members, m)
+			}
+		}
+	}
+	return members
+}
+
+// started are the units that start through the links of a project.
+func started(ctx context.Context, s System, p Project, loaded []string) ([]Member, error) {
+	var members []Member
+	t := treesOf(p)
+	for _, unit := range loaded {
+		d, err := describe(ctx, s, unit)
+		if err != nil {
+			return members, err
+		}
+		if !uses(s, d, p, t) {
+			continue
+		}
+		members = append(members, Member{Unit: unit, Project: p})
+		for _, triggered := range d.Triggers {
+			members = append(members, Member{Unit: triggered, Project: p})
+		}
+	}
+	return members, nil
+}
+
+// uses reports whether a unit belongs to a project.
+func uses(s System, d host.Service, p Project, t trees) bool {
+	if slices.ContainsFunc(d.Settings, func(v string) bool { return leads(v, p.Links) }) {
+		return true
+	}
+	if d.MainPID == 0 {
+		return false
+	}
+	release, _ := t.evidence(s.Process(d.MainPID))
+	return release != ""
+}

@@ -1,0 +1,132 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Running lists those of the members that are up, are starting, or have failed: they are to run whatever
+// release the links come to lead to. What is stopped stays so.
+func Running(ctx context.Context, s System, members []Member) ([]string, error) {
+	var names []string
+	for _, m := range members {
+		d, err := describe(ctx, s, m.Unit)
+		if err != nil {
+			return names, err
+		}
+		if d.Found && !masked(d) && !d.Job && (d.Running() || d.Active == "activating" || d.Active == "failed") {
+			names = append(names, m.Unit)
+		}
+	}
+	return names, nil
+}
+
+func masked(d host.Service) bool { return d.Masked || d.MaskedRuntime }
+
+// Order is what to put into service.
+type Order struct {
+	Members []Member
+	Wanted  []string      // units that ran before, and run afterwards though they do not now
+	Since   time.Duration // when the run began: a unit that was started since, and runs the release, is kept
+	Done    func(Result)  // is called with each result; may be nil
+}
+
+// Serve restarts or reloads the units that have to run their release, each once, in their order. All are
+// tried; the error is then a *Failed.
+func Serve(ctx context.Context, s System, o Order) ([]Result, error) {
+	var results []Result
+	var errs []error
+	for _, m := range o.Members {
+		result, err := serve(ctx, s, m, o)
+		if err != nil {
+			result.Error = err.Error()
+			errs = append(errs, err)
+		}
+		results = append(results, result)
+		if o.Done != nil {
+			o.Done(result)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return results, &Failed{results, err}
+	}
+	return results, nil
+}
+
+func serve(ctx context.Context, s System, m Member, o Order) (Result, error) {
+	r := Result{Unit: m.Unit, Release: m.Project.String()}
+	d, err := describe(ctx, s, m.Unit)
+	if err != nil {
+		r.Action = Left
+		return r, err
+	}
+	verb := host.UnitVerb("")
+	r.Action, verb, r.Why = decide(s, m, d, o)
+	if verb == "" {
+		return r, nil
+	}
+	began := s.Clock()
+	err = s.Act(ctx, verb, m.Unit)
+	r.Duration = s.Clock() - began
+	return r, err
+}
+
+// decide says what to do about a unit: what that is called in reports, the verb for it, "" for nothing,
+// and why nothing is done.
+func decide(s System, m Member, d host.Service, o Order) (action string, verb host.UnitVerb, why string) {
+	switch {
+	case !d.Found:
+		return Left, "", "there is no such unit on this host"
+	case masked(d):
+		return Left, "", "it is masked"
+	case d.Job:
+		return Left, "", "it is a job, which runs the release when it is started next"
+	}
+	release, test := treesOf(m.Project).evidence(process(s, d))
+	switch {
+	case release == m.Project.Release && d.Running() && d.Began >= o.Since && d.Began > 0:
+		return Kept, "", "it runs the release already: " + test
+	case release == "" && d.Running() && m.Project.MovedAt > 0 && d.Began > m.Project.MovedAt:
+		return Kept, "", ByStart
+	case !m.Project.Moved && (release == "" || release == m.Project.Release) && d.Active != "failed":
+		return Left, "", "the release is the one that ran before"
+	case d.Running() && m.Reload:
+		return Reloaded, host.ReloadOrRestart, ""
+	case d.Running(), d.Active == "activating":
+		return Restarted, host.Restart, ""
+	case d.Active == "failed", slices.Contains(o.Wanted, m.Unit):
+		return Started, host.Restart, ""
+	case m.Named && d.Known && d.Began == 0 && d.Boot == "enabled":
+		return Started, host.Start, "" // it was never stopped: it is new
+	}
+	return Left, "", "it is stopped"
+}
+
+func process(s System, d host.Service) host.Process {
+	if d.MainPID == 0 {
+		return host.Process{}
+	}
+	return s.Process(d.MainPID)
+}
+
+// Stop stops those of the units that run, for a release that is given up with nothing to take its place.
+func Stop(ctx context.Context, s System, done []Result) ([]Result, error) {
+	var results []Result
+	var errs []error
+	for _, before := range done {
+		if before.Action != Started && before.Action != Restarted && before.Action != Reloaded {
+			continue
+		}
+		err := s.Act(ctx, host.Stop, before.Unit)
+		r := Result{Unit: before.Unit, Release: before.Release, Action: Stopped}
+		if err != nil {
+			r.Error = err.Error()
+		}
+		results, errs = append(results, r), append(errs, err)
+	}
+	return results, errors.Join(errs...)
+}

@@ -1,0 +1,142 @@
+// Package service puts a release into service and proves that it is: it finds the units of a release,
+// restarts them when the release's links have moved, and says from which release the main process of
+// each runs.
+//
+// A link that moves changes nothing about a process that was started through it before. So after
+// `current` has moved, and after it has moved back, every unit that starts through the links is
+// restarted or reloaded once. What a process runs is then read from the kernel: its program, its working
+// directory and its arguments lie in the directory of one release or of another. An interpreter with a
+// script that the links lead to gives no such evidence; then the time at which it was started decides.
+package service
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// System is the init system and the processes of a host.
+type System interface {
+	// Allowed is an error where units are not this host's, as below another root.
+	Allowed() error
+	// Loaded lists the services and path units that the init system has in memory.
+	Loaded(ctx context.Context) ([]string, error)
+	// Service describes a unit; one that does not exist is not Found, which is no error.
+	Service(ctx context.Context, name string) (host.Service, error)
+	// Process says what a process is; what may not be read is empty.
+	Process(pid int) host.Process
+	// Act restarts, reloads or stops a unit and waits until that is done.
+	Act(ctx context.Context, verb host.UnitVerb, name string) error
+	// Clock is the monotonic clock of host.Service.Began.
+	Clock() time.Duration
+	// Own is the unit that this process runs in; "" for none.
+	Own() string
+}
+
+// Of is the system of a host.
+func Of(h *host.Host) System { return system{h} }
+
+type system struct{ host *host.Host }
+
+func (s system) Allowed() error { return s.host.Units.Allowed("restarting units") }
+
+func (s system) Loaded(ctx context.Context) ([]string, error) { return s.host.LoadedServices(ctx) }
+
+func (s system) Service(ctx context.Context, name string) (host.Service, error) {
+	return s.host.Service(ctx, name)
+}
+
+func (s system) Process(pid int) host.Process { return s.host.ProcessOf(pid) }
+
+func (s system) Act(ctx context.Context, verb host.UnitVerb, name string) error {
+	if verb != host.Stop {
+		s.host.ForgiveFailures(ctx, name)
+	}
+	return s.host.Units.Act(ctx, verb, name, true)
+}
+
+func (s system) Clock() time.Duration { return host.Monotonic() }
+
+func (s system) Own() string { return s.host.OwnUnit() }
+
+// Project is a project of the host, with the release that its units are to run.
+type Project struct {
+	Name    string
+	Version string   // of the release
+	Dir     string   // the project's directory, as this machine names it
+	Release string   // the name of the release's directory
+	Links   []string // paths that lead to the release, as units name them
+	Units   []string // that the release names; nil for those that start through the links
+	Reload  []string // of them, or beside them: to be reloaded and not restarted
+	Moved   bool     // the links lead to another release than before
+	// MovedAt is when this run moved them, on the monotonic clock; 0 where it did not.
+	MovedAt time.Duration
+}
+
+func (p Project) String() string { return strings.TrimSpace(p.Name + " " + p.Version) }
+
+// Member is a unit of a project.
+type Member struct {
+	Unit    string
+	Project Project
+	Named   bool // by the release
+	Reload  bool
+}
+
+// What was done about a unit.
+const (
+	Restarted = "restarted"
+	Reloaded  = "reloaded"
+	Started   = "started"
+	Kept      = "kept" // it runs the release already
+	Left      = "left" // it stays as it is
+	Stopped   = "stopped"
+)
+
+// Result is what was done about a unit.
+type Result struct {
+	Unit     string        `json:"unit"`
+	Release  string        `json:"release"` // whose unit it is, such as "myapp 2.0"
+	Action   string        `json:"action"`
+	Why      string        `json:"why,omitempty"` // of a unit that was left or kept
+	Error    string        `json:"error,omitempty"`
+	Duration time.Duration `json:"duration_ns,omitempty"`
+}
+
+// Serves reports whether the unit has to run the release now.
+func (r Result) Serves() bool { return r.Action != Left && r.Action != Stopped }
+
+// Failed says which units could not be restarted.
+type Failed struct {
+	Results []Result
+	Err     error
+}
+
+func (f *Failed) Error() string {
+	return "putting the release into service: " + f.Err.Error()
+}
+
+func (f *Failed) Unwrap() error { return f.Err }
+
+// fullName is a unit's name with its kind, without the directory of its file.
+func fullName(name string) string {
+	name = path.Base(name)
+	switch path.Ext(name) {
+	case ".service", ".socket", ".path", ".timer", ".target", ".mount":
+		return name
+	}
+	return name + ".service"
+}
+
+// describe looks at a unit.
+func describe(ctx context.Context, s System, name string) (host.Service, error) {
+	d, err := s.Service(ctx, name)
+	if err != nil {
+		return d, fmt.Errorf("looking at %s: %w", name, err)
+	}
+	return d, nil
+}

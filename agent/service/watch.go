@@ -1,0 +1,165 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Watch sees to it that units run their release and go on doing so.
+type Watch struct {
+	System  System
+	Members []Member      // that have to run their release
+	Done    []Result      // what was done about them
+	Since   time.Duration // on the monotonic clock, when the run began
+
+	first map[string]host.Service
+}
+
+// Seen is what was seen of a unit.
+type Seen struct {
+	Unit    string
+	Release string // that it is to run
+	Test    string // by which it counts as running it
+	PID     int
+	Err     error // it does not
+	Final   bool  // and waiting will not help
+}
+
+// Begin notes how the units are doing, for Look to compare.
+func (w *Watch) Begin(ctx context.Context) error {
+	w.first = map[string]host.Service{}
+	for _, m := range w.Members {
+		d, err := describe(ctx, w.System, m.Unit)
+		if err != nil {
+			return err
+		}
+		w.first[m.Unit] = d
+	}
+	return nil
+}
+
+// Look says of each unit whether it runs its release, and has run since Begin without ending.
+func (w *Watch) Look(ctx context.Context) ([]Seen, error) {
+	all := make([]Seen, 0, len(w.Members))
+	for _, m := range w.Members {
+		d, err := describe(ctx, w.System, m.Unit)
+		if err != nil {
+			return all, err
+		}
+		seen := Seen{Unit: m.Unit, Release: m.Project.String(), PID: d.MainPID}
+		seen.Test, seen.Err, seen.Final = w.judge(m, d)
+		all = append(all, seen)
+	}
+	return all, nil
+}
+
+// judge is the test of one unit.
+func (w *Watch) judge(m Member, d host.Service) (test string, err error, final bool) {
+	first := w.first[m.Unit]
+	switch {
+	case !d.Running():
+		return "", fmt.Errorf("it is %s: its program %s", state(d), ended(d)), d.Active != "activating" || d.Sub == "auto-restart"
+	case d.Restarts > first.Restarts, d.MainPID != first.MainPID:
+		return "", diag.WithHint(fmt.Errorf("its program ended after it was started, and the init system started another"), "see what it says: journalctl -u %s", m.Unit), true
+	case !d.Known:
+		return ByRunning, nil, false
+	}
+	release, test := treesOf(m.Project).evidence(process(w.System, d))
+	switch {
+	case release == m.Project.Release:
+		return test, nil, false
+	case release != "":
+		return "", w.other(m, d, release, test), w.did(m.Unit) != Reloaded
+	case d.Began > max(w.Since, m.Project.MovedAt):
+		return ByStart, nil, false
+	case w.did(m.Unit) == Reloaded:
+		return ByReload, nil, false
+	}
+	return "", diag.WithHint(fmt.Errorf("its main process %d was started before the release was made current", d.MainPID),
+		"have it restarted: name %s in units of corpus.yaml, and not in reload", m.Unit), true
+}
+
+// other is the failure of a unit that runs another release.
+func (w *Watch) other(m Member, d host.Service, release, test string) error {
+	hint := fmt.Sprintf("start it through %s, and not by a path that always leads to one release: systemctl cat %s", m.Project.Links[0], m.Unit)
+	if w.did(m.Unit) == Reloaded {
+		hint = fmt.Sprintf("a reload leaves the old program running: take %s out of reload in corpus.yaml, so that it is restarted", m.Unit)
+	}
+	return diag.WithHint(fmt.Errorf("its main process %d runs from %s, as %s shows, and not from %s", d.MainPID, release, test, m.Project.Release), "%s", hint)
+}
+
+func (w *Watch) did(unit string) string {
+	for _, r := range slices.Backward(w.Done) {
+		if r.Unit == unit {
+			return r.Action
+		}
+	}
+	return ""
+}
+
+func state(d host.Service) string {
+	if d.Sub == "" {
+		return d.Active
+	}
+	return d.Active + " (" + d.Sub + ")"
+}
+
+func ended(d host.Service) string {
+	if d.Result != "" && d.Result != "success" {
+		return fmt.Sprintf("ended with status %d (%s)", d.Status, d.Result)
+	}
+	return fmt.Sprintf("ended with status %d", d.Status)
+}
+
+// Unit is what a unit runs, for a person who asks.
+type Unit struct {
+	Unit     string     `json:"unit"`
+	Project  string     `json:"project"`
+	Active   string     `json:"active"`
+	PID      int        `json:"pid,omitempty"`
+	Since    *time.Time `json:"since,omitempty"`
+	Release  string     `json:"release,omitempty"` // the directory of the release that it runs; "" where that is not known
+	Test     string     `json:"test,omitempty"`    // what says so
+	Deployed bool       `json:"deployed"`          // it runs the release that is deployed, or nothing
+}
+
+// See says what the units run. moved is when the links of their project were moved last.
+func See(ctx context.Context, s System, members []Member, moved func(Project) time.Time) ([]Unit, error) {
+	units := make([]Unit, 0, len(members))
+	for _, m := range members {
+		d, err := describe(ctx, s, m.Unit)
+		if err != nil {
+			return units, err
+		}
+		if !d.Found {
+			continue
+		}
+		units = append(units, see(s, m, d, moved(m.Project)))
+	}
+	return units, nil
+}
+
+func see(s System, m Member, d host.Service, moved time.Time) Unit {
+	u := Unit{Unit: m.Unit, Project: m.Project.Name, Active: d.Active, PID: d.MainPID, Deployed: true}
+	if !d.Running() {
+		return u
+	}
+	if !d.BeganAt.IsZero() {
+		u.Since = &d.BeganAt
+	}
+	u.Release, u.Test = treesOf(m.Project).evidence(process(s, d))
+	switch {
+	case u.Release != "":
+		u.Deployed = u.Release == m.Project.Release
+	case u.Since != nil && u.Since.After(moved):
+		u.Release, u.Test = m.Project.Release, ByStart
+	case u.Since != nil && !m.Reload && !d.Job:
+		u.Deployed = false
+	}
+	return u
+}

@@ -1,0 +1,324 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// unitsStage is the stage of a run in which units follow the links.
+const unitsStage = report.UnitsStage
+
+// wayBackTime is how long units may take to follow the links back when a run was asked to end.
+const wayBackTime = 2 * time.Minute
+
+// system is what runs the host's units.
+func (a *Agent) system() (service.System, error) {
+	if a.Units != nil {
+		return a.Units, nil
+	}
+	h, err := a.host()
+	if err != nil {
+		return nil, err
+	}
+	return service.Of(h), nil
+}
+
+// clock is the monotonic clock by which units say when they started.
+func (a *Agent) clock() time.Duration {
+	if a.Units != nil {
+		return a.Units.Clock()
+	}
+	return host.Monotonic()
+}
+
+// inService are the projects of a pair, as their units know them.
+func (a *Agent) inService(pair ledger.Pair) ([]service.Project, error) {
+	var projects []service.Project
+	for _, release := range slices.Backward(pair.Releases()) { // a unit that both name is the service's
+		p := a.project(release.Project)
+		says, err := recipe.Load(os.DirFS(p.Release(release.Dir())))
+		if err != nil {
+			return nil, fmt.Errorf("reading which units %s has: %w", release, err)
+		}
+		projects = append(projects, service.Project{
+			Name: release.Project, Version: release.Version, Dir: p.Dir, Release: release.Dir(), Links: a.linksTo(release.Project),
+			Units: says.Units, Reload: says.Reload,
+		})
+	}
+	slices.Reverse(projects)
+	return projects, nil
+}
+
+// linksTo are the paths by which units name what is current of a project, or next.
+func (a *Agent) linksTo(project string) []string {
+	dirs := []string{a.project(project).Dir}
+	for _, l := range []string{a.Layout.ServiceLink(), a.Layout.BaseLink()} {
+		if to, err := os.Readlink(l); err == nil && filepath.Base(to) == project {
+			dirs = append([]string{l}, dirs...)
+		}
+	}
+	if real, err := filepath.EvalSymlinks(a.project(project).Dir); err == nil {
+		dirs = append(dirs, real)
+	}
+	var links []string
+	for _, dir := range dirs {
+		for _, name := range []string{"current", "next", "project"} {
+			links = append(links, filepath.Join(a.Layout.Inside(dir), name))
+		}
+	}
+	slices.Sort(links[min(1, len(links)):])
+	return slices.Compact(links)
+}
+
+// members are the units of a pair, base's before the service's.
+func (r *run) members(ctx context.Context, s service.System, pair ledger.Pair) ([]service.Member, error) {
+	projects, err := r.inService(pair)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range projects {
+		projects[i].MovedAt = r.movedAt[p.Name]
+		projects[i].Moved = r.ledger.Serving != nil && slices.Contains(r.ledger.Serving.Projects, p.Name)
+	}
+	members, err := service.Find(ctx, s, projects)
+	if err != nil || r.ledger.Serving == nil {
+		return members, ofWork(err)
+	}
+	// A unit of a release that is left may be none of the one to come, and follows the links as well.
+	for _, unit := range r.ledger.Serving.Units {
+		if !slices.ContainsFunc(members, func(m service.Member) bool { return m.Unit == unit }) {
+			members = append(members, service.Member{Unit: unit, Project: projects[len(projects)-1]})
+		}
+	}
+	return members, nil
+}
+
+// follow writes into the ledger that links are about to lead to a pair, and which units have to follow
+// them: should the run be cut short, the next one finds it there.
+func (r *run) follow(ctx context.Context, pair ledger.Pair, moving []artifact.Release) error {
+	s, err := r.system()
+	if err != nil || s.Allowed() != nil || r.test {
+		return err
+	}
+	moves := r.moving(moving)
+	if len(moves) == 0 && r.ledger.Serving == nil {
+		return nil
+	}
+	if r.ledger.Serving == nil {
+		r.ledger.Serving = &ledger.Serving{}
+	}
+	serving := r.ledger.Serving
+	serving.Run = r.id
+	serving.Projects = joined(serving.Projects, moves)
+	members, err := r.members(ctx, s, pair)
+	if err != nil {
+		return err
+	}
+	running, err := service.Running(ctx, s, members)
+	if err != nil {
+		return ofWork(err)
+	}
+	serving.Units, r.moves = joined(serving.Units, running), moves
+	return r.save()
+}
+
+// moved notes that the links that follow announced have moved.
+func (r *run) moved() {
+	if r.movedAt == nil {
+		r.movedAt = map[string]time.Duration{}
+	}
+	for _, project := range r.moves {
+		r.movedAt[project] = r.clock()
+	}
+	r.moves = nil
+}
+
+// moving are the projects of releases that are not current.
+func (r *run) moving(releases []artifact.Release) []string {
+	var projects []string
+	for _, release := range releases {
+		if now, err := link.Of(r.project(release.Project)).Read(); err != nil || now.Current != release.Dir() {
+			projects = append(projects, release.Project)
+		}
+	}
+	return projects
+}
+
+func joined(list, more []string) []string {
+	for _, item := range more {
+		if !slices.Contains(list, item) {
+			list = append(list, item)
+		}
+	}
+	return list
+}
+
+// linkedFirst are the releases of a pair whose current moves before states run: base's, since states are
+// read from it, and the service's on a first deploy.
+func (r *run) linkedFirst(pair ledger.Pair) []artifact.Release {
+	var first []artifact.Release
+	for _, release := range pair.Releases() {
+		now, err := link.Of(r.project(release.Project)).Read()
+		if release.Project == artifact.Base || err == nil && now.Current == "" {
+			first = append(first, release)
+		}
+	}
+	return first
+}
+
+// serve has the units of a pair that links lead to run it.
+func (r *run) serve(ctx context.Context, pair ledger.Pair) error {
+	s, err := r.system()
+	if err != nil {
+		return err
+	}
+	if reason := s.Allowed(); reason != nil {
+		return r.notServed(pair, reason)
+	}
+	members, err := r.members(ctx, s, pair)
+	if err != nil {
+		return fmt.Errorf("looking for the units of %s: %w", pair, err)
+	}
+	r.watch = nil
+	if len(members) == 0 {
+		return nil
+	}
+	return r.record.Stage(unitsStage, pair.String(), func() error {
+		ctx, cancel := context.WithTimeout(ctx, r.Config.HookTimeout)
+		defer cancel()
+		order := service.Order{Members: members, Since: r.began, Done: r.record.Unit}
+		if r.ledger.Serving != nil {
+			order.Wanted = r.ledger.Serving.Units
+		}
+		done, err := service.Serve(ctx, s, order)
+		r.served = append(r.served, done...)
+		r.watch = r.watching(s, members, done)
+		return err
+	})
+}
+
+// notServed says that units that a release names were not restarted.
+func (r *run) notServed(pair ledger.Pair, reason error) error {
+	projects, err := r.inService(pair)
+	var names []string
+	for _, p := range projects {
+		names = append(names, p.Units...)
+	}
+	if len(names) > 0 {
+		r.record.Note("these units were not restarted: %s: %v", strings.Join(names, ", "), reason)
+	}
+	return err
+}
+
+// watching is the watch over the units that have to run their release now; nil for none.
+func (r *run) watching(s service.System, members []service.Member, done []service.Result) *service.Watch {
+	w := &service.Watch{System: s, Since: r.began, Done: done}
+	for i, m := range members {
+		if done[i].Serves() {
+			w.Members = append(w.Members, m)
+		}
+	}
+	if len(w.Members) == 0 {
+		return nil
+	}
+	return w
+}
+
+// serveBack has the units follow the links back to a pair, even though the run was asked to end: what
+// failed must not go on serving.
+func (r *run) serveBack(ctx context.Context, pair ledger.Pair) error {
+	if stopped(ctx) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), wayBackTime)
+		defer cancel()
+	}
+	err := r.serve(ctx, pair)
+	if err == nil || !r.ending(ctx) {
+		r.ledger.Serving = nil // it was tried; where the run is ending, the next one tries again
+	}
+	return err
+}
+
+// followBack is follow for a way back, which goes on whatever is wrong with units.
+func (r *run) followBack(ctx context.Context, pair *ledger.Pair) {
+	if pair == nil {
+		return
+	}
+	if err := r.follow(context.WithoutCancel(ctx), *pair, pair.Releases()); err != nil {
+		r.record.Note("which units run was not found out: %v", err)
+	}
+}
+
+// giveUpUnits stops the units that were started for a first release that failed: nothing is current that
+// they could run.
+func (r *run) giveUpUnits(ctx context.Context) error {
+	r.ledger.Serving = nil
+	s, err := r.system()
+	if err != nil || len(r.served) == 0 {
+		return err
+	}
+	done, err := service.Stop(context.WithoutCancel(ctx), s, r.served)
+	for _, result := range done {
+		r.record.Unit(result)
+	}
+	return err
+}
+
+// RunningUnits says what the units of the deployed pair run, and adds to the drift what is not deployed.
+// Where units are not this host's there are none.
+func (a *Agent) RunningUnits(ctx context.Context, status *Status) error {
+	s, err := a.system()
+	if err != nil || s.Allowed() != nil || status.Deployed == nil || status.Running != nil {
+		return err
+	}
+	pair := *status.Deployed
+	if status.Failing != nil {
+		pair = *status.Failing
+	}
+	projects, err := a.inService(pair)
+	if err != nil {
+		return err
+	}
+	members, err := service.Find(ctx, s, projects)
+	if err != nil {
+		return err
+	}
+	if status.Units, err = service.See(ctx, s, members, a.lastMoved); err != nil {
+		return err
+	}
+	for _, u := range status.Units {
+		if !u.Deployed {
+			status.Drift = append(status.Drift, fmt.Sprintf("%s runs %s", u.Unit, orBefore(u.Release)))
+		}
+	}
+	return nil
+}
+
+func orBefore(release string) string {
+	if release == "" {
+		return "what was there before the deployed release"
+	}
+	return release + ", which is not deployed"
+}
+
+// lastMoved is when current of a project was moved last.
+func (a *Agent) lastMoved(p service.Project) time.Time {
+	info, err := os.Lstat(filepath.Join(p.Dir, "current"))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
