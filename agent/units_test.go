@@ -1,0 +1,412 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// units is an init system whose units start what their paths lead to.
+type units struct {
+	l     *lab
+	clock time.Duration
+	all   map[string]*unit
+	acted []string
+}
+
+// unit is a unit of the init system.
+type unit struct {
+	host.Service
+	start  string // the program, by the path that the unit names
+	script bool   // it is run by an interpreter, so that the process does not show the release
+	runs   string // the program, by the path that it had when it started
+}
+
+func newUnits(l *lab, names ...string) *units {
+	u := &units{l: l, all: map[string]*unit{}}
+	l.Units = u
+	for _, name := range names {
+		u.add(name, "/srv/service/current/bin/app").begin(u)
+	}
+	return u
+}
+
+func (u *units) add(name, start string) *unit {
+	d := host.Service{Unit: host.Unit{Name: name, Found: true, Boot: "enabled", Active: "inactive"}, Known: true, Settings: []string{start}}
+	u.all[name] = &unit{Service: d, start: start}
+	return u.all[name]
+}
+
+// begin starts the program that the unit's path leads to now. One of a version that exits ends at once,
+// and without an error.
+func (s *unit) begin(u *units) {
+	u.clock += time.Millisecond
+	s.Began, s.BeganAt, s.MainPID = u.clock, time.Now(), s.MainPID+1
+	path, err := filepath.EvalSymlinks(u.l.Layout.Path(s.start))
+	s.Active, s.Sub, s.runs = "active", "running", path
+	if err != nil || strings.Contains(path, "exits") {
+		s.Active, s.Sub, s.Result, s.MainPID = "inactive", "dead", "success", 0
+	}
+}
+
+// version is the version that a unit runs, "" for none.
+func (u *units) version(name string) string {
+	s := u.all[name]
+	if s.MainPID == 0 {
+		return ""
+	}
+	_, after, _ := strings.Cut(s.runs, "/releases/")
+	version, _, _ := strings.Cut(after, "-")
+	return version
+}
+
+func (u *units) Allowed() error { return nil }
+func (u *units) Own() string    { return "corpus-agent.service" }
+
+func (u *units) Loaded(context.Context) ([]string, error) {
+	var names []string
+	for name := range u.all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (u *units) Service(_ context.Context, name string) (host.Service, error) {
+	if s := u.all[name]; s != nil {
+		return s.Service, nil
+	}
+	return host.Service{Unit: host.Unit{Name: name}, Known: true}, nil
+}
+
+func (u *units) Process(pid int) host.Process {
+	for _, s := range u.all {
+		if s.MainPID == pid && s.script {
+			return host.Process{Program: "/usr/bin/sh", Directory: "/", Arguments: []string{"/bin/sh", s.start}}
+		} else if s.MainPID == pid {
+			return host.Process{Program: s.runs, Directory: "/"}
+		}
+	}
+	return host.Process{}
+}
+
+func (u *units) Act(_ context.Context, verb host.UnitVerb, name string) error {
+	u.acted = append(u.acted, string(verb)+" "+name)
+	s := u.all[name]
+	switch verb {
+	case host.Stop:
+		s.Active, s.MainPID = "inactive", 0
+	case host.ReloadOrRestart:
+	default:
+		s.begin(u)
+	}
+	return nil
+}
+
+func (u *units) Clock() time.Duration {
+	u.clock += time.Millisecond
+	return u.clock
+}
+
+// app publishes a version of a service with a program, and what more is given.
+func (l *lab) app(version string, more ...artifacttest.Files) {
+	l.t.Helper()
+	files := artifacttest.Files{"version": version, "salt/config/states/top.sls": "base: {}", "bin/app": "#!/bin/sh\n"}
+	for _, m := range more {
+		for name, content := range m {
+			files[name] = content
+		}
+	}
+	l.repo.Release("myapp", version, "testing", files)
+}
+
+// did lists what a report says was done about units.
+func did(r *report.Report) string {
+	var all []string
+	for _, u := range r.Units {
+		all = append(all, u.Action+" "+u.Unit+" for "+u.Release)
+	}
+	return strings.Join(all, "; ")
+}
+
+func (u *units) runs(t *testing.T, name, version string) {
+	t.Helper()
+	if got := u.version(name); got != version {
+		t.Errorf("%s runs %q, want %q", name, got, version)
+	}
+}
+
+func TestUnitsRunTheReleaseAfterADeployAndARollback(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "app.service")
+	l.app("2")
+	r := l.expect(exit.OK)
+	u.runs(t, "app.service", "2")
+	if did(r) != "restarted app.service for myapp 2" || len(r.Health) != 1 || r.Health[0].Test != service.ByProgram {
+		t.Errorf("the report has units %q, health %+v", did(r), r.Health)
+	}
+	if r := l.expect(exit.OK); len(r.Units) != 0 || len(u.acted) != 1 {
+		t.Errorf("with nothing new: %q", u.acted)
+	}
+	if _, err := l.Rollback(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	u.runs(t, "app.service", "1")
+	if len(u.acted) != 2 {
+		t.Errorf("two moves of the link, and %q", u.acted)
+	}
+}
+
+func TestProgramThatExitsAtOnceIsRolledBack(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "app.service")
+	l.app("2.exits")
+	r, err := l.deploy()
+	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "unit app.service: it is inactive (dead): its program ended with status 0") {
+		t.Fatalf("exit code %d, %v", exit.Code(err), err)
+	}
+	u.runs(t, "app.service", "1")
+	if did(r) != "restarted app.service for myapp 2.exits; started app.service for myapp 1" {
+		t.Errorf("the report says %q", did(r))
+	}
+	if last := r.Health[len(r.Health)-1]; last.Error != "" || last.Test != service.ByProgram {
+		t.Errorf("after the rollback: %+v", last)
+	}
+}
+
+// TestProbeThatTheOldProcessAnswers is the measured failure: what answers is not the release.
+func TestProbeThatTheOldProcessAnswers(t *testing.T) {
+	l := newLab(t)
+	l.ProbeAnyRoot = true
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	probe := artifacttest.Files{recipe.Name: "units: [app.service]\nhealth:\n  deadline: 20s\n  interval: 1ms\n  probes:\n  - http: " + server.URL + "\n"}
+	l.app("1", probe)
+	l.expect(exit.OK)
+	u := newUnits(l, "app.service")
+	first, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.all["app.service"].start = l.Layout.Inside(first) + "/bin/app"
+	l.app("2", probe)
+	r, err := l.deploy()
+	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "unit app.service: its main process 2 runs from 1-") || !strings.Contains(err.Error(), "and not from 2-") {
+		t.Fatalf("exit code %d, %v", exit.Code(err), err)
+	}
+	var hinted interface{ Hint() string }
+	if !errors.As(err, &hinted) || !strings.Contains(diag.HintOf(err), "/srv/service/current") {
+		t.Errorf("the hint is %q", diag.HintOf(err))
+	}
+	if r.Health[1].Probe != "http "+server.URL || !strings.Contains(r.Health[1].Error, "do not run the release") {
+		t.Errorf("the probe says %+v", r.Health[1])
+	}
+}
+
+func TestScriptCountsByItsStart(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "app.service")
+	u.all["app.service"].script = true
+	l.app("2")
+	r := l.expect(exit.OK)
+	u.runs(t, "app.service", "2")
+	if len(r.Health) != 1 || r.Health[0].Test != service.ByStart {
+		t.Errorf("health is %+v", r.Health)
+	}
+}
+
+func TestReleaseNamesItsUnitsInOrder(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "b.service", "a.service", "proxy.service", "other.service")
+	u.all["proxy.service"].script = true
+	l.app("2", artifacttest.Files{recipe.Name: "units: [units/b.service, proxy.service, a]\nreload: [proxy.service]\n"})
+	l.expect(exit.OK)
+	if want := []string{"restart b.service", "reload-or-restart proxy.service", "restart a.service"}; !slices.Equal(u.acted, want) {
+		t.Errorf("it did %q, want %q", u.acted, want)
+	}
+}
+
+func TestWhatIsStoppedOrMaskedStaysSo(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "job.service", "masked.service", "stopped.service", "failed.service")
+	u.all["job.service"].Job, u.all["masked.service"].Masked = true, true
+	u.all["stopped.service"].Active, u.all["stopped.service"].MainPID = "inactive", 0
+	u.all["failed.service"].Active, u.all["failed.service"].MainPID = "failed", 0
+	l.app("2")
+	r := l.expect(exit.OK)
+	if want := []string{"restart failed.service"}; !slices.Equal(u.acted, want) {
+		t.Errorf("it did %q, want %q", u.acted, want)
+	}
+	if !strings.Contains(did(r), "left stopped.service") || !strings.Contains(did(r), "left masked.service") {
+		t.Errorf("the report says %q", did(r))
+	}
+}
+
+// TestUnitThatStartsFromNext is started by states that then fail.
+func TestUnitThatStartsFromNext(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l)
+	s := u.add("app.service", "/srv/service/next/bin/app")
+	s.begin(u)
+	l.app("2.broken")
+	l.engine.during = func(state.Request) {
+		l.engine.during = nil
+		s.begin(u)
+		u.runs(t, "app.service", "2.broken")
+	}
+	l.expect(exit.RolledBack)
+	u.runs(t, "app.service", "1")
+
+	l.app("3")
+	l.engine.during = func(state.Request) {
+		l.engine.during = nil
+		s.begin(u)
+	}
+	u.acted = nil
+	r := l.expect(exit.OK)
+	u.runs(t, "app.service", "3")
+	if len(u.acted) != 0 || did(r) != "kept app.service for myapp 3" {
+		t.Errorf("states restarted it on the release, and then: %q, %q", u.acted, did(r))
+	}
+}
+
+func TestRunThatIsInterruptedAfterTheFlipPutsUnitsBack(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "app.service")
+	l.app("2")
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	l.Sinks = []report.Sink{&interrupter{"health", stop}}
+	if _, err := l.Deploy(ctx, agent.Given{}, false); exit.Code(err) != exit.Interrupted {
+		t.Fatal(err)
+	}
+	l.links("1", "1", "")
+	u.runs(t, "app.service", "1")
+	l.Sinks = nil
+	l.expect(exit.OK)
+	u.runs(t, "app.service", "2")
+}
+
+// killed is the panic that stands for kill -9.
+type killed struct{}
+
+// ender ends a run at a stage.
+type ender struct {
+	interrupter
+	at    string
+	times int // how often the stage is let pass
+}
+
+func (k *ender) Stage(name, _ string) {
+	if name == k.at {
+		if k.times--; k.times < 0 {
+			panic(killed{})
+		}
+	}
+}
+
+// TestRunKilledBeforeItsUnitsWereRestarted is finished by the next run, in either direction.
+func TestRunKilledBeforeItsUnitsWereRestarted(t *testing.T) {
+	for name, c := range map[string]struct {
+		at      string
+		times   int
+		version string
+		want    string
+		code    int
+	}{
+		"on the way there":            {"units", 0, "2", "2", exit.OK},
+		"between units and health":    {"health", 0, "2.exits", "1", exit.RolledBack},
+		"on the way back":             {"units", 1, "2.exits", "1", exit.OK},
+		"on the way back, at its end": {"health", 1, "2.exits", "1", exit.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.app("1")
+			l.expect(exit.OK)
+			u := newUnits(l, "app.service")
+			l.app(c.version)
+			l.Sinks = []report.Sink{&ender{at: c.at, times: c.times}}
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Fatal("the run was not killed")
+					}
+				}()
+				_, _ = l.deploy()
+			}()
+			l.Sinks = nil
+			l.expect(c.code)
+			u.runs(t, "app.service", c.want)
+		})
+	}
+}
+
+func TestStatusSaysWhatUnitsRun(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "app.service")
+	l.app("2")
+	l.expect(exit.OK)
+	look := func() agent.Status {
+		s := mustStatus(t, l)
+		if err := l.RunningUnits(context.Background(), &s); err != nil || len(s.Units) != 1 {
+			t.Fatalf("units are %+v, %v", s.Units, err)
+		}
+		return s
+	}
+	if s := look(); !strings.HasPrefix(s.Units[0].Release, "2-") || !s.Units[0].Deployed || len(s.Drift) != 0 {
+		t.Errorf("it says %+v, drift %q", s.Units, s.Drift)
+	}
+	previous, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/previous/bin/app"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.all["app.service"].runs = previous // somebody started it by hand
+	if s := look(); !strings.HasPrefix(s.Units[0].Release, "1-") || s.Units[0].Deployed || len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "app.service runs 1-") {
+		t.Errorf("it says %+v, drift %q", s.Units, s.Drift)
+	}
+}
+
+func TestFirstDeployThatFailsStopsWhatItStarted(t *testing.T) {
+	l := newLab(t)
+	l.ProbeAnyRoot = true
+	u := newUnits(l)
+	s := u.add("app.service", "/srv/service/current/bin/app")
+	s.Active = "failed" // it was installed before there was anything to run
+	l.app("1", artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: 127.0.0.1:1\n"})
+	l.expect(exit.Failed)
+	if want := []string{"restart app.service", "stop app.service"}; !slices.Equal(u.acted, want) {
+		t.Errorf("it did %q, want %q", u.acted, want)
+	}
+}
