@@ -315,17 +315,18 @@ func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
 		out   string
 		want  []string
 	}{
-		"unknown keys":  {map[string]string{"corpus.yaml": "bilder: go\nfile: [x]\n"}, "a.deb", []string{`corpus.yaml:1:1: unknown key "bilder"`, `corpus.yaml:2:1: unknown key "file"`}},
-		"missing files": {map[string]string{"corpus.yaml": "units: [a.service]\npackage: {post_install: b.sh}\n"}, "a.deb", []string{"corpus.yaml:1:9: it names a.service, which is not in the tree", "corpus.yaml:2:25: it names b.sh, which is not in the tree"}},
-		"missing parts": {map[string]string{"corpus.yaml": "builder: tree\nfiles:\n- nope\n- x\n"}, "a.tar.zst", []string{"corpus.yaml:3:3: it names nope, which is not in the tree"}},
-		"a directory":   {map[string]string{"corpus.yaml": "builder: tree\nunits: [d]\n", "d/x": ""}, "a.deb", []string{"corpus.yaml:2:9: it names d, which is no file"}},
-		"no files":      {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'mkfifo p q']}\n"}, "a.tar.zst", []string{"p: it is no file, directory or link", "q: it is no file, directory or link"}},
-		"no builder":    {map[string]string{"corpus.yaml": "build: {command: [make]}\n"}, "a.tar.zst", []string{"corpus.yaml:1:8: build is given, and no builder"}},
-		"another form":  {map[string]string{}, "a.exe", []string{"a.exe: corpus build does not write that form"}},
-		"a secret":      {map[string]string{"corpus.yaml": "builder: tree\n", "id_rsa": "x"}, "a.deb", []string{"id_rsa: its name is that of a secret"}},
-		"no command":    {map[string]string{"corpus.yaml": "builder: command\n"}, "a.deb", []string{"build.command is missing"}},
-		"no part":       {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [mkdir, out], output: out}\nfiles: [app]\n"}, "a.deb", []string{"the recipe names app, which the build did not make"}},
-		"no output":     {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: ['true'], output: out}\n"}, "a.deb", []string{"the command left no directory out"}},
+		"unknown keys":    {map[string]string{"corpus.yaml": "bilder: go\nfile: [x]\n"}, "a.deb", []string{`corpus.yaml:1:1: unknown key "bilder"`, `corpus.yaml:2:1: unknown key "file"`}},
+		"missing files":   {map[string]string{"corpus.yaml": "units: [units/a.service]\npackage: {post_install: b.sh}\n"}, "a.deb", []string{"corpus.yaml:1:9: it names units/a.service, which is not in the tree", "corpus.yaml:2:25: it names b.sh, which is not in the tree"}},
+		"missing parts":   {map[string]string{"corpus.yaml": "builder: tree\nfiles:\n- nope\n- x\n"}, "a.tar.zst", []string{"corpus.yaml:3:3: it names nope, which is not in the tree"}},
+		"a misspelt unit": {map[string]string{"corpus.yaml": "units: [myap.service, nginx.service]\n", "myapp.service": "[Service]\n"}, "a.deb", []string{"corpus.yaml:1:9: it names the unit myap.service, which is not in the tree"}},
+		"a directory":     {map[string]string{"corpus.yaml": "builder: tree\nunits: [d]\n", "d/x": ""}, "a.deb", []string{"corpus.yaml:2:9: it names d, which is no file"}},
+		"no files":        {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'mkfifo p q']}\n"}, "a.tar.zst", []string{"p: it is no file, directory or link", "q: it is no file, directory or link"}},
+		"no builder":      {map[string]string{"corpus.yaml": "build: {command: [make]}\n"}, "a.tar.zst", []string{"corpus.yaml:1:8: build is given, and no builder"}},
+		"another form":    {map[string]string{}, "a.exe", []string{"a.exe: corpus build does not write that form"}},
+		"a secret":        {map[string]string{"corpus.yaml": "builder: tree\n", "id_rsa": "x"}, "a.deb", []string{"id_rsa: its name is that of a secret"}},
+		"no command":      {map[string]string{"corpus.yaml": "builder: command\n"}, "a.deb", []string{"build.command is missing"}},
+		"no part":         {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [mkdir, out], output: out}\nfiles: [app]\n"}, "a.deb", []string{"the recipe names app, which the build did not make"}},
+		"no output":       {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: ['true'], output: out}\n"}, "a.deb", []string{"the command left no directory out"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -152,8 +154,29 @@ func (b *build) checkNames() error {
 			problems.Add(b.recipe.At(name), "it names %s, which is no file", name).WithHint("name a file of the tree")
 		}
 	}
+	b.checkUnits(&problems)
 	slices.SortStableFunc(problems, func(a, b *diag.Diagnostic) int { return a.Pos.Line - b.Pos.Line })
 	return problems.Err()
+}
+
+// checkUnits finds units that are not in the tree and are probably meant to be: their names are almost those
+// of files of the tree.
+func (b *build) checkUnits(problems *diag.List) {
+	tree := os.DirFS(b.Source)
+	files, err := fs.Glob(tree, "*.*")
+	if err != nil {
+		return
+	}
+	inTree := b.recipe.UnitFiles(tree)
+	for _, unit := range b.recipe.Units {
+		if slices.Contains(inTree, unit) {
+			continue
+		}
+		kind := func(file string) bool { return path.Ext(file) != path.Ext(unit) }
+		if hint := diag.DidYouMean(unit, slices.DeleteFunc(slices.Clone(files), kind)); hint != "" {
+			problems.Add(b.recipe.At(unit), "it names the unit %s, which is not in the tree", unit).WithHint(hint)
+		}
+	}
 }
 
 // onTop is what an image is put on; what a recipe names is relative to its tree.
