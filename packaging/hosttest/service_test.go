@@ -1,0 +1,181 @@
+//go:build hosts
+
+package hosttest_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
+)
+
+// answering is a program that answers with its version, or exits at once and without an error if the
+// version says so.
+const answering = `package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+)
+
+var version = "none"
+
+func main() {
+	if strings.Contains(version, "exits") {
+		os.Exit(0)
+	}
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "answer", version) })
+	fmt.Println(http.ListenAndServe("127.0.0.1:8000", nil))
+}
+`
+
+// plain is the plainest service there is: a unit that starts through current, and an http probe. unit is
+// more of the unit's [Service] section.
+func plain(t *testing.T, version, unit string) string {
+	dir := tree(t, map[string]string{
+		"salt/config/states/top.sls": "base:\n  '*':\n    - plain\n",
+		"salt/config/states/plain.sls": `
+/etc/systemd/system/plain.service:
+  file.managed:
+    - contents: |
+        [Service]
+        ExecStart=/srv/service/current/bin/answer
+        ` + unit + `
+        [Install]
+        WantedBy=multi-user.target
+plain:
+  service.running:
+    - enable: True
+    - watch:
+      - file: /etc/systemd/system/plain.service
+`,
+		"corpus.yaml":                     "health:\n  deadline: 30s\n  interval: 200ms\n  probes:\n  - http: http://127.0.0.1:8000/\n",
+		"hooks/pre-release.d/10-say":      "#!/bin/sh\necho \"$CORPUS_STAGE $CORPUS_VERSION after $CORPUS_PREVIOUS_VERSION\" >> /root/hooks\n",
+		"hooks/post-release.d/10-say":     "#!/bin/sh\necho \"$CORPUS_STAGE $CORPUS_VERSION after $CORPUS_PREVIOUS_VERSION\" >> /root/hooks\n",
+		"hooks/post-release.d/20-restart": "#!/bin/sh\n[ ! -e /root/restart ] || systemctl restart plain.service\n",
+	})
+	program(t, filepath.Join(dir, "bin/answer"), version)
+	return dir
+}
+
+// program compiles the answering program of a version.
+func program(t *testing.T, file, version string) {
+	t.Helper()
+	source := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(source, []byte(answering), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w -X main.version="+version, "-o", file, source)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// versionOf is what the service says, without the words around the version.
+func versionOf(h *lab.Host) string {
+	return strings.TrimPrefix(strings.TrimSpace(h.Run("curl", "-fsS", "-m", "5", "http://127.0.0.1:8000/").Out), "answer ")
+}
+
+// serves checks which version answers, that the status knows it, and that nothing runs from elsewhere.
+func serves(t *testing.T, h *lab.Host, version string) {
+	t.Helper()
+	if got := versionOf(h); got != version {
+		t.Errorf("%q answers, and %q is deployed", got, version)
+	}
+	var s struct {
+		Drift []string
+		Units []struct {
+			Unit, Release, Test string
+			Deployed            bool
+		}
+	}
+	if err := json.Unmarshal([]byte(h.Must("corpus-agent", "status", "--json")), &s); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Units) != 1 || s.Units[0].Unit != "plain.service" || !strings.HasPrefix(s.Units[0].Release, version+"-") || !s.Units[0].Deployed {
+		t.Errorf("the status says of units %+v, drift %q", s.Units, s.Drift)
+	}
+	if from := h.Sh("readlink /proc/[0-9]*/exe | grep -c /srv/projects/ || true; readlink /proc/[0-9]*/exe | grep /archives/ || true"); from != "1" {
+		t.Errorf("processes of releases: %s", from)
+	}
+}
+
+type unitsOf struct {
+	report
+	Units  []struct{ Unit, Release, Action, Error string }
+	Health []struct{ Probe, Test, Error string }
+}
+
+// TestServiceRunsWhatIsDeployed follows the plainest service there is through deploys and rollbacks.
+func TestServiceRunsWhatIsDeployed(t *testing.T) {
+	n, s := lab.NewNetwork(t), newStore(t)
+	server := s.serve(n)
+	h := lab.Boot(t, lab.Options{Hostname: "plain-testing-local1-1", Network: n, Address: "172.31.0.11"})
+	install(t, h)
+	h.Sh("systemctl stop corpus-agent.timer")
+	s.reach(h, server)
+	deploy := func(version, unit string) unitsOf {
+		t.Helper()
+		s.publish("plain", version, "testing", plain(t, version, unit))
+		var r unitsOf
+		result := h.Run("corpus-agent", "--json", "deploy", "--store", storeURL, "--trust-root", "/root/root.json")
+		if err := json.NewDecoder(strings.NewReader(result.Out)).Decode(&r); err != nil {
+			t.Fatalf("%v: %s\n%s", err, result.Out, result.Err)
+		}
+		return r
+	}
+
+	deploy("1.0", "").converged(t)
+	serves(t, h, "1.0")
+	r := deploy("2.0", "")
+	r.converged(t)
+	serves(t, h, "2.0")
+	if len(r.Units) != 1 || r.Units[0].Action != "restarted" || r.Units[0].Release != "plain 2.0" || r.Health[0].Test != "its program" {
+		t.Errorf("the report has units %+v, health %+v", r.Units, r.Health)
+	}
+
+	for version, unit := range map[string]string{"3.0-exits": "", "3.1-exits": "Restart=always\n        RestartSec=100ms", "3.2-exits": "Restart=always\n        RestartSec=5s"} {
+		h.Sh("rm -f /root/hooks")
+		r := deploy(version, unit)
+		if r.Exit != 7 || !strings.Contains(r.Error, "plain.service") {
+			t.Errorf("%s: exit code %d, %s", version, r.Exit, r.Error)
+		}
+		serves(t, h, "2.0")
+		want := "pre-release " + version + " after 2.0\n" + "pre-release 2.0 after " + version + "\npost-release 2.0 after " + version
+		if got := strings.ReplaceAll(h.Read("/root/hooks"), "post-release "+version+" after 2.0\n", ""); strings.TrimSpace(got) != want {
+			t.Errorf("hooks ran so:\n%s\nwant\n%s", got, want)
+		}
+	}
+
+	// A hook that restarts the service as well changes nothing about it.
+	h.Sh("touch /root/restart")
+	if r := deploy("3.3-exits", ""); r.Exit != 7 {
+		t.Errorf("exit code %d, %s", r.Exit, r.Error)
+	}
+	serves(t, h, "2.0")
+	h.Sh("rm /root/restart")
+
+	agent(t, h, "rollback").converged(t)
+	serves(t, h, "1.0")
+	deploy("4.0", "").converged(t)
+	serves(t, h, "4.0")
+	before := h.Sh("systemctl show -p MainPID plain.service")
+	agent(t, h, "deploy").converged(t)
+	if after := h.Sh("systemctl show -p MainPID plain.service"); after != before {
+		t.Errorf("with nothing new the service was restarted: %s, then %s", before, after)
+	}
+	agent(t, h, "rollback", "--converge").converged(t)
+	serves(t, h, "1.0")
+
+	h.Sh("systemctl stop plain.service; systemctl disable plain.service")
+	if out := h.Must("corpus-agent", "status"); !strings.Contains(out, "plain.service: inactive") {
+		t.Errorf("of a stopped unit the status says\n%s", out)
+	}
+}
