@@ -213,7 +213,7 @@ func TestProbeThatTheOldProcessAnswers(t *testing.T) {
 	u.all["app.service"].start = l.Layout.Inside(first) + "/bin/app"
 	l.app("2", probe)
 	r, err := l.deploy()
-	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "unit app.service: runs from 1-") || !strings.Contains(err.Error(), "and not from 2-") {
+	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "unit app.service: its main process 2 runs from 1-") || !strings.Contains(err.Error(), "and not from 2-") {
 		t.Fatalf("exit code %d, %v", exit.Code(err), err)
 	}
 	var hinted interface{ Hint() string }
