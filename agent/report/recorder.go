@@ -119,6 +119,7 @@ const UnitsStage = "units"
 
 // Unit records what was done about a unit.
 func (r *Recorder) Unit(result service.Result) {
+	result.Error = r.Show(result.Error) // it may hold what the unit wrote into the journal
 	r.update(func(rep *Report) { rep.Units = append(rep.Units, result) })
 	text := result.Action + " " + result.Unit
 	if result.Why != "" {
