@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
 
-// Failover reads from the first of several stores that answers, and goes on with that one: the
-// others are mirrors. It moves on where a store cannot be reached or asks to slow down, and not
-// where one answers that there is no such object. It writes to the first. Whoever reads checks what
-// comes, as mirrors may be behind.
+// Failover reads from the first of several stores that gives an object, and goes on with that one: the
+// others are mirrors. It moves on where a store cannot be reached, asks to slow down, denies access or
+// has no such object. It writes to the first. The caller checks what comes, as mirrors may be behind.
 func Failover(first Store, mirrors ...Store) Store {
 	if len(mirrors) == 0 {
 		return first
@@ -51,7 +51,25 @@ func (f *failover) GetRange(ctx context.Context, key string, part Range) (io.Rea
 
 // away reports whether another store may well do better.
 func away(err error) bool {
-	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrThrottled)
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrThrottled) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNotFound)
+}
+
+// Each are the stores that a Failover reads from, the one in use first. Any other store is alone.
+func Each(s Store) []Store {
+	f, ok := s.(*failover)
+	if !ok {
+		return []Store{s}
+	}
+	at := int(f.current.Load())
+	return append(slices.Clone(f.stores[at:]), f.stores[:at]...)
+}
+
+// Prefer makes a Failover go on with the store that has this place in Each, because the answers of
+// those before it are no good.
+func Prefer(s Store, place int) {
+	if f, ok := s.(*failover); ok {
+		f.current.Store((f.current.Load() + int32(place)) % int32(len(f.stores)))
+	}
 }
 
 // allFailed is what several stores answered, in one line.

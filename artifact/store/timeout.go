@@ -9,6 +9,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,11 +17,15 @@ import (
 type TimeoutPolicy struct {
 	Answer time.Duration // from a request until its answer begins; default 30 s
 	Idle   time.Duration // how long a body may stand still, either way; default 30 s
-	Name   string        // what messages call the store, before a slash and the key; may be empty
+	// Slowest is how many bytes a second a body has to bring, over 10 seconds, where another store may do
+	// better; 0 for none. Each time that a store is given up for it, the store has to bring half as many
+	// from then on, so that a line which is slow to every store is not given up for ever.
+	Slowest int64
+	Name    string // what messages call the store, before a slash and the key; may be empty
 }
 
 func (p TimeoutPolicy) orDefaults() TimeoutPolicy {
-	return TimeoutPolicy{Answer: cmp.Or(p.Answer, 30*time.Second), Idle: cmp.Or(p.Idle, 30*time.Second), Name: p.Name}
+	return TimeoutPolicy{Answer: cmp.Or(p.Answer, 30*time.Second), Idle: cmp.Or(p.Idle, 30*time.Second), Name: p.Name, Slowest: p.Slowest}
 }
 
 // object is how messages call an object.
@@ -34,11 +39,16 @@ func (p TimeoutPolicy) object(key string) string {
 // Timeout cuts requests that are not answered and bodies that stand still. A body that moves is
 // never cut, however slow it is: how long a whole download may take is for the caller's context.
 // Time that the caller spends between two reads, or on giving the bytes of a Put, does not count.
-func Timeout(s Store, policy TimeoutPolicy) Store { return &timed{s, policy.orDefaults()} }
+func Timeout(s Store, policy TimeoutPolicy) Store {
+	t := &timed{inner: s, policy: policy.orDefaults()}
+	t.slowest.Store(policy.Slowest)
+	return t
+}
 
 type timed struct {
-	inner  Store
-	policy TimeoutPolicy
+	inner   Store
+	policy  TimeoutPolicy
+	slowest atomic.Int64
 }
 
 func (t *timed) Get(ctx context.Context, key string, from int64) (io.ReadCloser, Info, error) {
@@ -54,7 +64,7 @@ func (t *timed) GetRange(ctx context.Context, key string, part Range) (io.ReadCl
 		w.release()
 		return nil, Info{}, w.explain(ctx, err)
 	}
-	return &timedBody{ctx, body, w, t.policy.Idle}, info, nil
+	return &timedBody{ctx: ctx, body: body, w: w, t: t, object: t.policy.object(key)}, info, nil
 }
 
 func (t *timed) Put(ctx context.Context, key string, r io.Reader, size int64, cond Condition) (Info, error) {
@@ -106,17 +116,43 @@ type timedBody struct {
 	ctx  context.Context
 	body io.ReadCloser
 	w    *watchdog
-	idle time.Duration
+	t    *timed
+
+	object string
+	bytes  int64         // since the last look at the rate
+	took   time.Duration // that reading them took
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
-	b.w.arm(b.idle)
+	start := time.Now()
+	b.w.arm(b.t.policy.Idle)
 	n, err := b.body.Read(p)
 	b.w.disarm()
+	if err == nil {
+		err = b.crawls(n, time.Since(start))
+	}
 	if err == io.EOF {
 		return n, err
 	}
 	return n, b.w.explain(b.ctx, err)
+}
+
+// rateWindow is over how long the rate of a body is measured.
+const rateWindow = 10 * time.Second
+
+// crawls gives up a body that brings too little.
+func (b *timedBody) crawls(n int, took time.Duration) error {
+	b.bytes, b.took = b.bytes+int64(n), b.took+took
+	if b.took < rateWindow {
+		return nil
+	}
+	rate, slowest := float64(b.bytes)/b.took.Seconds(), b.t.slowest.Load()
+	b.bytes, b.took = 0, 0
+	if rate >= float64(slowest) {
+		return nil
+	}
+	b.t.slowest.CompareAndSwap(slowest, slowest/2)
+	return &Error{Op: OpGet, Object: b.object, Kind: ErrUnreachable, Cause: fmt.Errorf("it sends %.0f bytes a second, and another store may do better", rate)}
 }
 
 func (b *timedBody) Close() error {

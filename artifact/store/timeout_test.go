@@ -229,3 +229,42 @@ func TestObserve(t *testing.T) {
 		t.Errorf("%d bytes", log.Bytes())
 	}
 }
+
+// A store that crawls is given up where another one may do better, at a lower rate each time, so that a
+// line which is slow to every store still gets there.
+func TestCrawlingStoreIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := mem.New()
+		mustPut(t, inner, "key", make([]byte, 40<<10))
+		s := store.Retry(store.Timeout(crawling{inner}, store.TimeoutPolicy{Slowest: 4 << 10}), store.RetryPolicy{})
+		start, tries := time.Now(), 0
+		for {
+			tries++
+			data, err := getAll(t.Context(), s, "key", store.Range{})
+			if err == nil {
+				if len(data) != 40<<10 || tries < 3 || tries > 4 {
+					t.Errorf("%d bytes at try %d, want all at the third or fourth", len(data), tries)
+				}
+				return
+			}
+			if !errors.Is(err, store.ErrUnreachable) || time.Since(start) > time.Minute {
+				t.Fatalf("%v after %v", err, time.Since(start))
+			}
+		}
+	})
+}
+
+// crawling brings a KiB a second.
+type crawling struct{ store.Store }
+
+func (c crawling) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+	body, info, err := c.Store.Get(ctx, key, from)
+	return crawl{body}, info, err
+}
+
+type crawl struct{ io.ReadCloser }
+
+func (c crawl) Read(p []byte) (int, error) {
+	time.Sleep(time.Second)
+	return c.ReadCloser.Read(p[:min(len(p), 1<<10)])
+}

@@ -94,7 +94,7 @@ func FirstRoot(ctx context.Context, s store.Store, want artifact.Digest) ([]byte
 // Roots follows the store to its newest root and no further, for a publisher who is about to replace
 // it. Refresh does the same before everything else.
 func (c *Client) Roots(ctx context.Context) error {
-	_, err := c.followRoots(ctx)
+	_, err := c.followRoots(ctx, c.store)
 	return err
 }
 
@@ -107,34 +107,80 @@ func (c *Client) Refresh(ctx context.Context) error {
 		}
 		defer unlock()
 	}
-	probe, err := c.followRoots(ctx)
+	if err := c.newest(ctx); err != nil {
+		return err
+	}
+	if err := c.refreshSnapshot(ctx); err != nil {
+		return err
+	}
+	_, err := c.role(ctx, targetsRole, metadata.ROOT)
+	return err
+}
+
+// newest takes roots and timestamp from the first store whose answers hold, and goes on with that one.
+func (c *Client) newest(ctx context.Context) error {
+	var all error
+	for i, s := range store.Each(c.store) {
+		if i > 0 {
+			if err := c.again(); err != nil {
+				return then(all, err)
+			}
+		}
+		err := c.newestOf(ctx, s)
+		if err == nil {
+			store.Prefer(c.store, i)
+			return nil
+		}
+		if all = then(all, err); ctx.Err() != nil || refusedClock(err) {
+			break
+		}
+	}
+	return all
+}
+
+// again forgets what was taken from a store whose answers did not hold. What was verified and kept stays.
+func (c *Client) again() error {
+	root, err := c.seen.load(rootFile)
+	if err != nil {
+		return err
+	}
+	at := c.set.RefTime
+	if c.set, err = newSet(root); err != nil {
+		return refuse(rootFile, err)
+	}
+	c.set.RefTime = at
+	return nil
+}
+
+// refusedClock reports whether this machine's clock is at fault, which no other store mends.
+func refusedClock(err error) bool {
+	var refused *Refused
+	return errors.As(err, &refused) && refused.Check == CheckClock
+}
+
+func (c *Client) newestOf(ctx context.Context, s store.Store) error {
+	probe, err := c.followRoots(ctx, s)
 	if err != nil {
 		return err
 	}
 	if err := expired(c.set.Root.Signed.Expires, c.set.RefTime); err != nil {
 		return &Refused{Check: CheckExpiry, Of: rootFile, Err: err}
 	}
-	if err := c.refreshTimestamp(ctx); err != nil {
-		if errors.Is(err, store.ErrForbidden) && probe != nil {
-			return probe
-		}
-		return err
+	err = c.refreshTimestamp(ctx, s)
+	if errors.Is(err, store.ErrForbidden) && probe != nil {
+		return probe
 	}
-	if err := c.refreshSnapshot(ctx); err != nil {
-		return err
-	}
-	_, err = c.role(ctx, targetsRole, metadata.ROOT)
 	return err
 }
 
 // followRoots takes over every newer root. S3 answers 403 for what is absent when the host may not
 // list the bucket, so a forbidden root counts as absent; it is returned as probe, to be believed
 // again where the timestamp is forbidden too.
-func (c *Client) followRoots(ctx context.Context) (probe, err error) {
+func (c *Client) followRoots(ctx context.Context, s store.Store) (probe, err error) {
 	for range maxRotations {
 		next := c.set.Root.Signed.Version + 1
 		key := RoleKey(metadata.ROOT, next)
-		data, err := read(ctx, c.store, key, maxMetadata)
+		data, err := read(ctx, s, key, maxMetadata)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return nil, nil
@@ -161,7 +207,7 @@ func (c *Client) followRoots(ctx context.Context) (probe, err error) {
 	return nil, &Refused{Check: CheckVersion, Of: rootFile, Err: fmt.Errorf("more than %d new roots at once", maxRotations)}
 }
 
-func (c *Client) refreshTimestamp(ctx context.Context) error {
+func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 	if local, err := c.seen.load(timestampFile); err != nil {
 		return err
 	} else if local != nil {
@@ -171,8 +217,8 @@ func (c *Client) refreshTimestamp(ctx context.Context) error {
 			return err
 		}
 	}
-	data, err := read(ctx, c.store, TimestampKey, maxTimestamp)
-	if errors.Is(err, store.ErrNotFound) && SetUp(ctx, c.store) {
+	data, err := read(ctx, s, TimestampKey, maxTimestamp)
+	if errors.Is(err, store.ErrNotFound) && SetUp(ctx, s) {
 		err = LostTimestamp(err)
 	}
 	if err != nil {
@@ -216,14 +262,12 @@ func (c *Client) refreshSnapshot(ctx context.Context) error {
 		return nil
 	}
 	meta := c.set.Timestamp.Signed.Meta[MetaName(metadata.SNAPSHOT)]
-	data, err := read(ctx, c.store, RoleKey(metadata.SNAPSHOT, meta.Version), c.limit(meta))
-	if err != nil {
-		return err
-	}
-	if err := Guard(func() error { _, err := c.set.UpdateSnapshot(data, false); return err }); err != nil {
-		return refuseFile(snapshotFile, data, RootDelegation(c.set.Root, metadata.SNAPSHOT), err)
-	}
-	return c.seen.keep(snapshotFile, data)
+	return c.eachStore(ctx, RoleKey(metadata.SNAPSHOT, meta.Version), c.limit(meta), func(data []byte) error {
+		if err := Guard(func() error { _, err := c.set.UpdateSnapshot(data, false); return err }); err != nil {
+			return refuseFile(snapshotFile, data, RootDelegation(c.set.Root, metadata.SNAPSHOT), err)
+		}
+		return c.seen.keep(snapshotFile, data)
+	})
 }
 
 // role gives a targets role, verified under its current delegator, from what was kept or from the
@@ -246,14 +290,16 @@ func (c *Client) role(ctx context.Context, name, delegator string) (*Role, error
 	if local != nil && update(local) == nil {
 		return c.set.Targets[name], nil
 	}
-	data, err := read(ctx, c.store, RoleKey(name, meta.Version), c.limit(meta))
+	err = c.eachStore(ctx, RoleKey(name, meta.Version), c.limit(meta), func(data []byte) error {
+		if err := update(data); err != nil {
+			return refuseFile(MetaName(name), data, c.Delegation(name), err)
+		}
+		return c.seen.keep(roleFile(name), data)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := update(data); err != nil {
-		return nil, refuseFile(MetaName(name), data, c.Delegation(name), err)
-	}
-	return c.set.Targets[name], c.seen.keep(roleFile(name), data)
+	return c.set.Targets[name], nil
 }
 
 // Project gives a project's role as its key signed it: the head, where it has one, which says what

@@ -1,7 +1,9 @@
 package trust
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -73,10 +75,47 @@ func read(ctx context.Context, s store.Store, key string, limit int64) ([]byte, 
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", key, err)
 	}
+	if webPage(data) {
+		return nil, diag.WithHint(&store.Error{Op: store.OpGet, Object: key, Kind: store.ErrUnreachable, Cause: errors.New("a web page came in place of the file")},
+			"something between here and the store answers in its place, such as a captive portal or a proxy: open the store's URL in a browser, or with curl")
+	}
 	if int64(len(data)) > limit {
 		return nil, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it is longer than the %d bytes allowed", limit)}
 	}
 	return data, nil
+}
+
+// webPage reports whether a document is a web page, which nothing in a store is.
+func webPage(data []byte) bool {
+	start := bytes.ToLower(bytes.TrimSpace(data[:min(len(data), 512)]))
+	return bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html"))
+}
+
+// eachStore asks one store after the other for a metadata file, until one has a file that is accepted.
+func (c *Client) eachStore(ctx context.Context, key string, limit int64, accept func([]byte) error) error {
+	var all error
+	for i, s := range store.Each(c.store) {
+		data, err := read(ctx, s, key, limit)
+		if err == nil {
+			err = accept(data)
+		}
+		if err == nil {
+			store.Prefer(c.store, i)
+			return nil
+		}
+		if all = then(all, err); ctx.Err() != nil {
+			break
+		}
+	}
+	return all
+}
+
+// then is what several stores answered, in one line.
+func then(all, err error) error {
+	if all == nil {
+		return err
+	}
+	return fmt.Errorf("%w; then %w", all, err)
 }
 
 // SetUp reports whether a store has a first root, so that it was set up once.

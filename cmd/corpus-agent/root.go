@@ -117,7 +117,7 @@ func openStore(settings config.Config) func(url string) (store.Store, error) {
 	options := stores.Options{Limiter: store.NewLimiter(settings.FetchRate)}
 	if len(settings.Mirrors) > 0 {
 		options.Retry = store.RetryPolicy{Attempts: 3, Longest: 2 * time.Second, Total: 15 * time.Second}
-		options.Timeout = store.TimeoutPolicy{Answer: 10 * time.Second, Idle: 10 * time.Second}
+		options.Timeout = store.TimeoutPolicy{Answer: 10 * time.Second, Idle: 10 * time.Second, Slowest: 4 << 10}
 	}
 	if settings.FetchRetry > 0 {
 		options.Retry = store.RetryPolicy{Total: settings.FetchRetry}

@@ -1,0 +1,84 @@
+package trust_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// spoiled is a store whose metadata is what answer makes of it.
+type spoiled struct {
+	store.Store
+	answer func(key, text string) (string, error)
+}
+
+func (s spoiled) Get(ctx context.Context, key string, _ int64) (io.ReadCloser, store.Info, error) {
+	body, info, err := s.Store.Get(ctx, key, 0)
+	text := ""
+	if err == nil {
+		data, _ := io.ReadAll(body)
+		text = string(data)
+	}
+	out, bad := s.answer(key, text)
+	if bad != nil {
+		return nil, store.Info{}, bad
+	}
+	if err != nil && out == "" {
+		return nil, store.Info{}, err
+	}
+	info.Size = int64(len(out))
+	return io.NopCloser(strings.NewReader(out)), info, nil
+}
+
+// A mirror takes over where the first store gives no metadata that holds, whatever it answers.
+func TestMirrorTakesOverForMetadata(t *testing.T) {
+	page := "<!DOCTYPE html><html>Please log in</html>"
+	damage := func(what string) func(key, text string) (string, error) {
+		return func(key, text string) (string, error) {
+			if strings.HasSuffix(key, what) {
+				text = strings.Replace(text, "version", "versiom", 1)
+			}
+			return text, nil
+		}
+	}
+	for name, answer := range map[string]func(key, text string) (string, error){
+		"404":               func(string, string) (string, error) { return "", store.ErrNotFound },
+		"403":               func(string, string) (string, error) { return "", store.ErrForbidden },
+		"a web page":        func(string, string) (string, error) { return page, nil },
+		"damaged timestamp": damage("timestamp.json"),
+		"damaged snapshot":  damage(".snapshot.json"),
+		"damaged targets":   damage(".targets.json"),
+		"damaged project":   damage(".myapp.json"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := artifacttest.New(t)
+			repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
+			host := repo.Host()
+			host.Store = store.Failover(spoiled{repo.Publisher.Store, answer}, repo.Publisher.Store)
+			if r, err := host.Resolve("myapp/testing"); err != nil || r.Version != "1" {
+				t.Errorf("%v, %v", r, err)
+			}
+		})
+	}
+}
+
+// A captive portal is a store that cannot be reached, not one that lies.
+func TestCaptivePortalIsNoRefusal(t *testing.T) {
+	repo := artifacttest.On(t, mem.New())
+	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
+	host := repo.Host()
+	host.Store = spoiled{repo.Publisher.Store, func(string, string) (string, error) { return "\n<html>Please log in</html>", nil }}
+	_, err := host.Resolve("myapp/testing")
+	var refused *trust.Refused
+	if !errors.Is(err, store.ErrUnreachable) || errors.As(err, &refused) || !strings.Contains(diag.HintOf(err), "captive portal") {
+		t.Errorf("%v, hint: %s", err, diag.HintOf(err))
+	}
+}
