@@ -168,7 +168,7 @@ func TestMalformedMetadataIsRefusedAndNeverPanics(t *testing.T) {
 	repo.Release("myapp", "1", "testing", app("1"))
 	good := repo.Object(trust.TimestampKey)
 	for name, data := range map[string]string{
-		"not JSON":    "<html>Sign in to the guest network</html>",
+		"not JSON":    "no JSON",
 		"empty":       "",
 		"null":        "null",
 		"another one": string(repo.Object(newest(repo, ".snapshot.json"))),
