@@ -57,6 +57,7 @@ func TestMirrorTakesOverForMetadata(t *testing.T) {
 		"damaged snapshot":  damage(".snapshot.json"),
 		"damaged targets":   damage(".targets.json"),
 		"damaged project":   damage(".myapp.json"),
+		"damaged head":      damage(".myapp~head.json"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := artifacttest.New(t)

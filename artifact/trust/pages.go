@@ -41,14 +41,13 @@ func (c *Client) loadHead(ctx context.Context, project string, meta *metadata.Me
 		return nil, err
 	}
 	if local == nil || update(local) != nil {
-		data, err := read(ctx, c.store, RoleKey(HeadRole(project), meta.Version), c.limit(meta))
+		err := c.eachStore(ctx, RoleKey(HeadRole(project), meta.Version), c.limit(meta), func(data []byte) error {
+			if err := update(data); err != nil {
+				return refuseFile(MetaName(HeadRole(project)), data, c.Delegation(project), err)
+			}
+			return c.seen.keep(roleFile(project), data)
+		})
 		if err != nil {
-			return nil, err
-		}
-		if err := update(data); err != nil {
-			return nil, refuseFile(MetaName(HeadRole(project)), data, c.Delegation(project), err)
-		}
-		if err := c.seen.keep(roleFile(project), data); err != nil {
 			return nil, err
 		}
 	}
@@ -114,12 +113,14 @@ func (c *Client) addCapped(ctx context.Context, project string, all *Role) error
 	}
 	set := c.headSet(project, meta)
 	set.RefTime = time.Time{} // it is history, and need not be renewed
-	data, err := read(ctx, c.store, RoleKey(HeadRole(project), meta.Version), c.limit(meta))
+	err := c.eachStore(ctx, RoleKey(HeadRole(project), meta.Version), c.limit(meta), func(data []byte) error {
+		if err := Guard(func() error { _, err := set.UpdateDelegatedTargets(data, project, targetsRole); return err }); err != nil {
+			return refuseFile(MetaName(HeadRole(project)), data, c.Delegation(project), err)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	if err := Guard(func() error { _, err := set.UpdateDelegatedTargets(data, project, targetsRole); return err }); err != nil {
-		return refuseFile(MetaName(HeadRole(project)), data, c.Delegation(project), err)
 	}
 	before, err := c.join(ctx, project, set.Targets[project])
 	if err != nil {
@@ -167,21 +168,20 @@ func firstOf(errs []error) error {
 	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
 }
 
-// pageData reads a page, from what was kept or from the store, and from a mirror where a store gives
-// other bytes. It is safe for concurrent use.
+// pageData reads a page, from what was kept, or from the first store that has the bytes that were signed. It is safe for concurrent use.
 func (c *Client) pageData(ctx context.Context, project string, digest artifact.Digest) ([]byte, error) {
 	if data := c.seen.page(project, digest); data != nil {
 		return data, nil
 	}
 	key := PageKey(project, digest)
-	data, err := onePage(ctx, c.store, key, digest)
-	turns := store.NewTurns(c.store, key)
-	for i := 0; i < turns.Stores() && turns.Stores() > 1 && as[*Refused](err) && ctx.Err() == nil; i++ {
-		var other error
-		if data, other = onePage(ctx, turns.At(i), key, digest); other == nil {
-			err = nil
+	var data []byte
+	err := c.eachStore(ctx, key, maxMetadata, func(page []byte) error {
+		if got := digestOf(page); got != digest {
+			return &Refused{Check: CheckDigest, Of: key, Err: fmt.Errorf("its digest is %s, and %s was signed", got, digest)}
 		}
-	}
+		data = page
+		return nil
+	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = diag.WithHint(fmt.Errorf("a page of the versions of %s is missing: %w", project, err),
 			"restore it from a backup or a mirror, or let who publishes %s run `corpus publish` or `corpus refresh` where its pages were kept", project)
@@ -190,17 +190,6 @@ func (c *Client) pageData(ctx context.Context, project string, digest artifact.D
 		return nil, c.Vouch(project, err)
 	}
 	return data, c.seen.keepPage(project, digest, data)
-}
-
-func onePage(ctx context.Context, s store.Store, key string, digest artifact.Digest) ([]byte, error) {
-	data, err := read(ctx, s, key, maxMetadata)
-	if err != nil {
-		return nil, err
-	}
-	if got := digestOf(data); got != digest {
-		return nil, &Refused{Check: CheckDigest, Of: key, Err: fmt.Errorf("its digest is %s, and %s was signed", got, digest)}
-	}
-	return data, nil
 }
 
 // Learn reads what is signed of a release, where the project's head does not say it, and keeps it
