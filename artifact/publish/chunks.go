@@ -141,12 +141,12 @@ func (p *Publisher) knownChunks(ctx context.Context, r artifact.Release) (chunk.
 // packs tells which of a project's packs are in the store. Signed is not the same: they may be gone where
 // a draft was signed for longer than gc waits. Who may not list the store has to believe it.
 func (p *Publisher) packs(ctx context.Context, project string) (there func(artifact.Digest) bool, err error) {
-	lying, _, err := p.lying(ctx, project)
+	lying, err := p.lying(ctx, chunk.PackPrefix(project))
 	if errors.Is(err, store.ErrForbidden) {
 		return func(artifact.Digest) bool { return true }, nil
 	}
 	keys := map[string]bool{}
-	for _, info := range lying {
+	for _, info := range lying.packs {
 		keys[info.Key] = true
 	}
 	return func(pack artifact.Digest) bool { return keys[chunk.PackKey(project, pack)] }, err

@@ -1,8 +1,12 @@
 package publish_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -44,6 +48,7 @@ func collected(t *testing.T, p *publish.Publisher, days int, dry bool) publish.C
 	if err != nil {
 		t.Fatal(err)
 	}
+	all.Objects = publish.Tally{} // tests of packs alone
 	return all
 }
 
@@ -176,19 +181,157 @@ func TestCollectKnowsDrafts(t *testing.T) {
 	}
 }
 
+func removed(t *testing.T, s store.Store, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		if err := s.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What a publish that was cut short left goes after the grace, and nothing else does.
+func TestCollectRemovesOrphanObjects(t *testing.T) {
+	p := publisher(t, mem.New())
+	release(t, p, "1", noise(1))
+	signed := keys(t, p.Store, "")
+	orphan(t, p, noise(2))
+	later := beside(t, p)
+	for _, at := range []struct {
+		after time.Duration
+		dry   bool
+		want  publish.Tally
+	}{
+		{time.Hour, false, publish.Tally{Young: 3, Kept: 3}},
+		{25 * time.Hour, true, publish.Tally{Removed: 3, Kept: 3}},
+		{25 * time.Hour, false, publish.Tally{Removed: 3, Kept: 3}},
+		{25 * time.Hour, false, publish.Tally{Kept: 3}},
+	} {
+		later.Now = func() time.Time { return time.Now().Add(at.after) }
+		if got, err := later.Collect(t.Context(), usual(), at.dry); err != nil || got.Objects != at.want {
+			t.Errorf("after %v: %+v, %v, want %+v", at.after, got, err, at.want)
+		}
+	}
+	if left := keys(t, p.Store, ""); !slices.Equal(left, signed) {
+		t.Errorf("there are %v, want what is signed: %v", left, signed)
+	}
+}
+
+// A draft keeps its artifact for as long as its chunks, whether its note names objects or, as notes of
+// before, does not. A draft that comes later is refused, since hosts could fetch nothing.
+func TestCollectKeepsArtifactsOfDrafts(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		p := publisher(t, mem.New())
+		release(t, p, "1", noise(1))
+		draft := drafted(t, p, "2", noise(2))
+		if old {
+			forgetObjects(t, p.Store)
+		}
+		later := beside(t, p)
+		later.Now = func() time.Time { return time.Now().Add(20 * 24 * time.Hour) }
+		if got, err := later.Collect(t.Context(), usual(), false); err != nil || got.Objects != (publish.Tally{Kept: 3, Pending: 3}) {
+			t.Fatalf("20 days later: %+v, %v", got, err)
+		}
+		late := drafted(t, p, "3", "small")
+		later.Now = func() time.Time { return time.Now().Add(31 * 24 * time.Hour) }
+		if got, err := later.Collect(t.Context(), usual(), false); err != nil || got.Objects.Removed == 0 || got.Objects.Pending != 0 {
+			t.Fatalf("31 days later: %+v, %v", got, err)
+		}
+		for _, d := range []*publish.Draft{draft, late} {
+			if _, err := beside(t, p).Import(t.Context(), d); err == nil || !strings.Contains(err.Error(), "not in the store") {
+				t.Errorf("a draft whose artifact is gone: %v", err)
+			}
+		}
+	}
+}
+
+// forgetObjects makes notes as an earlier corpus wrote them.
+func forgetObjects(t *testing.T, s store.Store) {
+	t.Helper()
+	for _, key := range keys(t, s, ".draft") {
+		body, _, err := s.Get(t.Context(), key, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var note map[string]any
+		if err := errors.Join(json.NewDecoder(body).Decode(&note), body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		delete(note, "objects")
+		data, err := json.Marshal(note)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Put(t.Context(), key, bytes.NewReader(data), int64(len(data)), store.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A publisher signs what an earlier attempt left long ago, while a collection that has seen it old is at
+// work: the release is whole in the end, whichever of the two is faster.
+func TestCollectBesideAPublisherOfOldObjects(t *testing.T) {
+	for name, between := range map[string]func(t *testing.T, p *publish.Publisher, collect func()){
+		"publish first": func(t *testing.T, p *publish.Publisher, collect func()) {
+			release(t, p, "cut", noise(2))
+			collect()
+		},
+		"collect first": func(t *testing.T, p *publish.Publisher, collect func()) {
+			slow := beside(t, p)
+			slow.Store = beforeCommit{p.Store, collect}
+			release(t, slow, "cut", noise(2))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := publisher(t, mem.New())
+			release(t, p, "1", noise(1))
+			orphan(t, p, noise(2))
+			collector := beside(t, p)
+			collector.Now = func() time.Time { return time.Now().Add(2 * 24 * time.Hour) }
+			listed, published := make(chan struct{}), make(chan struct{})
+			collector.Store = &meddled{Store: p.Store, listed: func() { close(listed); <-published }}
+			done := make(chan error, 1)
+			go func() { _, err := collector.Collect(t.Context(), usual(), false); done <- err }()
+			<-listed
+			between(t, p, func() {
+				close(published)
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+			for _, name := range []string{".cut.tar.zst", ".cut.tar.zst.index", ".cut.tar.zst.blocks"} {
+				if len(keys(t, p.Store, name)) == 0 {
+					t.Errorf("%s is signed and gone", name)
+				}
+			}
+		})
+	}
+}
+
+// beforeCommit is a store in which something happens before a timestamp is written.
+type beforeCommit struct {
+	store.Store
+	do func()
+}
+
+func (b beforeCommit) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+	if key == trust.TimestampKey {
+		b.do()
+	}
+	return b.Store.Put(ctx, key, r, size, cond)
+}
+
 // A draft of before there were notes, or one that is signed too late, has lost its chunks. The version can be
 // deployed all the same, who imports it is told, nobody builds on what is gone, and it can be mended.
 func TestDraftWhoseChunksAreGone(t *testing.T) {
 	p := publisher(t, mem.New())
 	release(t, p, "1", noise(1))
+	before := keys(t, p.Store, ".pack")
 	draft := drafted(t, p, "2", noise(2))
-	for _, note := range keys(t, p.Store, ".draft") {
-		if err := p.Store.Delete(t.Context(), note); err != nil {
-			t.Fatal(err)
+	for _, pack := range keys(t, p.Store, ".pack") {
+		if !slices.Contains(before, pack) {
+			removed(t, p.Store, pack)
 		}
-	}
-	if got := collected(t, p, 2, false); got.Packs != 1 {
-		t.Fatalf("collected %+v, want the pack that nobody knows of", got)
 	}
 	imported, err := beside(t, p).Import(t.Context(), draft)
 	if err != nil || !slices.Equal(imported.WithoutChunks, []string{"2"}) {
@@ -216,7 +359,7 @@ func (m *meddled) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 	for info, err := range m.Store.List(ctx, prefix) {
 		all, failed = append(all, info), err
 	}
-	if m.listed != nil && strings.HasSuffix(prefix, "/chunks/") {
+	if m.listed != nil && prefix == "deploy/myapp/" {
 		m.listed()
 	}
 	return func(yield func(store.Info, error) bool) {
@@ -265,11 +408,11 @@ func TestCollectBesideAPublisherOfOldChunks(t *testing.T) {
 	late := &lateDeletes{Store: p.Store}
 	deleting.Store = late
 	deleting.Now = func() time.Time { return time.Now().Add(2 * 24 * time.Hour) }
-	if _, err := deleting.Collect(t.Context(), usual(), false); err != nil || len(late.keys) != 1 {
+	if _, err := deleting.Collect(t.Context(), usual(), false); err != nil || len(late.keys) != 4 {
 		t.Fatalf("it would remove %v, %v", late.keys, err)
 	}
 	release(t, p, "2", noise(2))
-	for _, key := range late.keys {
+	for _, key := range late.keys[:1] { // of the packs
 		if err := p.Store.Delete(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
@@ -291,4 +434,38 @@ type lateDeletes struct {
 func (l *lateDeletes) Delete(_ context.Context, key string) error {
 	l.keys = append(l.keys, key)
 	return nil
+}
+
+// withUploads is a store with unfinished uploads.
+type withUploads struct {
+	store.Store
+	unfinished []store.Unfinished
+	aborted    []string
+}
+
+func (w *withUploads) Unfinished(context.Context, string) ([]store.Unfinished, error) {
+	return w.unfinished, nil
+}
+
+func (w *withUploads) Abort(_ context.Context, u store.Unfinished) error {
+	w.aborted = append(w.aborted, u.ID)
+	return nil
+}
+
+func TestCollectAbortsOldUploads(t *testing.T) {
+	p := publisher(t, mem.New())
+	uploads := &withUploads{Store: p.Store, unfinished: []store.Unfinished{
+		{Key: "deploy/a", ID: "old", Begun: time.Now().Add(-25 * time.Hour)},
+		{Key: "deploy/b", ID: "young", Begun: time.Now().Add(-23 * time.Hour)},
+	}}
+	p.Store = store.Stack(uploads, store.Settings{Observe: func(store.Request) {}})
+	for _, dry := range []bool{true, false} {
+		got, err := p.Collect(t.Context(), usual(), dry)
+		if want := (publish.Tally{Removed: 1, Young: 1}); err != nil || got.Uploads != want {
+			t.Errorf("%+v, %v, want %+v", got.Uploads, err, want)
+		}
+		if want := map[bool]int{true: 0, false: 1}[dry]; len(uploads.aborted) != want || want == 1 && uploads.aborted[0] != "old" {
+			t.Errorf("dry is %v, and aborted %v", dry, uploads.aborted)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
@@ -27,6 +28,16 @@ type described struct {
 	sidecars map[trust.Kind][]byte
 	leansOn  []artifact.Release // whose chunks are used again
 	packs    []artifact.Digest  // uploaded for it, and named by no version yet
+}
+
+// objects are the keys of the artifact and of what lies beside it.
+func (d described) objects() []string {
+	keys := []string{trust.ObjectKey(d.release)}
+	for kind, data := range d.sidecars {
+		keys = append(keys, trust.SidecarKey(d.release, kind, artifact.NewDigest(sha256.Sum256(data))))
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // describe unpacks an artifact as a host would, which finds what a host would refuse, and makes the

@@ -251,6 +251,9 @@ func (p *Publisher) importRole(ctx context.Context, d *Draft, result Imported) (
 		if err = n.take(ctx, d); err == nil {
 			fresh, err = n.fresh(ctx, d)
 		}
+		if err == nil {
+			err = p.uploaded(ctx, fresh)
+		}
 		return err
 	})
 	if err != nil {
@@ -260,6 +263,21 @@ func (p *Publisher) importRole(ctx context.Context, d *Draft, result Imported) (
 		return result, fmt.Errorf("%s %d is in force; whether its chunks are there cannot be told: %w", result.Role, result.Version, err)
 	}
 	return result, nil
+}
+
+// uploaded refuses new versions whose artifact is not in the store: hosts could not fetch them.
+func (p *Publisher) uploaded(ctx context.Context, fresh []artifact.Release) error {
+	for _, r := range fresh {
+		missing, err := p.missing(ctx, []string{trust.ObjectKey(r)})
+		if err != nil {
+			return err
+		}
+		if len(missing) > 0 {
+			return mistake("publish the same file with --draft again, which uploads it, and sign that draft; give `corpus gc` a --drafts that is longer than signing takes",
+				"the artifact of %s is not in the store, as %s: nothing was signed", r, missing[0])
+		}
+	}
+	return nil
 }
 
 // importTargets commits a draft of targets to a store whose own targets do not hold, or whose snapshot

@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -16,13 +19,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// note tells whoever collects garbage which packs a draft names. Signing offline may take days, and
-// nothing else in the store tells that somebody is at it. It lies beside the packs, and is removed by
-// Collect alone: when all of them are signed for, or when nobody signed for too long. It is not signed
-// and not believed: the worst that a false one does is to keep packs.
+// note says for Collect what a draft names. Signing offline may take days, and nothing else in the
+// store says that it goes on. It lies beside the packs, and is removed by Collect alone: when all that
+// it names is signed, or when it is too old. It is not signed and not believed: the worst that a false
+// one does is to keep objects.
 type note struct {
 	Version string            `json:"version"`
 	Packs   []artifact.Digest `json:"packs"`
+	// Objects are the names of the artifact and what lies beside it. Notes of before have none: what has
+	// their version in its name stays.
+	Objects []string `json:"objects,omitempty"`
 }
 
 const (
@@ -31,12 +37,13 @@ const (
 	maxNote = 1 << 20
 )
 
-// leaveNote writes the note of a draft, where it brings packs.
+// leaveNote writes the note of a draft.
 func (p *Publisher) leaveNote(ctx context.Context, d described) error {
-	if len(d.packs) == 0 {
-		return nil
+	n := note{Version: d.release.Version, Packs: d.packs}
+	for _, key := range d.objects() {
+		n.Objects = append(n.Objects, path.Base(key))
 	}
-	data, err := json.Marshal(note{Version: d.release.Version, Packs: d.packs})
+	data, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
@@ -48,28 +55,22 @@ func (p *Publisher) leaveNote(ctx context.Context, d described) error {
 	return nil
 }
 
-// pending are the keys of packs that drafts name. Notes that are of no more use it removes.
-func (p *Publisher) pending(ctx context.Context, project string, notes []store.Info, used map[string]bool, grace time.Duration, dry bool) (map[string]bool, error) {
+// pending are the keys of what drafts name. Notes that are of no more use it removes.
+func (p *Publisher) pending(ctx context.Context, project string, there lying, used map[string]bool, grace time.Duration, dry bool) (map[string]bool, error) {
 	named := map[string]bool{}
-	for _, info := range notes {
+	for _, info := range there.notes {
 		n, err := p.readNote(ctx, info.Key)
 		if errors.Is(err, store.ErrNotFound) {
-			continue // somebody else collects too
+			continue // another collection removed it
 		}
 		if err != nil {
 			return nil, err
 		}
+		keys := n.keys(project, there.objects)
+		maps.DeleteFunc(keys, func(key string, _ bool) bool { return used[key] })
 		done := !info.Modified.IsZero() && p.now().Sub(info.Modified) >= grace
-		keys := map[string]bool{}
-		for _, pack := range n.Packs {
-			if key := chunk.PackKey(project, pack); !used[key] {
-				keys[key] = true
-			}
-		}
 		if !done && len(keys) > 0 {
-			for key := range keys {
-				named[key] = true
-			}
+			maps.Copy(named, keys)
 		} else if !dry {
 			if err := p.Store.Delete(ctx, info.Key); err != nil {
 				return nil, err
@@ -77,6 +78,23 @@ func (p *Publisher) pending(ctx context.Context, project string, notes []store.I
 		}
 	}
 	return named, nil
+}
+
+// keys are the keys of what a note names.
+func (n note) keys(project string, objects []store.Info) map[string]bool {
+	keys := map[string]bool{}
+	for _, pack := range n.Packs {
+		keys[chunk.PackKey(project, pack)] = true
+	}
+	for _, name := range n.Objects {
+		keys["deploy/"+project+"/"+name] = true
+	}
+	for _, info := range objects {
+		if name := path.Base(info.Key); len(n.Objects) == 0 && strings.HasPrefix(name[strings.Index(name, "."):], "."+n.Version+".") {
+			keys[info.Key] = true
+		}
+	}
+	return keys
 }
 
 func (p *Publisher) readNote(ctx context.Context, key string) (note, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -62,10 +63,41 @@ func (p *Publisher) publish(ctx context.Context, release artifact.Release, r Req
 			return err
 		}
 	}
-	return p.change(ctx, func(n *next) error {
+	err = p.change(ctx, func(n *next) error {
 		n.strict = true
 		return n.publish(ctx, about, r.Channel)
 	})
+	if err != nil {
+		return err
+	}
+	return p.keepThere(ctx, about, r.File)
+}
+
+// keepThere uploads again what a garbage collection removed while it was not signed: an object that an
+// earlier attempt had left long ago was found in the store and not uploaded.
+func (p *Publisher) keepThere(ctx context.Context, about described, file string) error {
+	missing, err := p.missing(ctx, about.objects())
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return errors.Join(p.upload(ctx, about.release, file), p.uploadSidecars(ctx, about))
+}
+
+// missing are those of some keys that the store does not have. Credentials that may not read them have
+// to believe that they are there.
+func (p *Publisher) missing(ctx context.Context, keys []string) (missing []string, err error) {
+	for _, key := range keys {
+		body, _, err := store.GetRange(ctx, p.Store, key, store.Range{Length: 1})
+		switch {
+		case err == nil:
+			_ = body.Close() // it was asked for its being there
+		case errors.Is(err, store.ErrNotFound):
+			missing = append(missing, key)
+		case !errors.Is(err, store.ErrForbidden):
+			return nil, fmt.Errorf("looking for what was uploaded: %w", err)
+		}
+	}
+	return missing, nil
 }
 
 func (r Request) check() error {

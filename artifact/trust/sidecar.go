@@ -29,6 +29,9 @@ const (
 // Statements are the kinds that are for people and their programs; no host needs them.
 func Statements() []Kind { return []Kind{KindSPDX, KindProvenance} }
 
+// Kinds are all of them.
+func Kinds() []Kind { return append(Statements(), KindBlocks, KindIndex) }
+
 // Statement is what a project signs of an artifact for others to read.
 type Statement struct {
 	Kind   Kind            `json:"kind"`

@@ -21,11 +21,12 @@ func (p *program) gcCommand() *cobra.Command {
 	grace, dry := publish.Grace{Packs: gcGrace, Drafts: gcDrafts}, false
 	c := &cobra.Command{
 		Use:   "gc",
-		Short: "Remove chunks that no version of their project needs",
-		Long: `gc removes packs of chunks that no signed index names. It may run beside publishers: packs younger than
-the grace period are left alone, since a publisher may be about to sign them, and so are packs that a
-draft names which is still to be signed and imported. It signs nothing, and needs the right to delete
-below deploy/.`,
+		Short: "Remove what no version of a project needs",
+		Long: `gc removes artifacts, what lies beside them, and packs of chunks that no signed metadata names: what a
+publish that was cut short has left. It aborts uploads that were begun and never completed. It may run
+beside publishers: what is younger than the grace period is left alone, since a publisher may be about
+to sign it, and so is what a draft names which is still to be signed and imported. It signs nothing,
+and needs the right to list and delete below deploy/, see docs/buckets.md.`,
 		Example: `  corpus gc --store s3://bucket/prefix --keys keys --dry-run`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -41,11 +42,13 @@ below deploy/.`,
 			if dry {
 				did = "would remove"
 			}
-			return p.answer(all, "%s %d packs, %s; %d are in use, %d wait for a draft to be signed, %d are too young to tell", did, all.Packs, diag.Size(all.Bytes), all.Kept, all.Pending, all.Young)
+			o := all.Objects
+			return p.answer(all, "%s %d packs and %d other objects, %s, and %d unfinished uploads; %d are in use, %d wait for a draft to be signed, %d are too young to tell",
+				did, all.Packs, o.Removed, diag.Size(all.Bytes), all.Uploads.Removed, all.Kept+o.Kept, all.Pending+o.Pending, all.Young+o.Young+all.Uploads.Young)
 		},
 	}
-	c.Flags().DurationVar(&grace.Packs, "grace", gcGrace, "age below which packs are left alone")
-	c.Flags().DurationVar(&grace.Drafts, "drafts", gcDrafts, "age up to which a draft keeps the packs that it names")
-	c.Flags().BoolVar(&dry, "dry-run", false, "tell what would be removed")
+	c.Flags().DurationVar(&grace.Packs, "grace", gcGrace, "age below which everything is left alone")
+	c.Flags().DurationVar(&grace.Drafts, "drafts", gcDrafts, "age up to which a draft keeps what it names")
+	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
 	return c
 }

@@ -164,7 +164,7 @@ func (v *verified) add(ctx context.Context, client *trust.Client, r artifact.Rel
 		return err
 	}
 	v.Artifacts, v.Bytes = v.Artifacts+1, v.Bytes+r.Length
-	for _, kind := range append(trust.Statements(), trust.KindBlocks, trust.KindIndex) {
+	for _, kind := range trust.Kinds() {
 		_, err := client.FetchSidecar(ctx, r, kind)
 		if errors.Is(err, trust.ErrNoSidecar) {
 			continue

@@ -219,3 +219,42 @@ func TestSlowUploadIsBorneWith(t *testing.T) {
 		t.Errorf("an upload that takes a second and moves: %v", err)
 	}
 }
+
+// An upload that was cut short is listed, and aborted, by every client.
+func TestUnfinishedUploads(t *testing.T) {
+	bothS3(t, store.RetryPolicy{Attempts: 2, First: time.Millisecond}, func(t *testing.T, s store.Store, p *proxy) {
+		data := noise(12 << 20)
+		p.set(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Query().Get("partNumber") != "2" {
+				return false
+			}
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		})
+		if _, err := s.Put(t.Context(), "deploy/a", bytes.NewReader(data), int64(len(data)), store.Condition{}); err == nil {
+			t.Fatal("an upload without its second part succeeded")
+		}
+		p.set(nil)
+		uploads := store.Uploads(s)
+		unfinished := func() []store.Unfinished {
+			all, err := uploads.Unfinished(t.Context(), "deploy/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return all
+		}
+		before := unfinished()
+		if len(before) != 1 || before[0].Key != "deploy/a" || time.Since(before[0].Begun).Abs() > time.Minute {
+			t.Fatalf("unfinished are %+v", before)
+		}
+		if err := uploads.Abort(t.Context(), before[0]); err != nil {
+			t.Error(err)
+		}
+		if err := uploads.Abort(t.Context(), before[0]); err != nil {
+			t.Errorf("an upload that is gone: %v", err)
+		}
+		if left := unfinished(); len(left) > 0 {
+			t.Errorf("left are %+v", left)
+		}
+	})
+}
