@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
@@ -11,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // The stages at which a release's hooks run.
@@ -197,8 +197,8 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 	}
 	service, _ := r.pairDirs(pair)
 	dir := layout.Hooks(service, stage)
-	if _, err := os.Stat(r.Layout.Path(dir)); err != nil {
-		return nil
+	if found, err := walk.Named(r.Layout.Path(dir)); err != nil || !found {
+		return err
 	}
 	options := hook.Options{Env: r.hookEnv(stage, pair), Dir: service, Timeout: r.Config.HookTimeout}
 	switch {

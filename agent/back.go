@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -223,11 +223,15 @@ func (r *run) goodDir(project string) string {
 func (r *run) keepFailed(pair ledger.Pair) {
 	for _, release := range pair.Releases() {
 		project := r.project(release.Project)
-		if _, err := os.Lstat(project.Release(release.Dir())); err != nil || r.used(project, release.Dir()) {
+		found, err := walk.Named(project.Release(release.Dir()))
+		if err != nil {
+			r.record.Note("the failed release stays under releases: %v", err)
+		}
+		if !found || r.used(project, release.Dir()) {
 			continue
 		}
 		dir := filepath.Join(project.Archives(), r.id)
-		err := durable.MkdirAll(dir, 0o755)
+		err = durable.MkdirAll(dir, 0o755)
 		if err == nil {
 			err = durable.Rename(project.Release(release.Dir()), filepath.Join(dir, layout.FailedTree))
 		}
@@ -242,7 +246,7 @@ func (r *run) keepFailed(pair ledger.Pair) {
 // adoptFailed puts this run's report beside a failed release whose own run was cut short before it
 // had one.
 func (r *run) adoptFailed(p layout.Project) error {
-	trees, err := filepath.Glob(filepath.Join(p.Archives(), "*", layout.FailedTree))
+	trees, err := walk.Glob(filepath.Join(p.Archives(), "*", layout.FailedTree))
 	for _, tree := range trees {
 		dir := filepath.Dir(tree)
 		if !(report.Archive{Dir: dir}).IsBeside() {

@@ -57,6 +57,9 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 	return r.record.Stage("converge", pair.String(), func() error {
 		ctx, cancel := context.WithTimeout(ctx, r.Config.ConvergeTimeout)
 		defer cancel()
+		if err := r.intact(pair); err != nil {
+			return err
+		}
 		program, err := r.compile(ctx, pair)
 		if err != nil {
 			return err
@@ -76,7 +79,10 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 		if errors.As(err, &failed) {
 			return exit.WithCode(exit.Failed, err)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return r.emptied(ctx, pair, outcome)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -160,9 +161,12 @@ func (r *run) oldTrees(p layout.Project) (trees, error) {
 	})
 	var found trees
 	for _, dir := range dirs {
-		data, err := os.ReadFile(r.Layout.Tree(p.Name, dir))
+		data, listed, err := walk.Read(r.Layout.Tree(p.Name, dir))
 		if err != nil {
-			continue // one of before there were lists
+			return found, err
+		}
+		if !listed {
+			continue // an agent without lists unpacked it
 		}
 		list, err := manifest.Decode(data)
 		if err != nil {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // drift says where the host is not what the ledger says it is, as far as can be seen without
@@ -22,7 +22,10 @@ func (a *Agent) drift(s Status) []string {
 	var found []string
 	for _, release := range s.Deployed.Releases() {
 		links, dir := s.Links[release.Project], release.Dir()
-		if _, err := os.Stat(a.project(release.Project).Release(dir)); err != nil {
+		there, err := walk.Exists(a.project(release.Project).Release(dir))
+		if err != nil {
+			found = append(found, fmt.Sprintf("the directory of %s cannot be looked at: %v", release, err))
+		} else if !there {
 			found = append(found, fmt.Sprintf("the directory of %s is gone", release))
 		}
 		for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current}} {

@@ -161,8 +161,14 @@ func TestFullDiskWhileUnpackingChangesNothing(t *testing.T) {
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
-	small := l.Layout.Project("myapp").Releases()
+	small, kept := l.Layout.Project("myapp").Releases(), t.TempDir()
+	if err := os.CopyFS(kept, os.DirFS(small)); err != nil {
+		t.Fatal(err)
+	}
 	mounted(t, small, "size=64k", func() {
+		if err := os.CopyFS(small, os.DirFS(kept)); err != nil {
+			t.Fatal(err)
+		}
 		l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2", "big": strings.Repeat("x", 1<<20)})
 		_, err := l.deploy()
 		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(diag.HintOf(err), "room") {

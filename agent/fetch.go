@@ -20,13 +20,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // fetch makes both releases of a pair directories on this host. One that is there is complete,
 // since it got its name last.
 func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
-	missing := slices.DeleteFunc(pair.Releases(), r.has)
+	var missing []artifact.Release
+	for _, release := range pair.Releases() {
+		has, err := r.holds(release)
+		if err != nil {
+			return fmt.Errorf("looking for %s: %w", release, err)
+		}
+		if !has {
+			missing = append(missing, release)
+		}
+	}
 	if err := r.tidy(pair, missing); err != nil {
 		return err
 	}
@@ -61,6 +71,14 @@ func (a *Agent) has(release artifact.Release) bool {
 	}
 	list, err := manifest.Decode(data)
 	return err != nil || len(list.Entries) == 0 || slices.ContainsFunc(list.Entries, func(e manifest.Entry) bool { return slices.Contains(names, e.Name) })
+}
+
+// holds is has for a caller that does more where there is none: a directory that cannot be looked at is an error.
+func (r *run) holds(release artifact.Release) (bool, error) {
+	if there, err := walk.Exists(r.project(release.Project).Release(release.Dir())); err != nil || !there {
+		return false, err
+	}
+	return r.has(release), nil
 }
 
 // vouched makes a refusal tell who signed what was refused.
@@ -245,12 +263,16 @@ func (r *run) adopt(ctx context.Context, client *trust.Client, release artifact.
 	project := r.project(release.Project)
 	staged := project.Staged(release.Dir())
 	root, err := os.OpenRoot(staged)
-	if err != nil {
-		return false, nil // there is none
+	if found, err := walk.Found(err); err != nil || !found {
+		return false, err
 	}
 	defer root.Close()
 	file := r.Layout.Tree(release.Project, release.Dir())
-	if data, err := os.ReadFile(file); err == nil {
+	data, listed, err := walk.Read(file)
+	if err != nil {
+		return false, err
+	}
+	if listed {
 		want, signed := client.Tree(release)
 		list, err := manifest.Decode(data)
 		if err == nil && signed && want == manifest.Digest(data) {
@@ -289,7 +311,7 @@ func (r *run) tidy(pair ledger.Pair, missing []artifact.Release) error {
 	}
 	var errs []error
 	for _, pattern := range patterns {
-		names, err := filepath.Glob(pattern)
+		names, err := walk.Glob(pattern)
 		errs = append(errs, err)
 		for _, name := range names {
 			base := filepath.Base(name)

@@ -10,8 +10,10 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/grains/custom"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -56,9 +58,9 @@ func (a *Agent) configured(known ledger.Host) grains.Identity {
 // treeHostname is the name of the host that the tree belongs to: a relocated tree may have its own.
 func (a *Agent) treeHostname() (string, error) {
 	if a.Layout.Relocated() {
-		data, err := os.ReadFile(a.Layout.Path("/etc/hostname"))
-		if name := strings.TrimSpace(string(data)); err == nil && name != "" {
-			return name, nil
+		data, _, err := walk.Read(a.Layout.Path("/etc/hostname"))
+		if name := strings.TrimSpace(string(data)); err != nil || name != "" {
+			return name, err
 		}
 	}
 	name, err := a.hostname()
@@ -92,6 +94,9 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 		options.Skip = "the root is not the running system"
 	}
 	found := custom.Load(ctx, options)
+	if err := errors.Join(found.Unreadable...); err != nil {
+		return nil, nil, exit.WithCode(exit.Usage, diag.WithHint(err, "make it readable by the agent, or remove it"))
+	}
 	warnings = found.Warnings
 	for _, program := range found.Skipped {
 		warnings = append(warnings, fmt.Errorf("skipped %s: it would run on the running system", program))

@@ -93,8 +93,8 @@ func (r *run) bring(release artifact.Release, b brought) error {
 		if err := durable.MkdirAll(p.Releases(), 0o755); err != nil {
 			return err
 		}
-		if r.has(release) {
-			return nil
+		if has, err := r.holds(release); has || err != nil {
+			return err
 		}
 		return explainSpace(b.install(p.Release(release.Dir())))
 	})

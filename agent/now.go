@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -27,7 +28,14 @@ const look = 200 * time.Millisecond
 // another one follows. Where systemd knows no such unit the run is this process's own, inUnit is false, and
 // the agent's sinks were told of it. say is told what is waited for.
 func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...any)) (r *report.Report, inUnit bool, err error) {
-	if !trust.Pinned(a.Layout.Trust()) {
+	pinned, err := trust.Pinned(a.Layout.Trust())
+	if errors.Is(err, fs.ErrPermission) {
+		err = diag.WithHint(err, "run as root")
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if !pinned {
 		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"), "the first deploy says so: corpus-agent deploy --store URL --trust-root root.json"))
 	}
 	switch load := a.unitLoad(ctx); load {

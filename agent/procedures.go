@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -29,8 +30,13 @@ func (r *run) tree(pair ledger.Pair) string {
 	return r.project(pair.Service.Project).Release(pair.Service.Dir())
 }
 
-// follows reports whether the service of a pair follows the convention of procedures.
-func (r *run) follows(pair ledger.Pair) bool { return procedure.Has(r.tree(pair)) }
+// follows reports whether a part of the run was asked for, and the service of a pair follows the convention of procedures.
+func (r *run) follows(pair ledger.Pair, part string) (bool, error) {
+	if !r.only.Has(part) {
+		return false, nil
+	}
+	return procedure.Has(r.tree(pair))
+}
 
 // named runs the steps that were asked for by name on what is deployed. No link moves, so there is
 // nothing to go back to: a step that fails ends the run.
@@ -84,8 +90,8 @@ func failed(err error) error {
 // install runs the project's SLS files, or its own install. A project of this convention that has
 // nothing to install, and no top file either, is a mistake worth stopping for.
 func (r *run) install(ctx context.Context, pair ledger.Pair) error {
-	if !r.only.Has(procedure.Install) || !r.follows(pair) {
-		return nil
+	if follows, err := r.follows(pair, procedure.Install); err != nil || !follows {
+		return err
 	}
 	own, err := procedure.Find(r.tree(pair), procedure.Install)
 	if err != nil {
@@ -98,7 +104,11 @@ func (r *run) install(ctx context.Context, pair ledger.Pair) error {
 	if err != nil {
 		return err
 	}
-	if len(names) == 0 && !r.hasTop(pair) {
+	hasTop, err := r.hasTop(pair)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 && !hasTop {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s has nothing to install", pair.Service), "put SLS files into .salt, such as .salt/00_install.sls"))
 	}
 	for _, name := range names {
@@ -113,10 +123,9 @@ func (r *run) install(ctx context.Context, pair ledger.Pair) error {
 	return nil
 }
 
-func (r *run) hasTop(pair ledger.Pair) bool {
+func (r *run) hasTop(pair ledger.Pair) (bool, error) {
 	service, _ := r.pairDirs(pair)
-	_, err := os.Stat(filepath.Join(r.Layout.Path(layout.StateRoots(service, "")[0]), "top.sls"))
-	return err == nil
+	return walk.Named(filepath.Join(r.Layout.Path(layout.StateRoots(service, "")[0]), "top.sls"))
 }
 
 // sls runs one of the project's SLS files, by the native engine whatever converges.
@@ -202,8 +211,8 @@ func (r *run) own(ctx context.Context, name string, pair ledger.Pair, o exec.Obs
 // fixperms runs the project's own fixperms, or else gives the data and what is writable of the
 // release to the project's user.
 func (r *run) fixperms(ctx context.Context, pair ledger.Pair) error {
-	if !r.only.Has(procedure.Fixperms) || !r.follows(pair) {
-		return nil
+	if follows, err := r.follows(pair, procedure.Fixperms); err != nil || !follows {
+		return err
 	}
 	return r.record.Stage(procedure.Fixperms, pair.Service.String(), func() error {
 		done, err := r.own(ctx, procedure.Fixperms, pair, r.record)
@@ -216,8 +225,8 @@ func (r *run) fixperms(ctx context.Context, pair ledger.Pair) error {
 
 // releaseSync runs what a project does of its own in a tree that has just come, such as building it.
 func (r *run) releaseSync(ctx context.Context, pair ledger.Pair) error {
-	if !r.only.Has(procedure.ReleaseSync) || !r.follows(pair) {
-		return nil
+	if follows, err := r.follows(pair, procedure.ReleaseSync); err != nil || !follows {
+		return err
 	}
 	own, err := procedure.Find(r.tree(pair), procedure.ReleaseSync)
 	if err != nil || !own.Found() {
@@ -232,8 +241,8 @@ func (r *run) releaseSync(ctx context.Context, pair ledger.Pair) error {
 // rollbackProcedure runs what a project does after a rollback of its own; links and releases were
 // put back before.
 func (r *run) rollbackProcedure(ctx context.Context, good ledger.Pair) error {
-	if !r.only.Has(procedure.Rollback) || !r.follows(good) {
-		return nil
+	if follows, err := r.follows(good, procedure.Rollback); err != nil || !follows {
+		return err
 	}
 	return r.record.Stage(procedure.Rollback, good.Service.String(), func() error {
 		_, err := r.own(ctx, procedure.Rollback, good, r.record)
@@ -250,7 +259,13 @@ func (r *run) notifyProcedure(ctx context.Context) {
 	if pair == nil || !r.hasAll(*pair) {
 		pair = r.ledger.Good // what failed was moved away
 	}
-	if pair == nil || !r.follows(*pair) {
+	if pair == nil {
+		return
+	}
+	if follows, err := r.follows(*pair, procedure.Notify); err != nil || !follows {
+		if err != nil {
+			r.record.Note("the procedure notify was not run: %v", err)
+		}
 		return
 	}
 	if _, err := r.own(ctx, procedure.Notify, *pair, quiet{}); err != nil {

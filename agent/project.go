@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -47,8 +48,11 @@ func (a *Agent) known(ctx context.Context, name string) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, noEntry := os.Stat(a.Layout.Registry(name))
-	if book, err := own.readBook(); noEntry != nil && (err != nil || book.Good == nil || book.Good.Service.Project != name) {
+	entered, err := walk.Exists(a.Layout.Registry(name))
+	if err != nil {
+		return nil, err
+	}
+	if book, err := own.readBook(); !entered && (err != nil || book.Good == nil || book.Good.Service.Project != name) {
 		return nil, exit.WithCode(exit.Usage, errors.Join(err, diag.WithHint(fmt.Errorf("this host knows no project %q", name), "%s", a.otherProjects(name))))
 	}
 	return own, nil
@@ -270,7 +274,7 @@ type Other struct {
 
 // others lists them, by name.
 func (a *Agent) others() ([]Other, error) {
-	files, err := filepath.Glob(a.Layout.ProjectLedger("*"))
+	files, err := walk.Glob(a.Layout.ProjectLedger("*"))
 	if err != nil {
 		return nil, err
 	}

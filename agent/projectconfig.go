@@ -2,15 +2,15 @@ package agent
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -36,7 +36,9 @@ func (r *run) configuration(ctx context.Context, pair ledger.Pair) (*value.Map, 
 
 // fileData renders a file of the host; one that is absent holds nothing.
 func fileData(ctx context.Context, request state.Request, l layout.Layout, file string) (*value.Map, error) {
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+	if found, err := walk.Exists(file); err != nil {
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(err, "make it readable by the agent, or remove it"))
+	} else if !found {
 		return nil, nil
 	}
 	return state.Data(ctx, request, l.Inside(file))

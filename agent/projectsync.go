@@ -19,14 +19,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // sync makes the host ready for a project: its entry in the registry, its directories, user, default
 // procedures and links. Doing it again does what is missing.
 func (r *run) sync(ctx context.Context, pair ledger.Pair) error {
-	if !r.only.Has(procedure.Sync) || r.entry == nil && !r.follows(pair) {
-		return nil
+	follows, err := r.follows(pair, procedure.Sync)
+	if err != nil || !r.only.Has(procedure.Sync) || r.entry == nil && !follows {
+		return err
 	}
 	return r.record.Stage(procedure.Sync, pair.Service.Project, func() error {
 		r.register(pair.Service.Project)
@@ -105,10 +107,15 @@ func (r *run) prepare(ctx context.Context) error {
 
 // wire makes a link, and leaves what is no link to whoever made it.
 func (r *run) wire(link, target string) error {
+	info, err := os.Lstat(link)
+	found, err := walk.Found(err)
+	if err != nil {
+		return err
+	}
 	if now, err := os.Readlink(link); err == nil && now == target {
 		return nil
 	}
-	if info, err := os.Lstat(link); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+	if found && info.Mode()&fs.ModeSymlink == 0 {
 		r.record.Note("%s is no link and stays; %s is not found there", r.Layout.Inside(link), r.entry.Name)
 		return nil
 	}
@@ -151,8 +158,9 @@ func (r *run) account(ctx context.Context) error {
 func sshKey(files host.Files, user host.User, project string) error {
 	dir := path.Join(user.Home, ".ssh")
 	file := path.Join(dir, "id_ed25519")
-	if _, err := files.Stat(user.Home); err != nil || !files.CanChown() {
-		return nil
+	_, err := files.Stat(user.Home)
+	if found, err := walk.Found(err); err != nil || !found || !files.CanChown() {
+		return err
 	}
 	if _, err := files.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -257,7 +265,11 @@ func (r *run) enter(project string) error {
 		return fmt.Errorf("keeping the registry's entry aside: %w", err)
 	}
 	r.register(project)
-	if _, err := os.Stat(r.project(project).Git("project")); err == nil {
+	hasGit, err := walk.Exists(r.project(project).Git("project"))
+	if err != nil {
+		return err
+	}
+	if hasGit {
 		r.entry.Branch = defaultBranch
 	}
 	r.record.Note("the registry's entry of %s could not be read (%v); it is kept as %s and was made anew; settings of set-configuration are only there", project, corrupt.Err, r.Layout.Inside(aside))

@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // prune removes what is kept no longer: good releases and failed ones by quotas of their own, so
@@ -76,14 +77,20 @@ func pruneTrees(p layout.Project, kind, other string, keep int) error {
 	var errs []error
 	for _, dir := range dirs {
 		archive := filepath.Join(p.Archives(), dir)
-		if _, err := os.Lstat(filepath.Join(archive, kind)); err != nil {
+		if found, err := walk.Named(filepath.Join(archive, kind)); err != nil || !found {
+			errs = append(errs, err)
 			continue
 		}
 		if keep > 0 {
 			keep--
 			continue
 		}
-		if _, err := os.Lstat(filepath.Join(archive, other)); err == nil {
+		both, err := walk.Named(filepath.Join(archive, other))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if both {
 			archive = filepath.Join(archive, kind)
 		}
 		errs = append(errs, durable.Discard(archive))
@@ -118,7 +125,9 @@ func newestFirst(dir string) ([]string, error) {
 	var infos []fs.FileInfo
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+		if found, err := walk.Found(err); err != nil {
+			return nil, err
+		} else if found && e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
 			infos = append(infos, info)
 		}
 	}

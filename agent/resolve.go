@@ -18,7 +18,11 @@ import (
 
 // connect opens the store and pins the first root, if one was given.
 func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
-	if r.ledger.Good != nil && given.TrustRoot == "" && !trust.Pinned(r.Layout.Trust()) {
+	known, err := trust.Pinned(r.Layout.Trust())
+	if err != nil {
+		return nil, err
+	}
+	if r.ledger.Good != nil && given.TrustRoot == "" && !known {
 		return nil, r.untrusting() // whatever else it has lost, it needs that first
 	}
 	url := r.storeURL()
@@ -34,7 +38,11 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 			return nil, err
 		}
 	}
-	if !trust.Pinned(r.Layout.Trust()) {
+	pinned, err := trust.Pinned(r.Layout.Trust())
+	if err != nil {
+		return nil, err
+	}
+	if !pinned {
 		return nil, r.untrusting()
 	}
 	r.ledger.Host.Store, r.store = url, s

@@ -19,6 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -162,7 +163,7 @@ func (r *run) sweep() error {
 	dirs = append(dirs, r.Layout.Projects())
 	for _, dir := range r.projectDirs() {
 		p := r.project(filepath.Base(dir))
-		archives, err := filepath.Glob(filepath.Join(p.Archives(), "*"))
+		archives, err := walk.Glob(filepath.Join(p.Archives(), "*"))
 		dirs = append(append(dirs, r.Layout.Trees(p.Name), p.Dir, p.Releases(), p.Archives()), archives...)
 		errs = append(errs, err, r.adoptFailed(p))
 	}

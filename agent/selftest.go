@@ -202,7 +202,11 @@ func (a *Agent) trial(ctx context.Context) (*report.Report, error) {
 
 // rehearseNext reads what a run needs of the host, and converges it dry.
 func (r *run) rehearseNext(ctx context.Context) error {
-	if trust.Pinned(r.Layout.Trust()) {
+	pinned, err := trust.Pinned(r.Layout.Trust())
+	if err != nil {
+		return err
+	}
+	if pinned {
 		if _, err := trust.Recall(r.Layout.Trust()); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/minion"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/grains/custom"
 	"github.com/corpus-agent/corpus-agent/state"
@@ -207,7 +208,11 @@ func overridePillar(paths []string, s *session.Settings) error {
 	var dirs []string
 	for _, path := range paths {
 		info, err := os.Stat(path)
-		if err == nil && !info.IsDir() {
+		found, err := walk.Found(err)
+		if err != nil {
+			return err
+		}
+		if found && !info.IsDir() {
 			data, err := custom.ReadFile(path)
 			if err != nil {
 				return err
@@ -233,7 +238,11 @@ func directories(flag string, names []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		is, err := walk.Directory(dir)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		if !is {
 			return nil, diag.WithHint(fmt.Errorf("%s: there is no directory %s", flag, name), "give the directory that the top file is in")
 		}
 		all = append(all, dir)

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -46,9 +47,16 @@ func (a *Agent) Status() (Status, error) {
 	if err != nil {
 		return Status{}, exit.WithCode(exit.Usage, err)
 	}
+	pinned, err := trust.Pinned(a.Layout.Trust())
+	if errors.Is(err, fs.ErrPermission) { // somebody else's directory of trust is one
+		pinned, err = true, nil
+	}
+	if err != nil {
+		return Status{}, err
+	}
 	s := Status{
 		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
-		Bootstrapped: trust.Pinned(a.Layout.Trust()), Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: book.Previous,
+		Bootstrapped: pinned, Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: book.Previous,
 		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 	}
 	if holder, ok := lock.Current(a.Layout.Lock()); ok {

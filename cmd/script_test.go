@@ -8,9 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/fault"
 )
@@ -55,11 +57,12 @@ func bin(t testing.TB) string {
 //
 //	exits CODE PROGRAM...   run a program and expect its exit code
 //	release PROJECT TREE VERSION CHANNEL   build and publish
+//	denied ERRNO CODE PROGRAM...   exits, in a system whose openat2(2) answers ENOSYS or EPERM
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "../testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error { return hostAndStore(bin(t), env) },
-		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "release": release},
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "release": release, "denied": deniedCall},
 	})
 }
 
@@ -99,6 +102,23 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if code != want {
 		ts.Fatalf("%s: exit code %d, want %d", strings.Join(args[1:], " "), code, want)
 	}
+}
+
+func deniedCall(ts *testscript.TestScript, neg bool, args []string) {
+	errno, known := map[string]syscall.Errno{"ENOSYS": syscall.ENOSYS, "EPERM": syscall.EPERM}[args[0]]
+	if neg || len(args) < 3 || !known {
+		ts.Fatalf("usage: denied ENOSYS|EPERM CODE PROGRAM [ARGUMENT...]")
+	}
+	program, err := exec.LookPath(filepath.Join(strings.Split(ts.Getenv("PATH"), ":")[0], args[2]))
+	ts.Check(err)
+	self, err := os.Executable()
+	ts.Check(err)
+	for _, v := range fault.Deny(program, unix.SYS_OPENAT2, errno) {
+		name, value, _ := strings.Cut(v, "=")
+		ts.Setenv(name, value)
+		defer ts.Setenv(name, "")
+	}
+	exits(ts, false, append([]string{args[1], self}, args[3:]...))
 }
 
 func release(ts *testscript.TestScript, neg bool, args []string) {

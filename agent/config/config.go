@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -121,21 +122,25 @@ func Load(s Sources) (Config, error) {
 		return Config{}, err
 	}
 	c := read(v)
-	c.Health.Probes = probes(s.File)
-	return c, nil
+	var err error
+	c.Health.Probes, err = probes(s.File)
+	return c, err
 }
 
 // probes reads the list of probes, which is no plain setting, out of a file that was verified.
-func probes(file string) []recipe.Probe {
+func probes(file string) ([]recipe.Probe, error) {
 	var root struct {
 		Health struct{ Probes yaml.Node }
 	}
-	data, err := os.ReadFile(file)
-	if err != nil || yaml.Unmarshal(data, &root) != nil || root.Health.Probes.IsZero() {
-		return nil
+	data, found, err := walk.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	if !found || yaml.Unmarshal(data, &root) != nil || root.Health.Probes.IsZero() {
+		return nil, nil
 	}
 	list, _ := recipe.ParseProbes(&root.Health.Probes, file)
-	return list
+	return list, nil
 }
 
 func loadFile(v *viper.Viper, s Sources, problems *diag.List) {

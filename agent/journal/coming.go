@@ -1,9 +1,11 @@
 package journal
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
@@ -60,7 +62,10 @@ func (r *Recorder) foresee() error {
 // it was to come, and it is there.
 func (c *Chapter) made(w *writer, h *host.Host) (all []*Record, err error) {
 	for _, path := range slices.Sorted(maps.Keys(c.coming)) {
-		if _, err := h.Files.Lstat(path); err != nil {
+		_, err := h.Files.Lstat(path)
+		if found, err := walk.Found(err); err != nil && !errors.Is(err, host.ErrNotDir) {
+			return nil, err
+		} else if !found {
 			continue
 		}
 		r := &Record{Chapter: c.Number, Run: c.Runs[len(c.Runs)-1], Boot: c.boot, Seq: len(c.Records), Change: Change{

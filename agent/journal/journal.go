@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
@@ -183,7 +184,10 @@ func (j Journal) Dirs() ([]string, error) {
 func (j Journal) sizeBut(one int) (total int64, err error) {
 	numbers, err := j.numbers()
 	for _, n := range numbers {
-		if info, err := os.Stat(j.path(n)); err == nil && n != one {
+		info, err := os.Stat(j.path(n))
+		if found, err := walk.Found(err); err != nil {
+			return total, err
+		} else if found && n != one {
 			total += info.Size()
 		}
 	}

@@ -123,6 +123,9 @@ type Ledger struct {
 	// it with nothing under way restarts the units onto what is deployed.
 	Serving *Serving `json:"serving,omitempty"`
 
+	// States is how many states the last converge had; 0 where that is not known.
+	States int `json:"states,omitempty"`
+
 	read []byte // the file that it was loaded from, for the fields that only a newer agent knows
 }
 

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -148,7 +149,7 @@ func (r *reader) include(dir string, patterns any, fallback string) {
 		if !filepath.IsAbs(pattern) {
 			pattern = filepath.Join(dir, pattern)
 		}
-		files, err := filepath.Glob(pattern) // sorted
+		files, err := walk.Glob(pattern) // sorted
 		if err != nil {
 			r.problems.Add(diag.Pos{File: filepath.Join(dir, "minion")}, "include: %q is no pattern: %v", pattern, err)
 		}
@@ -159,7 +160,7 @@ func (r *reader) include(dir string, patterns any, fallback string) {
 }
 
 func (r *reader) includeFile(file string) {
-	if info, err := os.Stat(file); r.seen[file] || err != nil || info.IsDir() {
+	if r.seen[file] || r.none(file) {
 		return
 	}
 	s, err := r.read(file)
@@ -170,10 +171,18 @@ func (r *reader) includeFile(file string) {
 	r.take(s)
 }
 
+// none reports whether there is no file to read. One that cannot be looked at is a problem.
+func (r *reader) none(file string) bool {
+	info, err := os.Stat(file)
+	found, err := walk.Found(err)
+	r.problems.AddError(diag.Pos{File: file}, err)
+	return !found || info.IsDir()
+}
+
 // staticGrains reads the file of grains beside the configuration, which wins over the minion's own.
 func (r *reader) staticGrains(dir string, grains *value.Map) *value.Map {
 	file := filepath.Join(dir, "grains")
-	if info, err := os.Stat(file); err != nil || info.IsDir() {
+	if r.none(file) {
 		return grains
 	}
 	s, err := r.read(file)

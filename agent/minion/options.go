@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -151,7 +152,9 @@ func (r *reader) roots(name, fallback string) []roots.Env {
 			continue
 		}
 		for _, dir := range dirs {
-			env.Dirs = append(env.Dirs, expand(dir)...)
+			found, err := expand(dir)
+			r.problems.AddError(r.from[name].document.Pos(m, key), err)
+			env.Dirs = append(env.Dirs, found...)
 		}
 		envs = append(envs, env)
 	}
@@ -165,15 +168,16 @@ func isEmpty(v any) bool {
 
 // expand gives the directories that a pattern matches; what is no pattern stays as it is. Relative ones
 // start where the program was started, as in Salt.
-func expand(dir string) []string {
+func expand(dir string) ([]string, error) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
 	if !strings.ContainsAny(dir, "*?[") {
-		return []string{dir}
+		return []string{dir}, nil
 	}
-	if found, err := filepath.Glob(dir); err == nil && len(found) > 0 {
-		return found
+	found, err := walk.Glob(dir)
+	if err != nil || len(found) > 0 {
+		return found, err
 	}
-	return []string{dir}
+	return []string{dir}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -90,20 +91,18 @@ func Find(tree, name string) (Own, error) {
 		return Own{Executable: path}, nil
 	case err == nil && info.Mode().IsRegular():
 		return Own{}, diag.WithHint(fmt.Errorf("the procedure %s is not executable", path), "chmod +x it in the source tree, or call it %s.sls", name)
-	case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return Own{}, err
 	}
-	if info, err = os.Stat(path + ".sls"); err == nil && info.Mode().IsRegular() {
-		return Own{SLS: name}, nil
+	info, err = os.Stat(path + ".sls")
+	if found, err := walk.Found(err); err != nil || !found || !info.Mode().IsRegular() {
+		return Own{}, err
 	}
-	return Own{}, nil
+	return Own{SLS: name}, nil
 }
 
 // Has reports whether a tree follows the convention at all.
-func Has(tree string) bool {
-	info, err := os.Stat(filepath.Join(tree, Dir))
-	return err == nil && info.IsDir()
-}
+func Has(tree string) (bool, error) { return walk.Directory(filepath.Join(tree, Dir)) }
 
 // reserved reports whether an SLS file is a procedure of another name, or a part that others
 // include.

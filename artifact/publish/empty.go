@@ -19,7 +19,11 @@ import (
 // to another store. What an interrupted Init left is no obstacle: the same root, targets without
 // projects, snapshots.
 func (p *Publisher) checkEmpty(ctx context.Context, root []byte) error {
-	if trust.Pinned(p.Seen) {
+	pinned, err := trust.Pinned(p.Seen)
+	if err != nil {
+		return fmt.Errorf("looking for the trust of %s: %w", p.Seen, err)
+	}
+	if pinned {
 		return mistake("take another directory for --keys; if this store lost files, `corpus refresh --rebuild` makes them again",
 			"these keys have set up a store before (%s)", p.Seen)
 	}

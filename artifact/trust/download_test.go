@@ -273,7 +273,8 @@ func TestPinIsFinished(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "root.json")); err != nil {
 		t.Fatal(err)
 	}
-	if err := trust.Pin(dir, repo.Root()); err != nil || !trust.Pinned(dir) {
-		t.Errorf("pinned is %v, %v", trust.Pinned(dir), err)
+	err := trust.Pin(dir, repo.Root())
+	if pinned, lookErr := trust.Pinned(dir); err != nil || lookErr != nil || !pinned {
+		t.Errorf("pinned is %v, %v, %v", pinned, err, lookErr)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -30,18 +31,18 @@ const (
 )
 
 // Pinned reports whether a host that keeps its trust in dir has been told whom to trust.
-func Pinned(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, rootFile))
-	return err == nil
-}
+func Pinned(dir string) (bool, error) { return walk.Exists(filepath.Join(dir, rootFile)) }
 
 // Pin tells a host to trust what this root leads to. Doing it again with the same root changes
 // nothing; another root is refused, since it would drop all that protects the host.
 func Pin(dir string, root []byte) error {
 	digest := digestOf(root)
-	before, err := os.ReadFile(filepath.Join(dir, pinFile))
+	before, pinned, err := walk.Read(filepath.Join(dir, pinFile))
+	if err != nil {
+		return fmt.Errorf("reading which root this host trusts: %w", err)
+	}
 	switch {
-	case err != nil, isPin(before) != nil: // nothing is pinned, or what was written down is lost
+	case !pinned, isPin(before) != nil: // nothing is pinned, or what was written down is lost
 	case string(before) == string(digest):
 		if have, err := os.ReadFile(filepath.Join(dir, rootFile)); err == nil && isRoot(have) == nil {
 			return nil

@@ -146,15 +146,6 @@ func wellFormed(path string) error {
 	return nil
 }
 
-// Found takes the error of a call that looked for something and says whether it is there. Only "does not exist"
-// means that it is absent; any other error says nothing about that, and is returned.
-func Found(err error) (bool, error) {
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 func pathError(op, path string, err error) error {
 	if err == nil {
 		return nil

@@ -158,7 +158,10 @@ func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
 // by who did, is what they trust.
 func (p *program) pinned(ctx context.Context) (*publish.Publisher, error) {
 	publisher, err := p.publisher(ctx)
-	if err != nil || trust.Pinned(publisher.Seen) {
+	if err != nil {
+		return nil, err
+	}
+	if pinned, err := trust.Pinned(publisher.Seen); pinned || err != nil {
 		return publisher, err
 	}
 	root, err := p.rootOfTrust(ctx, publisher.Store)

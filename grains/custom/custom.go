@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -51,6 +53,9 @@ type Result struct {
 	Grains   *value.Map
 	Skipped  []string // programs that were not run because of Options.Skip
 	Warnings []error  // what is missing from Grains and why, with hints
+	// Unreadable are the directories and files that the host did not let be read. What they hold is not known, so
+	// nothing can be decided by these grains.
+	Unreadable []error
 }
 
 // atOnce is how many programs run side by side.
@@ -64,7 +69,7 @@ func Load(ctx context.Context, o Options) Result {
 	for _, dir := range o.Dirs {
 		entries, err := list(dir)
 		if err != nil {
-			result.Warnings = append(result.Warnings, fmt.Errorf("grains directory: %w", err))
+			result.Unreadable = append(result.Unreadable, fmt.Errorf("grains directory: %w", err))
 		}
 		found = append(found, entries...)
 	}
@@ -81,7 +86,11 @@ func Load(ctx context.Context, o Options) Result {
 	wait.Wait()
 	for i, a := range answers {
 		result.Grains.Update(a.grains)
-		if a.err != nil {
+		switch {
+		case a.err == nil:
+		case found[i].kind == static && diag.CauseOf(a.err) != nil:
+			result.Unreadable = append(result.Unreadable, a.err)
+		default:
 			result.Warnings = append(result.Warnings, a.err)
 		}
 		if found[i].kind == program && o.Skip != "" {
@@ -140,7 +149,11 @@ func list(dir string) ([]entry, error) {
 	var found []entry
 	for _, n := range names {
 		path := filepath.Join(dir, n.Name())
-		if k := classify(path); k != other {
+		k, err := classify(path)
+		if err != nil {
+			return nil, err
+		}
+		if k != other {
 			found = append(found, entry{path, k})
 		}
 	}
@@ -149,35 +162,42 @@ func list(dir string) ([]entry, error) {
 
 // classify tells what a file is. Directories, hidden files, what editors and packages leave behind,
 // and texts such as a README are nothing.
-func classify(path string) kind {
+func classify(path string) (kind, error) {
 	name := filepath.Base(path)
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(name, ".") {
-		return other
+	if strings.HasPrefix(name, ".") {
+		return other, nil
 	}
+	info, err := os.Stat(path)
+	if found, err := walk.Found(err); err != nil || !found || !info.Mode().IsRegular() {
+		return other, err
+	}
+	shebang, err := hasShebang(path)
 	executable := info.Mode().Perm()&0o111 != 0
 	switch ext := filepath.Ext(name); {
 	case strings.HasSuffix(name, "~"), strings.HasPrefix(ext, ".dpkg-"), strings.HasPrefix(ext, ".rpm"), ext == ".pyc":
-		return other
-	case ext == ".py" && !(executable && hasShebang(path)):
-		return saltModule
+		return other, nil
+	case ext == ".py" && !(executable && shebang):
+		return saltModule, err
 	case executable:
-		return program
+		return program, nil
 	case ext == ".yaml", ext == ".yml", ext == ".json":
-		return static
-	case hasShebang(path):
-		return forgotten
+		return static, nil
+	case shebang:
+		return forgotten, nil
 	}
-	return other
+	return other, err
 }
 
-func hasShebang(path string) bool {
+func hasShebang(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer f.Close()
 	var start [2]byte
-	n, _ := f.Read(start[:])
-	return bytes.Equal(start[:n], []byte("#!"))
+	n, err := f.Read(start[:])
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return bytes.Equal(start[:n], []byte("#!")), err
 }

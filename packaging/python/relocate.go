@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Layout is a virtualenv: where it lies, how it was called while it was made, and where it will lie.
@@ -139,7 +141,7 @@ func (l Layout) configuration() error {
 
 // records brings pip's lists of installed files in line with what is there.
 func (l Layout) records(changed map[string][]byte) error {
-	lists, err := filepath.Glob(filepath.Join(l.Dir, "lib/python*/site-packages/*.dist-info/RECORD"))
+	lists, err := walk.Glob(filepath.Join(l.Dir, "lib/python*/site-packages/*.dist-info/RECORD"))
 	if err != nil {
 		return err
 	}

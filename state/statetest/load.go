@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -30,7 +31,7 @@ import (
 // and the long form is {content: ..., mode: ..., user: ..., group: ..., link: ..., modified: SECONDS}.
 func Load(t *testing.T, pattern string) []Case {
 	t.Helper()
-	files, err := filepath.Glob(pattern)
+	files, err := walk.Glob(pattern)
 	must(t, err)
 	if len(files) == 0 {
 		t.Fatalf("no file of cases matches %s", pattern)

@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/process"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -26,7 +27,11 @@ const Hook = "pre-receive"
 
 // Init makes a bare repository whose pushes run a hook. One that is there gets the hook anew.
 func Init(ctx context.Context, dir, branch, hook string) error {
-	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
+	made, err := walk.Exists(filepath.Join(dir, "HEAD"))
+	if err != nil {
+		return fmt.Errorf("making %s: %w", dir, err)
+	}
+	if !made {
 		if err := durable.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 			return fmt.Errorf("making %s: %w", dir, err)
 		}

@@ -35,12 +35,19 @@ func calls() map[string]call {
 		"fchmodat": at(unix.SYS_FCHMODAT, 0), "fchownat": at(unix.SYS_FCHOWNAT, 0), "utimensat": at(unix.SYS_UTIMENSAT, 0), "create": create,
 		"fsync": on(unix.SYS_FSYNC, 0), "fdatasync": on(unix.SYS_FDATASYNC, 0), "syncfs": on(unix.SYS_SYNCFS, 0),
 		"write": on(unix.SYS_WRITE, 0), "pwrite64": on(unix.SYS_PWRITE64, 0), "copy_file_range": on(unix.SYS_COPY_FILE_RANGE, 2),
+		"openat": at(unix.SYS_OPENAT, 0), "newfstatat": at(statAt, 0), "readlinkat": at(unix.SYS_READLINKAT, 0),
+		"read": on(unix.SYS_READ, 0), "getdents64": on(unix.SYS_GETDENTS64, 0),
 		"ftruncate": on(unix.SYS_FTRUNCATE, 0), "fallocate": on(unix.SYS_FALLOCATE, 0), "fchmod": on(unix.SYS_FCHMOD, 0), "fchown": on(unix.SYS_FCHOWN, 0),
 	}
 }
 
-// Names are the calls that can be watched. "create" is an openat(2) that may make a file.
-func Names() []string { return slices.Sorted(maps.Keys(calls())) }
+// Names are the calls that change something and can be watched. "create" is an openat(2) that may make a file.
+func Names() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(calls())), func(name string) bool { return slices.Contains(Reading(), name) })
+}
+
+// Reading are the calls by which a program finds out what there is. They can be watched as well.
+func Reading() []string { return []string{"openat", "newfstatat", "readlinkat", "read", "getdents64"} }
 
 // Naming are the calls that give a name, take one away, or make content last: where a program that is
 // killed can leave half of something.

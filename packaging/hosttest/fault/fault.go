@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -91,7 +90,7 @@ func ignoreExit(err error) error {
 
 // The environment by which Main knows that it is to become another program.
 const (
-	environment = "CORPUS_FAULT_CALLS" // numbers of the calls to watch
+	environment = "CORPUS_FAULT_CALLS" // names of the calls to watch
 	target      = "CORPUS_FAULT_PROGRAM"
 )
 
@@ -99,18 +98,15 @@ const (
 func (w Watch) launch(cmd *exec.Cmd, theirs *os.File) error {
 	defer theirs.Close()
 	table := calls()
-	var numbers []string
 	for _, name := range w.Calls {
-		c, known := table[name]
-		if !known {
+		if _, known := table[name]; !known {
 			return fmt.Errorf("no call is named %q", name)
 		}
-		numbers = append(numbers, strconv.Itoa(c.number))
 	}
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
-	cmd.Env = append(cmd.Env, environment+"="+strings.Join(numbers, ","), target+"="+cmd.Path)
+	cmd.Env = append(cmd.Env, environment+"="+strings.Join(w.Calls, ","), target+"="+cmd.Path)
 	cmd.Path, cmd.ExtraFiles = "/proc/self/exe", []*os.File{theirs}
 	return cmd.Start()
 }

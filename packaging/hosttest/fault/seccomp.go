@@ -30,19 +30,24 @@ const (
 // Main makes of the test's own binary the program that is watched, where that is what it was started
 // for. It is the first thing that a TestMain does.
 func Main() {
-	numbers := os.Getenv(environment)
-	if numbers == "" {
+	if rules := os.Getenv(denied); rules != "" {
+		runtime.LockOSThread() // the filter is this thread's, and so is the program that it becomes
+		fmt.Fprintln(os.Stderr, "denying system calls:", deny(rules))
+		os.Exit(125)
+	}
+	names := os.Getenv(environment)
+	if names == "" {
 		return
 	}
 	runtime.LockOSThread() // the filter is this thread's, and so is the program that it becomes
-	if err := become(os.Getenv(target), strings.Split(numbers, ",")); err != nil {
+	if err := become(os.Getenv(target), strings.Split(names, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "watching system calls:", err)
 		os.Exit(125)
 	}
 }
 
-func become(program string, numbers []string) error {
-	listener, err := filter(numbers)
+func become(program string, names []string) error {
+	listener, err := filter(names)
 	if err != nil {
 		return err
 	}
@@ -63,14 +68,11 @@ func become(program string, numbers []string) error {
 }
 
 // filter asks the kernel to hold the calls back, and gives the end by which they are answered.
-func filter(numbers []string) (int, error) {
+func filter(names []string) (int, error) {
 	var wanted []call
-	for _, c := range calls() {
-		for _, n := range numbers {
-			if n == strconv.Itoa(c.number) {
-				wanted = append(wanted, c)
-			}
-		}
+	table := calls()
+	for _, name := range names {
+		wanted = append(wanted, table[name])
 	}
 	code := assemble(wanted)
 	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
@@ -194,7 +196,9 @@ func (s *supervisor) own(n notice) bool {
 
 // counts notes a call, if it is about a file that is watched.
 func (s *supervisor) counts(n notice) bool {
-	for name, c := range calls() {
+	table := calls()
+	for _, name := range s.Calls {
+		c := table[name]
 		if c.number != int(n.number) {
 			continue
 		}

@@ -1,0 +1,8 @@
+//go:build !amd64
+
+package fault
+
+import "golang.org/x/sys/unix"
+
+// statAt is the call behind os.Stat.
+const statAt = unix.SYS_FSTATAT
