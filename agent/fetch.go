@@ -73,12 +73,14 @@ func (a *Agent) has(release artifact.Release) bool {
 	return err != nil || len(list.Entries) == 0 || slices.ContainsFunc(list.Entries, func(e manifest.Entry) bool { return slices.Contains(names, e.Name) })
 }
 
-// holds is has for a caller that does more where there is none: a directory that cannot be looked at is an error.
+// holds is has for a caller that does more where there is none: a directory that cannot be looked at is an error. What is
+// no directory, such as a link that leads nowhere, is set aside before the release is fetched.
 func (r *run) holds(release artifact.Release) (bool, error) {
-	if there, err := walk.Exists(r.project(release.Project).Release(release.Dir())); err != nil || !there {
+	there, err := walk.Exists(r.project(release.Project).Release(release.Dir()))
+	if err != nil && !nowhere(err) {
 		return false, err
 	}
-	return r.has(release), nil
+	return there && r.has(release), nil
 }
 
 // vouched makes a refusal tell who signed what was refused.

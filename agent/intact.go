@@ -30,7 +30,7 @@ func (r *run) intact(pair ledger.Pair) error {
 			return err
 		}
 		if list == nil {
-			continue // a working tree, or a release that an agent without lists unpacked
+			continue // a working tree, a release that an agent without lists unpacked, or a damaged list
 		}
 		if err := r.allThere(release, list); err != nil {
 			return err
@@ -39,7 +39,7 @@ func (r *run) intact(pair ledger.Pair) error {
 	return nil
 }
 
-// list is what was unpacked of a release, or nil where no list was kept.
+// list is what was unpacked of a release, or nil where no list was kept, or it is not one any more: `verify` reports that.
 func (a *Agent) list(release artifact.Release) (*manifest.Manifest, error) {
 	data, err := os.ReadFile(a.Layout.Tree(release.Project, release.Dir()))
 	if found, err := walk.Found(err); err != nil || !found {
@@ -47,7 +47,7 @@ func (a *Agent) list(release artifact.Release) (*manifest.Manifest, error) {
 	}
 	list, err := manifest.Decode(data)
 	if err != nil {
-		return nil, fmt.Errorf("reading the list of %s: %w", release, err)
+		return nil, nil //nolint:nilerr,nilnil // content that was damaged says nothing of the release
 	}
 	return list, nil
 }
