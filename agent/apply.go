@@ -114,7 +114,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err != nil {
 		return err
 	}
-	if err := r.serve(ctx, pair); err != nil {
+	if err := r.serve(ctx, pair, r.leaves != nil); err != nil {
 		return err
 	}
 	if err := r.hooks(ctx, postRelease, pair); err != nil {

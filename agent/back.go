@@ -153,7 +153,7 @@ func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
 	if err := errors.Join(r.rollbackProcedure(ctx, good), r.hooks(ctx, postRelease, good)); err != nil {
 		return errors.Join(hooked, err)
 	}
-	return errors.Join(hooked, r.healthy(ctx, good))
+	return errors.Join(hooked, r.healthyBack(ctx, good))
 }
 
 // afterwards is the hint of a deploy that was rolled back.

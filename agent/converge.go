@@ -3,7 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -48,8 +50,16 @@ func (r *run) convergeGood(ctx context.Context) error {
 	if r.ledger.Serving == nil || r.test {
 		return r.converge(ctx, *r.ledger.Good)
 	}
-	r.record.Note("run %s was cut short before all units ran what is deployed; they are restarted", r.ledger.Serving.Run)
+	r.record.Note("%s", unfinishedUnits(*r.ledger.Serving))
 	return r.settleDown(ctx, *r.ledger.Good)
+}
+
+// unfinishedUnits says why units are restarted though nothing is deployed.
+func unfinishedUnits(s ledger.Serving) string {
+	if len(s.Retry) > 0 {
+		return fmt.Sprintf("%s did not run what is deployed after the way back of run %s; that is tried again", strings.Join(s.Retry, ", "), s.Run)
+	}
+	return fmt.Sprintf("run %s was cut short before all units ran what is deployed; they are restarted", s.Run)
 }
 
 // converge runs the engine over a pair.

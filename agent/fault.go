@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/self"
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -140,7 +143,13 @@ func (r *run) origin(pair ledger.Pair, cause error) string {
 	var list diag.List
 	var one *diag.Diagnostic
 	var broken *self.Broken
+	var units *service.Failed
+	var sick *health.Unhealthy
 	switch {
+	case errors.As(cause, &units):
+		return r.treeOf(pair, units.Project())
+	case errors.As(cause, &sick):
+		return r.treeOf(pair, sick.Project())
 	case errors.As(cause, &broken):
 		return r.changedSelf(pair)
 	case errors.As(cause, &states):
@@ -149,6 +158,19 @@ func (r *run) origin(pair ledger.Pair, cause error) string {
 		return list[0].Pos.File
 	case errors.As(cause, &one):
 		return one.Pos.File
+	}
+	return ""
+}
+
+// treeOf is corpus.yaml, in which its units and probes are named, of a project's release in a pair; "" for
+// no project, as of a probe of the host.
+func (r *run) treeOf(pair ledger.Pair, project string) string {
+	service, base := r.pairDirs(pair)
+	switch {
+	case pair.Base != nil && project == pair.Base.Project:
+		return filepath.Join(base, recipe.Name)
+	case project == pair.Service.Project:
+		return filepath.Join(service, recipe.Name)
 	}
 	return ""
 }

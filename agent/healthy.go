@@ -30,7 +30,7 @@ func (r *run) healthy(ctx context.Context, pair ledger.Pair) error {
 		if err != nil {
 			return fmt.Errorf("reading how %s becomes healthy: %w", release, err)
 		}
-		wanted = health.Merge(within(says.Health, dir), wanted)
+		wanted = health.Merge(within(says.Health, release.Project, dir), wanted)
 	}
 	if r.Layout.Relocated() && !r.ProbeAnyRoot && len(wanted.Probes) > 0 {
 		r.record.Note("%d health probes were skipped: they would ask the running system and not what is below %s", len(wanted.Probes), r.Layout.Root)
@@ -40,19 +40,25 @@ func (r *run) healthy(ctx context.Context, pair ledger.Pair) error {
 		return nil
 	}
 	return r.record.Stage(healthStage, pair.String(), func() error {
-		results, err := health.Check(ctx, health.Options{Health: wanted, Dir: scripts, Env: r.hookEnv(healthStage, pair), Units: r.watch})
+		answering, err := r.answering(pair)
+		if err != nil {
+			return err
+		}
+		results, err := health.Check(ctx, health.Options{Health: wanted, Dir: scripts, Env: r.hookEnv(healthStage, pair), Units: r.watch, Answering: answering})
 		r.record.Probes(results)
 		return err
 	})
 }
 
-// within makes the scripts of a release's probes absolute, so that they are the release's own.
-func within(h recipe.Health, dir string) recipe.Health {
+// within makes the scripts of a release's probes absolute, so that they are the release's own, and notes
+// whose probes they are.
+func within(h recipe.Health, project, dir string) recipe.Health {
 	probes := make([]recipe.Probe, len(h.Probes))
 	for i, p := range h.Probes {
 		if p.Kind == recipe.ProbeScript && !filepath.IsAbs(p.Target) {
 			p.Target = filepath.Join(dir, p.Target)
 		}
+		p.Project = project
 		probes[i] = p
 	}
 	h.Probes = probes

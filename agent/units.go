@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/health"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
@@ -55,7 +58,7 @@ func (a *Agent) inService(pair ledger.Pair) ([]service.Project, error) {
 		}
 		projects = append(projects, service.Project{
 			Name: release.Project, Version: release.Version, Dir: p.Dir, Release: release.Dir(), Links: a.linksTo(release.Project),
-			Units: says.Units, Reload: says.Reload,
+			Units: says.Units, Reload: says.Reload, Linked: linkedAt(p),
 		})
 	}
 	slices.Reverse(projects)
@@ -179,8 +182,9 @@ func (r *run) linkedFirst(pair ledger.Pair) []artifact.Release {
 	return first
 }
 
-// serve has the units of a pair that links lead to run it.
-func (r *run) serve(ctx context.Context, pair ledger.Pair) error {
+// serve has the units of a pair that links lead to run it. back says that the pair ran before, so that what
+// is not as it names it is no fault of this run.
+func (r *run) serve(ctx context.Context, pair ledger.Pair, back bool) error {
 	s, err := r.system()
 	if err != nil {
 		return err
@@ -199,15 +203,23 @@ func (r *run) serve(ctx context.Context, pair ledger.Pair) error {
 	return r.record.Stage(unitsStage, pair.String(), func() error {
 		ctx, cancel := context.WithTimeout(ctx, r.Config.HookTimeout)
 		defer cancel()
-		order := service.Order{Members: members, Since: r.began, Done: r.record.Unit}
-		if r.ledger.Serving != nil {
-			order.Wanted = r.ledger.Serving.Units
+		order := service.Order{Members: members, Since: r.began, Done: r.unitDone, Back: back}
+		if serving := r.ledger.Serving; serving != nil {
+			order.Wanted, order.Retry = serving.Units, serving.Retry
 		}
 		done, err := service.Serve(ctx, s, order)
 		r.served = append(r.served, done...)
 		r.watch = r.watching(s, members, done)
 		return err
 	})
+}
+
+// unitDone records what was done about a unit.
+func (r *run) unitDone(result service.Result) {
+	r.record.Unit(result)
+	if result.Absent && result.Error == "" {
+		r.record.Note("%s, which corpus.yaml of %s names under units, is not on this host", result.Unit, result.Release)
+	}
 }
 
 // notServed says that units that a release names were not restarted.
@@ -245,11 +257,34 @@ func (r *run) serveBack(ctx context.Context, pair ledger.Pair) error {
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), wayBackTime)
 		defer cancel()
 	}
-	err := r.serve(ctx, pair)
-	if err == nil || !r.ending(ctx) {
-		r.ledger.Serving = nil // it was tried; where the run is ending, the next one tries again
+	err := r.serve(ctx, pair, true)
+	var failed *service.Failed
+	switch {
+	case err == nil:
+		r.ledger.Serving = nil
+	case errors.As(err, &failed) && !r.ending(ctx):
+		r.retryUnits(failed.Units())
 	}
 	return err
+}
+
+// retryUnits writes into the ledger that later runs restart these units again, and no others.
+func (r *run) retryUnits(units []string) {
+	if len(units) > 0 {
+		r.ledger.Serving = &ledger.Serving{Run: r.id, Units: units, Retry: units}
+	}
+}
+
+// healthyBack is healthy for a pair that was gone back to. A unit that does not run it is restarted again by
+// later runs.
+func (r *run) healthyBack(ctx context.Context, good ledger.Pair) error {
+	err := r.healthy(ctx, good)
+	var sick *health.Unhealthy
+	if !errors.As(err, &sick) {
+		return err
+	}
+	r.retryUnits(sick.Units())
+	return errors.Join(err, r.save())
 }
 
 // followBack is follow for a way back, which goes on whatever is wrong with units.
@@ -277,6 +312,17 @@ func (r *run) giveUpUnits(ctx context.Context) error {
 	return err
 }
 
+// answering finds out which processes answer the probes of a pair; it is nil where the processes that run
+// here are not this host's.
+func (r *run) answering(pair ledger.Pair) (*service.Answering, error) {
+	s, err := r.system()
+	if err != nil || s.Allowed() != nil {
+		return nil, err
+	}
+	projects, err := r.inService(pair)
+	return &service.Answering{System: s, Projects: projects}, err
+}
+
 // RunningUnits says what the units of the deployed pair run, and adds to the drift what is not deployed.
 // Where units are not this host's there are none.
 func (a *Agent) RunningUnits(ctx context.Context, status *Status) error {
@@ -296,7 +342,7 @@ func (a *Agent) RunningUnits(ctx context.Context, status *Status) error {
 	if err != nil {
 		return err
 	}
-	if status.Units, err = service.See(ctx, s, members, a.lastMoved); err != nil {
+	if status.Units, err = service.See(ctx, s, members); err != nil {
 		return err
 	}
 	for _, u := range status.Units {
@@ -314,8 +360,8 @@ func orBefore(release string) string {
 	return release + ", which is not deployed"
 }
 
-// lastMoved is when current of a project was moved last.
-func (a *Agent) lastMoved(p service.Project) time.Time {
+// linkedAt is when current of a project was moved last.
+func linkedAt(p layout.Project) time.Time {
 	info, err := os.Lstat(filepath.Join(p.Dir, "current"))
 	if err != nil {
 		return time.Time{}

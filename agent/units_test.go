@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,12 +30,17 @@ type units struct {
 	all   map[string]*unit
 	acted []string
 	pids  int
+
+	listening []int                // processes that listen wherever is asked
+	alone     map[int]host.Process // processes of no unit
 }
 
 // unit is a unit of the init system.
 type unit struct {
 	host.Service
 	start  string // the program, by the path that the unit names
+	refuse bool   // it cannot be started
+	exits  bool   // whatever it starts ends at once
 	script bool   // it is run by an interpreter, so that the process does not show the release
 	runs   string // the program, by the path that it had when it started
 }
@@ -62,7 +68,7 @@ func (s *unit) begin(u *units) {
 	s.Began, s.BeganAt, s.MainPID = u.clock, time.Now(), u.pids
 	path, err := filepath.EvalSymlinks(u.l.Layout.Path(s.start))
 	s.Active, s.Sub, s.runs = "active", "running", path
-	if err != nil || strings.Contains(path, "exits") {
+	if err != nil || s.exits || strings.Contains(path, "exits") {
 		s.Active, s.Sub, s.Result, s.MainPID = "inactive", "dead", "success", 0
 	}
 }
@@ -97,7 +103,12 @@ func (u *units) Service(_ context.Context, name string) (host.Service, error) {
 	return host.Service{Unit: host.Unit{Name: name}, Known: true}, nil
 }
 
+func (u *units) Listeners(netip.AddrPort) []int { return u.listening }
+
 func (u *units) Process(pid int) host.Process {
+	if p, alone := u.alone[pid]; alone {
+		return p
+	}
 	for _, s := range u.all {
 		if s.MainPID == pid && s.script {
 			return host.Process{Program: "/usr/bin/sh", Directory: "/", Arguments: []string{"/bin/sh", s.start}}
@@ -111,6 +122,13 @@ func (u *units) Process(pid int) host.Process {
 func (u *units) Act(_ context.Context, verb host.UnitVerb, name string) error {
 	u.acted = append(u.acted, string(verb)+" "+name)
 	s := u.all[name]
+	switch {
+	case s.refuse && verb != host.Stop:
+		s.Active, s.MainPID = "failed", 0
+		return errors.New(name + " does not start")
+	case s.refuse:
+		return nil
+	}
 	switch verb {
 	case host.Stop:
 		s.Active, s.MainPID = "inactive", 0
@@ -410,5 +428,149 @@ func TestFirstDeployThatFailsStopsWhatItStarted(t *testing.T) {
 	l.expect(exit.Failed)
 	if want := []string{"restart app.service", "stop app.service"}; !slices.Equal(u.acted, want) {
 		t.Errorf("it did %q, want %q", u.acted, want)
+	}
+}
+
+func TestUnitThatIsAbsentFailsTheDeploy(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "app.service")
+	l.app("2", artifacttest.Files{recipe.Name: "units: [app.service, gone.service]\n"})
+	r, err := l.deploy()
+	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "gone.service, which corpus.yaml of myapp 2 names under units, is not on this host") {
+		t.Fatalf("exit code %d, %v", exit.Code(err), err)
+	}
+	u.runs(t, "app.service", "1")
+	if at := slices.IndexFunc(r.Units, func(u service.Result) bool { return u.Absent }); at < 0 || r.Units[at].Unit != "gone.service" || r.Units[at].Error == "" {
+		t.Errorf("the report says %+v", r.Units)
+	}
+}
+
+// TestWayBackToAReleaseWhoseUnitIsGone does not fail for it: a person who goes back needs to get there.
+func TestWayBackToAReleaseWhoseUnitIsGone(t *testing.T) {
+	l := newLab(t)
+	u := newUnits(l)
+	u.add("app.service", "/srv/service/current/bin/app")
+	u.add("old.service", "/srv/service/current/bin/app")
+	l.app("1", artifacttest.Files{recipe.Name: "units: [app.service, old.service]\n"})
+	l.expect(exit.OK)
+	l.app("2", artifacttest.Files{recipe.Name: "units: [app.service]\n"})
+	l.engine.during = func(state.Request) { delete(u.all, "old.service") }
+	l.expect(exit.OK)
+	l.engine.during = nil
+	r, err := l.Rollback(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.runs(t, "app.service", "1")
+	if want := "old.service, which corpus.yaml of myapp 1 names under units, is not on this host"; !slices.Contains(r.Notes, want) {
+		t.Errorf("the notes are %q", r.Notes)
+	}
+}
+
+// TestUnitsAndProbesOfBaseAreBasesFault has base and the service new at once.
+func TestUnitsAndProbesOfBaseAreBasesFault(t *testing.T) {
+	closed := "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: 127.0.0.1:1\n"
+	for name, c := range map[string]struct {
+		recipe string
+		refuse bool
+	}{"unit": {"units: [agentd.service]\n", true}, "probe": {closed, false}, "absent unit": {"units: [gone.service]\n", false}} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.ProbeAnyRoot = true
+			l.publishBase("1")
+			l.app("1")
+			l.expect(exit.OK)
+			u := newUnits(l, "app.service")
+			s := u.add("agentd.service", "/srv/base/current/states/top.sls")
+			s.begin(u)
+			u.all["agentd.service"].refuse = c.refuse
+			l.app("2")
+			l.repo.Release("base", "2", "production", artifacttest.Files{"states/top.sls": "base: {}", recipe.Name: c.recipe})
+			r, err := l.deploy()
+			if r.Fault == nil || r.Fault.Release == nil || r.Fault.Release.Project != "base" {
+				t.Fatalf("exit code %d, %v, fault %+v", exit.Code(err), err, r.Fault)
+			}
+			u.all["agentd.service"].refuse = false
+			l.expect(exit.OK)
+			u.runs(t, "app.service", "2")
+		})
+	}
+}
+
+// TestUnitThatDidNotComeBackIsTriedAgain is left alone by no later run until it runs what is deployed.
+func TestUnitThatDidNotComeBackIsTriedAgain(t *testing.T) {
+	for name, fail := range map[string]func(*unit, bool){
+		"it does not start": func(s *unit, broken bool) { s.refuse = broken },
+		"it ends at once":   func(s *unit, broken bool) { s.exits = broken },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.app("1")
+			l.expect(exit.OK)
+			u := newUnits(l, "app.service", "other.service")
+			l.app("2")
+			l.engine.during = func(state.Request) { fail(u.all["app.service"], true) }
+			l.expect(exit.RollbackFailed)
+			l.engine.during = nil
+			u.runs(t, "app.service", "")
+			u.runs(t, "other.service", "1")
+
+			u.acted = nil
+			for range 2 {
+				if _, err := l.deploy(); exit.Code(err) == exit.OK {
+					t.Error("the unit does not run, and the run says that all is well")
+				}
+			}
+			if want := []string{"restart app.service", "restart app.service"}; !slices.Equal(u.acted, want) {
+				t.Errorf("two ticks did %q, want %q", u.acted, want)
+			}
+			fail(u.all["app.service"], false)
+			r := l.expect(exit.OK)
+			u.runs(t, "app.service", "1")
+			if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "app.service did not run what is deployed") }) {
+				t.Errorf("the notes are %q", r.Notes)
+			}
+			u.acted = nil
+			if l.expect(exit.OK); len(u.acted) != 0 {
+				t.Errorf("once it runs, a tick did %q", u.acted)
+			}
+		})
+	}
+}
+
+// TestProcessOutsideOfUnitsAnswersAProbe is one that a person left running. What answers is in the report.
+func TestProcessOutsideOfUnitsAnswersAProbe(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	for kind, target := range map[string]string{"http": server.URL, "tcp": strings.TrimPrefix(server.URL, "http://")} {
+		t.Run(kind, func(t *testing.T) {
+			l := newLab(t)
+			l.ProbeAnyRoot = true
+			probe := artifacttest.Files{recipe.Name: "units: []\nhealth:\n  interval: 1ms\n  retries: 1\n  probes:\n  - " + kind + ": " + target + "\n"}
+			l.app("1", probe)
+			l.expect(exit.OK)
+			first, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current/bin/app"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := newUnits(l)
+			u.listening, u.alone = []int{812}, map[int]host.Process{812: {Program: first, Directory: "/"}}
+			l.app("2", probe)
+			_, err = l.deploy()
+			if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "process 812 ("+first+") listens on 127.0.0.1:") || !strings.Contains(err.Error(), "runs from myapp 1-") {
+				t.Fatalf("exit code %d, %v", exit.Code(err), err)
+			}
+			if hint := diag.HintOf(err); !strings.Contains(hint, "kill 812") {
+				t.Errorf("the hint is %q", hint)
+			}
+			u.alone[812] = host.Process{Program: "/usr/sbin/proxy", Directory: "/"}
+			l.app("3", probe)
+			r := l.expect(exit.OK)
+			if len(r.Health) != 1 || r.Health[0].Answered != "process 812 (/usr/sbin/proxy)" {
+				t.Errorf("health is %+v", r.Health)
+			}
+		})
 	}
 }

@@ -31,6 +31,8 @@ type Options struct {
 	Dir   string         // the release's directory, where scripts are found and run
 	Env   []string       // of scripts
 	Units *service.Watch // of the release; nil for none
+	// Answering finds out which process answers; nil where that is not asked.
+	Answering *service.Answering
 }
 
 // Merge is what a release says, with the host's word where it says nothing. Probes are those of
@@ -51,7 +53,12 @@ type Result struct {
 	Error    string        `json:"error,omitempty"` // of the last try; empty when it passed
 	Test     string        `json:"test,omitempty"`  // of a unit: what shows that it runs the release
 
-	hint string // what to do about Error, where more is known than for any probe
+	// Answered is the process of this host that listens where the answer came from; "" where it is not known.
+	Answered string `json:"answered,omitempty"`
+
+	Project string `json:"-"` // whose unit or probe it is; "" of a probe of the host
+	unit    string
+	hint    string // what to do about Error, where more is known than for any probe
 }
 
 // Unhealthy says which probes did not pass.
@@ -65,6 +72,27 @@ func (u *Unhealthy) Error() string {
 		}
 	}
 	return "the release is not healthy: " + strings.Join(failed, "; ")
+}
+
+// Project is the project of the first unit or probe that failed; "" for the host.
+func (u *Unhealthy) Project() string {
+	for _, r := range u.Results {
+		if r.Error != "" {
+			return r.Project
+		}
+	}
+	return ""
+}
+
+// Units are those that do not run their release.
+func (u *Unhealthy) Units() []string {
+	var units []string
+	for _, r := range u.Results {
+		if r.Error != "" && r.unit != "" {
+			units = append(units, r.unit)
+		}
+	}
+	return units
 }
 
 func (r Result) failure() string {
@@ -106,7 +134,7 @@ func Check(ctx context.Context, o Options) ([]Result, error) {
 		units.look(within)
 	} else {
 		for i, p := range o.Probes {
-			results[i] = Result{Probe: p.String(), Error: "not asked, since the units do not run the release"}
+			results[i] = Result{Probe: p.String(), Project: p.Project, Error: "not asked, since the units do not run the release"}
 		}
 	}
 	results = slices.Concat(units.results, results)
@@ -137,7 +165,7 @@ func probeAll(ctx context.Context, results []Result, o Options) {
 
 // attempts tries a probe until it passes or may be tried no more.
 func attempts(ctx context.Context, p recipe.Probe, o Options) Result {
-	r := Result{Probe: p.String()}
+	r := Result{Probe: p.String(), Project: p.Project}
 	for ctx.Err() == nil && (o.Retries == 0 || r.Tries <= o.Retries) {
 		if r.Tries > 0 {
 			if wait(ctx, o.Interval); ctx.Err() != nil {
@@ -145,14 +173,14 @@ func attempts(ctx context.Context, p recipe.Probe, o Options) Result {
 			}
 		}
 		r.Tries++
-		err := once(ctx, p, o)
+		answered, err := once(ctx, p, o)
 		if err == nil {
-			r.Error = ""
+			r.Error, r.hint, r.Answered = "", "", answered
 			return r
 		}
 		// What a try that the deadline cut short says is less than what the one before said.
 		if r.Error == "" || ctx.Err() == nil {
-			r.Error = err.Error()
+			r.Error, r.hint = err.Error(), diag.HintOf(err)
 		}
 	}
 	if r.Error == "" {
@@ -161,22 +189,27 @@ func attempts(ctx context.Context, p recipe.Probe, o Options) Result {
 	return r
 }
 
-func once(ctx context.Context, p recipe.Probe, o Options) error {
+// once asks once, and says which process answered.
+func once(ctx context.Context, p recipe.Probe, o Options) (answered string, err error) {
 	tryCtx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	err := ask(tryCtx, p, o)
+	var seen connection
+	err = ask(tryCtx, p, o, &seen)
 	if err != nil && tryCtx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no answer within %s", diag.Elapsed(o.Timeout))
+		return "", fmt.Errorf("no answer within %s", diag.Elapsed(o.Timeout))
 	}
-	return err
+	if err != nil || o.Answering == nil || !seen.local() {
+		return "", err
+	}
+	return o.Answering.At(seen.to)
 }
 
-func ask(ctx context.Context, p recipe.Probe, o Options) error {
+func ask(ctx context.Context, p recipe.Probe, o Options, seen *connection) error {
 	switch p.Kind {
 	case recipe.ProbeHTTP:
-		return askHTTP(ctx, p)
+		return askHTTP(ctx, p, seen)
 	case recipe.ProbeTCP:
-		return askTCP(ctx, p)
+		return askTCP(ctx, p, seen)
 	case recipe.ProbeUnit:
 		return askUnit(ctx, p)
 	}

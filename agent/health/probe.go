@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"net/netip"
 	"net/url"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +24,8 @@ const mostBody = 64 << 10
 
 // askHTTP makes a connection of its own each time: one that is kept alive would be answered by the
 // old process.
-func askHTTP(ctx context.Context, p recipe.Probe) error {
+func askHTTP(ctx context.Context, p recipe.Probe, seen *connection) error {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { seen.note(i.Conn) }})
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Target, nil)
 	if err != nil {
 		return err
@@ -59,12 +62,29 @@ func withoutURL(err error) error {
 	return err
 }
 
-func askTCP(ctx context.Context, p recipe.Probe) error {
+func askTCP(ctx context.Context, p recipe.Probe, seen *connection) error {
 	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.Target)
 	if err != nil {
 		return err
 	}
+	seen.note(c)
 	return c.Close()
+}
+
+// connection is where a connection of a probe began and ended.
+type connection struct{ from, to netip.AddrPort }
+
+func (c *connection) note(conn net.Conn) {
+	from, ok := conn.LocalAddr().(*net.TCPAddr)
+	to, too := conn.RemoteAddr().(*net.TCPAddr)
+	if ok && too {
+		c.from, c.to = from.AddrPort(), to.AddrPort()
+	}
+}
+
+// local reports whether the connection stayed on this host.
+func (c *connection) local() bool {
+	return c.to.IsValid() && (c.to.Addr().IsLoopback() || c.from.Addr().Unmap() == c.to.Addr().Unmap())
 }
 
 // askUnit asks systemd. A unit that is starting is not there yet; one that waits for its next

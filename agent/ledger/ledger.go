@@ -134,6 +134,8 @@ type Serving struct {
 	Run      string   `json:"run"`
 	Units    []string `json:"units,omitempty"`    // that ran before, and have to run afterwards
 	Projects []string `json:"projects,omitempty"` // whose links move
+	// Retry are units that were restarted on a way back, and do not run what is deployed all the same.
+	Retry []string `json:"retry,omitempty"`
 }
 
 // Corrupt is a ledger that cannot be read. The releases on disk are not touched by that.

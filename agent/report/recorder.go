@@ -142,6 +142,9 @@ func (r *Recorder) Probes(results []health.Result) {
 		if result.Test != "" {
 			told.Name += " runs the release: " + result.Test
 		}
+		if result.Answered != "" {
+			told.Name += " answered by " + result.Answered
+		}
 		r.each(func(s Sink) { s.Hook(HealthStage, told) })
 	}
 }

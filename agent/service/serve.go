@@ -3,9 +3,11 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -31,6 +33,8 @@ func masked(d host.Service) bool { return d.Masked || d.MaskedRuntime }
 type Order struct {
 	Members []Member
 	Wanted  []string      // units that ran before, and run afterwards though they do not now
+	Retry   []string      // units that an earlier run could not restart
+	Back    bool          // this is a way back, on which a unit that is absent is no failure
 	Since   time.Duration // when the run began: a unit that was started since, and runs the release, is kept
 	Done    func(Result)  // is called with each result; may be nil
 }
@@ -58,11 +62,15 @@ func Serve(ctx context.Context, s System, o Order) ([]Result, error) {
 }
 
 func serve(ctx context.Context, s System, m Member, o Order) (Result, error) {
-	r := Result{Unit: m.Unit, Release: m.Project.String()}
+	r := Result{Unit: m.Unit, Release: m.Project.String(), Project: m.Project.Name, Action: Left}
 	d, err := describe(ctx, s, m.Unit)
 	if err != nil {
-		r.Action = Left
 		return r, err
+	}
+	// Only systemd is known to have all units: where another init system runs, or none, as in a container,
+	// the host may start the service in its own way.
+	if r.Absent = m.Named && !d.Found; r.Absent && d.Known && !o.Back {
+		return r, absent(m)
 	}
 	verb := host.UnitVerb("")
 	r.Action, verb, r.Why = decide(s, m, d, o)
@@ -73,6 +81,12 @@ func serve(ctx context.Context, s System, m Member, o Order) (Result, error) {
 	err = s.Act(ctx, verb, m.Unit)
 	r.Duration = s.Clock() - began
 	return r, err
+}
+
+// absent is the failure of a unit that a release names and nothing has installed.
+func absent(m Member) error {
+	return diag.WithHint(fmt.Errorf("%s, which corpus.yaml of %s names under units, is not on this host", m.Unit, m.Project),
+		"have a state install it, not enabled on hosts that do not run it, or take it out of units; systemctl cat %s", m.Unit)
 }
 
 // decide says what to do about a unit: what that is called in reports, the verb for it, "" for nothing,
@@ -87,12 +101,15 @@ func decide(s System, m Member, d host.Service, o Order) (action string, verb ho
 		return Left, "", "it is a job, which runs the release when it is started next"
 	}
 	release, test := treesOf(m.Project).evidence(process(s, d))
+	retry := slices.Contains(o.Retry, m.Unit)
 	switch {
 	case release == m.Project.Release && d.Running() && d.Began >= o.Since && d.Began > 0:
 		return Kept, "", "it runs the release already: " + test
 	case release == "" && d.Running() && m.Project.MovedAt > 0 && d.Began > m.Project.MovedAt:
 		return Kept, "", ByStart
-	case !m.Project.Moved && (release == "" || release == m.Project.Release) && d.Active != "failed":
+	case retry && d.Running() && (release == m.Project.Release || release == "" && d.BeganAt.After(m.Project.Linked)):
+		return Kept, "", "it was started since"
+	case !m.Project.Moved && !retry && (release == "" || release == m.Project.Release) && d.Active != "failed":
 		return Left, "", "the release is the one that ran before"
 	case d.Running() && m.Reload:
 		return Reloaded, host.ReloadOrRestart, ""

@@ -12,6 +12,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"path"
 	"strings"
 	"time"
@@ -29,6 +30,8 @@ type System interface {
 	Service(ctx context.Context, name string) (host.Service, error)
 	// Process says what a process is; what may not be read is empty.
 	Process(pid int) host.Process
+	// Listeners are the processes that listen on an address of this host.
+	Listeners(address netip.AddrPort) []int
 	// Act restarts, reloads or stops a unit and waits until that is done.
 	Act(ctx context.Context, verb host.UnitVerb, name string) error
 	// Clock is the monotonic clock of host.Service.Began.
@@ -51,6 +54,8 @@ func (s system) Service(ctx context.Context, name string) (host.Service, error) 
 }
 
 func (s system) Process(pid int) host.Process { return s.host.ProcessOf(pid) }
+
+func (s system) Listeners(address netip.AddrPort) []int { return s.host.Listeners(address) }
 
 func (s system) Act(ctx context.Context, verb host.UnitVerb, name string) error {
 	if verb != host.Stop {
@@ -75,6 +80,8 @@ type Project struct {
 	Moved   bool     // the links lead to another release than before
 	// MovedAt is when this run moved them, on the monotonic clock; 0 where it did not.
 	MovedAt time.Duration
+	// Linked is when they were moved last, by the wall clock.
+	Linked time.Time
 }
 
 func (p Project) String() string { return strings.TrimSpace(p.Name + " " + p.Version) }
@@ -105,6 +112,9 @@ type Result struct {
 	Why      string        `json:"why,omitempty"` // of a unit that was left or kept
 	Error    string        `json:"error,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
+	// Absent is a unit that the release names and the host does not have.
+	Absent  bool   `json:"absent,omitempty"`
+	Project string `json:"-"` // whose unit it is
 }
 
 // Serves reports whether the unit has to run the release now.
@@ -121,6 +131,27 @@ func (f *Failed) Error() string {
 }
 
 func (f *Failed) Unwrap() error { return f.Err }
+
+// Project is the project of the first unit that failed.
+func (f *Failed) Project() string {
+	for _, r := range f.Results {
+		if r.Error != "" {
+			return r.Project
+		}
+	}
+	return ""
+}
+
+// Units are those that failed.
+func (f *Failed) Units() []string {
+	var units []string
+	for _, r := range f.Results {
+		if r.Error != "" {
+			units = append(units, r.Unit)
+		}
+	}
+	return units
+}
 
 // fullName is a unit's name with its kind, without the directory of its file.
 func fullName(name string) string {

@@ -23,6 +23,7 @@ type Watch struct {
 // Seen is what was seen of a unit.
 type Seen struct {
 	Unit    string
+	Project string
 	Release string // that it is to run
 	Test    string // by which it counts as running it
 	PID     int
@@ -51,7 +52,7 @@ func (w *Watch) Look(ctx context.Context) ([]Seen, error) {
 		if err != nil {
 			return all, err
 		}
-		seen := Seen{Unit: m.Unit, Release: m.Project.String(), PID: d.MainPID}
+		seen := Seen{Unit: m.Unit, Project: m.Project.Name, Release: m.Project.String(), PID: d.MainPID}
 		seen.Test, seen.Err, seen.Final = w.judge(m, d)
 		all = append(all, seen)
 	}
@@ -75,7 +76,7 @@ func (w *Watch) judge(m Member, d host.Service) (test string, err error, final b
 		return test, nil, false
 	case release != "":
 		return "", w.other(m, d, release, test), w.did(m.Unit) != Reloaded
-	case d.Began > max(w.Since, m.Project.MovedAt):
+	case d.Began > max(w.Since, m.Project.MovedAt), m.Project.MovedAt == 0 && d.BeganAt.After(m.Project.Linked):
 		return ByStart, nil, false
 	case w.did(m.Unit) == Reloaded:
 		return ByReload, nil, false
@@ -128,8 +129,8 @@ type Unit struct {
 	Deployed bool       `json:"deployed"`          // it runs the release that is deployed, or nothing
 }
 
-// See says what the units run. moved is when the links of their project were moved last.
-func See(ctx context.Context, s System, members []Member, moved func(Project) time.Time) ([]Unit, error) {
+// See says what the units run.
+func See(ctx context.Context, s System, members []Member) ([]Unit, error) {
 	units := make([]Unit, 0, len(members))
 	for _, m := range members {
 		d, err := describe(ctx, s, m.Unit)
@@ -139,12 +140,12 @@ func See(ctx context.Context, s System, members []Member, moved func(Project) ti
 		if !d.Found {
 			continue
 		}
-		units = append(units, see(s, m, d, moved(m.Project)))
+		units = append(units, see(s, m, d))
 	}
 	return units, nil
 }
 
-func see(s System, m Member, d host.Service, moved time.Time) Unit {
+func see(s System, m Member, d host.Service) Unit {
 	u := Unit{Unit: m.Unit, Project: m.Project.Name, Active: d.Active, PID: d.MainPID, Deployed: true}
 	if !d.Running() {
 		return u
@@ -156,7 +157,7 @@ func see(s System, m Member, d host.Service, moved time.Time) Unit {
 	switch {
 	case u.Release != "":
 		u.Deployed = u.Release == m.Project.Release
-	case u.Since != nil && u.Since.After(moved):
+	case u.Since != nil && u.Since.After(m.Project.Linked):
 		u.Release, u.Test = m.Project.Release, ByStart
 	case u.Since != nil && !m.Reload && !d.Job:
 		u.Deployed = false

@@ -41,6 +41,9 @@ type Probe struct {
 	Status   [2]int // of http: lowest and highest good status
 	Contains string // of http: text that the first 64 KiB of the body hold
 	Args     []string
+
+	// Project is whose release names the probe, which the agent fills in; "" for a probe of the host.
+	Project string
 }
 
 func (p Probe) String() string { return p.Kind + " " + p.Target }

@@ -2,10 +2,12 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -160,6 +162,15 @@ type Process struct {
 	Program   string // the file that runs
 	Directory string // in which it works
 	Arguments []string
+}
+
+// Name is what a process is called where people read of it: its program, and of an interpreter what it runs.
+func (p Process) Name() string {
+	name := p.Program
+	if len(p.Arguments) > 1 && filepath.IsAbs(p.Arguments[1]) {
+		name += " " + p.Arguments[1]
+	}
+	return cmp.Or(name, "its program may not be read")
 }
 
 // ProcessOf reads what a process of the running system is.
