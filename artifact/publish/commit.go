@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
@@ -152,10 +153,12 @@ func (e *Exhausted) Error() string {
 
 // Hint says where the way back is described.
 func (e *Exhausted) Hint() string {
-	return "take the stolen key away and give the role another one: see fast-forward in docs/trust.md"
+	return "`corpus keys rotate timestamp`, then `corpus keys rotate snapshot`, bring back what was in force before; then replace this role's key: see \"Versions that are run up\" in docs/trust.md"
 }
 
-func exhausted(role string) error { return &Exhausted{Role: role} }
+func exhausted(role string) error {
+	return &Exhausted{Role: strings.TrimSuffix(role, trust.HeadRole(""))}
+}
 
 // stageRole signs the next version of a role, under the first version number that is free; one that is
 // taken was left by a publisher who never committed it.

@@ -222,6 +222,9 @@ func (n *next) stageMoved(ctx context.Context, before, final *rootRole, may ...*
 		was, is := trust.RootDelegation(before, role), trust.RootDelegation(final, role)
 		wanted[role] = wanted[role] || !slices.Equal(was.Keys, is.Keys) || was.Threshold != is.Threshold
 	}
+	if role := spentRole(set.Snapshot); role != "" && wanted[metadata.SNAPSHOT] {
+		return nil, exhausted(role) // signed again, it would go on; stageAgain goes back to what was before it
+	}
 	objects, err := n.stageRoles(ctx, wanted, by)
 	var short *Short
 	if errors.As(err, &short) && !maps.Equal(wanted, refused) {

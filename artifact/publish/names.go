@@ -3,6 +3,7 @@ package publish
 import (
 	"cmp"
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,6 +69,7 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 			gone.add(floor)
 		}
 		b.named = gone.named
+		b.dropSpent()
 		return nil
 	}
 	for name, list := range b.named { // an older version would take hosts back
@@ -75,6 +77,30 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 	}
 	b.torn = b.newest < from
 	return nil
+}
+
+// dropSpent forgets files whose versions nothing can follow: a thief wrote them. Hosts that saw the root take the
+// snapshot's keys away count versions from the beginning, and so take the file that was in force before.
+func (b *rebuilding) dropSpent() {
+	for name, list := range b.named {
+		honest := slices.DeleteFunc(slices.Clone(list), func(m *metadata.MetaFiles) bool { return spent(m.Version) })
+		if len(honest) > 0 {
+			b.named[name] = honest
+		}
+	}
+}
+
+// spent reports whether a version is so high that no honest publisher counted up to it.
+func spent(version int64) bool { return version > math.MaxInt64-lostVersions }
+
+// spentRole names a role, of those that the snapshot in force names, which nothing can follow; "" for none.
+func spentRole(snapshot *metadata.Metadata[metadata.SnapshotType]) string {
+	for file, meta := range snapshot.Signed.Meta {
+		if spent(meta.Version) {
+			return strings.TrimSuffix(file, ".json")
+		}
+	}
+	return ""
 }
 
 // signedBelow reports whether one of the roots let the keys of a snapshot sign it.

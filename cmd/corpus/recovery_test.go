@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,11 +11,13 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-var recovery = regexp.MustCompile(`^<!-- not run: (\w+), (lost|stolen|added|threshold): `)
+var recovery = regexp.MustCompile(`^<!-- not run: (\w+), (lost|stolen|added|threshold|exhausted): `)
 
 // documentedRecovery reads the commands of docs/trust.md for each key and what happens to it.
 func documentedRecovery(t *testing.T) map[[2]string][]string {
@@ -60,6 +63,33 @@ func TestRecoveryAsDocumented(t *testing.T) {
 	}
 }
 
+// TestVersionsRunUpAsDocumented runs the commands for versions that a thief ran up as far as they go.
+func TestVersionsRunUpAsDocumented(t *testing.T) {
+	documented := documentedRecovery(t)
+	for _, role := range []string{"targets", "myapp"} {
+		t.Run(role, func(t *testing.T) {
+			commands := documented[[2]string{role, "exhausted"}]
+			if len(commands) == 0 {
+				t.Fatal("docs/trust.md does not say what to do")
+			}
+			recoverAsDocumented(t, role, "exhausted", commands)
+		})
+	}
+}
+
+// runUp signs the highest version of a role with its stolen keys.
+func (s *shell) runUp(role string) {
+	s.t.Helper()
+	opened, err := stores.Open(s.env["CORPUS_STORE"], stores.Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	repo := artifacttest.Of(s.t, &publish.Publisher{Store: opened, Keys: publish.Keyring{Dir: s.path("keys")}})
+	repo.Forger(role, "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
+		f.Roles[role].Signed.Version = math.MaxInt64
+	})
+}
+
 func recoverAsDocumented(t *testing.T, role, event string, commands []string) {
 	s := newShell(t)
 	s.expect(0, "keys new --root-keys 3", "made")
@@ -79,6 +109,15 @@ func recoverAsDocumented(t *testing.T, role, event string, commands []string) {
 	before := s.ids(key)
 	if event == "lost" {
 		s.remove(key + ".key")
+	}
+	if event == "exhausted" {
+		s.runUp(role)
+		s.follows("with the thief's files", old, "myapp/testing", "other/testing")
+		command := "publish myapp 1.1 @one.tar.zst --channel testing"
+		if role == "targets" {
+			command = "project add third --key @keys/myapp.pub"
+		}
+		s.expect(4, command, "corpus keys rotate snapshot")
 	}
 	stopped := false
 	for _, command := range commands {
@@ -100,7 +139,7 @@ func recoverAsDocumented(t *testing.T, role, event string, commands []string) {
 	}
 	s.expect(0, "root show --trust-root @keys/root.json", role)
 	shown := s.out
-	if gone := !strings.Contains(shown, before); gone != (event == "lost" || event == "stolen") {
+	if gone := !strings.Contains(shown, before); gone != (event == "lost" || event == "stolen" || event == "exhausted") {
 		t.Errorf("after these steps the old key is gone: %v\n%s", gone, shown)
 	}
 	want := regexp.MustCompile(`(?m)^` + role + `\s.*\s[23] of`)
@@ -109,6 +148,9 @@ func recoverAsDocumented(t *testing.T, role, event string, commands []string) {
 	}
 	s.expect(0, "verify", "verified")
 	s.expect(0, "refresh", "renewed")
+	if event == "exhausted" {
+		s.expect(0, "publish myapp 1.1 @one.tar.zst --channel testing", "myapp/testing is 1.1")
+	}
 	if role != "myapp" {
 		s.artifact("two", "2")
 		s.expect(0, "publish other 2.0 @two.tar.zst --channel testing", "other/testing is 2.0")

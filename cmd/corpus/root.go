@@ -199,7 +199,8 @@ func code(err error) error {
 	var mistake *publish.Mistake
 	var unproven *publish.Unproven
 	var unaccepted *publish.Unaccepted
-	if errors.As(err, &unproven) {
+	var exhausted *publish.Exhausted
+	if errors.As(err, &unproven) || errors.As(err, &exhausted) {
 		return exit.WithCode(exit.Refused, err)
 	}
 	if errors.As(err, &unaccepted) || errors.As(err, &immutable) || errors.As(err, &short) || errors.As(err, &mistake) {
