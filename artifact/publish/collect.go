@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Collected is what was, or would be, removed. The numbers beside Objects and Uploads are of packs; Bytes is of
-// packs and objects.
+// Collected is what was, or would be, removed. The numbers beside Objects, Pages and Uploads are of packs;
+// Bytes is of packs, objects and pages.
 type Collected struct {
 	Packs   int   `json:"packs"` // removed
 	Bytes   int64 `json:"bytes"`
@@ -24,6 +24,7 @@ type Collected struct {
 	Kept    int   `json:"kept"`    // referenced
 
 	Objects Tally `json:"objects"` // artifacts, and what lies beside them
+	Pages   Tally `json:"pages"`   // parts of the list of a project's versions
 	Uploads Tally `json:"uploads"` // unfinished uploads
 }
 
@@ -42,8 +43,8 @@ type Grace struct {
 }
 
 // Collect removes what a project's signed metadata does not name, and no draft that is still to be
-// signed, and what is older than the grace: packs of chunks, artifacts and what lies beside them. It
-// aborts unfinished uploads of that age. A publisher that is at work meanwhile loses nothing: what it
+// signed, and what is older than the grace: packs of chunks, artifacts, what lies beside them, and
+// pages of the list of its versions. It aborts unfinished uploads of that age. A publisher that is at work meanwhile loses nothing: what it
 // uploaded is young, the packs that it uses again of earlier versions it checks in the very change that
 // signs it, and the other objects after that change. What belongs to withdrawn versions stays, since a
 // withdrawal can be taken back. Where anything cannot be read nothing of the project is removed, and nothing of a
@@ -79,6 +80,10 @@ func (c *collection) collect(ctx context.Context, project string) error {
 	if err != nil {
 		return err
 	}
+	pages, err := c.pages(ctx, project)
+	if err != nil {
+		return err
+	}
 	used, etag, err := c.used(ctx, project)
 	if err != nil || used == nil {
 		return err
@@ -90,7 +95,10 @@ func (c *collection) collect(ctx context.Context, project string) error {
 	if err := c.packs(ctx, there.packs, used, pending); err != nil {
 		return err
 	}
-	return c.objects(ctx, project, there.objects, used, pending, etag)
+	if err := c.objects(ctx, project, there.objects, used, pending, etag, &c.all.Objects); err != nil {
+		return err
+	}
+	return c.objects(ctx, project, pages, used, nil, etag, &c.all.Pages)
 }
 
 // used is what a project's signed metadata names, and the timestamp by which it was read; nil for a
@@ -121,12 +129,11 @@ func (c *collection) packs(ctx context.Context, packs []store.Info, used, pendin
 	return nil
 }
 
-// objects removes artifacts and what lies beside them. An object's name is that of its content, so a
+// objects removes artifacts, what lies beside them, or pages. An object's name is that of its content, so a
 // publisher may sign one that was left by an earlier attempt. Therefore what is signed is read again
 // before each removal for which the timestamp has changed, and publishers look for their objects after
 // they have signed them.
-func (c *collection) objects(ctx context.Context, project string, objects []store.Info, used, pending map[string]bool, etag string) error {
-	tally := &c.all.Objects
+func (c *collection) objects(ctx context.Context, project string, objects []store.Info, used, pending map[string]bool, etag string, tally *Tally) error {
 	for _, info := range objects {
 		count := c.judge(info, used, pending, tally)
 		if count == &tally.Removed {
@@ -241,6 +248,13 @@ func referenced(ctx context.Context, n *next, project string) (map[string]bool, 
 		return nil, err
 	}
 	used := map[string]bool{}
+	pages, err := trust.Pages(n.client.Trusted().Targets[project])
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range pages {
+		used[trust.PageKey(project, page)] = true
+	}
 	for _, r := range trust.Releases(project, role) {
 		used[trust.ObjectKey(r)] = true
 		for _, kind := range trust.Kinds() {

@@ -39,6 +39,17 @@ func release(t *testing.T, p *publish.Publisher, version, content string) {
 	}
 }
 
+// collectedPacks is collected for tests of packs alone.
+func collectedPacks(t *testing.T, p *publish.Publisher, days int, dry bool) publish.Collected {
+	t.Helper()
+	all := collected(t, p, days, dry)
+	all.Objects, all.Pages = publish.Tally{}, publish.Tally{}
+	if all.Packs == 0 {
+		all.Bytes = 0
+	}
+	return all
+}
+
 // collected lets somebody collect garbage after so many days.
 func collected(t *testing.T, p *publish.Publisher, days int, dry bool) publish.Collected {
 	t.Helper()
@@ -48,7 +59,6 @@ func collected(t *testing.T, p *publish.Publisher, days int, dry bool) publish.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	all.Objects = publish.Tally{} // tests of packs alone
 	return all
 }
 
@@ -117,13 +127,13 @@ func TestCollectRemovesWhatNobodyNames(t *testing.T) {
 	p := publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	orphan(t, p, noise(2))
-	if got, want := collected(t, p, 0, false), (publish.Collected{Kept: 1, Young: 1}); got != want {
+	if got, want := collectedPacks(t, p, 0, false), (publish.Collected{Kept: 1, Young: 1}); got != want {
 		t.Errorf("at once: %+v, want %+v", got, want)
 	}
-	if got := collected(t, p, 2, true); got.Packs != 1 || len(keys(t, p.Store, ".pack")) != 2 {
+	if got := collectedPacks(t, p, 2, true); got.Packs != 1 || len(keys(t, p.Store, ".pack")) != 2 {
 		t.Errorf("a dry run: %+v, and it left %d packs", got, len(keys(t, p.Store, ".pack")))
 	}
-	if got := collected(t, p, 2, false); got.Packs != 1 || got.Bytes < 1<<20 || got.Kept != 1 {
+	if got := collectedPacks(t, p, 2, false); got.Packs != 1 || got.Bytes < 1<<20 || got.Kept != 1 {
 		t.Errorf("two days later: %+v, want one removed", got)
 	}
 	if missing := lost(t, p); len(missing) > 0 {
@@ -139,7 +149,7 @@ func TestCollectKeepsWithdrawnVersions(t *testing.T) {
 	if _, err := p.Yank(t.Context(), "myapp", "1", "loses sessions"); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := collected(t, p, 400, false), (publish.Collected{Kept: 2}); got != want {
+	if got, want := collectedPacks(t, p, 400, false), (publish.Collected{Kept: 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if missing := lost(t, p); len(missing) > 0 {
@@ -163,7 +173,7 @@ func TestCollectKnowsDrafts(t *testing.T) {
 	p := publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	draft := drafted(t, p, "2", noise(2))
-	if got, want := collected(t, p, 20, false), (publish.Collected{Kept: 1, Pending: 1}); got != want {
+	if got, want := collectedPacks(t, p, 20, false), (publish.Collected{Kept: 1, Pending: 1}); got != want {
 		t.Errorf("20 days later: %+v, want %+v", got, want)
 	}
 	if _, err := beside(t, p).Import(t.Context(), draft); err != nil {
@@ -172,11 +182,11 @@ func TestCollectKnowsDrafts(t *testing.T) {
 	if missing := lost(t, p); len(missing) > 0 {
 		t.Errorf("the draft came too late for %v", missing)
 	}
-	if got, want := collected(t, p, 20, false), (publish.Collected{Kept: 2}); got != want || len(keys(t, p.Store, ".draft")) != 0 {
+	if got, want := collectedPacks(t, p, 20, false), (publish.Collected{Kept: 2}); got != want || len(keys(t, p.Store, ".draft")) != 0 {
 		t.Errorf("when it is signed: %+v, want %+v and no note left: %v", got, want, keys(t, p.Store, ".draft"))
 	}
 	drafted(t, p, "3", noise(3))
-	if got := collected(t, p, 31, false); got.Packs != 1 || got.Kept != 2 || len(keys(t, p.Store, ".draft")) != 0 {
+	if got := collectedPacks(t, p, 31, false); got.Packs != 1 || got.Kept != 2 || len(keys(t, p.Store, ".draft")) != 0 {
 		t.Errorf("a draft that nobody signs for a month: %+v, left %v", got, keys(t, p.Store, ".draft"))
 	}
 }
@@ -386,7 +396,7 @@ func TestCollectBesideAnImportAndAnotherCollection(t *testing.T) {
 		if _, err := beside(t, p).Import(t.Context(), draft); err != nil {
 			t.Error(err)
 		}
-		collected(t, p, 20, false)
+		collectedPacks(t, p, 20, false)
 	}}
 	slow.Now = func() time.Time { return time.Now().Add(20 * 24 * time.Hour) }
 	if _, err := slow.Collect(t.Context(), usual(), false); err != nil {

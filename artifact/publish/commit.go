@@ -30,7 +30,10 @@ func (n *next) commit(ctx context.Context) error {
 			return err
 		}
 	}
-	return n.publisher.write(ctx, objects)
+	if err := n.publisher.write(ctx, objects); err != nil {
+		return err
+	}
+	return n.publisher.keepPages(ctx, objects)
 }
 
 // stage signs what changed, with keys that satisfy all delegations that may names for a role, and leaves

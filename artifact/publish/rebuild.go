@@ -29,6 +29,9 @@ type Rebuilt struct {
 	Missing []Missing `json:"missing,omitempty"`
 	// Restored are files that the store had lost and that this publisher had kept.
 	Restored []string `json:"restored,omitempty"`
+	// Pages are pages of projects' versions that are missing. Hosts follow the channels without them; a project
+	// cannot be published before they are restored from a backup or a mirror.
+	Pages []string `json:"pages,omitempty"`
 	// Unnamed are roles that were taken although no snapshot is left that names them. What a publisher
 	// who was interrupted had not yet put into force may be among them.
 	Unnamed []string `json:"unnamed,omitempty"`
@@ -174,9 +177,14 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 		if b.delegates(project) {
 			verify = func(r *trust.Role) error { return targets.VerifyDelegate(project, r) }
 		}
-		_, missing, err := b.take(ctx, name, verify)
+		role, missing, err := b.take(ctx, name, verify)
 		if err != nil {
 			return err
+		}
+		if role != nil {
+			if err := b.takePages(ctx, project, role); err != nil {
+				return err
+			}
 		}
 		if missing != nil && !slices.Contains(b.result.Lost, project) {
 			b.result.Lost, b.result.Missing = append(b.result.Lost, project), append(b.result.Missing, *missing)

@@ -41,12 +41,29 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, e
 	if err := p.ensureDelegated(ctx, r.Project); err != nil {
 		return artifact.Release{}, err
 	}
+	if err := p.mayPublish(ctx, release, r); err != nil {
+		return artifact.Release{}, err
+	}
 	for range attempts {
 		if err = p.publish(ctx, release, r); !errors.Is(err, errWithdrawn) {
 			break
 		}
 	}
 	return release, err
+}
+
+// mayPublish refuses, before anything is uploaded, a version whose metadata could not be signed: it is taken by
+// other bytes, withdrawn, or the project would be too large for its readers.
+func (p *Publisher) mayPublish(ctx context.Context, release artifact.Release, r Request) error {
+	n, err := p.read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := n.publish(ctx, described{release: release}, r.Channel); err != nil {
+		return err
+	}
+	_, err = n.split(ctx, r.Project)
+	return err
 }
 
 // publish uploads and signs an artifact and all that belongs to it.

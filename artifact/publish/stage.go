@@ -108,6 +108,22 @@ func (p *Publisher) writePages(ctx context.Context, objects []object) error {
 	return group.Wait()
 }
 
+// keepPages writes the pages among objects again that a garbage collection removed while nothing named them: pages
+// have the names of their content, and an earlier attempt may have left one.
+func (p *Publisher) keepPages(ctx context.Context, objects []object) error {
+	var keys []string
+	for _, o := range objects {
+		if o.page {
+			keys = append(keys, o.key)
+		}
+	}
+	missing, err := p.missing(ctx, keys)
+	if err != nil {
+		return err
+	}
+	return p.writePages(ctx, slices.DeleteFunc(slices.Clone(objects), func(o object) bool { return !slices.Contains(missing, o.key) }))
+}
+
 // whole names the store itself among what hosts accept or refuse; the other names are those of
 // projects and of channels, project/channel.
 const whole = "the store"

@@ -184,7 +184,7 @@ func (c *Client) pageData(ctx context.Context, project string, digest artifact.D
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = diag.WithHint(fmt.Errorf("a page of the versions of %s is missing: %w", project, err),
-			"restore it from a backup or a mirror, or let who publishes %s run `corpus publish` or `corpus refresh` where its pages were kept", project)
+			"`corpus refresh --rebuild` puts it back where a publisher has kept it, or out of the list of all versions; otherwise restore %s from a backup or a mirror", key)
 	}
 	if err != nil {
 		return nil, c.Vouch(project, err)
@@ -258,6 +258,11 @@ func (c *Client) extend(project string, targets map[string]*metadata.TargetFiles
 		c.known = map[string]map[string]*metadata.TargetFiles{}
 	}
 	c.known[project] = targets
+}
+
+// KeptPage is a page of a project's versions that this client has read before; nil where it keeps none.
+func (c *Client) KeptPage(project string, digest artifact.Digest) []byte {
+	return c.seen.page(project, digest)
 }
 
 // pagesDir is where pages of a project are kept.

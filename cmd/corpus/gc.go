@@ -23,10 +23,11 @@ func (p *program) gcCommand() *cobra.Command {
 		Use:   "gc",
 		Short: "Remove what no version of a project needs",
 		Long: `gc removes artifacts, what lies beside them, and packs of chunks that no signed metadata names: what a
-publish that was cut short has left. It aborts uploads that were begun and never completed. It may run
+publish that was cut short has left. It removes pages of the lists of versions that no head names which
+is in force or was replaced within the grace period. It aborts uploads that were begun and never completed. It may run
 beside publishers: what is younger than the grace period is left alone, since a publisher may be about
 to sign it, and so is what a draft names which is still to be signed and imported. It signs nothing,
-and needs the right to list and delete below deploy/, see docs/buckets.md.`,
+and needs the right to list and delete below deploy/ and metadata/pages/, see docs/buckets.md.`,
 		Example: `  corpus gc --store s3://bucket/prefix --keys keys --dry-run`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -42,7 +43,8 @@ and needs the right to list and delete below deploy/, see docs/buckets.md.`,
 			if dry {
 				did = "would remove"
 			}
-			o := all.Objects
+			o, pages := all.Objects, all.Pages
+			o = publish.Tally{Removed: o.Removed + pages.Removed, Young: o.Young + pages.Young, Pending: o.Pending, Kept: o.Kept + pages.Kept}
 			return p.answer(all, "%s %d packs and %d other objects, %s, and %d unfinished uploads; %d are in use, %d wait for a draft to be signed, %d are too young to tell",
 				did, all.Packs, o.Removed, diag.Size(all.Bytes), all.Uploads.Removed, all.Kept+o.Kept, all.Pending+o.Pending, all.Young+o.Young+all.Uploads.Young)
 		},

@@ -113,7 +113,10 @@ func (p *program) rebuild(ctx context.Context) error {
 		text += fmt.Sprintf("\nMISSING: %s %d: %s; hosts of %s keep what they run until its owner runs\n"+
 			"  corpus export %s -o %s.draft; corpus sign %s.draft; corpus import %s.draft", m.Role, m.Version, m.Why, m.Role, m.Role, m.Role, m.Role, m.Role)
 	}
-	if err := p.answer(result, "%s", text); err != nil || len(result.Missing) == 0 {
+	for _, page := range result.Pages {
+		text += fmt.Sprintf("\nMISSING: %s: restore it from a backup or a mirror of the store; hosts follow the channels without it", page)
+	}
+	if err := p.answer(result, "%s", text); err != nil || len(result.Missing)+len(result.Pages) == 0 {
 		return err
 	}
 	return cli.AlreadyTold(exit.WithCode(exit.Failed, errors.New("something is missing")))

@@ -1,0 +1,68 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// takePages puts pages back that the store has lost: as this publisher has kept them, or else out of the list of all
+// versions in one file, which says the same. One that neither has is missing; hosts go on following the channels.
+func (b *rebuilding) takePages(ctx context.Context, project string, head *trust.Role) error {
+	digests, err := trust.Pages(head)
+	if err != nil || len(digests) == 0 {
+		return err
+	}
+	there := map[string]bool{}
+	for info, err := range b.publisher.Store.List(ctx, trust.PagePrefix(project)) {
+		if err != nil {
+			return fmt.Errorf("listing the pages of %s: %w", project, err)
+		}
+		there[info.Key] = true
+	}
+	var listed map[artifact.Digest][]byte
+	for _, digest := range digests {
+		key := trust.PageKey(project, digest)
+		if there[key] {
+			continue
+		}
+		data := b.client.KeptPage(project, digest)
+		if data == nil && listed == nil {
+			if listed, err = b.listedPages(ctx, project, head); err != nil {
+				return err
+			}
+		}
+		if data == nil {
+			data = listed[digest]
+		}
+		if data == nil {
+			b.result.Pages = append(b.result.Pages, key)
+			continue
+		}
+		b.objects = append(b.objects, object{key: key, data: data, page: true})
+		b.result.Restored = append(b.result.Restored, key)
+	}
+	return nil
+}
+
+// listedPages makes the pages of a head again out of the list of all versions beside it; what comes of a list that is
+// cut off, or that someone else wrote, has other digests.
+func (b *rebuilding) listedPages(ctx context.Context, project string, head *trust.Role) (map[artifact.Digest][]byte, error) {
+	data, err := trust.ReadMetadata(ctx, b.publisher.Store, trust.RoleKey(project, head.Signed.Version))
+	if err != nil {
+		return map[artifact.Digest][]byte{}, notAnswered(err)
+	}
+	whole, err := metadata.Targets().FromBytes(data)
+	if err != nil {
+		return map[artifact.Digest][]byte{}, nil // it is damaged, and has none
+	}
+	forms, err := trust.Split(project, whole, false)
+	if err != nil {
+		return map[artifact.Digest][]byte{}, nil
+	}
+	return forms.Pages, nil
+}
