@@ -227,7 +227,7 @@ func (r *run) notServed(pair ledger.Pair, reason error) error {
 	projects, err := r.inService(pair)
 	var names []string
 	for _, p := range projects {
-		names = append(names, p.Units...)
+		names = joined(joined(names, p.Units), p.Reload)
 	}
 	if len(names) > 0 {
 		r.record.Note("these units were not restarted: %s: %v", strings.Join(names, ", "), reason)

@@ -1,12 +1,16 @@
 package cmd_test
 
 import (
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestDocumentedCommandsWork runs every command that README.md and docs/ show, in their order, as a
@@ -153,4 +157,62 @@ func (r *reader) run(command string) (string, error) {
 	cmd.Dir, cmd.Env = r.dir, append(r.env, "CORPUS_STORE="+r.store)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// TestHelloAnswersWithItsVersion fetches what the program of docs/examples.md answers when it is started
+// through the links as its unit does: after a deploy, an upgrade and a rollback.
+func TestHelloAnswersWithItsVersion(t *testing.T) {
+	r := newReader(t)
+	r.must("corpus keys new", "corpus store init")
+	publish := func(version string) {
+		t.Helper()
+		r.must("echo "+version+" >hello/VERSION", "corpus build ./hello --version "+version+" -o hello-"+version+".tar.zst",
+			"corpus publish hello "+version+" hello-"+version+".tar.zst --channel testing")
+	}
+	answers := func(version string) {
+		t.Helper()
+		if got := startAndAsk(t, filepath.Join(r.dir, "test-host/srv/projects/hello/current/bin/hello")); got != "hello "+version+"\n" {
+			t.Errorf("it answers %q, and %s is deployed", got, version)
+		}
+	}
+	publish("1.0")
+	r.must("corpus-agent deploy hello testing --root ./test-host --trust-root root.json")
+	answers("1.0")
+	publish("1.1")
+	r.must("corpus-agent deploy --root ./test-host")
+	answers("1.1")
+	r.must("corpus-agent rollback --root ./test-host")
+	answers("1.0")
+}
+
+// startAndAsk starts a program of hello and gives what it answers.
+func startAndAsk(t *testing.T, program string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	cmd := exec.Command(program)
+	cmd.Env = []string{"HELLO_ADDRESS=" + address}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	for range 300 {
+		resp, err := http.Get("http://" + address)
+		if err != nil {
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	t.Fatalf("%s does not answer", program)
+	return ""
 }

@@ -126,6 +126,9 @@ func (r *reader) wheels(clean func(...string) cleanRoot) {
 
 func notesWork(t *testing.T, url string) {
 	t.Helper()
+	if got := ask(t, url+"version", ""); got != "notes 1.0\n" {
+		t.Errorf("its version is %q", got)
+	}
 	if got := ask(t, url, ""); got != "no notes\n" {
 		t.Errorf("it says %q", got)
 	}

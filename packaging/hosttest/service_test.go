@@ -4,6 +4,7 @@ package hosttest_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,7 +111,7 @@ func serves(t *testing.T, h *lab.Host, version string) {
 type unitsOf struct {
 	report
 	Units  []struct{ Unit, Release, Action, Error string }
-	Health []struct{ Probe, Test, Error string }
+	Health []struct{ Probe, Test, Error, Answered string }
 }
 
 // TestServiceRunsWhatIsDeployed follows the plainest service there is through deploys and rollbacks.
@@ -178,4 +179,69 @@ func TestServiceRunsWhatIsDeployed(t *testing.T) {
 	if out := h.Must("corpus-agent", "status"); !strings.Contains(out, "plain.service: inactive") {
 		t.Errorf("of a stopped unit the status says\n%s", out)
 	}
+}
+
+// TestExampleAnswersItsVersion follows the Go service of docs/examples.md on a booted host: what it answers
+// is fetched after each deploy and rollback.
+func TestExampleAnswersItsVersion(t *testing.T) {
+	n, s := lab.NewNetwork(t), newStore(t)
+	server := s.serve(n)
+	h := lab.Boot(t, lab.Options{Hostname: "hello-testing-local1-1", Network: n, Address: "172.31.0.11"})
+	install(t, h)
+	h.Sh("systemctl stop corpus-agent.timer")
+	s.reach(h, server)
+	deploy := func(version string, more map[string]string) unitsOf {
+		t.Helper()
+		layer := map[string]string{"VERSION": version + "\n"}
+		maps.Copy(layer, more)
+		s.publish("hello", version, "testing", demo+"/hello", tree(t, layer))
+		var r unitsOf
+		result := h.Run("corpus-agent", "--json", "deploy", "--store", storeURL, "--trust-root", "/root/root.json")
+		if err := json.NewDecoder(strings.NewReader(result.Out)).Decode(&r); err != nil {
+			t.Fatalf("%v: %s\n%s", err, result.Out, result.Err)
+		}
+		return r
+	}
+	answers := func(version string) {
+		t.Helper()
+		if got := strings.TrimSpace(h.Run("curl", "-fsS", "-m", "5", "http://127.0.0.1:8000/").Out); got != "hello "+version {
+			t.Errorf("it answers %q, and %s is deployed", got, version)
+		}
+	}
+
+	deploy("1.0", nil).converged(t)
+	answers("1.0")
+	r := deploy("1.1", nil)
+	r.converged(t)
+	answers("1.1")
+	if pid := h.Sh("systemctl show -p MainPID --value hello.service"); len(r.Health) != 2 || !strings.HasPrefix(r.Health[1].Answered, "process "+pid+" (/srv/projects/hello/releases/1.1-") {
+		t.Errorf("process %s is the service, and health is %+v", pid, r.Health)
+	}
+	agent(t, h, "rollback").converged(t)
+	answers("1.0")
+	if r := deploy("1.2", map[string]string{"main.go": "package main\n\nfunc main() {}\n"}); r.Exit != 7 || !strings.Contains(r.Error, "hello.service") {
+		t.Errorf("a program that exits at once: exit code %d, %s", r.Exit, r.Error)
+	}
+	answers("1.0")
+
+	// A release that says it has no units leaves the old process running, and that one answers.
+	recipe, err := os.ReadFile(demo + "/hello/corpus.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := strings.Replace(string(recipe), "units: [hello.service]", "units: []\nfiles: [hello.service]", 1)
+	alone = strings.Replace(alone, "health:\n", "health:\n  deadline: 15s\n", 1)
+	r = deploy("1.3", map[string]string{"corpus.yaml": alone})
+	if r.Exit != 7 || !strings.Contains(r.Error, "listens on 127.0.0.1:8000 and runs from hello 1.0-") || !strings.Contains(r.Hint, "kill ") {
+		t.Errorf("the old process answers: exit code %d, %s, hint %s", r.Exit, r.Error, r.Hint)
+	}
+	answers("1.0")
+
+	r = deploy("1.4", map[string]string{"corpus.yaml": strings.Replace(string(recipe), "[hello.service]", "[hello.service, absent.service]", 1)})
+	if r.Exit != 7 || !strings.Contains(r.Error, "absent.service, which corpus.yaml of hello 1.4 names under units, is not on this host") {
+		t.Errorf("a unit that is not there: exit code %d, %s", r.Exit, r.Error)
+	}
+	answers("1.0")
+	deploy("1.5", nil).converged(t)
+	answers("1.5")
 }

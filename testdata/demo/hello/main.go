@@ -1,18 +1,22 @@
-// Hello answers with a line of text.
+// Hello answers with a line of text that names its version.
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"log"
 	"net/http"
 	"os"
 )
 
+//go:embed VERSION
+var version string
+
 func main() {
 	address := os.Getenv("HELLO_ADDRESS")
 	if address == "" {
 		address = "127.0.0.1:8000"
 	}
-	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello ", version) })
 	log.Fatal(http.ListenAndServe(address, nil))
 }
