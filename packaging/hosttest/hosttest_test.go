@@ -100,7 +100,7 @@ func (s *store) publish(project, version, channel string, trees ...string) {
 		run(s.t, "cp", "-rT", layer, tree)
 	}
 	file := tree + ".tar.zst"
-	s.corpus("build", tree, "-o", file)
+	s.corpus("build", tree, "-o", file, "--version", version)
 	s.corpus("publish", project, version, file, "--channel", channel)
 }
 
