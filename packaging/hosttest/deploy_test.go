@@ -92,11 +92,14 @@ func TestTimerDrives(t *testing.T) {
 		t.Errorf("after a bad version nginx serves %q", got)
 	}
 	var bad *report
-	for _, r := range history(t, h) {
-		if r.Outcome == "rolled back" {
-			bad = &r
+	lab.Eventually(t, 60*time.Second, "the way back ends and is reported", func() bool {
+		for _, r := range history(t, h) {
+			if r.Outcome == "rolled back" {
+				bad = &r
+			}
 		}
-	}
+		return bad != nil
+	})
 	if bad == nil || bad.Exit != 7 || !strings.Contains(bad.Error, "tls.pem") {
 		t.Errorf("the report of the bad version reads %+v", bad)
 	}
