@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/chunk"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -39,11 +40,10 @@ func (p *Publisher) addChunks(ctx context.Context, d *described, root *os.Root, 
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp("", "corpus-pack-")
+	file, err := durable.ScratchFile()
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name())
 	defer file.Close()
 	stream := chunk.NewStream(root, tree)
 	index, pack, size, err := chunk.Pack(stream, known, file)

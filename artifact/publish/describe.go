@@ -15,6 +15,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
@@ -44,11 +45,11 @@ func (d described) objects() []string {
 // lists that let hosts fetch it in parts. Plain artifacts are only unpacked.
 func (p *Publisher) describe(ctx context.Context, release artifact.Release, r Request) (described, error) {
 	d := described{release: release, sidecars: map[trust.Kind][]byte{}}
-	dir, err := os.MkdirTemp("", "corpus-publish-")
+	dir, done, err := durable.Scratch()
 	if err != nil {
 		return d, err
 	}
-	defer os.RemoveAll(dir)
+	defer done()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return d, err

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"path/filepath"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
@@ -52,6 +54,9 @@ func (p *Publisher) Init(ctx context.Context, threshold int) (InitResult, error)
 
 // initWith sets up an empty store under a root that is signed.
 func (p *Publisher) initWith(ctx context.Context, root []byte) (InitResult, error) {
+	whole := *p
+	whole.Store = unmade{p.Store}
+	p = &whole
 	if err := p.checkEmpty(ctx, root); err != nil {
 		return InitResult{}, err
 	}
@@ -79,6 +84,28 @@ func (p *Publisher) initWith(ctx context.Context, root []byte) (InitResult, erro
 		return InitResult{}, err
 	}
 	return result, trust.Pin(p.Seen, root)
+}
+
+// unmade is a store whose directory may not exist yet: the first write makes it. Where a bucket is
+// missing that write says so.
+type unmade struct{ store.Store }
+
+func (u unmade) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+	body, info, err := u.Store.Get(ctx, key, from)
+	if errors.Is(err, store.ErrNoStore) {
+		err = &store.Error{Op: store.OpGet, Object: key, Kind: store.ErrNotFound}
+	}
+	return body, info, err
+}
+
+func (u unmade) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		for info, err := range u.Store.List(ctx, prefix) {
+			if errors.Is(err, store.ErrNoStore) || !yield(info, err) {
+				return
+			}
+		}
+	}
 }
 
 // firstRoot gives every role the public keys that the keyring has of it.
@@ -176,7 +203,7 @@ func (p *Publisher) stageEmpty(ctx context.Context, root []byte) ([]object, erro
 func (p *Publisher) probe(ctx context.Context, root []byte) (honoured bool, err error) {
 	key := trust.RoleKey(metadata.ROOT, 1)
 	for _, cond := range []store.Condition{{IfAbsent: true}, {IfMatch: `"0"`}} {
-		_, err := p.Store.Put(ctx, key, bytes.NewReader(root), int64(len(root)), cond)
+		err := p.probeOnce(ctx, key, root, cond)
 		if err == nil {
 			return false, nil
 		}
@@ -185,4 +212,19 @@ func (p *Publisher) probe(ctx context.Context, root []byte) (honoured bool, err 
 		}
 	}
 	return true, nil
+}
+
+// probeOnce writes until there is an answer. Each try stands for itself: a repeated one must not count as
+// written because an earlier try, whose answer was lost, may have written the same bytes.
+func (p *Publisher) probeOnce(ctx context.Context, key string, root []byte, cond store.Condition) (err error) {
+	for attempt := range attempts {
+		_, err = p.Store.Put(store.Once(ctx), key, bytes.NewReader(root), int64(len(root)), cond)
+		if !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, store.ErrThrottled) || errors.Is(err, store.ErrCredentials) {
+			return err
+		}
+		if stopped := pause(ctx, attempt); stopped != nil {
+			return stopped
+		}
+	}
+	return err
 }

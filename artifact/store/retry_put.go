@@ -23,7 +23,7 @@ func (r *retrying) Put(ctx context.Context, key string, body io.Reader, size int
 	if err != nil {
 		return Info{}, fmt.Errorf("reading what is to be written to %s: %w", key, err)
 	}
-	if rewind == nil {
+	if rewind == nil || ctx.Value(onceKey{}) != nil {
 		return r.inner.Put(ctx, key, body, size, cond)
 	}
 	p, lost, kept := r.patience(), false, int64(0)
@@ -49,6 +49,11 @@ func (r *retrying) Put(ctx context.Context, key string, body io.Reader, size int
 		}
 	}
 }
+
+type onceKey struct{}
+
+// Once is a context in which Retry makes one try of a Put and gives its answer as it is.
+func Once(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, true) }
 
 // keptBytes is how much of an upload the store keeps for the next try.
 func keptBytes(err error) int64 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -30,11 +30,10 @@ func (p *program) reader(ctx context.Context) (client *trust.Client, done func()
 		return nil, nil, err
 	}
 	// A look keeps nothing: it sees the store as a host that was just started would.
-	dir, err := os.MkdirTemp("", "corpus-look-")
+	dir, done, err := durable.Scratch()
 	if err != nil {
 		return nil, nil, err
 	}
-	done = func() { _ = os.RemoveAll(dir) }
 	if err := trust.Pin(dir, root); err != nil {
 		done()
 		return nil, nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/source"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -66,11 +67,10 @@ func fetched(named string, fetch func(dst string) error) (file string, done func
 	if !strings.Contains(named, "://") {
 		return named, func() {}, nil
 	}
-	dir, err := os.MkdirTemp("", "corpus-source-")
+	dir, done, err := durable.Scratch()
 	if err != nil {
 		return "", nil, err
 	}
-	done = func() { _ = os.RemoveAll(dir) } // it is in the temporary directory
 	name := "source"
 	if u, err := url.Parse(strings.TrimPrefix(named, "git::")); err == nil && path.Base(u.Path) != "/" && path.Base(u.Path) != "." {
 		name = strings.TrimSuffix(path.Base(u.Path), ".git")

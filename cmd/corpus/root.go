@@ -14,6 +14,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -27,6 +28,7 @@ import (
 func Main(ctx context.Context, args []string, streams cli.IO) int {
 	p := &program{IO: streams}
 	defer p.close()
+	_ = durable.SweepScratch() // what cannot be removed costs room alone
 	return cli.Run(ctx, p.root(), args, streams)
 }
 
@@ -140,10 +142,11 @@ func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
 	}
 	publisher := &publish.Publisher{Store: s, Keys: ring, Seen: filepath.Join(ring.Dir, "seen"), AtOnce: p.atOnce}
 	if ring.Dir == "" {
-		if publisher.Seen, err = os.MkdirTemp("", "corpus-seen-"); err != nil {
+		var done func()
+		if publisher.Seen, done, err = durable.Scratch(); err != nil {
 			return nil, err
 		}
-		p.cleanups = append(p.cleanups, func() { _ = os.RemoveAll(publisher.Seen) })
+		p.cleanups = append(p.cleanups, done)
 	}
 	if p.draft != "" {
 		publisher.Hand = func(d *publish.Draft) error {

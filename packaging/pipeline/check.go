@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/packaging/statement"
 )
 
@@ -13,11 +14,11 @@ import (
 func Different(ctx context.Context, r Request) ([]string, error) {
 	var listings [2]map[string]string
 	for i := range listings {
-		work, err := os.MkdirTemp("", "corpus-check-")
+		work, done, err := durable.Scratch()
 		if err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(work)
+		defer done()
 		b := newBuild(r, work)
 		if err := b.staged(ctx); err != nil {
 			return nil, b.keepLog(err)

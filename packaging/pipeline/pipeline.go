@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/needs"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/packaging"
@@ -70,11 +71,11 @@ type build struct {
 // Make builds a tree and writes the outputs. A build that fails leaves none of them, and its log
 // beside the first one.
 func Make(ctx context.Context, r Request) (Result, error) {
-	work, err := os.MkdirTemp("", "corpus-build-")
+	work, done, err := durable.Scratch()
 	if err != nil {
 		return Result{}, err
 	}
-	defer os.RemoveAll(work)
+	defer done()
 	b := newBuild(r, work)
 	err = b.staged(ctx)
 	if err == nil {

@@ -1,0 +1,117 @@
+package durable
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// scratchPrefix starts the name of every directory that Scratch makes.
+const scratchPrefix = "corpus-scratch-"
+
+// Scratch makes an empty directory for the time of one job below the system's directory for temporary
+// files. The caller calls done at the end. A process that is killed leaves the directory, and the next
+// Scratch, or SweepScratch, of the same user removes it: the lock on it ends with its process.
+func Scratch() (dir string, done func(), err error) {
+	_ = SweepScratch() // what cannot be removed costs room alone
+	for {
+		dir, err = os.MkdirTemp("", scratchPrefix)
+		if err != nil {
+			return "", nil, err
+		}
+		lock, err := lockDir(dir)
+		if err == nil {
+			return dir, func() { _ = errors.Join(removeTree(dir), lock.Close()) }, nil
+		}
+		if !errors.Is(err, errTaken) {
+			return "", nil, errors.Join(err, os.Remove(dir))
+		}
+	}
+}
+
+// ScratchFile makes a temporary file that has no name, so that nothing is left of it.
+func ScratchFile() (*os.File, error) {
+	f, err := os.CreateTemp("", scratchPrefix)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// SweepScratch removes the directories of Scratch whose processes are gone.
+func SweepScratch() error {
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*"))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, dir := range left {
+		lock, err := lockDir(dir)
+		if errors.Is(err, errTaken) {
+			continue
+		}
+		if err == nil {
+			err = errors.Join(removeTree(dir), lock.Close())
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// errTaken says that a directory is another process's, another user's, or no longer there.
+var errTaken = errors.New("the directory belongs to another process")
+
+// lockDir takes the lock of a directory of this user, which ends when the file is closed.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, errTaken
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil && own(f, dir) {
+		return f, nil
+	}
+	_ = f.Close() // nothing was written
+	if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, err
+	}
+	return nil, errTaken
+}
+
+// own reports whether a directory is this user's and still has its name.
+func own(f *os.File, dir string) bool {
+	opened, err := f.Stat()
+	named, namedErr := os.Lstat(dir)
+	if err != nil || namedErr != nil || !os.SameFile(opened, named) {
+		return false
+	}
+	stat, ok := opened.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+// removeTree removes a tree, directories that were made read-only included. It leaves a tree in which
+// something is mounted.
+func removeTree(dir string) error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err == nil && strings.Contains(string(mounts), " "+dir+"/") {
+		return &fs.PathError{Op: "remove", Path: dir, Err: unix.EBUSY}
+	}
+	if err := os.RemoveAll(dir); err == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700) // RemoveAll says what remains
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}

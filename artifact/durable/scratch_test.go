@@ -1,0 +1,71 @@
+package durable_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+)
+
+// A process that is killed leaves its directory, which the next process removes; that of a process that
+// lives, or of somebody else, stays.
+func TestScratchOfTheDead(t *testing.T) {
+	if os.Getenv("CORPUS_TEST_SCRATCH") != "" {
+		dir, _, err := durable.Scratch()
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(dir, "read-only", "below"), 0o700)
+		}
+		if err == nil {
+			err = os.Chmod(filepath.Join(dir, "read-only"), 0o500)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	other := filepath.Join(temp, "corpus-something-else")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	living, done, err := durable.Scratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		killed := exec.Command(os.Args[0], "-test.run=^TestScratchOfTheDead$")
+		killed.Env = append(os.Environ(), "CORPUS_TEST_SCRATCH=1")
+		if err := killed.Run(); err == nil {
+			t.Fatal("it was not killed")
+		}
+		if left := names(t, temp); len(left) != 3 {
+			t.Errorf("a killed process leaves %v, want its own alone beside the two", left)
+		}
+	}
+	if err := durable.SweepScratch(); err != nil {
+		t.Error(err)
+	}
+	if left := names(t, temp); len(left) != 2 {
+		t.Errorf("a sweep leaves %v, want %s and %s", left, living, other)
+	}
+	done()
+	if left := names(t, temp); len(left) != 1 {
+		t.Errorf("in the end there are %v", left)
+	}
+}
+
+func names(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
