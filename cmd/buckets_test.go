@@ -17,8 +17,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
-	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
 )
 
 // rolePolicy is a policy in docs/buckets.md.
