@@ -71,7 +71,9 @@ func TestTickReadsLittleOfManyVersions(t *testing.T) {
 	if asked, err := client.Learn(t.Context(), old); err != nil || !asked {
 		t.Fatalf("the page of an old release: asked %v, %v", asked, err)
 	}
-	t.Logf("a new host reads %d bytes, and %d with a page", without, bytes)
+	all := repo.Snapshot()
+	t.Logf("a new host reads %d bytes, and %d with a page; the head has %d, the list of all versions %d", without, bytes,
+		len(all[newest(all, "myapp~head.json")]), len(all[newest(all, "myapp.json")]))
 	if bytes >= 100_000 {
 		t.Errorf("a host reads %d bytes of metadata", bytes)
 	}
