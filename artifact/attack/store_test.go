@@ -310,7 +310,7 @@ func TestEveryDamageIsRefused(t *testing.T) {
 	for _, key := range needed {
 		good := all[key]
 		damages := map[string][]byte{
-			"empty": {}, "null": []byte("null"), "a list": []byte("[]"), "text": []byte("<html>sign in</html>"),
+			"empty": {}, "null": []byte("null"), "a list": []byte("[]"), "text": []byte("sign in"),
 			"twice": append(bytes.Clone(good), good...), "deep": []byte(strings.Repeat("[", 100_000)),
 			"unsigned":       bytes.Replace(good, []byte(`"signatures":[{`), []byte(`"signatures":[],"x":[{`), 1),
 			"another's type": bytes.Replace(good, []byte(`"_type":"`), []byte(`"_type":"x`), 1),
