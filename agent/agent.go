@@ -27,6 +27,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -77,7 +78,8 @@ type Agent struct {
 	// Lent is the descriptor of the lock that the run which tries this program has lent to it; 0 for none.
 	Lent int
 
-	alone string // the project that this agent is for, if it is not the host's service
+	own   *host.OwnUnit // what states asked of the agent's unit during a run; nil outside of one
+	alone string        // the project that this agent is for, if it is not the host's service
 }
 
 // ledgerPath is the file of what is deployed.

@@ -37,8 +37,8 @@ func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link
 }
 
 // interrupted puts the links back, and the units that had followed them, and blames no release: the next run
-// starts over. Where the host shuts
-// down, the ledger keeps the deploy, so that a release that reboots the host each time is found out.
+// starts over. Where the host shuts down, or a state ended the run, the ledger keeps the deploy, so that a
+// release that does so each time is found out.
 func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause error) error {
 	r.record.Complete(func(rep *report.Report) { rep.Fault = &report.Fault{Of: report.FaultOfInterruption} })
 	err := r.restoreLinks(before)
@@ -50,7 +50,7 @@ func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause
 		err = r.giveUpUnits(ctx)
 	}
 	if err == nil {
-		if r.stopping(ctx) {
+		if r.ownStop.Load() || r.stopping(ctx) {
 			r.ledger.Running.Reboots++
 		} else {
 			r.ledger.Running = nil

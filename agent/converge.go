@@ -171,7 +171,7 @@ func (a *Agent) request(ctx context.Context, id grains.Identity, service, base s
 	request = state.Request{
 		Host: h, Grains: all, Service: service, Base: base, Remote: a.Remote, Version: a.Version,
 		StateRoots: layout.StateRoots(service, base), PillarRoots: layout.PillarRoots(service, base),
-		WorkDir: a.Layout.State(), Redactor: a.redactor(), Failhard: a.Config.Failhard, StrictArguments: a.Config.StrictArguments,
+		WorkDir: a.Layout.State(), Redactor: a.redactor(), Failhard: a.Config.Failhard, Grace: a.Config.StopTimeout, StrictArguments: a.Config.StrictArguments,
 		StateOutput: a.Config.StateOutput, StateVerbose: a.Config.StateVerbose,
 	}
 	if id.Service == "" {

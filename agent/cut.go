@@ -60,7 +60,7 @@ func (r *run) settleCut(ctx context.Context) error {
 func (r *run) giveUp(cut *ledger.Running) {
 	reason := fmt.Sprintf("its deploy was cut short %d times", cut.Attempts)
 	if cut.Reboots >= maxAttempts {
-		reason = fmt.Sprintf("its deploy ended in a reboot %d times", cut.Reboots)
+		reason = fmt.Sprintf("its deploy ended %d times in a reboot, or in an end of the run that a state asked for", cut.Reboots)
 	}
 	if guilty := r.guilty(cut.Pair, ""); guilty != nil {
 		r.record.Note("%s is quarantined: %s", guilty, reason)

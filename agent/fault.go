@@ -80,8 +80,9 @@ func hostErrors() []syscall.Errno {
 // hostFailed reports whether the host, and no release, is what an error is about.
 func hostFailed(err error) bool {
 	var busy *host.Busy
+	var unfinished *host.Unfinished
 	var work *workError
-	if errors.As(err, &busy) || errors.As(err, &work) {
+	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) {
 		return true
 	}
 	for _, errno := range hostErrors() {

@@ -190,7 +190,7 @@ func TestABusyPackageManagerBlamesNoRelease(t *testing.T) {
 	l.publish("2")
 	l.engine.fails = func(what string) error {
 		if what == "+2" {
-			return fmt.Errorf("pkg.installed: %w", &host.Busy{What: "/var/lib/dpkg/lock", Holder: "apt-get (process 7)"})
+			return fmt.Errorf("pkg.installed: %w", &host.Busy{Lock: "/var/lib/dpkg/lock", Holder: "apt-get (process 7)"})
 		}
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -43,6 +44,7 @@ type run struct {
 	trouble  error           // what the store did not say of one project, while it did of the other
 	troubled []string        // these projects
 	acted    bool            // the run changed, or tried to change, what is deployed
+	ownStop  atomic.Bool     // a step asked for the end of this very run
 	kept     []string        // directories in archives that get the report beside them
 	undo     *undoing        // keeps what converging replaces; nil where nothing has converged yet
 
@@ -66,6 +68,8 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err != nil {
 		return nil, err
 	}
+	a, after := a.puttingOff(ctx)
+	defer after()
 	defer func() { _ = held.Release() }()
 	book, lost, err := a.remembered(test)
 	if err != nil {
@@ -86,6 +90,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if !test {
 		err = r.repairLinks()
 	}
+	defer r.freeWaiters(ctx)()
 	if err == nil {
 		err = body(r)
 	}

@@ -137,7 +137,7 @@ func (a *Agent) hostWith(recorder host.Recorder, temporary func(dir string)) (*h
 	if a.Layout.Relocated() {
 		root = a.Layout.Root
 	}
-	return host.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder, Temporary: temporary})
+	return host.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder, Temporary: temporary, Own: a.own})
 }
 
 // machineFiles are the files of this machine: directories that a person names lie here, wherever the

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -45,6 +46,7 @@ type Request struct {
 
 	Test            bool // change nothing
 	Failhard        bool
+	Grace           time.Duration // see exec.Runner
 	StrictArguments bool
 	StateOutput     string
 	StateVerbose    bool
@@ -89,11 +91,15 @@ func (f *Failure) Is(target error) bool {
 	return ok && f.First.FailedBy(errno)
 }
 
-// As reports whether the first state failed because another process kept the package manager busy, and
-// sets a **host.Busy to that. The cause of a state is found for nothing else: it may hold secrets.
+// As finds in the cause of the first state that failed what kept the package manager from its work: a
+// *host.Busy or a *host.Unfinished. Nothing else of the cause can be found: it may hold secrets.
 func (f *Failure) As(target any) bool {
-	busy, ok := target.(**host.Busy)
-	return ok && errors.As(f.First.Cause(), busy)
+	switch target.(type) {
+	case **host.Busy, **host.Unfinished:
+		cause := f.First.Cause()
+		return cause != nil && errors.As(cause, target)
+	}
+	return false
 }
 
 // Hint is the first failure's own.

@@ -2,8 +2,11 @@ package state
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
@@ -26,7 +29,7 @@ func SettingsFor(r Request) session.Settings {
 		Override: r.Override, Redactor: r.Redactor, Vars: r.Vars,
 		Options: value.NewMap("strict_arguments", r.StrictArguments),
 		Remote:  r.Remote, Log: r.Log, Version: r.Version,
-		Test: r.Test, Failhard: r.Failhard, Strict: true,
+		Test: r.Test, Failhard: r.Failhard, Grace: r.Grace, Strict: true,
 	}
 }
 
@@ -44,8 +47,18 @@ type nativeProgram struct {
 // Apply runs the states.
 func (p *nativeProgram) Apply(ctx context.Context, o exec.Observer) (Outcome, error) {
 	results := p.session.Run(ctx, p.program, o).All()
-	if err := ctx.Err(); err != nil {
-		return Outcome{Results: results}, err
+	err := failure(results)
+	switch {
+	case ctx.Err() == nil:
+	case !errors.Is(ctx.Err(), context.DeadlineExceeded):
+		err = ctx.Err()
+	case err == nil: // the time was over between two steps
+		err = overdue(ctx)
 	}
-	return Outcome{Results: results}, failure(results)
+	return Outcome{Results: results}, err
+}
+
+// overdue is the end of a converge that took too long.
+func overdue(ctx context.Context) error {
+	return diag.WithHint(fmt.Errorf("the converge was ended: its time was over: %w", ctx.Err()), "see which states take so long, or raise converge.timeout in agent.yaml")
 }

@@ -69,6 +69,9 @@ func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 	cmd.WaitDelay = stopGrace
 	cmd.Cancel = func() error { return process.Signal(cmd, syscall.SIGTERM) }
 	err := cmd.Run()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return Outcome{Output: all.String()}, overdue(ctx)
+	}
 	if ctx.Err() != nil {
 		return Outcome{Output: all.String()}, ctx.Err()
 	}

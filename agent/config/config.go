@@ -38,6 +38,7 @@ type Config struct {
 	StateVerbose    bool
 
 	ConvergeTimeout time.Duration
+	StopTimeout     time.Duration // of a state under way
 	HookTimeout     time.Duration
 	FetchTimeout    time.Duration
 	FetchRetry      time.Duration // 0 for the default, which depends on mirrors
@@ -181,7 +182,7 @@ func read(v *viper.Viper) Config {
 		Engine: v.GetString("engine"), EngineCommand: v.GetStringSlice("engine_command"),
 		Failhard: v.GetBool("converge.failhard"), StrictArguments: v.GetBool("converge.strict_arguments"),
 		StateOutput: v.GetString("converge.state_output"), StateVerbose: v.GetBool("converge.state_verbose"),
-		ConvergeTimeout: v.GetDuration("converge.timeout"), HookTimeout: v.GetDuration("hooks.timeout"),
+		ConvergeTimeout: v.GetDuration("converge.timeout"), StopTimeout: v.GetDuration("converge.stop_timeout"), HookTimeout: v.GetDuration("hooks.timeout"),
 		FetchTimeout: v.GetDuration("fetch.timeout"), FetchRetry: v.GetDuration("fetch.retry"), FetchRate: v.GetInt64("fetch.rate"), FetchHostRate: v.GetInt64("fetch.host_rate"),
 		UnpackBytes: v.GetInt64("unpack.max_bytes"), UnpackFiles: v.GetInt("unpack.max_files"),
 		UnpackDepth: v.GetInt("unpack.max_depth"), UnpackRatio: v.GetInt("unpack.max_ratio"),

@@ -48,12 +48,11 @@ func (s IO) Color(w io.Writer) bool {
 	return Terminal(w) && s.Getenv("NO_COLOR") == "" && s.Getenv("TERM") != "dumb"
 }
 
-// Run runs a command line and gives its exit code. SIGINT and SIGTERM end it through its context;
-// a second one ends the process at once.
+// Run runs a command line and gives its exit code. SIGINT, SIGTERM and SIGHUP end it through its context;
+// a second SIGINT or SIGTERM ends the process at once.
 func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	root.SetArgs(args)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
@@ -71,6 +70,18 @@ func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) in
 		streams.fail(err, code, wantsJSON)
 	}
 	return code
+}
+
+// interruptible is a context that the first signal to end cancels. A session that is closed sends SIGHUP
+// right after SIGTERM, which is no second wish; a process that was started to ignore it (nohup) goes on.
+func interruptible(ctx context.Context) (context.Context, func()) {
+	asked, stopAsked := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(asked, stopAsked)
+	if signal.Ignored(syscall.SIGHUP) {
+		return asked, stopAsked
+	}
+	hung, stopHung := signal.NotifyContext(asked, syscall.SIGHUP)
+	return hung, func() { stopHung(); stopAsked() }
 }
 
 // ErrTold marks an error that its command has already told about; only its exit code is left.

@@ -48,11 +48,15 @@ type Runner struct {
 	Test     bool // look, but change nothing
 	Failhard bool // stop at the first failure
 
+	// Grace is how long a step under way may go on once the run is asked to end; 0 is until it ends. A
+	// package manager that changes packages may go on for longer.
+	Grace time.Duration
+
 	decoder module.Decoder
 }
 
 // Run walks a program to its end, to the first failure with failhard, or until ctx is done; a step
-// under way is finished first. The results are in the order in which they came about.
+// under way is ended at once where the deadline of ctx has passed, and else is given the Grace. The results are in the order in which they came about.
 func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	if o, ok := r.Observer.(Discreet); ok && r.Redactor != nil {
 		o.Redacting(r.Redactor)

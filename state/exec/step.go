@@ -78,8 +78,11 @@ type try struct {
 
 // attempt runs a step once. It does not look at requisites.
 func (r *Runner) attempt(ctx context.Context, t try) *Result {
-	// A step that has begun is finished, whatever ends the run.
-	ctx = context.WithoutCancel(ctx)
+	return r.bounded(ctx, t.step, func(ctx context.Context) *Result { return r.once(ctx, t) })
+}
+
+// once is attempt, for as long as it takes.
+func (r *Runner) once(ctx context.Context, t try) *Result {
 	result := &Result{Step: t.step, Changes: value.NewMap(), Started: time.Now()}
 	defer func() {
 		result.Duration = time.Since(result.Started)

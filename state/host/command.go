@@ -108,8 +108,13 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: c.chroot, Credential: credential(command.As)}
 	process.Detach(cmd)
-	cmd.Cancel = func() error { return process.Signal(cmd, syscall.SIGKILL) }
+	ended := make(chan struct{})
+	defer close(ended)
+	cmd.Cancel = func() error { return endGroup(ctx, cmd, ended) }
 	cmd.WaitDelay = 2 * time.Second
+	if command.Limit == 0 {
+		cmd.WaitDelay += killAfter
+	}
 	if err := c.resolve(cmd); err != nil {
 		return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)
 	}
@@ -130,6 +135,25 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 		return out, fmt.Errorf("running %s: %w", command.Argv[0], err)
 	}
 	return out, nil
+}
+
+// killAfter is how long a command may take to end that was asked to.
+const killAfter = 5 * time.Second
+
+// endGroup ends a command and what it started: at once where it ran longer than its limit, else by
+// SIGTERM first.
+func endGroup(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{}) error {
+	if errors.Is(context.Cause(ctx), errTimedOut) {
+		return process.Signal(cmd, syscall.SIGKILL)
+	}
+	go func() {
+		select {
+		case <-ended: // its process ID may be another's by now
+		case <-time.After(killAfter):
+			_ = process.Signal(cmd, syscall.SIGKILL)
+		}
+	}()
+	return process.Signal(cmd, syscall.SIGTERM)
 }
 
 // withUmask lets a shell set the umask, since a process can only set its own and ours is shared by

@@ -53,6 +53,8 @@ type Options struct {
 	// Temporary is told of a directory of this machine before the first temporary file is made in it;
 	// nil for nobody. A process that is killed leaves such a file behind.
 	Temporary func(dir string)
+	// Own is the unit that runs the agent; nil lets states act on it at once.
+	Own *OwnUnit
 	// LockWait is how long to wait for others that change packages; 0 means five minutes.
 	LockWait time.Duration
 }

@@ -11,7 +11,7 @@ func open(o Options, relocated bool) (*Host, error) {
 	refused := relocated && !o.Chroot && o.Commands == nil
 	accounts := &accounts{recorder: o.Recorder, refused: refused}
 	packages := &packages{refused: refused, recorder: o.Recorder}
-	units := &units{refused: relocated && o.Commands == nil, bootRefused: refused, recorder: o.Recorder}
+	units := &units{refused: relocated && o.Commands == nil, bootRefused: refused, recorder: o.Recorder, own: o.Own}
 	files, err := openTree(o.Root, relocated, o, func(path string) {
 		if strings.HasPrefix(path, "/etc/") {
 			accounts.forget()

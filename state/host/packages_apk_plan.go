@@ -141,7 +141,7 @@ func (a *apk) perform(ctx context.Context, t Transaction) error {
 func (a *apk) order(ctx context.Context, t Transaction, order []string) error {
 	out, err := a.change(ctx, t.String(), apkLocked, append([]string{"apk", "--no-progress"}, order...)...)
 	if err == nil && out.Code != 0 {
-		err = whyFailed(t.String(), out, apkClues())
+		err = orBusy(apkLocked, out, whyFailed(t.String(), out, apkClues()))
 	}
 	return err
 }

@@ -167,7 +167,7 @@ func (a *apt) refresh(ctx context.Context) ([]string, error) {
 	if err := a.waitFor(ctx, aptLists+"/lock"); err != nil {
 		return nil, err
 	}
-	out, err := a.run(ctx, false, "apt-get", "-q", "update")
+	out, err := a.insist(ctx, []string{"apt-get", "-q", "update"})
 	if err != nil {
 		return nil, err
 	}
@@ -239,18 +239,16 @@ func targets(t Transaction) []string {
 }
 
 func (a *apt) perform(ctx context.Context, t Transaction) error {
-	for _, lock := range []string{"/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", aptArchives + "/lock"} {
-		if err := a.waitFor(ctx, lock); err != nil {
-			return err
-		}
+	if err := a.waitForOthers(ctx); err != nil {
+		return err
 	}
 	held := a.heldTargets(t)
 	argv := slices.Concat([]string{"apt-get"}, a.options(t), []string{"-o", fmt.Sprintf("DPkg::Lock::Timeout=%d", int(a.lockWait.Seconds()))},
 		allowHeld(held), a.order(t))
 	if a.scoped {
-		argv = slices.Concat([]string{"systemd-run", "--scope", "--quiet", "--description=" + t.String(), "--"}, argv)
+		argv = append(inScope(t.String()), argv...)
 	}
-	out, err := a.run(ctx, false, argv...)
+	out, err := a.insist(ctx, argv)
 	if err != nil {
 		return err
 	}
@@ -262,6 +260,26 @@ func (a *apt) perform(ctx context.Context, t Transaction) error {
 		return a.failure(ctx, t.String(), out)
 	}
 	return nil
+}
+
+// insist runs a command, again where another process was quicker to take a lock, within the limit.
+func (a *apt) insist(ctx context.Context, argv []string) (Output, error) {
+	ctx, done := unhurried(ctx)
+	defer done()
+	for start := time.Now(); ; {
+		out, err := a.run(ctx, false, argv...)
+		if err != nil || !aptLocked(out) || time.Since(start) > a.lockWait {
+			return out, err
+		}
+		if err := a.waitForOthers(ctx); err != nil {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return out, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // heldTargets lists the packages on hold that a transaction asks for by name.

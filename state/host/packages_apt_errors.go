@@ -13,10 +13,13 @@ import (
 // failure turns what a failed apt command printed into a cause and a hint.
 func (a *apt) failure(ctx context.Context, what string, out Output) error {
 	text := out.Stderr + "\n" + out.Stdout
+	if strings.Contains(text, "dpkg was interrupted") {
+		return fmt.Errorf("%s: %w", what, &Unfinished{})
+	}
 	for _, k := range knownFailures() {
 		if m := k.pattern.FindStringSubmatch(text); m != nil {
 			err := fmt.Errorf("%s: %s", what, WithoutPasswords(k.cause(ctx, a, m, out)))
-			return diag.WithHint(err, "%s", k.hint(ctx, a, m, out))
+			return orBusy(aptLocked, out, diag.WithHint(err, "%s", k.hint(ctx, a, m, out)))
 		}
 	}
 	return fmt.Errorf("%s: %s", what, WithoutPasswords(complaints(out)))
@@ -45,8 +48,6 @@ func say(format string, groups ...int) wording {
 // knownFailures lists them; the first that fits counts.
 func knownFailures() []knownFailure {
 	return []knownFailure{
-		{regexp.MustCompile(`dpkg was interrupted`),
-			say("dpkg was interrupted while it changed packages"), say("run `dpkg --configure -a` on the host and look at what it says")},
 		{regexp.MustCompile(`Could not open lock file|are you root\?`),
 			say("this user may not change packages"), say("run the agent as root")},
 		{regexp.MustCompile(`(?:Could not get|Unable to acquire the dpkg frontend) lock[^\n]*`),
@@ -72,6 +73,12 @@ func knownFailures() []knownFailure {
 		{regexp.MustCompile(`Sub-process \S+ (?:returned an error code|exited unexpectedly|received)`),
 			scripts, say("see /var/log/apt/term.log; once that is mended, `dpkg --configure -a` ends what was begun")},
 	}
+}
+
+// aptLocked reports whether apt ended because another process has one of its locks.
+func aptLocked(out Output) bool {
+	return out.Code != 0 && regexp.MustCompile(`(?:Could not get|Unable to acquire the dpkg frontend|Unable to lock) (?:lock|directory|the)`).MatchString(out.Stderr+out.Stdout) ||
+		out.Code != 0 && strings.Contains(out.Stderr, "Unable to acquire the dpkg frontend lock")
 }
 
 func lockCause(_ context.Context, _ *apt, m []string, _ Output) string {

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,12 +13,9 @@ import (
 // plan lets apt-get play a transaction through. A change to a package that is on hold and was not
 // asked for by name is refused.
 func (a *apt) plan(ctx context.Context, t Transaction) ([]PackageChange, error) {
-	v, err := a.installed()
+	v, err := a.settled(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if v.Interrupted {
-		return nil, errInterrupted()
 	}
 	if err := a.checkNames(ctx, v, t); err != nil {
 		return nil, err
@@ -74,9 +70,20 @@ func (a *apt) checkNames(ctx context.Context, v *Inventory, t Transaction) error
 	return nil
 }
 
-func errInterrupted() error {
-	return diag.WithHint(errors.New("dpkg was interrupted while it changed packages"),
-		"run `dpkg --configure -a` on the host and look at what it says")
+// settled is what is installed while no other process changes it. Updates that dpkg has not merged into its
+// database yet are those of another process that is at work, or else of one that was cut off.
+func (a *apt) settled(ctx context.Context) (*Inventory, error) {
+	v, err := a.installed()
+	if err != nil || !v.Interrupted {
+		return v, err
+	}
+	if err := a.waitForOthers(ctx); err != nil {
+		return nil, err
+	}
+	if v, err = a.installed(); err == nil && v.Interrupted {
+		err = &Unfinished{}
+	}
+	return v, err
 }
 
 func errHeld(name string) error {

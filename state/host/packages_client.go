@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,11 +39,18 @@ func (c *client) run(ctx context.Context, quiet bool, argv ...string) (Output, e
 // another holds the lock, it is tried again until the wait is over.
 func (c *client) change(ctx context.Context, what string, locked func(Output) bool, argv ...string) (Output, error) {
 	if c.scoped {
-		argv = slices.Concat([]string{"systemd-run", "--scope", "--quiet", "--description=" + what, "--"}, argv)
+		argv = append(inScope(what), argv...)
 	}
+	ctx, done := unhurried(ctx)
+	defer done()
+	return c.insist(ctx, false, locked, argv...)
+}
+
+// insist runs a program, again and again while another process holds the lock, until the wait is over.
+func (c *client) insist(ctx context.Context, quiet bool, locked func(Output) bool, argv ...string) (Output, error) {
 	start := time.Now()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		out, err := c.run(ctx, false, argv...)
+		out, err := c.run(ctx, quiet, argv...)
 		if err != nil || out.Code == 0 || !locked(out) || time.Since(start)+pause > c.lockWait {
 			return out, err
 		}

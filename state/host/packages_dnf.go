@@ -55,7 +55,7 @@ func (d *dnf) refresh(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if out.Code != 0 {
-		return nil, whyFailed("refreshing the package indexes", out, dnfClues())
+		return nil, orBusy(dnfLocked, out, whyFailed("refreshing the package indexes", out, dnfClues()))
 	}
 	var warnings []string
 	for line := range strings.SplitSeq(out.Stderr, "\n") {
@@ -167,7 +167,7 @@ func (d *dnf) perform(ctx context.Context, t Transaction) error {
 				return err
 			}
 			if out.Code != 0 {
-				return whyFailed(t.String(), out, dnfClues())
+				return orBusy(dnfLocked, out, whyFailed(t.String(), out, dnfClues()))
 			}
 		}
 		return nil
@@ -213,7 +213,7 @@ func (d *dnf) foresee(ctx context.Context, v *Inventory, t Transaction, argv []s
 	said := out.Stdout + out.Stderr
 	refused := strings.Contains(said, "Operation aborted") || strings.Contains(said, "Exiting on user command")
 	if out.Code != 0 && !refused {
-		return nil, whyFailed(t.String(), out, dnfClues())
+		return nil, orBusy(dnfLocked, out, whyFailed(t.String(), out, dnfClues()))
 	}
 	changes, err := parseDnfPlan(d.program, out.Stdout, v)
 	if err == nil && refused && len(changes) == 0 && !t.DownloadOnly {

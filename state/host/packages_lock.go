@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // defaultLockWait is how long others may keep the package manager: an unattended upgrade takes its
@@ -21,6 +23,32 @@ func (a *apt) waitFor(ctx context.Context, file string) error {
 	return waitForLock(ctx, a.files, a.lockWait, file)
 }
 
+// SettlePackages waits until no other process changes packages. A change that was cut off is an
+// *Unfinished.
+func (h *Host) SettlePackages(ctx context.Context) error {
+	p, ok := h.Packages.(*packages)
+	if !ok {
+		return nil
+	}
+	a, ok := p.manager.(*apt)
+	if !ok {
+		return nil
+	}
+	defer p.forget()
+	_, err := a.settled(ctx)
+	return err
+}
+
+// waitForOthers waits until no other process changes packages.
+func (a *apt) waitForOthers(ctx context.Context) error {
+	for _, lock := range []string{"/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", aptArchives + "/lock"} {
+		if err := a.waitFor(ctx, lock); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func waitForLock(ctx context.Context, files Files, limit time.Duration, file string) error {
 	start := time.Now()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -29,11 +57,11 @@ func waitForLock(ctx context.Context, files Files, limit time.Duration, file str
 			return nil
 		}
 		if waited := time.Since(start); waited+pause > limit {
-			return &Busy{What: file, Holder: holder, Waited: waited}
+			return &Busy{Lock: file, Holder: holder, Waited: waited}
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), &Busy{What: file, Holder: holder, Waited: time.Since(start)})
+			return errors.Join(ctx.Err(), &Busy{Lock: file, Holder: holder, Waited: time.Since(start)})
 		case <-time.After(pause):
 		}
 	}
@@ -42,22 +70,44 @@ func waitForLock(ctx context.Context, files Files, limit time.Duration, file str
 // Busy says that another process changes packages, for longer than was waited. It is no failure of what
 // was to be done.
 type Busy struct {
-	What   string        // the lock file, or what was to be done
-	Holder string        // the process in words; "" where it is not known
+	Lock   string        // the file that is locked; "" where the package manager does not say
+	Holder string        // the process in words
 	Waited time.Duration // how long
+	Err    error         // in the package manager's words; nil for those of Error
 }
 
 func (b *Busy) Error() string {
-	holder := b.Holder
-	if holder == "" {
-		holder = "another process"
+	if b.Err != nil {
+		return b.Err.Error()
 	}
-	return fmt.Sprintf("%s is locked by %s, for more than %s now", b.What, holder, b.Waited.Round(time.Second))
+	return fmt.Sprintf("%s is locked by %s, for more than %s now", b.Lock, b.Holder, b.Waited.Round(time.Second))
 }
 
 // Hint is part of what a person is told.
 func (b *Busy) Hint() string {
+	if hint := diag.HintOf(b.Err); hint != "" {
+		return hint
+	}
 	return "let that end, or see what it waits for; the next run tries again"
+}
+
+// orBusy makes a *Busy of what a package manager said that ended because another process has its lock.
+func orBusy(locked func(Output) bool, out Output, err error) error {
+	if locked(out) {
+		return &Busy{Err: err}
+	}
+	return err
+}
+
+// Unfinished says that a change of packages was cut off, which has to be finished before the next. That
+// was there before, and is no failure of what was to be done.
+type Unfinished struct{}
+
+func (*Unfinished) Error() string { return "dpkg was interrupted while it changed packages" }
+
+// Hint is part of what a person is told.
+func (*Unfinished) Hint() string {
+	return "run `dpkg --configure -a` on the host and look at what it says"
 }
 
 // holderOf names the process that has a lock of fcntl(2) on a file. A file that cannot be opened has

@@ -98,7 +98,7 @@ func parsePacmanPlan(text string, v *Inventory, goes bool) ([]PackageChange, err
 func (p *pacman) perform(ctx context.Context, t Transaction) error {
 	out, err := p.change(ctx, t.String(), pacmanLocked, append([]string{"pacman"}, p.order(t)...)...)
 	if err == nil && out.Code != 0 {
-		err = whyFailed(t.String(), out, pacmanClues())
+		err = orBusy(pacmanLocked, out, whyFailed(t.String(), out, pacmanClues()))
 	}
 	return err
 }

@@ -69,7 +69,7 @@ func (z *zypper) quiet(words ...string) []string {
 
 // query runs a command that only reads. The codes from 100 to 103 and 106 report something beside.
 func (z *zypper) query(ctx context.Context, what string, argv []string) (zypperAnswer, Output, error) {
-	out, err := z.run(ctx, true, argv...)
+	out, err := z.insist(ctx, true, zypperLocked, argv...)
 	if err != nil {
 		return zypperAnswer{}, out, err
 	}

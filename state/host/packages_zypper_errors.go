@@ -19,7 +19,7 @@ func (z *zypper) failure(what string, out Output) error {
 			out.Stderr = "System management is locked by " + holder
 		}
 	}
-	return whyFailed(what, out, zypperClues())
+	return orBusy(zypperLocked, out, whyFailed(what, out, zypperClues()))
 }
 
 func zypperClues() []clue {

@@ -112,7 +112,7 @@ func (z *zypper) planHeld(ctx context.Context, v *Inventory, t Transaction, held
 }
 
 func (z *zypper) foresee(ctx context.Context, v *Inventory, t Transaction) ([]PackageChange, error) {
-	out, err := z.run(ctx, true, unverified(z.quiet(z.order(v, t, true)...), t)...)
+	out, err := z.insist(ctx, true, zypperLocked, unverified(z.quiet(z.order(v, t, true)...), t)...)
 	if err != nil {
 		return nil, err
 	}

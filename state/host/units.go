@@ -91,6 +91,7 @@ type units struct {
 	refused     bool // nothing may be done: the root is no system
 	bootRefused bool
 	recorder    Recorder
+	own         *OwnUnit // nil where nobody carries out later what is put off
 }
 
 func (u *units) Allowed(what string) error {
@@ -111,7 +112,11 @@ func (u *units) Unit(ctx context.Context, name, process string) (Unit, error) {
 	if err := u.AllowedAtBoot("looking at unit " + name); err != nil {
 		return Unit{}, err
 	}
-	return u.init.unit(ctx, name, process)
+	unit, err := u.init.unit(ctx, name, process)
+	if err == nil && u.own.is(name) {
+		unit.Active = u.own.active(unit.Active)
+	}
+	return unit, err
 }
 
 func (u *units) Names(ctx context.Context) ([]string, error) {
@@ -131,6 +136,10 @@ func (u *units) Names(ctx context.Context) ([]string, error) {
 func (u *units) Act(ctx context.Context, verb UnitVerb, name string, wait bool) error {
 	if err := u.Allowed(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
 		return err
+	}
+	if u.own.is(name) {
+		u.own.put(verb)
+		return nil
 	}
 	return u.change(ctx, KindUnit, name, func() error { return u.init.act(ctx, verb, name, wait) })
 }

@@ -52,9 +52,15 @@ func (p Putter) Packages(ctx context.Context, want map[string]Image) (lost map[s
 }
 
 // Finish has dpkg end what a power cut interrupted, without which it does nothing else, and packages are
-// neither what they were nor what they shall be. If it cannot, the next order will say why.
+// neither what they were nor what they shall be. What another process has under way is left to that. If dpkg
+// cannot, the next order will say why.
 func Finish(ctx context.Context, h *host.Host) {
-	if v, err := h.Packages.Installed(); err == nil && v.Interrupted && h.Packages.Family() == "apt" {
+	v, err := h.Packages.Installed()
+	if err != nil || !v.Interrupted || h.Packages.Family() != "apt" {
+		return
+	}
+	var cutOff *host.Unfinished
+	if errors.As(h.SettlePackages(ctx), &cutOff) {
 		_, _ = h.Tool(ctx, host.Tool{Argv: []string{"dpkg", "--force-confold", "--force-confdef", "--configure", "-a"}, Env: []string{"DEBIAN_FRONTEND=noninteractive"}, Changes: host.Subject{Kind: host.KindCommand, Name: "dpkg"}})
 	}
 }

@@ -9,6 +9,7 @@ package session
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -51,7 +52,8 @@ type Settings struct {
 
 	Test     bool
 	Failhard bool
-	Strict   bool // what is certain to fail when it runs is an error before anything does
+	Grace    time.Duration // see exec.Runner
+	Strict   bool          // what is certain to fail when it runs is an error before anything does
 }
 
 // Session is one pass of the native engine over a host: its trees, and what was worked out of them
@@ -289,7 +291,7 @@ func (s *Session) Run(ctx context.Context, p *compile.Program, o exec.Observer) 
 }
 
 func (s *Session) runner(o exec.Observer) *exec.Runner {
-	r := &exec.Runner{Host: s.Host, Modules: s.modules, Call: s.functions, Observer: o, Redactor: s.Redactor, Test: s.Test, Failhard: s.Failhard}
+	r := &exec.Runner{Host: s.Host, Modules: s.modules, Call: s.functions, Observer: o, Redactor: s.Redactor, Test: s.Test, Failhard: s.Failhard, Grace: s.Grace}
 	if shell, ok := s.Grains.Value("shell").(string); ok {
 		r.Shell = shell
 	}

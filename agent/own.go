@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// This file keeps states that act on the agent's own unit from waiting for the run that they are part of.
+
+// puttingOff is an agent whose states do not act on its unit at once, as service.running with a watch on
+// agent.yaml would. after does what they asked for, once the lock is given up.
+func (a *Agent) puttingOff(ctx context.Context) (during *Agent, after func()) {
+	own := *a
+	own.own = &host.OwnUnit{Name: service}
+	return &own, func() {
+		verb := own.own.Pending()
+		if verb == "" || a.Layout.Relocated() || a.stopping(ctx) {
+			return
+		}
+		// The run has its report by now: systemd's journal has what comes of this.
+		_, _ = a.systemctl(context.WithoutCancel(ctx), 30*time.Second, "--no-block", string(verb), service)
+	}
+}
+
+// freeWaiters looks, once the run is asked to end, for programs of its states that wait for that end
+// (systemctl stop corpus-agent), and ends them: each waits for the other otherwise. done ends the search.
+func (r *run) freeWaiters(ctx context.Context) (done func()) {
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		for {
+			for _, pid := range waiters() {
+				r.ownStop.Store(true)
+				_ = syscall.Kill(pid, syscall.SIGTERM)
+			}
+			select {
+			case <-over:
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	})
+	return func() { stop(); close(over) }
+}
+
+// waiters are the processes below this one that run systemctl for the agent's unit.
+func waiters() []int {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // without /proc there are none to be found
+	parents := map[int]int{}
+	for _, file := range files {
+		pid, parent, ok := parentOf(file)
+		if ok {
+			parents[pid] = parent
+		}
+	}
+	var found []int
+	for pid := range parents {
+		if below(pid, os.Getpid(), parents) && waitsForUs(pid) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// parentOf reads a process and its parent out of a file such as /proc/1/stat. The name of the program,
+// in parentheses, may hold anything.
+func parentOf(file string) (pid, parent int, ok bool) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0, 0, false // it has ended
+	}
+	end := bytes.LastIndexByte(data, ')')
+	fields := strings.Fields(string(data[end+1:]))
+	if end < 0 || len(fields) < 2 {
+		return 0, 0, false
+	}
+	pid, err = strconv.Atoi(filepath.Base(filepath.Dir(file)))
+	if err != nil {
+		return 0, 0, false
+	}
+	parent, err = strconv.Atoi(fields[1])
+	return pid, parent, err == nil
+}
+
+// below reports whether a process descends from another.
+func below(pid, ancestor int, parents map[int]int) bool {
+	for range len(parents) {
+		parent, known := parents[pid]
+		if !known || parent == ancestor {
+			return known
+		}
+		pid = parent
+	}
+	return false
+}
+
+func waitsForUs(pid int) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return false
+	}
+	words := strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
+	return filepath.Base(words[0]) == "systemctl" && slices.ContainsFunc(words, func(w string) bool { return w == service || w+".service" == service })
+}

@@ -1,0 +1,86 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// abandonAfter is how long a step that was ended may take to give up what it waits for. One that does not,
+// such as one that reads from a share whose server is gone, is left alone: nothing can end it.
+const abandonAfter = 30 * time.Second
+
+var (
+	errOverdue = errors.New("the time for the whole run was over")
+	errStopped = errors.New("the run was asked to end, and the step did not end by itself in time")
+)
+
+// bounded runs a step. A step that has begun goes on though ctx is done: for the runner's Grace where the
+// run was asked to end, and not at all where its time is over. Then the step is ended.
+func (r *Runner) bounded(ctx context.Context, s *compile.Step, run func(context.Context) *Result) *Result {
+	if ctx.Done() == nil {
+		return run(ctx)
+	}
+	own, end := r.outlasting(ctx)
+	defer end()
+	own, busy := host.Tracking(own)
+	done := make(chan *Result, 1)
+	go func() { done <- run(own) }()
+	select {
+	case result := <-done:
+		return result.endedBy(own)
+	case <-own.Done():
+	}
+	for {
+		select {
+		case result := <-done:
+			return result.endedBy(own)
+		case <-time.After(abandonAfter):
+		}
+		if !busy() {
+			abandoned := &Result{Step: s, Changes: value.NewMap(), Comment: "it hangs and could not be ended", Started: time.Now()}
+			r.hide(abandoned)
+			return abandoned.endedBy(own)
+		}
+	}
+}
+
+// outlasting is the context of a step: it is done some time after ctx. The caller must call end.
+func (r *Runner) outlasting(ctx context.Context) (own context.Context, end func()) {
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			cancel(errOverdue)
+		case r.Grace > 0:
+			timer := time.AfterFunc(r.Grace, func() { cancel(errStopped) })
+			context.AfterFunc(own, func() { timer.Stop() })
+		}
+	})
+	return own, func() { stop(); cancel(nil) }
+}
+
+// endedBy says in the result of a step that it was ended, and why.
+func (r *Result) endedBy(ctx context.Context) *Result {
+	cause := context.Cause(ctx)
+	if cause == nil || r.Outcome != Failed {
+		return r
+	}
+	r.Comment = fmt.Sprintf("it was ended after %s: %v", r.lasted(), cause)
+	r.Hint = "see what it waits for; converge.timeout in agent.yaml is the time for all states together"
+	r.cause = cause
+	return r
+}
+
+func (r *Result) lasted() time.Duration {
+	lasted := time.Since(r.Started)
+	if lasted > time.Second {
+		return lasted.Round(time.Second)
+	}
+	return lasted.Round(time.Millisecond)
+}

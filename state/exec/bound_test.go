@@ -1,0 +1,81 @@
+package exec_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// hanging has a state that does not end by itself, and one after it.
+const hanging = `
+hang:
+  cmd.run:
+    - name: sleep 600
+after:
+  cmd.run:
+    - name: "true"
+`
+
+// runHanging runs the states of a tree until ctx and the grace are over. It gives the results as text.
+func runHanging(t *testing.T, ctx context.Context, sls string, grace time.Duration) (comment string, took time.Duration) {
+	t.Helper()
+	states := t.TempDir()
+	if err := os.WriteFile(filepath.Join(states, "t.sls"), []byte(sls), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	machine, err := host.New(host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := session.New(session.Settings{
+		Host: machine, ID: "golden", Grains: value.NewMap("id", "golden", "shell", "/bin/sh"), Failhard: true, Grace: grace,
+		States: []roots.Env{{Name: "base", Dirs: []string{states}}},
+	})
+	program, err := s.Program(context.Background(), s.Named("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := time.Now()
+	var all []string
+	for _, r := range s.Run(ctx, program, nil).All() {
+		all = append(all, r.ID()+": "+r.Comment+" "+diag.HintOf(r.Cause()))
+	}
+	return strings.Join(all, "\n"), time.Since(started)
+}
+
+// TestTheTimeOfARunEndsAHangingStep has a deadline as converge.timeout sets it.
+func TestTheTimeOfARunEndsAHangingStep(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	got, took := runHanging(t, ctx, hanging, time.Hour)
+	if !strings.HasPrefix(got, "hang: it was ended after 1s: the time for the whole run was over") || strings.Contains(got, "after: ") || took > 20*time.Second {
+		t.Errorf("after %s: %s", took, got)
+	}
+}
+
+// TestARunThatIsAskedToEndEndsAHangingStepAfterTheGrace has a signal arrive while a step hangs, and while
+// one that ends by itself in time is under way.
+func TestARunThatIsAskedToEndEndsAHangingStepAfterTheGrace(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(300*time.Millisecond, cancel)
+	got, took := runHanging(t, ctx, hanging, time.Second)
+	if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got, "asked to end") || strings.Contains(got, "after: ") || took > 20*time.Second {
+		t.Errorf("after %s: %s", took, got)
+	}
+
+	ctx, cancel = context.WithCancel(context.Background())
+	time.AfterFunc(300*time.Millisecond, cancel)
+	got, _ = runHanging(t, ctx, strings.Replace(hanging, "sleep 600", "sleep 1", 1), time.Minute)
+	if strings.Contains(got, "ended") || strings.Contains(got, "after: ") {
+		t.Errorf("a step that ends in time: %s", got)
+	}
+}
