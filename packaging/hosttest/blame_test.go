@@ -3,7 +3,6 @@
 package hosttest_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -126,7 +125,7 @@ func TestShutdownDuringAPackageInstallation(t *testing.T) {
 		"DEBIAN/postinst": "#!/bin/sh\ntouch /etc/postinst-runs\nsleep 8\ntouch /etc/postinst-done\n",
 	}), dir)
 	h.CopyTree(dir, "/opt/slow")
-	s.publish("blame", "2", "testing", applying(t, fmt.Sprintf("corpus-slow:\n  pkg.installed:\n    - sources:\n      - corpus-slow: /opt/slow/corpus-slow_1_all.deb\n")))
+	s.publish("blame", "2", "testing", applying(t, "corpus-slow:\n  pkg.installed:\n    - sources:\n      - corpus-slow: /opt/slow/corpus-slow_1_all.deb\n"))
 	h.Sh("systemctl start --no-block corpus-agent.service")
 	lab.Eventually(t, time.Minute, "the package is being installed", func() bool { return h.Exists("/etc/postinst-runs") })
 	h.Stop()
@@ -149,10 +148,10 @@ func TestShutdownDuringAPackageInstallation(t *testing.T) {
 // TestAStateThatRebootsTheHost shuts the host down from a state, at each deploy.
 func TestAStateThatRebootsTheHost(t *testing.T) {
 	s, h := blamed(t)
-	s.publish("blame", "2", "testing", applying(t, "reboot:\n  cmd.run:\n    - name: systemctl reboot; sleep 60\n"))
+	s.publish("blame", "2", "testing", applying(t, "reboot:\n  cmd.run:\n    - name: systemctl poweroff; sleep 60\n"))
 	for range 3 {
 		h.Sh("systemctl start --no-block corpus-agent.service")
-		lab.Eventually(t, 2*time.Minute, "the host is down", func() bool { return h.Down() })
+		h.PoweredOff()
 		h.Start()
 		if r := history(t, h)[0]; r.Outcome != "interrupted" {
 			t.Fatalf("the run is %q: %s", r.Outcome, r.Error)

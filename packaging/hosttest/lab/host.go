@@ -147,6 +147,15 @@ func (h *Host) Stop() {
 	}
 }
 
+// PoweredOff waits until the host, which was asked to from inside, has shut down.
+func (h *Host) PoweredOff() {
+	h.t.Helper()
+	h.ended(2 * time.Minute)
+	if err := h.disk.unmount(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // Reboot stops the host and starts it.
 func (h *Host) Reboot() {
 	h.t.Helper()
