@@ -44,7 +44,7 @@ func (r *Runner) bounded(ctx context.Context, s *compile.Step, run func(context.
 		}
 		if !busy() {
 			abandoned := &Result{Step: s, Changes: value.NewMap(), Comment: "it hangs and could not be ended", Started: time.Now()}
-			r.hide(abandoned)
+			r.redact(abandoned)
 			return abandoned.endedBy(own)
 		}
 	}
