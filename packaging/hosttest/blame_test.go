@@ -75,8 +75,10 @@ corpus-agent:
 	})
 
 	s.publish("blame", "4", "testing", applying(t, "hang:\n  cmd.run:\n    - name: touch /run/hangs; sleep 3600\n"))
-	h.Sh("systemctl start --no-block corpus-agent.service")
-	lab.Eventually(t, time.Minute, "the state hangs", func() bool { return h.Exists("/run/hangs") })
+	lab.Eventually(t, 2*time.Minute, "the state hangs", func() bool {
+		h.Run("systemctl", "start", "--no-block", "corpus-agent.service") // a run that the restart began may be under way
+		return h.Run("test", "-e", "/run/hangs").Code == 0
+	})
 	started := time.Now()
 	h.Sh("systemctl stop corpus-agent.service")
 	if took, r := time.Since(started), history(t, h)[0]; took > 40*time.Second || r.Outcome != "interrupted" || len(statusOf(t, h).Quarantined) != 1 {
@@ -99,11 +101,11 @@ for f in files:
 os.makedirs("/var/lib/dpkg/updates", exist_ok=True)
 open("/var/lib/dpkg/updates/0001", "w").write("Package: corpus-other\nStatus: install ok half-installed\nVersion: 1\nArchitecture: all\nMaintainer: a <a@example.com>\nDescription: x\n")
 open("/run/busy", "w")
-time.sleep(12)
+time.sleep(20)
 os.remove("/var/lib/dpkg/updates/0001")
 `)
 	h.Sh("systemd-run -q --unit=busy python3 /root/busy")
-	lab.Eventually(t, 10*time.Second, "another process holds the lock", func() bool { return h.Exists("/run/busy") })
+	lab.Eventually(t, time.Minute, "another process holds the lock", func() bool { return h.Run("test", "-e", "/run/busy").Code == 0 })
 	s.publish("blame", "2", "testing", applying(t, "corpus-one:\n  pkg.installed: []\n"))
 	started := time.Now()
 	agent(t, h, "deploy").converged(t)
@@ -127,7 +129,7 @@ func TestShutdownDuringAPackageInstallation(t *testing.T) {
 	h.CopyTree(dir, "/opt/slow")
 	s.publish("blame", "2", "testing", applying(t, "corpus-slow:\n  pkg.installed:\n    - sources:\n      - corpus-slow: /opt/slow/corpus-slow_1_all.deb\n"))
 	h.Sh("systemctl start --no-block corpus-agent.service")
-	lab.Eventually(t, time.Minute, "the package is being installed", func() bool { return h.Exists("/etc/postinst-runs") })
+	lab.Eventually(t, time.Minute, "the package is being installed", func() bool { return h.Run("test", "-e", "/etc/postinst-runs").Code == 0 })
 	h.Stop()
 	h.Start()
 	if !h.Exists("/etc/postinst-done") {
