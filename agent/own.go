@@ -20,14 +20,14 @@ import (
 // agent.yaml would. after does what they asked for, once the lock is given up.
 func (a *Agent) puttingOff(ctx context.Context) (during *Agent, after func()) {
 	own := *a
-	own.own = &host.OwnUnit{Name: service}
+	own.own = &host.OwnUnit{Name: ownService}
 	return &own, func() {
 		verb := own.own.Pending()
 		if verb == "" || a.Layout.Relocated() || a.stopping(ctx) {
 			return
 		}
 		// The run has its report by now: systemd's journal has what comes of this.
-		_, _ = a.systemctl(context.WithoutCancel(ctx), 30*time.Second, "--no-block", string(verb), service)
+		_, _ = a.systemctl(context.WithoutCancel(ctx), 30*time.Second, "--no-block", string(verb), ownService)
 	}
 }
 
@@ -108,5 +108,5 @@ func waitsForUs(pid int) bool {
 		return false
 	}
 	words := strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
-	return filepath.Base(words[0]) == "systemctl" && slices.ContainsFunc(words, func(w string) bool { return w == service || w+".service" == service })
+	return filepath.Base(words[0]) == "systemctl" && slices.ContainsFunc(words, func(w string) bool { return w == ownService || w+".service" == ownService })
 }

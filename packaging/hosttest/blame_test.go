@@ -42,6 +42,12 @@ func unitRun(t *testing.T, h *lab.Host) (report, time.Duration) {
 	return history(t, h)[0], time.Since(started)
 }
 
+// starts counts how often systemd has started the agent's unit.
+func starts(h *lab.Host) int {
+	const starting = "7d4958e842da4a758f6c1cdc7b36dcc5" // the id of systemd's message
+	return strings.Count(h.Sh("journalctl --sync; journalctl -o cat UNIT=corpus-agent.service MESSAGE_ID="+starting+" | cat"), "Starting")
+}
+
 // TestStatesThatEndTheirOwnRun has states stop and restart the agent's unit, and hang.
 func TestStatesThatEndTheirOwnRun(t *testing.T) {
 	s, h := blamed(t)
@@ -67,17 +73,22 @@ corpus-agent:
     - watch:
       - file: /etc/corpus/agent.yaml
 `))
+	before := starts(h)
 	if r, took := unitRun(t, h); took > time.Minute || r.Outcome != "converged" {
 		t.Errorf("a watch on agent.yaml: %s after %s: %s", r.Outcome, took, r.Error+r.failures())
 	}
-	lab.Eventually(t, time.Minute, "the unit is restarted after the run", func() bool {
-		return strings.Count(h.Sh("journalctl -u corpus-agent -o cat --grep 'Start' | cat"), "Start") > 0 && statusOf(t, h).Deployed.Service.Version == "3" && h.Run("systemctl", "is-active", "corpus-agent.service").Out != "activating\n"
+	lab.Eventually(t, time.Minute, "the unit is restarted after the run", func() bool { return starts(h) == before+2 })
+	lab.Eventually(t, time.Minute, "the run that the restart began ends", func() bool {
+		return h.Run("systemctl", "is-active", "corpus-agent.service").Out == "inactive\n"
 	})
+	if v := statusOf(t, h).Deployed.Service.Version; v != "3" || starts(h) != before+2 {
+		t.Errorf("%s is deployed, and the unit was started %d times in place of 2", v, starts(h)-before)
+	}
 
 	s.publish("blame", "4", "testing", applying(t, "hang:\n  cmd.run:\n    - name: touch /run/hangs; sleep 3600\n"))
 	lab.Eventually(t, 2*time.Minute, "the state hangs", func() bool {
 		h.Run("systemctl", "start", "--no-block", "corpus-agent.service") // a run that the restart began may be under way
-		return h.Run("test", "-e", "/run/hangs").Code == 0
+		return h.Exists("/run/hangs")
 	})
 	started := time.Now()
 	h.Sh("systemctl stop corpus-agent.service")
@@ -105,7 +116,7 @@ time.sleep(20)
 os.remove("/var/lib/dpkg/updates/0001")
 `)
 	h.Sh("systemd-run -q --unit=busy python3 /root/busy")
-	lab.Eventually(t, time.Minute, "another process holds the lock", func() bool { return h.Run("test", "-e", "/run/busy").Code == 0 })
+	lab.Eventually(t, time.Minute, "another process holds the lock", func() bool { return h.Exists("/run/busy") })
 	s.publish("blame", "2", "testing", applying(t, "corpus-one:\n  pkg.installed: []\n"))
 	started := time.Now()
 	agent(t, h, "deploy").converged(t)
@@ -129,7 +140,7 @@ func TestShutdownDuringAPackageInstallation(t *testing.T) {
 	h.CopyTree(dir, "/opt/slow")
 	s.publish("blame", "2", "testing", applying(t, "corpus-slow:\n  pkg.installed:\n    - sources:\n      - corpus-slow: /opt/slow/corpus-slow_1_all.deb\n"))
 	h.Sh("systemctl start --no-block corpus-agent.service")
-	lab.Eventually(t, time.Minute, "the package is being installed", func() bool { return h.Run("test", "-e", "/etc/postinst-runs").Code == 0 })
+	lab.Eventually(t, time.Minute, "the package is being installed", func() bool { return h.Exists("/etc/postinst-runs") })
 	h.Stop()
 	h.Start()
 	if !h.Exists("/etc/postinst-done") {

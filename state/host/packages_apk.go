@@ -116,7 +116,7 @@ func parseWorld(text string) map[string]string {
 
 // query runs apk for an answer from the indexes that the last refresh brought.
 func (a *apk) query(ctx context.Context, what string, args ...string) (string, error) {
-	out, err := a.run(ctx, true, append([]string{"apk", "--no-network", "--no-progress"}, args...)...)
+	out, err := a.insist(ctx, true, apkLocked, append([]string{"apk", "--no-network", "--no-progress"}, args...)...)
 	if err != nil {
 		return "", err
 	}

@@ -46,7 +46,7 @@ func (d *dnf) refresh(ctx context.Context) ([]string, error) {
 	argv := []string{d.program, "-y", "--setopt=exit_on_lock=True", "makecache", "--refresh"}
 	if d.program == "yum" {
 		argv = []string{d.program, "-y", "--setopt=exit_on_lock=1", "makecache", "fast"}
-		if out, err := d.run(ctx, false, d.program, "clean", "expire-cache"); err != nil || out.Code != 0 {
+		if out, err := d.insist(ctx, false, dnfLocked, d.program, "clean", "expire-cache"); err != nil || out.Code != 0 {
 			return nil, errors.Join(err, complaint(out))
 		}
 	}
@@ -206,7 +206,7 @@ func (d *dnf) plan(ctx context.Context, t Transaction) ([]PackageChange, error) 
 
 // foresee reads what a command would do. It ends as one that failed, because nobody said yes.
 func (d *dnf) foresee(ctx context.Context, v *Inventory, t Transaction, argv []string) ([]PackageChange, error) {
-	out, err := d.run(ctx, true, argv...)
+	out, err := d.insist(ctx, true, dnfLocked, argv...)
 	if err != nil {
 		return nil, err
 	}

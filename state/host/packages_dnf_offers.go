@@ -44,12 +44,12 @@ func (d *dnf) offers(ctx context.Context, names []string, release string) (map[s
 		argv = append(argv, "--showduplicates")
 	}
 	offers := map[string]Offer{}
-	out, err := d.run(ctx, true, append(argv, names...)...)
+	out, err := d.insist(ctx, true, dnfLocked, append(argv, names...)...)
 	if err != nil {
 		return nil, err
 	}
 	if out.Code != 0 {
-		return nil, whyFailed("asking what the repositories have", out, dnfClues())
+		return nil, orBusy(dnfLocked, out, whyFailed("asking what the repositories have", out, dnfClues()))
 	}
 	found, err := parseOffers(d.program, out.Stdout)
 	if err != nil {
@@ -65,7 +65,7 @@ func (d *dnf) virtual(ctx context.Context, argv, names []string, offers map[stri
 		if _, ok := offers[name]; ok || strings.HasPrefix(name, "-") {
 			continue
 		}
-		out, err := d.run(ctx, true, append(slices.Clone(argv), "--whatprovides", name)...)
+		out, err := d.insist(ctx, true, dnfLocked, append(slices.Clone(argv), "--whatprovides", name)...)
 		if err != nil {
 			return err
 		}
@@ -121,12 +121,12 @@ func (d *dnf) names(ctx context.Context) ([]string, error) {
 	if d.program == "yum" {
 		return d.namesOfYum(ctx)
 	}
-	out, err := d.run(ctx, true, d.fromCache("-q", "repoquery", "--available", "--queryformat", `%{name}\n`)...)
+	out, err := d.insist(ctx, true, dnfLocked, d.fromCache("-q", "repoquery", "--available", "--queryformat", `%{name}\n`)...)
 	if err != nil {
 		return nil, err
 	}
 	if out.Code != 0 {
-		return nil, whyFailed("listing what the repositories have", out, dnfClues())
+		return nil, orBusy(dnfLocked, out, whyFailed("listing what the repositories have", out, dnfClues()))
 	}
 	names := strings.Fields(out.Stdout)
 	slices.Sort(names)

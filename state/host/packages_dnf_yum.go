@@ -14,12 +14,12 @@ import (
 // with lines broken where a column is too narrow.
 func (d *dnf) listOfYum(ctx context.Context, what string, options, names []string) ([]Package, error) {
 	argv := slices.Concat(d.fromCache("-q"), options, []string{"list", "available", "--showduplicates"}, names)
-	out, err := d.run(ctx, true, argv...)
+	out, err := d.insist(ctx, true, dnfLocked, argv...)
 	if err != nil {
 		return nil, err
 	}
 	if out.Code != 0 && !strings.Contains(out.Stderr, "No matching Packages to list") {
-		return nil, whyFailed(what, out, dnfClues())
+		return nil, orBusy(dnfLocked, out, whyFailed(what, out, dnfClues()))
 	}
 	return parseYumList(out.Stdout)
 }

@@ -195,7 +195,7 @@ func editIgnored(text string, names []string, held bool) string {
 
 // query runs pacman for an answer.
 func (p *pacman) query(ctx context.Context, what string, args ...string) (string, error) {
-	out, err := p.run(ctx, true, append([]string{"pacman"}, args...)...)
+	out, err := p.insist(ctx, true, pacmanLocked, append([]string{"pacman"}, args...)...)
 	if err != nil {
 		return "", err
 	}
@@ -258,7 +258,7 @@ func (p *pacman) offers(ctx context.Context, names []string, release string) (ma
 		if _, ok := offers[name]; ok || strings.HasPrefix(name, "-") {
 			continue
 		}
-		if out, err := p.run(ctx, true, "pacman", "-Sp", "--noconfirm", "--print-format", "%n %v", "--", name); err == nil && out.Code == 0 {
+		if out, err := p.insist(ctx, true, pacmanLocked, "pacman", "-Sp", "--noconfirm", "--print-format", "%n %v", "--", name); err == nil && out.Code == 0 {
 			offers[name] = Offer{} // others provide it
 		}
 	}

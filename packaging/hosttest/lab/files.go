@@ -6,7 +6,17 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 )
+
+// path is a file of the host as this machine reaches it. A host that runs has mounts of its own, such as
+// /run, which its filesystem on disk does not show.
+func (h *Host) path(name string) string {
+	if h.leader != 0 {
+		return filepath.Join("/proc", strconv.Itoa(h.leader), "root", name)
+	}
+	return filepath.Join(h.Root, name)
+}
 
 // Write writes a file of the host, with the directories above it.
 func (h *Host) Write(path, content string) {
@@ -22,7 +32,7 @@ func (h *Host) Program(path, content string) {
 
 func (h *Host) write(path string, content []byte, mode os.FileMode) {
 	h.t.Helper()
-	file := filepath.Join(h.Root, path)
+	file := h.path(path)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		h.t.Fatal(err)
 	}
@@ -37,7 +47,7 @@ func (h *Host) write(path string, content []byte, mode os.FileMode) {
 // Link makes a symbolic link on the host.
 func (h *Host) Link(target, path string) {
 	h.t.Helper()
-	file := filepath.Join(h.Root, path)
+	file := h.path(path)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.Symlink(target, file)); err != nil {
 		h.t.Fatal(err)
 	}
@@ -46,7 +56,7 @@ func (h *Host) Link(target, path string) {
 // Read reads a file of the host.
 func (h *Host) Read(path string) string {
 	h.t.Helper()
-	data, err := os.ReadFile(filepath.Join(h.Root, path))
+	data, err := os.ReadFile(h.path(path))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -55,7 +65,7 @@ func (h *Host) Read(path string) string {
 
 // Exists reports whether the host has a file of a name.
 func (h *Host) Exists(path string) bool {
-	_, err := os.Lstat(filepath.Join(h.Root, path))
+	_, err := os.Lstat(h.path(path))
 	return err == nil
 }
 
@@ -76,7 +86,7 @@ func (h *Host) Copy(from, to string) {
 // CopyTree copies a directory of this machine to the host.
 func (h *Host) CopyTree(from, to string) {
 	h.t.Helper()
-	if err := os.CopyFS(filepath.Join(h.Root, to), os.DirFS(from)); err != nil {
+	if err := os.CopyFS(h.path(to), os.DirFS(from)); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -1,0 +1,59 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestPlanningWaitsForTheLock has another process keep the package manager for two commands, then for longer
+// than the agent waits. What each family says is what it prints.
+func TestPlanningWaitsForTheLock(t *testing.T) {
+	const start = "zypper --xmlout --non-interactive --no-refresh "
+	families := map[string]struct {
+		busy Output
+		host func(*testing.T) (*packages, *scripted, *time.Duration)
+	}{
+		"apk": {Output{Code: 99, Stderr: "ERROR: Unable to lock database: temporary error (try again later)\nERROR: Failed to open apk database: temporary error (try again later)\n"},
+			func(t *testing.T) (*packages, *scripted, *time.Duration) {
+				p, c := apkOf(t, map[string]Output{"apk --no-network --no-progress add --simulate": {Stdout: "(1/1) Installing new (1-r0)\nOK: 0 MiB in 1 packages\n"}})
+				return p, c, &p.manager.(*apk).lockWait
+			}},
+		"pacman": {Output{Code: 1, Stderr: "error: failed to init transaction (unable to lock database)\nerror: could not lock database: File exists\n"},
+			func(t *testing.T) (*packages, *scripted, *time.Duration) {
+				p, c := pacmanOf(t, map[string]Output{"pacman -S --print": {Stdout: pacmanStep + "new 1-1\n"}})
+				return p, c, &p.manager.(*pacman).lockWait
+			}},
+		"dnf": {Output{Code: 200, Stderr: "Another app is currently holding the yum lock; exiting as configured by exit_on_lock\n"},
+			func(t *testing.T) (*packages, *scripted, *time.Duration) {
+				p, c := yumOf(t, map[string]Output{"rpm -qa": {Stdout: "foo\t(none)\t1.0\t1\tnoarch\n"},
+					"yum -C --assumeno": {Code: 1, Stdout: dnfHead + "Installing:\n new noarch 1-1 base 1 k\n\nTransaction Summary\n", Stderr: "Exiting on user command\n"}})
+				return p, c, &p.manager.(*dnf).lockWait
+			}},
+		"zypper": {Output{Code: 7, Stderr: "System management is locked by the application with pid 7 (zypper).\nClose this application before trying again.\n"},
+			func(t *testing.T) (*packages, *scripted, *time.Duration) {
+				p, c := zypperOf(t, map[string]Output{start + "install": {Stdout: `<stream><install-summary><to-install><solvable type="package" name="new" edition="1-1" arch="noarch"/></to-install></install-summary></stream>`}})
+				return p, c, &p.manager.(*zypper).lockWait
+			}},
+	}
+	for name, f := range families {
+		t.Run(name, func(t *testing.T) {
+			p, commands, wait := f.host(t)
+			*wait = time.Minute
+			commands.busy, commands.turns = f.busy, 2
+			changes, err := p.Plan(context.Background(), Transaction{Packages: []Wanted{{Name: "new"}}})
+			if err != nil || len(changes) != 1 || changes[0].Name != "new" || commands.turns != 0 {
+				t.Errorf("with a lock that is released the plan is %+v, %v; commands left %d", changes, err, commands.turns)
+			}
+			*wait = 100 * time.Millisecond
+			commands.turns = 1 << 20
+			began := time.Now()
+			_, err = p.Plan(context.Background(), Transaction{Packages: []Wanted{{Name: "other"}}})
+			var busy *Busy
+			if !errors.As(err, &busy) || time.Since(began) < 50*time.Millisecond {
+				t.Errorf("with a lock that stays: %v after %s", err, time.Since(began))
+			}
+		})
+	}
+}
