@@ -55,6 +55,7 @@ func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
 		running.Before = cut.Before
 		if cut.Pair.Same(pair) {
 			running.Attempts, running.Reboots = cut.Attempts+1, cut.Reboots
+			running.Step, running.Cuts = r.cutStep, r.cuts
 		}
 	}
 	if running.Before == nil {

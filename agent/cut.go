@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/state"
 )
 
 // maxAttempts is how often a deploy that is cut short is taken up again, and a way back that fails.
@@ -22,10 +23,11 @@ func (r *run) settleCut(ctx context.Context) error {
 		return nil
 	}
 	_, bad := r.ledger.IsBad(cut.Pair)
+	r.countCut(cut)
 	switch {
 	case bad || cut.Back || cut.Failed:
 		r.record.Note("run %s was cut short while it rolled back; that is finished first", cut.Run)
-	case cut.Attempts >= maxAttempts && r.ledger.Good != nil, cut.Reboots >= maxAttempts:
+	case r.cuts >= maxAttempts && r.ledger.Good != nil, cut.Reboots >= maxAttempts:
 		r.giveUp(cut)
 	default:
 		r.record.Note("run %s was cut short; its deploy of %s is taken up again", cut.Run, cut.Pair)
@@ -56,9 +58,51 @@ func (r *run) settleCut(ctx context.Context) error {
 	return r.stuckBack(errors.Join(undone, r.settleDown(ctx, *r.ledger.Good)))
 }
 
+// countCut finds out in which step a deploy was cut short last, and how often in a row that was in this
+// step. Cuts at different steps, or before a run changed anything, are chance: the power fails, and no release
+// is to blame. A release whose step takes the host down is cut short in that step each time. Where nothing
+// records the steps, every cut counts.
+func (r *run) countCut(cut *ledger.Running) {
+	if !r.recordsSteps() {
+		r.cutStep, r.cuts = "", cut.Attempts
+		return
+	}
+	switch r.cutStep = r.lastStep(cut.Run); r.cutStep {
+	case "":
+		r.cuts = 0
+	case cut.Step:
+		r.cuts = cut.Cuts + 1
+	default:
+		r.cuts = 1
+	}
+}
+
+// recordsSteps reports whether the journal says which step of a converge changes the host.
+func (r *run) recordsSteps() bool {
+	_, native := r.Engine.(state.Native)
+	return (native || r.Engine == nil && r.Config.Engine == "native") && r.journal().Limit > 0
+}
+
+// lastStep is the state, or the hooks, that a run was at work on when it changed something last; "" where it
+// changed nothing. What a damaged journal means is decided where the way back reads it.
+func (r *run) lastStep(id string) string {
+	h, err := r.host()
+	if err != nil {
+		return ""
+	}
+	last, err := r.journal().Last()
+	if err != nil || last == nil {
+		return ""
+	}
+	return last.At(id, h)
+}
+
 // giveUp quarantines the release whose deploy was cut short too often: the host may not survive it.
 func (r *run) giveUp(cut *ledger.Running) {
-	reason := fmt.Sprintf("its deploy was cut short %d times", cut.Attempts)
+	reason := fmt.Sprintf("its deploy was cut short %d times", r.cuts)
+	if r.cutStep != "" {
+		reason += " in a row in " + r.cutStep
+	}
 	if cut.Reboots >= maxAttempts {
 		reason = fmt.Sprintf("its deploy ended %d times in a reboot, or in an end of the run that a state asked for", cut.Reboots)
 	}
@@ -66,7 +110,7 @@ func (r *run) giveUp(cut *ledger.Running) {
 		r.record.Note("%s is quarantined: %s", guilty, reason)
 		r.ledger.Quarantine(ledger.Bad{Pair: cut.Pair, Release: guilty, Reason: reason, Run: cut.Run, At: r.now().UTC()})
 	}
-	cut.Failed, cut.Attempts, cut.Reboots = true, 0, 0 // from here on, attempts of the way back
+	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the way back
 }
 
 // givesUp reports whether a way back that failed is not tried again by the next run: nothing is put back

@@ -33,6 +33,7 @@ const (
 	childKill   = "CORPUS_TEST_KILL"   // number of the event at which it gets the signal; 0 for never
 	childNative = "CORPUS_TEST_NATIVE" // set for states that are real
 	childTerm   = "CORPUS_TEST_TERM"   // set for SIGTERM in place of SIGKILL
+	childStep   = "CORPUS_TEST_STEP"   // ID of the state after which it gets the signal
 )
 
 func TestMain(m *testing.M) {
@@ -47,7 +48,7 @@ func child() int {
 	at, _ := strconv.Atoi(os.Getenv(childKill))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	k := &killer{at: at, term: os.Getenv(childTerm) != "", ctx: ctx}
+	k := &killer{at: at, term: os.Getenv(childTerm) != "", ctx: ctx, step: os.Getenv(childStep)}
 	settings, err := config.Load(config.Sources{Flags: map[string]string{"store": "file://" + os.Getenv(childStore), "metadata.enabled": "false"}})
 	if err != nil {
 		return exit.Internal
@@ -74,12 +75,16 @@ type killer struct {
 	at, seen int
 	term     bool
 	ctx      context.Context
+	step     string
 }
 
 func (k *killer) count() {
-	if k.seen++; k.seen != k.at {
-		return
+	if k.seen++; k.seen == k.at {
+		k.kill()
 	}
+}
+
+func (k *killer) kill() {
 	if k.term {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 		<-k.ctx.Done()
@@ -92,10 +97,15 @@ func (k *killer) count() {
 func (k *killer) Begin(*report.Report)          { k.count() }
 func (k *killer) Stage(string, string)          { k.count() }
 func (k *killer) Fetching(string, int64, int64) { k.count() }
-func (k *killer) Step(report.Step)              { k.count() }
-func (k *killer) Hook(string, hook.Result)      { k.count() }
-func (k *killer) Note(string)                   { k.count() }
-func (k *killer) End(*report.Report)            { k.count() }
+func (k *killer) Step(s report.Step) {
+	if k.step != "" && s.ID == k.step {
+		k.kill()
+	}
+	k.count()
+}
+func (k *killer) Hook(string, hook.Result) { k.count() }
+func (k *killer) Note(string)              { k.count() }
+func (k *killer) End(*report.Report)       { k.count() }
 
 // storeOnDisk is a store that other processes can read, and the file of what they are to trust.
 func storeOnDisk(t *testing.T) (repo *artifacttest.Repo, storeDir, trustRoot string) {
@@ -272,6 +282,59 @@ func TestCutThreeTimesIsQuarantined(t *testing.T) {
 	}
 	if v, err := os.ReadFile(filepath.Join(root, "srv/service/current/version")); err != nil || string(v) != "1" {
 		t.Errorf("current holds %q, %v, want the release before", v, err)
+	}
+}
+
+// threeFiles are states that a cut can come between.
+const threeFiles = "/etc/app/a: {file.managed: [{contents: new}]}\n/etc/app/b: {file.managed: [{contents: new}]}\n/etc/app/c: {file.managed: [{contents: new}]}\n"
+
+// TestCutsAtOneStepAreItsRelease cuts a deploy short in one state again and again, as a state does that takes
+// the host down, and at different states, as a power failure does.
+func TestCutsAtOneStepAreItsRelease(t *testing.T) {
+	for name, c := range map[string]struct {
+		cuts []string
+		want string // the version that runs in the end
+	}{
+		"one state":             {[]string{"b", "b", "b"}, "1"},
+		"different states":      {[]string{"a", "b", "c", "a", "b", "c"}, "2"},
+		"two in one state":      {[]string{"b", "b", "c", "b", "b"}, "2"},
+		"after what came first": {[]string{"a", "c", "c", "c"}, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo, storeDir, trustRoot := storeOnDisk(t)
+			root := t.TempDir()
+			repo.Release("myapp", "1", "testing", stateFiles("1", goodStates))
+			if code := spawn(t, root, storeDir, trustRoot, 0, childNative+"=1"); code != 0 {
+				t.Fatalf("deploying version 1: exit code %d", code)
+			}
+			repo.Release("myapp", "2", "testing", stateFiles("2", threeFiles))
+			old(t, root, "a", "b", "c")
+			for i, state := range c.cuts {
+				old(t, root, state) // so that the state acts each time
+				if code := spawn(t, root, storeDir, trustRoot, 0, childNative+"=1", childStep+"=/etc/app/"+state); code != -1 {
+					t.Fatalf("cut %d ended with exit code %d", i+1, code)
+				}
+			}
+			if code := spawn(t, root, storeDir, trustRoot, 0, childNative+"=1"); code != 0 {
+				t.Errorf("the run after the cuts: exit code %d", code)
+			}
+			if v, err := os.ReadFile(filepath.Join(root, "srv/service/current/version")); err != nil || strings.TrimSpace(string(v)) != c.want {
+				t.Errorf("current holds %q, %v, want %s", v, err, c.want)
+			}
+			if file, err := os.ReadFile(filepath.Join(root, "var/lib/corpus/ledger.json")); err != nil || strings.Contains(string(file), "3 times in a row in file.managed /etc/app/") != (c.want == "1") {
+				t.Errorf("the ledger says %s, %v", file, err)
+			}
+		})
+	}
+}
+
+// old gives files of the application an older content.
+func old(t *testing.T, root string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(root, "etc/app", name), []byte("old\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

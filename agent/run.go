@@ -45,6 +45,8 @@ type run struct {
 	troubled []string        // these projects
 	acted    bool            // the run changed, or tried to change, what is deployed
 	ownStop  atomic.Bool     // a step asked for the end of this very run
+	cutStep  string          // where the deploy was cut short that this run takes up, "" if that is not known
+	cuts     int             // how often in a row there
 	kept     []string        // directories in archives that get the report beside them
 	undo     *undoing        // keeps what converging replaces; nil where nothing has converged yet
 

@@ -28,6 +28,8 @@ func (r *Recorder) Ahead(next func() []Coming) {
 // matters decides whether a change has to wait until what was just written about it is safe.
 func (r *Recorder) matters(c Change) error {
 	switch {
+	case c.Subject.Kind == host.KindCommand: // it may take the host down, and the next run has to know which step did
+		return r.writer.sync()
 	case c.Before == nil: // then nobody waits for it
 		return r.writer.flush()
 	case c.Subject.Kind == host.KindFile && r.coming[c.Subject.Name] && c.Before.Part(c.Subject.Name).Type == image.Absent:

@@ -9,9 +9,11 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
@@ -29,6 +31,7 @@ type Chapter struct {
 	pieces map[string]place
 	boot   string            // of the run that is being read
 	coming map[string]string // paths that the run may have made without another word, by step
+	ahead  []string          // the paths of coming, in the order in which steps come to them
 }
 
 // place is where a piece lies in the file, compressed.
@@ -121,7 +124,7 @@ func (c *Chapter) take(k kind, body []byte, at int64) error {
 	case kindComing:
 		var b Coming
 		err := json.Unmarshal(body, &b)
-		c.coming[b.Path] = b.Step
+		c.coming[b.Path], c.ahead = b.Step, append(c.ahead, b.Path)
 		return err
 	case kindSynced:
 		for _, r := range c.Records {
@@ -173,6 +176,33 @@ func (c *Chapter) takeRest(k kind, body []byte) error {
 		return err
 	}
 	return errBody
+}
+
+// At names the step in which a run that was cut short changed something last; "" where it changed nothing,
+// or another run came after it. What only was to come, and is there, was made after all
+// that was recorded.
+func (c *Chapter) At(run string, h *host.Host) string {
+	if len(c.Runs) == 0 || c.Runs[len(c.Runs)-1] != run {
+		return ""
+	}
+	for _, name := range slices.Backward(c.ahead) {
+		step, open := c.coming[name]
+		if _, err := h.Files.Lstat(name); open && err == nil {
+			return step
+		}
+	}
+	if n := len(c.Records); n > 0 && c.Records[n-1].Run == run {
+		return strings.TrimSpace(c.Records[n-1].Step + " " + ranAs(c.Records[n-1]))
+	}
+	return ""
+}
+
+// ranAs is which hooks, or which engine, a record is about: their steps have no name of their own.
+func ranAs(r *Record) string {
+	if r.Step == "hooks" || r.Step == "engine" {
+		return r.Subject.Name
+	}
+	return ""
 }
 
 // Live lists the records that no restore has settled.

@@ -87,6 +87,10 @@ type Running struct {
 	Failed bool `json:"failed,omitempty"`
 	// Reboots counts the attempts that ended because the host shut down or a step stopped the run itself.
 	Reboots int `json:"reboots,omitempty"`
+	// Step is the step in which the attempts before this one were cut short, and Cuts how many of them in a
+	// row. Step is "" where the last one was cut short before its first change.
+	Step string `json:"step,omitempty"`
+	Cuts int    `json:"cuts,omitempty"`
 }
 
 // Host is what a host was told once.

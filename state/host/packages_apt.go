@@ -105,24 +105,34 @@ func (a *apt) offers(ctx context.Context, names []string, release string) (map[s
 }
 
 // parsePolicy reads the answer of apt-cache policy. A package's lines are indented below its name,
-// its versions by five places and what has them by more.
+// its versions by five places and what has them by more. A version of a package that is not installed, and
+// that dpkg's status alone still has, is gone: no repository can give it.
 func parsePolicy(text string) map[string]Offer {
 	offers := map[string]Offer{}
-	name := ""
+	name, version, there := "", "", false
 	for line := range strings.SplitSeq(text, "\n") {
 		fields := strings.Fields(line)
+		o := offers[name]
 		switch {
 		case len(fields) == 0:
+			continue
 		case line[0] != ' ':
-			name = strings.TrimSuffix(fields[0], ":")
-			offers[name] = Offer{}
+			name, version, o = strings.TrimSuffix(fields[0], ":"), "", Offer{}
 		case fields[0] == "Candidate:" && len(fields) > 1 && fields[1] != "(none)":
-			o := offers[name]
 			o.Candidate = fields[1]
-			offers[name] = o
 		case len(line) > 5 && line[5] != ' ' && (line[:5] == "     " || line[:5] == " *** "):
-			o := offers[name]
-			o.Versions = append(o.Versions, strings.Fields(line[5:])[0])
+			version, there = strings.Fields(line[5:])[0], line[:5] == " *** "
+			if there {
+				o.Versions = append(o.Versions, version)
+			}
+		case version != "" && !there && fields[len(fields)-1] != "/var/lib/dpkg/status":
+			o.Versions, there = append(o.Versions, version), true
+		}
+		offers[name] = o
+	}
+	for name, o := range offers {
+		if !slices.Contains(o.Versions, o.Candidate) {
+			o.Candidate = ""
 			offers[name] = o
 		}
 	}

@@ -31,6 +31,18 @@ virt:
   Version table:
 `
 
+// TestVersionsThatCannotBeHadAgain passes over what dpkg's status alone still knows of a package that was removed,
+// and keeps what is installed, whatever has it.
+func TestVersionsThatCannotBeHadAgain(t *testing.T) {
+	offers := parsePolicy("removed:\n  Installed: (none)\n  Candidate: 1.0\n  Version table:\n     1.0 -1\n        100 /var/lib/dpkg/status\n" +
+		"local:\n  Installed: 2.0\n  Candidate: 2.0\n  Version table:\n *** 2.0 100\n        100 /var/lib/dpkg/status\n" +
+		"both:\n  Installed: (none)\n  Candidate: 3.0\n  Version table:\n     3.0 500\n        500 http://deb.example.com stable/main amd64 Packages\n        100 /var/lib/dpkg/status\n")
+	want := map[string]Offer{"removed": {}, "local": {"2.0", []string{"2.0"}}, "both": {"3.0", []string{"3.0"}}}
+	if !reflect.DeepEqual(offers, want) {
+		t.Errorf("the offers are %+v, want %+v", offers, want)
+	}
+}
+
 // aptWith makes a Packages over apt with scripted answers.
 func aptWith(t *testing.T, recorder Recorder, answers map[string]Output) (*packages, *scripted) {
 	commands := &scripted{t: t, answers: answers}
