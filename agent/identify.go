@@ -81,7 +81,10 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 	if err != nil {
 		return nil, nil, err
 	}
-	core := grains.Collect(ctx, grains.Source{Root: root, ID: hostname}).All(ctx)
+	facts, err := grains.Collect(ctx, grains.Source{Root: root, ID: hostname})
+	if err != nil {
+		return nil, nil, err
+	}
 	static, err := custom.ReadFile(a.Layout.StaticGrains())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, exit.WithCode(exit.Usage, err)
@@ -101,7 +104,7 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 	for _, program := range found.Skipped {
 		warnings = append(warnings, fmt.Errorf("skipped %s: it would run on the running system", program))
 	}
-	return grains.Layers{Core: core, Static: static, Custom: found.Grains, Identity: id}.Merge(), warnings, nil
+	return grains.Layers{Core: facts.All(ctx), Static: static, Custom: found.Grains, Identity: id}.Merge(), warnings, nil
 }
 
 func (a *Agent) grainDirs(base string) []string {

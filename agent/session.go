@@ -78,7 +78,9 @@ func (a *Agent) treeSettings(ctx context.Context, t Trees, quick bool) (session.
 	}
 	settings.ID = value.Str(settings.Grains.Value("id"))
 	if t.Minion != "" {
-		settings.Trees = a.machineFiles(h)
+		if settings.Trees, err = h.Machine(); err != nil {
+			return settings, nil, err
+		}
 		err = opened.minion(t.Minion, &settings)
 	}
 	return settings, opened, err
@@ -140,26 +142,15 @@ func (a *Agent) hostWith(recorder host.Recorder, temporary func(dir string)) (*h
 	return host.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder, Temporary: temporary, Own: a.own})
 }
 
-// machineFiles are the files of this machine: directories that a person names lie here, wherever the
-// host's root is.
-func (a *Agent) machineFiles(h *host.Host) host.Files {
-	if !a.Layout.Relocated() {
-		return h.Files
-	}
-	machine, err := host.New(host.Options{})
-	if err != nil {
-		return h.Files
-	}
-	return machine.Files
-}
-
 // onMachine names the deployed trees as this machine does, so that directories of the machine can
 // stand beside them.
-func (a *Agent) onMachine(s *session.Settings) {
+func (a *Agent) onMachine(s *session.Settings) (err error) {
 	if s.Trees != nil || !a.Layout.Relocated() {
-		return
+		return nil
 	}
-	s.Trees = a.machineFiles(s.Host)
+	if s.Trees, err = s.Host.Machine(); err != nil {
+		return err
+	}
 	for _, envs := range [][]roots.Env{s.States, s.Pillar} {
 		for _, env := range envs {
 			for i, dir := range env.Dirs {
@@ -167,12 +158,15 @@ func (a *Agent) onMachine(s *session.Settings) {
 			}
 		}
 	}
+	return nil
 }
 
 // override takes over what was named on the command line.
 func (a *Agent) override(t Trees, s *session.Settings) error {
 	if len(t.States)+len(t.Pillar) > 0 {
-		a.onMachine(s)
+		if err := a.onMachine(s); err != nil {
+			return err
+		}
 	}
 	if len(t.States) > 0 {
 		dirs, err := directories("--states", t.States)

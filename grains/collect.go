@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"net"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -84,13 +86,15 @@ type collector struct {
 	machine tree // the running machine
 	system  tree // the tree whose distribution counts
 	facts   *value.Map
+	trouble *walk.Trouble
 }
 
-// Collect gathers the core grains. What cannot be read is left out.
+// Collect gathers the core grains. What is not there or may not be read is left out. An error of the machine, such as EIO
+// or EMFILE, is returned: the facts would be wrong.
 //
 // The one thing it may wait for is the domain of a host whose hostname has none: /etc/hosts is
 // looked at first, and only a host that is not in there asks its name server, for Patience at most.
-func Collect(ctx context.Context, s Source) *Facts {
+func Collect(ctx context.Context, s Source) (*Facts, error) {
 	c := s.collector()
 	c.kernel()
 	c.distribution()
@@ -101,11 +105,14 @@ func Collect(ctx context.Context, s Source) *Facts {
 	c.virtual()
 	c.process()
 	c.pretend()
+	if err := c.trouble.Since(0); err != nil {
+		return nil, fmt.Errorf("collecting grains: %w", err)
+	}
 	fqdn, _ := c.facts.Value("fqdn").(string)
 	return &Facts{known: c.facts, later: map[string]func(context.Context) any{
 		"fqdn_ip4": func(ctx context.Context) any { return c.addresses(ctx, "ip4", fqdn) },
 		"fqdn_ip6": func(ctx context.Context) any { return c.addresses(ctx, "ip6", fqdn) },
-	}}
+	}}, nil
 }
 
 func (s Source) collector() *collector {
@@ -119,8 +126,10 @@ func (s Source) collector() *collector {
 		s.Resolver = net.DefaultResolver
 	}
 	s.Patience = cmp.Or(s.Patience, 500*time.Millisecond)
-	c := &collector{Source: s, machine: tree(s.Machine), system: tree(s.Machine), facts: value.NewMap()}
-	if root := tree(s.Root); root.path("") != "/" && root.osRelease() != nil {
+	trouble := &walk.Trouble{}
+	machine := tree{s.Machine, trouble}
+	c := &collector{Source: s, machine: machine, system: machine, trouble: trouble, facts: value.NewMap()}
+	if root := (tree{s.Root, trouble}); root.path("") != "/" && root.osRelease() != nil {
 		c.system = root
 	}
 	return c

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/corpus-agent/corpus-agent/grains"
 )
 
 // The list for operators names every core grain, and none that does not exist.
@@ -30,7 +28,7 @@ func TestDocumentedGrainsAreTheRealOnes(t *testing.T) {
 	real := map[string]bool{}
 	trees, _ := filepath.Glob(hosts + "/*/root")
 	for _, tree := range trees {
-		for _, name := range grains.Collect(t.Context(), source(tree)).All(t.Context()).Names() {
+		for _, name := range collect(t, source(tree)).All(t.Context()).Names() {
 			real[name] = true
 		}
 	}

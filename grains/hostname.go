@@ -9,18 +9,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Hostname is the name that identity is read from: the machine's, or that of the tree that stands
+// hostname is the name that identity is read from: the machine's, or that of the tree that stands
 // in for it.
-func (s Source) Hostname() string {
-	if name := tree(s.Machine).line("proc/sys/kernel/hostname"); name != "" || s.Machine != "" {
+func (c *collector) hostname() string {
+	if name := c.machine.line("proc/sys/kernel/hostname"); name != "" || c.Machine != "" {
 		return name
 	}
-	name, _ := os.Hostname()
+	name, err := os.Hostname()
+	_ = c.trouble.Note("the hostname", err)
 	return name
 }
 
 func (c *collector) names(ctx context.Context) {
-	hostname := c.Hostname()
+	hostname := c.hostname()
 	fqdn := c.fqdn(ctx, hostname)
 	host, domain, _ := strings.Cut(fqdn, ".")
 	c.set("nodename", hostname)

@@ -86,9 +86,9 @@ func (c *collector) systemd() {
 			if !ours || end < 0 {
 				continue
 			}
-			features := textWith(c.system.path(dir+"/"+name), "PAM +AUDIT ")
+			features := c.system.textWith(dir+"/"+name, "PAM +AUDIT ")
 			if features == "" {
-				features = textWith(c.system.path(dir+"/"+name), "PAM -AUDIT ")
+				features = c.system.textWith(dir+"/"+name, "PAM -AUDIT ")
 			}
 			c.set("systemd", value.NewMap("version", version[:end], "features", features))
 			return
@@ -113,20 +113,21 @@ func (c *collector) triplet() string {
 // textWith returns the printable text around a place of a binary file that has the marker. It
 // looks from the end, since linkers put code, which is large, before texts. The text is taken to be
 // shorter than a kilobyte, so that blocks overlap by as much.
-func textWith(file, marker string) string {
+func (t tree) textWith(name, marker string) string {
 	const overlap, size = 1 << 10, 64 << 10
-	f, err := os.Open(file)
-	if err != nil {
+	f, err := os.Open(t.path(name))
+	if t.failed(name, err) {
 		return ""
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if t.failed(name, err) || !info.Mode().IsRegular() {
 		return ""
 	}
 	block := make([]byte, overlap+size+overlap)
 	for end := info.Size(); end > 0; end -= size {
-		n, _ := f.ReadAt(block, max(0, end-size-overlap))
+		n, err := f.ReadAt(block, max(0, end-size-overlap))
+		_ = t.failed(name, err)
 		if at := bytes.Index(block[:n], []byte(marker)); at >= 0 {
 			return printable(block[:n], at)
 		}

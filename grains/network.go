@@ -20,7 +20,7 @@ type Interface struct {
 
 func (c *collector) network() {
 	all, err := c.Interfaces()
-	if err != nil {
+	if c.trouble.Note("the network interfaces", err) != nil {
 		all = nil
 	}
 	byName, only4, only6, hardware := value.NewMap(), value.NewMap(), value.NewMap(), value.NewMap()

@@ -31,7 +31,7 @@ func TestDomainComesFromWhereItIsCheapest(t *testing.T) {
 			write(t, root, "etc/hosts", c.hosts)
 			s := source(root)
 			s.Resolver, s.Patience = &c.resolver, 20*time.Millisecond
-			got := grains.Collect(t.Context(), s).Map()
+			got := collect(t, s).Map()
 			if got.Value("fqdn") != c.fqdn || got.Value("id") != c.id {
 				t.Errorf("fqdn %v, id %v; want %s, %s", got.Value("fqdn"), got.Value("id"), c.fqdn, c.id)
 			}
@@ -46,7 +46,7 @@ func TestAddressesOfTheNameAreLookedUpOnlyWhenAsked(t *testing.T) {
 	r := &resolver{addrs: addrs("10.0.0.20")}
 	s := source(hosts + "/ubuntu-22.04-on-ec2/root")
 	s.Resolver = r
-	facts := grains.Collect(t.Context(), s)
+	facts := collect(t, s)
 	if facts.Map().Has("fqdn_ip4") || len(r.queries) != 0 {
 		t.Fatalf("a name server was asked %q by a run that does not need it", r.queries)
 	}
@@ -84,7 +84,7 @@ func TestAddressesOfTheNameAreLookedUpOnlyWhenAsked(t *testing.T) {
 func TestInterfacesOfThisMachine(t *testing.T) {
 	s := source(t.TempDir())
 	s.Interfaces = nil
-	got := grains.Collect(t.Context(), s).Map()
+	got := collect(t, s).Map()
 	byName := got.Value("ip_interfaces").(*value.Map)
 	all, err := net.Interfaces()
 	if err != nil {

@@ -6,20 +6,30 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// A tree is a directory that is laid out like a host; "" is the machine itself. What is not there
-// reads as empty: a fact that cannot be read is left out, never an error.
-type tree string
+// A tree is a directory that is laid out like a host; "" is the machine itself. What is not there, or may not be read,
+// reads as empty: a fact that is not known is left out. An error of the machine, which makes facts wrong, is remembered.
+type tree struct {
+	dir     string
+	trouble *walk.Trouble
+}
 
 // maxFile bounds what is read of a file that only claims to be small.
 const maxFile = 1 << 20
 
 func (t tree) path(name string) string {
-	if t == "" {
-		t = "/"
+	if t.dir == "" {
+		return filepath.Join("/", name)
 	}
-	return filepath.Join(string(t), name)
+	return filepath.Join(t.dir, name)
+}
+
+// failed remembers an error of a name in the tree. It reports whether there was one.
+func (t tree) failed(name string, err error) bool {
+	return t.trouble.Note(filepath.Join("/", name), err) != nil
 }
 
 // read returns a file's content.
@@ -28,12 +38,12 @@ func (t tree) read(name string) string { return t.head(name, maxFile) }
 // head returns the start of a file. Opening does not block, since the name may belong to a pipe.
 func (t tree) head(name string, size int64) string {
 	f, err := os.OpenFile(t.path(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
+	if t.failed(name, err) {
 		return ""
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, size))
-	if err != nil {
+	if t.failed(name, err) {
 		return ""
 	}
 	return string(data)
@@ -44,7 +54,7 @@ func (t tree) line(name string) string { return strings.TrimSpace(t.read(name)) 
 
 func (t tree) exists(name string) bool {
 	_, err := os.Lstat(t.path(name))
-	return err == nil
+	return !t.failed(name, err)
 }
 
 // program reports whether a program is installed where the system keeps its own.
@@ -60,7 +70,7 @@ func (t tree) program(name string) bool {
 // names lists a directory in order.
 func (t tree) names(dir string) []string {
 	entries, err := os.ReadDir(t.path(dir))
-	if err != nil {
+	if t.failed(dir, err) {
 		return nil
 	}
 	names := make([]string, len(entries))
@@ -72,7 +82,10 @@ func (t tree) names(dir string) []string {
 
 // link returns where a symbolic link points, or "".
 func (t tree) link(name string) string {
-	target, _ := os.Readlink(t.path(name))
+	target, err := os.Readlink(t.path(name))
+	if t.failed(name, err) {
+		return ""
+	}
 	return target
 }
 

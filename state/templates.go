@@ -60,7 +60,9 @@ func declare(high *compile.High, templates []Template) error {
 }
 
 // native compiles what the request's top file gives, and its templates.
-func native(ctx context.Context, s *session.Session, r Request) (Program, error) {
+func native(ctx context.Context, s *session.Session, r Request) (p Program, err error) {
+	sure := s.Doubt()
+	defer func() { err = sure(err) }()
 	matches, err := s.Top(ctx)
 	if err != nil {
 		return nil, err

@@ -84,7 +84,9 @@ func (r *Runner) attempt(ctx context.Context, t try) *Result {
 // once is attempt, for as long as it takes.
 func (r *Runner) once(ctx context.Context, t try) *Result {
 	result := &Result{Step: t.step, Changes: value.NewMap(), Started: time.Now()}
+	mark := r.Host.Mark()
 	defer func() {
+		result.doubt(r.Host.TroubleSince(mark))
 		result.Duration = time.Since(result.Started)
 		r.redact(result)
 	}()
@@ -229,6 +231,23 @@ func (r *Result) fail(err error, changes *value.Map) {
 	}
 	r.Outcome, r.Hint = Failed, diag.HintOf(err)
 	r.Comment, r.cause = strings.TrimSpace(err.Error()), err
+}
+
+// doubt fails a step during which the machine had an error, whatever the step made of it: it may have found a file absent
+// that could not be read.
+func (r *Result) doubt(trouble error) {
+	if trouble == nil {
+		return
+	}
+	switch {
+	case r.Outcome != Failed || r.cause == nil && r.Comment == "":
+		r.Comment = strings.TrimSpace(trouble.Error() + "\n" + r.Comment)
+	case !strings.Contains(r.Comment, trouble.Error()):
+		r.Comment += "\n" + trouble.Error()
+	}
+	r.Outcome, r.Skipped, r.NotRun, r.SkipWatch, r.Unknown = Failed, "", false, false, false
+	r.Hint = orElse(r.Hint, diag.HintOf(trouble))
+	r.cause = errors.Join(trouble, r.cause)
 }
 
 // postpone takes back that a dry run's step failed: what it requires would be done first in a real

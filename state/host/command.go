@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/process"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Commands starts processes on a host.
@@ -60,6 +61,7 @@ type commands struct {
 	chroot  string // "" for none
 	refused bool   // a root that is no system to enter
 	changed func() // told before and after a command that may change anything
+	trouble *walk.Trouble
 }
 
 func (c *commands) Allowed(what string) error {
@@ -119,6 +121,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 		return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)
 	}
 	if err := cmd.Start(); err != nil {
+		_ = c.trouble.Note(cmd.Path, err)
 		return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)
 	}
 	err := cmd.Wait()

@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Host is one machine, or a tree that looks like one.
@@ -30,6 +32,25 @@ type Host struct {
 
 	parsed   *parsed  // nil keeps nothing
 	recorder Recorder // nil for none
+	trouble  *walk.Trouble
+	forget   func() // what was read; nil where nothing is kept
+}
+
+// Mark is a moment, for TroubleSince.
+func (h *Host) Mark() int { return h.trouble.Mark() }
+
+// TroubleSince is the first error of the machine (EIO, EMFILE, ENFILE, ENOMEM) that reading its files, or starting a
+// command, met since a moment, or nil. What was found out meanwhile may be wrong, even where the code that met the
+// error did not return it: what a Host keeps of it is forgotten, and the caller must not use the rest.
+func (h *Host) TroubleSince(mark int) error {
+	err := h.trouble.Since(mark)
+	if err == nil {
+		return nil
+	}
+	if h.forget != nil {
+		h.forget()
+	}
+	return explain(err)
 }
 
 // WithFiles is a host like h that sees its files another way.
@@ -37,6 +58,16 @@ func (h *Host) WithFiles(files Files) *Host {
 	other := *h
 	other.Files, other.parsed, other.Network = files, &parsed{}, Network{files}
 	return &other
+}
+
+// Machine are the files of this machine, wherever the host's root is. Errors of reading them count as the host's.
+func (h *Host) Machine() (Files, error) {
+	files, err := openTree("", false, Options{}, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	files.trouble = h.trouble
+	return files, nil
 }
 
 // Options choose what a Host is.

@@ -29,13 +29,15 @@ func open(o Options, relocated bool) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	forget := func() {
+		accounts.forget()
+		packages.forget()
+		units.init.forget()
+	}
 	run := o.Commands
 	if run == nil {
-		run = ownCommands(o, refused, func() {
-			accounts.forget()
-			packages.forget()
-			units.init.forget()
-		})
+		own := ownCommands(o, refused, forget)
+		own.trouble, run = files.trouble, own
 	}
 	if o.Recorder != nil {
 		run = &namedCommands{run, o.Recorder}
@@ -45,9 +47,13 @@ func open(o Options, relocated bool) (*Host, error) {
 	packages.manager = packageManagerOf(files, run, env, o, relocated)
 	units.init = initSystemOf(files, run, relocated, units.refused)
 	crontabs := &crontabs{files: files, commands: run, accounts: accounts, recorder: o.Recorder, refused: refused, read: &parsed{}}
+	if err := files.trouble.Since(0); err != nil { // the choices above may be wrong
+		return nil, explain(err)
+	}
 	return &Host{
 		Files: files, Commands: run, Accounts: accounts, Crontabs: crontabs, Packages: packages, Units: units, Network: Network{files},
 		Kernel: kernel{relocated && o.Commands == nil, o.Recorder}, Env: env, parsed: &parsed{}, recorder: o.Recorder,
+		trouble: files.trouble, forget: forget,
 	}, nil
 }
 

@@ -25,10 +25,11 @@ type tree struct {
 	temps     *temporaries
 	umask     fs.FileMode
 	unsynced  unsynced
+	trouble   *walk.Trouble
 }
 
 func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
-	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask(), relocated: relocated}
+	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask(), relocated: relocated, trouble: &walk.Trouble{}}
 	var places walk.Options
 	if relocated {
 		places.Dir = root
@@ -61,8 +62,11 @@ func (t *tree) do(op, p string, call func(dir int, name string) error) error {
 		err = again(func() error { return call(dir, name) })
 		done()
 	}
-	return pathError(op, p, err)
+	return t.failed(op, p, err)
 }
+
+// failed is pathError for an error that is remembered if it is one of the machine.
+func (t *tree) failed(op, p string, err error) error { return t.trouble.Note(p, pathError(op, p, err)) }
 
 // write is do for what changes the path at once: it is recorded and kept first and forgotten after.
 func (t *tree) write(op, p string, call func(dir int, name string) error) error {
@@ -78,7 +82,7 @@ func (t *tree) write(op, p string, call func(dir int, name string) error) error 
 func (t *tree) change(op, p string, call func(dir int, name string) error) error {
 	dir, name, done, err := t.at(p)
 	if err != nil {
-		return explain(pathError(op, p, err))
+		return explain(t.failed(op, p, err))
 	}
 	defer done()
 	if t.tells(p) {
@@ -92,7 +96,7 @@ func (t *tree) change(op, p string, call func(dir int, name string) error) error
 	if err == nil {
 		t.changed(p)
 	}
-	return explain(pathError(op, p, err))
+	return explain(t.failed(op, p, err))
 }
 
 // tells reports whether a recorder hears of changes of a path.
@@ -162,13 +166,17 @@ func pathError(op, p string, err error) error {
 	return &fs.PathError{Op: op, Path: p, Err: err}
 }
 
-// explain adds what to try to an error of writing.
+// explain adds what to try to an error of a file.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return diag.WithHint(err, "make room on that filesystem, or raise the quota, and run again")
 	case errors.Is(err, unix.EIO):
 		return diag.WithHint(err, "the disk may be failing: see dmesg")
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return diag.WithHint(err, "there are too many open files: see LimitNOFILE= of the unit, ulimit -n and fs.file-max")
+	case errors.Is(err, unix.ENOMEM):
+		return diag.WithHint(err, "the host has too little memory: see free -m and dmesg")
 	case errors.Is(err, unix.EROFS):
 		return diag.WithHint(err, "that filesystem is mounted read-only: mount it for writing first")
 	case errors.Is(err, unix.EPERM) && os.Geteuid() == 0:

@@ -30,7 +30,7 @@ func (t *tree) Stat(p string) (Info, error) {
 		err = unix.Fstatat(fd, "", &st, unix.AT_EMPTY_PATH)
 		_ = unix.Close(fd)
 	}
-	return infoOf(&st), pathError("stat", p, err)
+	return infoOf(&st), t.failed("stat", p, err)
 }
 
 func infoOf(st *unix.Stat_t) Info {
@@ -90,12 +90,12 @@ func (t *tree) Resolve(p string) (string, error) {
 func (t *tree) open(p string) (*os.File, Info, error) {
 	fd, err := t.openat(p, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
-		return nil, Info{}, pathError("open", p, err)
+		return nil, Info{}, t.failed("open", p, err)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		_ = unix.Close(fd)
-		return nil, Info{}, pathError("open", p, err)
+		return nil, Info{}, t.failed("open", p, err)
 	}
 	info := infoOf(&st)
 	if info.Mode&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
@@ -110,8 +110,28 @@ func (t *tree) Open(p string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	return &opened{File: f, path: p, trouble: t.trouble}, nil
 }
+
+// opened is a file whose reading may fail later.
+type opened struct {
+	*os.File
+	path    string
+	trouble *walk.Trouble
+}
+
+func (o *opened) Read(p []byte) (int, error) {
+	n, err := o.File.Read(p)
+	return n, o.trouble.Note(o.path, err)
+}
+
+func (o *opened) ReadAt(p []byte, off int64) (int, error) {
+	n, err := o.File.ReadAt(p, off)
+	return n, o.trouble.Note(o.path, err)
+}
+
+// WriteTo reads by Read, so that an error is remembered.
+func (o *opened) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{o}) }
 
 func (t *tree) ReadFile(p string) ([]byte, error) {
 	f, info, err := t.open(p)
@@ -129,7 +149,7 @@ func (t *tree) ReadFile(p string) ([]byte, error) {
 			return data, nil
 		}
 		if err != nil {
-			return data, err
+			return data, t.trouble.Note(p, err)
 		}
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]
@@ -140,13 +160,13 @@ func (t *tree) ReadFile(p string) ([]byte, error) {
 func (t *tree) ReadDir(p string) ([]string, error) {
 	fd, err := t.openat(p, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return nil, pathError("readdir", p, err)
+		return nil, t.failed("readdir", p, err)
 	}
 	f := os.NewFile(uintptr(fd), p)
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
 	if err != nil {
-		return nil, fmt.Errorf("listing %s: %w", p, err)
+		return nil, t.trouble.Note(p, fmt.Errorf("listing %s: %w", p, err))
 	}
 	slices.Sort(names)
 	return names, nil

@@ -26,7 +26,7 @@ type Answer struct {
 // Call is what `salt-call --local` users type: state.apply web test=True. Besides the functions of
 // state it calls everything templates may call, and functions that act, such as service.restart. Problems in SLS files are a diag.List.
 func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *value.Map, o exec.Observer) (Answer, error) {
-	own := s
+	own, sure := s, s.Doubt()
 	answer, err := Answer{}, error(nil)
 	if run, ok := stateFunctions()[name]; ok {
 		if own, err = s.with(kwargs); err != nil {
@@ -35,6 +35,9 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 		answer, err = run(&caller{Session: own, ctx: ctx, args: args, kwargs: kwargs, observer: o})
 	} else {
 		answer, err = s.callFunction(ctx, name, args, kwargs)
+	}
+	if !answer.States { // states have failed by themselves
+		err = sure(err)
 	}
 	var broken *PillarError
 	if err != nil && !errors.As(err, &broken) {
