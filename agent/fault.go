@@ -74,6 +74,7 @@ func hostErrors() []syscall.Errno {
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO, // a disk or a share
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOBUFS, // a limit, or memory
 		syscall.ETIMEDOUT,
+		syscall.ENOSYS, // an old kernel, or a container's filter
 	}
 }
 

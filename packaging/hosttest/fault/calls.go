@@ -21,12 +21,15 @@ type call struct {
 	fd     int // argument: the descriptor; -1 for a call about a path
 	flag   int // argument whose bits must have some of mask; -1 for none
 	mask   uint32
+	inRoot bool // an absolute path begins at dir
 }
 
 // calls are those by which Go programs change a disk.
 func calls() map[string]call {
 	at := func(number, dir int) call { return call{number: number, dir: dir, path: dir + 1, fd: -1, flag: -1} }
 	on := func(number, fd int) call { return call{number: number, dir: -1, path: -1, fd: fd, flag: -1} }
+	inRoot := at(unix.SYS_OPENAT2, 0)
+	inRoot.inRoot = true
 	create := at(unix.SYS_OPENAT, 0)
 	create.flag, create.mask = 2, unix.O_CREAT
 	return map[string]call{
@@ -35,7 +38,7 @@ func calls() map[string]call {
 		"fchmodat": at(unix.SYS_FCHMODAT, 0), "fchownat": at(unix.SYS_FCHOWNAT, 0), "utimensat": at(unix.SYS_UTIMENSAT, 0), "create": create,
 		"fsync": on(unix.SYS_FSYNC, 0), "fdatasync": on(unix.SYS_FDATASYNC, 0), "syncfs": on(unix.SYS_SYNCFS, 0),
 		"write": on(unix.SYS_WRITE, 0), "pwrite64": on(unix.SYS_PWRITE64, 0), "copy_file_range": on(unix.SYS_COPY_FILE_RANGE, 2),
-		"openat": at(unix.SYS_OPENAT, 0), "newfstatat": at(statAt, 0), "readlinkat": at(unix.SYS_READLINKAT, 0),
+		"openat": at(unix.SYS_OPENAT, 0), "openat2": inRoot, "newfstatat": at(statAt, 0), "readlinkat": at(unix.SYS_READLINKAT, 0),
 		"read": on(unix.SYS_READ, 0), "getdents64": on(unix.SYS_GETDENTS64, 0),
 		"ftruncate": on(unix.SYS_FTRUNCATE, 0), "fallocate": on(unix.SYS_FALLOCATE, 0), "fchmod": on(unix.SYS_FCHMOD, 0), "fchown": on(unix.SYS_FCHOWN, 0),
 	}
@@ -47,7 +50,7 @@ func Names() []string {
 }
 
 // Reading are the calls by which a program finds out what there is. They can be watched as well.
-func Reading() []string { return []string{"openat", "newfstatat", "readlinkat", "read", "getdents64"} }
+func Reading() []string { return []string{"openat", "openat2", "newfstatat", "readlinkat", "read", "getdents64"} }
 
 // Naming are the calls that give a name, take one away, or make content last: where a program that is
 // killed can leave half of something.
@@ -74,7 +77,7 @@ func (c call) file(pid int, args [6]uint64) string {
 		return descriptor(int32(args[c.fd]))
 	}
 	name := text(proc, args[c.path])
-	if filepath.IsAbs(name) {
+	if filepath.IsAbs(name) && !c.inRoot {
 		return filepath.Clean(name)
 	}
 	dir := int32(args[c.dir])

@@ -31,6 +31,7 @@ func (c Call) String() string { return c.Name + " of " + c.Path }
 type Watch struct {
 	Calls []string // names of system calls, of those in Names
 	Below string   // directory; calls about other files are let through and not counted
+	Like  string   // how the path of a file ends; calls about other files are let through and not counted; "" for any
 
 	At     int           // the call that it happens to, from 1 on; 0 for none
 	Errno  syscall.Errno // how it fails; 0 for a program that is killed there

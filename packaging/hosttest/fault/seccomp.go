@@ -203,7 +203,7 @@ func (s *supervisor) counts(n notice) bool {
 			continue
 		}
 		path := c.file(s.pid, n.args)
-		if path == "" || s.Below != "" && path != s.Below && !strings.HasPrefix(path, s.Below+"/") {
+		if path == "" || s.Below != "" && path != s.Below && !strings.HasPrefix(path, s.Below+"/") || !strings.HasSuffix(path, s.Like) {
 			return false
 		}
 		s.seen = append(s.seen, Call{Name: name, Path: path})
