@@ -1,0 +1,60 @@
+//go:build integration
+
+package cmd_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/process"
+)
+
+// TestDemoEmulated runs the demo with the arm64 programs in an emulator of one process, which does not know all system
+// calls of Linux: openat2(2) is not there.
+func TestDemoEmulated(t *testing.T) {
+	if runtime.GOARCH == "arm64" {
+		t.Skip("the arm64 programs run here without an emulator")
+	}
+	emulator, err := exec.LookPath("qemu-aarch64-static")
+	if err != nil {
+		emulator, err = exec.LookPath("qemu-aarch64")
+	}
+	if err != nil {
+		t.Skip("install qemu-user-static, or qemu-user, to run the arm64 programs")
+	}
+	arm, bin := t.TempDir(), t.TempDir()
+	build := exec.Command("go", "build", "-o", arm, "./corpus-agent", "./corpus")
+	build.Env = append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building for arm64: %v\n%s", err, out)
+	}
+	for _, name := range []string{"corpus-agent", "corpus"} {
+		// Signals that preempt goroutines are what emulators of one process are known to handle badly.
+		script := "#!/bin/sh\nGODEBUG=asyncpreemptoff=1 exec " + emulator + " " + filepath.Join(arm, name) + " \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	work := filepath.Join(t.TempDir(), "demo")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	demo := exec.CommandContext(ctx, "../testdata/demo/run", bin, work)
+	process.Detach(demo)
+	demo.Cancel = func() error { return process.Signal(demo, syscall.SIGKILL) }
+	out, err := demo.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the demo: %v\n%s", err, out)
+	}
+	for _, want := range []string{"rolled back", "myapp 1.1"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the demo does not say %q:\n%s", want, out)
+		}
+	}
+}
