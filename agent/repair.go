@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // damagedMark is in the name of whatever was set aside because it was not what it had to be. Nothing
@@ -146,7 +147,7 @@ func (s *setAside) journals() {
 func (s *setAside) projects() {
 	all := s.agent.Layout.Projects()
 	s.directory(all)
-	copies, err := filepath.Glob(filepath.Join(all, ".*.json"))
+	copies, err := walk.Glob(filepath.Join(all, ".*.json"))
 	s.errs = append(s.errs, err)
 	for _, path := range copies {
 		s.file(path)

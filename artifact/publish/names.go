@@ -12,6 +12,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // sameForLong is how many snapshots by keys that are gone are read without learning anything new.
@@ -113,7 +114,10 @@ func signedBelow(roots []*rootRole, s *metadata.Metadata[metadata.SnapshotType])
 // inForce is the version of the snapshot that the newest timestamp names which holds; 0 where none does.
 func (b *rebuilding) inForce(ctx context.Context) (int64, error) {
 	root := b.client.Trusted().Root
-	kept, _ := os.ReadFile(filepath.Join(b.publisher.Seen, trust.MetaName(metadata.TIMESTAMP)))
+	kept, _, err := walk.Read(filepath.Join(b.publisher.Seen, trust.MetaName(metadata.TIMESTAMP)))
+	if err != nil {
+		return 0, err
+	}
 	there, err := trust.ReadMetadata(ctx, b.publisher.Store, trust.TimestampKey)
 	if err := notAnswered(err); err != nil {
 		return 0, err

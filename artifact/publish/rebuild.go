@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -321,7 +321,10 @@ func (p *Publisher) lastTimestamp(ctx context.Context, root *rootRole, snapshot 
 		}
 		return t.Signed.Version
 	}
-	kept, _ := os.ReadFile(filepath.Join(p.Seen, trust.MetaName(metadata.TIMESTAMP)))
+	kept, _, err := walk.Read(filepath.Join(p.Seen, trust.MetaName(metadata.TIMESTAMP)))
+	if err != nil {
+		return 0, cond, err
+	}
 	there, _ := trust.ReadMetadata(ctx, p.Store, trust.TimestampKey)
 	last := max(version(kept), version(there))
 	if version(there) == 0 {

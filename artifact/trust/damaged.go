@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Damage is a file of what a host has seen that is not what was written there.
@@ -41,7 +42,7 @@ func Damaged(dir string) ([]Damage, error) {
 	for _, name := range []string{snapshotFile, roleFile(targetsRole)} {
 		look(name, isJSON, "")
 	}
-	roles, err := filepath.Glob(filepath.Join(dir, "projects", "*.json"))
+	roles, err := walk.Glob(filepath.Join(dir, "projects", "*.json"))
 	errs = append(errs, err)
 	for _, path := range roles {
 		look(filepath.Join("projects", filepath.Base(path)), isJSON, "")
