@@ -50,7 +50,9 @@ func Names() []string {
 }
 
 // Reading are the calls by which a program finds out what there is. They can be watched as well.
-func Reading() []string { return []string{"openat", "openat2", "newfstatat", "readlinkat", "read", "getdents64"} }
+func Reading() []string {
+	return []string{"openat", "openat2", "newfstatat", "readlinkat", "read", "getdents64"}
+}
 
 // Naming are the calls that give a name, take one away, or make content last: where a program that is
 // killed can leave half of something.
