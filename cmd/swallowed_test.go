@@ -15,6 +15,7 @@ func TestNoErrorOfLookingIsSwallowed(t *testing.T) {
 		"agent/self/self.go":            "what the units are made of is compared before and after; what cannot be read is the same in both",
 		"agent/service/evidence.go":     "a release whose directory is not listed is told from its path",
 		"artifact/walk/found.go":        "Glob itself",
+		"state/host/listeners.go":       "/proc of processes that may have ended",
 		"state/host/packages_client.go": "the name of a process, for a message",
 		"state/host/packages_lock.go":   "the name of a process, for a message",
 		"state/host/units_service.go":   "/proc of a process that may have ended",
