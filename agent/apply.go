@@ -32,6 +32,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	}
 	r.ledger.Deployed(pair, r.now().UTC())
 	r.ledger.Serving = nil
+	r.rememberWho()
 	if r.leaves != nil {
 		r.leave(*r.leaves)
 	}

@@ -19,8 +19,19 @@ import (
 )
 
 // book reads the ledger for a run that holds the lock. One that is lost, or cannot be read, is restored
-// from its copy, or else from reports and links; lost says so.
+// from its copy, or else from reports and links; lost says so. A hold that was asked for is in it.
 func (a *Agent) book() (book *ledger.Ledger, lost []string, err error) {
+	book, lost, err = a.savedBook()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.requested(book); err != nil {
+		lost = append(lost, err.Error())
+	}
+	return book, lost, nil
+}
+
+func (a *Agent) savedBook() (book *ledger.Ledger, lost []string, err error) {
 	path := a.ledgerPath()
 	book, err = ledger.Load(path)
 	switch {
@@ -118,10 +129,12 @@ func (a *Agent) ledgerCopy() string {
 // saveBook writes the ledger and its copy. The copy comes first: whatever is written is about to be true,
 // and a copy from before it would not know of a deploy that is under way.
 func (a *Agent) saveBook(book *ledger.Ledger) error {
-	if err := a.saveCopy(book); err != nil {
-		return err
-	}
-	return book.Save(a.ledgerPath())
+	return a.carryOutRequests(book, func() error {
+		if err := a.saveCopy(book); err != nil {
+			return err
+		}
+		return book.Save(a.ledgerPath())
+	})
 }
 
 // saveCopy writes the copy where there are projects.
@@ -157,6 +170,14 @@ func (a *Agent) refreshCopy(book *ledger.Ledger) []string {
 
 // readBook reads the ledger for a command that changes nothing.
 func (a *Agent) readBook() (*ledger.Ledger, error) {
+	book, err := a.readSaved()
+	if err == nil {
+		_ = a.requested(book) // a run reports it
+	}
+	return book, err
+}
+
+func (a *Agent) readSaved() (*ledger.Ledger, error) {
 	book, err := ledger.Load(a.ledgerPath())
 	var corrupt *ledger.Corrupt
 	if errors.As(err, &corrupt) || err == nil && book.Good == nil {

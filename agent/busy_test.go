@@ -30,7 +30,6 @@ func TestRunsDoNotMeet(t *testing.T) {
 			"deploy":       func(a *agent.Agent) error { _, err := a.Deploy(ctx, agent.Given{}, false); return err },
 			"converge":     func(a *agent.Agent) error { _, err := a.Converge(ctx, false); return err },
 			"rollback":     func(a *agent.Agent) error { _, err := a.Rollback(ctx); return err },
-			"hold":         func(a *agent.Agent) error { return a.Hold("") },
 			"unquarantine": func(a *agent.Agent) error { _, err := a.Unquarantine(""); return err },
 			"project init": func(a *agent.Agent) error { _, err := a.InitProject(ctx, "other", agent.Init{}); return err },
 		} {

@@ -31,7 +31,7 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 		if err := r.settleCut(ctx); err != nil {
 			return err
 		}
-		return r.convergeGood(ctx)
+		return r.orDoubt(r.convergeGood(ctx))
 	})
 }
 

@@ -11,8 +11,13 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 func TestReportsOfAClockThatWasAheadDoNotStay(t *testing.T) {
@@ -126,6 +131,7 @@ type thing struct {
 	dir  bool
 	root bool // what is lost with it is the root of trust
 	only bool // without it, and without a store, nothing is on the disk that could converge
+	conf bool // what is lost with it is the configuration, which only a person can bring back
 	// silent says of which damages nothing is reported: of those that leave no trace of what there was, or
 	// of all, where nothing is lost with it.
 	silent string
@@ -152,6 +158,12 @@ func things() []thing {
 	}
 	return []thing{
 		{name: "the ledger", path: in("/var/lib/corpus/ledger.json")},
+		{name: "the configuration", path: in("/etc/corpus/agent.yaml"), conf: true},
+		{name: "the configuration's copy", path: in("/srv/projects/.agent.yaml"), silent: "missing, empty, truncated, garbage, zero-filled"},
+		{name: "the registry's entry", path: in("/var/lib/corpus/projects/myapp.json")},
+		{name: "the registry", path: in("/var/lib/corpus/projects"), dir: true},
+		{name: "the registry's copy", path: in("/srv/projects/.myapp.project.json"), silent: "missing, empty, truncated, garbage, zero-filled"},
+		{name: "a request to hold", path: in("/var/lib/corpus/hold.json"), silent: "missing"},
 		{name: "the ledger's copy", path: in("/srv/projects/.ledger.json"), silent: "missing"},
 		{name: "the lock", path: in("/var/lib/corpus/lock"), silent: "all"},
 		{name: "the list of temporary directories", path: in("/var/lib/corpus/temporary"), silent: "all"},
@@ -224,14 +236,28 @@ func deployedTwice(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
 	l.publishBase("1")
+	must(t, os.MkdirAll(filepath.Dir(l.Layout.Config()), 0o755))
+	must(t, os.WriteFile(l.Layout.Config(), []byte(configured), 0o644))
+	must(t, l.configure())
+	l.Config.Store = "mem://"
 	for _, version := range []string{"1", "2"} {
 		l.publish(version)
 		l.expect(exit.OK)
 	}
+	must(t, l.SetConfiguration(context.Background(), "myapp", value.NewMap("port", 8080)))
 	must(t, os.MkdirAll(l.Layout.Journal(), 0o700))
 	must(t, os.WriteFile(filepath.Join(l.Layout.Journal(), "000001.journal"), []byte("corpus journal\n"), 0o600))
 	must(t, os.MkdirAll(l.Layout.Project("myapp").Archives(), 0o755))
 	return l
+}
+
+// configured is a configuration whose last setting is not the default.
+const configured = "# of the tests\nmetadata:\n  enabled: false\nkeep:\n  failed: 9\n  reports: 77\n"
+
+// configure reads the configuration as the program does.
+func (l *lab) configure() (err error) {
+	l.Config, err = config.Load(config.Sources{File: l.Layout.Config(), Copy: l.Layout.ConfigCopy()})
+	return err
 }
 
 // again is another host with the same tree and the same store.
@@ -248,10 +274,14 @@ func (l *lab) again(t *testing.T) *lab {
 }
 
 // converges runs the agent until it has converged version 2, for which it has two runs.
-func (l *lab) converges(lostRoot, lostAll bool) (notes []string) {
+func (l *lab) converges(lostRoot, lostAll, lostConf bool) (notes []string) {
 	l.t.Helper()
 	var codes []int
 	for range 2 {
+		must(l.t, l.configure())
+		if l.Config.KeepReports != 77 {
+			l.t.Errorf("keep.reports is %d, want what the configuration said", l.Config.KeepReports)
+		}
 		r, err := l.Deploy(context.Background(), agent.Given{}, false)
 		if r == nil {
 			l.t.Errorf("a run ended without a report: %v", err)
@@ -260,6 +290,9 @@ func (l *lab) converges(lostRoot, lostAll bool) (notes []string) {
 		codes, notes = append(codes, exit.Code(err)), append(append(notes, r.Notes...), r.Error)
 	}
 	want := exit.OK
+	if lostConf {
+		want = exit.Usage
+	}
 	if lostRoot {
 		want = exit.Refused
 	}
@@ -271,7 +304,18 @@ func (l *lab) converges(lostRoot, lostAll bool) (notes []string) {
 	} else if !lostRoot && last != "1+2" || last != "1+2" && last != "1+1" && last != "+2" && last != "+1" {
 		l.t.Errorf("converged was %q; said was:\n%s", l.engine.asked, strings.Join(notes, "\n"))
 	}
+	if cfg, err := l.Configuration(context.Background(), "myapp"); err != nil || cfg.Value("port") != 8080 && !lostRoot {
+		l.t.Errorf("the settings of set-configuration are lost: %v", err)
+	}
 	return slices.DeleteFunc(notes, func(s string) bool { return s == "" })
+}
+
+// reported checks that the loss of a thing is in the reports, which name a part of its path.
+func (l *lab) reported(notes []string, what thing, how damage) {
+	l.t.Helper()
+	if len(notes) == 0 && what.silent != "all" && !strings.Contains(what.silent, how.name) {
+		l.t.Errorf("of %s, %s, nothing was reported", what.name, how.name)
+	}
 }
 
 // TestEveryTwoLossesAreRepaired loses each pair of things, each pair in one of the ways.
@@ -280,6 +324,9 @@ func TestEveryTwoLossesAreRepaired(t *testing.T) {
 	n := 0
 	for i, one := range all {
 		for _, other := range all[i+1:] {
+			if one.conf && other.name == "the configuration's copy" {
+				continue // nothing is left of the settings: exit code 2, as on a new host
+			}
 			first, second := ways[n%len(ways)], ways[n/len(ways)%len(ways)]
 			n++
 			t.Run(one.name+" "+first.name+", "+other.name+" "+second.name, func(t *testing.T) {
@@ -288,7 +335,9 @@ func TestEveryTwoLossesAreRepaired(t *testing.T) {
 				paths := []string{one.path(l), other.path(l)}
 				l.inflict(first, paths[0])
 				l.inflict(second, paths[1])
-				l.converges(one.root || other.root, one.only || other.only)
+				notes := l.converges(one.root || other.root, one.only || other.only, one.conf || other.conf)
+				l.reported(notes, one, first)
+				l.reported(notes, other, second)
 			})
 		}
 	}
@@ -303,11 +352,147 @@ func TestEveryLossAloneIsRepaired(t *testing.T) {
 				t.Parallel()
 				l := whole.again(t)
 				l.inflict(how, what.path(l))
-				notes := l.converges(what.root, false)
-				if len(notes) == 0 && what.silent != "all" && !strings.Contains(what.silent, how.name) {
-					t.Error("nothing was reported")
-				}
+				l.reported(l.converges(what.root, false, what.conf), what, how)
 			})
 		}
+	}
+}
+
+// TestHoldDuringARun holds and releases the host while deploys are under way.
+func TestHoldDuringARun(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	during := func(do func(*agent.Agent) error) {
+		l.engine.during = func(state.Request) {
+			l.engine.during = nil
+			outside := *l.Agent
+			if err := do(&outside); err != nil {
+				t.Errorf("during a run: %v", err)
+			}
+			if s, err := outside.Status(); err != nil || s.Running == nil {
+				t.Errorf("the test did not ask during a run: %+v, %v", s.Running, err)
+			}
+		}
+	}
+	held := func(want bool) {
+		t.Helper()
+		if s, err := l.Status(); err != nil || (s.Hold != nil) != want || want && s.Hold.Reason != "load test" {
+			t.Errorf("status says of the hold %+v, %v; want %t", s.Hold, err, want)
+		}
+	}
+	hold := func(a *agent.Agent) error { return a.Hold("load test") }
+	l.publish("2")
+	during(hold)
+	l.expect(exit.OK) // its links have moved, so it is finished
+	l.links("2", "2", "1")
+	held(true)
+	l.publish("3")
+	noted(t, l.expect(exit.OK), "held")
+	l.links("2", "2", "1")
+	during((*agent.Agent).Unhold)
+	l.expect(exit.OK)
+	held(false)
+	l.expect(exit.OK)
+	l.links("3", "3", "2")
+	l.publish("4-broken")
+	during(hold)
+	l.expect(exit.RolledBack) // it saves the ledger several times
+	held(true)
+	must(t, l.Unhold())
+	held(false)
+	if _, err := os.Lstat(l.Layout.HoldRequest()); err == nil {
+		t.Error("the request is still there though it was carried out")
+	}
+}
+
+// TestHoldDuringAFetch holds the host between the decision to deploy and the links.
+func TestHoldDuringAFetch(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	outside, asked := *l.Agent, false
+	l.store = store.Observe(l.repo.Store, func(r store.Request) {
+		if strings.Contains(r.Key, ".tar.zst") && !asked {
+			asked = true
+			must(t, outside.Hold("load test"))
+		}
+	})
+	noted(t, l.expect(exit.OK), "held since this run began")
+	if !asked {
+		t.Fatal("nothing was fetched")
+	}
+	l.links("1", "1", "")
+}
+
+// named gives the host another name.
+func (l *lab) named(name string) {
+	l.Hostname = func() (string, error) { return name + ".example.com", nil }
+}
+
+// machine gives the host an ID as systemd does.
+func (l *lab) machine(id string) {
+	l.t.Helper()
+	must(l.t, os.MkdirAll(l.Layout.Path("/etc"), 0o755))
+	must(l.t, os.WriteFile(l.Layout.Path("/etc/machine-id"), []byte(strings.Repeat(id, 32)+"\n"), 0o444))
+}
+
+// TestRenamedHostAsksFirst gives a host the name of another service, and of another instance.
+func TestRenamedHostAsksFirst(t *testing.T) {
+	for name, id := range map[string][2]string{"other-testing-useast1-1": {"other", "testing"}, "myapp-production-useast1-1": {"myapp", "production"}} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.machine("a")
+			l.publish("1")
+			l.repo.Release(id[0], "9", id[1], artifacttest.Files{"version": "9", "salt/config/states/top.sls": "base: {}"})
+			l.expect(exit.OK)
+			l.named(name)
+			l.publish("2")
+			for range 2 {
+				r := l.expect(exit.Usage)
+				if want := "corpus-agent deploy " + id[0] + " " + id[1]; !strings.Contains(r.Hint, want) || l.engine.last() != "+1" {
+					t.Errorf("converged was %q, the hint is %q, want %q in it", l.engine.last(), r.Hint, want)
+				}
+			}
+			if r, err := l.Converge(context.Background(), false); exit.Code(err) != exit.Usage || r.Instance != "testing" {
+				t.Errorf("converge: %v", err)
+			}
+			if s, err := l.Status(); err != nil || len(s.Drift) != 0 {
+				t.Errorf("status: %v, %v", s.Drift, err)
+			}
+			if _, err := l.Deploy(context.Background(), given(id[0], id[1]), false); err != nil {
+				t.Fatal(err)
+			}
+			l.links("9", "9", map[bool]string{true: "1"}[id[0] == "myapp"])
+			l.expect(exit.OK)
+			l.links("9", "9", map[bool]string{true: "1"}[id[0] == "myapp"])
+		})
+	}
+}
+
+// TestCloneOfAnImageIsWhatItIsCalled starts another machine from the disk of one.
+func TestCloneOfAnImageIsWhatItIsCalled(t *testing.T) {
+	l := newLab(t)
+	l.machine("a")
+	l.publish("1")
+	l.repo.Release("other", "9", "testing", artifacttest.Files{"version": "9", "salt/config/states/top.sls": "base: {}"})
+	l.expect(exit.OK)
+	l.machine("b")
+	l.named("other-testing-useast1-1")
+	l.expect(exit.OK)
+	l.links("9", "9", "")
+}
+
+// TestNamelessHostStaysWhatItWas gives a host a name that says nothing.
+func TestNamelessHostStaysWhatItWas(t *testing.T) {
+	l := newLab(t)
+	l.machine("a")
+	l.publish("1")
+	l.expect(exit.OK)
+	l.named("localhost")
+	r := l.expect(exit.Usage)
+	if l.engine.asked = l.engine.asked[1:]; l.engine.last() != "+1" || r.Hint == "" {
+		t.Errorf("converged was %q, the hint is %q", l.engine.asked, r.Hint)
 	}
 }

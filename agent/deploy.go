@@ -25,7 +25,7 @@ const resolveTimeout = 5 * time.Minute
 // Deploy brings the host to the releases that its channels name, or converges what is current when
 // there is nothing new. With test it changes nothing.
 func (a *Agent) Deploy(ctx context.Context, given Given, test bool) (*report.Report, error) {
-	return a.pass(ctx, "deploy", test, func(r *run) error { return r.deploy(ctx, given) })
+	return a.pass(ctx, "deploy", test, func(r *run) error { return r.orDoubt(r.deploy(ctx, given)) })
 }
 
 func (r *run) deploy(ctx context.Context, given Given) error {
@@ -77,6 +77,9 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	if err != nil {
 		return r.without(ctx, err)
 	}
+	if r.heldMeanwhile(pair) {
+		return r.heal(ctx, r.convergeGood(ctx))
+	}
 	if err := r.suits(pair); err != nil {
 		return r.without(ctx, err)
 	}
@@ -98,12 +101,14 @@ func (r *run) identify(ctx context.Context, given grains.Identity) error {
 	if r.alone != "" {
 		return r.identifyAlone(ctx)
 	}
-	id, err := r.Identify(ctx, given, r.ledger.Host)
+	id, doubt, err := r.who(ctx, given, r.ledger)
 	if err != nil {
 		return err
 	}
-	r.identity = id
-	if err := r.enter(id.Service); err != nil {
+	if r.identity = id; doubt != nil {
+		r.doubt(doubt)
+	}
+	if err := r.enter(r.identity.Service); err != nil {
 		return err
 	}
 	if given.Service != "" {
@@ -120,7 +125,7 @@ func (r *run) identifyAlone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.identity, err = r.Identify(ctx, grains.Identity{}, host.Host)
+	r.identity, _, err = r.who(ctx, grains.Identity{}, host)
 	if err != nil {
 		r.identity = grains.Identity{Instance: r.Config.Instance} // nobody knows who the host is, and a project does not need it
 	}

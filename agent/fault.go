@@ -210,6 +210,12 @@ func (r *run) findSLS(pair ledger.Pair, name string) string {
 // quarantine, what runs in its place stands in for it, so that the other is still brought up to date.
 func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	named, good := *pair, r.ledger.Good
+	if err := r.requested(r.ledger); err != nil {
+		r.record.Note("%v", err)
+	}
+	if r.inDoubt(named) {
+		return r.withhold(named), nil
+	}
 	r.withoutQuarantined(pair)
 	if p := r.ledger.Postponed; p != nil && !p.Pair.Same(*pair) {
 		r.ledger.Postponed = nil // the channels have moved on

@@ -39,6 +39,9 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given, br
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
+		if err := r.settled(); err != nil {
+			return err
+		}
 		if err := r.settleCut(ctx); err != nil {
 			return err
 		}
@@ -118,7 +121,7 @@ func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Give
 		if err != nil {
 			return nil, err
 		}
-		id, err := a.Identify(ctx, given.Identity, book.Host)
+		id, _, err := a.who(ctx, given.Identity, book)
 		if err != nil {
 			return nil, err
 		}
@@ -192,7 +195,7 @@ func (a *Agent) Receive(ctx context.Context, name, which string, refs io.Reader)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := ledger.LoadProject(a.Layout.Registry(name))
+	entry, _, err := a.entryOf(name, false)
 	if err != nil || entry == nil || entry.Branch == "" {
 		return nil, exit.WithCode(exit.Usage, errors.Join(err, diag.WithHint(fmt.Errorf("%s takes no pushes", name), "corpus-agent project init %s --git", name)))
 	}

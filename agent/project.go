@@ -34,7 +34,7 @@ func (a *Agent) Project(ctx context.Context, name string) (*Agent, error) {
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
-	if id, err := a.Identify(ctx, grains.Identity{}, book.Host); err == nil && id.Service == name {
+	if id, _, err := a.who(ctx, grains.Identity{}, book); err == nil && id.Service == name {
 		return a, nil
 	}
 	other := *a
@@ -48,7 +48,7 @@ func (a *Agent) known(ctx context.Context, name string) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	entered, err := walk.Exists(a.Layout.Registry(name))
+	entered, err := a.registered(name)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (a *Agent) editProject(ctx context.Context, name string, change func(*ledge
 		return err
 	}
 	return a.edit("project", func(*ledger.Ledger) error {
-		entry, err := ledger.LoadProject(a.Layout.Registry(name))
+		entry, _, err := a.entryOf(name, false)
 		if err != nil {
 			return exit.WithCode(exit.Usage, err)
 		}
@@ -184,7 +184,7 @@ func (a *Agent) editProject(ctx context.Context, name string, change func(*ledge
 		if err := change(entry); err != nil {
 			return err
 		}
-		return entry.Save(a.Layout.Registry(name))
+		return a.saveEntry(entry)
 	})
 }
 
@@ -223,7 +223,7 @@ func (a *Agent) RunProject(ctx context.Context, name string, given Given) (*repo
 	if err != nil {
 		return nil, err
 	}
-	entry, err := ledger.LoadProject(a.Layout.Registry(name))
+	entry, _, err := a.entryOf(name, false)
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}

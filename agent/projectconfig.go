@@ -77,5 +77,5 @@ func (r *run) saveProject(ctx context.Context, pair ledger.Pair) error {
 	}
 	now := r.now().UTC()
 	r.entry.Configuration, r.entry.Saved = r.redactor().Value(cfg).(*value.Map), &now
-	return r.entry.Save(r.Layout.Registry(r.entry.Name))
+	return r.saveEntry(r.entry)
 }

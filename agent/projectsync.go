@@ -250,30 +250,18 @@ func linked(info fs.FileInfo) bool {
 	return ok && stat.Nlink > 1
 }
 
-// enter reads what the registry says of the project that a run is about. An entry that cannot be
-// read is kept aside, and made anew from what is on disk.
+// enter reads what the registry says of the project that a run is about.
 func (r *run) enter(project string) error {
-	path := r.Layout.Registry(project)
-	entry, err := ledger.LoadProject(path)
+	entry, notes, err := r.entryOf(project, !r.test)
 	var corrupt *ledger.Corrupt
-	if !errors.As(err, &corrupt) {
-		r.entry = entry
-		return exit.WithCode(exit.Usage, err)
+	if r.test && errors.As(err, &corrupt) {
+		entry, err = r.entryFromDisk(project) // as a run would make it, that says so
 	}
-	aside := strings.TrimSuffix(path, ".json") + ".corrupt-" + r.id + ".json"
-	if err := durable.Rename(path, aside); err != nil {
-		return fmt.Errorf("keeping the registry's entry aside: %w", err)
+	r.entry = entry
+	for _, text := range notes {
+		r.record.Note("%s", text)
 	}
-	r.register(project)
-	hasGit, err := walk.Exists(r.project(project).Git("project"))
-	if err != nil {
-		return err
-	}
-	if hasGit {
-		r.entry.Branch = defaultBranch
-	}
-	r.record.Note("the registry's entry of %s could not be read (%v); it is kept as %s and was made anew; settings of set-configuration are only there", project, corrupt.Err, r.Layout.Inside(aside))
-	return nil
+	return exit.WithCode(exit.Usage, err)
 }
 
 // defaultBranch is the branch whose push is deployed.

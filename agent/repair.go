@@ -27,7 +27,7 @@ func (a *Agent) repair() (lost []string, err error) {
 	s := setAside{agent: a, id: report.NewID(a.now())}
 	s.directory(a.Layout.State())
 	s.files(a.Layout.State(), func(name string) bool {
-		return strings.HasPrefix(name, "ledger") || name == "temporary" || name == "agent.yaml"
+		return strings.HasPrefix(name, "ledger") || strings.HasPrefix(name, "hold.") || name == "temporary"
 	})
 	for _, dir := range []string{a.Layout.Reports(), a.Layout.Trust(), filepath.Join(a.Layout.Trust(), "projects"), filepath.Join(a.Layout.State(), "projects")} {
 		s.directory(dir)
@@ -149,7 +149,7 @@ func (s *setAside) projects() {
 	s.directory(all)
 	copies, err := walk.Glob(filepath.Join(all, ".*.json"))
 	s.errs = append(s.errs, err)
-	for _, path := range copies {
+	for _, path := range append(copies, s.agent.Layout.ConfigCopy()) {
 		s.file(path)
 	}
 	for _, dir := range s.below(all) {

@@ -43,6 +43,7 @@ type run struct {
 	leaves   *ledger.Pair    // what somebody goes back from
 	trouble  error           // what the store did not say of one project, while it did of the other
 	troubled []string        // these projects
+	doubts   []error         // why the run brings nothing new, though it goes on with what is deployed
 	acted    bool            // the run changed, or tried to change, what is deployed
 	ownStop  atomic.Bool     // a step asked for the end of this very run
 	cutStep  string          // where the deploy was cut short that this run takes up, "" if that is not known
@@ -94,8 +95,15 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	}
 	defer r.freeWaiters(ctx)()
 	if err == nil {
+		err = r.doubtConfiguration()
+	}
+	if err == nil {
 		err = body(r)
 	}
+	if err == nil && r.rememberWho() {
+		err = r.save()
+	}
+	r.keepConfiguration()
 	err = r.keepSelf(ctx, err)
 	err = explainDisk(errors.Join(err, r.closeJournal()))
 	r.finish(ctx, err)

@@ -108,7 +108,7 @@ func (a *Agent) deployedSettings(ctx context.Context) (session.Settings, error) 
 	if err != nil {
 		return session.Settings{}, exit.WithCode(exit.Usage, err)
 	}
-	id, err := a.Identify(ctx, grains.Identity{}, book.Host)
+	id, _, err := a.who(ctx, grains.Identity{}, book)
 	if err != nil {
 		id = grains.Identity{} // a function that needs none can still be called
 	}

@@ -18,7 +18,7 @@ func (a *Agent) ShowGrains(ctx context.Context) (*value.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := a.Identify(ctx, grains.Identity{}, book.Host)
+	id, _, err := a.who(ctx, grains.Identity{}, book)
 	if err != nil {
 		id = grains.Identity{}
 	}
@@ -41,7 +41,7 @@ func (a *Agent) ShowPillar(ctx context.Context) (*value.Map, error) {
 	if book.Good == nil {
 		return nil, errNothingDeployed()
 	}
-	id, err := a.Identify(ctx, grains.Identity{}, book.Host)
+	id, _, err := a.who(ctx, grains.Identity{}, book)
 	if err != nil {
 		return nil, err
 	}

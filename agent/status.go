@@ -102,28 +102,6 @@ func (a *Agent) History() ([]*report.Report, error) {
 	return reports, err
 }
 
-// Hold keeps new releases away until Unhold; what is deployed goes on converging.
-func (a *Agent) Hold(reason string) error {
-	return a.edit("hold", func(book *ledger.Ledger) error {
-		if book.Good == nil {
-			return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed that could be held"), "deploy first: corpus-agent deploy"))
-		}
-		if book.Hold == nil {
-			book.Hold = &ledger.Hold{Since: a.now().UTC()}
-		}
-		book.Hold.Reason = reason
-		return nil
-	})
-}
-
-// Unhold lets new releases in again.
-func (a *Agent) Unhold() error {
-	return a.edit("unhold", func(book *ledger.Ledger) error {
-		book.Hold = nil
-		return nil
-	})
-}
-
 // edit changes the ledger under the lock.
 func (a *Agent) edit(command string, change func(*ledger.Ledger) error) error {
 	held, err := a.lock(command)

@@ -2,22 +2,19 @@ package config
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/spf13/viper"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Config is what was said, with defaults for the rest.
 type Config struct {
+	File File // that the settings were read from
+
 	Store    string
 	Service  string
 	Mirrors  []string // of Store
@@ -95,6 +92,7 @@ type ELB struct {
 type Sources struct {
 	File     string              // may be absent unless Required
 	Required bool                // the file was asked for by name
+	Copy     string              // of the file that was valid last, used where the file is damaged; "" for none
 	Getenv   func(string) string // the environment; nil for none
 	Flags    map[string]string   // given flags, by key
 }
@@ -106,7 +104,7 @@ func Load(s Sources) (Config, error) {
 		v.SetDefault(k.Name, k.Default)
 	}
 	var problems diag.List
-	loadFile(v, s, &problems)
+	file, data := loadFile(v, s, &problems)
 	if s.Getenv != nil {
 		for _, k := range Keys() {
 			if text := s.Getenv(k.Env()); text != "" {
@@ -123,45 +121,34 @@ func Load(s Sources) (Config, error) {
 		return Config{}, err
 	}
 	c := read(v)
-	var err error
-	c.Health.Probes, err = probes(s.File)
-	return c, err
+	c.File = file
+	c.Health.Probes = probes(data, s.File)
+	return c, nil
 }
 
 // probes reads the list of probes, which is no plain setting, out of a file that was verified.
-func probes(file string) ([]recipe.Probe, error) {
+func probes(data []byte, file string) []recipe.Probe {
 	var root struct {
 		Health struct{ Probes yaml.Node }
 	}
-	data, found, err := walk.Read(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w", err)
-	}
-	if !found || yaml.Unmarshal(data, &root) != nil || root.Health.Probes.IsZero() {
-		return nil, nil
+	if yaml.Unmarshal(data, &root) != nil || root.Health.Probes.IsZero() {
+		return nil
 	}
 	list, _ := recipe.ParseProbes(&root.Health.Probes, file)
-	return list, nil
+	return list
 }
 
-func loadFile(v *viper.Viper, s Sources, problems *diag.List) {
-	data, err := os.ReadFile(s.File)
-	if errors.Is(err, fs.ErrNotExist) && !s.Required {
-		return
-	}
-	if err != nil {
-		problems.AddError(diag.Pos{File: s.File}, fmt.Errorf("reading the configuration: %w", err))
-		return
-	}
-	found := verify(data, s.File)
+func loadFile(v *viper.Viper, s Sources, problems *diag.List) (File, []byte) {
+	file, data, found := source(s)
 	*problems = append(*problems, found...)
-	if len(found) > 0 {
-		return
+	if len(found) > 0 || data == nil {
+		return file, nil
 	}
 	v.SetConfigType("yaml")
 	if err := v.ReadConfig(bytes.NewReader(data)); err != nil {
 		problems.AddError(diag.Pos{File: s.File}, err)
 	}
+	return file, data
 }
 
 func override(v *viper.Viper, k Key, text string, at diag.Pos, problems *diag.List) {

@@ -96,11 +96,11 @@ func (l Layout) ProjectLedgerCopy(project string) string {
 
 // RegistryCopy is the copy of a project's entry in the registry.
 func (l Layout) RegistryCopy(project string) string {
-	return filepath.Join(l.Projects(), "."+project+".json")
+	return filepath.Join(l.Projects(), "."+project+".project.json")
 }
 
-// ConfigCopy is the last configuration file that was good.
-func (l Layout) ConfigCopy() string { return filepath.Join(l.State(), "agent.yaml") }
+// ConfigCopy is the configuration file that was valid last.
+func (l Layout) ConfigCopy() string { return filepath.Join(l.Projects(), ".agent.yaml") }
 
 // Incoming is the directory of artifacts that are being fetched.
 func (l Layout) Incoming() string { return filepath.Join(l.State(), "incoming") }
@@ -119,6 +119,12 @@ func (l Layout) Tree(project, dir string) string { return filepath.Join(l.Trees(
 
 // Lock is the file that a run holds.
 func (l Layout) Lock() string { return filepath.Join(l.State(), "lock") }
+
+// HoldRequest is the file of a hold, or its end, that the ledger does not say yet.
+func (l Layout) HoldRequest() string { return filepath.Join(l.State(), "hold.json") }
+
+// HoldLock is the lock of those who write or remove that file.
+func (l Layout) HoldLock() string { return filepath.Join(l.State(), "hold.lock") }
 
 // Temporary is the list of directories in which a run that is under way makes temporary files.
 func (l Layout) Temporary() string { return filepath.Join(l.State(), "temporary") }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/grains"
 )
 
 // version of the file's form. It stays 1: fields are added and never change their meaning. A file that
@@ -102,6 +103,25 @@ type Host struct {
 	Node     string `json:"node,omitempty"`
 }
 
+// As is who a host was, and which machine that was.
+type As struct {
+	Service  string `json:"service"`
+	Instance string `json:"instance"`
+	Region   string `json:"region,omitempty"`
+	Node     string `json:"node,omitempty"`
+	// Machine tells machines apart: a digest of /etc/machine-id, which a clone of an image gets a new one of.
+	// "" where the host has none.
+	Machine string `json:"machine,omitempty"`
+}
+
+// Is reports whether an identity is of the same service and instance.
+func (a As) Is(id grains.Identity) bool { return a.Service == id.Service && a.Instance == id.Instance }
+
+// Identity is who the host was, in a domain.
+func (a As) Identity(domain string) grains.Identity {
+	return grains.Identity{Service: a.Service, Instance: a.Instance, Region: a.Region, Node: a.Node, Domain: domain}
+}
+
 // Ledger is the file's content. The zero Ledger is that of a host on which nothing ran.
 type Ledger struct {
 	Version  int        `json:"version"`
@@ -114,6 +134,8 @@ type Ledger struct {
 	Hold     *Hold      `json:"hold,omitempty"`
 	// Postponed is the deploy that failed because of the host and is retried.
 	Postponed *Postponed `json:"postponed,omitempty"`
+	// As is who the host was when Good was deployed, or last converged.
+	As *As `json:"as,omitempty"`
 
 	Failing  *Pair          `json:"failing,omitempty"`  // what a dev host stays on though it failed; Good is what worked last
 	Channels []artifact.Ref `json:"channels,omitempty"` // what the last resolve asked for

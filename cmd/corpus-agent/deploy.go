@@ -114,7 +114,7 @@ func (p *program) identify(args []string, id *grains.Identity) error {
 // run runs what makes a report. Its sink has told how it ended, but for what failed before there
 // was a report.
 func (p *program) run(flags map[string]string, work func(*agent.Agent) (*report.Report, error)) error {
-	a, err := p.agent(flags)
+	a, err := p.opened(flags)
 	if err != nil {
 		return err
 	}
@@ -228,8 +228,10 @@ the host failed it is due at once.`,
 func (p *program) holdCommand() *cobra.Command {
 	reason := ""
 	c := &cobra.Command{
-		Use:     "hold",
-		Short:   "Keep new releases away; what is deployed goes on converging",
+		Use:   "hold",
+		Short: "Keep new releases away; what is deployed goes on converging",
+		Long: `hold keeps new releases away until "corpus-agent unhold"; what is deployed goes on converging. It works
+while a run is under way, too: a deploy that has moved links is finished, any other waits.`,
 		Example: `  corpus-agent hold --reason "load test until Friday"`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -258,6 +260,9 @@ func (p *program) edit(done string, change func(*agent.Agent) error) error {
 	}
 	if err := change(a); err != nil {
 		return err
+	}
+	if s, err := a.Status(); err == nil && s.Running != nil {
+		done += fmt.Sprintf("; %s, process %d, is under way and finishes what it has begun", s.Running.Command, s.Running.PID)
 	}
 	return p.answer(map[string]string{"result": done}, done)
 }

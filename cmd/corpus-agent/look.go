@@ -233,9 +233,12 @@ func (p *program) configCommand() *cobra.Command {
 		Example: `  corpus-agent config check --config agent.yaml`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			a, err := p.agent(map[string]string{})
+			a, err := p.opened(map[string]string{})
 			if err != nil {
 				return err
+			}
+			if damaged := a.Config.File.Damaged; damaged != nil {
+				return exit.WithCode(exit.Usage, damaged)
 			}
 			s, err := a.Status()
 			if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -87,11 +88,21 @@ func (p *program) settings(flags map[string]string) (config.Config, error) {
 	if file == "" {
 		file = p.layout().Config()
 	}
-	return config.Load(config.Sources{File: file, Required: p.config != "", Getenv: p.Getenv, Flags: flags})
+	return config.Load(config.Sources{File: file, Required: p.config != "", Copy: p.layout().ConfigCopy(), Getenv: p.Getenv, Flags: flags})
 }
 
-// agent makes the agent that a command works with.
+// agent makes the agent that a command works with, and warns where its settings are not those of the file.
+// What a run reports needs no such warning; see opened.
 func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
+	a, err := p.opened(flags)
+	if err == nil && a.Config.File.Damaged != nil {
+		fmt.Fprintf(p.Err, "warning: %v\n  hint: %s\n", a.Config.File.Damaged, a.Config.File.Damaged.Hint())
+	}
+	return a, err
+}
+
+// opened is agent without the warning.
+func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 	settings, err := p.settings(flags)
 	if err != nil {
 		return nil, err

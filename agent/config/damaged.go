@@ -1,0 +1,99 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// File is the configuration file that settings were read from.
+type File struct {
+	Path    string
+	Content []byte   // what was read and is valid; nil where there is no file, or it is damaged
+	Damaged *Damaged // the file cannot be used, and the settings are those of its copy
+}
+
+// Damaged is a configuration file that is not what a person wrote: it is gone, cannot be read, is empty, is
+// cut off, or holds something else than settings. A mistake in a setting is not damage.
+type Damaged struct {
+	Path string
+	Copy string // the file that was valid last
+	Err  error
+}
+
+func (d *Damaged) Error() string {
+	return fmt.Sprintf("the configuration %s is damaged (%v); the settings in use are those that were valid last, of %s", d.Path, d.Err, d.Copy)
+}
+func (d *Damaged) Unwrap() error { return d.Err }
+
+// Hint says how to repair it.
+func (d *Damaged) Hint() string {
+	return fmt.Sprintf("repair %s, or put the copy back: cp %s %s; then: corpus-agent config check. Nothing new is deployed meanwhile. A host that is to have no settings needs a file with a comment in it", d.Path, d.Copy, d.Path)
+}
+
+// source reads the configuration file, or its copy where the file is damaged.
+func source(s Sources) (f File, data []byte, problems diag.List) {
+	f.Path = s.File
+	data, err := os.ReadFile(s.File)
+	absent := errors.Is(err, fs.ErrNotExist)
+	if damage := damageOf(data, err, s.copy()); damage != nil {
+		f.Damaged = &Damaged{Path: s.File, Copy: s.Copy, Err: damage}
+		return f, s.copy(), nil
+	}
+	switch {
+	case absent && !s.Required:
+		return f, nil, nil
+	case err != nil:
+		problems.AddError(diag.Pos{File: s.File}, fmt.Errorf("reading the configuration: %w", err))
+		return f, nil, problems
+	}
+	f.Content = data
+	return f, data, verify(data, s.File)
+}
+
+// copy is the content of the copy, where that has settings and is valid itself; else nil.
+func (s Sources) copy() []byte {
+	if s.Copy == "" || s.Required {
+		return nil
+	}
+	data, err := os.ReadFile(s.Copy)
+	if err != nil || len(bytes.TrimSpace(data)) == 0 || len(verify(data, s.Copy)) > 0 {
+		return nil
+	}
+	return data
+}
+
+// damageOf says what is wrong with a file of which there is a copy; nil where a person may have written it.
+func damageOf(data []byte, err error, copied []byte) error {
+	empty := len(bytes.Trim(data, "\x00 \t\r\n")) == 0
+	switch {
+	case copied == nil, !hasSettings(copied) && (errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0):
+		return nil // nothing was lost
+	case err != nil:
+		return err
+	case empty:
+		return errors.New("it is empty")
+	case hasSettings(copied) && len(data) < len(copied) && bytes.HasPrefix(copied, data) && data[len(data)-1] != '\n':
+		return errors.New("it is cut off")
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(data, &root); err != nil {
+		return err
+	}
+	if len(root.Content) > 0 && root.Content[0].Kind != yaml.MappingNode {
+		return errors.New("it holds no settings")
+	}
+	return nil
+}
+
+// hasSettings reports whether a file has more in it than comments.
+func hasSettings(data []byte) bool {
+	var root yaml.Node
+	return yaml.Unmarshal(data, &root) == nil && len(root.Content) > 0
+}

@@ -1,0 +1,147 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// A run in doubt goes on with what is deployed: it converges it, fetches what of it was lost, and goes back
+// to it. It brings nothing new, and ends with the code and the hint of the doubt. The doubts are a damaged
+// configuration, and a host whose name has changed to that of another service.
+
+// doubt notes a reason to bring nothing new.
+func (r *run) doubt(err error) {
+	r.doubts = append(r.doubts, err)
+	r.record.Note("%v", err)
+}
+
+// orDoubt is the error of a run, or else what it is in doubt about.
+func (r *run) orDoubt(err error) error {
+	if err != nil || len(r.doubts) == 0 {
+		return err
+	}
+	return exit.WithCode(exit.Usage, r.doubts[0])
+}
+
+// inDoubt reports whether the run keeps what is deployed instead of a pair.
+func (r *run) inDoubt(named ledger.Pair) bool {
+	good := r.ledger.Good
+	if len(r.doubts) == 0 || good == nil || r.ledger.Running != nil {
+		return false
+	}
+	if !good.Same(named) {
+		r.record.Note("%s waits until that is settled", named)
+	}
+	return true
+}
+
+// doubtConfiguration looks at the configuration file. With a damaged one nothing is deployed for the first
+// time.
+func (r *run) doubtConfiguration() error {
+	damaged := r.Config.File.Damaged
+	if damaged == nil {
+		return nil
+	}
+	if r.ledger.Good == nil {
+		return exit.WithCode(exit.Usage, damaged)
+	}
+	r.doubt(damaged)
+	return nil
+}
+
+// keepConfiguration copies a configuration file that is valid, for the day on which it is damaged.
+func (r *run) keepConfiguration() {
+	f := r.Config.File
+	if f.Content == nil || r.test || f.Path != r.Layout.Config() {
+		return
+	}
+	if err := r.copyConfiguration(f.Content); err != nil {
+		r.record.Note("the configuration has no copy: %v", err)
+	}
+}
+
+func (r *run) copyConfiguration(content []byte) error {
+	path := r.Layout.ConfigCopy()
+	if _, err := os.Stat(r.Layout.Projects()); err != nil {
+		return nil // the next run does it, when there is something that could be converged
+	}
+	if have, err := os.ReadFile(path); err == nil && string(have) == string(content) {
+		return nil
+	}
+	return durable.WriteFile(path, content, 0o600)
+}
+
+// settled refuses work that brings something new while the run is in doubt.
+func (r *run) settled() error {
+	if len(r.doubts) == 0 {
+		return nil
+	}
+	return exit.WithCode(exit.Usage, r.doubts[0])
+}
+
+// who is Identify for a host that may have been something else before; doubt says why it stays that. A host
+// on which something is deployed, and whose name or group since then says another service or instance, or
+// nothing at all, stays what it was until a person confirms the new one. A clone of an image is another
+// machine, and is what it is called at once.
+func (a *Agent) who(ctx context.Context, given grains.Identity, book *ledger.Ledger) (id grains.Identity, doubt, err error) {
+	id, err = a.Identify(ctx, given, book.Host)
+	was := book.As
+	if was == nil || book.Good == nil || was.Machine == "" || was.Machine != a.machine() {
+		return id, nil, err
+	}
+	switch {
+	case err != nil && given == (grains.Identity{}):
+		return was.Identity(id.Domain), diag.WithHint(fmt.Errorf("%w; this host stays %s %s, which is deployed on it", err, was.Service, was.Instance), "%s", diag.HintOf(err)), nil
+	case err != nil || was.Is(id) || a.confirmed(id, given, book):
+		return id, nil, err
+	}
+	doubt = diag.WithHint(fmt.Errorf("this host is called %s %s now, and %s %s is deployed on it; it stays that until the other is confirmed",
+		id.Service, id.Instance, was.Service, was.Instance),
+		"if it is to become %s: corpus-agent deploy %s %s; if not, give the host its name back", id.Service, id.Service, id.Instance)
+	return was.Identity(id.Domain), doubt, nil
+}
+
+// confirmed reports whether a person said that the host is what its name says: just now, in the
+// configuration, or with a deploy that did not come to its end.
+func (a *Agent) confirmed(now, given grains.Identity, book *ledger.Ledger) bool {
+	configured := grains.Identity{Service: a.Config.Service, Instance: a.Config.Instance}
+	remembered := grains.Identity{Service: book.Host.Service, Instance: book.Host.Instance}
+	for _, id := range []grains.Identity{given, configured, remembered} {
+		if id.Service == now.Service && id.Instance == now.Instance {
+			return true
+		}
+	}
+	return false
+}
+
+// rememberWho records who the host is, once that is what is deployed, and reports whether that is news.
+func (r *run) rememberWho() (changed bool) {
+	if r.alone != "" || r.test || len(r.doubts) > 0 || r.ledger.Good == nil || r.ledger.Good.Service.Project != r.identity.Service {
+		return false
+	}
+	now := ledger.As{Service: r.identity.Service, Instance: r.identity.Instance, Region: r.identity.Region, Node: r.identity.Node, Machine: r.machine()}
+	changed = r.ledger.As == nil || *r.ledger.As != now
+	r.ledger.As = &now
+	return changed
+}
+
+// machine tells this machine from others that were made of the same image; "" where that is not known.
+func (a *Agent) machine() string {
+	data, err := os.ReadFile(a.Layout.Path("/etc/machine-id"))
+	id := strings.TrimSpace(string(data))
+	if err != nil || len(id) != 32 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("corpus-agent " + id)) // the ID itself is not for everybody to see
+	return hex.EncodeToString(sum[:16])
+}

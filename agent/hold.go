@@ -1,0 +1,126 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// A hold is asked for by a file of its own, since a run that is under way has the ledger: whoever holds or
+// releases the host writes the request, and whoever saves the ledger next carries it out and removes the
+// request, under a lock that is held for no longer than that. Every reader of the ledger sees the request.
+
+// holdRequest is the request's file.
+type holdRequest struct {
+	Hold *ledger.Hold `json:"hold"` // nil to release the host
+}
+
+// Hold keeps new releases away until Unhold; what is deployed goes on converging. While a run is under way
+// it counts from then on: that run finishes a deploy whose links it has moved, and begins no other.
+func (a *Agent) Hold(reason string) error {
+	book, err := a.hostBook()
+	if err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
+	if book.Good == nil {
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed that could be held"), "deploy first: corpus-agent deploy"))
+	}
+	hold := &ledger.Hold{Since: a.now().UTC(), Reason: reason}
+	if book.Hold != nil {
+		hold.Since = book.Hold.Since
+	}
+	return a.requestHold("hold", holdRequest{hold})
+}
+
+// Unhold lets new releases in again. While a run is under way it counts from then on, as Hold does.
+func (a *Agent) Unhold() error { return a.requestHold("unhold", holdRequest{}) }
+
+// requestHold leaves a request, and carries it out unless a run does that.
+func (a *Agent) requestHold(command string, h holdRequest) error {
+	data, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if err := durable.MkdirAll(a.Layout.State(), 0o755); err != nil {
+		return explainDisk(err)
+	}
+	err = a.exclusively(func() error { return durable.WriteFile(a.Layout.HoldRequest(), append(data, '\n'), 0o644) })
+	if errors.Is(err, os.ErrPermission) {
+		return diag.WithHint(err, "run as root, or give a directory of your own with --root")
+	}
+	if err != nil {
+		return explainDisk(err)
+	}
+	host := *a
+	host.alone = ""
+	err = host.edit(command, func(*ledger.Ledger) error { return nil })
+	if held := new(lock.Held); errors.As(err, &held) {
+		return nil // the run that is under way reads it, or the next one does
+	}
+	return err
+}
+
+// exclusively does something while nobody else leaves or carries out a request.
+func (a *Agent) exclusively(do func() error) error {
+	f, err := os.OpenFile(a.Layout.HoldLock(), os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("locking %s: %w", a.Layout.Inside(f.Name()), err)
+	}
+	return do()
+}
+
+// requested carries out in memory what was asked for. Its error is a request that cannot be read.
+func (a *Agent) requested(book *ledger.Ledger) error {
+	if a.alone != "" {
+		return nil
+	}
+	data, err := os.ReadFile(a.Layout.HoldRequest())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var h holdRequest
+	if err == nil {
+		err = json.Unmarshal(data, &h)
+	}
+	if err != nil {
+		return fmt.Errorf("a request to hold or to release this host could not be read (%w): say it again", err)
+	}
+	book.Hold = h.Hold
+	return nil
+}
+
+// carryOutRequests saves a ledger with what was asked for, and removes the request.
+func (a *Agent) carryOutRequests(book *ledger.Ledger, save func() error) error {
+	if _, err := os.Lstat(a.Layout.HoldRequest()); a.alone != "" || err != nil {
+		return save()
+	}
+	return a.exclusively(func() error {
+		_ = a.requested(book) // a run has reported it
+		if err := save(); err != nil {
+			return err
+		}
+		return durable.Remove(a.Layout.HoldRequest())
+	})
+}
+
+// heldMeanwhile reports whether the host was held since the run decided to deploy a pair.
+func (r *run) heldMeanwhile(pair ledger.Pair) bool {
+	if r.test || r.requested(r.ledger) != nil || r.ledger.Hold == nil || r.ledger.Good == nil || r.ledger.Running != nil || r.ledger.Good.Same(pair) {
+		return false
+	}
+	r.record.Note("this host was held since this run began; %s waits", pair)
+	return r.withhold(pair)
+}
