@@ -25,9 +25,7 @@ func (a *Agent) book() (book *ledger.Ledger, lost []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.requested(book); err != nil {
-		lost = append(lost, err.Error())
-	}
+	_ = a.requested(book) // one that cannot be read was set aside, and reported
 	return book, lost, nil
 }
 
@@ -172,7 +170,7 @@ func (a *Agent) refreshCopy(book *ledger.Ledger) []string {
 func (a *Agent) readBook() (*ledger.Ledger, error) {
 	book, err := a.readSaved()
 	if err == nil {
-		_ = a.requested(book) // a run reports it
+		_ = a.requested(book) // one that cannot be read is reported by a run
 	}
 	return book, err
 }
@@ -194,8 +192,12 @@ func (a *Agent) restored() (book *ledger.Ledger, from string, err error) {
 	if err == nil && known(book) {
 		return book, "restored from its copy", nil
 	}
+	from = "rebuilt from links and reports"
+	if err != nil {
+		from += ", since its copy could not be read"
+	}
 	book, err = a.rebuild()
-	return book, "rebuilt from links and reports", err
+	return book, from, err
 }
 
 // rebuild makes a ledger of the reports and the links: a pair that a run made good, and that the

@@ -1,10 +1,12 @@
 package agent_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -135,7 +137,17 @@ type thing struct {
 	// silent says of which damages nothing is reported: of those that leave no trace of what there was, or
 	// of all, where nothing is lost with it.
 	silent string
+	// says is in what is reported of it, as a regular expression; by default it is the name of its path.
+	says string
 }
+
+// The reports of losses that do not name a path.
+const (
+	saysLinks   = "the links were not those|it is deployed again"
+	saysRelease = "gone from the disk|not on the disk as"
+	saysEntry   = "the registry's entry"
+	saysTrust   = "root of trust"
+)
 
 func things() []thing {
 	in := func(path string) func(*lab) string { return func(l *lab) string { return l.Layout.Path(path) } }
@@ -157,42 +169,43 @@ func things() []thing {
 		}
 	}
 	return []thing{
-		{name: "the ledger", path: in("/var/lib/corpus/ledger.json")},
+		{name: "the ledger", path: in("/var/lib/corpus/ledger.json"), says: "the ledger"},
 		{name: "the configuration", path: in("/etc/corpus/agent.yaml"), conf: true},
 		{name: "the configuration's copy", path: in("/srv/projects/.agent.yaml"), silent: "missing, empty, truncated, garbage, zero-filled"},
-		{name: "the registry's entry", path: in("/var/lib/corpus/projects/myapp.json")},
-		{name: "the registry", path: in("/var/lib/corpus/projects"), dir: true},
+		{name: "the registry's entry", path: in("/var/lib/corpus/projects/myapp.json"), says: saysEntry},
+		{name: "the registry", path: in("/var/lib/corpus/projects"), dir: true, says: saysEntry},
 		{name: "the registry's copy", path: in("/srv/projects/.myapp.project.json"), silent: "missing, empty, truncated, garbage, zero-filled"},
 		{name: "a request to hold", path: in("/var/lib/corpus/hold.json"), silent: "missing"},
-		{name: "the ledger's copy", path: in("/srv/projects/.ledger.json"), silent: "missing"},
+		{name: "the ledger's copy", path: in("/srv/projects/.ledger.json"), silent: "missing", says: "its copy could not be read"},
 		{name: "the lock", path: in("/var/lib/corpus/lock"), silent: "all"},
 		{name: "the list of temporary directories", path: in("/var/lib/corpus/temporary"), silent: "all"},
 		{name: "the newest report", path: newest("/var/lib/corpus/reports/*.json"), silent: "all"},
-		{name: "the reports", path: in("/var/lib/corpus/reports"), dir: true},
+		{name: "the reports", path: in("/var/lib/corpus/reports"), dir: true, says: "reports"},
 		{name: "the journal's chapter", path: newest("/var/lib/corpus/journal/host/*.journal"), silent: "all"},
 		{name: "the journal", path: in("/var/lib/corpus/journal"), dir: true, silent: "missing, a directory"},
-		{name: "the root of trust", path: in("/var/lib/corpus/trust/root.json"), root: true},
-		{name: "the pin", path: in("/var/lib/corpus/trust/pinned"), silent: "missing"},
-		{name: "the timestamp", path: in("/var/lib/corpus/trust/timestamp.json")},
+		{name: "the root of trust", path: in("/var/lib/corpus/trust/root.json"), root: true, says: saysTrust},
+		{name: "the pin", path: in("/var/lib/corpus/trust/pinned"), silent: "missing", says: saysTrust},
+		{name: "the timestamp", path: in("/var/lib/corpus/trust/timestamp.json"), says: "what this host had seen|timestamp.json"},
 		{name: "the snapshot", path: in("/var/lib/corpus/trust/snapshot.json"), silent: "missing"},
 		{name: "the targets", path: in("/var/lib/corpus/trust/targets.json"), silent: "missing"},
 		{name: "the project's metadata", path: in("/var/lib/corpus/trust/projects/myapp.json"), silent: "missing"},
-		{name: "all trust", path: in("/var/lib/corpus/trust"), dir: true, root: true},
-		{name: "all that the host remembers", path: in("/var/lib/corpus"), dir: true, root: true},
+		{name: "all trust", path: in("/var/lib/corpus/trust"), dir: true, root: true, says: saysTrust},
+		{name: "all that the host remembers", path: in("/var/lib/corpus"), dir: true, root: true, says: "restored from its copy|rebuilt"},
 		{name: "what is being fetched", path: in("/var/lib/corpus/incoming"), dir: true, silent: "all"},
 		{name: "the lists of releases", path: in("/var/lib/corpus/trees"), dir: true, silent: "missing, a directory"},
 		{name: "the service's list", path: newest("/var/lib/corpus/trees/myapp/*"), silent: "all"},
-		{name: "/srv/service", path: in("/srv/service")},
-		{name: "/srv/base", path: in("/srv/base")},
-		{name: "next", path: in("/srv/projects/myapp/next")},
-		{name: "current", path: in("/srv/projects/myapp/current")},
-		{name: "previous", path: in("/srv/projects/myapp/previous")},
-		{name: "project", path: in("/srv/projects/myapp/project")},
-		{name: "base's current", path: in("/srv/projects/base/current")},
-		{name: "the release that runs", path: release("/srv/projects/myapp/current"), dir: true},
-		{name: "the release before", path: release("/srv/projects/myapp/previous"), dir: true, silent: "a directory"},
-		{name: "base's release", path: release("/srv/projects/base/current"), dir: true, only: true},
-		{name: "the releases", path: in("/srv/projects/myapp/releases"), dir: true, only: true},
+		{name: "/srv/service", path: in("/srv/service"), says: saysLinks},
+		{name: "/srv/base", path: in("/srv/base"), says: saysLinks},
+		{name: "next", path: in("/srv/projects/myapp/next"), says: saysLinks},
+		{name: "current", path: in("/srv/projects/myapp/current"), says: saysLinks},
+		{name: "previous", path: in("/srv/projects/myapp/previous"), says: saysLinks},
+		{name: "project", path: in("/srv/projects/myapp/project"), says: saysLinks},
+		{name: "base's current", path: in("/srv/projects/base/current"), says: saysLinks},
+		// Without the lists of releases, another directory in its place cannot be told from it.
+		{name: "the release that runs", path: release("/srv/projects/myapp/current"), dir: true, only: true, says: saysRelease},
+		{name: "the release before", path: release("/srv/projects/myapp/previous"), dir: true, silent: "a directory", says: saysLinks + "|" + saysRelease},
+		{name: "base's release", path: release("/srv/projects/base/current"), dir: true, only: true, says: saysRelease},
+		{name: "the releases", path: in("/srv/projects/myapp/releases"), dir: true, only: true, says: saysRelease},
 		{name: "the archives", path: in("/srv/projects/myapp/archives"), dir: true, silent: "missing, a directory"},
 	}
 }
@@ -274,8 +287,12 @@ func (l *lab) again(t *testing.T) *lab {
 }
 
 // converges runs the agent until it has converged version 2, for which it has two runs.
-func (l *lab) converges(lostRoot, lostAll, lostConf bool) (notes []string) {
+func (l *lab) converges(lost ...thing) (notes []string) {
 	l.t.Helper()
+	any := func(is func(thing) bool) bool { return slices.ContainsFunc(lost, is) }
+	lostRoot, lostConf := any(func(w thing) bool { return w.root }), any(func(w thing) bool { return w.conf })
+	lostAll := any(func(w thing) bool { return w.only })
+	lostEntry := any(func(w thing) bool { return w.says == saysEntry }) && any(func(w thing) bool { return w.name == "the registry's copy" })
 	var codes []int
 	for range 2 {
 		must(l.t, l.configure())
@@ -304,18 +321,30 @@ func (l *lab) converges(lostRoot, lostAll, lostConf bool) (notes []string) {
 	} else if !lostRoot && last != "1+2" || last != "1+2" && last != "1+1" && last != "+2" && last != "+1" {
 		l.t.Errorf("converged was %q; said was:\n%s", l.engine.asked, strings.Join(notes, "\n"))
 	}
-	if cfg, err := l.Configuration(context.Background(), "myapp"); err != nil || cfg.Value("port") != 8080 && !lostRoot {
+	if cfg, err := l.Configuration(context.Background(), "myapp"); err != nil || cfg.Value("port") != 8080 && !lostRoot && !lostEntry {
 		l.t.Errorf("the settings of set-configuration are lost: %v", err)
 	}
 	return slices.DeleteFunc(notes, func(s string) bool { return s == "" })
 }
 
-// reported checks that the loss of a thing is in the reports, which name a part of its path.
-func (l *lab) reported(notes []string, what thing, how damage) {
+// reported checks that the loss of a thing is in the reports.
+func (l *lab) reported(notes []string, what thing, how damage, path string) {
 	l.t.Helper()
-	if len(notes) == 0 && what.silent != "all" && !strings.Contains(what.silent, how.name) {
-		l.t.Errorf("of %s, %s, nothing was reported", what.name, how.name)
+	if what.silent == "all" || strings.Contains(what.silent, how.name) {
+		return
 	}
+	said := regexp.MustCompile(regexp.QuoteMeta(filepath.Base(path)) + "|" + cmp.Or(what.says, "^$"))
+	if !slices.ContainsFunc(notes, said.MatchString) {
+		l.t.Errorf("of %s, %s, nothing was reported but:\n%s", what.name, how.name, strings.Join(notes, "\n"))
+	}
+}
+
+// hidden are the pairs of which one loss takes away what would tell of the other.
+var hidden = map[string]bool{
+	"previous, the release before": true,
+	// What is in a directory is told from a release by the lists.
+	"all that the host remembers, base's release":        true,
+	"all that the host remembers, the release that runs": true,
 }
 
 // TestEveryTwoLossesAreRepaired loses each pair of things, each pair in one of the ways.
@@ -334,10 +363,16 @@ func TestEveryTwoLossesAreRepaired(t *testing.T) {
 				l := whole.again(t)
 				paths := []string{one.path(l), other.path(l)}
 				l.inflict(first, paths[0])
+				_, err := os.Lstat(paths[1])
+				gone := err != nil // with the first
 				l.inflict(second, paths[1])
-				notes := l.converges(one.root || other.root, one.only || other.only, one.conf || other.conf)
-				l.reported(notes, one, first)
-				l.reported(notes, other, second)
+				notes := l.converges(one, other)
+				if _, err := os.Lstat(filepath.Dir(paths[0])); err == nil && !strings.HasPrefix(paths[0], paths[1]) && !hidden[one.name+", "+other.name] {
+					l.reported(notes, one, first, paths[0])
+				}
+				if !gone && !hidden[one.name+", "+other.name] {
+					l.reported(notes, other, second, paths[1])
+				}
 			})
 		}
 	}
@@ -351,8 +386,9 @@ func TestEveryLossAloneIsRepaired(t *testing.T) {
 			t.Run(what.name+" "+how.name, func(t *testing.T) {
 				t.Parallel()
 				l := whole.again(t)
-				l.inflict(how, what.path(l))
-				l.reported(l.converges(what.root, false, what.conf), what, how)
+				path := what.path(l)
+				l.inflict(how, path)
+				l.reported(l.converges(what), what, how, path)
 			})
 		}
 	}

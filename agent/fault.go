@@ -210,9 +210,7 @@ func (r *run) findSLS(pair ledger.Pair, name string) string {
 // quarantine, what runs in its place stands in for it, so that the other is still brought up to date.
 func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	named, good := *pair, r.ledger.Good
-	if err := r.requested(r.ledger); err != nil {
-		r.record.Note("%v", err)
-	}
+	_ = r.requested(r.ledger) // since the run began
 	if r.inDoubt(named) {
 		return r.withhold(named), nil
 	}

@@ -96,7 +96,7 @@ func (a *Agent) requested(book *ledger.Ledger) error {
 		err = json.Unmarshal(data, &h)
 	}
 	if err != nil {
-		return fmt.Errorf("a request to hold or to release this host could not be read (%w): say it again", err)
+		return fmt.Errorf("reading the request to hold or to release this host: %w", err)
 	}
 	book.Hold = h.Hold
 	return nil
@@ -108,7 +108,7 @@ func (a *Agent) carryOutRequests(book *ledger.Ledger, save func() error) error {
 		return save()
 	}
 	return a.exclusively(func() error {
-		_ = a.requested(book) // a run has reported it
+		_ = a.requested(book) // one that cannot be read is as none; a run sets it aside before
 		if err := save(); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -43,6 +44,9 @@ func (a *Agent) repair() (lost []string, err error) {
 	}
 	s.projects()
 	s.trust()
+	if err := a.requested(&ledger.Ledger{}); err != nil {
+		s.away(a.Layout.HoldRequest(), "could not be read, so hold or unhold this host again")
+	}
 	return s.lost, errors.Join(s.errs...)
 }
 

@@ -70,7 +70,7 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 		if w.target, err = r.leftBy(to); err != nil {
 			return w, err
 		}
-		w.scope = undo.Scope{Run: to}
+		w.scope = undo.Scope{Run: to, Sequence: r.sequence()}
 		return w, nil
 	case to == "" && r.ledger.Failing == nil && r.unfinished():
 		w.target, w.pending = w.left, true

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -124,7 +123,7 @@ func (r *run) keepSelf(ctx context.Context, err error) error {
 		return err
 	}
 	r.record.Note("taking back what this run changed: %v", broken)
-	undone := r.takeBack(try, undo.Scope{Run: report.NewID(r.report.Started.Add(-time.Microsecond))})
+	undone := r.takeBack(try, undo.Scope{Only: r.id})
 	still := r.selfTest(try)
 	if still != nil {
 		still = r.restoreSelf(try)

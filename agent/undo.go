@@ -161,11 +161,26 @@ func (o *observer) StepDone(r *exec.Result) {
 
 // scope is how far a run that was cut short was to take back what converging changed.
 func (r *run) scope(cut *ledger.Running) undo.Scope {
-	s := undo.Scope{From: cut.Pair.Key(), Run: cut.UndoTo}
+	s := undo.Scope{From: cut.Pair.Key(), Run: cut.UndoTo, Sequence: r.sequence()}
 	if r.ledger.Good != nil {
 		s.To = r.ledger.Good.Key()
 	}
 	return s
+}
+
+// sequence is the order of the runs of which there are reports.
+func (a *Agent) sequence() map[string]int64 {
+	reports, err := a.archive().All()
+	if err != nil {
+		return nil // the journal's own order is left
+	}
+	all := map[string]int64{}
+	for _, rep := range reports {
+		if rep.Sequence > 0 { // 0 in reports of older agents
+			all[rep.ID] = rep.Sequence
+		}
+	}
+	return all
 }
 
 // takeBack takes back what converging changed, as far as a scope says.

@@ -21,20 +21,54 @@ type Scope struct {
 	From string // key of the pair of releases to leave
 	To   string // key of the pair to come to; "" for the time before the first
 	Run  string // the last run whose changes stay, in the place of From and To
+	Only string // the run whose changes alone are taken back, in the place of all these
+
+	// Sequence orders runs that the journal does not: it has the number of each run of which that is known.
+	// The IDs of runs are times, which a clock that is set back gives twice.
+	Sequence map[string]int64
+}
+
+// after reports whether a run came after the one whose changes are the last to stay. The journal has runs in
+// their order; a run that changed nothing is not in it, and has a number. Where neither is known the time
+// decides.
+func (s Scope) after(run string, order map[string]int) bool {
+	if at, known := order[s.Run]; known {
+		return order[run] > at
+	}
+	number, known := s.Sequence[run]
+	if than, both := s.Sequence[s.Run]; known && both {
+		return number > than
+	}
+	return run > s.Run
+}
+
+// orderOf is the place of each run in the journal.
+func orderOf(chapters []*journal.Chapter) map[string]int {
+	order := map[string]int{}
+	for _, c := range chapters {
+		for _, run := range c.Runs {
+			if _, known := order[run]; !known {
+				order[run] = len(order)
+			}
+		}
+	}
+	return order
 }
 
 // Select finds the records that a scope takes back, newest first. Short says that the journal does
 // not reach as far back as it should.
 func Select(chapters []*journal.Chapter, s Scope) (records []*journal.Record, short bool) {
-	first := 0
-	if s.Run == "" {
+	first, order := 0, orderOf(chapters)
+	switch {
+	case s.Only != "":
+	case s.Run == "":
 		first, short = reach(chapters, s)
-	} else {
-		short = len(chapters) > 0 && chapters[0].Number > 1 && len(chapters[0].Runs) > 0 && chapters[0].Runs[0] > s.Run
+	default:
+		short = len(chapters) > 0 && chapters[0].Number > 1 && len(chapters[0].Runs) > 0 && s.after(chapters[0].Runs[0], order)
 	}
 	for _, c := range chapters[first:] {
 		for _, r := range c.Live() {
-			if r.Run > s.Run || s.Run == "" {
+			if s.Only == r.Run || s.Only == "" && (s.Run == "" || s.after(r.Run, order)) {
 				records = append(records, r)
 			}
 		}

@@ -1,0 +1,39 @@
+package undo_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/agent/undo"
+)
+
+// TestSelectAcrossAClockThatWasSetBack has runs whose IDs, which are times, are not in their order.
+func TestSelectAcrossAClockThatWasSetBack(t *testing.T) {
+	runs := []string{"20270101T000000.000000", "20260101T000000.000000", "20260102T000000.000000"}
+	c := &journal.Chapter{Number: 1, Runs: runs}
+	for i, run := range runs {
+		c.Records = append(c.Records, &journal.Record{Chapter: 1, Seq: i, Run: run})
+	}
+	quiet := "20270102T000000.000000" // it came after the first, and changed nothing
+	sequence := map[string]int64{runs[0]: 1, quiet: 2, runs[1]: 3, runs[2]: 4}
+	for name, test := range map[string]struct {
+		scope undo.Scope
+		want  []string
+	}{
+		"a run of the journal":       {undo.Scope{Run: runs[0]}, []string{runs[2], runs[1]}},
+		"the last run":               {undo.Scope{Run: runs[2]}, nil},
+		"a run that changed nothing": {undo.Scope{Run: quiet, Sequence: sequence}, []string{runs[2], runs[1]}},
+		"one run alone":              {undo.Scope{Only: runs[2]}, runs[2:]},
+		"a run that is not known":    {undo.Scope{Run: "20260101T120000.000000"}, []string{runs[2], runs[0]}},
+	} {
+		records, _ := undo.Select([]*journal.Chapter{c}, test.scope)
+		var got []string
+		for _, r := range records {
+			got = append(got, r.Run)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: taken back is %q, want %q", name, got, test.want)
+		}
+	}
+}
