@@ -67,7 +67,9 @@ func TestQuarantineIsLiftedByVersion(t *testing.T) {
 
 func TestCorruptLedgerIsKeptAsideAndRestored(t *testing.T) {
 	t.Run("from its copy", func(t *testing.T) { corruptLedger(t, false, "restored from its copy") })
-	t.Run("from reports", func(t *testing.T) { corruptLedger(t, true, "rebuilt from links and reports, since its copy could not be read") })
+	t.Run("from reports", func(t *testing.T) {
+		corruptLedger(t, true, "rebuilt from links and reports, since its copy could not be read")
+	})
 }
 
 func corruptLedger(t *testing.T, both bool, how string) {
