@@ -33,7 +33,10 @@ func (n *next) commit(ctx context.Context) error {
 	if err := n.publisher.write(ctx, objects); err != nil {
 		return err
 	}
-	return n.publisher.keepPages(ctx, objects)
+	if err := n.publisher.keepPages(ctx, objects); err != nil {
+		return err
+	}
+	return n.publisher.keep(ctx, n.client, objects)
 }
 
 // stage signs what changed, with keys that satisfy all delegations that may names for a role, and leaves

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -120,7 +121,7 @@ func (p *Publisher) Export(ctx context.Context, role string) (d *Draft, verified
 func (p *Publisher) lookBelow(ctx context.Context) (*next, error) {
 	n, err := p.look(ctx)
 	var refused *trust.Refused
-	if err == nil || !errors.As(err, &refused) || refused.Check == trust.CheckClock {
+	if err == nil || notAnswered(err) != nil || errors.As(err, &refused) && (refused.Check == trust.CheckClock || refused.Check == trust.CheckPin) {
 		return n, err
 	}
 	client, err := p.open(ctx)
@@ -143,33 +144,94 @@ func (n *next) exported(ctx context.Context, role string) (*trust.Role, bool, er
 		return nil, false, diag.WithHint(errors.New("targets is not signed by keys that may, so that it cannot be told whose "+role+" is"),
 			"sign targets first: `corpus export targets -o targets.draft`")
 	}
-	var content *trust.Role
-	var err error
 	if role != metadata.TARGETS {
-		content, err = n.client.Project(ctx, role)
-		if err == nil || errors.Is(err, trust.ErrNoProject) || notAnswered(err) != nil || refusedBy(err, trust.CheckExpiry) {
-			return content, err == nil, err
+		content, err := n.client.Project(ctx, role)
+		if err == nil {
+			return n.salvaged(ctx, role, content)
+		}
+		if errors.Is(err, trust.ErrNoProject) || notAnswered(err) != nil || refusedBy(err, trust.CheckExpiry) {
+			return content, false, err
 		}
 	}
-	content, err = n.unverified(ctx, role)
+	content, b, err := n.newestLeft(ctx, role)
+	if err == nil && role == metadata.TARGETS {
+		err = n.addKnown(b, content)
+	}
 	return content, false, err
+}
+
+// salvaged is a project with what is left of its versions, and whether that is all of them.
+func (n *next) salvaged(ctx context.Context, project string, head *trust.Role) (*trust.Role, bool, error) {
+	left, all, err := n.client.Salvage(ctx, project, head)
+	if err != nil || all {
+		return head, err == nil, err
+	}
+	return left, false, nil
 }
 
 // unverified reads the newest version of a role that snapshots have named and that is there, whoever
 // signed it. Where the file in force is lost it is an older one, which takes the version of the lost one.
+// Both forms of a project are asked for it.
 func (n *next) unverified(ctx context.Context, name string) (*trust.Role, error) {
+	role, _, err := n.newestLeft(ctx, name)
+	return role, err
+}
+
+// newestLeft is unverified, and what snapshots have named.
+func (n *next) newestLeft(ctx context.Context, name string) (*trust.Role, *rebuilding, error) {
 	b := &rebuilding{next: n}
 	var err error
 	if b.versions, err = n.publisher.versions(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := b.readNames(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	name = b.newestForm(name)
-	highest := int64(0)
+	forms := []string{name}
+	if name != metadata.TARGETS {
+		forms = []string{trust.HeadRole(name), name}
+	}
+	highest := b.highest(forms)
+	for _, look := range []func(context.Context, string, int64) (*trust.Role, error){b.namedRole, b.olderRole} {
+		var newest *trust.Role
+		for _, form := range forms {
+			role, err := look(ctx, form, highest)
+			if err != nil {
+				return nil, nil, err
+			}
+			if role != nil && (newest == nil || role.Signed.Version > newest.Signed.Version) {
+				newest = role
+			}
+		}
+		if newest != nil {
+			newest.Signed.Version = max(newest.Signed.Version, highest)
+			return newest, b, nil
+		}
+	}
+	if highest == 0 {
+		return nil, nil, diag.WithHint(fmt.Errorf("nothing is left of %s", name), "restore the store's metadata from a backup")
+	}
+	role := metadata.Targets()
+	role.Signed.Version = highest
+	return role, b, nil
+}
+
+// highest is the highest version of some files that a snapshot has named; 0 where none has.
+func (b *rebuilding) highest(names []string) (highest int64) {
+	for _, name := range names {
+		for _, meta := range b.named[name] {
+			highest = max(highest, meta.Version)
+		}
+	}
+	return highest
+}
+
+// namedRole reads the newest file of a role that a snapshot has named and that is as it was named.
+func (b *rebuilding) namedRole(ctx context.Context, name string, highest int64) (*trust.Role, error) {
 	for _, meta := range b.named[name] {
-		highest = max(highest, meta.Version)
+		if meta.Version < highest {
+			break
+		}
 		data, _, err := b.read(ctx, name, meta)
 		if err != nil {
 			return nil, err
@@ -178,34 +240,58 @@ func (n *next) unverified(ctx context.Context, name string) (*trust.Role, error)
 			return role, nil
 		}
 	}
+	return nil, nil
+}
+
+// olderRole reads the newest file of a role that is there: in the store, or kept by this publisher.
+func (b *rebuilding) olderRole(ctx context.Context, name string, highest int64) (*trust.Role, error) {
+	var newest *trust.Role
+	if kept, err := b.client.Kept(name); err != nil {
+		return nil, err
+	} else if role, err := metadata.Targets().FromBytes(kept); kept != nil && err == nil && (highest == 0 || role.Signed.Version <= highest) {
+		newest = role
+	}
 	for _, version := range b.versions[name] {
-		if version > highest && highest > 0 { // a publisher who was interrupted left it
+		if version > highest && highest > 0 || newest != nil && newest.Signed.Version >= version { // a publisher who was interrupted left it
 			continue
 		}
-		data, err := trust.ReadMetadata(ctx, n.publisher.Store, trust.RoleKey(name, version))
+		data, err := trust.ReadMetadata(ctx, b.publisher.Store, trust.RoleKey(name, version))
 		if err := notAnswered(err); err != nil {
 			return nil, err
 		}
 		if role, err := metadata.Targets().FromBytes(data); data != nil && err == nil && role.Signed.Version == version {
-			role.Signed.Version = max(version, highest)
 			return role, nil
 		}
 	}
-	if name == metadata.TARGETS || highest == 0 {
-		return nil, diag.WithHint(fmt.Errorf("nothing is left of %s", name), "restore the store's metadata from a backup")
-	}
-	role := metadata.Targets()
-	role.Signed.Version = highest
-	return role, nil
+	return newest, nil
 }
 
-// newestForm is the role under which the newest form of a project that snapshots have named lies.
-func (b *rebuilding) newestForm(name string) string {
-	head, whole := b.named[trust.HeadRole(name)], b.named[name]
-	if len(head) > 0 && (len(whole) == 0 || head[0].Version >= whole[0].Version) {
-		return trust.HeadRole(name)
+// addKnown lets the projects that the snapshot names and that older targets do not delegate be signed by
+// the public keys at hand: their delegation was lost with the targets that said so. It is read before it
+// is signed.
+func (n *next) addKnown(b *rebuilding, role *trust.Role) error {
+	n.roles[metadata.TARGETS] = role
+	delegated := map[string]bool{}
+	if role.Signed.Delegations != nil {
+		for _, d := range role.Signed.Delegations.Roles {
+			delegated[d.Name] = true
+		}
 	}
-	return name
+	for _, file := range slices.Sorted(maps.Keys(b.named)) {
+		project, _ := trust.IsHead(file)
+		if slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], project) || delegated[project] || trust.CheckProject(project) != nil {
+			continue
+		}
+		delegated[project] = true
+		keys, err := n.publisher.Keys.Public(project)
+		if err != nil {
+			continue // its owner adds it with `corpus project add`
+		}
+		if err := n.delegate(project, keys); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Imported says what committing a draft did.
@@ -314,7 +400,10 @@ func (p *Publisher) importTargets(ctx context.Context, d *Draft) (done bool, err
 		if err := n.rehearse(ctx, objects, true); err != nil {
 			return err
 		}
-		return p.write(ctx, objects)
+		if err := p.write(ctx, objects); err != nil {
+			return err
+		}
+		return p.keep(ctx, n.client, objects)
 	})
 	return done, err
 }
@@ -333,7 +422,7 @@ func (n *next) fresh(ctx context.Context, d *Draft) ([]artifact.Release, error) 
 	if err != nil || old == nil {
 		return releases, err
 	}
-	if old, err = n.client.Complete(ctx, d.Role, old); err != nil {
+	if old, _, err = n.client.Salvage(ctx, d.Role, old); err != nil {
 		return nil, err
 	}
 	before := trust.Releases(d.Role, old)

@@ -113,7 +113,8 @@ func (n *next) carryOut(ctx context.Context, before *rootRole, r roots, placed *
 			}
 		}
 	}
-	return RootResult{Version: root.Signed.Version, Expires: root.Signed.Expires, Unsigned: n.unsigned(chosen, root)}, nil
+	result := RootResult{Version: root.Signed.Version, Expires: root.Signed.Expires, Unsigned: n.unsigned(chosen, root)}
+	return result, n.publisher.keep(ctx, n.client, chosen.objects)
 }
 
 // unsigned lists the roles directly below the root that hosts will refuse.

@@ -138,15 +138,26 @@ func (p *Publisher) look(ctx context.Context) (*next, error) {
 		return nil, err
 	}
 	if err := client.Refresh(ctx); err != nil {
-		if errors.Is(err, store.ErrNotFound) && diag.HintOf(err) == "" {
-			err = diag.WithHint(err, "see that the store's URL is right; an empty store is set up with `corpus store init`")
-		}
-		return nil, err
+		return nil, p.lostFile(ctx, err)
 	}
 	if err := p.checkClock(client); err != nil {
 		return nil, err
 	}
 	return p.onto(client, ""), nil
+}
+
+// lostFile adds to the error of reading a store what puts back a file that it has lost, or that was
+// damaged there.
+func (p *Publisher) lostFile(ctx context.Context, err error) error {
+	var refused *trust.Refused
+	damaged := errors.As(err, &refused) && (refused.Check == trust.CheckForm || refused.Check == trust.CheckDigest || refused.Check == trust.CheckLength)
+	if !damaged && (!errors.Is(err, store.ErrNotFound) || diag.HintOf(err) != "") {
+		return err
+	}
+	if !trust.SetUp(ctx, p.Store) {
+		return diag.WithHint(err, "see that the store's URL is right; an empty store is set up with `corpus store init`")
+	}
+	return diag.WithHint(err, "run `corpus refresh --rebuild` with the keys of snapshot and timestamp: it puts back what it can of what the store has lost, and says what to do about the rest")
 }
 
 // open makes a client of the store, and refuses one that the publisher's root does not belong to.

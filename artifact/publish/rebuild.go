@@ -56,15 +56,17 @@ func (p *Publisher) Rebuild(ctx context.Context) (Rebuilt, error) {
 	if err != nil {
 		return Rebuilt{}, err
 	}
-	var objects []object
 	err = client.Belongs(ctx)
-	if errors.Is(err, trust.ErrRootMissing) {
-		// What is signed below it shows that the store is this publisher's: stageRebuild finds nothing else.
-		objects = []object{{key: trust.RoleKey(metadata.ROOT, client.Trusted().Root.Signed.Version), data: client.RootFile(), cond: store.Condition{IfAbsent: true}}}
-	} else if err != nil {
+	// A root that is missing may be put back: what is signed below it shows that the store is this
+	// publisher's, since stageRebuild finds nothing else.
+	if err != nil && !errors.Is(err, trust.ErrRootMissing) {
 		return Rebuilt{}, err
 	}
 	if err := client.Roots(ctx); err != nil {
+		return Rebuilt{}, err
+	}
+	objects, roots, err := p.restoreRoots(ctx, client)
+	if err != nil {
 		return Rebuilt{}, err
 	}
 	n := p.onto(client, "")
@@ -72,9 +74,7 @@ func (p *Publisher) Rebuild(ctx context.Context) (Rebuilt, error) {
 	if err != nil {
 		return result, err
 	}
-	if len(objects) > 0 {
-		result.Restored = append(result.Restored, trust.MetaName(metadata.ROOT))
-	}
+	result.Restored = append(roots, result.Restored...)
 	objects = append(objects, rebuilt...)
 	if err := client.Recall(); err != nil {
 		return result, err
@@ -83,7 +83,10 @@ func (p *Publisher) Rebuild(ctx context.Context) (Rebuilt, error) {
 	if err := n.rehearse(ctx, objects, true); err != nil {
 		return result, err
 	}
-	return result, p.write(ctx, objects)
+	if err := p.write(ctx, objects); err != nil {
+		return result, err
+	}
+	return result, p.keep(ctx, client, objects)
 }
 
 // rebuilding is a rebuild under way.
@@ -178,6 +181,11 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 			verify = func(r *trust.Role) error { return targets.VerifyDelegate(project, r) }
 		}
 		role, missing, err := b.take(ctx, name, verify)
+		if err == nil && missing != nil && name == trust.HeadRole(project) {
+			if role, err = b.takeWhole(ctx, project, verify); role != nil {
+				missing = nil
+			}
+		}
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
@@ -17,19 +16,13 @@ func (b *rebuilding) takePages(ctx context.Context, project string, head *trust.
 	if err != nil || len(digests) == 0 {
 		return err
 	}
-	there := map[string]bool{}
-	for info, err := range b.publisher.Store.List(ctx, trust.PagePrefix(project)) {
-		if err != nil {
-			return fmt.Errorf("listing the pages of %s: %w", project, err)
-		}
-		there[info.Key] = true
+	lost, err := b.publisher.lostPages(ctx, project, digests)
+	if err != nil {
+		return err
 	}
 	var listed map[artifact.Digest][]byte
-	for _, digest := range digests {
+	for _, digest := range lost {
 		key := trust.PageKey(project, digest)
-		if there[key] {
-			continue
-		}
 		data := b.client.KeptPage(project, digest)
 		if data == nil && listed == nil {
 			if listed, err = b.listedPages(ctx, project, head); err != nil {

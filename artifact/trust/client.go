@@ -1,9 +1,11 @@
 package trust
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
@@ -71,7 +73,10 @@ func OpenToRenew(s store.Store, dir string) (*Client, error) {
 	}
 	c.renew = true
 	c.set.RefTime = time.Time{}
-	return c, nil
+	if s == nil { // a host that recalls what it has seen
+		return c, nil
+	}
+	return c, c.keepPinnedRoot()
 }
 
 // Trusted is what Refresh and Project have verified so far, for a publisher to make the next
@@ -200,6 +205,11 @@ func (c *Client) followRoots(ctx context.Context, s store.Store) (probe, err err
 				return nil, err
 			}
 		}
+		if c.renew {
+			if err := c.seen.keepRoot(next, data); err != nil {
+				return nil, err
+			}
+		}
 		if err := c.seen.keep(rootFile, data); err != nil {
 			return nil, err
 		}
@@ -208,9 +218,11 @@ func (c *Client) followRoots(ctx context.Context, s store.Store) (probe, err err
 }
 
 func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
-	if local, err := c.seen.load(timestampFile); err != nil {
+	local, err := c.seen.load(timestampFile)
+	if err != nil {
 		return err
-	} else if local != nil {
+	}
+	if local != nil {
 		// One that expired meanwhile is loaded all the same, to notice going back in time.
 		_ = Guard(func() error { _, err := c.set.UpdateTimestamp(local); return err })
 		if err := c.checkClock(); err != nil {
@@ -226,6 +238,9 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 	}
 	err = Guard(func() error { return c.updateTimestamp(data) })
 	if as[*metadata.ErrEqualVersionNumber](err) {
+		if err := c.sameTimestamp(local, data); err != nil {
+			return err
+		}
 		err = expired(c.set.Timestamp.Signed.Expires, c.set.RefTime)
 		if err == nil {
 			return nil
@@ -238,6 +253,26 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 		return err
 	}
 	return c.seen.keep(timestampFile, data)
+}
+
+// sameTimestamp refuses a timestamp that has the version of the one that was seen and says otherwise:
+// publishers give each version once, so the store was restored from a copy of before and went on from there.
+func (c *Client) sameTimestamp(seen, data []byte) error {
+	there, err := metadata.Timestamp().FromBytes(data)
+	if err != nil {
+		return refuse(timestampFile, err)
+	}
+	snapshot, before := there.Signed.Meta[MetaName(metadata.SNAPSHOT)], c.set.Timestamp.Signed.Meta[MetaName(metadata.SNAPSHOT)]
+	if bytes.Equal(seen, data) || snapshot != nil && snapshot.Version >= before.Version && reflect.DeepEqual(snapshot.Hashes, before.Hashes) {
+		return nil
+	}
+	return refuseOther(timestampFile, there.Signed.Version)
+}
+
+// refuseOther refuses a file that has the version of one that was seen before and says something else.
+func refuseOther(of string, version int64) error {
+	return diag.WithHint(&Refused{Check: CheckVersion, Of: of, Err: fmt.Errorf("it says something else than the version %d that was seen before", version)},
+		"the store was restored from an older copy: restore the newest metadata, or run `corpus refresh --rebuild` with the --keys directory that published last, which puts back what it kept")
 }
 
 // updateTimestamp checks first what the library takes for granted.
@@ -258,10 +293,12 @@ func (c *Client) refreshSnapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if local != nil && Guard(func() error { _, err := c.set.UpdateSnapshot(local, true); return err }) == nil {
+	meta := c.set.Timestamp.Signed.Meta[MetaName(metadata.SNAPSHOT)]
+	// The library takes what was seen for the one in force where the versions are equal. Only its bytes say
+	// that it is; else it tells no more than what is not to go back.
+	if local != nil && Guard(func() error { _, err := c.set.UpdateSnapshot(local, true); return err }) == nil && meta.VerifyLengthHashes(local) == nil {
 		return nil
 	}
-	meta := c.set.Timestamp.Signed.Meta[MetaName(metadata.SNAPSHOT)]
 	return c.eachStore(ctx, RoleKey(metadata.SNAPSHOT, meta.Version), c.limit(meta), func(data []byte) error {
 		if err := Guard(func() error { _, err := c.set.UpdateSnapshot(data, false); return err }); err != nil {
 			return refuseFile(snapshotFile, data, RootDelegation(c.set.Root, metadata.SNAPSHOT), err)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -190,11 +191,17 @@ func paginate(project string, role *Role, yanks map[string]Yank) ([]string, map[
 		if err != nil {
 			return nil, nil, fmt.Errorf("writing a page of %s: %w", project, err)
 		}
-		sum := sha256.Sum256(data)
-		digests[i] = base64.RawURLEncoding.EncodeToString(sum[:])
-		pages[artifact.NewDigest(sum)] = data
+		digest := digestOf(data)
+		digests[i] = encodeDigest(digest)
+		pages[digest] = data
 	}
 	return digests, pages, nil
+}
+
+// encodeDigest writes the digest of a page as a head does.
+func encodeDigest(digest artifact.Digest) string {
+	sum, _ := hex.DecodeString(digest.Hex()) // a Digest is hexadecimal
+	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
 // pageCount is over how many pages so many versions are spread: a power of two, so that the head,

@@ -20,6 +20,9 @@ import (
 // that hosts check, and it keeps what it sees in memory.
 func (c *Client) Rehearse(s store.Store, now func() time.Time) (*Client, error) {
 	h := &Client{store: s, seen: seen{held: maps.Clone(c.seen.held), memory: true}, now: now}
+	if ahead(h.seen.held[timestampFile], now()) { // hosts with the right time have refused it
+		delete(h.seen.held, timestampFile)
+	}
 	var err error
 	if h.set, err = newSet(h.seen.held[rootFile]); err != nil {
 		return nil, refuse(rootFile, err)

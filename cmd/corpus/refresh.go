@@ -14,6 +14,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
@@ -110,8 +111,9 @@ func (p *program) rebuild(ctx context.Context) error {
 		text += "\ntaken although no snapshot is left that names them, so compare `corpus ls` with what it should be: " + strings.Join(result.Unnamed, ", ")
 	}
 	for _, m := range result.Missing {
+		project, _ := trust.IsHead(m.Role)
 		text += fmt.Sprintf("\nMISSING: %s %d: %s; hosts of %s keep what they run until its owner runs\n"+
-			"  corpus export %s -o %s.draft; corpus sign %s.draft; corpus import %s.draft", m.Role, m.Version, m.Why, m.Role, m.Role, m.Role, m.Role, m.Role)
+			"  corpus export %s -o %s.draft; corpus sign %s.draft; corpus import %s.draft", m.Role, m.Version, m.Why, project, project, project, project, project)
 	}
 	for _, page := range result.Pages {
 		text += fmt.Sprintf("\nMISSING: %s: restore it from a backup or a mirror of the store; hosts follow the channels without it", page)

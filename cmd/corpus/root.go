@@ -203,6 +203,10 @@ func code(err error) error {
 	var unproven *publish.Unproven
 	var unaccepted *publish.Unaccepted
 	var exhausted *publish.Exhausted
+	var missing *publish.Missing
+	if errors.As(err, &missing) {
+		return exit.WithCode(exit.Failed, err)
+	}
 	if errors.As(err, &unproven) || errors.As(err, &exhausted) {
 		return exit.WithCode(exit.Refused, err)
 	}

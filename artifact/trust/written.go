@@ -1,0 +1,166 @@
+package trust
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// rootsDir is where a publisher keeps every root that it has seen, by version: a store that lost one can
+// lead no new host to the newest.
+const rootsDir = "roots"
+
+// KeepWritten keeps the metadata files that a publisher has just put into force, by their keys in the
+// store, as if it had read them there: what the store loses afterwards can be put back. Files of a change
+// that another publisher has overtaken meanwhile are not kept.
+func (c *Client) KeepWritten(ctx context.Context, written map[string][]byte) error {
+	unlock, err := c.seen.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if kept, err := c.seen.load(timestampFile); err != nil || versionOfFile(kept) >= versionOfFile(written[TimestampKey]) {
+		return err
+	}
+	for key, data := range written {
+		if role, ok := RoleOfKey(key); ok {
+			if err := c.keepRole(role, data, written); err != nil {
+				return err
+			}
+		}
+		if project, digest, ok := pageOfKey(key); ok {
+			if err := c.seen.keepPage(project, digest, data); err != nil {
+				return err
+			}
+		}
+	}
+	return c.seen.keep(timestampFile, written[TimestampKey])
+}
+
+// keepRole keeps a file of a role. A project's head stands for its list of all versions.
+func (c *Client) keepRole(role string, data []byte, written map[string][]byte) error {
+	version := versionOfFile(data)
+	switch role {
+	case metadata.ROOT:
+		return c.seen.keepRoot(version, data)
+	case metadata.SNAPSHOT:
+		return c.seen.keep(snapshotFile, data)
+	}
+	project, head := IsHead(role)
+	if _, both := written[RoleKey(HeadRole(project), version)]; both && !head {
+		return nil
+	}
+	return c.seen.keep(roleFile(project), data)
+}
+
+// RoleOfKey is the role whose file lies under a key of a store: metadata/VERSION.ROLE.json.
+func RoleOfKey(key string) (role string, ok bool) {
+	name, ok := strings.CutPrefix(key, "metadata/")
+	number, rest, found := strings.Cut(name, ".")
+	role, isFile := strings.CutSuffix(rest, ".json")
+	_, err := strconv.ParseInt(number, 10, 64)
+	return role, ok && found && isFile && err == nil
+}
+
+// pageOfKey is the page that lies under a key of a store.
+func pageOfKey(key string) (project string, digest artifact.Digest, ok bool) {
+	rest, ok := strings.CutPrefix(key, pagesPrefix)
+	project, name, found := strings.Cut(rest, "/")
+	digest, err := artifact.ParseDigest("sha256:" + strings.TrimSuffix(name, ".json"))
+	return project, digest, ok && found && err == nil
+}
+
+// versionOfFile is the version that a metadata file says it has; 0 for what is none.
+func versionOfFile(data []byte) int64 {
+	var file struct {
+		Signed struct {
+			Version int64 `json:"version"`
+		} `json:"signed"`
+	}
+	if json.Unmarshal(data, &file) != nil {
+		return 0
+	}
+	return file.Signed.Version
+}
+
+// keepRoot keeps a root beside the newest one.
+func (s seen) keepRoot(version int64, data []byte) error {
+	return s.keep(filepath.Join(rootsDir, strconv.FormatInt(version, 10)+".json"), data)
+}
+
+// keepPinnedRoot keeps the root that a publisher starts from, where it is not kept yet.
+func (c *Client) keepPinnedRoot() error {
+	version := c.set.Root.Signed.Version
+	if kept, err := c.KeptRoot(version); err != nil || kept != nil {
+		return err
+	}
+	return c.seen.keepRoot(version, c.seen.held[rootFile])
+}
+
+// KeptRoot is the root of this version that a publisher has seen; nil where it has not.
+func (c *Client) KeptRoot(version int64) ([]byte, error) {
+	return c.seen.load(filepath.Join(rootsDir, strconv.FormatInt(version, 10)+".json"))
+}
+
+// Salvage is Complete for a project of which the store has lost pages: it gives what is left of the
+// versions, and reports whether that is all. What the list of all versions of the same or a later
+// version says is among it.
+func (c *Client) Salvage(ctx context.Context, project string, role *Role) (left *Role, all bool, err error) {
+	complete, err := c.Complete(ctx, project, role)
+	if err == nil || !isLost(err) {
+		return complete, err == nil, err
+	}
+	left, err = c.joinLeft(ctx, project, role)
+	return left, false, err
+}
+
+// joinLeft is join without the pages that are lost.
+func (c *Client) joinLeft(ctx context.Context, project string, role *Role) (*Role, error) {
+	digests, err := pageDigests(role)
+	if err != nil {
+		return nil, malformed(project, err)
+	}
+	few := clone(role)
+	list := make([]string, len(digests))
+	for i, digest := range digests {
+		if digest == "" {
+			continue
+		}
+		if _, err := c.pageData(ctx, project, digest); err == nil {
+			list[i] = encodeDigest(digest)
+		} else if !isLost(err) {
+			return nil, err
+		}
+	}
+	if err := setValue(few, pagesField, list); err != nil {
+		return nil, err
+	}
+	return c.join(ctx, project, few)
+}
+
+// isLost reports whether an error says that the store lacks or has damaged a file, and not that it could
+// not be asked.
+func isLost(err error) bool {
+	var refused *Refused
+	return errors.As(err, &refused) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)
+}
+
+// ahead reports whether a timestamp was signed in the future of a clock. Hosts whose clocks are right
+// refuse such a timestamp and keep none.
+func ahead(data []byte, now time.Time) bool {
+	timestamp, err := metadata.Timestamp().FromBytes(data)
+	if err != nil {
+		return false
+	}
+	created, ok := Created(timestamp)
+	return ok && created.After(now.Add(ClockTolerance))
+}
