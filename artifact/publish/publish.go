@@ -146,18 +146,12 @@ func (p *Publisher) look(ctx context.Context) (*next, error) {
 	return p.onto(client, ""), nil
 }
 
-// lostFile adds to the error of reading a store what puts back a file that it has lost, or that was
-// damaged there.
+// lostFile tells an error of a store that was never set up from one of a store that has lost a file.
 func (p *Publisher) lostFile(ctx context.Context, err error) error {
-	var refused *trust.Refused
-	damaged := errors.As(err, &refused) && (refused.Check == trust.CheckForm || refused.Check == trust.CheckDigest || refused.Check == trust.CheckLength)
-	if !damaged && (!errors.Is(err, store.ErrNotFound) || diag.HintOf(err) != "") {
-		return err
+	if !errors.Is(err, store.ErrNotFound) || trust.SetUp(ctx, p.Store) {
+		return trust.HintRebuild(err)
 	}
-	if !trust.SetUp(ctx, p.Store) {
-		return diag.WithHint(err, "see that the store's URL is right; an empty store is set up with `corpus store init`")
-	}
-	return diag.WithHint(err, "run `corpus refresh --rebuild` with the keys of snapshot and timestamp: it puts back what it can of what the store has lost, and says what to do about the rest")
+	return diag.WithHint(err, "see that the store's URL is right; an empty store is set up with `corpus store init`")
 }
 
 // open makes a client of the store, and refuses one that the publisher's root does not belong to.

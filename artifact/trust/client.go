@@ -196,7 +196,7 @@ func (c *Client) followRoots(ctx context.Context, s store.Store) (probe, err err
 		}
 		before := c.set.Root
 		if err := Guard(func() error { _, err := c.set.UpdateRoot(data); return err }); err != nil {
-			return nil, refuseFile(key, data, RootDelegation(before, metadata.ROOT), err)
+			return nil, HintRebuild(refuseFile(key, data, RootDelegation(before, metadata.ROOT), err))
 		}
 		// What is forgotten is forgotten before the root that says so is kept: a run that is cut
 		// in between does it again.
@@ -247,7 +247,7 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 		}
 	}
 	if err != nil {
-		return refuseFile(timestampFile, data, RootDelegation(c.set.Root, metadata.TIMESTAMP), err)
+		return HintRebuild(refuseFile(timestampFile, data, RootDelegation(c.set.Root, metadata.TIMESTAMP), err))
 	}
 	if err := c.checkClock(); err != nil {
 		return err

@@ -107,7 +107,23 @@ func (c *Client) eachStore(ctx context.Context, key string, limit int64, accept 
 			break
 		}
 	}
-	return all
+	return HintRebuild(all)
+}
+
+// HintRebuild adds to the error of a metadata file that a store has lost, or that was damaged there, what
+// puts it back.
+func HintRebuild(err error) error {
+	var refused *Refused
+	if errors.As(err, &refused) {
+		if refused.Check == CheckForm || refused.Check == CheckDigest || refused.Check == CheckLength {
+			return diag.WithHint(err, "find out who changed the store; run `corpus refresh --rebuild` on a machine with the keys of snapshot and timestamp, best with the --keys directory that published last: it puts back what was kept, and says what to do about the rest")
+		}
+		return err
+	}
+	if errors.Is(err, store.ErrNotFound) && diag.HintOf(err) == "" {
+		return diag.WithHint(err, "the store has lost a file: run `corpus refresh --rebuild` on a machine with the keys of snapshot and timestamp, best with the --keys directory that published last: it puts back what was kept, and says what to do about the rest")
+	}
+	return err
 }
 
 // then is what several stores answered, in one line.

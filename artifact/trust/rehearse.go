@@ -44,6 +44,9 @@ func (c *Client) Belongs(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
+	if err := isRoot(there); err != nil {
+		return HintRebuild(&Refused{Check: CheckForm, Of: key, Err: fmt.Errorf("%w: what lies there is damaged: %w", ErrRootMissing, err)})
+	}
 	if kept := c.seen.held[rootFile]; !bytes.Equal(there, kept) {
 		return diag.WithHint(&Refused{Check: CheckPin, Of: key, Err: fmt.Errorf("the store has root %s, and these keys belong to root %s", digestOf(there), digestOf(kept))},
 			"give the --store that these keys belong to, or the --keys (and --trust-root) of this store; nothing was written")
