@@ -19,7 +19,11 @@ import (
 func (p *Publisher) keep(ctx context.Context, client *trust.Client, objects []object) error {
 	written := map[string][]byte{}
 	for _, o := range objects {
-		written[o.key] = o.data
+		if written[o.key] = o.data; o.isRoot() {
+			if err := client.KeepRoot(o.data); err != nil {
+				return err
+			}
+		}
 	}
 	if written[trust.TimestampKey] == nil {
 		return nil

@@ -72,9 +72,18 @@ func (s *Short) Error() string {
 // Hint says how keys in several hands sign.
 func (s *Short) Hint() string {
 	if s.Have > 0 || s.May.Threshold > 1 {
-		return "write a draft with --draft FILE, let the others run `corpus sign FILE`, then `corpus import FILE`"
+		return fmt.Sprintf("write a draft: `corpus export %s -o FILE` for what is there, or the command that changes it with --draft FILE where it has that flag; let the others run `corpus sign FILE`, then `corpus import FILE`", s.exported())
 	}
 	return s.hint
+}
+
+// exported is the role that a draft can be made of: snapshot and timestamp have none, and the root says
+// how many keys sign them.
+func (s *Short) exported() string {
+	if s.Role == metadata.SNAPSHOT || s.Role == metadata.TIMESTAMP {
+		return metadata.ROOT
+	}
+	return s.Role
 }
 
 // sign makes a role's file, with these signatures and no others. It is where every file is signed, and

@@ -101,8 +101,8 @@ func (c *Client) PastRoots(ctx context.Context) ([]*metadata.Metadata[metadata.R
 		case set != nil:
 			err = Guard(func() error { _, err := set.UpdateRoot(data); return err })
 		}
-		if err != nil {
-			return nil, refuse(RoleKey(metadata.ROOT, version), err)
+		if err != nil { // damaged, as good as missing
+			set = nil
 		}
 		if set != nil {
 			roots = append(roots, set.Root)

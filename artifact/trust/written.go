@@ -50,8 +50,8 @@ func (c *Client) KeepWritten(ctx context.Context, written map[string][]byte) err
 func (c *Client) keepRole(role string, data []byte, written map[string][]byte) error {
 	version := versionOfFile(data)
 	switch role {
-	case metadata.ROOT:
-		return c.seen.keepRoot(version, data)
+	case metadata.ROOT: // see KeepRoot
+		return nil
 	case metadata.SNAPSHOT:
 		return c.seen.keep(snapshotFile, data)
 	}
@@ -96,6 +96,9 @@ func versionOfFile(data []byte) int64 {
 func (s seen) keepRoot(version int64, data []byte) error {
 	return s.keep(filepath.Join(rootsDir, strconv.FormatInt(version, 10)+".json"), data)
 }
+
+// KeepRoot keeps a root that a publisher has written, for a store that loses it.
+func (c *Client) KeepRoot(data []byte) error { return c.seen.keepRoot(versionOfFile(data), data) }
 
 // keepPinnedRoot keeps the root that a publisher starts from, where it is not kept yet.
 func (c *Client) keepPinnedRoot() error {

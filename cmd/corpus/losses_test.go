@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +11,7 @@ import (
 	"testing"
 )
 
-// losses are the metadata files of newSpoilt's store, by what they are.
+// losses are the metadata files of newUsed's store, by what they are.
 var losses = map[string]string{
 	"newest root": "2.root.json", "older root": "1.root.json",
 	"newest targets": "5.targets.json", "older targets": "3.targets.json",
@@ -20,9 +21,9 @@ var losses = map[string]string{
 	"newest snapshot": "SNAPSHOT", "older snapshot": "3.snapshot.json", "timestamp": "timestamp.json",
 }
 
-// newSpoilt is a store of three projects with two roots, whose newest change of each kind would be undone by
+// newUsed is a store of three projects with two roots, whose newest change of each kind would be undone by
 // going back one version: a new project, a withdrawal, a channel.
-func newSpoilt(t *testing.T) *shell {
+func newUsed(t *testing.T) *shell {
 	s := newStore(t)
 	for _, name := range []string{"one", "two", "three"} {
 		s.artifact(name, name)
@@ -43,6 +44,9 @@ func newSpoilt(t *testing.T) *shell {
 func TestLossOfEachFile(t *testing.T) {
 	for what, file := range losses {
 		for _, how := range []string{"lost", "damaged"} {
+			if how == "damaged" && strings.HasPrefix(what, "older") && what != "older root" { // nobody reads them
+				continue
+			}
 			for _, who := range []string{"who published", "another machine"} {
 				t.Run(strings.Join([]string{what, how, who}, ", "), func(t *testing.T) { loseOne(t, file, how, who) })
 			}
@@ -51,14 +55,14 @@ func TestLossOfEachFile(t *testing.T) {
 }
 
 func loseOne(t *testing.T, file, how, who string) {
-	s := newSpoilt(t)
+	s := newUsed(t)
 	t.Chdir(s.dir)
 	old := s.host()
 	s.follows("before", old, "myapp/testing", "other/testing", "zed/testing")
 	s.expect(0, "ls", "zed")
 	before := dates.ReplaceAllString(s.out, "")
 	if who != "who published" {
-		if err := os.RemoveAll(s.path("keys/seen")); err != nil {
+		if err := os.Rename(s.path("keys/seen"), s.path("seen-elsewhere")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,6 +73,13 @@ func loseOne(t *testing.T, file, how, who string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if file == "2.root.json" && how == "damaged" && who != "who published" {
+		// Nobody can tell what the root said but who has seen it: the hint names that directory.
+		s.expect(4, "refresh", "the --keys directory that published last")
+		if err := errors.Join(os.RemoveAll(s.path("keys/seen")), os.Rename(s.path("seen-elsewhere"), s.path("keys/seen"))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.followHints()
 	s.expect(0, "verify", "verified 4")
@@ -114,20 +125,8 @@ func (s *shell) newest(file string) string {
 func (s *shell) followHints() {
 	s.t.Helper()
 	for range 6 {
-		bad := ""
-		for _, line := range []string{"verify", "refresh", "publish other 2.0 @two.tar.zst", "promote myapp testing testing2"} {
-			if line == "publish other 2.0 @two.tar.zst" || strings.HasPrefix(line, "promote") {
-				continue
-			}
-			if s.run(line) != 0 {
-				bad = line
-				break
-			}
-		}
-		if bad == "" {
-			if s.run("refresh --rebuild") == 0 {
-				return
-			}
+		if s.run("verify") == 0 && s.run("refresh") == 0 && s.run("refresh --rebuild") == 0 {
+			return
 		}
 		s.obey(3)
 	}

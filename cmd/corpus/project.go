@@ -74,7 +74,11 @@ func (p *program) addProject(ctx context.Context, name string, files []string, t
 	if name == trust.AttestationRole {
 		may = "attest that releases were healthy"
 	}
-	return p.answer(map[string]any{"project": name, "keys": ids}, "%s may %s", shortKeys(ids), may)
+	text := shortKeys(ids) + " may " + may
+	if len(ids) == 0 {
+		text = fmt.Sprintf("%d of its keys have to sign %s", threshold, name)
+	}
+	return p.answer(map[string]any{"project": name, "keys": ids}, "%s", text)
 }
 
 func publicKeys(files []string) ([]*metadata.Key, error) {
