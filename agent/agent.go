@@ -59,6 +59,8 @@ type Agent struct {
 	ProbeAnyRoot bool
 	// Units is what runs the host's units; nil means the init system of the layout's root.
 	Units service.System
+	// StateUnits is how states act on units; nil means as the host's init system does.
+	StateUnits host.Units
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Stopping reports whether the host is shutting down; nil asks systemd.

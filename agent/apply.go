@@ -100,7 +100,10 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err := r.hooks(ctx, preRelease, pair); err != nil {
 		return err
 	}
-	if err := r.convergeAndInstall(ctx, pair); err != nil {
+	r.flips = true
+	err = r.convergeAndInstall(ctx, pair)
+	r.flips, r.late = false, r.putOff()
+	if err != nil {
 		return err
 	}
 	if stopped(ctx) {

@@ -41,7 +41,8 @@ func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link
 // release that does so each time is found out.
 func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause error) error {
 	r.record.Complete(func(rep *report.Report) { rep.Fault = &report.Fault{Of: report.FaultOfInterruption} })
-	err := r.restoreLinks(before)
+	r.followBack(ctx, r.ledger.Good)
+	err := r.restoreLinks(ctx, before)
 	switch good := r.ledger.Good; {
 	case err != nil || r.stopping(ctx): // its next boot starts units through the links as they are now
 	case good != nil && r.ledger.Serving != nil:
@@ -66,7 +67,7 @@ func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause
 // firstFailed leaves next on the release that failed, to be looked at, and nothing current. It is
 // not quarantined: there is nothing else this host could run, so the next run tries again.
 func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
-	err := r.restoreLinks(before)
+	err := r.restoreLinks(ctx, before)
 	if err == nil {
 		service := link.Of(r.project(pair.Service.Project))
 		err = service.Restore(link.Set{Next: pair.Service.Dir()})
@@ -104,7 +105,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	r.left = &pair
 	r.followBack(ctx, &good)
 	err := r.record.Stage("roll back", good.String(), func() error {
-		return errors.Join(r.save(), r.restoreLinks(before))
+		return errors.Join(r.save(), r.restoreLinks(ctx, before))
 	})
 	if err != nil {
 		return r.stuck(cause, err)
@@ -142,18 +143,15 @@ func interruptedGoingBack(cause error) error {
 }
 
 // settleDown makes a pair that was gone back to the one that runs. Its hooks run as on a rollback by hand.
-// Whatever fails, its units are restarted: what was left must not go on serving.
+// Whatever fails, all of it is done: what was left must not go on serving, and what is there now needs its
+// hooks and is asked by its probes.
 func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
-	hooked := r.hooks(ctx, preRelease, good)
-	err := r.convergeAndInstall(ctx, good)
-	served := r.serveBack(ctx, good)
-	if saved := r.save(); err != nil || served != nil || saved != nil {
-		return errors.Join(hooked, err, served, saved)
+	errs := []error{r.hooks(ctx, preRelease, good), r.convergeAndInstall(ctx, good), r.serveBack(ctx, good), r.save()}
+	if stopped(ctx) {
+		return errors.Join(append(errs, ctx.Err())...)
 	}
-	if err := errors.Join(r.rollbackProcedure(ctx, good), r.hooks(ctx, postRelease, good)); err != nil {
-		return errors.Join(hooked, err)
-	}
-	return errors.Join(hooked, r.healthyBack(ctx, good))
+	errs = append(errs, r.rollbackProcedure(ctx, good), r.hooks(ctx, postRelease, good), r.healthyBack(ctx, good))
+	return errors.Join(errs...)
 }
 
 // afterwards is the hint of a deploy that was rolled back.
@@ -189,7 +187,8 @@ func firstLine(err error) string {
 // restoreLinks puts the links of all projects back. A link whose release is gone from the disk leads to
 // what is good instead, or is removed: a release that somebody deleted must not keep a host from going
 // back.
-func (r *run) restoreLinks(before map[string]link.Set) error {
+func (r *run) restoreLinks(ctx context.Context, before map[string]link.Set) error {
+	defer r.forgiveUnits(ctx)
 	defer r.moved()
 	var errs []error
 	for project, s := range before {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,9 +130,13 @@ func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, err
 	request.Templates, err = r.templates(base, service)
 	request.Test = r.test
 	request.Log = r.log
-	if err == nil && !r.test {
-		request.Host, err = r.recording(pair)
+	if err != nil || r.test {
+		return request, err
 	}
+	if request.Host, err = r.recording(pair); err != nil {
+		return request, err
+	}
+	request.Host.Units, err = r.followingUnits(pair, cmp.Or(r.StateUnits, request.Host.Units))
 	return request, err
 }
 

@@ -35,7 +35,7 @@ func (r *run) settleCut(ctx context.Context) error {
 	}
 	r.left = &cut.Pair
 	r.followBack(ctx, r.ledger.Good)
-	if err := r.restoreLinks(cut.Before); err != nil {
+	if err := r.restoreLinks(ctx, cut.Before); err != nil {
 		return err
 	}
 	undone := r.takeBack(ctx, r.scope(cut))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -140,7 +141,11 @@ func (r *run) showWayBack(ctx context.Context, w wayBack) error {
 // run, which finishes it.
 func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	r.acted = true
-	links, err := r.linksOf(w)
+	links, err := r.linksOf(w.target)
+	if err != nil {
+		return err
+	}
+	here, err := r.here(w.left)
 	if err != nil {
 		return err
 	}
@@ -149,9 +154,9 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 		r.leave(w.left)
 	}
 	r.ledger.Running = &ledger.Running{Run: r.id, Pair: w.left, Before: links, Attempts: 1, Back: true, UndoTo: w.scope.Run}
-	r.left = &w.left
+	r.left, r.over = &w.left, &w.left
 	r.followBack(ctx, &w.target)
-	err = r.record.Stage("roll back", w.target.String(), func() error { return errors.Join(r.save(), r.restoreLinks(links)) })
+	err = r.record.Stage("roll back", w.target.String(), func() error { return errors.Join(r.save(), r.restoreLinks(ctx, links)) })
 	if err != nil {
 		return r.stuckBack(err)
 	}
@@ -170,13 +175,54 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 		r.record.Note("%s stays deployed, so the next converge brings its states again", w.target)
 		return r.stuckBack(undone)
 	}
-	return r.stuckBack(errors.Join(undone, r.settleDown(ctx, w.target)))
+	err = r.settleDown(ctx, w.target)
+	if err != nil && !w.target.Same(w.left) && r.returns(ctx, w.left) {
+		return r.backAgain(ctx, w, here, err)
+	}
+	return r.stuckBack(errors.Join(undone, err))
+}
+
+// here is where a way back begins.
+type here struct {
+	ledger ledger.Ledger
+	links  map[string]link.Set
+}
+
+// here remembers what runs and what the links lead to.
+func (r *run) here(pair ledger.Pair) (here, error) {
+	was := *r.ledger
+	was.Bad, was.History = slices.Clone(was.Bad), slices.Clone(was.History)
+	links := map[string]link.Set{}
+	for _, release := range pair.Releases() {
+		s, err := link.Of(r.project(release.Project)).Read()
+		if err != nil {
+			return here{}, fmt.Errorf("reading the links: %w", err)
+		}
+		links[release.Project] = s
+	}
+	return here{was, links}, nil
+}
+
+// returns reports whether a way back by hand that failed ends where it began. A dev host stays where a
+// person has put it, and a run that was asked to end leaves the rest to the next.
+func (r *run) returns(ctx context.Context, left ledger.Pair) bool {
+	return !r.ending(ctx) && r.environment() != envDev && r.hasAll(left)
+}
+
+// backAgain returns to the pair that a person went back from, since the one before does not work. The pair
+// that works is in no quarantine then, and the one that failed is.
+func (r *run) backAgain(ctx context.Context, w wayBack, was here, cause error) error {
+	l := r.ledger
+	l.Good, l.Since, l.Previous, l.Bad, l.History = was.ledger.Good, was.ledger.Since, was.ledger.Previous, was.ledger.Bad, was.ledger.History
+	l.Running = &ledger.Running{Run: r.id, Pair: w.target, Before: was.links, Attempts: 1}
+	r.over = nil
+	return r.back(ctx, w.target, was.links, cause)
 }
 
 // linksOf are the links of the pair to come to.
-func (r *run) linksOf(w wayBack) (map[string]link.Set, error) {
+func (r *run) linksOf(target ledger.Pair) (map[string]link.Set, error) {
 	links := map[string]link.Set{}
-	for _, release := range w.target.Releases() {
+	for _, release := range target.Releases() {
 		s, err := link.Of(r.project(release.Project)).Read()
 		if err != nil {
 			return nil, fmt.Errorf("reading the links: %w", err)

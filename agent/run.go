@@ -60,8 +60,12 @@ type run struct {
 	movedAt map[string]time.Duration // on the same clock, when this run moved the links of a project
 	served  []service.Result         // what was done about units so far
 	watch   *service.Watch           // over the units that were put into service; nil where there are none
+	flips   bool                     // states run that come before the links move
+	late    []string                 // units that states could not start before that
+	over    *ledger.Pair             // what ran before the pair that a way back has come to; nil else
 	left    *ledger.Pair             // what failed and is rolled back
 
+	following   *following   // the units as states see them that run before the links move; nil else
 	failedTrial *failedTrial // the last trial of the agent, if it failed
 }
 

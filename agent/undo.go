@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func (r *run) recorder(pair ledger.Pair) (*journal.Recorder, error) {
 	}
 	over := r.ledger.Good
 	if over != nil && over.Same(pair) {
-		over = r.ledger.Previous
+		over = cmp.Or(r.over, r.ledger.Previous)
 	}
 	run := journal.Run{ID: r.id, Pair: pair.Key(), Name: pair.String(), Now: r.now, Note: r.record.Note, Skip: []string{r.Layout.Inside(r.Layout.State())}}
 	if over != nil {
@@ -250,7 +251,15 @@ func incomplete(did undo.Summary) error {
 	return diag.WithHint(fmt.Errorf("%w: %s", errIncomplete, strings.Join(all, "; ")), "mend what they name, and run: corpus-agent rollback --converge")
 }
 
+// tellUndone reports what a restore did. A unit that follows the links is restarted after it: that it crashed
+// or was restarted since is nothing that is left.
 func (r *run) tellUndone(did undo.Summary) {
+	if serving := r.ledger.Serving; serving != nil {
+		did.Left = slices.DeleteFunc(did.Left, func(l undo.Left) bool {
+			unit, isUnit := strings.CutPrefix(l.Subject, "unit ")
+			return isUnit && l.Changed && slices.Contains(serving.Units, unit)
+		})
+	}
 	r.record.Complete(func(rep *report.Report) { rep.Undo = &did })
 	r.record.Note("taken back: %d changes; left as they are: %d; restarted: %d", len(did.Restored), len(did.Left), len(did.Restarted))
 	for _, l := range did.Left {

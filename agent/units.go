@@ -58,7 +58,7 @@ func (a *Agent) inService(pair ledger.Pair) ([]service.Project, error) {
 		}
 		projects = append(projects, service.Project{
 			Name: release.Project, Version: release.Version, Dir: p.Dir, Release: release.Dir(), Links: a.linksTo(release.Project),
-			Units: says.Units, Reload: says.Reload, Linked: linkedAt(p),
+			Units: says.Units, Reload: says.Reload, Linked: linkedAt(p), Current: currentOf(p),
 		})
 	}
 	slices.Reverse(projects)
@@ -207,6 +207,7 @@ func (r *run) serve(ctx context.Context, pair ledger.Pair, back bool) error {
 		if serving := r.ledger.Serving; serving != nil {
 			order.Wanted, order.Retry = serving.Units, serving.Retry
 		}
+		order.Wanted, order.Retry = joined(order.Wanted, r.late), joined(order.Retry, r.late)
 		done, err := service.Serve(ctx, s, order)
 		r.served = append(r.served, done...)
 		r.watch = r.watching(s, members, done)
@@ -287,6 +288,18 @@ func (r *run) healthyBack(ctx context.Context, good ledger.Pair) error {
 	return errors.Join(err, r.save())
 }
 
+// forgiveUnits has the init system forget how often units failed and were started: what failed used up the
+// limit, and what the links lead back to has to start.
+func (r *run) forgiveUnits(ctx context.Context) {
+	s, err := r.system()
+	if err != nil || s.Allowed() != nil || r.ledger.Serving == nil {
+		return
+	}
+	for _, unit := range r.ledger.Serving.Units {
+		s.Forgive(context.WithoutCancel(ctx), unit)
+	}
+}
+
 // followBack is follow for a way back, which goes on whatever is wrong with units.
 func (r *run) followBack(ctx context.Context, pair *ledger.Pair) {
 	if pair == nil {
@@ -355,9 +368,18 @@ func (a *Agent) RunningUnits(ctx context.Context, status *Status) error {
 
 func orBefore(release string) string {
 	if release == "" {
-		return "what was there before the deployed release"
+		return "what current led to before it moved last, and was not restarted since"
 	}
 	return release + ", which is not deployed"
+}
+
+// currentOf is the name of the directory that current of a project leads to.
+func currentOf(p layout.Project) string {
+	target, err := os.Readlink(filepath.Join(p.Dir, "current"))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(target)
 }
 
 // linkedAt is when current of a project was moved last.

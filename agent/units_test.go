@@ -40,6 +40,7 @@ type unit struct {
 	host.Service
 	start  string // the program, by the path that the unit names
 	refuse bool   // it cannot be started
+	limit  bool   // it was started too often, and has to be forgiven first
 	exits  bool   // whatever it starts ends at once
 	script bool   // it is run by an interpreter, so that the process does not show the release
 	runs   string // the program, by the path that it had when it started
@@ -67,6 +68,10 @@ func (s *unit) begin(u *units) {
 	u.pids++
 	s.Began, s.BeganAt, s.MainPID = u.clock, time.Now(), u.pids
 	path, err := filepath.EvalSymlinks(u.l.Layout.Path(s.start))
+	if strings.Contains(path, "crashes") { // and the init system starts it again, until its limit
+		s.Active, s.Sub, s.runs, s.MainPID, s.limit = "failed", "failed", path, 0, true
+		return
+	}
 	s.Active, s.Sub, s.runs = "active", "running", path
 	if err != nil || s.exits || strings.Contains(path, "exits") {
 		s.Active, s.Sub, s.Result, s.MainPID = "inactive", "dead", "success", 0
@@ -119,7 +124,20 @@ func (u *units) Process(pid int) host.Process {
 	return host.Process{}
 }
 
-func (u *units) Act(_ context.Context, verb host.UnitVerb, name string) error {
+func (u *units) Forgive(_ context.Context, name string) {
+	if s := u.all[name]; s != nil {
+		s.limit = false
+	}
+}
+
+func (u *units) Act(ctx context.Context, verb host.UnitVerb, name string) error {
+	if verb != host.Stop {
+		u.Forgive(ctx, name)
+	}
+	return u.act(verb, name)
+}
+
+func (u *units) act(verb host.UnitVerb, name string) error {
 	u.acted = append(u.acted, string(verb)+" "+name)
 	s := u.all[name]
 	switch {
@@ -128,6 +146,8 @@ func (u *units) Act(_ context.Context, verb host.UnitVerb, name string) error {
 		return errors.New(name + " does not start")
 	case s.refuse:
 		return nil
+	case s.limit && verb != host.Stop:
+		return errors.New("start of " + name + " failed: start-limit-hit")
 	}
 	switch verb {
 	case host.Stop:

@@ -48,8 +48,8 @@ func Find(ctx context.Context, s System, projects []Project) ([]Member, error) {
 func named(p Project, loaded []string) []Member {
 	var members []Member
 	for _, name := range slices.Concat(p.Units, p.Reload) {
-		unit := fullName(name)
-		m := Member{Unit: unit, Project: p, Named: true, Reload: slices.ContainsFunc(p.Reload, func(r string) bool { return fullName(r) == unit })}
+		unit := FullName(name)
+		m := Member{Unit: unit, Project: p, Named: true, Reload: slices.ContainsFunc(p.Reload, func(r string) bool { return FullName(r) == unit })}
 		before, after, _ := strings.Cut(unit, "@")
 		if !strings.HasPrefix(after, ".") {
 			members = append(members, m)
@@ -83,6 +83,21 @@ func started(ctx context.Context, s System, p Project, loaded []string) ([]Membe
 		}
 	}
 	return members, nil
+}
+
+// Follows reports whether a unit belongs to one of the projects.
+func Follows(ctx context.Context, s System, projects []Project, unit string) bool {
+	unit = FullName(unit)
+	d, err := describe(ctx, s, unit)
+	if err != nil || unit == s.Own() {
+		return false
+	}
+	return slices.ContainsFunc(projects, func(p Project) bool {
+		if slices.ContainsFunc(named(p, []string{unit}), func(m Member) bool { return m.Unit == unit }) {
+			return true
+		}
+		return p.Units == nil && uses(s, d, p, treesOf(p))
+	})
 }
 
 // uses reports whether a unit belongs to a project.

@@ -32,6 +32,8 @@ type System interface {
 	Process(pid int) host.Process
 	// Listeners are the processes that listen on an address of this host.
 	Listeners(address netip.AddrPort) []int
+	// Forgive has the init system forget that a unit failed, and how often it was started lately.
+	Forgive(ctx context.Context, name string)
 	// Act restarts, reloads or stops a unit and waits until that is done.
 	Act(ctx context.Context, verb host.UnitVerb, name string) error
 	// Clock is the monotonic clock of host.Service.Began.
@@ -57,9 +59,11 @@ func (s system) Process(pid int) host.Process { return s.host.ProcessOf(pid) }
 
 func (s system) Listeners(address netip.AddrPort) []int { return s.host.Listeners(address) }
 
+func (s system) Forgive(ctx context.Context, name string) { s.host.ForgiveFailures(ctx, name) }
+
 func (s system) Act(ctx context.Context, verb host.UnitVerb, name string) error {
 	if verb != host.Stop {
-		s.host.ForgiveFailures(ctx, name)
+		s.Forgive(ctx, name)
 	}
 	return s.host.Units.Act(ctx, verb, name, true)
 }
@@ -82,6 +86,9 @@ type Project struct {
 	MovedAt time.Duration
 	// Linked is when they were moved last, by the wall clock.
 	Linked time.Time
+	// Current is the name of the directory that current leads to, which a run that was cut short may have
+	// left on another release than the deployed one; "" where that is not known.
+	Current string
 }
 
 func (p Project) String() string { return strings.TrimSpace(p.Name + " " + p.Version) }
@@ -153,8 +160,8 @@ func (f *Failed) Units() []string {
 	return units
 }
 
-// fullName is a unit's name with its kind, without the directory of its file.
-func fullName(name string) string {
+// FullName is a unit's name with its kind, without the directory of its file.
+func FullName(name string) string {
 	name = path.Base(name)
 	switch path.Ext(name) {
 	case ".service", ".socket", ".path", ".timer", ".target", ".mount":

@@ -158,7 +158,9 @@ func see(s System, m Member, d host.Service) Unit {
 	case u.Release != "":
 		u.Deployed = u.Release == m.Project.Release
 	case u.Since != nil && u.Since.After(m.Project.Linked):
-		u.Release, u.Test = m.Project.Release, ByStart
+		// It started through current as that is now, whatever is deployed.
+		u.Release, u.Test = m.Project.Current, ByStart
+		u.Deployed = u.Release == m.Project.Release
 	case u.Since != nil && !m.Reload && !d.Job:
 		u.Deployed = false
 	}

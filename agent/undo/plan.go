@@ -101,6 +101,7 @@ func (p *Plan) take(a *Action) {
 				subject += " in " + part.Want.Name
 			}
 			p.leave(subject, a.Step, part.blocked, part.since...)
+			p.Left[len(p.Left)-1].Changed = part.changed
 			blocked = true
 		}
 	}
@@ -186,7 +187,7 @@ func (w *walk) step(part *Part, r *journal.Record) {
 		part.Want, part.chapter = before, w.chapter(r.Chapter)
 	case part.Want.Same(before):
 	default:
-		part.blocked = fmt.Sprintf("it was changed since run %s left it", r.Run)
+		part.blocked, part.changed = fmt.Sprintf("it was changed since run %s left it", r.Run), true
 	}
 }
 

@@ -106,6 +106,7 @@ type Left struct {
 	Subject string `json:"subject"`
 	Step    string `json:"step,omitempty"`
 	Why     string `json:"why"`
+	Changed bool   `json:"-"` // it stays because something else has changed it since
 }
 
 func (l Left) String() string {
@@ -147,6 +148,7 @@ type Part struct {
 	chapter   *journal.Chapter  // that has the content
 	since     []*journal.Record // that it goes back through
 	blocked   string            // why it does not go back further
+	changed   bool              // that is a change by something else
 }
 
 // place orders records.

@@ -31,6 +31,9 @@ func main() {
 	if strings.Contains(version, "exits") {
 		os.Exit(0)
 	}
+	if _, err := os.Stat("/root/crash"); strings.Contains(version, "crashes") || err == nil && strings.Contains(version, "later") {
+		os.Exit(1)
+	}
 	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "answer", version) })
 	fmt.Println(http.ListenAndServe("127.0.0.1:8000", nil))
 }
@@ -244,4 +247,51 @@ func TestExampleAnswersItsVersion(t *testing.T) {
 	answers("1.0")
 	deploy("1.5", nil).converged(t)
 	answers("1.5")
+}
+
+// TestServiceThatCrashes follows an ordinary unit, which systemd restarts at once and at most five times in ten
+// seconds, through releases that crash.
+func TestServiceThatCrashes(t *testing.T) {
+	n, s := lab.NewNetwork(t), newStore(t)
+	server := s.serve(n)
+	h := lab.Boot(t, lab.Options{Hostname: "plain-testing-local1-1", Network: n, Address: "172.31.0.11"})
+	install(t, h)
+	h.Sh("systemctl stop corpus-agent.timer")
+	s.reach(h, server)
+	deploy := func(version string) unitsOf {
+		t.Helper()
+		s.publish("plain", version, "testing", plain(t, version, "Restart=on-failure"))
+		var r unitsOf
+		result := h.Run("corpus-agent", "--json", "deploy", "--store", storeURL, "--trust-root", "/root/root.json")
+		if err := json.NewDecoder(strings.NewReader(result.Out)).Decode(&r); err != nil {
+			t.Fatalf("%v: %s\n%s", err, result.Out, result.Err)
+		}
+		return r
+	}
+	deploy("1.0").converged(t)
+	serves(t, h, "1.0")
+	h.Sh("rm -f /root/hooks")
+	if r := deploy("2.0-crashes"); r.Exit != 7 {
+		t.Errorf("a release that crashes at once: exit code %d, %s", r.Exit, r.Error)
+	}
+	serves(t, h, "1.0")
+	if got := h.Read("/root/hooks"); !strings.HasSuffix(strings.TrimSpace(got), "post-release 1.0 after 2.0-crashes") {
+		t.Errorf("the hooks of the good release did not run: %s", got)
+	}
+
+	deploy("3.0-later").converged(t)
+	h.Sh("touch /root/crash; systemctl kill -s KILL plain.service; sleep 3")
+	if got := h.Sh("systemctl is-active plain.service || true"); got == "active" {
+		t.Fatal("the deployed release was to crash")
+	}
+	deploy("4.0").converged(t)
+	serves(t, h, "4.0")
+
+	r := agent(t, h, "rollback", "--converge")
+	if r.Exit != 7 {
+		t.Errorf("a way back to what does not start: exit code %d, %s", r.Exit, r.Error)
+	}
+	serves(t, h, "4.0")
+	agent(t, h, "deploy").converged(t)
+	serves(t, h, "4.0")
 }

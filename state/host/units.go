@@ -153,7 +153,7 @@ func (u *units) SetBoot(ctx context.Context, verb BootVerb, name string, runtime
 
 // ReloadUnits has the init system read its files again, where it does not do so by itself.
 func (h *Host) ReloadUnits(ctx context.Context) error {
-	u, ok := h.Units.(*units)
+	u, ok := unitsOf(h.Units)
 	if !ok || u.refused {
 		return nil
 	}
@@ -167,7 +167,7 @@ func (h *Host) ReloadUnits(ctx context.Context) error {
 // SettleUnits has the init system read its files again if states changed one of them and nothing has had it
 // do so since.
 func (h *Host) SettleUnits(ctx context.Context) error {
-	if u, ok := h.Units.(*units); ok && !u.refused {
+	if u, ok := unitsOf(h.Units); ok && !u.refused {
 		if s, ok := u.init.(*systemd); ok && s.stale.Load() {
 			return h.ReloadUnits(ctx)
 		}
@@ -223,4 +223,18 @@ func unitName(name string) string {
 
 func unitTypes() []string {
 	return []string{"service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope"}
+}
+
+// unitsOf finds the units of a host below what wraps them.
+func unitsOf(all Units) (*units, bool) {
+	for {
+		if u, ok := all.(*units); ok {
+			return u, true
+		}
+		wrapper, ok := all.(interface{ Unwrap() Units })
+		if !ok {
+			return nil, false
+		}
+		all = wrapper.Unwrap()
+	}
 }

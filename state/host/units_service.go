@@ -35,7 +35,7 @@ type Service struct {
 
 // Service describes a unit and its main program.
 func (h *Host) Service(ctx context.Context, name string) (Service, error) {
-	u, ok := h.Units.(*units)
+	u, ok := unitsOf(h.Units)
 	if !ok || u.refused {
 		return Service{}, &Skipped{What: "looking at unit " + name}
 	}
@@ -50,7 +50,7 @@ func (h *Host) Service(ctx context.Context, name string) (Service, error) {
 // LoadedServices lists the services and path units that systemd has in memory; of other init systems
 // none.
 func (h *Host) LoadedServices(ctx context.Context) ([]string, error) {
-	u, ok := h.Units.(*units)
+	u, ok := unitsOf(h.Units)
 	if !ok || u.refused {
 		return nil, &Skipped{What: "listing units"}
 	}
@@ -77,7 +77,7 @@ func (h *Host) LoadedServices(ctx context.Context) ([]string, error) {
 // ForgiveFailures has systemd forget that a unit failed, and how often it was started lately: a limit
 // that a broken program used up must not keep a good one from starting.
 func (h *Host) ForgiveFailures(ctx context.Context, name string) {
-	u, ok := h.Units.(*units)
+	u, ok := unitsOf(h.Units)
 	if !ok || u.refused {
 		return
 	}

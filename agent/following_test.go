@@ -1,0 +1,219 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// statesUnits is how states act on the units of a test: nothing forgives a unit first.
+type statesUnits struct {
+	host.Units
+	u *units
+}
+
+func (s statesUnits) Allowed(string) error { return nil }
+
+func (s statesUnits) Unit(_ context.Context, name, _ string) (host.Unit, error) {
+	if unit := s.u.all[name]; unit != nil {
+		return unit.Unit, nil
+	}
+	return host.Unit{Name: name}, nil
+}
+
+func (s statesUnits) Act(_ context.Context, verb host.UnitVerb, name string, _ bool) error {
+	s.u.acted = append(s.u.acted, "state "+string(verb)+" "+name)
+	return s.u.act(verb, name)
+}
+
+// running has each converge do what service.running does for a unit.
+func (l *lab) running(u *units, unit string) {
+	l.StateUnits = statesUnits{u: u}
+	var failure error
+	l.engine.during = func(r state.Request) {
+		failure = func() error {
+			ctx := context.Background()
+			is, err := r.Host.Units.Unit(ctx, unit, "")
+			if err != nil || is.Running() {
+				return err
+			}
+			if err := r.Host.Units.Act(ctx, host.Start, unit, true); err != nil {
+				return err
+			}
+			if is, err = r.Host.Units.Unit(ctx, unit, ""); err == nil && !is.Running() {
+				err = fmt.Errorf("%s was started, and is %s now", unit, is.Active)
+			}
+			return err
+		}()
+	}
+	l.engine.fails = func(string) error { return failure }
+}
+
+// TestReleaseThatCrashesUsesUpTheStartLimit goes back all the same, and the hooks of the good release run.
+func TestReleaseThatCrashesUsesUpTheStartLimit(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "app.service")
+	l.running(u, "app.service")
+	l.app("2.crashes")
+	r := l.expect(exit.RolledBack)
+	u.runs(t, "app.service", "1")
+	l.links("1", "1", "")
+	if last := r.Health[len(r.Health)-1]; last.Error != "" {
+		t.Errorf("after the rollback: %+v", last)
+	}
+}
+
+// TestGoodReleaseOverOneThatCrashes is not refused because the state starts the old one before the links move.
+func TestGoodReleaseOverOneThatCrashes(t *testing.T) {
+	for name, broken := range map[string]string{"start limit": "1.crashes", "ends at once": "1.exits"} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.app(broken)
+			l.expect(exit.OK) // before the host had the unit
+			u := newUnits(l, "app.service")
+			l.running(u, "app.service")
+			l.app("2")
+			r := l.expect(exit.OK)
+			u.runs(t, "app.service", "2")
+			noted(t, r, "a state could not start app.service from the release before")
+			if did(r) != "started app.service for myapp 2" {
+				t.Errorf("the report says %q", did(r))
+			}
+		})
+	}
+}
+
+// TestFailedStartStillCounts of a unit that is none of the release's, and where no link is about to move.
+func TestFailedStartStillCounts(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "app.service")
+	other := u.add("other.service", "/usr/bin/other")
+	other.Active, other.refuse = "inactive", true
+	l.running(u, "other.service")
+	l.app("2")
+	if _, err := l.deploy(); err == nil || !strings.Contains(err.Error(), "other.service does not start") {
+		t.Errorf("a unit of the host does not start: %v", err)
+	}
+	l.engine.fails, l.engine.during = nil, nil
+	l.expect(exit.OK)
+	l.running(u, "app.service")
+	u.all["app.service"].refuse, u.all["app.service"].Active = true, "inactive"
+	if _, err := l.deploy(); err == nil || !strings.Contains(err.Error(), "app.service does not start") {
+		t.Errorf("a tick with nothing new: %v", err)
+	}
+}
+
+// TestNewUnitThatOnlyTheNewReleaseCanStart has a state start a program that current does not have yet.
+func TestNewUnitThatOnlyTheNewReleaseCanStart(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l)
+	u.add("worker.service", "/srv/service/current/bin/worker")
+	l.running(u, "worker.service")
+	l.app("2", artifacttest.Files{"bin/worker": "#!/bin/sh\n"})
+	l.expect(exit.OK)
+	u.runs(t, "worker.service", "2")
+}
+
+// TestInterruptedRunRestartsScripts puts an interpreter back, whose process does not show what it runs.
+func TestInterruptedRunRestartsScripts(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "app.service")
+	u.all["app.service"].script = true
+	l.app("2")
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	l.Sinks = []report.Sink{&interrupter{"health", stop}}
+	if _, err := l.Deploy(ctx, agent.Given{}, false); exit.Code(err) != exit.Interrupted {
+		t.Fatal(err)
+	}
+	l.links("1", "1", "")
+	u.runs(t, "app.service", "1")
+	s := mustStatus(t, l)
+	if err := l.RunningUnits(context.Background(), &s); err != nil || len(s.Drift) != 0 || !strings.HasPrefix(s.Units[0].Release, "1-") {
+		t.Errorf("units %+v, drift %q, %v", s.Units, s.Drift, err)
+	}
+}
+
+// TestStatusOfAScriptAfterACut names what current leads to, and not what is deployed.
+func TestStatusOfAScriptAfterACut(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "app.service")
+	u.all["app.service"].script = true
+	l.app("2")
+	l.Sinks = []report.Sink{&ender{at: "health"}}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Fatal("the run was not killed")
+			}
+		}()
+		_, _ = l.deploy()
+	}()
+	l.Sinks = nil
+	u.runs(t, "app.service", "2")
+	s := mustStatus(t, l)
+	if err := l.RunningUnits(context.Background(), &s); err != nil || !strings.HasPrefix(s.Units[0].Release, "2-") || s.Units[0].Deployed {
+		t.Errorf("units %+v, %v", s.Units, err)
+	}
+	if len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "app.service runs 2-") {
+		t.Errorf("drift %q", s.Drift)
+	}
+}
+
+// TestWayBackToWhatDoesNotWorkReturns goes back by hand, to a release that does not start any more.
+func TestWayBackToWhatDoesNotWorkReturns(t *testing.T) {
+	l := newLab(t)
+	l.app("1.crashes")
+	l.expect(exit.OK)
+	l.app("2")
+	l.expect(exit.OK)
+	u := newUnits(l, "app.service")
+	l.running(u, "app.service")
+	_, err := l.RollbackConverge(context.Background(), "", false)
+	if exit.Code(err) != exit.RolledBack {
+		t.Fatalf("exit code %d, %v", exit.Code(err), err)
+	}
+	u.runs(t, "app.service", "2")
+	l.links("2", "2", "1.crashes")
+	s := mustStatus(t, l)
+	if s.Deployed == nil || s.Deployed.Service.Version != "2" || len(s.Quarantined) != 1 || s.Quarantined[0].Release.Version != "1.crashes" {
+		t.Errorf("deployed %v, quarantined %+v", s.Deployed, s.Quarantined)
+	}
+	l.expect(exit.OK)
+	u.runs(t, "app.service", "2")
+}
+
+// TestWayBackRunsHooksThoughStatesFail runs those of the good release, and asks its probes.
+func TestWayBackRunsHooksThoughStatesFail(t *testing.T) {
+	l := newLab(t)
+	hook := artifacttest.Files{"hooks/post-release.d/10-say": "#!/bin/sh\n", recipe.Name: "units: []\n"}
+	l.ProbeAnyRoot = true
+	l.app("1", hook)
+	l.expect(exit.OK)
+	l.app("2.broken", hook)
+	l.engine.fails = func(string) error { return exit.WithCode(exit.Failed, fmt.Errorf("a state failed")) }
+	r := l.expect(exit.RollbackFailed)
+	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "the post-release hooks were skipped") }) {
+		t.Errorf("the hooks of the good release were not come to: %q", r.Notes)
+	}
+}
