@@ -117,6 +117,21 @@ func TestFailedStartStillCounts(t *testing.T) {
 	}
 }
 
+// TestFailedStartOfAJobCounts of the release: nothing starts it after the links have moved.
+func TestFailedStartOfAJobCounts(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	u := newUnits(l, "job.service")
+	job := u.all["job.service"]
+	job.Job, job.refuse, job.Active, job.MainPID = true, true, "inactive", 0
+	l.running(u, "job.service")
+	l.app("2")
+	if _, err := l.deploy(); err == nil || !strings.Contains(err.Error(), "job.service does not start") {
+		t.Errorf("a job that failed: %v", err)
+	}
+}
+
 // TestNewUnitThatOnlyTheNewReleaseCanStart has a state start a program that current does not have yet.
 func TestNewUnitThatOnlyTheNewReleaseCanStart(t *testing.T) {
 	l := newLab(t)

@@ -85,11 +85,12 @@ func started(ctx context.Context, s System, p Project, loaded []string) ([]Membe
 	return members, nil
 }
 
-// Follows reports whether a unit belongs to one of the projects.
+// Follows reports whether a unit belongs to one of the projects, and is one that Serve starts: a job and a
+// masked unit are not.
 func Follows(ctx context.Context, s System, projects []Project, unit string) bool {
 	unit = FullName(unit)
 	d, err := describe(ctx, s, unit)
-	if err != nil || unit == s.Own() {
+	if err != nil || unit == s.Own() || d.Job || masked(d) {
 		return false
 	}
 	return slices.ContainsFunc(projects, func(p Project) bool {
