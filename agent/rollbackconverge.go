@@ -176,7 +176,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 		return r.stuckBack(undone)
 	}
 	err = r.settleDown(ctx, w.target)
-	if err != nil && !w.target.Same(w.left) && r.returns(ctx, w.left) {
+	if err != nil && undone == nil && !w.target.Same(w.left) && r.returns(ctx, w.left) {
 		return r.backAgain(ctx, w, here, err)
 	}
 	return r.stuckBack(errors.Join(undone, err))
