@@ -127,10 +127,10 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 
 // redacted is an error without secrets in its text; its exit code stays.
 func (r *run) redacted(err error) error {
-	if shown := r.Redactor.Error(err); shown != err {
-		return exit.WithCode(exit.Code(err), shown)
+	if err == nil {
+		return nil
 	}
-	return err
+	return exit.WithCode(exit.Code(err), r.Redactor.Error(err))
 }
 
 // remembered is what the host knows of itself. A run that may change something first repairs what holds

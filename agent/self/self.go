@@ -113,7 +113,7 @@ func stampOf(name string) stamp {
 	if syscall.Stat(name, &st) != nil {
 		return out
 	}
-	out.dev, out.ino, out.mode, out.size = uint64(st.Dev), st.Ino, st.Mode, st.Size
+	out.dev, out.ino, out.mode, out.size = st.Dev, st.Ino, st.Mode, st.Size
 	out.modified, out.changed = st.Mtim, st.Ctim
 	if st.Mode&syscall.S_IFMT == syscall.S_IFDIR {
 		// What else comes and goes in a directory is none of the agent's business.

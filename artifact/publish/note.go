@@ -90,7 +90,8 @@ func (n note) keys(project string, objects []store.Info) map[string]bool {
 		keys["deploy/"+project+"/"+name] = true
 	}
 	for _, info := range objects {
-		if name := path.Base(info.Key); len(n.Objects) == 0 && strings.HasPrefix(name[strings.Index(name, "."):], "."+n.Version+".") {
+		_, name, _ := strings.Cut(path.Base(info.Key), ".") // what follows the digest
+		if len(n.Objects) == 0 && strings.HasPrefix(name, n.Version+".") {
 			keys[info.Key] = true
 		}
 	}

@@ -131,7 +131,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	if err == nil {
 		err = b.crawls(n, time.Since(start))
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return n, err
 	}
 	return n, b.w.explain(b.ctx, err)

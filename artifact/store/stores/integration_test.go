@@ -96,7 +96,7 @@ func TestChecksumsAsOnAWS(t *testing.T) {
 		}
 		for _, cond := range []store.Condition{{IfAbsent: true}, {IfMatch: `"0123456789abcdef0123456789abcdef"`}} {
 			// The server may refuse, and close the connection, before it has read the body.
-			err := error(store.ErrUnreachable)
+			err := store.ErrUnreachable
 			for try := 0; try < 20 && errors.Is(err, store.ErrUnreachable); try++ {
 				_, err = s.Put(t.Context(), fmt.Sprint(size), bytes.NewReader(data), int64(size), cond)
 			}
