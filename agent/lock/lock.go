@@ -46,9 +46,13 @@ func Acquire(path, command string) (*Lock, error) {
 	if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("locking the host: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o644)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the host: %w", err)
+	}
+	// Any process that can open the file can hold the lock, and so stop all runs. Older agents let every user read it.
+	if err := f.Chmod(0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("locking the host: %w", err), f.Close())
 	}
 	if err := take(f); err != nil {
 		defer f.Close()

@@ -97,3 +97,21 @@ func TestLookingDoesNotRefuseARun(t *testing.T) {
 	over.Store(true)
 	looking.Wait()
 }
+
+// TestOtherUsersCannotHoldTheLock takes a lock whose file an older agent made, readable by every user.
+func TestOtherUsersCannotHoldTheLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l, err := lock.Acquire(path, "deploy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the lock's file has mode %v, %v: a user who can open it can stop all runs", info.Mode(), err)
+	}
+}
