@@ -35,6 +35,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	r.rememberWho()
 	if r.leaves != nil {
 		r.leave(*r.leaves)
+		r.pointPrevious(pair)
 	}
 	if err := r.save(); err != nil {
 		r.record.Note("the deploy is done, but the ledger was not written: %v", err)

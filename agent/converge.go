@@ -32,7 +32,7 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 		if err := r.settleCut(ctx); err != nil {
 			return err
 		}
-		return r.orDoubt(r.convergeGood(ctx))
+		return r.stillServes(ctx, r.orDoubt(r.convergeGood(ctx)))
 	})
 }
 

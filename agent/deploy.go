@@ -69,7 +69,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	case keep && !r.only.All():
 		return r.named(ctx)
 	case keep:
-		return r.heal(ctx, r.convergeGood(ctx))
+		return r.stillServes(ctx, r.heal(ctx, r.convergeGood(ctx)))
 	}
 	err = r.record.Stage("fetch", pair.String(), func() error {
 		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetch(ctx, client, pair) })
@@ -198,9 +198,9 @@ func explainReach(err error) error {
 	return err
 }
 
-func (r *run) hasAll(p ledger.Pair) bool {
+func (a *Agent) hasAll(p ledger.Pair) bool {
 	for _, release := range p.Releases() {
-		if !r.has(release) {
+		if !a.has(release) {
 			return false
 		}
 	}

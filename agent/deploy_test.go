@@ -315,9 +315,9 @@ func TestRollbackByHandStaysUntilSomethingNewIsPublished(t *testing.T) {
 	if _, err := l.Rollback(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	l.links("1", "1", "2")
+	l.links("1", "1", "")
 	noted(t, l.expect(exit.OK), "quarantined")
-	l.links("1", "1", "2")
+	l.links("1", "1", "")
 	l.publish("3")
 	l.expect(exit.OK)
 	l.links("3", "3", "1")

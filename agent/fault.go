@@ -318,6 +318,7 @@ func (r *run) leave(left ledger.Pair) {
 		}
 	}
 	r.ledger.Previous = nil
+	r.ledger.Previous = r.lastKept()
 }
 
 // Unquarantine lets releases be tried again that have this version or directory; "" means all.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
-	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
@@ -16,12 +15,9 @@ import (
 // The stage of a run in which a release has to become healthy; scripts find it in CORPUS_STAGE.
 const healthStage = report.HealthStage
 
-// healthy waits for the releases of a pair to become healthy. The service's word about times and
+// checkHealth waits for the releases of a pair to become healthy. The service's word about times and
 // retries counts before base's, and that before the host's; probes are those of all three.
-func (r *run) healthy(ctx context.Context, pair ledger.Pair) error {
-	if !r.only.Has(procedure.Health) {
-		return nil
-	}
+func (r *run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 	wanted := r.Config.Health
 	scripts := r.project(pair.Service.Project).Release(pair.Service.Dir())
 	for _, release := range pair.Releases() {

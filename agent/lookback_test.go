@@ -31,16 +31,16 @@ func TestRollbackToANamedRelease(t *testing.T) {
 	if _, err := l.RollbackTo(context.Background(), "1"); err != nil {
 		t.Fatal(err)
 	}
-	l.links("1", "1", "3")
+	l.links("1", "1", "2")
 	noted(t, l.expect(exit.OK), "quarantined") // the channel still names 3
-	l.links("1", "1", "3")
+	l.links("1", "1", "2")
 	// Going to a version by name is a decision to try it again.
 	if _, err := l.RollbackTo(context.Background(), "3"); err != nil {
 		t.Fatal(err)
 	}
-	l.links("3", "3", "1")
+	l.links("3", "3", "2")
 	l.expect(exit.OK)
-	l.links("3", "3", "1")
+	l.links("3", "3", "2")
 }
 
 func TestQuarantineIsLiftedByVersion(t *testing.T) {
@@ -160,7 +160,7 @@ func TestWhyExplainsWithoutTheStore(t *testing.T) {
 	l.publish("2-broken")
 	r := l.expect(exit.RolledBack)
 	w, err = l.Why()
-	if err != nil || !strings.Contains(w.Reason, "2-broken failed and was rolled back") || !strings.Contains(w.Failed, "Ensure something failed") || w.FailedIn != r.ID {
+	if err != nil || !strings.Contains(w.Reason, "myapp 2-broken, which the channels name, failed in run") || !strings.Contains(w.Failed, "Ensure something failed") || w.FailedIn != r.ID {
 		t.Errorf("after a rollback it says %+v, %v", w, err)
 	}
 	if next := strings.Join(w.Next, "\n"); !strings.Contains(next, "corpus-agent report "+r.ID) || !strings.Contains(next, "corpus-agent unquarantine 2-broken") {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
@@ -80,7 +81,7 @@ func (r *run) asUnpacked(ctx context.Context, target ledger.Pair) error {
 func (r *run) goBack(ctx context.Context, target, left ledger.Pair) error {
 	r.report.To = &target
 	if !left.Same(target) {
-		r.leaves = &left
+		r.leaves, r.report.Leaves = &left, &left
 	}
 	return r.apply(ctx, target)
 }
@@ -97,15 +98,15 @@ func (r *run) withdrawn(target ledger.Pair) error {
 
 // earlier finds the pair to go back to.
 func (r *run) earlier(version string) (ledger.Pair, error) {
-	good, previous := r.ledger.Good, r.ledger.Previous
+	good := r.ledger.Good
 	if version == "" {
 		if r.ledger.Failing != nil && good != nil && r.hasAll(*good) {
 			return *good, nil
 		}
-		if good == nil || previous == nil || !r.hasAll(*previous) {
-			return ledger.Pair{}, diag.WithHint(errors.New("there is no earlier deploy to go back to"), "`corpus-agent history` shows what was deployed")
+		if target := r.lastKept(); target != nil {
+			return *target, nil
 		}
-		return *previous, nil
+		return ledger.Pair{}, diag.WithHint(errors.New("there is no earlier deploy to go back to"), "%s", r.keptHint())
 	}
 	if good != nil && good.Is(version) {
 		return ledger.Pair{}, diag.WithHint(fmt.Errorf("%s is what runs", version), "`corpus-agent converge` puts it right where it drifted")
@@ -125,4 +126,56 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 		hint = "kept on this host: " + strings.Join(known, ", ")
 	}
 	return ledger.Pair{}, diag.WithHint(fmt.Errorf("no release %q that was good is kept on this host", version), "%s", hint)
+}
+
+// lastKeptOf is the pair to go back to: the one that was deployed before, or else the newest earlier one whose
+// releases are on the disk and not in quarantine. It is nil where there is none.
+func (a *Agent) lastKeptOf(book *ledger.Ledger) *ledger.Pair {
+	good := book.Good
+	if good == nil {
+		return nil
+	}
+	if p := book.Previous; p != nil && !p.Same(*good) && a.hasAll(*p) {
+		return p
+	}
+	for _, pair := range slices.Backward(book.History) {
+		_, bad := book.IsBad(pair)
+		_, withdrawn := book.IsWithdrawn(pair)
+		if !bad && !withdrawn && !pair.Same(*good) && pair.Service.Digest != good.Service.Digest && a.hasAll(pair) {
+			return &pair
+		}
+	}
+	return nil
+}
+
+// pointPrevious makes the links previous of a pair agree with the ledger, after a person went back from what
+// they named.
+func (r *run) pointPrevious(pair ledger.Pair) {
+	for _, release := range pair.Releases() {
+		links := link.Of(r.project(release.Project))
+		now, err := links.Read()
+		if err == nil && now.Previous != r.previousDir(release) {
+			now.Previous = r.previousDir(release)
+			err = links.Restore(now)
+		}
+		if err != nil {
+			r.record.Note("the link previous of %s does not agree with the ledger: %v", release.Project, err)
+		}
+	}
+}
+
+func (r *run) lastKept() *ledger.Pair { return r.lastKeptOf(r.ledger) }
+
+// keptHint names the releases that a person can go back to with --to.
+func (r *run) keptHint() string {
+	var known []string
+	for _, pair := range slices.Backward(r.ledger.History) {
+		if r.ledger.Good != nil && !pair.Same(*r.ledger.Good) && r.hasAll(pair) && !slices.Contains(known, pair.Service.Version) {
+			known = append(known, pair.Service.Version)
+		}
+	}
+	if len(known) == 0 {
+		return "nothing else is kept on this host; promote a version to its channel"
+	}
+	return "rollback --to VERSION goes to one that is in quarantine or was withdrawn; kept on this host: " + strings.Join(known, ", ")
 }

@@ -150,6 +150,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 		return err
 	}
 	if !w.target.Same(w.left) {
+		r.report.Leaves = &w.left
 		r.ledger.Deployed(w.target, r.now().UTC())
 		r.leave(w.left)
 	}
@@ -159,6 +160,9 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	err = r.record.Stage("roll back", w.target.String(), func() error { return errors.Join(r.save(), r.restoreLinks(ctx, links)) })
 	if err != nil {
 		return r.stuckBack(err)
+	}
+	if !w.target.Same(w.left) {
+		r.pointPrevious(w.target)
 	}
 	undone := r.takeBack(ctx, w.scope)
 	if stopped(ctx) {

@@ -200,7 +200,14 @@ func (r *run) finish(ctx context.Context, err error) {
 		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
 		rep.Exit = exit.Code(err)
 		rep.Outcome = outcome(ctx, rep.Exit)
+		if rep.Command == "rollback" && !r.acted && (rep.Exit == exit.Usage || rep.Exit == exit.Refused) {
+			rep.Outcome = report.Refused
+		}
 		rep.Left, rep.Channels, rep.Remembered = r.ledger.Good, r.ledger.Channels, &r.ledger.Host
+		rep.Quarantined, rep.Proves = r.inQuarantine(), true
+		if r.ledger.Proven.Proves(r.ledger.Good) {
+			rep.Proven = r.ledger.Proven
+		}
 		if err != nil {
 			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), diag.HintOf(err)
 		}

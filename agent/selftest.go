@@ -43,7 +43,7 @@ func (r *run) selfTest(ctx context.Context) error {
 		return nil
 	}
 	changed := r.Self.Changed(r.files)
-	if len(changed) == 0 && r.Self.Lost(ctx, r.units) == "" {
+	if len(changed) == 0 && (r.Self.Lost(ctx, r.units) == "" || r.Self.Lost(ctx, r.unitsBefore(ctx)) == "") {
 		return nil
 	}
 	if f := r.failedTrial; f != nil && len(r.Self.Changed(f.files)) == 0 {
@@ -56,7 +56,7 @@ func (r *run) selfTest(ctx context.Context) error {
 			}
 		}
 		now := r.Self.Look()
-		verdict, err := r.Self.Try(ctx, self.Trial{Before: r.units, Lock: r.held.Lend(), Known: r.alone == "", DryRun: r.dryRunTells(), Least: r.took})
+		verdict, err := r.Self.Try(ctx, self.Trial{Before: r.unitsBefore(ctx), Lock: r.held.Lend(), Known: r.alone == "", DryRun: r.dryRunTells(), Least: r.took})
 		r.failedTrial = nil
 		var broken *self.Broken
 		if errors.As(err, &broken) && !broken.Units {
@@ -69,6 +69,16 @@ func (r *run) selfTest(ctx context.Context) error {
 		r.record.Note("%s", describeTrial(changed, verdict))
 		return nil
 	})
+}
+
+// unitsBefore is what the agent's units have to do still: what they did before this run. A host that shuts
+// down stops the timer, which does not have to be active then.
+func (r *run) unitsBefore(ctx context.Context) self.Units {
+	before := r.units
+	if r.stopping(ctx) {
+		before.Timer.Active = ""
+	}
+	return before
 }
 
 // failedTrial is a trial that failed, with the agent's files as they were.

@@ -24,7 +24,7 @@ type Status struct {
 	Host         ledger.Host         `json:"host"`
 	Deployed     *ledger.Pair        `json:"deployed,omitempty"`
 	Since        *time.Time          `json:"since,omitempty"`
-	Previous     *ledger.Pair        `json:"previous,omitempty"`
+	Previous     *ledger.Pair        `json:"previous,omitempty"` // what `rollback` goes back to
 	Links        map[string]link.Set `json:"links"`
 	CutShort     *ledger.Running     `json:"cut_short,omitempty"`
 	Hold         *ledger.Hold        `json:"hold,omitempty"`
@@ -56,7 +56,7 @@ func (a *Agent) Status() (Status, error) {
 	}
 	s := Status{
 		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
-		Bootstrapped: pinned, Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: book.Previous,
+		Bootstrapped: pinned, Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: a.lastKeptOf(book),
 		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 	}
 	if holder, ok := lock.Current(a.Layout.Lock()); ok {

@@ -101,10 +101,10 @@ func TestRollbackThatIsCutShortIsFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.expect(exit.OK)
-	l.links("1", "1", "2")
+	l.links("1", "1", "")
 	if bad := l.quarantined(); len(bad) != 1 || bad[0].Pair.Service.Version != "2" {
 		t.Errorf("quarantined is %+v, want what was left", bad)
 	}
 	l.expect(exit.OK)
-	l.links("1", "1", "2")
+	l.links("1", "1", "")
 }

@@ -34,7 +34,11 @@ func (a *Agent) Why() (Why, error) {
 	if err := a.findSigners(&w); err != nil {
 		return w, err
 	}
-	w.Reason = reason(s)
+	last, err := a.lastLook()
+	if err != nil {
+		return w, err
+	}
+	w.Reason = reason(s, last)
 	if err := a.findFailure(&w); err != nil {
 		return w, err
 	}
@@ -62,8 +66,9 @@ func (a *Agent) findSigners(w *Why) error {
 	return nil
 }
 
-// reason says in one sentence why the host runs what it runs.
-func reason(s Status) string {
+// reason says in one sentence why the host runs what it runs: because its channels name it, or else what they
+// name and why that is not deployed. last is the newest run that looked at what is to run.
+func reason(s Status, last *report.Report) string {
 	switch {
 	case s.Deployed == nil && !s.Bootstrapped:
 		return "nothing is deployed: this host has not been told whom to trust"
@@ -71,28 +76,89 @@ func reason(s Status) string {
 		return "nothing is deployed: no deploy has succeeded yet"
 	case s.Deployed.Service.Local != "":
 		return fmt.Sprintf("%s came by %s", s.Deployed.Service, s.Deployed.Service.Local)
-	case s.LastRun != nil && s.LastRun.Exit == exit.RolledBack && s.LastRun.To != nil && s.LastRun.Fault != nil && s.LastRun.Fault.Of == report.FaultOfHost:
-		return fmt.Sprintf("the host failed the deploy of %s, which was rolled back to it", s.LastRun.To)
-	case s.LastRun != nil && s.LastRun.Exit == exit.RolledBack && s.LastRun.To != nil:
-		return fmt.Sprintf("%s failed and was rolled back to it", s.LastRun.To)
-	case s.LastRun != nil && s.LastRun.Withheld != nil && len(s.Quarantined) > 0:
-		var all []string
-		for _, b := range s.Quarantined {
-			all = append(all, b.What())
-		}
-		return fmt.Sprintf("the channels name %s, of which this host does not deploy what is quarantined: %s", s.LastRun.Withheld, strings.Join(all, ", "))
+	case last != nil && last.Exit == exit.RolledBack && last.To != nil && last.Fault != nil && last.Fault.Of == report.FaultOfHost:
+		return fmt.Sprintf("the host failed the deploy of %s, which was rolled back to it", last.To)
+	case last != nil && last.Leaves != nil && last.Leaves.Same(*s.Deployed) && last.To != nil:
+		return fmt.Sprintf("the rollback to %s in run %s failed, and the host went back to it", last.To, last.ID)
+	case last != nil && last.Exit == exit.RolledBack && last.To != nil:
+		return fmt.Sprintf("%s, which the channels name, failed in run %s and was rolled back to it", last.To, last.ID)
+	}
+	if named := namedBy(last); named != nil && !named.Same(*s.Deployed) {
+		return notDeployed(s, last, *named)
+	}
+	switch {
+	case last != nil && last.Exit == exit.Unreachable:
+		return "it was current when the store was last reached"
 	case s.Hold != nil:
 		return strings.TrimSuffix("this host is held, so newer releases wait: "+s.Hold.Reason, ": ")
-	case s.LastRun != nil && s.LastRun.Exit == exit.Unreachable:
-		return "it was current when the store was last reached"
 	case len(s.Channels) == 0:
 		return "it was deployed last"
 	}
+	return "it is what " + channelNames(s) + " named when the store was last asked"
+}
+
+// namedBy is what the channels named in a run; nil where the run did not find out.
+func namedBy(r *report.Report) *ledger.Pair {
+	switch {
+	case r == nil:
+		return nil
+	case r.Withheld != nil:
+		return r.Withheld
+	case r.Command == "rollback" && r.Leaves != nil:
+		return r.Leaves // it was deployed because the channels named it
+	}
+	return r.To
+}
+
+// notDeployed says what the channels name, and why the host does not run it.
+func notDeployed(s Status, last *report.Report, named ledger.Pair) string {
+	text := fmt.Sprintf("%s named %s when the store was last asked, which this host does not run: ", channelNames(s), named)
+	var bad []string
+	for _, b := range s.Quarantined {
+		if b.Covers(named) {
+			bad = append(bad, fmt.Sprintf("%s is quarantined (%s)", b.What(), b.Reason))
+		}
+	}
+	switch p := s.Postponed; {
+	case len(bad) > 0:
+		return text + strings.Join(bad, ", ")
+	case s.Hold != nil:
+		return text + strings.TrimSuffix("the host is held: "+s.Hold.Reason, ": ")
+	case p != nil && p.Pair.Same(named):
+		return text + "the host failed its deploy, which is retried"
+	case last.Outcome == report.Interrupted:
+		return text + "run " + last.ID + " was interrupted; the next run deploys it"
+	}
+	return text + fmt.Sprintf("run %s ended with %q", last.ID, last.Outcome)
+}
+
+func channelNames(s Status) string {
 	var names []string
 	for _, c := range s.Channels {
 		names = append(names, c.String())
 	}
-	return "it is what " + strings.Join(names, " and ") + " named when the store was last asked"
+	if len(names) == 0 {
+		return "the channels"
+	}
+	return strings.Join(names, " and ")
+}
+
+// lastLook is the newest run that found out what the channels name, or that a person asked for; nil for none.
+func (a *Agent) lastLook() (*report.Report, error) {
+	ids, err := a.archive().IDs()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Backward(ids) {
+		r, err := a.archive().Load(id)
+		if err != nil {
+			return nil, err
+		}
+		if a.concerns(r) && (r.To != nil || r.Exit == exit.Unreachable) {
+			return r, nil
+		}
+	}
+	return nil, nil
 }
 
 // findFailure looks for the newest run that failed since what is deployed was deployed.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
@@ -53,6 +54,17 @@ type Report struct {
 	To       *ledger.Pair   `json:"to"`
 	Left     *ledger.Pair   `json:"left"`
 	Error    string         `json:"error"`
+
+	Command     string               `json:"command"`
+	From        *ledger.Pair         `json:"from"`
+	Leaves      *ledger.Pair         `json:"leaves"`
+	Proven      *ledger.Proven       `json:"proven"`
+	Unserved    []string             `json:"unserved"`
+	Quarantined []report.Quarantined `json:"quarantined"`
+	// Proves says that Proven is there where a run asked units and probes. In reports of older agents, which
+	// do not say so, a run that made a release current asked what there was to ask.
+	Proves bool           `json:"proves"`
+	Stages []report.Stage `json:"stages"`
 }
 
 // Word is what a host says of a release: how its newest run that says anything about it ended.
@@ -167,29 +179,62 @@ func read(ctx context.Context, s store.Store, key string) (*Report, error) {
 	return &r, nil
 }
 
-// says is what a report says of a release: healthy, where the run ended well and left the host with
-// it; not healthy, where it failed on it; and else nothing.
+// says is what a report says of a release. It is healthy where the host has it, and a run asked its units
+// and probes and they passed; this run, or an earlier one whose proof it repeats. It is not healthy where a
+// run failed on it, a person went back from it, it is quarantined, or its units do not run it any more.
+// Otherwise the report says nothing of it.
 func (r *Report) says(q Question) *Word {
 	if r.Test || !slices.Contains(r.Channels, q.Channel) {
 		return nil
 	}
-	w := &Word{Host: r.Host, Run: r.ID, At: r.Ended}
+	if why := r.against(q); why != "" {
+		return &Word{Host: r.Host, Run: r.ID, At: r.Ended, Why: why}
+	}
+	if r.Exit != exit.OK || !holds(r.Left, q) {
+		return nil
+	}
+	run, at := r.proof(q)
+	if run == "" || at.Before(q.Since) || at.After(q.Until) {
+		return nil
+	}
+	return &Word{Host: r.Host, Run: run, At: at, Healthy: true}
+}
+
+// against is why a report speaks against a release; "" where it does not.
+func (r *Report) against(q Question) string {
 	tried := r.To // what a run fails on is what it tried, and not what it went back to
 	if tried == nil {
 		tried = r.Left
 	}
-	switch {
-	case r.Exit == exit.OK && holds(r.Left, q):
-		w.Healthy = true
-	case failed(r.Exit) && holds(tried, q):
-		w.Why = r.Outcome
-		if r.Error != "" {
-			w.Why += ": " + r.Error
-		}
-	default:
-		return nil
+	leaves := r.Leaves
+	if leaves == nil && r.Command == "rollback" && r.To != nil && !holds(r.To, q) {
+		leaves = r.From // older agents do not say what a rollback leaves
 	}
-	return w
+	switch {
+	case failed(r.Exit) && holds(tried, q):
+		return strings.TrimSuffix(r.Outcome+": "+r.Error, ": ")
+	case holds(leaves, q) && !holds(r.To, q):
+		return "rolled back by hand"
+	case r.Exit == exit.OK && holds(r.Left, q) && len(r.Unserved) > 0:
+		return strings.Join(r.Unserved, "; ")
+	}
+	for _, b := range r.Quarantined {
+		if b.Release.Project == q.Channel.Project && b.Release.Digest == q.Digest {
+			return fmt.Sprintf("quarantined since run %s: %s", b.Run, b.Reason)
+		}
+	}
+	return ""
+}
+
+// proof is the run that asked the units and probes of the release, and when; "" for none.
+func (r *Report) proof(q Question) (run string, at time.Time) {
+	switch {
+	case r.Proven != nil && holds(&r.Proven.Pair, q):
+		return r.Proven.Run, r.Proven.At
+	case !r.Proves && slices.ContainsFunc(r.Stages, func(s report.Stage) bool { return s.Name == "release" }):
+		return r.ID, r.Ended
+	}
+	return "", time.Time{}
 }
 
 func holds(p *ledger.Pair, q Question) bool {

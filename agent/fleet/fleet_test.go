@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
@@ -29,9 +30,17 @@ func pair(n byte) *ledger.Pair {
 	}
 }
 
-func put(t *testing.T, s store.Store, key string, report any) {
+func proven(n byte, run string, at time.Time) *ledger.Proven {
+	return &ledger.Proven{Pair: *pair(n), Run: run, At: at}
+}
+
+func quarantined(n byte) []report.Quarantined {
+	return []report.Quarantined{{Release: pair(n).Service, Reason: "rolled back by hand", Run: "R"}}
+}
+
+func put(t *testing.T, s store.Store, key string, content any) {
 	t.Helper()
-	data, err := json.Marshal(report)
+	data, err := json.Marshal(content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +56,14 @@ func key(host string, at time.Time) string {
 // TestHostsSpeakForARelease asks hosts of myapp/testing about release 2, in the week before now.
 func TestHostsSpeakForARelease(t *testing.T) {
 	testing_ := []artifact.Ref{{Project: "base", Channel: "production"}, {Project: "myapp", Channel: "testing"}}
-	good := fleet.Report{Host: "h", Ended: now.Add(-time.Hour), Exit: exit.OK, Channels: testing_, To: pair(2), Left: pair(2)}
-	with := func(edit func(*fleet.Report)) fleet.Report { r := good; edit(&r); return r }
+	good := fleet.Report{ID: "run", Host: "h", Ended: now.Add(-time.Hour), Exit: exit.OK, Channels: testing_, To: pair(2), Left: pair(2), Proves: true, Proven: proven(2, "deploy", now.Add(-time.Hour))}
+	with := func(edit func(*fleet.Report)) fleet.Report {
+		r := good
+		p := *good.Proven
+		r.Proven = &p
+		edit(&r)
+		return r
+	}
 	for name, c := range map[string]struct {
 		reports []fleet.Report // oldest first
 		says    string         // healthy, what failed, or nothing
@@ -71,6 +86,23 @@ func TestHostsSpeakForARelease(t *testing.T) {
 		"rolled back, then content with the one before": {[]fleet.Report{
 			with(func(r *fleet.Report) { r.Exit, r.Outcome, r.Left = exit.RolledBack, "rolled back", pair(1) }),
 			with(func(r *fleet.Report) { r.Left = pair(1) })}, "rolled back"},
+		"a tick without a proof":         {[]fleet.Report{with(func(r *fleet.Report) { r.Proven = nil })}, ""},
+		"proof of another release":       {[]fleet.Report{with(func(r *fleet.Report) { r.Proven = proven(1, "deploy", now) })}, ""},
+		"the proof is too old":           {[]fleet.Report{with(func(r *fleet.Report) { r.Proven.At = now.AddDate(0, 0, -8) })}, ""},
+		"healthy, then its unit crashes": {[]fleet.Report{good, with(func(r *fleet.Report) { r.Unserved = []string{"app.service ended 3 times"} })}, "app.service ended 3 times"},
+		"healthy, then rolled back by hand": {[]fleet.Report{good, with(func(r *fleet.Report) {
+			r.Command, r.From, r.Leaves, r.To, r.Left, r.Proven = "rollback", pair(2), pair(2), pair(1), pair(1), proven(1, "rollback", now)
+		})}, "rolled back by hand"},
+		"rolled back by hand by an older agent": {[]fleet.Report{good, with(func(r *fleet.Report) {
+			r.Command, r.From, r.To, r.Left, r.Proves, r.Proven = "rollback", pair(2), pair(1), pair(1), false, nil
+		})}, "rolled back by hand"},
+		"a tick long after a rollback": {[]fleet.Report{with(func(r *fleet.Report) {
+			r.To, r.Left, r.Quarantined = pair(1), pair(1), quarantined(2)
+		})}, "quarantined since run R: rolled back by hand"},
+		"deployed by an older agent": {[]fleet.Report{with(func(r *fleet.Report) {
+			r.Proves, r.Proven, r.Stages = false, nil, []report.Stage{{Name: "release"}}
+		})}, "healthy"},
+		"a tick of an older agent":        {[]fleet.Report{with(func(r *fleet.Report) { r.Proves, r.Proven = false, nil })}, ""},
 		"healthy, then without the store": {[]fleet.Report{good, with(func(r *fleet.Report) { r.Exit = exit.Unreachable })}, "healthy"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +133,7 @@ func TestHostsOfAllProjectsSpeakForBase(t *testing.T) {
 	s := mem.New()
 	for _, host := range []string{"b", "a"} {
 		put(t, s, "reports/"+host+"app/"+host+"/20260501T110000.000000.json", fleet.Report{
-			Host: host, Ended: now.Add(-time.Hour), Channels: []artifact.Ref{{Project: "base", Channel: "production"}}, Left: pair(1)})
+			Host: host, Ended: now.Add(-time.Hour), Channels: []artifact.Ref{{Project: "base", Channel: "production"}}, Left: pair(1), Proves: true, Proven: proven(1, "deploy", now.Add(-time.Hour))})
 	}
 	words, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "base", Channel: "production"}, Digest: digest(100), Since: now.AddDate(0, 0, -7), Until: now})
 	hosts := []string{}

@@ -149,6 +149,9 @@ type Ledger struct {
 	// it with nothing under way restarts the units onto what is deployed.
 	Serving *Serving `json:"serving,omitempty"`
 
+	// Proven is the last run that asked the units and probes of Good, which all passed.
+	Proven *Proven `json:"proven,omitempty"`
+
 	// States is how many states the last converge had; 0 where that is not known.
 	States int `json:"states,omitempty"`
 
@@ -231,6 +234,9 @@ func (l *Ledger) Deployed(p Pair, at time.Time) {
 		l.Since = &at
 	}
 	l.Good, l.Running, l.Failing, l.Postponed = &p, nil, nil, nil
+	if !l.Proven.Proves(&p) {
+		l.Proven = nil
+	}
 	l.Forgive(p)
 	l.remember(p)
 }

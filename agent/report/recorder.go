@@ -187,7 +187,7 @@ func (r *Recorder) Complete(finish func(*Report)) {
 // identifying lists the fields of a report that say what it is about. Programs read them, and no program or state
 // writes them.
 func identifying() []string {
-	return []string{"ID", "Command", "Host", "Service", "Instance", "Outcome", "Channels", "From", "To", "Left"}
+	return []string{"ID", "Command", "Host", "Service", "Instance", "Outcome", "Channels", "From", "To", "Left", "Leaves", "Proven"}
 }
 
 // End tells the sinks that the report is complete.

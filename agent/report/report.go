@@ -29,6 +29,7 @@ const (
 	RolledBack  Outcome = "rolled back"
 	Stuck       Outcome = "rollback failed"
 	Interrupted Outcome = "interrupted"
+	Refused     Outcome = "refused" // a rollback that changed nothing, since it cannot be done
 )
 
 // Report is the record of a run.
@@ -58,6 +59,18 @@ type Report struct {
 	Withheld *ledger.Pair `json:"withheld,omitempty"`
 	Fault    *Fault       `json:"fault,omitempty"` // why a deploy failed
 
+	// Proven is the run that last asked the units and probes of Left, which all passed: this run or an
+	// earlier one. It is nil where that is not known.
+	Proven *ledger.Proven `json:"proven,omitempty"`
+	// Proves is true: this agent sets Proven where there is a proof. Reports of older agents do not have it.
+	Proves bool `json:"proves,omitempty"`
+	// Unserved says which units do not run Left, or ended since Proven, in a run that deployed nothing.
+	Unserved []string `json:"unserved,omitempty"`
+	// Quarantined are the releases that this host does not deploy.
+	Quarantined []Quarantined `json:"quarantined,omitempty"`
+	// Leaves is what a rollback by hand goes back from.
+	Leaves *ledger.Pair `json:"leaves,omitempty"`
+
 	// Remembered is what the ledger knows of the host itself, to restore a lost ledger from. It does not
 	// leave the host.
 	Remembered *ledger.Host `json:"remembered,omitempty"`
@@ -74,6 +87,13 @@ type Report struct {
 
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`
+}
+
+// Quarantined is a release that a host does not deploy, and why.
+type Quarantined struct {
+	Release artifact.Release `json:"release"`
+	Reason  string           `json:"reason"`
+	Run     string           `json:"run"` // that quarantined it
 }
 
 // FaultOf is what is to blame for a deploy that failed.

@@ -1,0 +1,20 @@
+package ledger
+
+import "time"
+
+// Proven says that a run asked the units and probes of a pair, and that all passed.
+type Proven struct {
+	Pair  Pair         `json:"pair"`
+	Run   string       `json:"run"`
+	At    time.Time    `json:"at"`
+	Units []ProvenUnit `json:"units,omitempty"` // that ran the pair
+}
+
+// ProvenUnit is a unit that ran a release when its health was asked.
+type ProvenUnit struct {
+	Unit     string `json:"unit"`
+	Restarts int    `json:"restarts,omitempty"` // how often the init system had restarted it until then
+}
+
+// Proves reports whether the entry is about a pair; nil is about none.
+func (p *Proven) Proves(pair *Pair) bool { return p != nil && pair != nil && p.Pair.Same(*pair) }

@@ -1,0 +1,169 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+)
+
+// proved is the run that a report says proved what the host has healthy; "" for none.
+func proved(r *report.Report) string {
+	if r.Proven == nil || r.Left == nil || !r.Proven.Pair.Same(*r.Left) {
+		return ""
+	}
+	return r.Proven.Run
+}
+
+// TestOnlyARunThatAskedUnitsAndProbesIsProof has a service that ends now and then after its deploy, and looks
+// at what the ticks after that say.
+func TestOnlyARunThatAskedUnitsAndProbesIsProof(t *testing.T) {
+	l := newLab(t)
+	u := newUnits(l, "app.service")
+	l.app("1")
+	l.expect(exit.OK)
+	u.all["app.service"].begin(u)
+	l.app("2")
+	first := l.expect(exit.OK)
+	if proved(first) != first.ID {
+		t.Errorf("the deploy is proven by %q, and not by itself, %s", proved(first), first.ID)
+	}
+	tick := l.expect(exit.OK)
+	if proved(tick) != first.ID || len(tick.Unserved) > 0 {
+		t.Errorf("a tick that asked no probe is proven by %q, want the deploy %s; unserved: %v", proved(tick), first.ID, tick.Unserved)
+	}
+	u.all["app.service"].Restarts++
+	if tick = l.expect(exit.OK); len(tick.Unserved) != 1 || !strings.Contains(tick.Unserved[0], "ended once since run "+first.ID) {
+		t.Errorf("a tick says of a unit that crashed since: %q", tick.Unserved)
+	}
+	noted(t, tick, "app.service ended once")
+	u.all["app.service"].Active, u.all["app.service"].MainPID = "failed", 0
+	noted(t, l.expect(exit.OK), "app.service does not run myapp 2")
+	converged, err := l.Converge(context.Background(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted(t, converged, "app.service does not run myapp 2")
+}
+
+// TestAReleaseThatWasLeftByHandIsInEveryReport goes back by hand, and looks at the tick after that.
+func TestAReleaseThatWasLeftByHandIsInEveryReport(t *testing.T) {
+	l := newLab(t)
+	newUnits(l, "app.service")
+	l.app("1")
+	l.expect(exit.OK)
+	l.app("2")
+	l.expect(exit.OK)
+	back, err := l.Rollback(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Leaves == nil || back.Leaves.Service.Version != "2" || proved(back) != back.ID {
+		t.Errorf("the rollback leaves %v and is proven by %q", back.Leaves, proved(back))
+	}
+	tick := l.expect(exit.OK)
+	if len(tick.Quarantined) != 1 || tick.Quarantined[0].Release.Version != "2" || tick.Quarantined[0].Reason != "rolled back by hand" {
+		t.Errorf("the tick after it lists in quarantine %+v", tick.Quarantined)
+	}
+}
+
+// TestAShutdownThatStopsTheTimerIsNoBrokenAgent deploys by hand while systemd stops the timer because the host
+// shuts down.
+func TestAShutdownThatStopsTheTimerIsNoBrokenAgent(t *testing.T) {
+	for name, c := range map[string]struct {
+		after string
+		code  int
+	}{
+		"the deploy goes on": {"", exit.OK},
+		"a state fails":      {"breaks:\n  test.fail_without_changes: []\n", exit.Interrupted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := withProgram(t, "1")
+			systemd(l, strings.ReplaceAll(unitsAnswer, ownProgram, l.Layout.Path(ownProgram)))
+			l.states("1", "nothing:\n  test.nop: []\n")
+			l.expect(exit.OK)
+			l.states("2", "/timer:\n  file.managed:\n    - contents: enabled inactive loaded\n"+c.after)
+			l.Stopping = func(context.Context) bool { return true }
+			r := l.expect(c.code)
+			if strings.Contains(r.Error+strings.Join(r.Notes, " "), "does not work") || len(l.quarantined()) > 0 {
+				t.Errorf("the run says %q, %q; in quarantine is %v", r.Error, r.Notes, l.quarantined())
+			}
+		})
+	}
+}
+
+// TestRollbackGoesToAnyEarlierReleaseThatIsKept goes back twice, and over a release that was removed.
+func TestRollbackGoesToAnyEarlierReleaseThatIsKept(t *testing.T) {
+	l := newLab(t)
+	for _, version := range []string{"1", "2", "3"} {
+		l.publish(version)
+		l.expect(exit.OK)
+	}
+	for _, want := range []string{"2", "1"} {
+		if s := mustStatus(t, l); s.Previous == nil || s.Previous.Service.Version != want {
+			t.Errorf("status names %v before the rollback to %s", s.Previous, want)
+		}
+		if _, err := l.Rollback(context.Background()); err != nil {
+			t.Fatalf("going back to %s: %v", want, err)
+		}
+		if got := l.version("service/current"); got != want {
+			t.Errorf("current is %s, want %s", got, want)
+		}
+		previous := ""
+		if p := mustStatus(t, l).Previous; p != nil {
+			previous = p.Service.Version
+		}
+		if got := l.version("service/previous"); got != previous {
+			t.Errorf("after the rollback to %s the link previous is %q, and status says %q", want, got, previous)
+		}
+	}
+	before := mustStatus(t, l).LastRun
+	_, err := l.Rollback(context.Background())
+	if exit.Code(err) != exit.Usage {
+		t.Errorf("a rollback without an earlier release ends with %v", err)
+	}
+	if last := mustStatus(t, l).LastRun; last.ID == before.ID || last.Outcome != report.Refused {
+		t.Errorf("a refused rollback is %q", last.Outcome)
+	}
+}
+
+// TestWhySaysWhatTheChannelNames quarantines what the channel names.
+func TestWhySaysWhatTheChannelNames(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2-broken")
+	l.expect(exit.RolledBack)
+	for range 2 {
+		w, err := l.Why()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(w.Reason, "2-broken") || strings.Contains(w.Reason, "it is what") {
+			t.Errorf("why says %q, though the channel names 2-broken", w.Reason)
+		}
+		l.expect(exit.OK)
+	}
+	if _, err := l.Rollback(context.Background()); err == nil {
+		t.Error("there is nothing to go back to")
+	}
+	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "2-broken") {
+		t.Errorf("after a refused command why says %q, %v", w.Reason, err)
+	}
+}
+
+// TestWhyAfterAnInterruptedDeploy interrupts the deploy of what the channel names.
+func TestWhyAfterAnInterruptedDeploy(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2-broken")
+	l.Stopping = func(context.Context) bool { return true }
+	l.expect(exit.Interrupted)
+	l.Stopping = nil
+	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "2-broken") || !strings.Contains(w.Reason, "interrupted") {
+		t.Errorf("after an interrupted deploy why says %q, %v", w.Reason, err)
+	}
+}
