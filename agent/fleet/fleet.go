@@ -20,7 +20,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
-	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
@@ -42,6 +41,18 @@ func Prefix(project string) string {
 	return prefix + project + "/"
 }
 
+// Quarantined is a release that a host does not deploy, and why.
+type Quarantined struct {
+	Release artifact.Release `json:"release"`
+	Reason  string           `json:"reason"`
+	Run     string           `json:"run"` // that quarantined it
+}
+
+// Stage is a part of a run.
+type Stage struct {
+	Name string `json:"name"`
+}
+
 // Report is what is read of a host's report.
 type Report struct {
 	ID       string         `json:"id"`
@@ -60,11 +71,11 @@ type Report struct {
 	Leaves      *ledger.Pair         `json:"leaves"`
 	Proven      *ledger.Proven       `json:"proven"`
 	Unserved    []string             `json:"unserved"`
-	Quarantined []report.Quarantined `json:"quarantined"`
+	Quarantined []Quarantined `json:"quarantined"`
 	// Proves says that Proven is there where a run asked units and probes. In reports of older agents, which
 	// do not say so, a run that made a release current asked what there was to ask.
 	Proves bool           `json:"proves"`
-	Stages []report.Stage `json:"stages"`
+	Stages []Stage `json:"stages"`
 }
 
 // Word is what a host says of a release: how its newest run that says anything about it ended.
@@ -231,7 +242,7 @@ func (r *Report) proof(q Question) (run string, at time.Time) {
 	switch {
 	case r.Proven != nil && holds(&r.Proven.Pair, q):
 		return r.Proven.Run, r.Proven.At
-	case !r.Proves && slices.ContainsFunc(r.Stages, func(s report.Stage) bool { return s.Name == "release" }):
+	case !r.Proves && slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Name == "release" }):
 		return r.ID, r.Ended
 	}
 	return "", time.Time{}

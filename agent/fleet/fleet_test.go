@@ -13,7 +13,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
-	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
@@ -34,8 +33,8 @@ func proven(n byte, run string, at time.Time) *ledger.Proven {
 	return &ledger.Proven{Pair: *pair(n), Run: run, At: at}
 }
 
-func quarantined(n byte) []report.Quarantined {
-	return []report.Quarantined{{Release: pair(n).Service, Reason: "rolled back by hand", Run: "R"}}
+func quarantined(n byte) []fleet.Quarantined {
+	return []fleet.Quarantined{{Release: pair(n).Service, Reason: "rolled back by hand", Run: "R"}}
 }
 
 func put(t *testing.T, s store.Store, key string, content any) {
@@ -100,7 +99,7 @@ func TestHostsSpeakForARelease(t *testing.T) {
 			r.To, r.Left, r.Quarantined = pair(1), pair(1), quarantined(2)
 		})}, "quarantined since run R: rolled back by hand"},
 		"deployed by an older agent": {[]fleet.Report{with(func(r *fleet.Report) {
-			r.Proves, r.Proven, r.Stages = false, nil, []report.Stage{{Name: "release"}}
+			r.Proves, r.Proven, r.Stages = false, nil, []fleet.Stage{{Name: "release"}}
 		})}, "healthy"},
 		"a tick of an older agent":        {[]fleet.Report{with(func(r *fleet.Report) { r.Proves, r.Proven = false, nil })}, ""},
 		"healthy, then without the store": {[]fleet.Report{good, with(func(r *fleet.Report) { r.Exit = exit.Unreachable })}, "healthy"},
