@@ -66,15 +66,15 @@ type Report struct {
 	Left     *ledger.Pair   `json:"left"`
 	Error    string         `json:"error"`
 
-	Command     string               `json:"command"`
-	From        *ledger.Pair         `json:"from"`
-	Leaves      *ledger.Pair         `json:"leaves"`
-	Proven      *ledger.Proven       `json:"proven"`
-	Unserved    []string             `json:"unserved"`
-	Quarantined []Quarantined `json:"quarantined"`
+	Command     string         `json:"command"`
+	From        *ledger.Pair   `json:"from"`
+	Leaves      *ledger.Pair   `json:"leaves"`
+	Proven      *ledger.Proven `json:"proven"`
+	Unserved    []string       `json:"unserved"`
+	Quarantined []Quarantined  `json:"quarantined"`
 	// Proves says that Proven is there where a run asked units and probes. In reports of older agents, which
 	// do not say so, a run that made a release current asked what there was to ask.
-	Proves bool           `json:"proves"`
+	Proves bool    `json:"proves"`
 	Stages []Stage `json:"stages"`
 }
 
