@@ -167,7 +167,7 @@ func (r *run) afterwards(f fault) string {
 
 // stuck is a way back that failed: a person has to look.
 func (r *run) stuck(cause, err error) error {
-	if hint := diag.HintOf(explainDisk(errors.Join(cause, err))); hint != "" && diskFailed(errors.Join(cause, err)) {
+	if hint := diag.HintOf(explainDisk(errors.Join(cause, err))); hint != "" && hostErrno(errors.Join(cause, err)) {
 		return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err), "%s, and finishes this: corpus-agent deploy", hint))
 	}
 	commands := []string{"ls -l " + r.Layout.Path("/srv/projects") + "/*", "corpus-agent status", "corpus-agent converge"}

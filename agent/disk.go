@@ -14,12 +14,6 @@ import (
 // full reports whether there was no room for something.
 func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// diskFailed reports whether a disk of this host is what an error is about. Another release would have
-// met it as well.
-func diskFailed(err error) bool {
-	return full(err) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EROFS)
-}
-
 // explainDisk says what to do about a disk, where nobody has said it yet.
 func explainDisk(err error) error {
 	switch {

@@ -25,7 +25,8 @@ func (r *run) doubt(err error) {
 	r.record.Note("%v", err)
 }
 
-// orDoubt is the error of a run, or else what it is in doubt about.
+// orDoubt is the error of a run, or else what it is in doubt about. orDoubt(nil) is asked before work that brings
+// something new.
 func (r *run) orDoubt(err error) error {
 	if err != nil || len(r.doubts) == 0 {
 		return err
@@ -79,14 +80,6 @@ func (r *run) copyConfiguration(content []byte) error {
 		return nil
 	}
 	return durable.WriteFile(path, content, 0o600)
-}
-
-// settled refuses work that brings something new while the run is in doubt.
-func (r *run) settled() error {
-	if len(r.doubts) == 0 {
-		return nil
-	}
-	return exit.WithCode(exit.Usage, r.doubts[0])
 }
 
 // who is Identify for a host that may have been something else before; doubt says why it stays that. A host

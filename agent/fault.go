@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -86,12 +87,12 @@ func hostFailed(err error) bool {
 	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) {
 		return true
 	}
-	for _, errno := range hostErrors() {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
+	return hostErrno(err)
+}
+
+// hostErrno reports whether an error wraps one of hostErrors.
+func hostErrno(err error) bool {
+	return slices.ContainsFunc(hostErrors(), func(errno syscall.Errno) bool { return errors.Is(err, errno) })
 }
 
 // workError is a failure of what the agent itself does on the host between the parts of a release, such

@@ -39,7 +39,7 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given, br
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
-		if err := r.settled(); err != nil {
+		if err := r.orDoubt(nil); err != nil {
 			return err
 		}
 		if err := r.settleCut(ctx); err != nil {

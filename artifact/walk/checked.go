@@ -32,7 +32,7 @@ func (r *Root) openOnce(p string, flags int) (int, error) {
 		return -1, err
 	}
 	dir := w.here()
-	fd, err := retry(func() (int, error) { return unix.Openat(dir.fd, w.last, flags|unix.O_NOFOLLOW, 0) })
+	fd, err := RetryOpen(func() (int, error) { return unix.Openat(dir.fd, w.last, flags|unix.O_NOFOLLOW, 0) })
 	if flags&unix.O_NOFOLLOW == 0 {
 		fd, err = w.sameKind(fd, err)
 	}
@@ -79,7 +79,7 @@ func (r *Root) followOnce(p string) (*Dir, string, error) {
 
 // end looks at what there is at the end of the way.
 func (w *walker) end() error {
-	fd, err := retry(func() (int, error) {
+	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(w.here().fd, w.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
 	if errors.Is(err, unix.ENOENT) {
@@ -171,7 +171,7 @@ func (w *walker) walk(follow bool) error {
 // dots handles "." and "..", which stays at the root. The kernel lets nobody leave a directory by them who may not
 // search it.
 func (w *walker) dots(name string) error {
-	fd, err := retry(func() (int, error) {
+	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(w.here().fd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
@@ -193,7 +193,7 @@ func (w *walker) atEnd(name string, follow bool) (linked bool, err error) {
 		return false, nil
 	}
 	var st unix.Stat_t
-	err = again(func() error { return unix.Fstatat(w.here().fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err = Retry(func() error { return unix.Fstatat(w.here().fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	if errors.Is(err, unix.ENOENT) {
 		return false, nil // whoever opens or makes it gets the answer
 	}
@@ -205,7 +205,7 @@ func (w *walker) atEnd(name string, follow bool) (linked bool, err error) {
 
 // enter goes into a directory, or along a link.
 func (w *walker) enter(name string) error {
-	fd, err := retry(func() (int, error) {
+	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(w.here().fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
@@ -220,7 +220,7 @@ func (w *walker) enter(name string) error {
 
 // follow puts what a link says before what is still to go. What is no link is no directory either.
 func (w *walker) follow(name string) error {
-	fd, err := retry(func() (int, error) {
+	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(w.here().fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
@@ -241,7 +241,7 @@ func (w *walker) follow(name string) error {
 	if w.hops++; w.hops > maxHops {
 		return unix.ELOOP
 	}
-	target, err := readlinkat(fd, "")
+	target, err := Readlinkat(fd, "")
 	if err != nil {
 		return err
 	}
@@ -290,13 +290,4 @@ func (w *walker) sameKind(fd int, err error) (int, error) {
 		}
 	}
 	return fd, err
-}
-
-func readlinkat(dir int, name string) (string, error) {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(dir, name, buf)
-	if err != nil {
-		return "", err
-	}
-	return string(buf[:n]), nil
 }

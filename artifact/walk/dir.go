@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -33,14 +32,11 @@ func (d *Dir) Close() error { return d.file.Close() }
 // FD is the descriptor, for system calls that have no method here. It is valid until Close.
 func (d *Dir) FD() int { return int(d.file.Fd()) }
 
-// handle is a name for what a descriptor stands for, also one that was opened only as a place.
-func handle(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
-
 // do runs a call for a name and says in an error what it was about.
 func (d *Dir) do(op, name string, call func(dir int) error) error {
 	err := single(name)
 	if err == nil {
-		err = again(func() error { return call(d.FD()) })
+		err = Retry(func() error { return call(d.FD()) })
 	}
 	return pathError(op, path.Join(d.path, name), err)
 }
@@ -93,7 +89,7 @@ func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
 // Readlink gives the text of a link.
 func (d *Dir) Readlink(name string) (target string, err error) {
 	err = d.do("readlink", name, func(dir int) error {
-		target, err = readlinkat(dir, name)
+		target, err = Readlinkat(dir, name)
 		return err
 	})
 	return target, err
@@ -144,7 +140,7 @@ func (d *Dir) ReadDir() ([]string, error) {
 
 // readable opens the directory itself for more than a place.
 func (d *Dir) readable() (*os.File, error) {
-	fd, err := retry(func() (int, error) {
+	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(d.FD(), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
@@ -196,7 +192,7 @@ func (d *Dir) Create(name string, n New, fill func(io.Writer) error) error {
 
 // write makes a temporary file. Only its descriptor is used to change it.
 func (d *Dir) write(temp string, n New, fill func(io.Writer) error) error {
-	fd, err := retry(func() (int, error) {
+	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(d.FD(), temp, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	})
 	if err != nil {
@@ -327,20 +323,6 @@ func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
 			return unix.EOPNOTSUPP
 		}
-		return unix.Chmod(handle(fd), rawMode(mode))
+		return unix.Chmod(Handle(fd), RawMode(mode))
 	})
-}
-
-func rawMode(mode fs.FileMode) uint32 {
-	raw := uint32(mode.Perm())
-	if mode&fs.ModeSetuid != 0 {
-		raw |= unix.S_ISUID
-	}
-	if mode&fs.ModeSetgid != 0 {
-		raw |= unix.S_ISGID
-	}
-	if mode&fs.ModeSticky != 0 {
-		raw |= unix.S_ISVTX
-	}
-	return raw
 }

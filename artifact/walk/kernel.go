@@ -26,7 +26,7 @@ func (r *Root) asksKernel() bool {
 func (r *Root) openat2(path string, flags int, resolve uint64) (fd int, err error) {
 	how := &unix.OpenHow{Flags: uint64(flags), Resolve: inRoot | resolve}
 	for range maxRaces {
-		fd, err = retry(func() (int, error) { return unix.Openat2(int(r.dir.Fd()), path, how) })
+		fd, err = RetryOpen(func() (int, error) { return unix.Openat2(int(r.dir.Fd()), path, how) })
 		if !errors.Is(err, unix.EAGAIN) {
 			break
 		}

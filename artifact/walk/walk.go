@@ -56,7 +56,7 @@ func Open(o Options) (*Root, error) {
 	}
 	r := &Root{dir: dir, machine: machine, safe: o.Safe, self: os.Geteuid()}
 	r.kernel = !o.Checked && r.asksKernel()
-	if r.name, err = os.Readlink(handle(int(dir.Fd()))); err != nil {
+	if r.name, err = os.Readlink(Handle(int(dir.Fd()))); err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
 	return r, nil
@@ -79,7 +79,7 @@ func (r *Root) Openat(path string, flags int) (fd int, err error) {
 	case r.safe:
 		return r.openSafely(path, flags)
 	case r.machine:
-		return retry(func() (int, error) { return unix.Open(path, flags, 0) })
+		return RetryOpen(func() (int, error) { return unix.Open(path, flags, 0) })
 	case r.kernel:
 		return r.openat2(path, flags, 0)
 	}
@@ -155,18 +155,4 @@ func pathError(op, path string, err error) error {
 		return err
 	}
 	return &fs.PathError{Op: op, Path: path, Err: err}
-}
-
-// again repeats a system call that a signal interrupted.
-func again(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
-func retry(call func() (int, error)) (fd int, err error) {
-	err = again(func() error { fd, err = call(); return err })
-	return fd, err
 }

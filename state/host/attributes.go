@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Attributes reads by a handle of the path, which no link leads astray. A link has attributes of its
@@ -21,7 +23,7 @@ func (t *tree) Attributes(p string) (all map[string][]byte, err error) {
 		if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK {
 			return err
 		}
-		all = attributesOf(handle(fd))
+		all = attributesOf(walk.Handle(fd))
 		return nil
 	})
 	return all, err

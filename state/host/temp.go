@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // tempPrefix starts the names of temporary files, as in artifact/durable, whose Sweep removes them.
@@ -28,7 +30,7 @@ func (t *temporaries) in(dir int) {
 	if t.tell == nil {
 		return
 	}
-	path, err := os.Readlink(handle(dir))
+	path, err := os.Readlink(walk.Handle(dir))
 	if err != nil {
 		return
 	}

@@ -59,7 +59,7 @@ func (t *tree) at(p string) (dir int, name string, done func(), err error) {
 func (t *tree) do(op, p string, call func(dir int, name string) error) error {
 	dir, name, done, err := t.at(p)
 	if err == nil {
-		err = again(func() error { return call(dir, name) })
+		err = walk.Retry(func() error { return call(dir, name) })
 		done()
 	}
 	return t.failed(op, p, err)
@@ -91,7 +91,7 @@ func (t *tree) change(op, p string, call func(dir int, name string) error) error
 		}
 	}
 	if err = t.unsynced.add(dir); err == nil {
-		err = again(func() error { return call(dir, name) })
+		err = walk.Retry(func() error { return call(dir, name) })
 	}
 	if err == nil {
 		t.changed(p)
@@ -137,7 +137,7 @@ func (t *tree) real(p string) string {
 
 // below is a name in a directory, without links; p where nobody knows.
 func (t *tree) below(dir int, name, p string) string {
-	way, err := os.Readlink(handle(dir))
+	way, err := os.Readlink(walk.Handle(dir))
 	if err != nil {
 		return p
 	}
@@ -187,20 +187,6 @@ func explain(err error) error {
 		return diag.WithHint(err, "something is mounted there, or uses it")
 	}
 	return err
-}
-
-// again repeats a system call that a signal interrupted.
-func again(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
-func retry(call func() (int, error)) (fd int, err error) {
-	err = again(func() error { fd, err = call(); return err })
-	return fd, err
 }
 
 func (t *tree) CanChown() bool { return os.Geteuid() == 0 }

@@ -6,16 +6,17 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 func (t *tree) Mkdir(p string, mode fs.FileMode) error {
 	return t.write("mkdir", p, func(dir int, name string) error {
-		if err := unix.Mkdirat(dir, name, rawMode(mode)); err != nil {
+		if err := unix.Mkdirat(dir, name, walk.RawMode(mode)); err != nil {
 			return err
 		}
 		// The umask has no say in what a state asks for.
@@ -24,12 +25,9 @@ func (t *tree) Mkdir(p string, mode fs.FileMode) error {
 			return err
 		}
 		defer unix.Close(fd)
-		return unix.Chmod(handle(fd), rawMode(mode))
+		return unix.Chmod(walk.Handle(fd), walk.RawMode(mode))
 	})
 }
-
-// handle is a name for what a descriptor stands for, also one that was opened only as a place.
-func handle(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 func (t *tree) Symlink(target, p string) error {
 	return t.write("symlink", p, func(dir int, name string) error {
@@ -148,7 +146,7 @@ func (t *tree) removeAll(dir int, name, p string) error {
 
 // removeBelow empties a directory; anything else is left as it is.
 func (t *tree) removeBelow(dir int, name, p string) error {
-	fd, err := retry(func() (int, error) {
+	fd, err := walk.RetryOpen(func() (int, error) {
 		return unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
@@ -175,7 +173,7 @@ func (t *tree) removeBelow(dir int, name, p string) error {
 // Chmod and Chtimes open the place first and change it by its handle, since the kernel's own calls
 // would follow a last link, out of a root or to where somebody just pointed it.
 func (t *tree) Chmod(p string, mode fs.FileMode) error {
-	return t.itself("chmod", p, func(place string) error { return unix.Chmod(place, rawMode(mode)) })
+	return t.itself("chmod", p, func(place string) error { return unix.Chmod(place, walk.RawMode(mode)) })
 }
 
 func (t *tree) Chtimes(p string, accessed, modified time.Time) error {
@@ -190,7 +188,7 @@ func (t *tree) itself(op, p string, call func(place string) error) error {
 			return err
 		}
 		defer unix.Close(fd)
-		return call(handle(fd))
+		return call(walk.Handle(fd))
 	})
 }
 

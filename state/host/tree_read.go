@@ -43,19 +43,10 @@ func infoOf(st *unix.Stat_t) Info {
 
 func (t *tree) Readlink(p string) (target string, err error) {
 	err = t.do("readlink", p, func(dir int, name string) error {
-		target, err = readlinkat(dir, name)
+		target, err = walk.Readlinkat(dir, name)
 		return err
 	})
 	return target, err
-}
-
-func readlinkat(dir int, name string) (string, error) {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(dir, name, buf)
-	if err != nil {
-		return "", err
-	}
-	return string(buf[:n]), nil
 }
 
 // maxHops is how many links in a row are followed, as the kernel does.
@@ -172,7 +163,7 @@ func (t *tree) ReadDir(p string) ([]string, error) {
 	return names, nil
 }
 
-// modeOf and rawMode translate between the kernel's bits and Go's.
+// modeOf translates the kernel's bits to Go's; walk.RawMode is the other direction.
 func modeOf(raw uint32) fs.FileMode {
 	mode := fs.FileMode(raw & 0o777)
 	switch raw & unix.S_IFMT {
@@ -195,16 +186,6 @@ func modeOf(raw uint32) fs.FileMode {
 		}
 	}
 	return mode
-}
-
-func rawMode(mode fs.FileMode) uint32 {
-	raw := uint32(mode.Perm())
-	for _, b := range specialBits() {
-		if mode&b.mode != 0 {
-			raw |= b.raw
-		}
-	}
-	return raw
 }
 
 type specialBit struct {

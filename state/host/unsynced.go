@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // unsynced are the filesystems in which something was changed that a power cut could still take back.
@@ -28,7 +30,7 @@ func (u *unsynced) add(dir int) error {
 	if _, known := u.dirs[st.Dev]; known {
 		return nil
 	}
-	name, err := os.Readlink(handle(dir))
+	name, err := os.Readlink(walk.Handle(dir))
 	if err != nil {
 		return err
 	}

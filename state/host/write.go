@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 func (t *tree) Write(p string, f NewFile) error {
@@ -35,7 +37,7 @@ func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 	go func() { keeping <- t.kept(name) }()
 	temp := tempName()
 	t.temps.in(dir)
-	fd, err := retry(func() (int, error) {
+	fd, err := walk.RetryOpen(func() (int, error) {
 		return unix.Openat(dir, temp, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	})
 	if err != nil {
@@ -67,7 +69,7 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 	if _, err := io.Copy(file, f.Content); err != nil {
 		return err
 	}
-	uid, gid, mode := f.UID, f.GID, 0o666&^rawMode(t.umask)
+	uid, gid, mode := f.UID, f.GID, 0o666&^walk.RawMode(t.umask)
 	var old unix.Stat_t
 	err := unix.Fstatat(dir, name, &old, unix.AT_SYMLINK_NOFOLLOW)
 	switch {
@@ -82,7 +84,7 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 		return err
 	}
 	if f.Mode != nil {
-		mode = rawMode(*f.Mode)
+		mode = walk.RawMode(*f.Mode)
 	}
 	if err := file.Chown(uid, gid); err != nil && os.Geteuid() == 0 {
 		return err

@@ -82,30 +82,38 @@ func (w *walker) entries(v reflect.Value) {
 
 // data is SLS data with its strings replaced.
 func (w *walker) data(v any) any {
+	return rewrite(v, func(leaf any) any {
+		if text, ok := leaf.(string); ok {
+			return w.change(text)
+		}
+		return leaf
+	})
+}
+
+// rewrite is a copy of SLS data in which what is neither a map, a list nor a tuple is replaced, keys of maps included.
+func rewrite(v any, leaf func(any) any) any {
 	switch v := v.(type) {
-	case string:
-		return w.change(v)
 	case *value.Map:
 		if v == nil {
 			return v
 		}
 		m := value.NewMap()
 		for key, item := range v.All() {
-			_ = m.SetKey(w.data(key), w.data(item)) // a string in place of a key can be one, too
+			_ = m.SetKey(rewrite(key, leaf), rewrite(item, leaf)) // it cannot fail: text in place of a key is a key, too
 		}
 		return m
 	case *value.List:
-		return &value.List{Items: w.items(v.Items)}
+		return &value.List{Items: rewriteAll(v.Items, leaf)}
 	case value.Tuple:
-		return value.Tuple(w.items(v))
+		return value.Tuple(rewriteAll(v, leaf))
 	}
-	return v
+	return leaf(v)
 }
 
-func (w *walker) items(items []any) []any {
+func rewriteAll(items []any, leaf func(any) any) []any {
 	list := make([]any, len(items))
 	for i, item := range items {
-		list[i] = w.data(item)
+		list[i] = rewrite(item, leaf)
 	}
 	return list
 }

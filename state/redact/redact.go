@@ -19,7 +19,6 @@ import (
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // Mark stands where a secret was.
@@ -141,37 +140,20 @@ func (r *Redactor) Value(v any) any {
 	if r.Empty() {
 		return v
 	}
+	return rewrite(v, r.leaf)
+}
+
+func (r *Redactor) leaf(v any) any {
 	switch v := v.(type) {
 	case nil, bool:
 		return v
 	case string:
 		return r.Text(v)
-	case *value.Map:
-		if v == nil {
-			return v
-		}
-		m := value.NewMap()
-		for key, item := range v.All() {
-			_ = m.SetKey(r.Value(key), r.Value(item)) // a redacted key can be one: it is a string
-		}
-		return m
-	case *value.List:
-		return &value.List{Items: r.values(v.Items)}
-	case value.Tuple:
-		return value.Tuple(r.values(v))
 	}
 	if text := fmt.Sprint(v); r.In(text) {
 		return Mark
 	}
 	return v
-}
-
-func (r *Redactor) values(items []any) []any {
-	list := make([]any, len(items))
-	for i, item := range items {
-		list[i] = r.Value(item)
-	}
-	return list
 }
 
 // Error returns an error without secrets in its text and its hint. Problems in files keep their positions;

@@ -1,0 +1,54 @@
+package walk
+
+import (
+	"errors"
+	"io/fs"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Retry repeats a system call as long as a signal interrupts it, and returns its error otherwise.
+func Retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// RetryOpen is Retry for a call that gives a descriptor.
+func RetryOpen(call func() (int, error)) (fd int, err error) {
+	err = Retry(func() error { fd, err = call(); return err })
+	return fd, err
+}
+
+// Readlinkat returns the text of a link: of a name in an open directory, or with the name "" of the link that the
+// descriptor itself stands for.
+func Readlinkat(dir int, name string) (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(dir, name, buf)
+	if err != nil {
+		return "", err
+	}
+	return string(buf[:n]), nil
+}
+
+// Handle is a path to the file or directory of a descriptor, for calls that take only paths. A descriptor opened with
+// O_PATH has one too.
+func Handle(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// RawMode is a mode in the kernel's bits: permissions, setuid, setgid and sticky.
+func RawMode(mode fs.FileMode) uint32 {
+	raw := uint32(mode.Perm())
+	if mode&fs.ModeSetuid != 0 {
+		raw |= unix.S_ISUID
+	}
+	if mode&fs.ModeSetgid != 0 {
+		raw |= unix.S_ISGID
+	}
+	if mode&fs.ModeSticky != 0 {
+		raw |= unix.S_ISVTX
+	}
+	return raw
+}
