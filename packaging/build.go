@@ -16,12 +16,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -35,8 +33,10 @@ type Options struct {
 	Skip string
 	// LeaveOut are patterns of names, or of paths when they hold a slash, that are not packed.
 	LeaveOut []string
-	// Allow are files that look like secrets and may be packed; any other such file is an error.
-	Allow []string
+	// Allow says which files may be packed that look like secrets; any other such file is an error.
+	Allow []Allowed
+	// Checked says that Check has looked for secrets in the tree, which has not changed since.
+	Checked bool
 }
 
 // Summary says what was packed.
@@ -155,39 +155,10 @@ func scan(ctx context.Context, tree string, o Options) ([]found, Summary, error)
 		}
 		return nil
 	})
-	o.findSecrets(tree, entries, &problems)
+	if err == nil && !o.Checked {
+		err = o.findSecrets(ctx, tree, entries, &problems)
+	}
 	return entries, summary, errors.Join(err, problems.Err())
-}
-
-// findSecrets adds the files that look like secrets to what is wrong with a tree, in their order. Each
-// is opened for that, so several are at a time.
-func (o Options) findSecrets(tree string, entries []found, problems *diag.List) {
-	const share = 256 // files that are looked at in one go
-	reasons := make([]string, len(entries))
-	var group errgroup.Group
-	group.SetLimit(aheadReaders)
-	for start := 0; start < len(entries); start += share {
-		group.Go(func() error {
-			for i := start; i < min(start+share, len(entries)); i++ {
-				reasons[i] = o.secret(filepath.Join(tree, filepath.FromSlash(entries[i].name)), entries[i])
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // what it runs returns no error
-	for i, reason := range reasons {
-		if reason != "" {
-			problems.Add(diag.Pos{File: entries[i].name}, "%s", reason).WithHint("leave it out, or name it under `allow` in corpus.yaml")
-		}
-	}
-}
-
-// secret says why an entry must not be packed unless it is allowed by name.
-func (o Options) secret(file string, e found) string {
-	if !e.info.Mode().IsRegular() || slices.Contains(o.Allow, e.name) {
-		return ""
-	}
-	return looksSecret(file, e.name, e.info.Size())
 }
 
 func mustBeDir(tree string, d fs.DirEntry) error {

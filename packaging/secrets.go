@@ -1,67 +1,83 @@
 package packaging
 
 import (
-	"bytes"
-	"io"
-	"os"
+	"context"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/packaging/leaks"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// secretNames are patterns of file names that hold secrets more often than not.
-func secretNames() []string {
-	return []string{
-		".env", ".env.*", "*.key", "*.pem", "*.p12", "*.pfx", "*.jks", "*.kdbx", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519",
-		"credentials", "credentials.json", ".netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".htpasswd", "*.ovpn",
-	}
+// Allowed is a file, or a directory with all below it, that looks like a secret and may be packed.
+type Allowed struct {
+	Path string
+	Rule string // the only rule whose findings are allowed; "" for all
 }
 
-// harmless are names that fit those patterns and hold examples or certificates.
-func harmless() []string {
-	return []string{".env.example", ".env.sample", ".env.template", "cacert.pem"}
+// AllowedBy lists what a recipe allows.
+func AllowedBy(r recipe.Recipe) []Allowed {
+	var list []Allowed
+	for _, name := range r.Allow {
+		list = append(list, Allowed{Path: name})
+	}
+	for _, a := range r.AllowSecrets {
+		list = append(list, Allowed{Path: a.Path, Rule: a.Rule})
+	}
+	return list
 }
 
-// looksSecret says why a file looks like a secret, or "". A certificate is none.
-func looksSecret(file, name string, size int64) string {
-	base := path.Base(name)
-	if slices.Contains(harmless(), base) {
-		return ""
+// allows reports whether a finding about a file is allowed.
+func (o Options) allows(name, rule string) bool {
+	return slices.ContainsFunc(o.Allow, func(a Allowed) bool {
+		at := path.Clean(a.Path)
+		return (at == name || strings.HasPrefix(name, at+"/")) && (a.Rule == "" || a.Rule == rule)
+	})
+}
+
+// findSecrets adds the files that look like secrets to what is wrong with a tree, in their order. Each is read
+// for that, so several are at a time.
+func (o Options) findSecrets(ctx context.Context, tree string, entries []found, problems *diag.List) error {
+	const share = 64 // files that are read in one go
+	findings := make([][]leaks.Finding, len(entries))
+	scanner, err := leaks.New()
+	if err != nil {
+		return err
 	}
-	head := start(file, size)
-	if bytes.Contains(head, []byte("PRIVATE KEY-----")) && bytes.HasPrefix(bytes.TrimSpace(head), []byte("-----BEGIN")) {
-		return "it holds a private key"
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(aheadReaders)
+	for start := 0; start < len(entries); start += share {
+		group.Go(func() error {
+			for i := start; i < min(start+share, len(entries)); i++ {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if !entries[i].info.Mode().IsRegular() || o.allows(entries[i].name, "") {
+					continue
+				}
+				// A file that cannot be read is an error of packing it.
+				findings[i], _ = scanner.File(filepath.Join(tree, filepath.FromSlash(entries[i].name)), entries[i].name)
+			}
+			return nil
+		})
 	}
-	if bytes.HasPrefix(head, []byte("-----BEGIN CERTIFICATE")) || bytes.HasPrefix(head, []byte("-----BEGIN PUBLIC KEY")) {
-		return ""
+	if err := group.Wait(); err != nil {
+		return err
 	}
-	for _, pattern := range secretNames() {
-		if ok, err := path.Match(pattern, base); err == nil && ok {
-			return "its name is that of a secret"
+	for i, e := range entries {
+		for _, f := range findings[i] {
+			if !o.allows(e.name, f.Rule) {
+				problems.Add(diag.Pos{File: e.name, Line: f.Line}, "%s", f).
+					WithHint("leave it out (`leave_out` in corpus.yaml), or if it is no secret, allow it there: `allow_secrets: [{path: " + e.name + ", rule: " + f.Rule + ", reason: ...}]`")
+			}
 		}
 	}
-	return ""
-}
-
-// keySize is more than any private key in text takes.
-const keySize = 64 << 10
-
-// start is what a small file begins with; a large one is no key.
-func start(file string, size int64) []byte {
-	if size > keySize || size == 0 {
-		return nil
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil // packing it will say so
-	}
-	defer f.Close()
-	head := make([]byte, 128)
-	n, err := io.ReadFull(f, head)
-	if err != nil && n == 0 {
-		return nil
-	}
-	return head[:n]
+	return nil
 }
 
 // leaves reports whether a pattern leaves a path out: one without a slash fits names anywhere.

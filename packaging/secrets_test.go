@@ -2,6 +2,7 @@ package packaging_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,7 @@ func TestSecretsAreNotPacked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := packaging.Check(t.Context(), tree, packaging.Options{Allow: []string{"test/.npmrc"}})
+	err := packaging.Check(t.Context(), tree, packaging.Options{Allow: []packaging.Allowed{{Path: "test/.npmrc"}}})
 	var list diag.List
 	if !errors.As(err, &list) {
 		t.Fatalf("packing secrets: %v", err)
@@ -36,6 +37,25 @@ func TestSecretsAreNotPacked(t *testing.T) {
 	}
 	if want := []string{".env", "conf/id_ed25519", "harmless.txt", "tls/server.pem"}; !slices.Equal(files, want) {
 		t.Errorf("refused are %q, want %q", files, want)
+	}
+}
+
+// A file and a directory are allowed by path, and a finding by its rule; another rule's finding still stops the build.
+func TestFindingsAreAllowedByRule(t *testing.T) {
+	tree := sow(t, "test/keys/a.key", "test/keys/b.key", "notes.md", "prod.env")
+	key := "-----BEGIN EC PRIVATE KEY-----\n" + strings.Repeat("MHcCAQEEIBluB2BuspJcz1e58rnXpQEx48", 3) + "\n-----END EC PRIVATE KEY-----\n"
+	if err := os.WriteFile(filepath.Join(tree, "notes.md"), []byte("An example:\n\n"+key), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check := func(allow ...packaging.Allowed) string {
+		return fmt.Sprint(packaging.Check(t.Context(), tree, packaging.Options{Allow: allow}))
+	}
+	got := check(packaging.Allowed{Path: "test/"}, packaging.Allowed{Path: "notes.md", Rule: "age-secret-key"}, packaging.Allowed{Path: "prod.env", Rule: "name"})
+	if want := "notes.md:3: it holds a private key (rule private-key)"; got != want {
+		t.Errorf("refused is %q, want %q", got, want)
+	}
+	if got := check(packaging.Allowed{Path: "test"}, packaging.Allowed{Path: "notes.md", Rule: "private-key"}, packaging.Allowed{Path: "prod.env"}); got != "<nil>" {
+		t.Errorf("refused although allowed: %s", got)
 	}
 }
 

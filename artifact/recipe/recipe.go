@@ -38,6 +38,8 @@ type Recipe struct {
 	LeaveOut []string `yaml:"leave_out"`
 	// Allow names files that look like secrets and are none.
 	Allow []string `yaml:"allow"`
+	// AllowSecrets names findings of the search for secrets that may be packed.
+	AllowSecrets []AllowedSecret `yaml:"allow_secrets"`
 	// Writable lists the paths of a release that stay writable on a host, each a file or a
 	// directory with all below it. "." is the whole release.
 	Writable []string `yaml:"writable"`
@@ -135,6 +137,13 @@ func (h Hooks) Stages() map[string][]string {
 // All are the scripts of all stages.
 func (h Hooks) All() []string {
 	return slices.Concat(h.PreArchive, h.PostArchive, h.PreRelease, h.PostRelease)
+}
+
+// AllowedSecret is a file, or a directory with all below it, that looks like a secret and may be packed.
+type AllowedSecret struct {
+	Path   string `yaml:"path"`
+	Rule   string `yaml:"rule"`   // whose findings are meant; all by default
+	Reason string `yaml:"reason"` // for people who read the file
 }
 
 // Template is a configuration file that a host renders from its pillar and grains.

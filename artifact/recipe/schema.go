@@ -57,6 +57,7 @@ func Keys() []Key {
 		{Name: "files", Kind: Paths, Doc: "what of the tree, or of the builder's output, belongs to the release; all by default"},
 		{Name: "leave_out", Kind: Texts, Doc: "patterns of names, or of paths where they hold a slash, that do not"},
 		{Name: "allow", Kind: Paths, Doc: "files that look like secrets and are none"},
+		{Name: "allow_secrets", Kind: Sections, Doc: "findings of the search for secrets that may be released", Keys: secretKeys()},
 		{Name: "writable", Kind: Paths, Doc: "what stays writable on a host; . is the whole release"},
 		{Name: "health", Kind: Probes, Doc: "when the release counts as healthy: probes, and how long they may take"},
 		{Name: "hooks", Kind: Section, Doc: "scripts of the tree that an agent runs while it deploys, in this order; hooks/STAGE.d holds them in the release", Keys: hookKeys()},
@@ -91,6 +92,14 @@ func hookKeys() []Key {
 		{Name: "post_archive", Kind: Paths, Doc: "after the release is archived"},
 		{Name: "pre_release", Kind: Paths, Doc: "before the host converges to it"},
 		{Name: "post_release", Kind: Paths, Doc: "after it is current"},
+	}
+}
+
+func secretKeys() []Key {
+	return []Key{
+		{Name: "path", Kind: Path, Required: true, Doc: "a file, or a directory with all below it"},
+		{Name: "rule", Kind: Text, Doc: "the rule that found it; all rules by default"},
+		{Name: "reason", Kind: Text, Required: true, Doc: "why it is no secret, or may be published all the same"},
 	}
 }
 

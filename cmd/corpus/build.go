@@ -48,7 +48,7 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 		return err
 	}
 	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+len(r.Hooks.All()) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
-		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut, Allow: r.Allow})
+		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut, Allow: packaging.AllowedBy(r)})
 	}
 	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at, Cache: p.cache(), OnTop: how.onTop, Commit: pipeline.Commit(how.commit)}
 	request.Told = func(text string) { fmt.Fprintln(p.Err, text) }

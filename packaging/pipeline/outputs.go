@@ -73,7 +73,7 @@ func (b *build) pack(ctx context.Context, format string, w io.Writer) error {
 			Content: b.result.Content, Command: b.recipe.Package.Command, Base: b.onTop(), Time: b.Time,
 		}, b.work)
 	}
-	summary, err := packaging.Build(ctx, b.stage, w, packaging.Options{Time: b.Time, Allow: b.recipe.Allow})
+	summary, err := packaging.Build(ctx, b.stage, w, packaging.Options{Time: b.Time, Checked: true})
 	b.result.Summary = summary
 	return err
 }

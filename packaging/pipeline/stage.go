@@ -40,7 +40,7 @@ func (b *build) run(ctx context.Context) error {
 	if err := packaging.Drop(b.stage, b.recipe.LeaveOut); err != nil {
 		return err
 	}
-	if err := packaging.Check(ctx, b.stage, packaging.Options{Allow: b.recipe.Allow}); err != nil {
+	if err := packaging.Check(ctx, b.stage, packaging.Options{Allow: packaging.AllowedBy(b.recipe)}); err != nil {
 		return err
 	}
 	return b.describe()

@@ -1,0 +1,103 @@
+// Package leaks finds secrets in the files of a source tree, so that none is published by accident: by the names of
+// files that hold secrets, and by what files hold. What secrets look like is known from the rules of gitleaks,
+// which are kept up to date with that module; names are this package's own.
+package leaks
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// Finding is a place that looks like a secret. It never holds the secret.
+type Finding struct {
+	Rule string // such as "private-key", or "name"
+	Line int    // 0 for a finding about the file as a whole
+}
+
+// String says what was found, in words for a message about the file.
+func (f Finding) String() string {
+	switch f.Rule {
+	case nameRule:
+		return "its name is that of a secret"
+	case privateKey:
+		return "it holds a private key (rule private-key)"
+	}
+	return "it holds what looks like a secret (rule " + f.Rule + ")"
+}
+
+// Scanner finds secrets. It is safe for concurrent use.
+type Scanner struct{ rules *contents }
+
+// New returns a Scanner, or an error where its rules cannot be read.
+func New() (*Scanner, error) {
+	rules, err := readRules()
+	return &Scanner{rules: rules}, err
+}
+
+// File scans a file, which has a slash-separated name in its tree. Where one rule finds several places, the first
+// is returned.
+func (s *Scanner) File(file, name string) ([]Finding, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	found, public, err := s.rules.scan(f, name)
+	if err != nil || len(found) > 0 || !secretName(name) || public && keyName(name) {
+		return found, err
+	}
+	return []Finding{{Rule: nameRule}}, nil
+}
+
+// How a file is read: in pieces, the end of each again with the next one, so that what lies across is found.
+const (
+	piece   = 8 << 20
+	overlap = 256 << 10
+)
+
+// scan reads a file. Public reports that the file begins with keys or certificates, none of which is private.
+func (c *contents) scan(r io.Reader, name string) (found []Finding, public bool, err error) {
+	var rest []byte
+	seen := map[string]bool{}
+	for line, first := 1, true; ; first = false {
+		more, err := io.ReadAll(io.LimitReader(r, piece))
+		if err != nil || len(more) == 0 || first && binary(more) {
+			return found, public, err
+		}
+		text := string(rest) + string(more)
+		if first {
+			public = publicMark.MatchString(text) && !privateMark.MatchString(text)
+		}
+		for _, m := range c.all(name, text, first) {
+			if !seen[m.rule] {
+				seen[m.rule] = true
+				found = append(found, Finding{Rule: m.rule, Line: line + strings.Count(text[:m.at], "\n")})
+			}
+		}
+		from := max(0, len(text)-overlap)
+		line += strings.Count(text[:from], "\n")
+		rest = []byte(text[from:])
+	}
+}
+
+// binary reports whether a file is no text. Nothing is found in one but by its name.
+func binary(head []byte) bool { return bytes.IndexByte(head[:min(len(head), 8<<10)], 0) >= 0 }
+
+var (
+	publicMark  = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----`)
+	privateMark = regexp.MustCompile(`(?i)PRIVATE KEY`)
+	// startsPrivate is a file that begins with a private key, even where its end is missing.
+	startsPrivate = regexp.MustCompile(`^\s*(?:-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|PuTTY-User-Key-File-[0-9])`)
+)
+
+// all are the matches of the rules and of what they lack.
+func (c *contents) all(name, text string, first bool) []match {
+	found := c.in(name, text)
+	if first && startsPrivate.MatchString(text) {
+		found = append([]match{{rule: privateKey}}, found...)
+	}
+	return found
+}

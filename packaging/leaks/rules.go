@@ -1,0 +1,226 @@
+package leaks
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	ahocorasick "github.com/BobuSumisu/aho-corasick"
+	"github.com/spf13/viper"
+	"github.com/zricethezav/gitleaks/v8/config"
+)
+
+// privateKey is the rule about private keys between their marks.
+const privateKey = "private-key"
+
+// noisy are rules of the set that would refuse ordinary trees: those that match whatever stands beside a word such
+// as "key", and tokens that documents show as examples.
+func noisy() []string {
+	return []string{"generic-api-key", "curl-auth-header", "curl-auth-user", "jwt", "jwt-base64"}
+}
+
+// contents are the rules about what files hold.
+type contents struct {
+	rules  []config.Rule
+	global []*config.Allowlist
+	words  *ahocorasick.Trie // the keywords of all rules
+	of     map[string][]int  // the rules that have a keyword
+}
+
+func readRules() (*contents, error) {
+	v := viper.New()
+	v.SetConfigType("toml")
+	if err := v.ReadConfig(strings.NewReader(config.DefaultConfig)); err != nil {
+		return nil, fmt.Errorf("reading the rules for secrets: %w", err)
+	}
+	var raw config.ViperConfig
+	if err := v.Unmarshal(&raw); err != nil {
+		return nil, fmt.Errorf("reading the rules for secrets: %w", err)
+	}
+	set, err := raw.Translate()
+	if err != nil {
+		return nil, fmt.Errorf("reading the rules for secrets: %w", err)
+	}
+	return index(set), nil
+}
+
+// index orders the rules of a set by their keywords. Rules without a keyword are about names; this package has
+// its own of those.
+func index(set config.Config) *contents {
+	c := &contents{of: map[string][]int{}}
+	for _, list := range set.Allowlists {
+		// Its paths are left out: they name directories of dependencies, which a release holds like any other.
+		c.global = append(c.global, &config.Allowlist{Regexes: list.Regexes, StopWords: list.StopWords, RegexTarget: list.RegexTarget})
+	}
+	for _, id := range set.OrderedRules {
+		rule := set.Rules[id]
+		if rule.Regex == nil || slices.Contains(noisy(), id) {
+			continue
+		}
+		for _, word := range rule.Keywords {
+			c.of[word] = append(c.of[word], len(c.rules))
+		}
+		c.rules = append(c.rules, rule)
+	}
+	words := ahocorasick.NewTrieBuilder()
+	for word := range c.of {
+		words.AddString(word)
+	}
+	c.words = words.Build()
+	return c
+}
+
+// match is where a rule found a secret in a text.
+type match struct {
+	rule string
+	at   int
+}
+
+// in returns the first match of each rule in a text, in the order of their places.
+func (c *contents) in(name, text string) []match {
+	var found []match
+	for i, windows := range c.candidates(text) {
+		rule := &c.rules[i]
+		if rule.Path != nil && !rule.Path.MatchString(name) {
+			continue
+		}
+		for _, w := range windows {
+			if at := c.rule(rule, text[w.from:w.to]); at >= 0 {
+				found = append(found, match{rule: rule.RuleID, at: w.from + at})
+				break
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b match) int { return cmp.Or(a.at-b.at, strings.Compare(a.rule, b.rule)) })
+	return found
+}
+
+// window is a part of a text.
+type window struct{ from, to int }
+
+// How far from a keyword a secret stands, in bytes. Looking at no more keeps the time that a large file takes in
+// proportion to its size.
+const (
+	before = 512
+	after  = 2048
+)
+
+// candidates are the parts of a text in which rules have a keyword, by the rule's index. A private key has no
+// length to go by, so all that follows its mark belongs to it.
+func (c *contents) candidates(text string) map[int][]window {
+	parts := map[int][]window{}
+	lower := []byte(text)
+	for i, b := range lower {
+		if 'A' <= b && b <= 'Z' {
+			lower[i] = b + 'a' - 'A'
+		}
+	}
+	c.words.Walk(lower, func(end, n, _ int64) bool {
+		from := int(end - n + 1)
+		for _, i := range c.of[string(lower[from:end+1])] {
+			w := window{max(0, from-before), min(len(text), int(end)+after)}
+			if c.rules[i].RuleID == privateKey {
+				w = window{from, len(text)}
+			}
+			parts[i] = joined(parts[i], w)
+		}
+		return true
+	})
+	return parts
+}
+
+// joined adds a window that begins behind all others, or makes the last one longer where they overlap.
+func joined(windows []window, w window) []window {
+	if last := len(windows) - 1; last >= 0 && w.from <= windows[last].to {
+		windows[last].to = max(windows[last].to, w.to)
+		return windows
+	}
+	return append(windows, w)
+}
+
+// rule returns where a rule finds the first secret in a text, or -1.
+func (c *contents) rule(rule *config.Rule, text string) int {
+	for _, place := range rule.Regex.FindAllStringSubmatchIndex(text, -1) {
+		whole, secret := text[place[0]:place[1]], captured(rule, text, place)
+		if rule.Entropy > 0 && entropy(secret) <= rule.Entropy {
+			continue
+		}
+		if rule.RuleID == privateKey && !keyMaterial.MatchString(whole) {
+			continue
+		}
+		line := lineAround(text, place[0], place[1])
+		if !allowed(c.global, secret, whole, line) && !allowed(rule.Allowlists, secret, whole, line) {
+			return place[0]
+		}
+	}
+	return -1
+}
+
+// keyMaterial is a line of a key in base64. Code and documents that name a key's marks have none between them.
+var keyMaterial = regexp.MustCompile(`[A-Za-z0-9+/]{40,}`)
+
+// captured is the secret in a match: the group that the rule names, or else the first that took part.
+func captured(rule *config.Rule, text string, place []int) string {
+	if g := rule.SecretGroup; g > 0 && place[2*g] >= 0 {
+		return text[place[2*g]:place[2*g+1]]
+	}
+	for g := 2; g < len(place); g += 2 {
+		if place[g] >= 0 && place[g+1] > place[g] {
+			return text[place[g]:place[g+1]]
+		}
+	}
+	return strings.Trim(text[place[0]:place[1]], "\n")
+}
+
+// allowed reports whether lists of a set say that a match is no secret. Of a list with the condition AND
+// every part must hold; parts about commits and paths never do.
+func allowed(lists []*config.Allowlist, secret, whole, line string) bool {
+	for _, list := range lists {
+		target := secret
+		switch list.RegexTarget {
+		case "match":
+			target = whole
+		case "line":
+			target = line
+		}
+		expression := list.RegexAllowed(target)
+		word, _ := list.ContainsStopWord(secret)
+		if list.MatchCondition == config.AllowlistMatchAnd {
+			if len(list.Paths)+len(list.Commits) == 0 && (expression || len(list.Regexes) == 0) && (word || len(list.StopWords) == 0) {
+				return true
+			}
+			continue
+		}
+		if expression || word {
+			return true
+		}
+	}
+	return false
+}
+
+func lineAround(text string, from, to int) string {
+	start := strings.LastIndexByte(text[:from], '\n') + 1
+	if end := strings.IndexByte(text[to:], '\n'); end >= 0 {
+		return text[start : to+end]
+	}
+	return text[start:]
+}
+
+// entropy is Shannon's, in bits per byte.
+func entropy(text string) float64 {
+	var counts [256]int
+	for i := range len(text) {
+		counts[text[i]]++
+	}
+	sum := 0.0
+	for _, n := range counts {
+		if n > 0 {
+			share := float64(n) / float64(len(text))
+			sum -= share * math.Log2(share)
+		}
+	}
+	return sum
+}
