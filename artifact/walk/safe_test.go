@@ -14,16 +14,17 @@ import (
 
 const ann, bob = 64001, 64002
 
-// homes makes a tree in which ann and bob have directories of their own.
+// homes makes a tree in which ann and bob have directories of their own. Links lead to names that no machine has: a
+// test that followed one outside the root would change the machine that it runs on.
 func homes(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("files of several users take root")
 	}
-	root, _ := plant(t, "etc/shadow", "etc/link -> shadow", "home/ann/own/file", "home/ann/file", "home/bob/file", "home/ann/roots/file", "home/ann/roots/link -> /etc/shadow",
-		"home/ann/self -> own/file", "home/ann/dirself -> own", "home/ann/etc -> /etc", "home/ann/shadow -> /etc/shadow", "home/ann/dots -> ../../etc/shadow", "home/ann/bob -> ../bob/file",
-		"home/ann/new -> /etc/cron", "home/ann/newown -> own/new", "home/ann/there -> etc/shadow", "home/ann/onward -> dirself/../../../etc/shadow",
-		"tmp/bylink -> /etc/shadow", "tmp/byroot -> /etc/shadow", "share/link -> /etc/shadow", "team/link -> /etc/shadow", "team/fine -> work", "team/work/x")
+	root, _ := plant(t, "vault/secret", "vault/link -> secret", "home/ann/own/file", "home/ann/file", "home/bob/file", "home/ann/roots/file", "home/ann/roots/link -> /vault/secret",
+		"home/ann/self -> own/file", "home/ann/dirself -> own", "home/ann/etc -> /vault", "home/ann/shadow -> /vault/secret", "home/ann/dots -> ../../vault/secret", "home/ann/bob -> ../bob/file",
+		"home/ann/new -> /vault/cron", "home/ann/newown -> own/new", "home/ann/there -> etc/secret", "home/ann/onward -> dirself/../../../vault/secret",
+		"tmp/bylink -> /vault/secret", "tmp/byroot -> /vault/secret", "share/link -> /vault/secret", "team/link -> /vault/secret", "team/fine -> work", "team/work/x")
 	for _, p := range []string{"home/ann", "home/ann/own", "home/ann/own/file", "home/ann/file", "home/ann/self", "home/ann/dirself", "home/ann/etc", "home/ann/shadow", "home/ann/dots",
 		"home/ann/bob", "home/ann/new", "home/ann/newown", "home/ann/there", "home/ann/onward", "tmp/bylink"} {
 		do(t, os.Lchown(root+"/"+p, ann, ann))
@@ -36,21 +37,21 @@ func homes(t *testing.T) string {
 		do(t, os.Lchown(root+"/"+p, 0, 500))
 		do(t, os.Chmod(root+"/"+p, 0o775))
 	}
-	do(t, os.Link(root+"/etc/shadow", root+"/home/ann/hard"))
+	do(t, os.Link(root+"/vault/secret", root+"/home/ann/hard"))
 	return root
 }
 
 func TestSafeRootRefusesLinksOfOthers(t *testing.T) {
 	root := homes(t)
 	for p, by := range map[string]string{
-		"/etc/link":              "", // root's own
+		"/vault/link":            "", // root's own
 		"/home/ann/file":         "",
 		"/home/ann/roots/file":   "", // no link leads there
 		"/home/ann/self":         "",
 		"/home/ann/dirself/file": "",
 		"/tmp/byroot":            "", // the sticky bit keeps others from replacing it
 		"/team/fine/x":           "",
-		"/home/ann/etc/shadow":   "user 64001",
+		"/home/ann/etc/secret":   "user 64001",
 		"/home/ann/shadow":       "user 64001",
 		"/home/ann/dots":         "user 64001",
 		"/home/ann/there":        "user 64001",
@@ -88,7 +89,7 @@ func TestSafeRootMakesNothingWhereALinkOfOthersLeads(t *testing.T) {
 		o.Safe = true
 		r := open(t, o, root)
 		var unsafe *walk.UnsafeError
-		for p, refused := range map[string]bool{"/home/ann/new": true, "/home/ann/shadow": true, "/home/ann/newown": false, "/etc/link": false, "/etc/fresh": false} {
+		for p, refused := range map[string]bool{"/home/ann/new": true, "/home/ann/shadow": true, "/home/ann/newown": false, "/vault/link": false, "/vault/fresh": false} {
 			d, _, err := r.Follow(p)
 			if errors.As(err, &unsafe) != refused {
 				t.Errorf("Follow %s: %v, want refused: %v", p, err, refused)
@@ -108,11 +109,11 @@ func TestSafeRootMakesNothingWhereALinkOfOthersLeads(t *testing.T) {
 		do(t, d.Chown("file", bob, bob))
 		do(t, d.Chown("file", ann, ann))
 		do(t, d.Create("hard", walk.New{Mode: 0o600, UID: ann, GID: ann}, func(w io.Writer) error { _, err := io.WriteString(w, "ann's"); return err }))
-		if data, err := os.ReadFile(root + "/etc/shadow"); string(data) != "etc/shadow" {
+		if data, err := os.ReadFile(root + "/vault/secret"); string(data) != "vault/secret" {
 			t.Errorf("root's file holds %q, %v", data, err)
 		}
 		do(t, os.Remove(root+"/home/ann/hard"))
-		do(t, os.Link(root+"/etc/shadow", root+"/home/ann/hard"))
+		do(t, os.Link(root+"/vault/secret", root+"/home/ann/hard"))
 	})
 }
 
@@ -122,14 +123,14 @@ func second[T any](_ T, err error) error { return err }
 // in it.
 func TestSafeRootUnderExchange(t *testing.T) {
 	root := homes(t)
+	do(t, os.WriteFile(root+"/home/ann/own/secret", []byte("ann's"), 0o644))
 	both(t, func(t *testing.T, o walk.Options) {
 		o.Safe = true
 		r := open(t, o, root)
-		do(t, os.WriteFile(root+"/home/ann/own/shadow", []byte("ann's"), 0o644))
 		stop := exchange(root+"/home/ann/own", root+"/home/ann/etc")
 		defer stop()
 		for range 1000 {
-			if got, err := read(r, "/home/ann/own/shadow", 0); err == nil && got != "ann's" {
+			if got, err := read(r, "/home/ann/own/secret", 0); err == nil && got != "ann's" {
 				t.Fatalf("root was led to %q", got)
 			}
 			if d, err := r.OpenDir("/home/ann/own"); err == nil {

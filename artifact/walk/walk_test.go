@@ -232,17 +232,20 @@ func TestRacesNeverLeadOut(t *testing.T) {
 	})
 }
 
-// exchange exchanges pairs of paths until it is stopped. A path that is not there is moved to and from.
+// exchange exchanges pairs of paths until it is stopped, and leaves them as they were. A path that is not there is moved
+// to and from.
 func exchange(paths ...string) (stop func()) {
 	end := make(chan struct{})
 	var moving sync.WaitGroup
 	for i := 0; i+1 < len(paths); i += 2 {
 		a, b := paths[i], paths[i+1]
 		moving.Go(func() {
-			for {
+			for swapped := false; ; swapped = !swapped {
 				select {
 				case <-end:
-					return
+					if !swapped {
+						return
+					}
 				default:
 				}
 				if unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE) != nil {
