@@ -72,9 +72,13 @@ type run struct {
 // pass holds the lock, records what body does, and turns how it ended into a report.
 func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*run) error) (*report.Report, error) {
 	held, err := a.lock(command)
+	if other := new(lock.Held); errors.As(err, &other) && a.Within == "" {
+		return nil, a.refused(ctx, other, err)
+	}
 	if err != nil {
 		return nil, err
 	}
+	a.forgetRefusals()
 	a, after := a.puttingOff(ctx)
 	defer after()
 	defer func() { _ = held.Release() }()

@@ -32,6 +32,7 @@ type Status struct {
 	Postponed    *ledger.Postponed   `json:"postponed,omitempty"` // a deploy that the host failed
 	Withdrawn    []ledger.Withdrawn  `json:"withdrawn,omitempty"` // releases on this host that were taken back
 	Running      *lock.Holder        `json:"running,omitempty"`
+	Refused      *Refusals           `json:"refused,omitempty"` // runs since the last one that got the lock
 	LastRun      *report.Report      `json:"last_run,omitempty"`
 	Channels     []artifact.Ref      `json:"channels,omitempty"`
 	NextRun      *time.Time          `json:"next_run,omitempty"` // of the timer; see Agent.NextRun
@@ -59,6 +60,7 @@ func (a *Agent) Status() (Status, error) {
 		Bootstrapped: pinned, Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: a.lastKeptOf(book),
 		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 	}
+	s.Refused = a.refusals()
 	if holder, ok := lock.Current(a.Layout.Lock()); ok {
 		s.Running = &holder
 		s.CutShort = nil // it is under way, not cut short

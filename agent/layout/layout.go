@@ -120,6 +120,9 @@ func (l Layout) Tree(project, dir string) string { return filepath.Join(l.Trees(
 // Lock is the file that a run holds.
 func (l Layout) Lock() string { return filepath.Join(l.State(), "lock") }
 
+// Refusals is the file about runs that the lock refused.
+func (l Layout) Refusals() string { return filepath.Join(l.State(), "refused.json") }
+
 // HoldRequest is the file of a hold, or its end, that the ledger does not say yet.
 func (l Layout) HoldRequest() string { return filepath.Join(l.State(), "hold.json") }
 

@@ -103,3 +103,30 @@ func labels(pairs ...string) string {
 }
 
 func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
+
+// LockMetrics writes how the lock refuses runs. A run that was refused writes them while another one may write
+// Metrics, so they are in a file of their own beside File.
+type LockMetrics struct {
+	File  string    // of Metrics
+	Since time.Time // the first refusal; zero for none
+	Count int
+}
+
+// Write replaces the file.
+func (m LockMetrics) Write() error {
+	var b bytes.Buffer
+	since := "0"
+	if !m.Since.IsZero() {
+		since = seconds(m.Since)
+	}
+	gauge(&b, "corpus_agent_lock_refused_runs", "Runs that the lock refused since the last one that got it.", sample{"", strconv.Itoa(m.Count)})
+	gauge(&b, "corpus_agent_lock_refused_since_timestamp_seconds", "When the lock refused the first of them; 0 for none.", sample{"", since})
+	name, ok := strings.CutSuffix(m.File, ".prom")
+	if !ok {
+		return nil // Metrics reports that
+	}
+	if err := durable.WriteFile(name+"_lock.prom", b.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("writing metrics: %w", err)
+	}
+	return nil
+}

@@ -38,7 +38,8 @@ With --now a host does at once what its timer would do next: it waits for a run 
 starts the unit that the timer starts, and tells how that ended. The run goes on if whoever waits is gone.
 
 Exit codes: 0 converged, 2 usage or configuration, 3 states failed, 4 verification refused, 5 store
-unreachable, 6 another run is under way, 7 rolled back, 8 rollback failed, 130 interrupted.`,
+unreachable, 6 another run is under way, 7 rolled back, 8 rollback failed, 9 the lock refused runs
+for longer than the timer's interval, 130 interrupted.`,
 		Example: `  corpus-agent deploy --store s3://bucket/prefix --trust-root root.json
   corpus-agent deploy myapp testing --store file:///srv/store --trust-root sha256:650c...
   corpus-agent deploy

@@ -80,6 +80,9 @@ func (p *program) printStatus(s agent.Status) error {
 	if s.Running != nil {
 		say("running", "%s, process %d, since %s", s.Running.Command, s.Running.PID, when(s.Running.Since))
 	}
+	if r := s.Refused; r != nil {
+		say("refused", "%s", refusedLine(*r))
+	}
 	if s.CutShort != nil {
 		say("cut short", "run %s, deploying %s; the next run takes it up again", s.CutShort.Run, s.CutShort.Pair)
 	}
@@ -263,4 +266,13 @@ func (p *program) versionCommand() *cobra.Command {
 			return p.answer(map[string]string{"version": cli.Version}, "corpus-agent "+cli.Version)
 		},
 	}
+}
+
+// refusedLine says for how long the lock has refused runs, and who holds it.
+func refusedLine(r agent.Refusals) string {
+	line := fmt.Sprintf("%d runs by the lock, since %s, last %s", r.Count, when(r.Since), when(r.Last))
+	if r.Holder.PID == 0 {
+		return line + "; the process that holds it did not sign it"
+	}
+	return line + fmt.Sprintf("; %s, process %d, held it", r.Holder.Command, r.Holder.PID)
 }
