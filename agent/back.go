@@ -24,6 +24,9 @@ import (
 // back takes the host back after a deploy that failed: to the last good pair, or on a first deploy
 // to where there is nothing current.
 func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
+	if !r.ending(ctx) {
+		cause = r.occupied(ctx, pair, cause)
+	}
 	f := r.faultOf(ctx, pair, cause)
 	switch {
 	case f.of == report.FaultOfInterruption:

@@ -84,7 +84,8 @@ func hostFailed(err error) bool {
 	var busy *host.Busy
 	var unfinished *host.Unfinished
 	var work *workError
-	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) {
+	var occupied *service.Occupied // another process has the port of the release
+	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) {
 		return true
 	}
 	return hostErrno(err)

@@ -61,10 +61,7 @@ func (l *lab) running(u *units, unit string) {
 
 // TestReleaseThatCrashesUsesUpTheStartLimit goes back all the same, and the hooks of the good release run.
 func TestReleaseThatCrashesUsesUpTheStartLimit(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "app.service")
+	l, u := runningUnits(t, "1", "app.service")
 	l.running(u, "app.service")
 	l.app("2.crashes")
 	r := l.expect(exit.RolledBack)
@@ -97,10 +94,7 @@ func TestGoodReleaseOverOneThatCrashes(t *testing.T) {
 
 // TestFailedStartStillCounts of a unit that is none of the release's, and where no link is about to move.
 func TestFailedStartStillCounts(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "app.service")
+	l, u := runningUnits(t, "1", "app.service")
 	other := u.add("other.service", "/usr/bin/other")
 	other.Active, other.refuse = "inactive", true
 	l.running(u, "other.service")
@@ -119,10 +113,7 @@ func TestFailedStartStillCounts(t *testing.T) {
 
 // TestFailedStartOfAJobCounts of the release: nothing starts it after the links have moved.
 func TestFailedStartOfAJobCounts(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "job.service")
+	l, u := runningUnits(t, "1", "job.service")
 	job := u.all["job.service"]
 	job.Job, job.refuse, job.Active, job.MainPID = true, true, "inactive", 0
 	l.running(u, "job.service")
@@ -134,10 +125,7 @@ func TestFailedStartOfAJobCounts(t *testing.T) {
 
 // TestNewUnitThatOnlyTheNewReleaseCanStart has a state start a program that current does not have yet.
 func TestNewUnitThatOnlyTheNewReleaseCanStart(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l)
+	l, u := runningUnits(t, "1")
 	u.add("worker.service", "/srv/service/current/bin/worker")
 	l.running(u, "worker.service")
 	l.app("2", artifacttest.Files{"bin/worker": "#!/bin/sh\n"})
@@ -147,10 +135,7 @@ func TestNewUnitThatOnlyTheNewReleaseCanStart(t *testing.T) {
 
 // TestInterruptedRunRestartsScripts puts an interpreter back, whose process does not show what it runs.
 func TestInterruptedRunRestartsScripts(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "app.service")
+	l, u := runningUnits(t, "1", "app.service")
 	u.all["app.service"].script = true
 	l.app("2")
 	ctx, stop := context.WithCancel(context.Background())
@@ -169,22 +154,11 @@ func TestInterruptedRunRestartsScripts(t *testing.T) {
 
 // TestStatusOfAScriptAfterACut names what current leads to, and not what is deployed.
 func TestStatusOfAScriptAfterACut(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "app.service")
+	l, u := runningUnits(t, "1", "app.service")
 	u.all["app.service"].script = true
 	l.app("2")
 	l.Sinks = []report.Sink{&ender{at: "health"}}
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Fatal("the run was not killed")
-			}
-		}()
-		_, _ = l.deploy()
-	}()
-	l.Sinks = nil
+	l.killed()
 	u.runs(t, "app.service", "2")
 	s := mustStatus(t, l)
 	if err := l.RunningUnits(context.Background(), &s); err != nil || !strings.HasPrefix(s.Units[0].Release, "2-") || s.Units[0].Deployed {

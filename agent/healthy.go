@@ -15,18 +15,26 @@ import (
 // The stage of a run in which a release has to become healthy; scripts find it in CORPUS_STAGE.
 const healthStage = report.HealthStage
 
-// checkHealth waits for the releases of a pair to become healthy. The service's word about times and
-// retries counts before base's, and that before the host's; probes are those of all three.
-func (r *run) checkHealth(ctx context.Context, pair ledger.Pair) error {
+// wantedHealth is when a pair counts as healthy. The service's word about times and retries counts before base's, and
+// that before the host's; probes are those of all three.
+func (r *run) wantedHealth(pair ledger.Pair) (recipe.Health, error) {
 	wanted := r.Config.Health
-	scripts := r.project(pair.Service.Project).Release(pair.Service.Dir())
 	for _, release := range pair.Releases() {
 		dir := r.project(release.Project).Release(release.Dir())
 		says, err := recipe.Load(os.DirFS(dir))
 		if err != nil {
-			return fmt.Errorf("reading how %s becomes healthy: %w", release, err)
+			return wanted, fmt.Errorf("reading how %s becomes healthy: %w", release, err)
 		}
 		wanted = health.Merge(within(says.Health, release.Project, dir), wanted)
+	}
+	return wanted, nil
+}
+
+// checkHealth waits for the releases of a pair to become healthy.
+func (r *run) checkHealth(ctx context.Context, pair ledger.Pair) error {
+	wanted, err := r.wantedHealth(pair)
+	if err != nil {
+		return err
 	}
 	if r.Layout.Relocated() && !r.ProbeAnyRoot && len(wanted.Probes) > 0 {
 		r.record.Note("%d health probes were skipped: they would ask the running system and not what is below %s", len(wanted.Probes), r.Layout.Root)
@@ -35,8 +43,9 @@ func (r *run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 	if len(wanted.Probes) == 0 && r.watch == nil {
 		return nil
 	}
+	scripts := r.project(pair.Service.Project).Release(pair.Service.Dir())
 	return r.record.Stage(healthStage, pair.String(), func() error {
-		answering, err := r.answering(pair)
+		answering, err := r.answering(ctx, pair, wanted.Probes)
 		if err != nil {
 			return err
 		}

@@ -197,6 +197,7 @@ func (r *run) serve(ctx context.Context, pair ledger.Pair, back bool) error {
 		return fmt.Errorf("looking for the units of %s: %w", pair, err)
 	}
 	r.watch = nil
+	r.noteDisregarded(ctx, s, pair, members)
 	if len(members) == 0 {
 		return nil
 	}
@@ -213,6 +214,22 @@ func (r *run) serve(ctx context.Context, pair ledger.Pair, back bool) error {
 		r.watch = r.watching(s, members, done)
 		return err
 	})
+}
+
+// noteDisregarded names the units that seem to run what the links led to, and are not restarted, since no release
+// names them and their users could make any unit seem so.
+func (r *run) noteDisregarded(ctx context.Context, s service.System, pair ledger.Pair, members []service.Member) {
+	projects, err := r.inService(pair)
+	if err != nil || len(r.movedAt) == 0 {
+		return
+	}
+	all, err := service.Disregard(ctx, s, projects, members)
+	if err != nil {
+		r.record.Note("which other units run a release was not found out: %v", err)
+	}
+	for _, d := range all {
+		r.record.Note("%s was left alone: its process belongs to user %s and seems to run from %s, as %s shows, which any user can arrange; to have it restarted, name it under units of corpus.yaml", d.Unit, d.User, d.Release, d.Test)
+	}
 }
 
 // unitDone records what was done about a unit.
@@ -323,17 +340,6 @@ func (r *run) giveUpUnits(ctx context.Context) error {
 		r.record.Unit(result)
 	}
 	return err
-}
-
-// answering finds out which processes answer the probes of a pair; it is nil where the processes that run
-// here are not this host's.
-func (r *run) answering(pair ledger.Pair) (*service.Answering, error) {
-	s, err := r.system()
-	if err != nil || s.Allowed() != nil {
-		return nil, err
-	}
-	projects, err := r.inService(pair)
-	return &service.Answering{System: s, Projects: projects}, err
 }
 
 // RunningUnits says what the units of the deployed pair run, and adds to the drift what is not deployed.

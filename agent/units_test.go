@@ -32,6 +32,7 @@ type units struct {
 	pids  int
 
 	listening []int                // processes that listen wherever is asked
+	sockets   []host.Socket        // beside those
 	alone     map[int]host.Process // processes of no unit
 }
 
@@ -44,6 +45,7 @@ type unit struct {
 	exits  bool   // whatever it starts ends at once
 	script bool   // it is run by an interpreter, so that the process does not show the release
 	runs   string // the program, by the path that it had when it started
+	user   int    // that it runs as
 }
 
 func newUnits(l *lab, names ...string) *units {
@@ -55,8 +57,17 @@ func newUnits(l *lab, names ...string) *units {
 	return u
 }
 
+// runningUnits is a host on which a version runs in units, which are all healthy.
+func runningUnits(t *testing.T, version string, names ...string) (*lab, *units) {
+	t.Helper()
+	l := newLab(t)
+	l.app(version)
+	l.expect(exit.OK)
+	return l, newUnits(l, names...)
+}
+
 func (u *units) add(name, start string) *unit {
-	d := host.Service{Unit: host.Unit{Name: name, Found: true, Boot: "enabled", Active: "inactive"}, Known: true, Settings: []string{start}}
+	d := host.Service{Unit: host.Unit{Name: name, Found: true, Boot: "enabled", Active: "inactive"}, Known: true, Settings: []string{start}, Cgroup: "/system.slice/" + name}
 	u.all[name] = &unit{Service: d, start: start}
 	return u.all[name]
 }
@@ -108,7 +119,17 @@ func (u *units) Service(_ context.Context, name string) (host.Service, error) {
 	return host.Service{Unit: host.Unit{Name: name}, Known: true}, nil
 }
 
-func (u *units) Listeners(netip.AddrPort) []int { return u.listening }
+// Sockets has a listener on every port of 127.0.0.1 where a process listens wherever is asked.
+func (u *units) Sockets(wanted func(host.Socket) bool) []host.Socket {
+	all := slices.Clone(u.sockets)
+	if len(u.listening) > 0 {
+		for port := range 1 << 16 {
+			at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
+			all = append(all, host.Socket{Local: at, Listens: true, Holders: u.listening, User: u.Process(u.listening[0]).User})
+		}
+	}
+	return slices.DeleteFunc(all, func(s host.Socket) bool { return !wanted(s) })
+}
 
 func (u *units) Process(pid int) host.Process {
 	if p, alone := u.alone[pid]; alone {
@@ -116,9 +137,9 @@ func (u *units) Process(pid int) host.Process {
 	}
 	for _, s := range u.all {
 		if s.MainPID == pid && s.script {
-			return host.Process{Program: "/usr/bin/sh", Directory: "/", Arguments: []string{"/bin/sh", s.start}}
+			return host.Process{Program: "/usr/bin/sh", Directory: "/", Arguments: []string{"/bin/sh", s.start}, User: s.user, Cgroup: s.Cgroup}
 		} else if s.MainPID == pid {
-			return host.Process{Program: s.runs, Directory: "/"}
+			return host.Process{Program: s.runs, Directory: "/", User: s.user, Cgroup: s.Cgroup}
 		}
 	}
 	return host.Process{}
@@ -193,10 +214,7 @@ func (u *units) runs(t *testing.T, name, version string) {
 }
 
 func TestUnitsRunTheReleaseAfterADeployAndARollback(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "app.service")
+	l, u := runningUnits(t, "1", "app.service")
 	l.app("2")
 	r := l.expect(exit.OK)
 	u.runs(t, "app.service", "2")
@@ -216,10 +234,7 @@ func TestUnitsRunTheReleaseAfterADeployAndARollback(t *testing.T) {
 }
 
 func TestProgramThatExitsAtOnceIsRolledBack(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "app.service")
+	l, u := runningUnits(t, "1", "app.service")
 	l.app("2.exits")
 	r, err := l.deploy()
 	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "unit app.service: it is inactive (dead): its program ended with status 0") {
@@ -264,10 +279,7 @@ func TestProbeThatTheOldProcessAnswers(t *testing.T) {
 }
 
 func TestScriptCountsByItsStart(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "app.service")
+	l, u := runningUnits(t, "1", "app.service")
 	u.all["app.service"].script = true
 	l.app("2")
 	r := l.expect(exit.OK)
@@ -278,10 +290,7 @@ func TestScriptCountsByItsStart(t *testing.T) {
 }
 
 func TestReleaseNamesItsUnitsInOrder(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "b.service", "a.service", "proxy.service", "other.service")
+	l, u := runningUnits(t, "1", "b.service", "a.service", "proxy.service", "other.service")
 	u.all["proxy.service"].script = true
 	l.app("2", artifacttest.Files{recipe.Name: "units: [units/b.service, proxy.service, a]\nreload: [proxy.service]\n"})
 	l.expect(exit.OK)
@@ -291,10 +300,7 @@ func TestReleaseNamesItsUnitsInOrder(t *testing.T) {
 }
 
 func TestWhatIsStoppedOrMaskedStaysSo(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "job.service", "masked.service", "stopped.service", "failed.service")
+	l, u := runningUnits(t, "1", "job.service", "masked.service", "stopped.service", "failed.service")
 	u.all["job.service"].Job, u.all["masked.service"].Masked = true, true
 	u.all["stopped.service"].Active, u.all["stopped.service"].MainPID = "inactive", 0
 	u.all["failed.service"].Active, u.all["failed.service"].MainPID = "failed", 0
@@ -310,10 +316,7 @@ func TestWhatIsStoppedOrMaskedStaysSo(t *testing.T) {
 
 // TestUnitThatStartsFromNext is started by states that then fail.
 func TestUnitThatStartsFromNext(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l)
+	l, u := runningUnits(t, "1")
 	s := u.add("app.service", "/srv/service/next/bin/app")
 	s.begin(u)
 	l.app("2.broken")
@@ -339,10 +342,7 @@ func TestUnitThatStartsFromNext(t *testing.T) {
 }
 
 func TestRunThatIsInterruptedAfterTheFlipPutsUnitsBack(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "app.service")
+	l, u := runningUnits(t, "1", "app.service")
 	l.app("2")
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -375,6 +375,17 @@ func (k *ender) Stage(name, _ string) {
 	}
 }
 
+// killed is a deploy that is killed where a sink says so.
+func (l *lab) killed() {
+	l.t.Helper()
+	defer func() {
+		if l.Sinks = nil; recover() == nil {
+			l.t.Fatal("the run was not killed")
+		}
+	}()
+	_, _ = l.deploy()
+}
+
 // TestRunKilledBeforeItsUnitsWereRestarted is finished by the next run, in either direction.
 func TestRunKilledBeforeItsUnitsWereRestarted(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -390,21 +401,10 @@ func TestRunKilledBeforeItsUnitsWereRestarted(t *testing.T) {
 		"on the way back, at its end": {"health", 1, "2.exits", "1", exit.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
-			l.app("1")
-			l.expect(exit.OK)
-			u := newUnits(l, "app.service")
+			l, u := runningUnits(t, "1", "app.service")
 			l.app(c.version)
 			l.Sinks = []report.Sink{&ender{at: c.at, times: c.times}}
-			func() {
-				defer func() {
-					if recover() == nil {
-						t.Fatal("the run was not killed")
-					}
-				}()
-				_, _ = l.deploy()
-			}()
-			l.Sinks = nil
+			l.killed()
 			l.expect(c.code)
 			u.runs(t, "app.service", c.want)
 		})
@@ -412,10 +412,7 @@ func TestRunKilledBeforeItsUnitsWereRestarted(t *testing.T) {
 }
 
 func TestStatusSaysWhatUnitsRun(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "app.service")
+	l, u := runningUnits(t, "1", "app.service")
 	l.app("2")
 	l.expect(exit.OK)
 	look := func() agent.Status {
@@ -452,10 +449,7 @@ func TestFirstDeployThatFailsStopsWhatItStarted(t *testing.T) {
 }
 
 func TestUnitThatIsAbsentFailsTheDeploy(t *testing.T) {
-	l := newLab(t)
-	l.app("1")
-	l.expect(exit.OK)
-	u := newUnits(l, "app.service")
+	l, u := runningUnits(t, "1", "app.service")
 	l.app("2", artifacttest.Files{recipe.Name: "units: [app.service, gone.service]\n"})
 	r, err := l.deploy()
 	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "gone.service, which corpus.yaml of myapp 2 names under units, is not on this host") {
@@ -526,10 +520,7 @@ func TestUnitThatDidNotComeBackIsTriedAgain(t *testing.T) {
 		"it ends at once":   func(s *unit, broken bool) { s.exits = broken },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
-			l.app("1")
-			l.expect(exit.OK)
-			u := newUnits(l, "app.service", "other.service")
+			l, u := runningUnits(t, "1", "app.service", "other.service")
 			l.app("2")
 			l.engine.during = func(state.Request) { fail(u.all["app.service"], true) }
 			l.expect(exit.RollbackFailed)
@@ -579,8 +570,11 @@ func TestProcessOutsideOfUnitsAnswersAProbe(t *testing.T) {
 			u.listening, u.alone = []int{812}, map[int]host.Process{812: {Program: first, Directory: "/"}}
 			l.app("2", probe)
 			_, err = l.deploy()
-			if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "process 812 ("+first+") listens on 127.0.0.1:") || !strings.Contains(err.Error(), "runs from myapp 1-") {
+			if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "process 812 ("+first+") of user root listens on 127.0.0.1:") || !strings.Contains(err.Error(), "runs from myapp 1-") {
 				t.Fatalf("exit code %d, %v", exit.Code(err), err)
+			}
+			if got := l.inQuarantine(); len(got) != 0 {
+				t.Errorf("in quarantine is %v", got)
 			}
 			if hint := diag.HintOf(err); !strings.Contains(hint, "kill 812") {
 				t.Errorf("the hint is %q", hint)

@@ -59,6 +59,8 @@ type Result struct {
 	Project string `json:"-"` // whose unit or probe it is; "" of a probe of the host
 	unit    string
 	hint    string // what to do about Error, where more is known than for any probe
+	// occupied is Error where another process has the port, which is no fault of the release.
+	occupied *service.Occupied
 }
 
 // Unhealthy says which probes did not pass.
@@ -72,6 +74,17 @@ func (u *Unhealthy) Error() string {
 		}
 	}
 	return "the release is not healthy: " + strings.Join(failed, "; ")
+}
+
+// Unwrap gives the *service.Occupied of each probe whose port another process has.
+func (u *Unhealthy) Unwrap() []error {
+	var causes []error
+	for _, r := range u.Results {
+		if r.Error != "" && r.occupied != nil {
+			causes = append(causes, r.occupied)
+		}
+	}
+	return causes
 }
 
 // Project is the project of the first unit or probe that failed; "" for the host.
@@ -175,12 +188,13 @@ func attempts(ctx context.Context, p recipe.Probe, o Options) Result {
 		r.Tries++
 		answered, err := once(ctx, p, o)
 		if err == nil {
-			r.Error, r.hint, r.Answered = "", "", answered
+			r.Error, r.hint, r.occupied, r.Answered = "", "", nil, answered
 			return r
 		}
 		// What a try that the deadline cut short says is less than what the one before said.
 		if r.Error == "" || ctx.Err() == nil {
-			r.Error, r.hint = err.Error(), diag.HintOf(err)
+			r.Error, r.hint, r.occupied = err.Error(), diag.HintOf(err), nil
+			_ = errors.As(err, &r.occupied)
 		}
 	}
 	if r.Error == "" {
@@ -194,14 +208,17 @@ func once(ctx context.Context, p recipe.Probe, o Options) (answered string, err 
 	tryCtx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	var seen connection
+	if o.Answering != nil {
+		seen.at = func(c service.Connection) (string, error) { return o.Answering.At(tryCtx, c, p.Project != "") }
+	}
 	err = ask(tryCtx, p, o, &seen)
-	if err != nil && tryCtx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case seen.err != nil: // whatever it answered
+		return "", seen.err
+	case err != nil && tryCtx.Err() != nil && errors.Is(err, context.DeadlineExceeded):
 		return "", fmt.Errorf("no answer within %s", diag.Elapsed(o.Timeout))
 	}
-	if err != nil || o.Answering == nil || !seen.local() {
-		return "", err
-	}
-	return o.Answering.At(seen.to)
+	return seen.answered, err
 }
 
 func ask(ctx context.Context, p recipe.Probe, o Options, seen *connection) error {

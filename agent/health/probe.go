@@ -9,13 +9,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/netip"
 	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
@@ -71,20 +71,28 @@ func askTCP(ctx context.Context, p recipe.Probe, seen *connection) error {
 	return c.Close()
 }
 
-// connection is where a connection of a probe began and ended.
-type connection struct{ from, to netip.AddrPort }
+// connection is where a connection of a probe leads to. That is asked while it is open: once there is an answer, what
+// gave it may be gone.
+type connection struct {
+	at       func(service.Connection) (string, error) // nil where that is not asked
+	answered string                                   // the process
+	err      error                                    // its answer does not count
+}
 
 func (c *connection) note(conn net.Conn) {
 	from, ok := conn.LocalAddr().(*net.TCPAddr)
 	to, too := conn.RemoteAddr().(*net.TCPAddr)
-	if ok && too {
-		c.from, c.to = from.AddrPort(), to.AddrPort()
+	if !ok || !too || c.at == nil {
+		return
+	}
+	if ends := (service.Connection{From: from.AddrPort(), To: to.AddrPort()}); local(ends) {
+		c.answered, c.err = c.at(ends)
 	}
 }
 
-// local reports whether the connection stayed on this host.
-func (c *connection) local() bool {
-	return c.to.IsValid() && (c.to.Addr().IsLoopback() || c.from.Addr().Unmap() == c.to.Addr().Unmap())
+// local reports whether a connection stays on this host.
+func local(c service.Connection) bool {
+	return c.To.IsValid() && (c.To.Addr().IsLoopback() || c.From.Addr().Unmap() == c.To.Addr().Unmap())
 }
 
 // askUnit asks systemd. A unit that is starting is not there yet; one that waits for its next

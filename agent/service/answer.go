@@ -1,39 +1,163 @@
 package service
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Answering finds out which process answers at an address of this host.
+// Answering finds out which process answers at an address of this host, and whether its answer counts for a release.
 type Answering struct {
 	System   System
 	Projects []Project // with the releases that are to answer
+	Units    []string  // whose processes may answer: those of the releases, and those that their probes name
 }
 
-// At says which process listens on an address: "" where that is not known. It is an error if one does that
-// runs from another release of a project, as a process does that was started by hand and left running.
-func (a *Answering) At(address netip.AddrPort) (string, error) {
+// Connection is one of a probe to an address of this host.
+type Connection struct{ From, To netip.AddrPort }
+
+// Occupied says that a process that belongs to no unit of the release has the port at which the release is to
+// answer. That is no fault of the release.
+type Occupied struct {
+	Address netip.AddrPort
+	PID     int    // 0 where no process has the socket open
+	Program string // with the script of an interpreter
+	User    string // that the process runs as, or that made the socket
+	Unit    string // that it belongs to; "" for none
+	Release string // of the project that it runs; "" for none
+	Test    string // what shows that
+}
+
+func (o *Occupied) Error() string {
+	text := fmt.Sprintf("a socket of user %s, which no process has open,", o.User)
+	if o.PID != 0 {
+		text = fmt.Sprintf("process %d (%s) of user %s", o.PID, o.Program, o.User)
+		if o.Unit != "" {
+			text += " in " + o.Unit
+		}
+	}
+	text += fmt.Sprintf(" listens on %s and belongs to no unit of the release", o.Address)
+	if o.Release != "" {
+		text += fmt.Sprintf("; it runs from %s, as %s shows", o.Release, o.Test)
+	}
+	return text
+}
+
+// Hint says what to do about it.
+func (o *Occupied) Hint() string {
+	switch {
+	case o.PID == 0:
+		return "find what user " + o.User + " runs: ps -u " + o.User
+	case o.Unit != "":
+		return fmt.Sprintf("if %s is to answer, name it under units of corpus.yaml or in a unit probe; else end it: systemctl status %d; systemctl stop %s", o.Unit, o.PID, o.Unit)
+	}
+	return fmt.Sprintf("see whether somebody started it by hand, and end it: systemctl status %d; kill %d", o.PID, o.PID)
+}
+
+// At says which process listens where a connection leads to: "" where that is not known, as for the port of a
+// container. It is an error if one does that runs from another release of a project; an *Occupied if one does, for a
+// probe of a release, that an unprivileged user could have started: it is in none of the units, and its socket is
+// not root's. The connection has to be open still.
+func (a *Answering) At(ctx context.Context, c Connection, ofRelease bool) (string, error) {
+	sockets, local := a.sockets(c)
+	if len(sockets) == 0 && local && ofRelease {
+		return "", fmt.Errorf("what listened on %s closed its socket before it could be seen", c.To)
+	}
+	own, err := a.cgroups(ctx)
+	if err != nil {
+		return "", err
+	}
 	var pids []int
 	var said string
-	for _, pid := range a.System.Listeners(address) {
-		p := a.System.Process(pid)
-		if release, test := a.other(p); release != "" {
-			return "", diag.WithHint(fmt.Errorf("process %d (%s) listens on %s and runs from %s, as %s shows: the release may not be what answers", pid, p.Name(), address, release, test),
-				"see which unit it belongs to, or whether somebody started it by hand, and end it: systemctl status %d; kill %d", pid, pid)
+	for _, socket := range sockets {
+		if err := a.judge(socket, own, ofRelease); err != nil {
+			return "", err
 		}
-		if pids = append(pids, pid); said == "" || pids[0] == 1 {
-			said = fmt.Sprintf("process %d (%s)", pid, p.Name()) // the init system holds sockets for others
+		for _, pid := range socket.Holders {
+			if pids = append(pids, pid); said == "" || pids[0] == 1 { // the init system holds sockets for others
+				said = fmt.Sprintf("process %d (%s)", pid, a.System.Process(pid).Name())
+			}
 		}
 	}
 	if said != "" && len(pids) > 1 {
 		said += fmt.Sprintf(" and %d more", len(pids)-1)
 	}
 	return said, nil
+}
+
+// sockets are those that listen where a connection leads to, and else the one at its other end: a listener may
+// have been closed since. local reports whether the connection has its other end here.
+func (a *Answering) sockets(c Connection) (sockets []host.Socket, local bool) {
+	from, to := plain(c.From), plain(c.To)
+	all := a.System.Sockets(func(s host.Socket) bool { return s.Takes(to) || s.Local == to && s.Remote == from })
+	listens := slices.DeleteFunc(slices.Clone(all), func(s host.Socket) bool { return !s.Listens })
+	if len(listens) > 0 {
+		return listens, true
+	}
+	local = len(all) > 0
+	return slices.DeleteFunc(all, func(s host.Socket) bool { return len(s.Holders) == 0 }), local
+}
+
+func plain(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
+}
+
+// judge is the test of a socket that answers.
+func (a *Answering) judge(s host.Socket, own *cgroups, ofRelease bool) error {
+	inside := slices.ContainsFunc(s.Holders, func(pid int) bool { return own.has(a.System.Process(pid).Cgroup) })
+	for _, pid := range s.Holders {
+		release, test := a.other(a.System.Process(pid))
+		switch {
+		case release == "":
+		case inside:
+			return diag.WithHint(fmt.Errorf("process %d (%s) listens on %s and runs from %s, as %s shows: the release may not be what answers", pid, a.System.Process(pid).Name(), s.Local, release, test),
+				"it is left of an earlier start of its unit; end it: systemctl status %d; kill %d", pid, pid)
+		default:
+			return a.occupied(s, pid, release, test)
+		}
+	}
+	if inside || s.User == 0 || !ofRelease || !own.known {
+		return nil
+	}
+	if len(s.Holders) == 0 {
+		return a.occupied(s, 0, "", "")
+	}
+	return a.occupied(s, s.Holders[0], "", "")
+}
+
+// occupied names the process that has a socket.
+func (a *Answering) occupied(s host.Socket, pid int, release, test string) *Occupied {
+	o := &Occupied{Address: s.Local, PID: pid, User: host.UserName(s.User), Release: release, Test: test}
+	if pid != 0 {
+		p := a.System.Process(pid)
+		o.Program, o.Unit = p.Name(), unitOf(p.Cgroup)
+		if p.User != host.NoUser {
+			o.User = host.UserName(p.User)
+		}
+	}
+	return o
+}
+
+// unitOf is the unit of a control group; "" for one of a user's session.
+func unitOf(cgroup string) string {
+	for part := range strings.SplitSeq(strings.TrimPrefix(cgroup, "/"), "/") {
+		switch path.Ext(part) {
+		case ".service":
+			return part
+		case ".slice":
+			if part == "user.slice" {
+				return ""
+			}
+		}
+	}
+	return ""
 }
 
 // other is the release that a process runs from if that is another than the one its project is to run.
@@ -44,4 +168,62 @@ func (a *Answering) other(p host.Process) (release, test string) {
 		}
 	}
 	return "", ""
+}
+
+// Occupant finds a process of an unprivileged user that has one of the ports and belongs to no unit of the release;
+// nil for none. A socket that is connected keeps a port as well, where nothing else listens there.
+func (a *Answering) Occupant(ctx context.Context, ports []uint16) (*Occupied, error) {
+	own, err := a.cgroups(ctx)
+	if err != nil || !own.known || len(ports) == 0 {
+		return nil, err
+	}
+	all := a.System.Sockets(func(s host.Socket) bool { return slices.Contains(ports, s.Local.Port()) })
+	slices.SortStableFunc(all, func(x, y host.Socket) int { return order(y.Listens) - order(x.Listens) })
+	listens := map[uint16]bool{}
+	for _, s := range all {
+		if !s.Listens && (len(s.Holders) == 0 || listens[s.Local.Port()]) {
+			continue
+		}
+		var stranger *Occupied
+		if errors.As(a.judge(s, own, true), &stranger) {
+			return stranger, nil
+		}
+		listens[s.Local.Port()] = true
+	}
+	return nil, nil
+}
+
+func order(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// cgroups are the control groups of units.
+type cgroups struct {
+	known bool // the init system keeps them
+	names []string
+}
+
+func (a *Answering) cgroups(ctx context.Context) (*cgroups, error) {
+	d, err := describe(ctx, a.System, "-.slice")
+	if err != nil || !d.Known {
+		return &cgroups{}, err
+	}
+	c := &cgroups{known: true}
+	for _, unit := range a.Units {
+		d, err := describe(ctx, a.System, unit)
+		if err != nil {
+			return nil, err
+		}
+		if d.Cgroup != "" && d.Cgroup != "/" {
+			c.names = append(c.names, d.Cgroup)
+		}
+	}
+	return c, nil
+}
+
+func (c *cgroups) has(cgroup string) bool {
+	return slices.ContainsFunc(c.names, func(name string) bool { return below(cgroup, name) })
 }

@@ -94,7 +94,7 @@ func leads(setting string, links []string) bool {
 		}
 	}
 	file := strings.TrimLeft(setting, "-!+@:")
-	return filepath.IsAbs(file) && !strings.ContainsAny(file, " \n") && passes(filepath.Clean(file), links, maxLinks)
+	return filepath.IsAbs(file) && !strings.ContainsAny(file, " \n") && passes(filepath.Clean(file), links, maxLinks) && safely(file)
 }
 
 // maxLinks is how many links a path may have, as for the kernel.
@@ -107,7 +107,7 @@ func passes(file string, links []string, left int) bool {
 			continue
 		}
 		target, err := os.Readlink(file[:at])
-		if err != nil {
+		if err != nil || !rootsLink(file[:at]) {
 			continue
 		}
 		if !filepath.IsAbs(target) {

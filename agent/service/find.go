@@ -9,7 +9,8 @@ import (
 )
 
 // Find lists the units of projects: those that a release names, in its order, and of a release that names
-// none those that start through its links or whose main process runs from one of the project's releases.
+// none those that start through its links or whose main process, which is root's, runs from one of the project's
+// releases.
 // A unit belongs to one project, and to the one that names it before any other.
 func Find(ctx context.Context, s System, projects []Project) ([]Member, error) {
 	loaded, err := s.Loaded(ctx)
@@ -103,12 +104,15 @@ func Follows(ctx context.Context, s System, projects []Project, unit string) boo
 
 // uses reports whether a unit belongs to a project.
 func uses(s System, d host.Service, p Project, t trees) bool {
-	if slices.ContainsFunc(d.Settings, func(v string) bool { return leads(v, p.Links) }) {
+	if ofSession(d.Name) {
+		return false
+	}
+	if rootsFiles(d) && slices.ContainsFunc(d.Settings, func(v string) bool { return leads(v, p.Links) }) {
 		return true
 	}
 	if d.MainPID == 0 {
 		return false
 	}
-	release, _ := t.evidence(s.Process(d.MainPID))
+	release, _ := t.proof(s.Process(d.MainPID))
 	return release != ""
 }

@@ -12,7 +12,6 @@ package service
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"path"
 	"strings"
 	"time"
@@ -30,8 +29,8 @@ type System interface {
 	Service(ctx context.Context, name string) (host.Service, error)
 	// Process says what a process is; what may not be read is empty.
 	Process(pid int) host.Process
-	// Listeners are the processes that listen on an address of this host.
-	Listeners(address netip.AddrPort) []int
+	// Sockets are the TCP sockets of this host that a caller wants.
+	Sockets(wanted func(host.Socket) bool) []host.Socket
 	// Forgive has the init system forget that a unit failed, and how often it was started lately.
 	Forgive(ctx context.Context, name string)
 	// Act restarts, reloads or stops a unit and waits until that is done.
@@ -57,7 +56,7 @@ func (s system) Service(ctx context.Context, name string) (host.Service, error) 
 
 func (s system) Process(pid int) host.Process { return s.host.ProcessOf(pid) }
 
-func (s system) Listeners(address netip.AddrPort) []int { return s.host.Listeners(address) }
+func (s system) Sockets(wanted func(host.Socket) bool) []host.Socket { return s.host.Sockets(wanted) }
 
 func (s system) Forgive(ctx context.Context, name string) { s.host.ForgiveFailures(ctx, name) }
 

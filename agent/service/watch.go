@@ -53,36 +53,36 @@ func (w *Watch) Look(ctx context.Context) ([]Seen, error) {
 			return all, err
 		}
 		seen := Seen{Unit: m.Unit, Project: m.Project.Name, Release: m.Project.String(), PID: d.MainPID}
-		seen.Test, seen.Err, seen.Final = w.judge(m, d)
+		seen.Test, seen.Final, seen.Err = w.judge(m, d)
 		all = append(all, seen)
 	}
 	return all, nil
 }
 
-// judge is the test of one unit.
-func (w *Watch) judge(m Member, d host.Service) (test string, err error, final bool) {
+// judge is the test of one unit. final reports of an error that waiting will not help.
+func (w *Watch) judge(m Member, d host.Service) (test string, final bool, err error) {
 	first := w.first[m.Unit]
 	switch {
 	case !d.Running():
-		return "", fmt.Errorf("it is %s: its program %s", state(d), ended(d)), d.Active != "activating" || d.Sub == "auto-restart"
+		return "", d.Active != "activating" || d.Sub == "auto-restart", fmt.Errorf("it is %s: its program %s", state(d), ended(d))
 	case d.Restarts > first.Restarts, d.MainPID != first.MainPID:
-		return "", diag.WithHint(fmt.Errorf("its program ended after it was started, and the init system started another"), "see what it says: journalctl -u %s", m.Unit), true
+		return "", true, diag.WithHint(fmt.Errorf("its program ended after it was started, and the init system started another"), "see what it says: journalctl -u %s", m.Unit)
 	case !d.Known:
-		return ByRunning, nil, false
+		return ByRunning, false, nil
 	}
 	release, test := treesOf(m.Project).evidence(process(w.System, d))
 	switch {
 	case release == m.Project.Release:
-		return test, nil, false
+		return test, false, nil
 	case release != "":
-		return "", w.other(m, d, release, test), w.did(m.Unit) != Reloaded
+		return "", w.did(m.Unit) != Reloaded, w.other(m, d, release, test)
 	case d.Began > max(w.Since, m.Project.MovedAt), m.Project.MovedAt == 0 && d.BeganAt.After(m.Project.Linked):
-		return ByStart, nil, false
+		return ByStart, false, nil
 	case w.did(m.Unit) == Reloaded:
-		return ByReload, nil, false
+		return ByReload, false, nil
 	}
-	return "", diag.WithHint(fmt.Errorf("its main process %d was started before the release was made current", d.MainPID),
-		"have it restarted: name %s in units of corpus.yaml, and not in reload", m.Unit), true
+	return "", true, diag.WithHint(fmt.Errorf("its main process %d was started before the release was made current", d.MainPID),
+		"have it restarted: name %s in units of corpus.yaml, and not in reload", m.Unit)
 }
 
 // other is the failure of a unit that runs another release.

@@ -11,38 +11,58 @@ import (
 	"strings"
 )
 
-// listening is the state of a listening socket in /proc/net/tcp.
-const listening = "0A"
+// Socket is a TCP socket of the running system.
+type Socket struct {
+	Local   netip.AddrPort
+	Remote  netip.AddrPort // the zero port of one that listens
+	Listens bool
+	User    int   // who made it
+	Holders []int // the processes that have it open, in the order of their numbers; none where that may not be read
+}
 
-// Listeners are the processes of the running system that listen on an address of it, by their numbers.
-// Several share a socket, or a port. It is empty where none is found, as for an address of another
-// network namespace, or where that may not be read.
-func (h *Host) Listeners(address netip.AddrPort) []int {
-	sockets := map[string]bool{}
+// Takes reports whether connections to an address are the socket's.
+func (s Socket) Takes(to netip.AddrPort) bool {
+	return s.Listens && s.Local.Port() == to.Port() && (s.Local.Addr().IsUnspecified() || s.Local.Addr() == to.Addr().Unmap())
+}
+
+// Sockets are the TCP sockets of the running system that a caller wants, in the order of their addresses. Those of
+// other network namespaces, as of a container, are not among them.
+func (h *Host) Sockets(wanted func(Socket) bool) []Socket {
+	var found []Socket
+	inodes := map[string]int{} // of what was found -> which one
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		data, _ := os.ReadFile(table)
 		for line := range strings.Lines(string(data)) {
-			if inode := listens(strings.Fields(line), address); inode != "" {
-				sockets["socket:["+inode+"]"] = true
+			socket, inode, ok := socketOf(strings.Fields(line))
+			if !ok || !wanted(socket) {
+				continue
 			}
+			if inode != "0" { // a connection that nobody has accepted, or that was closed, has none
+				inodes["socket:["+inode+"]"] = len(found)
+			}
+			found = append(found, socket)
 		}
 	}
-	if len(sockets) == 0 {
-		return nil
+	if len(inodes) > 0 {
+		hold(found, inodes)
 	}
-	return holders(sockets)
+	return found
 }
 
-// listens is the inode of a line of /proc/net/tcp whose socket takes connections to an address, and else "".
-func listens(fields []string, address netip.AddrPort) string {
-	if len(fields) < 10 || fields[3] != listening {
-		return ""
+// listening is the state of a listening socket in /proc/net/tcp.
+const listening = "0A"
+
+// socketOf reads a line of /proc/net/tcp.
+func socketOf(fields []string) (s Socket, inode string, ok bool) {
+	if len(fields) < 10 {
+		return s, "", false
 	}
-	local, ok := procAddress(fields[1])
-	if !ok || local.Port() != address.Port() || !local.Addr().IsUnspecified() && local.Addr() != address.Addr().Unmap() {
-		return ""
-	}
-	return fields[9]
+	var there bool
+	s.Local, ok = procAddress(fields[1])
+	s.Remote, there = procAddress(fields[2])
+	user, err := strconv.Atoi(fields[7])
+	s.Listens, s.User = fields[3] == listening, user
+	return s, fields[9], ok && there && err == nil
 }
 
 // procAddress reads an address of /proc/net/tcp: words of four bytes in the order of the machine, and the
@@ -61,20 +81,24 @@ func procAddress(s string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(addr.Unmap(), uint16(number)), ok
 }
 
-// holders are the processes that have one of the sockets open, in the order of their numbers.
-func holders(sockets map[string]bool) []int {
-	var pids []int
+// hold finds the processes that have the sockets open.
+func hold(sockets []Socket, inodes map[string]int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*/fd")
 	for _, dir := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
+		if err != nil {
+			continue
+		}
 		files, _ := os.ReadDir(dir)
-		holds := slices.ContainsFunc(files, func(f os.DirEntry) bool {
+		for _, f := range files {
 			target, err := os.Readlink(filepath.Join(dir, f.Name()))
-			return err == nil && sockets[target]
-		})
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(dir))); err == nil && holds {
-			pids = append(pids, pid)
+			at, wanted := inodes[target]
+			if err == nil && wanted && !slices.Contains(sockets[at].Holders, pid) {
+				sockets[at].Holders = append(sockets[at].Holders, pid)
+			}
 		}
 	}
-	slices.Sort(pids)
-	return pids
+	for i := range sockets {
+		slices.Sort(sockets[i].Holders)
+	}
 }

@@ -1,13 +1,9 @@
 package host
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +27,8 @@ type Service struct {
 	Restarts int           // by systemd, because the program ended
 	Settings []string      // values that may name files: commands, environment files, watched paths
 	Triggers []string      // units that this one starts
+	Files    []string      // that the unit was read from
+	Cgroup   string        // of its processes, such as /system.slice/app.service; "" where it has none
 }
 
 // Service describes a unit and its main program.
@@ -131,6 +129,11 @@ func (d *Service) read(all map[string]any) {
 		d.BeganAt = time.UnixMicro(int64(wall)).UTC()
 	}
 	d.Triggers, _ = all["Triggers"].([]string)
+	d.Cgroup, _ = all["ControlGroup"].(string)
+	d.Files, _ = all["DropInPaths"].([]string)
+	if file, _ := all["FragmentPath"].(string); file != "" {
+		d.Files = append(d.Files, file)
+	}
 	for name, v := range all {
 		if strings.HasPrefix(name, "Exec") || slices.Contains([]string{"EnvironmentFiles", "Environment", "WorkingDirectory", "RootDirectory", "Paths"}, name) {
 			d.Settings = texts(d.Settings, v)
@@ -157,43 +160,11 @@ func texts(list []string, v any) []string {
 	return list
 }
 
-// Process is what the kernel says of a process. What may not be read is empty.
-type Process struct {
-	Program   string // the file that runs
-	Directory string // in which it works
-	Arguments []string
-}
-
-// Name is what a process is called where people read of it: its program, and of an interpreter what it runs.
-func (p Process) Name() string {
-	name := p.Program
-	if len(p.Arguments) > 1 && filepath.IsAbs(p.Arguments[1]) {
-		name += " " + p.Arguments[1]
-	}
-	return cmp.Or(name, "its program may not be read")
-}
-
-// ProcessOf reads what a process of the running system is.
-func (h *Host) ProcessOf(pid int) Process {
-	dir := fmt.Sprintf("/proc/%d/", pid)
-	var p Process
-	p.Program, _ = os.Readlink(dir + "exe")
-	p.Directory, _ = os.Readlink(dir + "cwd")
-	data, _ := os.ReadFile(dir + "cmdline")
-	for arg := range bytes.SplitSeq(bytes.TrimRight(data, "\x00"), []byte{0}) {
-		p.Arguments = append(p.Arguments, string(arg))
-	}
-	return p
-}
-
 // OwnUnit is the unit that this process runs in; "" where there is none.
 func (h *Host) OwnUnit() string {
-	data, _ := os.ReadFile("/proc/self/cgroup")
-	for line := range strings.Lines(string(data)) {
-		for part := range strings.SplitSeq(strings.TrimSpace(line), "/") {
-			if strings.HasSuffix(part, ".service") {
-				return part
-			}
+	for part := range strings.SplitSeq(cgroupOf("/proc/self/"), "/") {
+		if strings.HasSuffix(part, ".service") {
+			return part
 		}
 	}
 	return ""

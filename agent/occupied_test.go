@@ -1,0 +1,237 @@
+package agent_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// bob is a user of no unit of a release.
+const bob = 4711
+
+// stranger has a process of bob's listen at an address.
+func (u *units) stranger(address string) {
+	u.alone = map[int]host.Process{812: {Program: "/usr/bin/python3", Directory: "/", User: bob, Cgroup: "/user.slice/user-4711.slice/session-1.scope"}}
+	u.sockets = []host.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob, Holders: []int{812}}}
+}
+
+// asking is a corpus.yaml with a probe and what more is given.
+func asking(probe, more string) artifacttest.Files {
+	return artifacttest.Files{recipe.Name: more + "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - " + probe + "\n"}
+}
+
+// listening is a server that answers whatever is asked.
+func listening(t *testing.T) (address string) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// postponed checks that a deploy failed for the host, and names the process that has the port.
+func (l *lab) postponed(r *report.Report, err error, text string) {
+	l.t.Helper()
+	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), text) {
+		l.t.Errorf("exit code %d, %v, want %q", exit.Code(err), err, text)
+	}
+	if r.Fault == nil || r.Fault.Of != report.FaultOfHost || len(l.quarantined()) != 0 {
+		l.t.Errorf("the fault is %+v, in quarantine is %v", r.Fault, l.inQuarantine())
+	}
+	if s := mustStatus(l.t, l); s.Postponed == nil || !strings.Contains(s.Postponed.Reason, text) {
+		l.t.Errorf("the deploy waits: %+v", s.Postponed)
+	}
+}
+
+// TestStrangerThatAnswersAProbe does not make a release healthy, and the release is not blamed for it.
+func TestStrangerThatAnswersAProbe(t *testing.T) {
+	address := listening(t)
+	text := "process 812 (/usr/bin/python3) of user 4711 listens on " + address + " and belongs to no unit of the release"
+	for name, probe := range map[string]string{"http": "http: http://" + address + "/", "tcp": "tcp: " + address} {
+		t.Run(name, func(t *testing.T) {
+			l, u := runningUnits(t, "1", "app.service")
+			l.ProbeAnyRoot = true
+			u.stranger(address)
+			l.app("2", asking(probe, ""))
+			r, err := l.deploy()
+			l.postponed(r, err, text)
+			u.runs(t, "app.service", "1")
+
+			u.sockets[0].Holders = nil // it has handed the socket over to a queue
+			l.app("3", asking(probe, ""))
+			r, err = l.deploy()
+			l.postponed(r, err, "a socket of user 4711, which no process has open, listens on "+address)
+
+			u.sockets[0].Holders = []int{u.all["app.service"].MainPID + 1} // the unit's next process
+			l.app("4", asking(probe, ""))
+			l.expect(exit.OK)
+		})
+	}
+}
+
+// TestAnswersOfOtherUnits count where a probe of the release names their unit, or where root made the socket.
+func TestAnswersOfOtherUnits(t *testing.T) {
+	address := listening(t)
+	l, u := runningUnits(t, "1", "app.service")
+	l.ProbeAnyRoot = true
+	u.stranger(address)
+	u.alone[812] = host.Process{Program: "/usr/lib/postgresql/bin/postgres", User: bob, Cgroup: "/system.slice/postgres.service"}
+	db := u.add("postgres.service", "/usr/lib/postgresql/bin/postgres")
+	db.Active = "active"
+	l.app("2", asking("tcp: "+address, ""))
+	r, err := l.deploy()
+	l.postponed(r, err, "of user 4711 in postgres.service listens on "+address)
+	if !strings.Contains(r.Hint, "unit probe") {
+		t.Errorf("the hint is %q", r.Hint)
+	}
+	u.sockets[0].User = 0
+	l.app("3", asking("tcp: "+address, ""))
+	l.expect(exit.OK)
+	u.sockets[0].User = bob
+	l.Config.Health.Probes = []recipe.Probe{{Kind: recipe.ProbeTCP, Target: address}}
+	l.app("4")
+	l.expect(exit.OK) // a probe of the host
+}
+
+// TestPortTakenInTheGapOfTheRestart is no fault of the release, whose unit or hook fails for it.
+func TestPortTakenInTheGapOfTheRestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		version string
+		socket  host.Socket
+		text    string
+	}{
+		"the unit ends":             {"2.exits", host.Socket{Listens: true}, "process 812 (/usr/bin/python3) of user 4711 listens on "},
+		"the socket is a connected": {"2.exits", host.Socket{Remote: netip.MustParseAddrPort("192.0.2.1:80")}, "process 812 (/usr/bin/python3) of user 4711"},
+		"another address":           {"2.exits", host.Socket{Local: netip.MustParseAddrPort("127.0.0.9:1"), Listens: true}, "listens on 127.0.0.9:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, u := runningUnits(t, "1", "app.service")
+			l.ProbeAnyRoot = true
+			u.stranger("127.0.0.1:1")
+			c.socket.User, c.socket.Holders = bob, []int{812}
+			if !c.socket.Local.IsValid() {
+				c.socket.Local = netip.MustParseAddrPort("127.0.0.1:1")
+			}
+			u.sockets = []host.Socket{c.socket}
+			l.app(c.version, asking("tcp: 127.0.0.1:1", ""))
+			r, err := l.deploy()
+			l.postponed(r, err, c.text)
+			u.runs(t, "app.service", "1")
+		})
+	}
+}
+
+// TestReleaseThatFailsBesideOthersIsQuarantined where no stranger has its port.
+func TestReleaseThatFailsBesideOthersIsQuarantined(t *testing.T) {
+	l, u := runningUnits(t, "1", "app.service")
+	l.ProbeAnyRoot = true
+	u.stranger("127.0.0.1:2") // another port
+	u.alone[813] = host.Process{Program: "/usr/sbin/nginx", Cgroup: "/system.slice/nginx.service"}
+	u.sockets = append(u.sockets, host.Socket{Local: netip.MustParseAddrPort("0.0.0.0:1"), Listens: true, Holders: []int{813}})
+	u.alone[814] = host.Process{Program: "/usr/sbin/nginx", User: 33, Cgroup: "/system.slice/nginx.service"} // its worker
+	u.sockets = append(u.sockets, host.Socket{Local: netip.MustParseAddrPort("127.0.0.1:1"), Remote: netip.MustParseAddrPort("127.0.0.1:40000"), User: 33, Holders: []int{814}})
+	l.app("2.exits", asking("tcp: 127.0.0.1:1", ""))
+	l.expect(exit.RolledBack)
+	if got := l.inQuarantine(); len(got) != 1 || got[0] != "myapp 2.exits" {
+		t.Errorf("in quarantine is %v", got)
+	}
+}
+
+// TestUnitsThatAUserMakesSeemARelease are no units of it: none is restarted, and what becomes of them condemns nothing.
+func TestUnitsThatAUserMakesSeemARelease(t *testing.T) {
+	for name, arrange := range map[string]func(l *lab, u *units, s *unit){
+		"working directory": func(l *lab, u *units, s *unit) { seem(l, u, s, "/srv/service/current") },
+		"program":           func(l *lab, u *units, s *unit) { s.user, s.runs = bob, real(l, "/srv/service/current/bin/app") },
+		"user manager": func(l *lab, u *units, s *unit) {
+			delete(u.all, s.Name)
+			s.Name, s.Settings = "user@4711.service", []string{"/srv/service/current/bin/app"}
+			u.all[s.Name] = s
+		},
+		"link in the path": func(l *lab, u *units, s *unit) {
+			s.Settings = []string{owned(l, "/srv/service/current") + "/bin/app"}
+		},
+		"unit file": func(l *lab, u *units, s *unit) {
+			s.Settings, s.Files = []string{"/srv/service/current/bin/app"}, []string{owned(l, "")}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, u := runningUnits(t, "1", "app.service")
+			s := u.add("bobd.service", "/home/bob/daemon")
+			s.Active, s.MainPID, s.Began = "active", 900, 1
+			u.clock += 10
+			arrange(l, u, s)
+			s.refuse = true // a restart would fail the release
+			l.app("2")
+			r := l.expect(exit.OK)
+			if did(r) != "restarted app.service for myapp 2" {
+				t.Errorf("the report says %q", did(r))
+			}
+			if process := s.user == bob; process != strings.Contains(strings.Join(r.Notes, "\n"), "bobd.service was left alone: its process belongs to user 4711 and seems to run from myapp 1-") {
+				t.Errorf("the notes are %q", r.Notes)
+			}
+			st := mustStatus(t, l)
+			if err := l.RunningUnits(context.Background(), &st); err != nil || len(st.Units) != 1 {
+				t.Errorf("the status has units %+v, %v", st.Units, err)
+			}
+		})
+	}
+}
+
+// TestProcessOfRootProves that its unit runs a release, as before.
+func TestProcessOfRootProves(t *testing.T) {
+	l, u := runningUnits(t, "1", "app.service")
+	s := u.add("wrapped.service", "/srv/service/current/bin/app")
+	s.Settings = []string{"/usr/local/bin/wrapper"}
+	s.begin(u)
+	l.app("2")
+	if r := l.expect(exit.OK); !strings.Contains(did(r), "restarted wrapped.service for myapp 2") {
+		t.Errorf("the report says %q", did(r))
+	}
+}
+
+// seem has a unit's process be a shell of bob's in a directory.
+func seem(l *lab, u *units, s *unit, dir string) {
+	s.user, s.MainPID = bob, 900
+	u.alone = map[int]host.Process{900: {Program: "/usr/bin/sleep", Directory: real(l, dir), User: bob, Cgroup: s.Cgroup}}
+}
+
+// real is where a path of the host is on this machine.
+func real(l *lab, path string) string {
+	l.t.Helper()
+	file, err := filepath.EvalSymlinks(l.Layout.Path(path))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return file
+}
+
+// owned makes a link of bob's to a path, or a file of bob's.
+func owned(l *lab, target string) string {
+	l.t.Helper()
+	if os.Geteuid() != 0 {
+		l.t.Skip("only root gives files to other users")
+	}
+	file := filepath.Join(l.t.TempDir(), "bob")
+	var err error
+	if target == "" {
+		err = os.WriteFile(file, nil, 0o644)
+	} else {
+		err = os.Symlink(target, file)
+	}
+	if err == nil {
+		err = os.Lchown(file, bob, bob)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return file
+}

@@ -1,0 +1,125 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// This file decides whose evidence counts. A unit is found as a release's by what an unprivileged user cannot fake,
+// since what is found is restarted by root and its failure condemns the release:
+//
+//	unit files             those that root alone can change, see rootsFiles
+//	links in their paths   those that lead to the release without a step that another user controls, see safely
+//	a process              its program, working directory and arguments where it runs as root alone, see proof
+//	a socket               that root made, or that a process in a unit of the release has open, see Answering
+//
+// Once a unit is known to be the release's, its own main process says what it runs, whoever it runs as: see evidence.
+
+// proof is the evidence of a process that may belong to no release. A user chooses the working directory and the
+// arguments of a process, and may start any program of a release, so only a process of root proves something.
+func (t trees) proof(p host.Process) (release, test string) {
+	if p.User != 0 {
+		return "", ""
+	}
+	return t.evidence(p)
+}
+
+// rootsFiles reports whether root alone can change what a unit was read from. A file that was removed since, like a
+// unit that has none, was the init system's.
+func rootsFiles(d host.Service) bool {
+	for _, file := range d.Files {
+		if !rootsFile(file) {
+			return false
+		}
+	}
+	return true
+}
+
+func rootsFile(file string) bool {
+	root, err := walk.Open(walk.Options{Safe: true})
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	f, err := root.OpenFile(file, unix.O_PATH)
+	if found, err := walk.Found(err); err != nil || !found {
+		return err == nil
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	err = unix.Fstat(int(f.Fd()), &st)
+	return err == nil && st.Mode&0o022 == 0 && (st.Uid == 0 || int(st.Uid) == unix.Geteuid())
+}
+
+// rootsLink reports whether a link is root's.
+func rootsLink(link string) bool {
+	var st unix.Stat_t
+	err := unix.Lstat(link, &st)
+	return err == nil && (st.Uid == 0 || int(st.Uid) == unix.Geteuid())
+}
+
+// safely reports whether no step of a path is a link that an unprivileged user made or could replace, to lead to
+// what is not that user's.
+func safely(file string) bool {
+	root, err := walk.Open(walk.Options{Safe: true})
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	dir, _, err := root.Follow(file)
+	if err == nil {
+		_ = dir.Close()
+	}
+	var unsafe *walk.UnsafeError
+	return !errors.As(err, &unsafe)
+}
+
+// ofSession reports whether a unit is the manager of a user's own units, or prepares that.
+func ofSession(unit string) bool {
+	return strings.HasPrefix(unit, "user@") || strings.HasPrefix(unit, "user-runtime-dir@")
+}
+
+// Disregarded is a unit that seems to run a release and is not found as the release's, since the user of its process
+// could make any unit seem so.
+type Disregarded struct {
+	Unit    string
+	User    string // of the main process
+	Release string // that it seems to run
+	Test    string // what says so
+}
+
+// Disregard lists the units that seem to run a release of projects that name no units, without a proof of it.
+func Disregard(ctx context.Context, s System, projects []Project, members []Member) ([]Disregarded, error) {
+	loaded, err := s.Loaded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{s.Own(): true}
+	for _, m := range members {
+		known[m.Unit] = true
+	}
+	var all []Disregarded
+	for _, unit := range loaded {
+		if known[unit] || ofSession(unit) {
+			continue
+		}
+		d, err := describe(ctx, s, unit)
+		if err != nil {
+			return all, err
+		}
+		p := process(s, d)
+		for _, project := range projects {
+			if release, test := treesOf(project).evidence(p); release != "" && project.Units == nil {
+				all = append(all, Disregarded{Unit: unit, User: host.UserName(p.User), Release: strings.TrimSpace(project.Name + " " + release), Test: test})
+				break
+			}
+		}
+	}
+	return all, nil
+}

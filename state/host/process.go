@@ -1,0 +1,89 @@
+package host
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Process is what the kernel says of a process. What may not be read is empty.
+type Process struct {
+	Program   string // the file that runs
+	Directory string // in which it works
+	Arguments []string
+	// User is the user that it runs as: 0 only where all of its user IDs are root's.
+	User   int
+	Cgroup string // such as /system.slice/app.service
+}
+
+// Name is what a process is called where people read of it: its program, and of an interpreter what it runs.
+func (p Process) Name() string {
+	name := p.Program
+	if len(p.Arguments) > 1 && filepath.IsAbs(p.Arguments[1]) {
+		name += " " + p.Arguments[1]
+	}
+	return cmp.Or(name, "its program may not be read")
+}
+
+// ProcessOf reads what a process of the running system is. A process that has ended, or may not be looked at,
+// counts as one of no user.
+func (h *Host) ProcessOf(pid int) Process {
+	dir := fmt.Sprintf("/proc/%d/", pid)
+	p := Process{User: userOf(dir), Cgroup: cgroupOf(dir)}
+	p.Program, _ = os.Readlink(dir + "exe")
+	p.Directory, _ = os.Readlink(dir + "cwd")
+	data, _ := os.ReadFile(dir + "cmdline")
+	for arg := range bytes.SplitSeq(bytes.TrimRight(data, "\x00"), []byte{0}) {
+		p.Arguments = append(p.Arguments, string(arg))
+	}
+	return p
+}
+
+// NoUser is the user of a process that cannot be looked at.
+const NoUser = -1
+
+// userOf is the first user ID of a process that is not root's, of the real, the effective, the saved one and that
+// for files; 0 where all are root's.
+func userOf(dir string) int {
+	data, _ := os.ReadFile(dir + "status")
+	for line := range strings.Lines(string(data)) {
+		ids, found := strings.CutPrefix(line, "Uid:")
+		if !found {
+			continue
+		}
+		for _, text := range strings.Fields(ids) {
+			if id, err := strconv.Atoi(text); err != nil || id != 0 {
+				return id
+			}
+		}
+		return 0
+	}
+	return NoUser
+}
+
+// UserName is the name of a user, and the number where it has none.
+func UserName(id int) string {
+	if u, err := user.LookupId(strconv.Itoa(id)); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(id)
+}
+
+// cgroupOf is the control group of a process as systemd names it: that of version 2, or of systemd's own
+// hierarchy of version 1.
+func cgroupOf(dir string) string {
+	data, _ := os.ReadFile(dir + "cgroup")
+	found := ""
+	for line := range strings.Lines(string(data)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) == 3 && (parts[1] == "name=systemd" || parts[0] == "0" && found == "") {
+			found = parts[2]
+		}
+	}
+	return found
+}
