@@ -20,7 +20,7 @@ func TestNoErrorOfLookingIsSwallowed(t *testing.T) {
 		"state/host/listeners.go":       "/proc of processes that may have ended",
 		"state/host/packages_client.go": "the name of a process, for a message",
 		"state/host/packages_lock.go":   "the name of a process, for a message",
-		"state/host/units_service.go":   "/proc of a process that may have ended",
+		"state/host/process.go":         "/proc of a process that may have ended",
 	}
 	swallows := regexp.MustCompile(`filepath\.Glob\(|, _ :?= os\.(Stat|Lstat|ReadFile|ReadDir|Readlink|Open)\(`)
 	for _, top := range []string{"agent", "artifact", "grains", "packaging", "state"} {
