@@ -117,8 +117,10 @@ func Decode(data []byte) (*Manifest, error) {
 	if r.err != nil {
 		return nil, fmt.Errorf("entry %d of a tree's list: %w", len(m.Entries), r.err)
 	}
-	if !slices.IsSortedFunc(m.Entries, order) {
-		return nil, errors.New("the list of a tree is not in order")
+	for i := 1; i < len(m.Entries); i++ {
+		if order(m.Entries[i-1], m.Entries[i]) >= 0 {
+			return nil, errors.New("the list of a tree is not in order, or has a name twice")
+		}
 	}
 	return m, nil
 }
@@ -128,7 +130,10 @@ type reader struct {
 	err  error
 }
 
-var errCut = errors.New("it is cut short")
+var (
+	errCut  = errors.New("it is cut short")
+	errLong = errors.New("a number in it is not in its shortest form")
+)
 
 func (r *reader) entry() Entry {
 	e := Entry{Kind: Kind(r.data[0])}
@@ -151,7 +156,13 @@ func (r *reader) entry() Entry {
 	return e
 }
 
-func (r *reader) cut() { r.err, r.data = errCut, nil }
+// cut ends the reading. What went wrong first is what is said.
+func (r *reader) cut() {
+	if r.err == nil {
+		r.err = errCut
+	}
+	r.data = nil
+}
 
 func (r *reader) take(n uint64) []byte {
 	if n > uint64(len(r.data)) {
@@ -167,20 +178,31 @@ func (r *reader) text() string { return string(r.take(r.uvarint())) }
 
 func (r *reader) uvarint() uint64 {
 	v, n := binary.Uvarint(r.data)
-	if n <= 0 {
-		r.cut()
+	if !r.number(n) {
 		return 0
 	}
-	r.data = r.data[n:]
 	return v
 }
 
 func (r *reader) varint() int64 {
 	v, n := binary.Varint(r.data)
-	if n <= 0 {
-		r.cut()
+	if !r.number(n) {
 		return 0
 	}
-	r.data = r.data[n:]
 	return v
+}
+
+// number goes past a number of n bytes. It has one form, the shortest: a last byte of zero adds nothing to the ones
+// before it.
+func (r *reader) number(n int) bool {
+	if n <= 0 {
+		r.cut()
+		return false
+	}
+	if n > 1 && r.data[n-1] == 0 {
+		r.err, r.data = errLong, nil
+		return false
+	}
+	r.data = r.data[n:]
+	return true
 }

@@ -67,51 +67,44 @@ func (n *Needs) look(release fs.FS, name string) error {
 	if _, err := r.ReadAt(magic[:], 0); err != nil || string(magic[:]) != elf.ELFMAG {
 		return nil //nolint:nilerr // shorter than a program: it is none
 	}
-	program, err := elf.NewFile(r)
+	program, err := openProgram(r)
 	if err != nil {
 		return nil //nolint:nilerr // a damaged program is its owner's business
 	}
 	return n.add(name, program)
 }
 
-func (n *Needs) add(name string, program *elf.File) error {
-	if program.Type != elf.ET_EXEC && program.Type != elf.ET_DYN {
+func (n *Needs) add(name string, program *program) error {
+	if program.kind != elf.ET_EXEC && program.kind != elf.ET_DYN {
 		return nil // an object file runs nowhere
 	}
-	arch := machines()[program.Machine]
+	arch := machines()[program.machine]
 	if n.Arch != "" && arch != n.Arch {
 		return fmt.Errorf("%s is for %s, and others of the release are for %s", name, arch, n.Arch)
 	}
 	n.Arch = arch
-	if loader := interpreter(program); loader != "" {
+	if loader := program.loader(); loader != "" {
 		n.Programs = append(n.Programs, loader)
 	}
-	libraries, err := program.DynamicVersionNeeds()
+	versions, err := program.versions(elf.DT_VERNEED, elf.DT_VERNEEDNUM)
 	if err != nil {
 		return nil //nolint:nilerr // a static program needs no library
 	}
-	for _, library := range libraries {
-		for _, v := range library.Needs {
-			if version, ok := strings.CutPrefix(v.Dep, glibcPrefix); ok && older(n.Glibc, version) {
-				n.Glibc = version
-			}
-		}
+	if v := newest(versions); older(n.Glibc, v) {
+		n.Glibc = v
 	}
 	return nil
 }
 
-// interpreter is the loader that a dynamic program names.
-func interpreter(program *elf.File) string {
-	for _, p := range program.Progs {
-		if p.Type != elf.PT_INTERP {
-			continue
-		}
-		data := make([]byte, p.Filesz)
-		if _, err := p.ReadAt(data, 0); err == nil {
-			return strings.TrimRight(string(data), "\x00")
+// newest is the newest version of the GNU C library of a list, "" where there is none.
+func newest(versions []string) string {
+	newest := ""
+	for _, v := range versions {
+		if version, ok := strings.CutPrefix(v, glibcPrefix); ok && older(newest, version) {
+			newest = version
 		}
 	}
-	return ""
+	return newest
 }
 
 // older reports whether a version comes before another, number by number.
@@ -189,19 +182,13 @@ func definedBy(root fs.FS, name string) string {
 	if !ok {
 		return ""
 	}
-	library, err := elf.NewFile(r)
+	library, err := openProgram(r)
 	if err != nil {
 		return ""
 	}
-	versions, err := library.DynamicVersions()
+	versions, err := library.versions(elf.DT_VERDEF, elf.DT_VERDEFNUM)
 	if err != nil {
 		return ""
 	}
-	newest := ""
-	for _, v := range versions {
-		if version, ok := strings.CutPrefix(v.Name, glibcPrefix); ok && older(newest, version) {
-			newest = version
-		}
-	}
-	return newest
+	return newest(versions)
 }

@@ -25,7 +25,7 @@ func walkTar(ctx context.Context, r io.Reader, format artifact.Format, rules *ru
 		return err
 	}
 	defer plain.Close()
-	whole := &ending{Reader: plain}
+	whole := &ending{Reader: stoppable{ctx, rules.grown.of(plain)}}
 	err = archives.Tar{}.Extract(ctx, whole, func(_ context.Context, f archives.FileInfo) error {
 		h, ok := f.Header.(*tar.Header)
 		if !ok {
@@ -36,7 +36,7 @@ func walkTar(ctx context.Context, r io.Reader, format artifact.Format, rules *ru
 	// The end of the archive is not the end of the stream: the checksum of the compression comes
 	// last, and so does the digest of the whole. Some decompressors write faster than they read,
 	// and wrongly so after a read, hence the plain reader.
-	for _, rest := range []io.Reader{whole, r} {
+	for _, rest := range []io.Reader{whole, stoppable{ctx, r}} {
 		if err == nil {
 			_, err = io.Copy(io.Discard, struct{ io.Reader }{rest})
 		}
@@ -44,7 +44,14 @@ func walkTar(ctx context.Context, r io.Reader, format artifact.Format, rules *ru
 	if err == nil && rules.summary.Files > 0 && whole.zeros < tarEnd {
 		err = &Hostile{Entry: rules.last, Rule: "the archive ends after it without an end: it was cut short"}
 	}
-	return rules.complete(err)
+	var hostile *Hostile
+	if errors.As(err, &hostile) {
+		if hostile.Entry == "" {
+			hostile.Entry = rules.last
+		}
+		err = hostile // without the whole name of the entry, which may be long
+	}
+	return rules.complete(ctx, err)
 }
 
 // tarEnd is how many zero bytes end an archive.
@@ -93,6 +100,9 @@ func walkZip(ctx context.Context, all sized, rules *rules, to target) error {
 	if err != nil {
 		return err
 	}
+	if len(archive.File) > rules.limits.Files {
+		return &Hostile{Entry: archive.File[rules.limits.Files].Name, Rule: fmt.Sprintf("there are more than %d entries", rules.limits.Files)}
+	}
 	if err := apart(archive.File); err != nil {
 		return err
 	}
@@ -104,11 +114,21 @@ func walkZip(ctx context.Context, all sized, rules *rules, to target) error {
 		if err != nil {
 			return err
 		}
-		if err := place(h, f.Open, rules, to); err != nil {
+		open := func() (io.ReadCloser, error) {
+			content, err := f.Open()
+			if err != nil {
+				return nil, err
+			}
+			return struct {
+				io.Reader
+				io.Closer
+			}{stoppable{ctx, rules.grown.of(content)}, content}, nil
+		}
+		if err := place(h, open, rules, to); err != nil {
 			return err
 		}
 	}
-	return rules.complete(nil)
+	return rules.complete(ctx, nil)
 }
 
 // apart refuses entries that share bytes: by that a small archive holds more than it could.

@@ -60,7 +60,7 @@ func rebuild(ctx context.Context, t *chunk.Tree, rules *rules, s *sink) error {
 			return err
 		}
 	}
-	return rules.complete(nil)
+	return rules.complete(ctx, nil)
 }
 
 // header is an entry of a list as a tar archive has it, so that the same rules hold.

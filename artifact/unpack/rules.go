@@ -40,23 +40,29 @@ type rules struct {
 	kinds   map[string]kind   // every name there will be, parents included
 	named   map[string]bool   // names that had an entry of their own
 	links   map[string]string // symlinks: name to target
-	packed  int64             // bytes of the artifact; 0 where nobody said
+	texts   int               // bytes of all names and link targets
+	grown   *growth
 	list    []*manifest.Entry
 	last    string // the name that came last
 }
 
+// newRules makes the rules for an artifact of so many bytes.
 func newRules(limits Limits, packed int64) *rules {
-	return &rules{limits: limits, packed: packed, kinds: map[string]kind{}, named: map[string]bool{}, links: map[string]string{}}
+	return &rules{limits: limits, grown: &growth{ratio: int64(limits.Ratio), packed: packed}, kinds: map[string]kind{}, named: map[string]bool{}, links: map[string]string{}}
 }
 
 const (
-	maxName   = 255  // bytes of a path component, as Linux filesystems have it
-	maxPath   = 4000 // bytes of a path
+	maxName   = 255       // bytes of a path component, as Linux filesystems have it
+	maxPath   = 4000      // bytes of a path, and of what a symbolic link leads to
+	maxTexts  = 128 << 20 // bytes of all names and link targets, which are kept in memory
 	modeTypes = 0o170000
 )
 
 func (r *rules) admit(h *tar.Header) (entry, error) {
 	r.last = h.Name
+	if err := r.weigh(h); err != nil {
+		return entry{}, err
+	}
 	refuse := func(format string, args ...any) (entry, error) {
 		return entry{}, &Hostile{Entry: h.Name, Rule: fmt.Sprintf(format, args...)}
 	}
@@ -120,6 +126,9 @@ func (r *rules) tree() *manifest.Manifest {
 
 // cleanName gives the name relative to the release, or says what is wrong with it.
 func (r *rules) cleanName(raw string) (name, problem string) {
+	if len(raw) > maxPath {
+		return "", fmt.Sprintf("its name is longer than %d bytes", maxPath)
+	}
 	if strings.ContainsRune(raw, 0) {
 		return "", "its name holds a zero byte"
 	}
@@ -135,9 +144,6 @@ func (r *rules) cleanName(raw string) (name, problem string) {
 		}
 	}
 	name = path.Clean(raw)
-	if len(name) > maxPath {
-		return "", fmt.Sprintf("its name is longer than %d bytes", maxPath)
-	}
 	if depth := strings.Count(name, "/") + 1; depth > r.limits.Depth {
 		return "", fmt.Sprintf("it lies %d directories deep, and %d are allowed", depth, r.limits.Depth)
 	}
@@ -187,6 +193,13 @@ func (r *rules) checkParents(name string) string {
 		case known:
 			return ""
 		}
+		if len(r.kinds) >= r.limits.Files {
+			return fmt.Sprintf("there are more than %d names, with the directories that they lie in", r.limits.Files)
+		}
+		// Each directory that is new is remembered, and hashed, by its whole path.
+		if r.texts += len(dir); r.texts > maxTexts {
+			return fmt.Sprintf("the paths of the directories that the archive implies hold more than %d bytes", maxTexts)
+		}
 		r.kinds[dir] = directory
 	}
 	return ""
@@ -197,6 +210,9 @@ func (r *rules) checkLink(h *tar.Header, e *entry) string {
 	case symlink:
 		if h.Linkname == "" || strings.ContainsRune(h.Linkname, 0) {
 			return "it is a symbolic link to nothing"
+		}
+		if len(h.Linkname) > maxPath {
+			return fmt.Sprintf("it is a symbolic link to a name of more than %d bytes", maxPath)
 		}
 		if path.IsAbs(h.Linkname) {
 			return fmt.Sprintf("it links to %q, and only relative links are allowed", h.Linkname)
@@ -228,8 +244,17 @@ func (r *rules) count(h *tar.Header, e entry) error {
 		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("there are more than %d entries", r.limits.Files)}
 	case r.summary.Bytes > r.limits.Bytes:
 		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("the files hold more than %d bytes", r.limits.Bytes)}
-	case r.packed > 0 && r.summary.Bytes > ratioFloor && r.summary.Bytes/r.packed >= int64(r.limits.Ratio):
-		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("the archive grows more than %d-fold", r.limits.Ratio)}
+	case r.grown.packed > 0 && r.grown.beyond(r.summary.Bytes):
+		return r.grown.refusal(h.Name)
+	}
+	return nil
+}
+
+// weigh refuses texts that would take too much memory, before any of them is kept.
+func (r *rules) weigh(h *tar.Header) error {
+	r.texts += len(h.Name) + len(h.Linkname)
+	if r.texts > maxTexts {
+		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("the names and links of the archive hold more than %d bytes", maxTexts)}
 	}
 	return nil
 }
@@ -240,47 +265,6 @@ func modeFor(packed fs.FileMode) fs.FileMode {
 		return 0o555
 	}
 	return 0o444
-}
-
-// checkLinks follows every symbolic link through the tree as it will be, since a link that looks
-// harmless can lead out of the release by way of another one.
-func (r *rules) checkLinks() error {
-	for name, target := range r.links {
-		if !r.staysInside(path.Dir(name), target) {
-			return &Hostile{Entry: name, Rule: fmt.Sprintf("it links to %q, which leaves the release", target)}
-		}
-	}
-	return nil
-}
-
-const maxHops = 255
-
-// staysInside walks target from dir as a kernel would. A link to what is absent may stay; one that
-// goes round in circles leads nowhere, so it stays too.
-func (r *rules) staysInside(dir, target string) bool {
-	todo := strings.Split(target, "/")
-	for hops := 0; len(todo) > 0 && hops < maxHops; {
-		step := todo[0]
-		todo = todo[1:]
-		switch step {
-		case "", ".":
-			continue
-		case "..":
-			if dir == "." {
-				return false
-			}
-			dir = path.Dir(dir)
-			continue
-		}
-		next := path.Join(dir, step)
-		if link, ok := r.links[next]; ok {
-			hops++
-			todo = append(strings.Split(link, "/"), todo...)
-			continue
-		}
-		dir = next
-	}
-	return true
 }
 
 func typeName(flag byte) string {

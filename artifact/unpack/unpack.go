@@ -29,9 +29,9 @@ import (
 // Limits bound what an archive may unpack to. A zero field means its default.
 type Limits struct {
 	Bytes int64 // of all files together; 64 GiB by default
-	Files int   // entries of any kind; 2 million by default
+	Files int   // entries of any kind, and directories that they lie in; 2 million by default
 	Depth int   // path components; 64 by default
-	Ratio int   // bytes that come of one byte of the artifact, beyond 64 MiB; 1,000 by default
+	Ratio int   // bytes that come of one byte of the artifact, headers included, beyond 64 MiB; 1,000 by default
 }
 
 // ratioFloor is up to where an archive may grow as it likes: small trees of zeros are harmless.
@@ -71,7 +71,18 @@ type Hostile struct {
 	Rule  string
 }
 
-func (h *Hostile) Error() string { return fmt.Sprintf("refused archive entry %q: %s", h.Entry, h.Rule) }
+func (h *Hostile) Error() string {
+	return fmt.Sprintf("refused archive entry %q: %s", clipped(h.Entry), clipped(h.Rule))
+}
+
+// clipped is a text that fits into a message.
+func clipped(text string) string {
+	const most = 400
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
+}
 
 // Hint says what to do about a refused archive.
 func (h *Hostile) Hint() string {
@@ -124,13 +135,14 @@ type sized interface {
 func Inspect(ctx context.Context, r io.Reader, format artifact.Format, limits Limits) (Summary, error) {
 	rules := newRules(limits.withDefaults(), 0)
 	if format != artifact.Zip {
-		err := walkTar(ctx, r, format, rules, discard{})
+		err := walkTar(ctx, rules.grown.packs(r), format, rules, discard{})
 		return rules.summary, err
 	}
 	all, ok := r.(sized)
 	if !ok {
 		return Summary{}, errors.New("a zip archive cannot be read from its start to its end")
 	}
+	rules.grown.packed = all.Size()
 	err := walkZip(ctx, all, rules, discard{})
 	return rules.summary, err
 }
@@ -173,11 +185,14 @@ func put(e entry, to target) error {
 }
 
 // complete checks what can be known only after the last entry.
-func (r *rules) complete(err error) error {
-	if err == nil && r.summary.Files == 0 {
-		err = errors.New("the archive is empty")
+func (r *rules) complete(ctx context.Context, err error) error {
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, r.checkLinks())
+	if r.summary.Files == 0 {
+		return errors.New("the archive is empty")
+	}
+	return r.checkLinks(ctx)
 }
 
 type discard struct{}

@@ -238,7 +238,7 @@ func (w *walker) follow(name string) error {
 	default:
 		return unix.ENOTDIR
 	}
-	if w.hops++; w.hops > maxHops {
+	if w.hops++; w.hops > maxHops || w.root.noLinks {
 		return unix.ELOOP
 	}
 	target, err := Readlinkat(fd, "")

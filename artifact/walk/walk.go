@@ -39,6 +39,7 @@ type Root struct {
 
 	machine bool // the machine's own "/": plain open(2) resolves its paths
 	safe    bool
+	noLinks bool // no link is followed: see Beneath
 	kernel  bool // openat2(2) works
 	self    int  // the effective user, who is trusted beside root
 }
@@ -76,6 +77,10 @@ func (r *Root) Openat(path string, flags int) (fd int, err error) {
 	}
 	flags |= unix.O_CLOEXEC
 	switch {
+	case r.noLinks && r.kernel:
+		return r.openat2(path, flags, unix.RESOLVE_NO_SYMLINKS)
+	case r.noLinks:
+		return r.openChecked(path, flags)
 	case r.safe:
 		return r.openSafely(path, flags)
 	case r.machine:

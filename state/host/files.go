@@ -46,10 +46,24 @@ type Files interface {
 	// SetAttributes makes these the extended attributes of a file or directory, and takes away all others.
 	SetAttributes(path string, attributes map[string][]byte) error
 
+	// Beneath is a view of a directory in which paths start at that directory and no link is ever followed: see Beneath.
+	Beneath(dir string) (Beneath, error)
+
 	// CanChown reports whether files can be given to others at all.
 	CanChown() bool
 	// Umask is what a new file lacks of 0666, and a directory of 0777, where nobody says otherwise.
 	Umask() fs.FileMode
+}
+
+// Beneath are the files below one directory, which is "/" to them. What a path means there depends on no link: one that
+// lies on the way, or at the end of a path that is opened, is an error (ELOOP). The way to the directory itself is
+// walked once, and a link in it that an unprivileged user controls is refused. It means the same directory until it is
+// closed, under whatever name.
+type Beneath interface {
+	Files
+	// Free is how many bytes can still be written there, and how many files made; -1 where those are not counted.
+	Free() (bytes, files int64, err error)
+	Close() error
 }
 
 // Info describes a file.

@@ -150,5 +150,7 @@ func (r *namedCommands) Run(ctx context.Context, c Command) (Output, error) {
 }
 
 // ownTemp reports whether a path is a temporary file of this program's own, which is gone when the
-// step that made it is over.
-func ownTemp(p string) bool { return strings.HasPrefix(path.Base(p), tempPrefix) }
+// step that made it is over, or lies in a temporary directory.
+func ownTemp(p string) bool {
+	return strings.HasPrefix(path.Base(p), tempPrefix) || strings.Contains(p, "/"+tempPrefix)
+}

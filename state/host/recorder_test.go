@@ -131,7 +131,7 @@ func writes() map[string]map[string]struct {
 // are a copy of what others have.
 func reads() map[string][]string {
 	return map[string][]string{
-		"Files":    {"Stat", "Lstat", "Readlink", "Resolve", "ReadFile", "Open", "ReadDir", "Attributes", "CanChown", "Umask"},
+		"Files":    {"Stat", "Lstat", "Readlink", "Resolve", "ReadFile", "Open", "ReadDir", "Beneath", "Attributes", "CanChown", "Umask"},
 		"Commands": {"Allowed"},
 		"Accounts": {"Allowed", "User", "UserByID", "Group", "GroupByID", "GroupsOf", "AllUsers", "AllGroups", "Shadow", "PlanUser", "PlanGroup"},
 		"Crontabs": {"Allowed", "Read"},

@@ -19,23 +19,28 @@ import (
 // can lead out. No path is ever simplified here: to the kernel a/../b is not b where a is a link.
 type tree struct {
 	root      *walk.Root
-	relocated bool // the root is not the machine's own
+	relocated bool   // the root is not the machine's own
+	base      string // the machine's name of the directory that is "/" to a recorder
+	temporary bool   // all of it goes when the step that made it is over, so nothing of it is recorded
 	recorder  Recorder
 	changed   func(path string) // told after a write, to forget what was read
 	temps     *temporaries
 	umask     fs.FileMode
-	unsynced  unsynced
+	unsynced  *unsynced
 	trouble   *walk.Trouble
 }
 
 func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
-	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask(), relocated: relocated, trouble: &walk.Trouble{}}
+	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask(), relocated: relocated, unsynced: &unsynced{}, trouble: &walk.Trouble{}}
+	t.base = "/"
 	var places walk.Options
 	if relocated {
 		places.Dir = root
 	}
 	var err error
-	t.root, err = walk.Open(places)
+	if t.root, err = walk.Open(places); err == nil && relocated {
+		t.base = t.root.Name()
+	}
 	return t, err
 }
 
@@ -100,7 +105,7 @@ func (t *tree) change(op, p string, call func(dir int, name string) error) error
 }
 
 // tells reports whether a recorder hears of changes of a path.
-func (t *tree) tells(p string) bool { return t.recorder != nil && !ownTemp(p) }
+func (t *tree) tells(p string) bool { return t.recorder != nil && !t.temporary && !ownTemp(p) }
 
 func (t *tree) record(kind Kind, p string) error {
 	if !t.tells(p) {
@@ -118,7 +123,7 @@ func (t *tree) replacing(kind Kind, p, real string) error {
 
 // kept waits for what was recorded of the file of a name.
 func (t *tree) kept(name string) error {
-	if ownTemp(name) {
+	if t.temporary || ownTemp(name) {
 		return nil
 	}
 	return awaitKept(t.recorder)
@@ -142,10 +147,10 @@ func (t *tree) below(dir int, name, p string) string {
 		return p
 	}
 	if t.relocated {
-		if way != t.root.Name() && !strings.HasPrefix(way, strings.TrimRight(t.root.Name(), "/")+"/") {
+		if way != t.base && !strings.HasPrefix(way, strings.TrimRight(t.base, "/")+"/") {
 			return p
 		}
-		way = "/" + strings.TrimLeft(strings.TrimPrefix(way, t.root.Name()), "/")
+		way = "/" + strings.TrimLeft(strings.TrimPrefix(way, t.base), "/")
 	}
 	if name == "." {
 		return way
@@ -156,6 +161,7 @@ func (t *tree) below(dir int, name, p string) string {
 // What callers tell apart beside fs.ErrNotExist and its kin; errors of files wrap them.
 const (
 	ErrNotDir          = unix.ENOTDIR // a file is where a directory would have to be on the way
+	ErrLink            = unix.ELOOP   // links lead in a circle, or there is one where none is followed
 	ErrOtherFilesystem = unix.EXDEV   // of a Rename or Link from one filesystem to another
 )
 

@@ -16,6 +16,9 @@ import (
 
 func (t *tree) Mkdir(p string, mode fs.FileMode) error {
 	return t.write("mkdir", p, func(dir int, name string) error {
+		if strings.HasPrefix(name, tempPrefix) {
+			t.temps.in(dir)
+		}
 		if err := unix.Mkdirat(dir, name, walk.RawMode(mode)); err != nil {
 			return err
 		}

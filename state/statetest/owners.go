@@ -100,3 +100,21 @@ func (o *owners) Chown(p string, uid, gid int) error {
 	o.give(info, uid, gid)
 	return nil
 }
+
+// Beneath remembers owners in the same place.
+func (o *owners) Beneath(dir string) (host.Beneath, error) {
+	below, err := o.Files.Beneath(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &ownersBeneath{owners{below, o.of, o.ordinary}, below}, nil
+}
+
+type ownersBeneath struct {
+	owners
+	below host.Beneath
+}
+
+func (o *ownersBeneath) Free() (bytes, files int64, err error) { return o.below.Free() }
+
+func (o *ownersBeneath) Close() error { return o.below.Close() }

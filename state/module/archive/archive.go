@@ -6,8 +6,10 @@
 //
 // Nothing that was not verified is unpacked, where there is a hash to verify it with, and an archive
 // can write nowhere but below its directory: names that lead out of it, entries that lie below a
-// link, devices and the like are refused before the first byte is written. Each file is replaced at
-// once, so one that was cut off by a crash is extracted again by the next run.
+// link, devices and the like are refused before the first byte is written. So are archives beyond the
+// limits of a state (see limits). What is extracted is written into a temporary directory there first and moved to
+// its names when it is complete, in directories that are held open and past no link, so that an archive that is
+// refused half way, a full disk or an interrupted run leave everything as it was.
 package archive
 
 import (
@@ -88,6 +90,11 @@ type extracted struct {
 	Keep                *bool  `sls:"keep"` // another name of it
 	UseETag             bool   `sls:"use_etag"`
 	Env                 string `sls:"__env__"`
+	MaxEntries          int    `sls:"max_entries"`
+	MaxBytes            int    `sls:"max_bytes"`
+	MaxDepth            int    `sls:"max_depth"`
+	MaxRatio            int    `sls:"max_ratio"`
+	MaxSeconds          int    `sls:"max_seconds"`
 
 	sources  Sources
 	dir      string // Name without a slash at its end
@@ -95,6 +102,7 @@ type extracted struct {
 	options  options
 	source   Source
 	contents []entry
+	size     int64 // bytes of all files in it
 	todo     plan
 }
 
@@ -123,7 +131,7 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if who := x.nobody(h); who != "" {
 		return module.Awaits(who, "extract "+x.source.Shown), nil
 	}
-	return x.compare(h)
+	return x.compare(ctx, h)
 }
 
 // locate finds the archive and what kind of archive it is.
@@ -154,9 +162,9 @@ func (x *extracted) nobody(h *host.Host) string {
 }
 
 // compare lists the archive and finds what is to be done.
-func (x *extracted) compare(h *host.Host) (module.Diff, error) {
+func (x *extracted) compare(ctx context.Context, h *host.Host) (module.Diff, error) {
 	var err error
-	if x.contents, err = x.list(h); err != nil {
+	if x.contents, err = x.list(ctx, h); err != nil {
 		return module.Diff{}, fmt.Errorf("reading the archive %s: %w", x.source.Shown, err)
 	}
 	if err := x.checkTop(); err != nil {
@@ -211,13 +219,13 @@ func (x *extracted) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 			}
 		}
 		var err error
-		if d, err = x.compare(h); err != nil {
+		if d, err = x.compare(ctx, h); err != nil {
 			return module.Report{}, err
 		}
 	}
 	report := module.Report{Changes: d.Changes, Comment: "all files of the archive are there"}
 	if x.todo.extract {
-		if err := x.extract(h); err != nil {
+		if err := x.extract(ctx, h); err != nil {
 			return module.Report{}, fmt.Errorf("extracting %s: %w", x.source.Shown, err)
 		}
 		report.Comment = fmt.Sprintf("extracted %s to %s", x.source.Shown, x.Name)
@@ -245,11 +253,12 @@ func (x *extracted) fetch(ctx context.Context, h *host.Host) error {
 		return err
 	}
 	defer body.Close()
+	largest := x.limits().bytes
 	if err := makeDirs(h, path.Dir(x.source.Cache), 0o700); err != nil {
 		return err
 	}
 	mode := fs.FileMode(0o600)
-	if err := h.Files.Write(x.source.Cache, host.NewFile{Content: body, Mode: &mode, UID: -1, GID: -1}); err != nil {
+	if err := h.Files.Write(x.source.Cache, host.NewFile{Content: &atMost{Reader: body, left: largest}, Mode: &mode, UID: -1, GID: -1}); err != nil {
 		return fmt.Errorf("fetching %s: %w", x.source.Shown, err)
 	}
 	return nil

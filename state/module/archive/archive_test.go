@@ -305,15 +305,22 @@ func TestConformance(t *testing.T) {
 	s := served{map[string][]byte{"app.tar.gz": zipped(tarOf(app()...))}}
 	cases := slices.Concat(s.cases(), s.replacing(), s.fetching())
 	for name, items := range map[string][]item{
-		"a name that leads out":             {{name: "a/../../etc/x"}},
-		"a name from the root":              {{name: "/etc/x"}},
-		"a file below a link":               {{name: "d/l", link: "/etc"}, {name: "d/l/x"}},
-		"a file below a file":               {{name: "d/l"}, {name: "d/l/x"}},
-		"a hard link to elsewhere":          {{name: "d/l", link: "/etc/passwd", hard: true}},
-		"a hard link to a link":             {{name: "d/m", link: "/etc/passwd"}, {name: "d/l", link: "d/m", hard: true}},
-		"a device":                          {{name: "d/dev", kind: tar.TypeChar}},
-		"a pipe":                            {{name: "d/pipe", kind: tar.TypeFifo}},
-		"good ones, and a name that is bad": {{name: "d/a"}, {name: "d/../../x"}},
+		"a name that leads out":                    {{name: "a/../../etc/x"}},
+		"a name from the root":                     {{name: "/etc/x"}},
+		"a file below a link":                      {{name: "d/l", link: "/etc"}, {name: "d/l/x"}},
+		"a file below a file":                      {{name: "d/l"}, {name: "d/l/x"}},
+		"a hard link to elsewhere":                 {{name: "d/l", link: "/etc/passwd", hard: true}},
+		"a hard link to a link":                    {{name: "d/m", link: "/etc/passwd"}, {name: "d/l", link: "d/m", hard: true}},
+		"a directory that becomes a link":          {{name: "t/f", text: "evil"}, {name: "t/a/"}, {name: "t/a", link: "t/f", hard: true}, {name: "t/a", link: "/etc"}, {name: "t/a/"}, {name: "t/a/evil", text: "evil"}},
+		"a directory that becomes a file":          {{name: "t/a/b"}, {name: "t/a"}},
+		"a hard link to a file that became a link": {{name: "t/f", text: "x"}, {name: "t/f", link: "/etc/passwd"}, {name: "t/g", link: "t/f", hard: true}},
+		"a long part of a name":                    {{name: "t/" + strings.Repeat("a", 256)}},
+		"a long name":                              {{name: strings.Repeat("abcdefg/", 501) + "x"}},
+		"a deep name":                              {{name: strings.Repeat("d/", 64) + "x"}},
+		"a long link":                              {{name: "t/a", link: strings.Repeat("a", 4001)}},
+		"a device":                                 {{name: "d/dev", kind: tar.TypeChar}},
+		"a pipe":                                   {{name: "d/pipe", kind: tar.TypeFifo}},
+		"good ones, and a name that is bad":        {{name: "d/a"}, {name: "d/../../x"}},
 	} {
 		cases = append(cases, fails(at(name, tarOf(items...), "source", "/srv/a.tar"), "the archive is refused"))
 	}

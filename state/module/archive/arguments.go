@@ -50,6 +50,7 @@ func (x *extracted) prepare(h *host.Host) error {
 	if x.Password != "" {
 		bad("extract it with unzip in a cmd.run state with creates", "encrypted archives are not read here")
 	}
+	x.checkLimits(bad)
 	switch x.format = strings.ToLower(x.ArchiveFormat); x.format {
 	case "", "tar", "zip":
 	default:

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,37 +10,121 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// extract writes the entries. What is in the way is gone first.
-func (x *extracted) extract(h *host.Host) error {
-	for _, p := range x.todo.removed {
-		if err := h.Files.RemoveAll(p); err != nil {
-			return err
-		}
-	}
-	if err := makeDirs(h, x.dir, 0o755); err != nil {
-		return err
-	}
+// extract writes the entries into a temporary directory below the one that they belong in, and moves them from there
+// when all of them are written. Until then what is there stays as it is.
+func (x *extracted) extract(ctx context.Context, h *host.Host) error {
 	uid, gid, err := x.owner(h)
 	if err != nil {
 		return err
 	}
-	w := &writer{h: h, dir: x.dir, uid: uid, gid: gid, rules: newRules(), made: map[string]bool{}}
-	if err := x.walk(h, w.write); err != nil {
+	made, err := x.makeDir(h)
+	if err != nil {
 		return err
 	}
-	return w.finish()
+	err = x.extractInto(ctx, h, uid, gid)
+	if err != nil && made {
+		return errors.Join(err, removeEmpty(h, x.dir))
+	}
+	return err
 }
 
-// writer puts entries below a directory.
+// makeDir makes the directory. A link in its place goes with clean_parent.
+func (x *extracted) makeDir(h *host.Host) (made bool, err error) {
+	info, err := h.Files.Lstat(x.dir)
+	found, err := walk.Found(err)
+	if err != nil {
+		return false, err
+	}
+	if found && x.CleanParent && info.IsLink() {
+		if err := h.Files.Remove(x.dir); err != nil {
+			return false, err
+		}
+	}
+	return !found, makeDirs(h, x.dir, 0o755)
+}
+
+// removeEmpty removes a directory that was made for nothing.
+func removeEmpty(h *host.Host, dir string) error {
+	names, err := h.Files.ReadDir(dir)
+	if err != nil || len(names) > 0 {
+		return err
+	}
+	return h.Files.Remove(dir)
+}
+
+func (x *extracted) extractInto(ctx context.Context, h *host.Host, uid, gid int) (err error) {
+	files, err := h.Files.Beneath(x.dir)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	space := &room{files: files, limits: x.limits()}
+	if err := space.fits(x.size, len(x.contents)); err != nil {
+		return err
+	}
+	stage := "/" + host.TempName("extract-*")
+	if err := files.Mkdir(stage, 0o700); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, files.RemoveAll(stage)) }()
+	staged, err := files.Beneath(stage)
+	if err != nil {
+		return err
+	}
+	defer staged.Close()
+	w := &writer{h: h, files: staged, room: space, uid: uid, gid: gid, rules: newRules(x.limits()), made: map[string]bool{}}
+	if err := x.walk(ctx, h, w.write); err != nil {
+		return err
+	}
+	if err := w.dress(); err != nil {
+		return err
+	}
+	if err := x.clear(files, stage); err != nil {
+		return err
+	}
+	m := &mover{ctx: ctx, files: files, stage: stage, writer: w, keep: x.format == "zip"}
+	return errors.Join(m.move("/"), w.redress(files, m.there))
+}
+
+// clear removes what is in the way.
+func (x *extracted) clear(files host.Files, stage string) error {
+	removed := make([]string, 0, len(x.todo.removed))
+	for _, p := range x.todo.removed {
+		removed = append(removed, "/"+relative(x.dir, p))
+	}
+	if x.CleanParent && len(removed) > 0 {
+		names, err := files.ReadDir("/")
+		if err != nil {
+			return err
+		}
+		removed = removed[:0]
+		for _, name := range names {
+			if "/"+name != stage {
+				removed = append(removed, "/"+name)
+			}
+		}
+	}
+	for _, p := range removed {
+		// What lies below a link that was in the way is not there any more.
+		if err := files.RemoveAll(p); err != nil && !errors.Is(err, host.ErrLink) {
+			return err
+		}
+	}
+	return nil
+}
+
+// writer puts entries into an empty directory that only the agent can write to.
 type writer struct {
 	h        *host.Host
-	dir      string
+	files    host.Files
+	room     *room
 	uid, gid int
 	rules    *rules
-	made     map[string]bool // directories that are known to be some
+	made     map[string]bool // directories that were made
 	late     []entry         // directories, whose modes come last: one may not be writable
 }
 
@@ -50,34 +135,34 @@ func (w *writer) write(e entry, content io.Reader) error {
 	if err := w.parents(path.Dir(e.name)); err != nil {
 		return err
 	}
-	full := path.Join(w.dir, e.name)
+	full := "/" + e.name
 	uid, gid := w.ownerOf(e)
 	switch e.kind {
 	case directory:
 		w.late = append(w.late, e)
 		return w.parents(e.name)
 	case symlink:
-		if err := w.h.Files.Symlink(e.link, full); err != nil {
+		if err := w.files.Symlink(e.link, full); err != nil {
 			return err
 		}
 		return w.chown(full, uid, gid)
 	case hardlink:
-		if err := w.h.Files.RemoveAll(full); err != nil {
+		if err := w.files.RemoveAll(full); err != nil {
 			return err
 		}
-		return w.h.Files.Link(path.Join(w.dir, e.link), full)
+		return w.files.Link("/"+e.link, full)
 	}
 	mode := e.mode
-	if err := w.h.Files.Write(full, host.NewFile{Content: content, Mode: &mode, UID: uid, GID: gid, ReplaceLink: true}); err != nil {
+	if err := w.files.Write(full, host.NewFile{Content: w.room.of(content), Mode: &mode, UID: uid, GID: gid, ReplaceLink: true}); err != nil {
 		return err
 	}
 	if e.time.IsZero() {
 		return nil
 	}
-	return w.h.Files.Chtimes(full, time.Now(), e.time)
+	return w.files.Chtimes(full, time.Now(), e.time)
 }
 
-// parents makes the directories down to one, and makes sure that none of them is a link.
+// parents makes the directories down to one.
 func (w *writer) parents(dir string) error {
 	if dir == "." || w.made[dir] {
 		return nil
@@ -85,41 +170,53 @@ func (w *writer) parents(dir string) error {
 	if err := w.parents(path.Dir(dir)); err != nil {
 		return err
 	}
-	full := path.Join(w.dir, dir)
-	info, err := w.h.Files.Lstat(full)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := w.h.Files.Mkdir(full, 0o755); err != nil {
-			return err
-		}
-		if err := w.chown(full, w.uid, w.gid); err != nil {
-			return err
-		}
-	case err != nil:
+	full := "/" + dir
+	if err := w.files.Mkdir(full, 0o755); err != nil {
 		return err
-	case !info.IsDir():
-		return fmt.Errorf("%s is there and is no directory", full)
 	}
 	w.made[dir] = true
+	return w.chown(full, w.uid, w.gid)
+}
+
+// dress gives the directories of the archive their owners and, as far as what is in them can be moved then, modes.
+func (w *writer) dress() error {
+	for _, e := range slices.Backward(w.late) {
+		mode := e.mode
+		if !w.h.Files.CanChown() {
+			mode |= 0o700
+		}
+		if err := w.dressOne(w.files, e, mode); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// finish gives the directories of the archive their modes and owners.
-func (w *writer) finish() error {
+// redress is dress for directories that were there before, and for what dress could not do.
+func (w *writer) redress(files host.Files, there map[string]bool) error {
 	for _, e := range slices.Backward(w.late) {
-		full := path.Join(w.dir, e.name)
-		uid, gid := w.ownerOf(e)
-		if err := w.chown(full, uid, gid); err != nil {
-			return err
-		}
-		if !e.native {
+		if !there["/"+e.name] && w.h.Files.CanChown() {
 			continue
 		}
-		if err := w.h.Files.Chmod(full, e.mode); err != nil {
+		if err := w.dressOne(files, e, e.mode); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// dressOne changes a directory through itself ("/."), so that nothing else can be put in its place.
+func (w *writer) dressOne(files host.Files, e entry, mode fs.FileMode) error {
+	full := "/" + e.name + "/."
+	if uid, gid := w.ownerOf(e); w.mayChown(uid, gid) {
+		if err := files.Chown(full, uid, gid); err != nil {
+			return err
+		}
+	}
+	if !e.native {
+		return nil
+	}
+	return files.Chmod(full, mode)
 }
 
 // ownerOf is whom an entry is given to: by name where the host knows it, and else by number.
@@ -143,11 +240,15 @@ func (w *writer) ownerOf(e entry) (uid, gid int) {
 	return uid, gid
 }
 
+func (w *writer) mayChown(uid, gid int) bool {
+	return (uid >= 0 || gid >= 0) && w.h.Files.CanChown()
+}
+
 func (w *writer) chown(full string, uid, gid int) error {
-	if uid < 0 && gid < 0 || !w.h.Files.CanChown() {
+	if !w.mayChown(uid, gid) {
 		return nil
 	}
-	return w.h.Files.Chown(full, uid, gid)
+	return w.files.Chown(full, uid, gid)
 }
 
 // makeDirs makes a directory and those above it.

@@ -4,16 +4,17 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/klauspost/compress/zip"
+	"github.com/klauspost/compress/zstd"
 	"github.com/mholt/archives"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -34,6 +35,7 @@ type entry struct {
 	user   string
 	group  string
 	time   time.Time
+	size   int64 // of a file, as the archive says
 }
 
 type kind int
@@ -46,24 +48,34 @@ const (
 )
 
 // list reads what is in the archive. Entries that no archive may have are an error.
-func (x *extracted) list(h *host.Host) ([]entry, error) {
+func (x *extracted) list(ctx context.Context, h *host.Host) ([]entry, error) {
 	var all []entry
-	r := newRules()
-	err := x.walk(h, func(e entry, _ io.Reader) error {
+	r := newRules(x.limits())
+	err := x.walk(ctx, h, func(e entry, _ io.Reader) error {
 		err := r.admit(&e)
-		all = append(all, e)
+		if err == nil {
+			all = append(all, e)
+		}
 		return err
 	})
+	x.size = r.bytes
 	return all, err
 }
 
 // walk goes through the entries that are wanted, in order.
-func (x *extracted) walk(h *host.Host, visit func(e entry, content io.Reader) error) error {
+func (x *extracted) walk(ctx context.Context, h *host.Host, visit func(e entry, content io.Reader) error) error {
+	limits := x.limits()
+	ctx, cancel := limits.within(ctx)
+	defer cancel()
 	f, err := h.Files.Open(x.file())
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	info, err := h.Files.Stat(x.file())
+	if err != nil {
+		return err
+	}
 	wanted := func(e entry, content io.Reader) error {
 		if e.name = x.options.place(e.raw); e.name == "" {
 			return nil
@@ -73,10 +85,11 @@ func (x *extracted) walk(h *host.Host, visit func(e entry, content io.Reader) er
 		}
 		return visit(e, content)
 	}
+	grown := &growth{ctx: ctx, limits: limits, packed: info.Size}
 	if x.format == "zip" {
-		return walkZip(f, x.ExtractPerms, wanted)
+		return walkZip(f, grown, x.ExtractPerms, wanted)
 	}
-	return walkTar(f, wanted)
+	return walkTar(f, grown, wanted)
 }
 
 // place is where an entry goes, "" for one that is left out.
@@ -100,17 +113,20 @@ func (o options) place(raw string) string {
 	return name
 }
 
-func walkTar(f io.Reader, visit func(e entry, content io.Reader) error) error {
+func walkTar(f io.Reader, grown *growth, visit func(e entry, content io.Reader) error) error {
 	plain, err := decompressed(f)
 	if err != nil {
 		return err
 	}
 	defer plain.Close()
-	r := tar.NewReader(plain)
+	r := tar.NewReader(grown.of(plain))
 	for {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if ended(err) {
+			return err
 		}
 		if err != nil {
 			return diag.WithHint(fmt.Errorf("it is no whole tar archive: %w", err), "look at the archive with `tar -tf`; another format is named by archive_format")
@@ -130,7 +146,7 @@ func walkTar(f io.Reader, visit func(e entry, content io.Reader) error) error {
 
 func tarEntry(header *tar.Header) (entry, error) {
 	e := entry{raw: strings.TrimSuffix(header.Name, "/"), link: header.Linkname, mode: fs.FileMode(header.Mode) & 0o777, native: true,
-		uid: header.Uid, gid: header.Gid, user: header.Uname, group: header.Gname, time: header.ModTime}
+		uid: header.Uid, gid: header.Gid, user: header.Uname, group: header.Gname, time: header.ModTime, size: header.Size}
 	for bit, flag := range map[int64]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
 		if header.Mode&bit != 0 {
 			e.mode |= flag
@@ -162,15 +178,18 @@ func decompressed(f io.Reader) (io.ReadCloser, error) {
 	case bytes.HasPrefix(start, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
 		return archives.Xz{}.OpenReader(r)
 	case bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		return archives.Zstd{}.OpenReader(r)
+		return archives.Zstd{DecoderOptions: []zstd.DOption{zstd.WithDecoderMaxMemory(decoderMemory), zstd.WithDecoderLowmem(true)}}.OpenReader(r)
 	}
 	return io.NopCloser(r), nil
 }
 
+// decoderMemory is the largest window that a zstd stream may ask for.
+const decoderMemory = 128 << 20
+
 // maxInMemory is how big a zip archive may be that does not come from a file.
 const maxInMemory = 1 << 30
 
-func walkZip(f io.Reader, permissions bool, visit func(e entry, content io.Reader) error) error {
+func walkZip(f io.Reader, grown *growth, permissions bool, visit func(e entry, content io.Reader) error) error {
 	at, size, err := random(f)
 	if err != nil {
 		return err
@@ -179,21 +198,26 @@ func walkZip(f io.Reader, permissions bool, visit func(e entry, content io.Reade
 	if err != nil {
 		return diag.WithHint(fmt.Errorf("it is no whole zip archive: %w", err), "look at the archive with `unzip -l`; another format is named by archive_format")
 	}
+	if err := grown.limits.count(len(r.File)); err != nil {
+		return err
+	}
 	for _, f := range r.File {
-		if err := zipEntry(f, permissions, visit); err != nil {
+		if err := zipEntry(f, grown, permissions, visit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func zipEntry(f *zip.File, permissions bool, visit func(e entry, content io.Reader) error) error {
-	e := entry{raw: f.Name, uid: -1, gid: -1, time: f.Modified, mode: 0o644}
+func zipEntry(f *zip.File, grown *growth, permissions bool, visit func(e entry, content io.Reader) error) error {
+	e := entry{raw: f.Name, uid: -1, gid: -1, time: f.Modified, mode: 0o644, size: int64(f.UncompressedSize64)}
 	mode := f.Mode()
 	if f.Flags&1 != 0 {
 		return diag.WithHint(fmt.Errorf("entry %s is encrypted", f.Name), "extract it with unzip in a cmd.run state with creates")
 	}
 	switch {
+	case e.size < 0:
+		return refused(f.Name, "it is larger than any file")
 	case mode.IsDir():
 		e.kind, e.mode = directory, 0o755
 	case mode&fs.ModeSymlink != 0:
@@ -210,13 +234,13 @@ func zipEntry(f *zip.File, permissions bool, visit func(e entry, content io.Read
 	}
 	defer content.Close()
 	if e.kind == symlink {
-		target, err := io.ReadAll(io.LimitReader(content, 4097))
+		target, err := io.ReadAll(io.LimitReader(content, maxLink+1))
 		if err != nil {
 			return err
 		}
 		e.link = string(target)
 	}
-	return visit(e, content)
+	return visit(e, grown.of(content))
 }
 
 // random makes a file readable at any place.
@@ -233,38 +257,4 @@ func random(f io.Reader) (io.ReaderAt, int64, error) {
 		err = errors.New("it is too big to be read")
 	}
 	return bytes.NewReader(data), int64(len(data)), err
-}
-
-// rules say which entries an archive may have.
-type rules struct{ seen map[string]kind }
-
-func newRules() *rules { return &rules{map[string]kind{}} }
-
-// admit takes an entry, or says why no archive may have it.
-func (r *rules) admit(e *entry) error {
-	if !filepath.IsLocal(e.raw) || !filepath.IsLocal(e.name) || strings.ContainsAny(e.name, "\x00\\") {
-		return refused(e.raw, "its name leads out of the directory")
-	}
-	for dir := path.Dir(e.name); dir != "."; dir = path.Dir(dir) {
-		if k, ok := r.seen[dir]; ok && k != directory {
-			return refused(e.raw, "it lies below "+dir+", which is no directory in the archive")
-		}
-	}
-	if e.kind == hardlink {
-		if k, ok := r.seen[e.link]; !ok || k != file {
-			return refused(e.raw, "it is a hard link to what is no earlier file of the archive")
-		}
-	}
-	if e.kind == symlink && (e.link == "" || len(e.link) > 4096 || strings.Contains(e.link, "\x00")) {
-		return refused(e.raw, "it is a link to nothing")
-	}
-	r.seen[e.name] = e.kind
-	if e.kind == hardlink {
-		r.seen[e.name] = file
-	}
-	return nil
-}
-
-func refused(name, why string) error {
-	return diag.WithHint(fmt.Errorf("the archive is refused: entry %q: %s", name, why), "get the archive anew, or ask whoever made it")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
@@ -39,15 +40,15 @@ func nobodyError(err error, who string) error {
 	return diag.WithHint(fmt.Errorf("%s does not exist", who), "require the state that makes it")
 }
 
-// owned are the paths whose owner is seen to, with all that is below them.
+// owned are the paths below the directory whose owner is seen to, with all that is below them.
 func (x *extracted) owned() []string {
 	if x.EnforceOwnershipOn != "" {
-		return []string{strings.TrimSuffix(x.EnforceOwnershipOn, "/")}
+		return []string{"/" + strings.TrimPrefix(strings.TrimPrefix(path.Clean(x.EnforceOwnershipOn), x.dir), "/")}
 	}
 	dirs, files := x.top()
 	var paths []string
 	for _, name := range slices.Concat(dirs, files) {
-		paths = append(paths, path.Join(x.dir, name))
+		paths = append(paths, "/"+name)
 	}
 	return paths
 }
@@ -55,7 +56,7 @@ func (x *extracted) owned() []string {
 // foreign reports whether one of these belongs to somebody else.
 func (x *extracted) foreign(h *host.Host) (bool, error) {
 	found := errors.New("found")
-	err := x.visitForeign(h, func(string, int, int) error { return found })
+	err := x.visitForeign(h, func(host.Files, string, int, int) error { return found })
 	if errors.Is(err, found) {
 		return true, nil
 	}
@@ -63,9 +64,15 @@ func (x *extracted) foreign(h *host.Host) (bool, error) {
 }
 
 // own gives the files to whom they shall belong.
-func (x *extracted) own(h *host.Host) error { return x.visitForeign(h, h.Files.Chown) }
+func (x *extracted) own(h *host.Host) error {
+	return x.visitForeign(h, func(files host.Files, p string, uid, gid int) error { return files.Chown(p, uid, gid) })
+}
 
-func (x *extracted) visitForeign(h *host.Host, visit func(p string, uid, gid int) error) error {
+// visitor is called for a path below the directory that belongs to another.
+type visitor func(files host.Files, p string, uid, gid int) error
+
+// visitForeign looks below the directory, past no link.
+func (x *extracted) visitForeign(h *host.Host, visit visitor) error {
 	if x.User == "" && x.Group == "" {
 		return nil
 	}
@@ -73,16 +80,21 @@ func (x *extracted) visitForeign(h *host.Host, visit func(p string, uid, gid int
 	if err != nil {
 		return err
 	}
+	files, err := h.Files.Beneath(x.dir)
+	if found, err := walk.Found(err); !found {
+		return err
+	}
+	defer files.Close()
 	for _, p := range x.owned() {
-		if err := foreignBelow(h, p, uid, gid, visit); err != nil {
+		if err := foreignBelow(files, p, uid, gid, visit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func foreignBelow(h *host.Host, p string, uid, gid int, visit func(p string, uid, gid int) error) error {
-	info, err := h.Files.Lstat(p)
+func foreignBelow(files host.Files, p string, uid, gid int, visit visitor) error {
+	info, err := files.Lstat(p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -90,19 +102,19 @@ func foreignBelow(h *host.Host, p string, uid, gid int, visit func(p string, uid
 		return err
 	}
 	if uid >= 0 && info.UID != uid || gid >= 0 && info.GID != gid {
-		if err := visit(p, uid, gid); err != nil {
+		if err := visit(files, p, uid, gid); err != nil {
 			return err
 		}
 	}
 	if !info.IsDir() {
 		return nil
 	}
-	names, err := h.Files.ReadDir(p)
+	names, err := files.ReadDir(p)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := foreignBelow(h, path.Join(p, name), uid, gid, visit); err != nil {
+		if err := foreignBelow(files, path.Join(p, name), uid, gid, visit); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
@@ -90,6 +91,7 @@ func (x *extracted) inTheWay(h *host.Host, p plan, wrong []string) (removed []st
 	case x.Clean:
 		wrong = slices.Concat(dirs, files)
 	}
+	slices.Sort(wrong)
 	for _, name := range wrong {
 		if full := path.Join(x.dir, name); there(h, full) {
 			removed = append(removed, full)
@@ -100,11 +102,16 @@ func (x *extracted) inTheWay(h *host.Host, p plan, wrong []string) (removed []st
 
 // differences tells whether an entry is missing, and which are something else.
 func (x *extracted) differences(h *host.Host) (missing bool, wrong []string, err error) {
+	files, err := h.Files.Beneath(x.dir)
+	if found, err := walk.Found(err); !found {
+		return err == nil && len(x.contents) > 0, nil, err
+	}
+	defer files.Close()
 	for _, e := range x.contents {
-		info, err := h.Files.Lstat(path.Join(x.dir, e.name))
+		info, err := files.Lstat("/" + e.name)
 		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, host.ErrNotDir):
-			missing = true
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, host.ErrNotDir), errors.Is(err, host.ErrLink):
+			missing = true // or it lies below a link, which is told of below
 		case err != nil:
 			return missing, wrong, err
 		case e.kind == directory && !info.IsDir(), e.kind == symlink && !info.IsLink(),
@@ -113,7 +120,7 @@ func (x *extracted) differences(h *host.Host) (missing bool, wrong []string, err
 		}
 	}
 	for _, dir := range x.above() {
-		info, err := h.Files.Lstat(path.Join(x.dir, dir))
+		info, err := files.Lstat("/" + dir)
 		if err == nil && !info.IsDir() && !slices.Contains(wrong, dir) {
 			wrong = append(wrong, dir)
 		}

@@ -1,0 +1,296 @@
+package needs
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Bounds on what is read of a program, whatever it says of itself. Package elf is not made for files of strangers: it
+// allocates what a header asks for, decompresses sections, and panics on some.
+const (
+	maxHeaders = 4096     // program headers
+	maxTable   = 16 << 20 // bytes of a table in memory: the largest known string table of versions has a few KiB
+	maxLoader  = 4096     // bytes of the path of a loader
+	maxRecords = 65536    // records of versions, needed or defined
+)
+
+var errDamaged = errors.New("it is a damaged program")
+
+// program is an ELF file, as far as a host is concerned with it.
+type program struct {
+	at      io.ReaderAt
+	order   binary.ByteOrder
+	wide    bool // of 64 bits
+	kind    elf.Type
+	machine elf.Machine
+	parts   []part
+}
+
+// part is a program header.
+type part struct {
+	kind         elf.ProgType
+	offset, size uint64 // in the file
+	address      uint64
+}
+
+// read reads a piece of the file. No piece is larger than a table may be.
+func (p *program) read(offset, size uint64) ([]byte, error) {
+	if size > maxTable || offset > 1<<62 {
+		return nil, errDamaged
+	}
+	data := make([]byte, size)
+	n, err := p.at.ReadAt(data, int64(offset))
+	if uint64(n) < size {
+		return nil, errors.Join(errDamaged, err)
+	}
+	return data, nil
+}
+
+// word is an address or size: 4 or 8 bytes.
+func (p *program) word(data []byte) uint64 {
+	if p.wide {
+		return p.order.Uint64(data)
+	}
+	return uint64(p.order.Uint32(data))
+}
+
+// openProgram reads the header of an ELF file and its program headers.
+func openProgram(at io.ReaderAt) (*program, error) {
+	p := &program{at: at}
+	ident, err := p.read(0, elf.EI_NIDENT)
+	if err != nil || string(ident[:4]) != elf.ELFMAG {
+		return nil, errDamaged
+	}
+	switch elf.Data(ident[elf.EI_DATA]) {
+	case elf.ELFDATA2LSB:
+		p.order = binary.LittleEndian
+	case elf.ELFDATA2MSB:
+		p.order = binary.BigEndian
+	default:
+		return nil, errDamaged
+	}
+	switch elf.Class(ident[elf.EI_CLASS]) {
+	case elf.ELFCLASS32:
+	case elf.ELFCLASS64:
+		p.wide = true
+	default:
+		return nil, errDamaged
+	}
+	return p, p.headers()
+}
+
+// headers reads the rest of the header. Its fields lie elsewhere in files of 32 and of 64 bits.
+func (p *program) headers() error {
+	size, table, entry, least := uint64(52), 28, 42, uint16(32)
+	if p.wide {
+		size, table, entry, least = 64, 32, 54, 56
+	}
+	head, err := p.read(0, size)
+	if err != nil {
+		return err
+	}
+	p.kind, p.machine = elf.Type(p.order.Uint16(head[16:])), elf.Machine(p.order.Uint16(head[18:]))
+	offset, length, count := p.word(head[table:]), p.order.Uint16(head[entry:]), p.order.Uint16(head[entry+2:])
+	if count == 0 {
+		return nil
+	}
+	if count > maxHeaders || length < least {
+		return errDamaged
+	}
+	data, err := p.read(offset, uint64(length)*uint64(count))
+	if err != nil {
+		return err
+	}
+	for ; len(data) >= int(length); data = data[length:] {
+		p.parts = append(p.parts, p.part(data))
+	}
+	return nil
+}
+
+func (p *program) part(h []byte) part {
+	kind := elf.ProgType(p.order.Uint32(h))
+	if p.wide {
+		return part{kind, p.word(h[8:]), p.word(h[32:]), p.word(h[16:])}
+	}
+	return part{kind, p.word(h[4:]), p.word(h[16:]), p.word(h[8:])}
+}
+
+// loader is the interpreter that a dynamic program names, "" for none.
+func (p *program) loader() string {
+	for _, part := range p.parts {
+		if part.kind != elf.PT_INTERP || part.size > maxLoader {
+			continue
+		}
+		data, err := p.read(part.offset, part.size)
+		if name := strings.TrimRight(string(data), "\x00"); err == nil && strings.HasPrefix(name, "/") && !strings.Contains(name, "\x00") {
+			return name
+		}
+	}
+	return ""
+}
+
+// mapped finds where in the file lies what is at an address when the program runs, and how much of it there is.
+func (p *program) mapped(address uint64) (offset, size uint64, err error) {
+	for _, part := range p.parts {
+		if part.kind == elf.PT_LOAD && address >= part.address && address-part.address < part.size {
+			into := address - part.address
+			if part.offset+into < into {
+				break
+			}
+			return part.offset + into, part.size - into, nil
+		}
+	}
+	return 0, 0, errDamaged
+}
+
+// dynamic are the entries of the dynamic section that are asked for, by tag.
+func (p *program) dynamic(wanted ...elf.DynTag) (map[elf.DynTag]uint64, error) {
+	values := map[elf.DynTag]uint64{}
+	width := 4
+	if p.wide {
+		width = 8
+	}
+	for _, part := range p.parts {
+		if part.kind != elf.PT_DYNAMIC {
+			continue
+		}
+		data, err := p.read(part.offset, part.size)
+		if err != nil {
+			return nil, err
+		}
+		for ; len(data) >= 2*width; data = data[2*width:] {
+			tag := elf.DynTag(p.word(data))
+			if tag == elf.DT_NULL {
+				break
+			}
+			for _, w := range wanted {
+				if tag == w {
+					values[tag] = p.word(data[width:])
+				}
+			}
+		}
+		return values, nil
+	}
+	return values, nil
+}
+
+// versions lists the versions of symbols that a program needs, or that a library defines. Both are lists of records
+// with a list of names each, whose links are offsets from record to record.
+func (p *program) versions(list, count elf.DynTag) ([]string, error) {
+	d, err := p.dynamic(list, count, elf.DT_STRTAB, elf.DT_STRSZ)
+	if err != nil || d[list] == 0 {
+		return nil, err
+	}
+	texts, err := p.table(d[elf.DT_STRTAB], d[elf.DT_STRSZ])
+	if err != nil {
+		return nil, err
+	}
+	offset, size, err := p.mapped(d[list])
+	if err != nil {
+		return nil, err
+	}
+	data, err := p.read(offset, min(size, maxTable))
+	if err != nil {
+		return nil, err
+	}
+	w := &versionWalk{program: p, data: data, texts: texts, left: maxRecords}
+	if list == elf.DT_VERNEED {
+		return w.needed(d[count])
+	}
+	return w.defined(d[count])
+}
+
+func (p *program) table(address, size uint64) ([]byte, error) {
+	offset, most, err := p.mapped(address)
+	if err != nil || size > most {
+		return nil, errDamaged
+	}
+	return p.read(offset, size)
+}
+
+type versionWalk struct {
+	*program
+	data, texts []byte
+	left        int // records that may still be read
+	names       []string
+}
+
+// record is a record of a size at a place.
+func (w *versionWalk) record(at uint64, size int) ([]byte, error) {
+	if w.left--; w.left < 0 {
+		return nil, fmt.Errorf("%w: it has more than %d versions", errDamaged, maxRecords)
+	}
+	if at > uint64(len(w.data)) || uint64(len(w.data))-at < uint64(size) {
+		return nil, errDamaged
+	}
+	return w.data[at : at+uint64(size)], nil
+}
+
+func (w *versionWalk) name(at uint32) error {
+	if uint64(at) >= uint64(len(w.texts)) {
+		return errDamaged
+	}
+	rest := w.texts[at:]
+	text, _, ok := strings.Cut(string(rest[:min(len(rest), 256)]), "\x00")
+	if !ok {
+		return errDamaged
+	}
+	w.names = append(w.names, text)
+	return nil
+}
+
+// needed reads Verneed records (16 bytes) with their Vernaux records (16 bytes).
+func (w *versionWalk) needed(count uint64) ([]string, error) {
+	at := uint64(0)
+	for range count {
+		r, err := w.record(at, 16)
+		if err != nil {
+			return nil, err
+		}
+		aux := at + uint64(w.order.Uint32(r[8:]))
+		for range w.order.Uint16(r[2:]) {
+			a, err := w.record(aux, 16)
+			if err != nil {
+				return nil, err
+			}
+			if err := w.name(w.order.Uint32(a[8:])); err != nil {
+				return nil, err
+			}
+			aux += uint64(w.order.Uint32(a[12:]))
+		}
+		next := uint64(w.order.Uint32(r[12:]))
+		if next == 0 {
+			break
+		}
+		at += next
+	}
+	return w.names, nil
+}
+
+// defined reads Verdef records (20 bytes), of which the first Verdaux record (8 bytes) has the name.
+func (w *versionWalk) defined(count uint64) ([]string, error) {
+	at := uint64(0)
+	for range count {
+		r, err := w.record(at, 20)
+		if err != nil {
+			return nil, err
+		}
+		a, err := w.record(at+uint64(w.order.Uint32(r[12:])), 8)
+		if err != nil {
+			return nil, err
+		}
+		if err := w.name(w.order.Uint32(a)); err != nil {
+			return nil, err
+		}
+		next := uint64(w.order.Uint32(r[16:]))
+		if next == 0 {
+			break
+		}
+		at += next
+	}
+	return w.names, nil
+}

@@ -1,0 +1,88 @@
+package unpack
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+)
+
+const (
+	maxHops = 255 // links that are followed on the way of one
+
+	// Following a link costs a step for each part of a name on the way. An honest tree takes a few for each link; links
+	// that lead through one another take the more the more there are of them.
+	linkSteps     = 1 << 20 // for all links together
+	stepsEachLink = 64      // and so many more for each
+	stepsPerLook  = 1 << 12 // after so many the context is asked
+)
+
+// checkLinks follows every symbolic link through the tree as it will be, since a link that looks
+// harmless can lead out of the release by way of another one.
+func (r *rules) checkLinks(ctx context.Context) error {
+	f := &follower{links: r.links, left: linkSteps + stepsEachLink*len(r.links)}
+	for name, target := range r.links {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		inside, err := f.staysInside(ctx, path.Dir(name), target)
+		switch {
+		case err != nil:
+			return err
+		case f.left < 0:
+			return &Hostile{Entry: name, Rule: "the symbolic links lead through one another too often to be followed"}
+		case !inside:
+			return &Hostile{Entry: name, Rule: fmt.Sprintf("it links to %q, which leaves the release", clipped(target))}
+		}
+	}
+	return nil
+}
+
+// follower follows symbolic links, all of them together within a number of steps.
+type follower struct {
+	links map[string]string
+	left  int // steps that may still be taken
+	taken int
+}
+
+// staysInside walks target from dir as a kernel would. A link to what is absent may stay; one that
+// goes round in circles leads nowhere, so it stays too.
+func (f *follower) staysInside(ctx context.Context, dir, target string) (bool, error) {
+	todo := f.push(nil, target)
+	for hops := 0; len(todo) > 0 && hops < maxHops && f.left >= 0; {
+		if f.taken++; f.taken%stepsPerLook == 0 && ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		step := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		switch step {
+		case "", ".":
+			continue
+		case "..":
+			if dir == "." {
+				return false, nil
+			}
+			dir = path.Dir(dir)
+			continue
+		}
+		next := path.Join(dir, step)
+		if link, ok := f.links[next]; ok {
+			hops++
+			todo = f.push(todo, link)
+			continue
+		}
+		dir = next
+	}
+	return true, nil
+}
+
+// push puts the parts of a target before what is still to go, the next one at the end.
+func (f *follower) push(todo []string, target string) []string {
+	for target != "" && f.left >= 0 {
+		f.left--
+		i := strings.LastIndexByte(target, '/')
+		todo = append(todo, target[i+1:])
+		target = target[:max(i, 0)]
+	}
+	return todo
+}

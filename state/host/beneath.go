@@ -1,0 +1,23 @@
+package host
+
+import "path"
+
+// beneath is a tree whose "/" is a directory of another one.
+type beneath struct{ *tree }
+
+// Beneath shares with the tree all but its root: what is recorded, counted and remembered is the same.
+func (t *tree) Beneath(dir string) (Beneath, error) {
+	root, err := t.root.Beneath(dir)
+	if err != nil {
+		return nil, t.trouble.Note(dir, err)
+	}
+	sub := *t
+	sub.root = root
+	sub.temporary = t.temporary || ownTemp(dir)
+	sub.changed = func(p string) { t.changed(path.Join(dir, p)) }
+	return beneath{&sub}, nil
+}
+
+func (b beneath) Free() (bytes, files int64, err error) { return b.root.Free() }
+
+func (b beneath) Close() error { return b.root.Close() }

@@ -1,0 +1,250 @@
+package archive_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/archive"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// extraction is archive.extracted of a file below a real directory. A nil error of check means that it got past the list.
+func extraction(t *testing.T, h *host.Host, ctx context.Context, arguments ...any) (check, apply error) {
+	t.Helper()
+	resource := archive.Functions(served{})["extracted"]()
+	arguments = append([]any{"name", "/opt", "source", "/srv/a.tar", "enforce_toplevel", false}, arguments...)
+	if _, problems := module.Decode(resource, module.Call{Arguments: value.NewMap(arguments...)}); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	d, err := resource.Check(ctx, h)
+	if err != nil || d.Empty() {
+		return err, nil
+	}
+	_, err = resource.Apply(ctx, h, d)
+	return nil, err
+}
+
+// scene is a host below a directory with an archive in it.
+func scene(t *testing.T, data []byte) (*host.Host, string) {
+	t.Helper()
+	dir := t.TempDir()
+	h, err := host.New(host.Options{Root: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"srv", "etc/cron.d", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "srv/a.tar"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return h, dir
+}
+
+// names lists a tree.
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	var all []string
+	err := filepath.Walk(dir, func(p string, info os.FileInfo, err error) error {
+		if err == nil && p != dir {
+			all = append(all, strings.TrimPrefix(p, dir+"/"))
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestLimits holds that an archive beyond a limit is refused before anything is written, and taken with a larger one.
+func TestLimits(t *testing.T) {
+	files := tarOf(item{name: "t/a", text: strings.Repeat("x", 1000)}, item{name: "t/b", text: strings.Repeat("y", 1000)}, item{name: "t/c/d"})
+	for argument, n := range map[string]int{"max_entries": 2, "max_bytes": 1999, "max_depth": 2} {
+		t.Run(argument, func(t *testing.T) {
+			h, dir := scene(t, files)
+			err, _ := extraction(t, h, context.Background(), argument, n)
+			if err == nil || !strings.Contains(err.Error(), "the archive is refused") {
+				t.Errorf("beyond %s: %v, want a refusal", argument, err)
+			}
+			if left := names(t, filepath.Join(dir, "opt")); left != "" {
+				t.Errorf("it left %s", left)
+			}
+			if check, apply := extraction(t, h, context.Background(), argument, n+1); check != nil || apply != nil {
+				t.Errorf("at the limit: %v, %v", check, apply)
+			}
+		})
+	}
+	h, _ := scene(t, files)
+	if err, _ := extraction(t, h, context.Background(), "max_bytes", -1); err == nil || !strings.Contains(err.Error(), "max_bytes is -1") {
+		t.Errorf("a limit below 0: %v", err)
+	}
+}
+
+// sparse is an archive with a file of a terabyte that holds nothing.
+func sparse(t *testing.T) []byte {
+	t.Helper()
+	header := make([]byte, 512)
+	copy(header, "t/holes")
+	copy(header[100:], "0000644\x000000000\x000000000\x00")
+	copy(header[124:], "00000000000\x0000000000000\x00")
+	header[156] = tar.TypeGNUSparse
+	copy(header[257:], "ustar  \x00")
+	big := []byte{0x80, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0} // 1 << 40
+	copy(header[386:], big)                              // one region without bytes, at the end
+	copy(header[386+12:], "00000000000\x00")
+	copy(header[483:], big)
+	copy(header[148:], "        ")
+	sum := 0
+	for _, b := range header {
+		sum += int(b)
+	}
+	copy(header[148:], fmt.Sprintf("%06o\x00 ", sum))
+	return append(header, make([]byte, 1024)...)
+}
+
+// TestSparseFileIsCountedAsWritten holds that holes count, since they are written out, before one is.
+func TestSparseFileIsCountedAsWritten(t *testing.T) {
+	h, dir := scene(t, sparse(t))
+	err, _ := extraction(t, h, context.Background())
+	if err == nil || !strings.Contains(err.Error(), "max_bytes") && !strings.Contains(err.Error(), "hold more than") {
+		t.Errorf("a sparse terabyte: %v", err)
+	}
+	check, apply := extraction(t, h, context.Background(), "max_bytes", 2<<40)
+	if check != nil || apply == nil || !strings.Contains(apply.Error(), "the filesystem has") {
+		t.Errorf("a sparse terabyte that is allowed: %v, %v; want the disk's room as the reason", check, apply)
+	}
+	if left := names(t, filepath.Join(dir, "opt")); left != "" {
+		t.Errorf("it left %s", left)
+	}
+}
+
+// TestRatio holds that an archive may not grow beyond measure, and that finding out costs no memory.
+func TestRatio(t *testing.T) {
+	var out bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	w := tar.NewWriter(z)
+	size := int64(256 << 20)
+	_ = w.WriteHeader(&tar.Header{Name: "t/zeros", Mode: 0o644, Size: size})
+	_, _ = io.CopyN(w, zeros{}, size)
+	_, _ = w.Close(), z.Close()
+	h, _ := scene(t, out.Bytes())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err, _ := extraction(t, h, context.Background(), "max_ratio", 500)
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "grows more than 500-fold") {
+		t.Errorf("%v, want a refusal of its growth", err)
+	}
+	if cost := after.TotalAlloc - before.TotalAlloc; cost > 16<<20 {
+		t.Errorf("%d bytes were allocated for it", cost)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestInterruptedExtractionLeavesNothing breaks off after the list was read, in the middle of the files.
+func TestInterruptedExtractionLeavesNothing(t *testing.T) {
+	items := []item{{name: "t/first", text: "new"}}
+	for i := range 50 {
+		items = append(items, item{name: fmt.Sprint("t/f", i), text: strings.Repeat("x", 4096)})
+	}
+	h, dir := scene(t, tarOf(items...))
+	old := filepath.Join(dir, "opt/t/first")
+	if err := os.MkdirAll(filepath.Dir(old), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(old, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	broken := h.WithFiles(&breaking{Files: h.Files, cancel: cancel})
+	check, apply := extraction(t, broken, ctx)
+	if check != nil || !errors.Is(apply, context.Canceled) {
+		t.Fatalf("%v, %v; want an interruption", check, apply)
+	}
+	if got := names(t, filepath.Join(dir, "opt")); got != "t t/first" {
+		t.Errorf("an interrupted extraction left %s", got)
+	}
+	if data, err := os.ReadFile(old); err != nil || string(data) != "old" {
+		t.Errorf("it replaced a file: %q, %v", data, err)
+	}
+}
+
+// breaking interrupts a run when an archive is extracted: at the second look at its file's size.
+type breaking struct {
+	host.Files
+	cancel func()
+	opened int
+}
+
+func (b *breaking) Open(p string) (io.ReadCloser, error) {
+	f, err := b.Files.Open(p)
+	if b.opened++; b.opened == 2 && err == nil {
+		return &breakingFile{f, b.cancel, 0}, nil
+	}
+	return f, err
+}
+
+type breakingFile struct {
+	io.ReadCloser
+	cancel func()
+	read   int
+}
+
+func (b *breakingFile) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p[:min(len(p), 512)])
+	if b.read += n; b.read > 100_000 {
+		b.cancel()
+	}
+	return n, err
+}
+
+// TestDirectoryOfAUserIsNotLeft holds that nothing is extracted through a link that a user made, at the directory
+// itself or in it.
+func TestDirectoryOfAUserIsNotLeft(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files of other users")
+	}
+	h, dir := scene(t, tarOf(item{name: "t/evil", text: "evil"}))
+	home := filepath.Join(dir, "home/u")
+	for _, err := range []error{
+		os.MkdirAll(home, 0o755), os.Symlink("/etc/cron.d", filepath.Join(home, "app")), os.Lchown(filepath.Join(home, "app"), 4242, 4242), os.Chown(home, 4242, 4242),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check, apply := extraction(t, h, context.Background(), "name", "/home/u/app")
+	var unsafe *walk.UnsafeError
+	if err := errors.Join(check, apply); !errors.As(err, &unsafe) {
+		t.Errorf("extracting to a user's link: %v, want a refusal", err)
+	}
+	if err := os.Symlink("/etc/cron.d", filepath.Join(home, "t")); err != nil {
+		t.Fatal(err)
+	}
+	check, apply = extraction(t, h, context.Background(), "name", "/home/u", "overwrite", true)
+	if check == nil && apply == nil {
+		t.Error("a link in the place of a directory of the archive was taken for one")
+	}
+	if got := names(t, filepath.Join(dir, "etc")); got != "cron.d" {
+		t.Errorf("it wrote %s", got)
+	}
+}

@@ -1,0 +1,182 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// limits bound what an archive may cost. Each has an argument of the state, where 0 means the default.
+type limits struct {
+	entries int           // max_entries: 500,000
+	bytes   int64         // max_bytes: of all files together as they lie on the disk, and of an archive that is fetched; 64 GiB
+	depth   int           // max_depth: directories above a file, with the file; 64
+	ratio   int64         // max_ratio: bytes that come of one byte of the archive, beyond ratioFloor; 1,000
+	time    time.Duration // max_seconds: of listing, and of extracting; an hour
+}
+
+// What no argument changes.
+const (
+	maxName    = 255       // bytes of a path component, as Linux filesystems have it
+	maxPath    = 4000      // bytes of a path
+	maxLink    = 4000      // bytes of what a link leads to
+	maxNames   = 128 << 20 // bytes of all names and links together, which are kept in memory
+	ratioFloor = 64 << 20  // up to where an archive may grow as it likes
+)
+
+func (x *extracted) limits() limits {
+	or := func(n, otherwise int) int {
+		if n == 0 {
+			return otherwise
+		}
+		return n
+	}
+	return limits{
+		entries: or(x.MaxEntries, 500_000), bytes: int64(or(x.MaxBytes, 64<<30)), depth: or(x.MaxDepth, 64),
+		ratio: int64(or(x.MaxRatio, 1000)), time: time.Duration(or(x.MaxSeconds, 3600)) * time.Second,
+	}
+}
+
+// checkLimits says which arguments are no limits.
+func (x *extracted) checkLimits(bad func(hint, format string, args ...any)) {
+	for _, l := range []struct {
+		name string
+		n    int
+	}{{"max_entries", x.MaxEntries}, {"max_bytes", x.MaxBytes}, {"max_depth", x.MaxDepth}, {"max_ratio", x.MaxRatio}, {"max_seconds", x.MaxSeconds}} {
+		if l.n < 0 {
+			bad("leave it out for the default", "%s is %d, and a number above 0 was expected", l.name, l.n)
+		}
+	}
+}
+
+// within is a context that ends when the time is up.
+func (l limits) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, l.time, beyond("max_seconds", "it takes longer than %s", l.time))
+}
+
+func (l limits) count(entries int) error {
+	if entries > l.entries {
+		return beyond("max_entries", "it has more than %d entries", l.entries)
+	}
+	return nil
+}
+
+// limitError says that an archive is beyond a limit.
+type limitError struct{ text, argument string }
+
+func (e *limitError) Error() string { return "the archive is refused: " + e.text }
+
+// Hint says how to have it extracted all the same.
+func (e *limitError) Hint() string {
+	return fmt.Sprintf("if the archive is good, set %s to a larger number", e.argument)
+}
+
+func beyond(argument, format string, args ...any) error {
+	return &limitError{fmt.Sprintf(format, args...), argument}
+}
+
+// ended reports whether an error says nothing about the archive's form: a limit, or an interrupted run.
+func ended(err error) bool {
+	var l *limitError
+	return errors.As(err, &l) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// growth counts what comes out of an archive.
+type growth struct {
+	ctx    context.Context
+	limits limits
+	packed int64 // bytes of the archive
+	read   int64 // bytes that came of it
+}
+
+// of counts what is read of a part.
+func (g *growth) of(r io.Reader) io.Reader { return &growing{g, r} }
+
+type growing struct {
+	*growth
+	r io.Reader
+}
+
+func (g *growing) Read(p []byte) (int, error) {
+	if g.ctx.Err() != nil {
+		return 0, context.Cause(g.ctx)
+	}
+	n, err := g.r.Read(p)
+	g.read += int64(n)
+	if g.read > ratioFloor && g.read/max(g.packed, 1) >= g.limits.ratio {
+		return 0, beyond("max_ratio", "it grows more than %d-fold", g.limits.ratio)
+	}
+	return n, err
+}
+
+// atMost fails when more is read than there should be.
+type atMost struct {
+	io.Reader
+	left int64
+}
+
+func (a *atMost) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if a.left -= int64(n); a.left < 0 {
+		return 0, beyond("max_bytes", "it is larger than allowed")
+	}
+	return n, err
+}
+
+// spared is what is left free of a filesystem.
+const spared = 16 << 20
+
+// room counts what is written, against the limit and against what the filesystem has left.
+type room struct {
+	files   host.Beneath
+	limits  limits
+	written int64
+	check   int64 // at how many bytes to ask the filesystem again
+}
+
+// fits asks the filesystem before anything is written.
+func (r *room) fits(bytes int64, entries int) error {
+	free, files, err := r.files.Free()
+	if err != nil {
+		return err
+	}
+	if bytes > free-spared {
+		return full(fmt.Errorf("it holds %d bytes, and the filesystem has %d left", bytes, max(free, 0)))
+	}
+	if files >= 0 && int64(entries) > files {
+		return full(fmt.Errorf("it has %d entries, and the filesystem can take %d more files", entries, files))
+	}
+	return nil
+}
+
+func full(err error) error {
+	return diag.WithHint(err, "make room on that filesystem, or extract to another one")
+}
+
+// of counts what is read of a file to be written.
+func (r *room) of(content io.Reader) io.Reader { return &roomReader{r, content} }
+
+type roomReader struct {
+	*room
+	content io.Reader
+}
+
+func (r *roomReader) Read(p []byte) (int, error) {
+	n, err := r.content.Read(p)
+	r.written += int64(n)
+	if r.written > r.limits.bytes {
+		return 0, beyond("max_bytes", "its files hold more than %d bytes", r.limits.bytes)
+	}
+	if r.written >= r.check {
+		r.check = r.written + ratioFloor
+		if err := r.fits(0, 0); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,114 @@
+package archive
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// rules say which entries an archive may have, and how many.
+type rules struct {
+	limits limits
+	seen   map[string]kind // what each name is now, directories that no entry names included
+	count  int
+	names  int   // bytes of names and links
+	bytes  int64 // of files
+}
+
+func newRules(l limits) *rules { return &rules{limits: l, seen: map[string]kind{}} }
+
+// admit takes an entry, or says why no archive may have it.
+func (r *rules) admit(e *entry) error {
+	if err := r.weigh(e); err != nil {
+		return err
+	}
+	if why := r.badName(e); why != "" {
+		return refused(e.raw, why)
+	}
+	if why := r.badKind(e); why != "" {
+		return refused(e.raw, why)
+	}
+	for dir := path.Dir(e.name); dir != "."; dir = path.Dir(dir) {
+		k, known := r.seen[dir]
+		if known && k != directory {
+			return refused(e.raw, "it lies below "+shown(dir)+", which is no directory in the archive")
+		}
+		if known {
+			break
+		}
+		r.seen[dir] = directory
+	}
+	r.seen[e.name] = e.kind
+	if e.kind == hardlink {
+		r.seen[e.name] = file
+	}
+	return nil
+}
+
+// weigh counts an entry against the limits.
+func (r *rules) weigh(e *entry) error {
+	r.count++
+	r.names += len(e.raw) + len(e.name) + len(e.link)
+	if e.kind == file {
+		r.bytes += e.size
+	}
+	switch {
+	case r.names > maxNames:
+		return refused(e.raw, fmt.Sprintf("the names in it hold more than %d bytes", maxNames))
+	case e.size < 0 || r.bytes < 0 || r.bytes > r.limits.bytes:
+		return beyond("max_bytes", "its files hold more than %d bytes", r.limits.bytes)
+	}
+	return r.limits.count(r.count)
+}
+
+func (r *rules) badName(e *entry) string {
+	switch depth := strings.Count(e.name, "/") + 1; {
+	case len(e.raw) > maxPath || len(e.name) > maxPath:
+		return fmt.Sprintf("its name is longer than %d bytes", maxPath)
+	case !filepath.IsLocal(e.raw) || !filepath.IsLocal(e.name) || strings.ContainsAny(e.name, "\x00\\"):
+		return "its name leads out of the directory"
+	case depth > r.limits.depth:
+		return fmt.Sprintf("it lies %d directories deep, and max_depth allows %d", depth, r.limits.depth)
+	}
+	for part := range strings.SplitSeq(e.name, "/") {
+		if len(part) > maxName {
+			return fmt.Sprintf("a part of its name is longer than %d bytes", maxName)
+		}
+	}
+	return ""
+}
+
+// badKind holds the kind of an entry, and what it links to, against what came before. A name may come twice, as in
+// archives that were appended to, but a directory stays a directory: else the same name would mean two places.
+func (r *rules) badKind(e *entry) string {
+	before, twice := r.seen[e.name]
+	switch {
+	case twice && (before == directory) != (e.kind == directory):
+		return "an earlier entry of that name is of another kind"
+	case e.kind == hardlink && len(e.link) > maxPath, e.kind == symlink && len(e.link) > maxLink:
+		return fmt.Sprintf("it links to a name of more than %d bytes", maxLink)
+	case e.kind == symlink && (e.link == "" || strings.Contains(e.link, "\x00")):
+		return "it is a link to nothing"
+	case e.kind == hardlink && e.link == e.name:
+		return "it is a hard link to itself"
+	}
+	if k, ok := r.seen[e.link]; e.kind == hardlink && (!ok || k != file) {
+		return "it is a hard link to what is no earlier file of the archive"
+	}
+	return ""
+}
+
+// shown is a name that fits into a message.
+func shown(name string) string {
+	if len(name) > 200 {
+		return name[:200] + "..."
+	}
+	return name
+}
+
+func refused(name, why string) error {
+	return diag.WithHint(fmt.Errorf("the archive is refused: entry %q: %s", shown(name), why), "get the archive again, or ask who made it")
+}
