@@ -18,7 +18,7 @@ func (r *Root) Beneath(path string) (*Root, error) {
 		return nil, pathError("open", path, err)
 	}
 	below := &Root{dir: os.NewFile(uintptr(fd), path), kernel: r.kernel, noLinks: true, safe: r.safe, self: r.self}
-	if below.name, err = os.Readlink(handle(fd)); err != nil {
+	if below.name, err = os.Readlink(Handle(fd)); err != nil {
 		return nil, errors.Join(err, below.Close())
 	}
 	return below, nil
@@ -29,7 +29,7 @@ func (r *Root) Beneath(path string) (*Root, error) {
 func (r *Root) Free() (bytes, files int64, err error) {
 	var st unix.Statfs_t
 	// A descriptor that is a place only cannot be asked by fstatfs(2) before Linux 3.6, and can since.
-	if err := again(func() error { return unix.Fstatfs(int(r.dir.Fd()), &st) }); err != nil {
+	if err := Retry(func() error { return unix.Fstatfs(int(r.dir.Fd()), &st) }); err != nil {
 		return 0, 0, pathError("statfs", r.name, err)
 	}
 	avail := st.Bavail
