@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -33,25 +31,31 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
-	if given.TrustRoot != "" {
-		if err := r.pin(ctx, s, given.TrustRoot); err != nil {
-			return nil, err
-		}
-	}
-	pinned, err := trust.Pinned(r.Layout.Trust())
+	client, err := r.trusting(ctx, s, given.TrustRoot, known)
 	if err != nil {
 		return nil, err
 	}
-	if !pinned {
-		return nil, r.untrusting()
-	}
-	r.ledger.Host.Store, r.store = url, s
-	client, err := trust.Open(s, r.Layout.Trust(), r.now)
-	r.client = client
+	r.store, r.client = s, client
 	if r.ledger.Good != nil && !trust.Remembers(r.Layout.Trust()) {
 		r.record.Note("what this host had seen of the store is gone, so it could not tell if the store went back in time since the last run")
 	}
-	return client, err
+	return client, nil
+}
+
+// trusting makes a client of the store under the root that is pinned, or else under the one that was given, which is
+// pinned when it has verified something.
+func (r *run) trusting(ctx context.Context, s store.Store, given string, pinned bool) (*trust.Client, error) {
+	switch {
+	case given != "":
+		root, err := rootGiven(ctx, s, given)
+		if err != nil {
+			return nil, err
+		}
+		return trust.OpenGiven(s, r.Layout.Trust(), root, r.now)
+	case !pinned:
+		return nil, r.untrusting()
+	}
+	return trust.Open(s, r.Layout.Trust(), r.now)
 }
 
 // errLost is what keeps a host that has something deployed from asking the store: it lost what it was
@@ -71,10 +75,10 @@ func (r *run) unknown(err error) error {
 func (r *run) untrusting() error {
 	if r.ledger.Good == nil && !trust.Bootstrapped(r.Layout.Trust()) {
 		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"),
-			"give --trust-root once: the root.json of `corpus store init`, or sha256:HEX of it"))
+			"give --trust-root once: the keys/root.json of `corpus store init`, or sha256:HEX of it"))
 	}
 	return diag.WithHint(&trust.Refused{Check: trust.CheckPin, Of: "the store", Err: errors.New("this host has lost its root of trust, and it is never taken from the store")},
-		"give it again, from a place that you trust: corpus-agent deploy --trust-root FILE, where FILE is the root.json of `corpus store init`, or sha256:HEX of it")
+		"give it again, from a place that you trust: corpus-agent deploy --trust-root FILE, where FILE is the keys/root.json of `corpus store init`, or sha256:HEX of it")
 }
 
 // openStores opens the store and its mirrors as one.
@@ -98,30 +102,26 @@ func (r *run) storeURL() string {
 	return r.ledger.Host.Store
 }
 
-func (r *run) pin(ctx context.Context, s store.Store, root string) error {
-	var data []byte
-	if strings.HasPrefix(root, "sha256:") {
-		digest, err := artifact.ParseDigest(root)
+// rootGiven reads the root that a person named by its file or its digest.
+func rootGiven(ctx context.Context, s store.Store, given string) ([]byte, error) {
+	if strings.HasPrefix(given, "sha256:") {
+		digest, err := artifact.ParseDigest(given)
 		if err != nil {
-			return exit.WithCode(exit.Usage, err)
+			return nil, exit.WithCode(exit.Usage, err)
 		}
-		data, err = trust.FirstRoot(ctx, s, digest)
-		if err != nil {
-			return err
-		}
-	} else {
-		var err error
-		data, err = os.ReadFile(root)
-		if err != nil {
-			return exit.WithCode(exit.Usage, fmt.Errorf("reading the root of trust: %w", err))
-		}
+		return trust.FirstRoot(ctx, s, digest)
 	}
-	return trust.Pin(r.Layout.Trust(), data)
+	root, err := trust.ReadRoot(given)
+	return root, exit.WithCode(exit.Usage, err)
 }
 
 // resolve asks the store which pair this host is to run.
 func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, error) {
-	if err := client.Refresh(ctx); err != nil {
+	err := client.Refresh(ctx)
+	if client.Pinned() { // else the store and the root that were given may be the wrong ones
+		r.ledger.Host.Store = r.storeURL()
+	}
+	if err != nil {
 		return ledger.Pair{}, err
 	}
 	channel := r.Config.ServiceChannel

@@ -36,7 +36,8 @@ type Client struct {
 	store store.Store
 	seen  seen
 	now   func() time.Time
-	renew bool // take what expired, to sign it anew
+	renew bool   // take what expired, to sign it anew
+	given []byte // root that is pinned once it has verified something; nil where one is pinned
 	set   *trustedmetadata.TrustedMetadata
 	known map[string]map[string]*metadata.TargetFiles // by project: what is signed beside the head
 }
@@ -54,7 +55,7 @@ func Open(s store.Store, dir string, now func() time.Time) (*Client, error) {
 	}
 	if root == nil {
 		return nil, diag.WithHint(errors.New("this host has not been told whom to trust"),
-			"give --trust-root once: the root.json of `corpus store init`, or sha256:HEX of it")
+			"give --trust-root once: the keys/root.json of `corpus store init`, or sha256:HEX of it")
 	}
 	c.set, err = newSet(root)
 	if err != nil {
@@ -112,8 +113,8 @@ func (c *Client) Refresh(ctx context.Context) error {
 		}
 		defer unlock()
 	}
-	if err := c.newest(ctx); err != nil {
-		return err
+	if err := errors.Join(c.newest(ctx), c.settle()); err != nil {
+		return c.unlessForeign(ctx, err)
 	}
 	if err := c.refreshSnapshot(ctx); err != nil {
 		return err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -171,7 +171,7 @@ func (p *program) pinned(ctx context.Context) (*publish.Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return publisher, trust.Pin(publisher.Seen, root)
+	return publisher, trust.PinOf(ctx, publisher.Store, publisher.Seen, root)
 }
 
 // rootOfTrust reads the root that was given, as a file or by its digest, or lies beside the keys.
@@ -187,12 +187,11 @@ func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error
 	if given == "" && p.keys != "" {
 		given = filepath.Join(p.keys, publish.RootName)
 	}
-	root, err := os.ReadFile(given)
-	if err != nil {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the root of trust: %w", err),
-			"give --trust-root FILE or sha256:HEX, or copy %s from who set the store up into --keys DIR", publish.RootName))
+	root, err := trust.ReadRoot(given)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = diag.WithHint(err, "give --trust-root FILE or sha256:HEX, or copy %s from who set the store up into --keys DIR", publish.RootName)
 	}
-	return root, nil
+	return root, exit.WithCode(exit.Usage, err)
 }
 
 // code gives errors of publishing their exit codes.

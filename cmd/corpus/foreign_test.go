@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+)
+
+// Readers that are given the keys or the root of another store say so, and tell no story of a theft.
+func TestReadersNameTheWrongStore(t *testing.T) {
+	a, b := newStore(t), newStore(t)
+	a.expect(0, "root change --renew", "root 2")
+	own := a.env["CORPUS_STORE"]
+	for _, at := range []string{"the first root", "a later root"} {
+		a.env["CORPUS_STORE"] = b.env["CORPUS_STORE"]
+		for _, line := range []string{"ls", "verify", "root show"} {
+			if at == "a later root" {
+				line += " --trust-root @store/metadata/2.root.json"
+			}
+			a.expect(4, line, "this store is not the one these keys belong to")
+			if !strings.Contains(a.err, "hint: give the --store that these keys") {
+				t.Errorf("corpus %s with %s of another store says\n%s", line, at, a.err)
+			}
+		}
+	}
+	a.env["CORPUS_STORE"] = own
+	a.expect(0, "ls", "")
+}
+
+// A file that is no root is the person's mistake, and it is named.
+func TestFileThatIsNoRoot(t *testing.T) {
+	s := newStore(t)
+	for _, file := range []string{"root.pub", "targets.key"} {
+		s.expect(2, "ls --trust-root @keys/"+file, "keys/"+file+" is a key, and no root of trust")
+	}
+	s.write("empty", "")
+	s.expect(2, "verify --trust-root @empty", "empty is no root of trust")
+	if !strings.Contains(s.err, "keys/root.json") {
+		t.Errorf("the hint does not say what it should be:\n%s", s.err)
+	}
+}
+
+// A publisher that is given the root of another store can go on with the right one.
+func TestWrongRootIsNotPinnedByAPublisher(t *testing.T) {
+	a, b := newStore(t), newStore(t)
+	for _, name := range []string{"snapshot", "timestamp"} {
+		a.copy("keys/"+name+".key", "online/"+name+".key")
+		a.copy("keys/"+name+".pub", "online/"+name+".pub")
+	}
+	a.expect(4, "refresh --keys @online --trust-root "+b.path("keys/root.json"), "belong to")
+	if _, err := os.Stat(a.path("online/seen/root.json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the root of another store was pinned: %v", err)
+	}
+	a.expect(0, "refresh --keys @online --trust-root @keys/root.json", "renewed")
+}
