@@ -147,6 +147,9 @@ func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, e
 // has nothing gets nothing.
 func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.Ref, has *artifact.Release) (artifact.Release, error) {
 	release, err := client.Resolve(ctx, ref)
+	if err == nil {
+		err = client.SameBytes(release, r.known()...)
+	}
 	var withdrawn *trust.Withdrawn
 	if !errors.As(err, &withdrawn) || has == nil {
 		return release, err
@@ -155,6 +158,20 @@ func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.
 		r.record.Note("%s names a release that is withdrawn (%v); this host keeps %s", ref, withdrawn, has.Version)
 	}
 	return *has, nil
+}
+
+// known are the releases that the ledger names.
+func (r *run) known() (list []artifact.Release) {
+	pairs := slices.Clone(r.ledger.History)
+	for _, pair := range []*ledger.Pair{r.ledger.Good, r.ledger.Previous} {
+		if pair != nil {
+			pairs = append(pairs, *pair)
+		}
+	}
+	for _, pair := range pairs {
+		list = append(list, pair.Releases()...)
+	}
+	return list
 }
 
 // noteWithdrawn tells and remembers which of the releases that this host has were withdrawn.

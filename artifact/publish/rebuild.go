@@ -264,11 +264,13 @@ func (b *rebuilding) read(ctx context.Context, name string, meta *metadata.MetaF
 	if err := notAnswered(err); err != nil {
 		return nil, false, err
 	}
-	data, err = b.client.Kept(name)
-	if err != nil || data == nil || meta.VerifyLengthHashes(data) != nil {
-		return nil, false, err
+	for _, kept := range []func(string) ([]byte, error){b.client.Kept, b.client.KeptList} {
+		data, err = kept(name)
+		if err != nil || data != nil && meta.VerifyLengthHashes(data) == nil {
+			return data, err == nil, err
+		}
 	}
-	return data, true, nil
+	return nil, false, nil
 }
 
 // sign signs the new snapshot and a timestamp that hosts take for newer than any they have seen with these

@@ -24,6 +24,7 @@ type Request struct {
 	File    string // the artifact
 	Channel string // to point at it; empty for none
 	Plain   bool   // without the lists by which hosts fetch it in blocks and chunks
+	Force   bool   // although the store holds an artifact of this version with other bytes, which nothing signed names
 }
 
 // Publish uploads an artifact, signs it as a version of its project, and points a channel at it.
@@ -34,6 +35,7 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, e
 	if err := r.check(); err != nil {
 		return artifact.Release{}, mistakeOf(err)
 	}
+	r.Force = r.Force || trust.Remembers(p.Seen) // who has seen the store notices when it went back
 	release, err := p.examine(r)
 	if err != nil {
 		return artifact.Release{}, err
@@ -61,6 +63,11 @@ func (p *Publisher) mayPublish(ctx context.Context, release artifact.Release, r 
 	}
 	if err := n.publish(ctx, described{release: release}, r.Channel); err != nil {
 		return err
+	}
+	if !r.Force {
+		if err := p.untaken(ctx, release); err != nil {
+			return err
+		}
 	}
 	_, err = n.split(ctx, r.Project)
 	return err

@@ -38,6 +38,7 @@ type Client struct {
 	now   func() time.Time
 	renew bool   // take what expired, to sign it anew
 	given []byte // root that is pinned once it has verified something; nil where one is pinned
+	knew  bool   // the directory said at the start that the store was followed before
 	set   *trustedmetadata.TrustedMetadata
 	known map[string]map[string]*metadata.TargetFiles // by project: what is signed beside the head
 }
@@ -48,7 +49,7 @@ func Open(s store.Store, dir string, now func() time.Time) (*Client, error) {
 	if now == nil {
 		now = time.Now
 	}
-	c := &Client{store: s, seen: seen{dir: dir, held: map[string][]byte{}}, now: now}
+	c := &Client{store: s, seen: seen{dir: dir, held: map[string][]byte{}}, now: now, knew: Remembers(dir)}
 	root, err := c.seen.load(rootFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the root of trust: %w", err)

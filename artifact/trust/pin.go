@@ -91,7 +91,7 @@ func OpenGiven(s store.Store, dir string, root []byte, now func() time.Time) (*C
 		now = time.Now
 	}
 	held := map[string][]byte{rootFile: root, pinFile: []byte(digestOf(root))}
-	c := &Client{store: s, seen: seen{dir: dir, held: held, pending: true}, now: now, given: root}
+	c := &Client{store: s, seen: seen{dir: dir, held: held, pending: true}, now: now, given: root, knew: Remembers(dir)}
 	if c.set, err = newSet(root); err != nil {
 		return nil, refuse(rootFile, err)
 	}
@@ -134,6 +134,9 @@ func (c *Client) settle() error {
 	c.seen.pending = false
 	if err := Pin(c.seen.dir, c.given); err != nil {
 		return err
+	}
+	if !c.knew { // what the host ran before it followed this store says nothing of the store's versions
+		c.seen.held[versionsFile] = []byte("{}")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.seen.held)) {
 		data := c.seen.held[name]

@@ -46,7 +46,13 @@ func (c *Client) KeepWritten(ctx context.Context, written map[string][]byte) err
 	return c.seen.keep(timestampFile, written[TimestampKey])
 }
 
-// keepRole keeps a file of a role. A project's head stands for its list of all versions.
+// listFile is the name under which a publisher keeps the list of all versions that it wrote beside a project's head.
+func listFile(project string) string { return filepath.Join("projects", project+"~all.json") }
+
+// KeptList is the list of all versions that this publisher has put into force beside a project's head; nil for none.
+func (c *Client) KeptList(project string) ([]byte, error) { return c.seen.load(listFile(project)) }
+
+// keepRole keeps a file of a role. A project's list of all versions is kept beside its head.
 func (c *Client) keepRole(role string, data []byte, written map[string][]byte) error {
 	version := versionOfFile(data)
 	switch role {
@@ -57,7 +63,7 @@ func (c *Client) keepRole(role string, data []byte, written map[string][]byte) e
 	}
 	project, head := IsHead(role)
 	if _, both := written[RoleKey(HeadRole(project), version)]; both && !head {
-		return nil
+		return c.seen.keep(listFile(project), data)
 	}
 	return c.seen.keep(roleFile(project), data)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-var recovery = regexp.MustCompile(`^<!-- not run: (\w+), (lost|stolen|added|threshold|exhausted): `)
+var recovery = regexp.MustCompile(`^<!-- not run: (\w+), (lost|stolen|added|threshold|exhausted|restored|forgotten): `)
 
 // documentedRecovery reads the commands of docs/trust.md for each key and what happens to it.
 func documentedRecovery(t *testing.T) map[[2]string][]string {

@@ -84,14 +84,16 @@ func fetched(named string, fetch func(dst string) error) (file string, done func
 }
 
 func (p *program) publishCommand() *cobra.Command {
-	channel, plain := "", false
+	channel, plain, force := "", false, false
 	c := &cobra.Command{
 		Use:   "publish PROJECT VERSION FILE",
 		Short: "Upload an artifact, sign it as a version, and point a channel at it",
 		Long: `publish takes the project's key and those of snapshot and timestamp. While the targets key is at
 hand too, a project that is new gets a key of its own.
 
-A version is immutable: publishing it again with other bytes is refused.
+A version is immutable: publishing it again with other bytes is refused. A publisher that has not seen the
+store before also refuses a version of which the store holds an artifact with other bytes that nothing signed
+names: hosts may know it from before the store was restored from an older copy. --force publishes it.
 
 What corpus build wrote beside FILE, FILE.spdx.json and FILE.provenance.json without the ending of
 FILE, is signed with it.
@@ -108,11 +110,12 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 				return err
 			}
 			defer done()
-			return p.publish(c.Context(), publish.Request{Project: args[0], Version: args[1], File: file, Channel: channel, Plain: plain})
+			return p.publish(c.Context(), publish.Request{Project: args[0], Version: args[1], File: file, Channel: channel, Plain: plain, Force: force})
 		},
 	}
 	c.Flags().StringVar(&channel, "channel", "", "channel to point at the version; none by default")
 	c.Flags().BoolVar(&plain, "plain", false, "leave out the lists by which hosts fetch it in blocks and chunks")
+	c.Flags().BoolVar(&force, "force", false, "publish although an artifact of this version with other bytes was left in the store, unsigned")
 	p.draftFlag(c)
 	return c
 }
