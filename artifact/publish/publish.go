@@ -59,7 +59,8 @@ type Publisher struct {
 	// others have signed it: what is right where a stolen key does more harm than hosts that stand still.
 	AtOnce bool
 
-	more []keyring.Ring // keys of a rotation, beside Keys
+	// Waiting are the keys of rotations that are under way, beside Keys. They sign where the store lets them.
+	Waiting []keyring.Ring
 }
 
 // Keyring is the keys that a publisher signs with.

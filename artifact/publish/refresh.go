@@ -126,7 +126,7 @@ func (n *next) refreshRole(ctx context.Context, name string, within time.Duratio
 // freshKey reports whether the keys at hand suffice to sign a role and one of them has not signed it: a key
 // that was let in since, which has to sign before the one it replaces can go.
 func (p *Publisher) freshKey(role string, may trust.Delegation, signed []metadata.Signature) (bool, error) {
-	held, err := p.Keys.Held(role)
+	held, err := p.held(role)
 	if err != nil {
 		return false, err
 	}

@@ -3,8 +3,6 @@ package publish
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
@@ -31,6 +29,10 @@ func (p *Publisher) Rotate(ctx context.Context, role string, next keyring.Ring) 
 	if next.Moving(role) { // the new keys are in force: what is left is to put them in place
 		return p.finishRotation(role, next)
 	}
+	n, err := p.readRoot(ctx) // before keys are made: the store may be another one
+	if err != nil {
+		return Rotated{}, err
+	}
 	old, err := p.ownKeysOf(role)
 	if err != nil {
 		return Rotated{}, err
@@ -47,20 +49,21 @@ func (p *Publisher) Rotate(ctx context.Context, role string, next keyring.Ring) 
 		return Rotated{}, err
 	}
 	both := *p
-	both.more = []keyring.Ring{next}
-	if slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], role) {
+	both.Waiting = []keyring.Ring{next}
+	r := rotation{Publisher: &both, role: role, old: old, fresh: result.New, next: next.Dir, may: n.client.Delegation(role)}
+	if r.inForce() { // others have signed what this command could not
+		return result, p.Keys.Retire(role, next)
+	}
+	switch {
+	case slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], role):
 		result.Root, err = both.rotateTop(ctx, role, fresh, result.Old)
-	} else if role == trust.AttestationRole {
+	case role == trust.AttestationRole:
 		err = both.rotateAttestation(ctx, fresh, result.Old)
-	} else {
+	default:
 		err = both.rotateProject(ctx, role, fresh, result.Old)
 	}
-	var unaccepted *Unaccepted
-	if errors.As(err, &unaccepted) {
-		unaccepted.hint = rotateSteps(role, next.Dir)
-	}
 	if err != nil {
-		return Rotated{}, err
+		return Rotated{}, r.explain(ctx, n, err)
 	}
 	return result, p.Keys.Retire(role, next)
 }
@@ -93,16 +96,6 @@ func (p *Publisher) ownKeysOf(role string) ([]string, error) {
 	return ids(keys)
 }
 
-// rotateSteps says how a key is rotated whose successor cannot sign at once.
-func rotateSteps(role, next string) string {
-	pair := filepath.Join(next, role)
-	sign := "let who has the keys of snapshot and timestamp take " + pair + ".key among theirs (as " + role + "-2.key) and run `corpus refresh`"
-	if role == metadata.TARGETS {
-		sign = "`corpus export targets -o targets.draft`, `corpus sign targets.draft --key " + pair + ".key`, and let who has the keys of snapshot and timestamp run `corpus import targets.draft`"
-	}
-	return fmt.Sprintf("hosts follow these steps: (1) `corpus root change --add-key %s=%s.pub`; (2) %s; (3) run this again", role, pair, sign)
-}
-
 // rotateTop rotates a key that the root names.
 func (p *Publisher) rotateTop(ctx context.Context, role string, fresh []*metadata.Key, old []string) (int64, error) {
 	n, err := p.readRoot(ctx)
@@ -129,9 +122,16 @@ func (p *Publisher) rotateProject(ctx context.Context, project string, fresh []*
 		if err := n.swapKeys(project, fresh, old); err != nil {
 			return err
 		}
-		if role != nil {
-			n.roles[project] = role
+		if role == nil {
+			return nil
 		}
+		// Where others have to sign and have signed with keys that stay, it need not be signed again.
+		var short *Short
+		_, err = p.keysFor(project, n.client.Delegation(project))
+		if errors.As(err, &short) && n.targets().VerifyDelegate(project, role) == nil {
+			return nil
+		}
+		n.roles[project] = role
 		return nil
 	})
 }

@@ -28,24 +28,48 @@ func (p *Publisher) keysFor(role string, may trust.Delegation) ([]keyring.Key, e
 
 // atHand reads the role's keys: those that may sign it, and the rest.
 func (p *Publisher) atHand(role string, may trust.Delegation) (good, others []keyring.Key, err error) {
-	seen := map[string]bool{}
-	for _, ring := range append([]keyring.Ring{p.Keys}, p.more...) {
-		keys, err := ring.Keys(role)
+	keys, err := p.Keys.Keys(role)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, ring := range p.Waiting {
+		held, err := ring.Held(role)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, k := range keys {
-			switch {
-			case seen[k.ID]:
-			case slices.Contains(may.Keys, k.ID):
-				good = append(good, k)
-			default:
-				others = append(others, k)
-			}
-			seen[k.ID] = true
+		if !slices.ContainsFunc(held, func(id string) bool { return slices.Contains(may.Keys, id) }) {
+			continue // they are not let in yet, and need not be opened
 		}
+		waiting, err := ring.Keys(role)
+		if err != nil {
+			return nil, nil, err
+		}
+		keys = append(keys, waiting...)
+	}
+	seen := map[string]bool{}
+	for _, k := range keys {
+		switch {
+		case seen[k.ID]:
+		case slices.Contains(may.Keys, k.ID):
+			good = append(good, k)
+		default:
+			others = append(others, k)
+		}
+		seen[k.ID] = true
 	}
 	return good, others, nil
+}
+
+// held lists the IDs of the role's private keys that are at hand, without opening files.
+func (p *Publisher) held(role string) (ids []string, err error) {
+	for _, ring := range append([]keyring.Ring{p.Keys}, p.Waiting...) {
+		some, err := ring.Held(role)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, some...)
+	}
+	return ids, nil
 }
 
 // Short says that the keys at hand are too few to sign a role.

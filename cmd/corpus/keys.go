@@ -185,7 +185,7 @@ func (p *program) rotate(ctx context.Context, role string, seal sealing) error {
 		return err
 	}
 	next := ring
-	next.Dir, next.Env = filepath.Join(ring.Dir, "next"), nil
+	next.Dir, next.Env = filepath.Join(ring.Dir, nextName), nil
 	result, err := publisher.Rotate(ctx, role, next)
 	if err != nil {
 		return code(err)

@@ -57,6 +57,27 @@ func keyFile(role string, n int) string {
 	return fmt.Sprintf("%s-%d", role, n)
 }
 
+// FileOf is the name of the n-th private key file of a role, counted from 1.
+func FileOf(role string, n int) string { return keyFile(role, n) + privateSuffix }
+
+// PublicFile is the public key file of the role's key with this ID.
+func (r Ring) PublicFile(role, id string) (string, error) {
+	files, err := r.files(role, publicSuffix)
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		has, err := publicID(file)
+		if err != nil {
+			return "", err
+		}
+		if has == id {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("no public key %s of %s in %s", id, role, r.where())
+}
+
 // EnvName is the variable that may hold a role's private keys: CORPUS_KEY_MY_APP for my-app.
 func EnvName(role string) string {
 	return "CORPUS_KEY_" + strings.Map(func(r rune) rune {
