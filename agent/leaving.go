@@ -1,56 +1,154 @@
 package agent
 
 import (
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/agent/health"
+	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// leaving is the report as it may leave the host. What files hold that not everybody may read here stays
-// here: whoever may read reports may not be whoever may read those.
+// stays stands for what is not shown outside of the host.
+const stays = "not shown outside of the host"
+
+// leaving is the report as it may leave the host, to the store and to notifications: this is the one place that
+// decides what it may carry. Whoever may read reports may not be whoever may read the files of this host. So it
+// names what happened to what, and has neither the content of files that not everybody may read here, nor what
+// programs printed. The report that the host keeps has both.
 func (r *run) leaving() *report.Report {
 	out := *r.report
 	out.Remembered = nil
+	var said []string // texts of the report that may hold what a program printed, each before what stands for it
 	out.Steps = slices.Clone(out.Steps)
-	for i, s := range out.Steps {
-		out.Steps[i].Changes = r.public(s.Changes, s.Name)
+	for i := range out.Steps {
+		said = append(said, r.stepLeaving(&out.Steps[i])...)
 	}
+	out.Hooks = maps.Clone(out.Hooks)
+	for stage, results := range out.Hooks {
+		out.Hooks[stage] = hooksLeaving(results)
+	}
+	out.Units, out.Health = slices.Clone(out.Units), slices.Clone(out.Health)
+	said = append(said, unitsLeaving(out.Units)...)
+	said = append(said, probesLeaving(out.Health)...)
+	if out.Output != "" {
+		out.Output = stays
+	}
+	out.Notes, out.Stages = slices.Clone(out.Notes), slices.Clone(out.Stages)
+	within := strings.NewReplacer(said...)
+	out.Error, out.Hint = within.Replace(out.Error), within.Replace(out.Hint)
+	redact.Each(&out.Notes, within.Replace)
+	redact.Each(&out.Stages, within.Replace)
 	return &out
 }
 
-// public is a step's changes without diffs of private files. Changes of several files name each.
-func (r *run) public(changes *value.Map, file string) *value.Map {
-	if changes == nil {
-		return nil
+// stepLeaving takes private content out of a step. It returns what was taken and stands elsewhere in the report, too.
+func (r *run) stepLeaving(s *report.Step) (said []string) {
+	open, file := r.isOpen(*s), ""
+	if filepath.IsAbs(s.Name) {
+		file = s.Name
+	}
+	s.Changes, _ = shownOutside(s.Changes, func(file string) bool { return open && (file == "" || r.everybodys(file)) }, file).(*value.Map)
+	if s.Result == report.StepFailed && s.Comment != "" && !open {
+		what := s.Function + " failed; what it said is " + stays
+		said = []string{s.Comment, what}
+		s.Comment = what
+	}
+	return said
+}
+
+// isOpen reports whether everybody may see what a state says and changes: it names packages, services and the like,
+// or it is about a file that everybody could read before and after it.
+func (r *run) isOpen(s report.Step) bool {
+	if filepath.IsAbs(s.Name) {
+		family, _, _ := strings.Cut(s.Function, ".")
+		return family != "cmd" && r.everybodys(s.Name)
+	}
+	family, _, _ := strings.Cut(s.Function, ".")
+	return slices.Contains(openFamilies(), family)
+}
+
+// openFamilies are the families of states whose changes are names, versions, modes and states of things. What others
+// change may be content, such as an environment, a crontab or an answer.
+func openFamilies() []string {
+	return []string{
+		"alternatives", "archive", "disk", "file", "gem", "git", "group", "host", "hostname", "kmod", "locale", "lvm", "mount", "network", "npm", "pip",
+		"pkg", "pkgrepo", "raid", "selinux", "service", "swap", "sysctl", "system", "test", "timezone", "user", "virtualenv",
+	}
+}
+
+// plain are keys of changes whose values are no content, whatever the state is about.
+func plain(key string) bool {
+	return slices.Contains([]string{"mode", "user", "group", "pid", "retcode", "ctime", "mtime", "size"}, key)
+}
+
+// shownOutside is a state's changes without content that may not leave. Changes of several files name each, and
+// everything below such a name belongs to that file; "" is no file, of which a text of several lines may be content.
+func shownOutside(v any, open func(file string) bool, file string) any {
+	m, ok := v.(*value.Map)
+	if !ok || m == nil {
+		if text, isText := v.(string); v == nil || open(file) && (file != "" || !isText || !strings.Contains(text, "\n")) {
+			return v
+		}
+		return stays
 	}
 	out := value.NewMap()
-	for _, name := range changes.Names() {
-		switch v := changes.Value(name).(type) {
-		case *value.Map:
-			of := file
-			if filepath.IsAbs(name) {
-				of = name
-			}
-			out.Set(name, r.public(v, of))
-		case string:
-			if name == "diff" && strings.Contains(v, "\n") && !r.everybodys(file) {
-				v = "not shown outside of the host, where not everybody may read " + file
-			}
-			out.Set(name, v)
-		default:
-			out.Set(name, v)
+	for _, key := range m.Keys() {
+		name, of := value.Str(key), file
+		if filepath.IsAbs(name) {
+			of = name
 		}
+		item, _, _ := m.GetKey(key)
+		switch {
+		case plain(name):
+		case name == "stdout" || name == "stderr":
+			if item != "" {
+				item = stays
+			}
+		default:
+			item = shownOutside(item, open, of)
+		}
+		_ = out.SetKey(key, item) // a key that is in a mapping can be one
 	}
 	return out
 }
 
-// everybodys reports whether everybody may read a file. Of one that is not there any more, or may be
-// another one after a way back, that is not known.
-func (r *run) everybodys(file string) bool {
-	info, err := os.Stat(r.Layout.Path(file))
-	return err == nil && filepath.IsAbs(file) && info.Mode().Perm()&0o004 != 0 && r.report.Undo == nil
+func hooksLeaving(results []hook.Result) []hook.Result {
+	results = slices.Clone(results)
+	for i := range results {
+		if results[i].Output != "" {
+			results[i].Output = stays
+		}
+	}
+	return results
+}
+
+// unitsLeaving takes out the errors of units, which may hold what a unit wrote into the journal.
+func unitsLeaving(units []service.Result) (said []string) {
+	for i := range units {
+		if units[i].Error != "" {
+			what := units[i].Unit + " failed; why is " + stays
+			said = append(said, units[i].Error, what)
+			units[i].Error = what
+		}
+	}
+	return said
+}
+
+// probesLeaving takes out what scripts that probe a release printed.
+func probesLeaving(probes []health.Result) (said []string) {
+	for i := range probes {
+		if probes[i].Error != "" && strings.HasPrefix(probes[i].Probe, recipe.ProbeScript+" ") {
+			what := "it failed; what it said is " + stays
+			said = append(said, probes[i].Error, what)
+			probes[i].Error = what
+		}
+	}
+	return said
 }

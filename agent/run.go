@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,11 +30,15 @@ import (
 // run is one pass over a host, from lock to report.
 type run struct {
 	*Agent
-	id       string
-	test     bool
-	ledger   *ledger.Ledger
-	record   *report.Recorder
-	report   *report.Report
+	id     string
+	test   bool
+	ledger *ledger.Ledger
+	record *report.Recorder
+	report *report.Report
+
+	seenMu sync.Mutex
+	seen   map[string]bool // files of states, and whether everybody could read them before and after
+
 	identity grains.Identity
 	store    store.Store   // with its mirrors, from connect on
 	client   *trust.Client // of the store; nil where the run has none to ask

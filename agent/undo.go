@@ -114,6 +114,7 @@ func (r *run) ranEngine() error {
 
 // observing tells the journal which state is at work.
 func (r *run) observing(o exec.Observer) exec.Observer {
+	o = private{Observer: o, of: r}
 	if r.undo == nil || r.test {
 		return o
 	}

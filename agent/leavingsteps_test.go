@@ -1,0 +1,51 @@
+package agent
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/health"
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// TestWhatProgramsPrintDoesNotLeaveTheHost has the output of commands, hooks, units, probes and engines in a report,
+// in each place to which a run copies it.
+func TestWhatProgramsPrintDoesNotLeaveTheHost(t *testing.T) {
+	const comment = `command "deploy" ended with code 3: swordfish refused`
+	r := &run{Agent: &Agent{}, report: &report.Report{
+		ID: "1", Error: "1 of 4 states failed: cmd.run deploy (deploy in app): " + comment, Hint: "look at web.service: swordfish in the journal",
+		Steps: []report.Step{
+			{ID: "deploy", Function: "cmd.run", Name: "deploy", Result: report.StepFailed, Comment: comment, Changes: value.NewMap("pid", 3, "retcode", 3, "stdout", "swordfish", "stderr", "a\nswordfish")},
+			{ID: "ask", Function: "module.run", Name: "ask", Result: report.StepOK, Changes: value.NewMap("http.query", value.NewMap("body", "swordfish"))},
+			{ID: "cron", Function: "cron.present", Name: "backup -p swordfish", Result: report.StepOK, Changes: value.NewMap("root", "swordfish")},
+			{ID: "nginx", Function: "pkg.installed", Name: "nginx", Result: report.StepOK, Changes: value.NewMap("nginx", value.NewMap("old", "", "new", "1.22"))},
+		},
+		Stages: []report.Stage{{Name: "converge", Error: comment}},
+		Hooks:  map[string][]hook.Result{"pre-release": {{Name: "10-check", Output: "swordfish", Error: "exit status 3"}}},
+		Units:  []service.Result{{Unit: "web.service", Error: "web.service: swordfish in the journal"}},
+		Health: []health.Result{{Probe: "script check.sh", Error: "exit status 1: swordfish"}, {Probe: "http http://127.0.0.1/", Error: "status 500"}},
+		Notes:  []string{"it said: " + comment},
+		Output: "swordfish",
+	}}
+	r.report.Steps[2].Name = "backup"
+	data, err := json.Marshal(r.leaving())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	if strings.Contains(text, "swordfish") {
+		t.Errorf("it has %s", text)
+	}
+	for _, kept := range []string{`"retcode":3`, `"new":"1.22"`, "status 500", "exit status 3", "cmd.run failed; what it said is not shown outside of the host", "cmd.run deploy (deploy in app)"} {
+		if !strings.Contains(text, kept) {
+			t.Errorf("%q is not in %s", kept, text)
+		}
+	}
+	if data, _ := json.Marshal(r.report); strings.Count(string(data), "swordfish") < 10 {
+		t.Errorf("the host's own report has lost something: %s", data)
+	}
+}
