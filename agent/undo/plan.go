@@ -3,11 +3,13 @@ package undo
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
+	safe "github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
@@ -21,6 +23,7 @@ type Plan struct {
 	chapters []*journal.Chapter
 	records  []*journal.Record
 	left     map[*journal.Record]string   // why a record is not taken back
+	refused  []*journal.Record            // of paths that another user leads elsewhere; they stay to be tried again
 	restarts map[string][]*journal.Record // by unit
 }
 
@@ -49,6 +52,26 @@ func (p *Plan) leave(subject, step, why string, records ...*journal.Record) {
 	for _, r := range records {
 		p.left[r] = why
 	}
+}
+
+// unread leaves what cannot be looked at.
+func (p *Plan) unread(s host.Subject, r *journal.Record, err error) {
+	why, refused := refusal(err)
+	if !refused {
+		p.leave(s.String(), r.Step, "what is there now could not be read: "+err.Error(), r)
+		return
+	}
+	p.Left = append(p.Left, Left{Subject: s.String(), Step: r.Step, Why: why})
+	p.refused = append(p.refused, r)
+}
+
+// refusal says why a path stays that is refused because of another user's link, and what to do about it.
+func refusal(err error) (why string, refused bool) {
+	var unsafe *safe.UnsafeError
+	if !errors.As(err, &unsafe) {
+		return "", false
+	}
+	return unsafe.Error() + "; " + unsafe.Hint() + ", then run: corpus-agent rollback --converge", true
 }
 
 // inOrder goes back in time. What goes at one time goes from the deepest up, before what comes from
@@ -170,7 +193,7 @@ func (w *walk) back(ctx context.Context, r *journal.Record) {
 		}
 		part, err := w.part(ctx, s, name, r)
 		if err != nil {
-			w.plan.leave(s.String(), r.Step, "what is there now could not be read: "+err.Error(), r)
+			w.plan.unread(s, r, err)
 			continue
 		}
 		part.since = append(part.since, r)

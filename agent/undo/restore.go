@@ -31,6 +31,7 @@ type restore struct {
 // in the summary.
 func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p *Plan) (Summary, error) {
 	r := &restore{plan: p, host: h, marker: j.Mark(run, p.chapters), did: p.summary(), failed: map[*journal.Record]bool{}, gone: map[string]bool{}}
+	r.again(p.refused...)
 	err := r.all(ctx)
 	return r.did, errors.Join(err, r.marker.Close())
 }
@@ -115,7 +116,11 @@ func (r *restore) packages(ctx context.Context, group []*Action) {
 // tell notes how it went with a subject.
 func (r *restore) tell(a *Action, err error) {
 	var stays image.Stays
+	why, refused := refusal(err)
 	switch {
+	case refused: // no user can stop the way back by a link
+		r.did.Left = append(r.did.Left, Left{Subject: a.Subject.String(), Step: a.Step, Why: why})
+		r.again(a.records...)
 	case errors.As(err, &stays):
 		r.left(a, err.Error())
 	case err != nil:
@@ -227,7 +232,12 @@ func (r *restore) restart(ctx context.Context) {
 
 func (r *restore) fail(a *Action, err error) {
 	r.did.Failed = append(r.did.Failed, Left{Subject: a.Subject.String(), Step: a.Step, Why: err.Error()})
-	for _, record := range a.records {
+	r.again(a.records...)
+}
+
+// again keeps records for another try.
+func (r *restore) again(records ...*journal.Record) {
+	for _, record := range records {
 		r.failed[record] = true
 	}
 }

@@ -3,6 +3,7 @@ package walk
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +30,7 @@ func (r *Root) openOnce(p string, flags int) (int, error) {
 	w := newWalker(r, p)
 	defer w.close()
 	if err := w.walk(flags&unix.O_NOFOLLOW == 0); err != nil {
-		return -1, err
+		return -1, w.lost(err)
 	}
 	dir := w.here()
 	fd, err := RetryOpen(func() (int, error) { return unix.Openat(dir.fd, w.last, flags|unix.O_NOFOLLOW, 0) })
@@ -37,7 +38,7 @@ func (r *Root) openOnce(p string, flags int) (int, error) {
 		fd, err = w.sameKind(fd, err)
 	}
 	if err != nil {
-		return -1, err
+		return -1, w.lost(err)
 	}
 	if err := w.arrived(fd); err != nil {
 		_ = unix.Close(fd)
@@ -49,8 +50,9 @@ func (r *Root) openOnce(p string, flags int) (int, error) {
 // Follow is Parent for a caller that means what the links at the end of a path lead to, which need not exist. In a safe
 // root a link to what does not exist has to lead into a directory of the user who controls the link.
 func (r *Root) Follow(p string) (*Dir, string, error) {
-	if err := wellFormed(p); err != nil {
-		return nil, "", pathError("open", p, err)
+	d, name, linked, err := r.plainly(p)
+	if err != nil || !linked {
+		return d, name, err
 	}
 	for range maxRaces {
 		d, name, err := r.followOnce(p)
@@ -61,11 +63,79 @@ func (r *Root) Follow(p string) (*Dir, string, error) {
 	return nil, "", pathError("open", p, unix.EAGAIN)
 }
 
+// plainly is Follow for a path whose last name is no link. Linked reports that it is one.
+func (r *Root) plainly(p string) (d *Dir, name string, linked bool, err error) {
+	if d, name, err = r.Parent(p); err != nil || name == "." {
+		return d, name, false, err
+	}
+	st, err := d.Lstat(name)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return d, name, false, nil
+	case err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK:
+		return nil, "", true, d.Close()
+	case err == nil:
+		err = r.OwnName(d.FD(), p, &st)
+	}
+	if err != nil {
+		return nil, "", false, errors.Join(err, d.Close())
+	}
+	return d, name, false, nil
+}
+
+// Resolve gives the path to which the links at the end of a path lead, which need not exist. A path whose last name is
+// no link is returned as it is; any other has no links in the result as far as something exists. It refuses what
+// Follow refuses.
+func (r *Root) Resolve(p string) (string, error) {
+	d, _, linked, err := r.plainly(p)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return p, nil
+	case err != nil:
+		return "", err
+	case !linked:
+		return p, d.Close()
+	}
+	for range maxRaces {
+		real, err := r.resolveOnce(p)
+		if !errors.Is(err, errRaced) {
+			return real, pathError("open", p, err)
+		}
+	}
+	return "", pathError("open", p, unix.EAGAIN)
+}
+
+func (r *Root) resolveOnce(p string) (string, error) {
+	w := newWalker(r, p)
+	defer w.close()
+	err := w.walk(true)
+	if err == nil {
+		if err = w.end(); err == nil {
+			return path.Join(w.here().name, w.last), nil
+		}
+		return "", err
+	}
+	rest := w.rest()
+	if err := w.lost(err); !errors.Is(err, unix.ENOENT) {
+		return "", err
+	}
+	return rest, nil
+}
+
+// rest is where the walk is, with the names that are still to go.
+func (w *walker) rest() string {
+	p := strings.TrimRight(w.here().name, "/") + "/" + w.name
+	for _, name := range slices.Backward(w.todo) {
+		p += "/" + name
+	}
+	return p
+}
+
 func (r *Root) followOnce(p string) (*Dir, string, error) {
 	w := newWalker(r, p)
 	defer w.close()
 	if err := w.walk(true); err != nil {
-		return nil, "", err
+		return nil, "", w.lost(err)
 	}
 	if err := w.end(); err != nil {
 		return nil, "", err
@@ -105,6 +175,7 @@ type walker struct {
 	asked string
 	way   []step   // the first is the root, the last where the walk is
 	todo  []string // names still to go, the next one at the end
+	name  string   // the name that the walk is at
 	last  string   // the name in the last directory that the path means
 	hops  int
 	owed  []debt // links that are not resolved to their end
@@ -146,6 +217,7 @@ func (w *walker) walk(follow bool) error {
 	for {
 		name := w.todo[len(w.todo)-1]
 		w.todo = w.todo[:len(w.todo)-1]
+		w.name = name
 		end := len(w.todo) == 0
 		if name == "." || name == ".." {
 			if err := w.dots(name); err != nil || end {

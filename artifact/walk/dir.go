@@ -29,6 +29,9 @@ func newDir(r *Root, fd int, path string) *Dir {
 // Close closes the directory.
 func (d *Dir) Close() error { return d.file.Close() }
 
+// Path is the way by which the directory was opened. [Root.Follow] gives it without the links that it followed.
+func (d *Dir) Path() string { return d.path }
+
 // FD is the descriptor, for system calls that have no method here. It is valid until Close.
 func (d *Dir) FD() int { return int(d.file.Fd()) }
 
@@ -69,15 +72,7 @@ func (d *Dir) place(op, name string, call func(fd int, st *unix.Stat_t) error) e
 
 // ownName refuses, in a safe root, a file that a user may have given its name here.
 func (d *Dir) ownName(name string, st *unix.Stat_t) error {
-	if !d.root.safe {
-		return nil
-	}
-	by, err := d.root.controllers(d.FD())
-	if err != nil {
-		return err
-	}
-	full := path.Join(d.path, name)
-	return ownName(full, full, st, by)
+	return d.root.OwnName(d.FD(), path.Join(d.path, name), st)
 }
 
 // Lstat describes a name itself.

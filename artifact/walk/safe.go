@@ -14,8 +14,8 @@ import (
 // it. Whoever writes to a directory by its group or as anyone must be able to write to what the link leads to by the
 // same right.
 //
-// A file with several names in such a directory, which is not that user's, is refused in the same way: the user may
-// have given it that name.
+// A file (or link, device, pipe, socket) with several names in such a directory, which is not that user's, is refused in
+// the same way: the user may have given it that name.
 type UnsafeError struct {
 	Path      string // what was asked for
 	Component string // the link, or the file with several names
@@ -24,12 +24,37 @@ type UnsafeError struct {
 }
 
 func (e *UnsafeError) Error() string {
-	return fmt.Sprintf("%s: %s is controlled by %s and leads to a file or directory of user %d", e.Path, e.Component, e.By, e.Owner)
+	return fmt.Sprintf("%s: refused, since %s is controlled by %s and leads to a file or directory of user %d", e.Path, e.Component, e.By, e.Owner)
 }
 
 // Hint says what to do about it.
 func (e *UnsafeError) Hint() string {
 	return fmt.Sprintf("look at %s with ls -l: remove it, or make what it leads to belong to %s", e.Component, e.By)
+}
+
+// Following is a root like r that follows every link. It shares the directory of r, so that it must not be used after
+// r was closed.
+func (r *Root) Following() *Root {
+	other := *r
+	other.safe = false
+	return &other
+}
+
+// Safe reports whether the root refuses unsafe steps.
+func (r *Root) Safe() bool { return r.safe }
+
+// OwnName refuses, in a safe root, a name in an open directory that a user may have given to a file of another user:
+// one with several names that a user who controls the directory does not own. st describes the file, and asked is its
+// path in the error. Directories have one name only.
+func (r *Root) OwnName(dir int, asked string, st *unix.Stat_t) error {
+	if !r.safe || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink < 2 {
+		return nil
+	}
+	by, err := r.controllers(dir)
+	if err != nil {
+		return err
+	}
+	return ownName(asked, asked, st, by)
 }
 
 // controller is a party that can make a path mean something else.
@@ -85,7 +110,7 @@ func (r *Root) openSafely(p string, flags int) (int, error) {
 
 func severalNames(fd int) bool {
 	var st unix.Stat_t
-	return unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1
+	return unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1
 }
 
 // owe notes a link that is about to be followed, with those who control it.
@@ -159,6 +184,19 @@ func (w *walker) settle(fd int) error {
 	return nil
 }
 
+// lost looks at the links that were followed when the walk ended where nothing is. They lead into the directory where
+// the walk is: what is made there would be made for whoever controls the links.
+func (w *walker) lost(err error) error {
+	if !errors.Is(err, unix.ENOENT) || len(w.owed) == 0 {
+		return err
+	}
+	w.todo = nil
+	if unsafe := w.settle(w.here().fd); unsafe != nil {
+		return unsafe
+	}
+	return err
+}
+
 // arrived looks at what was opened in the end.
 func (w *walker) arrived(fd int) error {
 	if !w.root.safe {
@@ -168,7 +206,7 @@ func (w *walker) arrived(fd int) error {
 		return err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink < 2 {
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink < 2 {
 		return err
 	}
 	by, err := w.controllers()
@@ -178,9 +216,9 @@ func (w *walker) arrived(fd int) error {
 	return ownName(w.asked, w.asked, &st, by)
 }
 
-// ownName refuses a file with several names that somebody who controls its directory does not own.
+// ownName refuses a file with several names that a user who controls its directory does not own.
 func ownName(asked, component string, st *unix.Stat_t, by []controller) error {
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink < 2 {
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink < 2 {
 		return nil
 	}
 	if i := slices.IndexFunc(by, func(c controller) bool { return !c.controls(st) }); i >= 0 {

@@ -10,14 +10,15 @@ import (
 
 // Trouble remembers the errors of a machine that lacks something: a disk that fails (EIO), no more open files (EMFILE,
 // ENFILE), no memory (ENOMEM). Such an error says nothing about the file that was looked for, so code that takes any error
-// for an answer, as `err == nil` does, is wrong about it. The caller who set such code to work asks here afterwards. A nil
+// for an answer, as `err == nil` does, is wrong about it. A path that a safe root refuses (UnsafeError) is remembered as
+// well, for the same reason. The caller who set such code to work asks here afterwards. A nil
 // Trouble remembers nothing. It is safe for concurrent use.
 type Trouble struct {
 	mu   sync.Mutex
 	errs []error
 }
 
-// Note remembers an error of a path, if it is one of the machine, and returns it. Reading some files of the kernel fails
+// Note remembers an error of a path, if it is one of the machine or a refusal, and returns it. Reading some files of the kernel fails
 // with EIO by design; below /proc, /sys and /dev only a lack of open files counts.
 func (t *Trouble) Note(path string, err error) error {
 	if t == nil || !lacking(path, err) {
@@ -25,7 +26,8 @@ func (t *Trouble) Note(path string, err error) error {
 	}
 	told := err
 	var named *fs.PathError
-	if !errors.As(err, &named) {
+	var refused *UnsafeError
+	if !errors.As(err, &named) && !errors.As(err, &refused) {
 		told = &fs.PathError{Op: "reading", Path: path, Err: err}
 	}
 	t.mu.Lock()
@@ -35,7 +37,8 @@ func (t *Trouble) Note(path string, err error) error {
 }
 
 func lacking(path string, err error) bool {
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+	var refused *UnsafeError
+	if errors.As(err, &refused) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		return true
 	}
 	for _, kernel := range []string{"/proc/", "/sys/", "/dev/"} {

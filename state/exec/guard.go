@@ -85,7 +85,7 @@ func (r *Runner) unless(ctx context.Context, s *compile.Step, v any) (string, er
 
 func (r *Runner) creates(_ context.Context, _ *compile.Step, v any) (string, error) {
 	for _, path := range list(v) {
-		_, err := r.Host.Files.Stat(value.Str(path))
+		_, err := r.Host.Following().Files.Stat(value.Str(path)) // whether it is there says nothing to anyone
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", nil
 		}
@@ -107,9 +107,9 @@ func list(v any) []any {
 func (r *Runner) holds(ctx context.Context, s *compile.Step, condition any) (holds, known bool, err error) {
 	switch c := condition.(type) {
 	case string:
-		out, err := r.Host.Shell(ctx, guardLine(s, c, r.Shell))
+		out, err := r.hostOf(s).Shell(ctx, guardLine(s, c, r.Shell))
 		if err != nil {
-			return false, true, notSkipped(err)
+			return false, true, decisive(err)
 		}
 		return out.Code == 0 && !out.TimedOut, true, nil
 	case *value.Map:
@@ -122,10 +122,10 @@ func (r *Runner) holds(ctx context.Context, s *compile.Step, condition any) (hol
 	return false, false, nil
 }
 
-// notSkipped lets only a skip stop the step: a command that cannot be started is false.
-func notSkipped(err error) error {
+// decisive lets only a skip, or a directory that is refused, stop the step: a command that cannot be started is false.
+func decisive(err error) error {
 	var skipped *host.Skipped
-	if errors.As(err, &skipped) {
+	if _, unsafe := host.Unsafe(err); unsafe || errors.As(err, &skipped) {
 		return err
 	}
 	return nil
@@ -185,7 +185,7 @@ func (r *Runner) checkCommand(ctx context.Context, s *compile.Step, resource mod
 		return
 	}
 	for _, line := range list(v) {
-		out, err := r.Host.Shell(ctx, host.Line{Text: value.Str(line), Shell: r.Shell})
+		out, err := r.hostOf(s).Shell(ctx, host.Line{Text: value.Str(line), Shell: r.Shell})
 		if err != nil {
 			result.fail(err, result.Changes)
 			return

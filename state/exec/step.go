@@ -78,6 +78,9 @@ type try struct {
 
 // attempt runs a step once. It does not look at requisites.
 func (r *Runner) attempt(ctx context.Context, t try) *Result {
+	if follows(t.step) {
+		ctx = host.WithFollowing(ctx)
+	}
 	return r.bounded(ctx, t.step, func(ctx context.Context) *Result { return r.once(ctx, t) })
 }
 
@@ -87,6 +90,7 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 	mark := r.Host.Mark()
 	defer func() {
 		result.doubt(r.Host.TroubleSince(mark))
+		result.nameFollowing()
 		result.Duration = time.Since(result.Started)
 		r.redact(result)
 	}()
@@ -189,13 +193,13 @@ func (t try) look(ctx context.Context, resource module.Resource, h *host.Host) (
 
 // settle checks a resource and, unless the run is dry, applies the difference.
 func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, result *Result) {
-	diff, err := t.look(ctx, resource, r.Host)
+	diff, err := t.look(ctx, resource, r.hostOf(t.step))
 	warnings := result.Warnings
 	result.Warnings, result.Comment = slices.Concat(warnings, diff.Warnings), diff.Comment
 	switch {
 	case err != nil:
 		result.fail(err, diff.Changes)
-		if t.prepared && result.Outcome == Failed {
+		if _, unsafe := host.Unsafe(err); t.prepared && result.Outcome == Failed && !unsafe {
 			result.postpone()
 		}
 	case diff.Empty():
@@ -210,9 +214,22 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 	}
 }
 
+// followUnsafe is the argument of every state with which it follows links that other users control.
+const followUnsafe = "follow_unsafe"
+
+func follows(s *compile.Step) bool { return s.Chunk.Value(followUnsafe) == true }
+
+// hostOf is the host as a step sees it.
+func (r *Runner) hostOf(s *compile.Step) *host.Host {
+	if follows(s) {
+		return r.Host.Following()
+	}
+	return r.Host
+}
+
 // apply acts. What Check warned of is not told beside a failure: it is what has happened then.
 func (r *Runner) apply(ctx context.Context, resource module.Resource, diff module.Diff, warnings []string, result *Result) {
-	report, err := resource.Apply(host.Applying(ctx), r.Host, diff)
+	report, err := resource.Apply(host.Applying(ctx), r.hostOf(result.Step), diff)
 	result.Comment, result.Outcome, result.Changes = report.Comment, Succeeded, orEmpty(report.Changes)
 	if err != nil {
 		result.Warnings = warnings
@@ -230,11 +247,21 @@ func (r *Result) fail(err error, changes *value.Map) {
 		return
 	}
 	r.Outcome, r.Hint = Failed, diag.HintOf(err)
+	if hint, unsafe := host.Unsafe(err); unsafe {
+		r.Hint = hint
+	}
 	r.Comment, r.cause = strings.TrimSpace(err.Error()), err
 }
 
-// doubt fails a step during which the machine had an error, whatever the step made of it: it may have found a file absent
-// that could not be read.
+// nameFollowing names a step that follows links whoever controls them, so that a report has each of them.
+func (r *Result) nameFollowing() {
+	if follows(r.Step) {
+		r.Warnings = append(r.Warnings, "follow_unsafe: this state follows links that unprivileged users control")
+	}
+}
+
+// doubt fails a step during which the machine had an error, or a path was refused, whatever the step made of it: it may
+// have found a file absent that could not be read.
 func (r *Result) doubt(trouble error) {
 	if trouble == nil {
 		return
@@ -247,6 +274,9 @@ func (r *Result) doubt(trouble error) {
 	}
 	r.Outcome, r.Skipped, r.NotRun, r.SkipWatch, r.Unknown = Failed, "", false, false, false
 	r.Hint = orElse(r.Hint, diag.HintOf(trouble))
+	if hint, unsafe := host.Unsafe(trouble); unsafe {
+		r.Hint = hint
+	}
 	r.cause = errors.Join(trouble, r.cause)
 }
 

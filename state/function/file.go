@@ -54,12 +54,12 @@ func fileTable(f *Facts) Table {
 func (o file) path(p string) string { return expand(o.Host, p) }
 
 func (o file) exists(p string) bool {
-	info, err := o.Host.Files.Stat(o.path(p))
+	info, err := o.Host.Following().Files.Stat(o.path(p))
 	return err == nil && info.IsRegular()
 }
 
 func (o file) isDir(p string) bool {
-	info, err := o.Host.Files.Stat(o.path(p))
+	info, err := o.Host.Following().Files.Stat(o.path(p))
 	return err == nil && info.IsDir()
 }
 
@@ -80,7 +80,7 @@ func (o file) isHardLink(p string) any {
 // is tells files of a kind from others.
 func (o file) is(kind fs.FileMode) func(string) (bool, error) {
 	return func(p string) (bool, error) {
-		info, err := o.Host.Files.Stat(o.path(p))
+		info, err := o.Host.Following().Files.Stat(o.path(p))
 		if err != nil && !absent(err) {
 			return false, err
 		}
@@ -98,7 +98,7 @@ func (o file) access(p string, mode any) (bool, error) {
 	if !ok {
 		return false, diag.WithHint(errors.New("there is no such mode"), "use f, r, w or x")
 	}
-	info, err := o.Host.Files.Stat(p)
+	info, err := o.Host.Following().Files.Stat(p)
 	if err != nil {
 		return false, nil
 	}
@@ -136,7 +136,7 @@ func memberOf(gid int) bool {
 // stats describes a file, or where a link leads to nothing, the link.
 func (o file) stats(p, form string, follow bool) (*value.Map, error) {
 	p = o.path(p)
-	info, err := o.Host.Files.Stat(p)
+	info, err := o.Host.Following().Files.Stat(p)
 	if err != nil || !follow {
 		info, err = o.Host.Files.Lstat(p)
 	}
@@ -287,13 +287,13 @@ func (o file) readLink(p string, toTheEnd bool) (string, error) {
 
 // diskUsage adds up the sizes of the files below a directory, each file once.
 func (o file) diskUsage(p string) int {
-	if info, err := o.Host.Files.Stat(p); err == nil && info.IsRegular() {
+	if info, err := o.Host.Following().Files.Stat(p); err == nil && info.IsRegular() {
 		return int(info.Size)
 	}
 	total, seen := 0, map[uint64]bool{}
 	walkTree(o.Host, strings.TrimRight(p, "/"), func(dir string, _, files []string) bool {
 		for _, name := range files {
-			info, err := o.Host.Files.Stat(path.Join(dir, name))
+			info, err := o.Host.Following().Files.Stat(path.Join(dir, name))
 			if err == nil && !seen[info.Inode] {
 				seen[info.Inode] = true
 				total += int(info.Size)

@@ -253,7 +253,7 @@ func (s *searching) below(start string) {
 }
 
 func (s *searching) consider(full string) {
-	info, err := s.file.Host.Files.Stat(full)
+	info, err := s.file.Host.Following().Files.Stat(full)
 	if err != nil {
 		if info, err = s.file.Host.Files.Lstat(full); err != nil {
 			return

@@ -33,7 +33,7 @@ func (c cmd) which(name string) any {
 }
 
 func (c cmd) executable(file string) bool {
-	info, err := c.Host.Files.Stat(file)
+	info, err := c.Host.Following().Files.Stat(file)
 	return err == nil && info.IsRegular() && permitted(info, 1)
 }
 

@@ -27,7 +27,7 @@ type Commands interface {
 // Command is one process to run.
 type Command struct {
 	Argv  []string
-	Dir   string        // "/" by default
+	Dir   string        // absolute, "/" by default
 	Env   []string      // NAME=value, all of it
 	Stdin string        // what the command reads
 	As    *Credential   // nil for the agent's own user
@@ -37,6 +37,9 @@ type Command struct {
 	Named bool          // the caller has told the recorder what it changes
 	Merge bool          // what goes to stderr belongs to Stdout, in the order in which it comes
 	Mute  bool          // only its code counts; what it prints is dropped
+
+	// Following says that links on the way to Dir are followed whoever controls them.
+	Following bool
 }
 
 // Credential is the user a command runs as.
@@ -61,6 +64,7 @@ type commands struct {
 	chroot  string // "" for none
 	refused bool   // a root that is no system to enter
 	changed func() // told before and after a command that may change anything
+	files   *tree  // that finds their directories; they start in "/" without one
 	trouble *walk.Trouble
 }
 
@@ -104,10 +108,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	default:
 		cmd.Stdout, cmd.Stderr = stdout, stderr
 	}
-	cmd.Env, cmd.Dir = command.Env, command.Dir
-	if cmd.Dir == "" {
-		cmd.Dir = "/"
-	}
+	cmd.Env = command.Env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: c.chroot, Credential: credential(command.As)}
 	process.Detach(cmd)
 	ended := make(chan struct{})
@@ -120,7 +121,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	if err := c.resolve(cmd); err != nil {
 		return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := c.start(cmd, command); err != nil {
 		_ = c.trouble.Note(cmd.Path, err)
 		return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)
 	}

@@ -60,6 +60,19 @@ func (h *Host) WithFiles(files Files) *Host {
 	return &other
 }
 
+// Following is a host like h that follows every link, whoever controls it: what a state with `follow_unsafe: true`
+// works on. A host whose files are not those of a machine or a root is returned as it is.
+func (h *Host) Following() *Host {
+	t, ok := h.Files.(*tree)
+	if !ok {
+		return h
+	}
+	other := *h
+	other.Files = t.following()
+	other.Commands, other.Network = followingCommands{h.Commands}, Network{other.Files}
+	return &other
+}
+
 // Machine are the files of this machine, wherever the host's root is. Errors of reading them count as the host's.
 func (h *Host) Machine() (Files, error) {
 	files, err := openTree("", false, Options{}, func(string) {})

@@ -37,7 +37,7 @@ func open(o Options, relocated bool) (*Host, error) {
 	run := o.Commands
 	if run == nil {
 		own := ownCommands(o, refused, forget)
-		own.trouble, run = files.trouble, own
+		own.trouble, own.files, run = files.trouble, files, own
 	}
 	if o.Recorder != nil {
 		run = &namedCommands{run, o.Recorder}

@@ -87,7 +87,7 @@ func (h *Host) become(name string) (User, *Credential, error) {
 // nobody, whose home is not there.
 func (h *Host) startDir(u *User) string {
 	dir := home(u)
-	if info, err := h.Files.Stat(dir); err != nil || !info.IsDir() {
+	if info, err := followed(h.Files).Stat(dir); err != nil || !info.IsDir() {
 		return "/"
 	}
 	return dir

@@ -17,6 +17,9 @@ import (
 // then works on a name in it by the kernel's *at calls. With a root, package walk resolves the way
 // to that directory inside the root, links and .. included, so neither what a link says nor a race
 // can lead out. No path is ever simplified here: to the kernel a/../b is not b where a is a link.
+//
+// The root is a safe one: from a directory that an unprivileged user controls, no link leads to what is not that
+// user's, and a file with several names there has to be that user's (walk.UnsafeError).
 type tree struct {
 	root      *walk.Root
 	relocated bool   // the root is not the machine's own
@@ -33,7 +36,7 @@ type tree struct {
 func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
 	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask(), relocated: relocated, unsynced: &unsynced{}, trouble: &walk.Trouble{}}
 	t.base = "/"
-	var places walk.Options
+	places := walk.Options{Safe: true}
 	if relocated {
 		places.Dir = root
 	}
@@ -44,8 +47,27 @@ func openTree(root string, relocated bool, o Options, changed func(string)) (*tr
 	return t, err
 }
 
+// following is the same tree with every link followed, whoever controls it.
+func (t *tree) following() *tree {
+	other := *t
+	other.root = t.root.Following()
+	return &other
+}
+
 // openat opens a path, links followed.
 func (t *tree) openat(p string, flags int) (fd int, err error) { return t.root.Openat(p, flags) }
+
+// opener opens the directory in which a path is looked up, and gives the name in it.
+type opener func(p string) (dir int, name string, done func(), err error)
+
+// end is at for what the links at the end of a path lead to.
+func (t *tree) end(p string) (dir int, name string, done func(), err error) {
+	d, name, err := t.root.Follow(p)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	return d.FD(), name, func() { _ = d.Close() }, nil
+}
 
 // at gives the directory of a path and the last name in it.
 func (t *tree) at(p string) (dir int, name string, done func(), err error) {
@@ -75,7 +97,7 @@ func (t *tree) failed(op, p string, err error) error { return t.trouble.Note(p, 
 
 // write is do for what changes the path at once: it is recorded and kept first and forgotten after.
 func (t *tree) write(op, p string, call func(dir int, name string) error) error {
-	return t.change(op, p, func(dir int, name string) error {
+	return t.change(op, p, t.at, func(dir int, name string) error {
 		if err := t.kept(name); err != nil {
 			return err
 		}
@@ -84,14 +106,15 @@ func (t *tree) write(op, p string, call func(dir int, name string) error) error 
 }
 
 // change is write for a call that sees to it itself that what it replaces is kept by then.
-func (t *tree) change(op, p string, call func(dir int, name string) error) error {
-	dir, name, done, err := t.at(p)
+func (t *tree) change(op, p string, open opener, call func(dir int, name string) error) error {
+	dir, name, done, err := open(p)
 	if err != nil {
 		return explain(t.failed(op, p, err))
 	}
 	defer done()
+	real := t.below(dir, name, p)
 	if t.tells(p) {
-		if err := t.replacing(KindFile, p, t.below(dir, name, p)); err != nil {
+		if err := t.replacing(KindFile, p, real); err != nil {
 			return err
 		}
 	}
@@ -100,6 +123,9 @@ func (t *tree) change(op, p string, call func(dir int, name string) error) error
 	}
 	if err == nil {
 		t.changed(p)
+	}
+	if err == nil && real != p {
+		t.changed(real)
 	}
 	return explain(t.failed(op, p, err))
 }
@@ -166,8 +192,10 @@ const (
 )
 
 func pathError(op, p string, err error) error {
-	if err == nil {
-		return nil
+	var unsafe *walk.UnsafeError
+	var named *fs.PathError
+	if err == nil || errors.As(err, &unsafe) || errors.As(err, &named) && named.Path == p {
+		return err
 	}
 	return &fs.PathError{Op: op, Path: p, Err: err}
 }

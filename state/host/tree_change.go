@@ -48,11 +48,14 @@ func (t *tree) Symlink(target, p string) error {
 }
 
 func (t *tree) Link(old, p string) error {
-	return t.between("link", old, p, func(oldDir int, oldName string, dir int, name string) error {
+	return t.between("link", old, p, func(from former, dir int, name string) error {
 		if strings.HasPrefix(name, tempPrefix) {
 			t.temps.in(dir)
 		}
-		return unix.Linkat(oldDir, oldName, dir, name, 0)
+		if from.link {
+			return unix.Linkat(from.dir, from.name, dir, name, 0)
+		}
+		return unix.Linkat(unix.AT_FDCWD, walk.Handle(from.fd), dir, name, unix.AT_SYMLINK_FOLLOW)
 	})
 }
 
@@ -68,21 +71,39 @@ func (t *tree) Rename(old, p string) error {
 	if err := t.record(kind, old); err != nil {
 		return err
 	}
-	err := t.between("rename", old, p, unix.Renameat)
+	err := t.between("rename", old, p, func(from former, dir int, name string) error {
+		return unix.Renameat(from.dir, from.name, dir, name)
+	})
 	if err == nil {
 		t.changed(old)
 	}
 	return err
 }
 
+// former is the first of two paths, opened as a place.
+type former struct {
+	dir  int
+	name string
+	fd   int
+	link bool
+}
+
 // between runs a call on two paths, the second of which changes.
-func (t *tree) between(op, old, p string, call func(oldDir int, oldName string, dir int, name string) error) error {
-	oldDir, oldName, done, err := t.at(old)
-	if err != nil {
-		return pathError(op, old, err)
+func (t *tree) between(op, old, p string, call func(from former, dir int, name string) error) error {
+	from := former{}
+	var done func()
+	var err error
+	if from.dir, from.name, done, err = t.at(old); err != nil {
+		return t.failed(op, old, err)
 	}
 	defer done()
-	return t.write(op, p, func(dir int, name string) error { return call(oldDir, oldName, dir, name) })
+	fd, st, err := t.place(from.dir, from.name)
+	if err != nil {
+		return t.failed(op, old, err)
+	}
+	defer unix.Close(fd)
+	from.fd, from.link = fd, st.Mode&unix.S_IFMT == unix.S_IFLNK
+	return t.write(op, p, func(dir int, name string) error { return call(from, dir, name) })
 }
 
 func (t *tree) Remove(p string) error {
@@ -186,7 +207,7 @@ func (t *tree) Chtimes(p string, accessed, modified time.Time) error {
 
 func (t *tree) itself(op, p string, call func(place string) error) error {
 	return t.write(op, p, func(dir int, name string) error {
-		fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		fd, _, err := t.place(dir, name)
 		if err != nil {
 			return err
 		}
@@ -195,8 +216,35 @@ func (t *tree) itself(op, p string, call func(place string) error) error {
 	})
 }
 
+// place opens a name as a place, a link itself, and refuses a file that a user may have given that name. The caller
+// must close it.
+func (t *tree) place(dir int, name string) (fd int, st unix.Stat_t, err error) {
+	if fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
+		return -1, st, err
+	}
+	if err = unix.Fstat(fd, &st); err == nil {
+		err = t.ownName(dir, name, &st)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+	}
+	return fd, st, err
+}
+
+func (t *tree) ownName(dir int, name string, st *unix.Stat_t) error {
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink < 2 {
+		return nil
+	}
+	return t.root.OwnName(dir, t.below(dir, name, name), st)
+}
+
 func (t *tree) Chown(p string, uid, gid int) error {
 	return t.write("chown", p, func(dir int, name string) error {
-		return unix.Fchownat(dir, name, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
+		fd, _, err := t.place(dir, name)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH)
 	})
 }

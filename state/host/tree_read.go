@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,31 +48,10 @@ func (t *tree) Readlink(p string) (target string, err error) {
 	return target, err
 }
 
-// maxHops is how many links in a row are followed, as the kernel does.
-const maxHops = 40
-
-// Resolve follows the links at the end of a path one by one, so that a link to what is not there
-// yet has a meaning too.
+// Resolve follows the links at the end of a path, also to what is not there yet.
 func (t *tree) Resolve(p string) (string, error) {
-	start := p
-	for range maxHops {
-		target, err := t.Readlink(p)
-		switch {
-		case errors.Is(err, unix.EINVAL), errors.Is(err, fs.ErrNotExist):
-			return p, nil
-		case err != nil:
-			return "", err
-		case strings.HasPrefix(target, "/"):
-			p = target
-		default:
-			dir, _, err := walk.Split(p)
-			if err != nil {
-				return "", err
-			}
-			p = dir + target
-		}
-	}
-	return "", pathError("resolve", start, unix.ELOOP)
+	real, err := t.root.Resolve(p)
+	return real, t.failed("resolve", p, err)
 }
 
 // open opens for reading. A pipe would block until somebody writes, so nothing but files,

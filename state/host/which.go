@@ -18,6 +18,7 @@ func which(files Files, name string) (string, bool) {
 			dirs = append(dirs, dir)
 		}
 	}
+	files = followed(files) // which program that is, its administrator says
 	for _, dir := range dirs {
 		file := dir + "/" + name
 		if info, err := files.Stat(file); err == nil && info.IsRegular() && info.Mode&0o111 != 0 {

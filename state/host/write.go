@@ -6,7 +6,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -14,14 +13,11 @@ import (
 )
 
 func (t *tree) Write(p string, f NewFile) error {
-	real := p
-	if !f.ReplaceLink {
-		var err error
-		if real, err = t.Resolve(p); err != nil {
-			return err
-		}
+	way := t.end
+	if f.ReplaceLink {
+		way = t.at
 	}
-	return t.change("write", real, func(dir int, name string) error { return t.replace(dir, name, f) })
+	return t.change("write", p, way, func(dir int, name string) error { return t.replace(dir, name, f) })
 }
 
 // tempName is a name that nothing else has; it belongs into the directory of what it will become.
@@ -70,8 +66,10 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 		return err
 	}
 	uid, gid, mode := f.UID, f.GID, 0o666&^walk.RawMode(t.umask)
-	var old unix.Stat_t
-	err := unix.Fstatat(dir, name, &old, unix.AT_SYMLINK_NOFOLLOW)
+	fd, old, err := t.place(dir, name)
+	if err == nil {
+		defer unix.Close(fd)
+	}
 	switch {
 	case err == nil && f.ReplaceLink && old.Mode&unix.S_IFMT == unix.S_IFLNK:
 	case err == nil && old.Mode&unix.S_IFMT != unix.S_IFREG:
@@ -79,7 +77,7 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 	case err == nil:
 		mode = old.Mode & 0o7777
 		uid, gid = keep(uid, int(old.Uid)), keep(gid, int(old.Gid))
-		copyAttributes(file, dir, name)
+		copyAttributes(file, walk.Handle(fd))
 	case !errors.Is(err, unix.ENOENT):
 		return err
 	}
@@ -105,19 +103,9 @@ func keep(wanted, old int) int {
 // copyAttributes gives the new file the extended attributes of the old, its SELinux label among
 // them. One that the filesystem or our rights do not allow is left out, as cp -a does, and so is
 // what vouches for the old content.
-func copyAttributes(file *os.File, dir int, name string) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return
-	}
-	defer unix.Close(fd)
-	names := attribute(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
-	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
-		if name == "" || vouches(name) {
-			continue
-		}
-		v := attribute(func(buf []byte) (int, error) { return unix.Fgetxattr(fd, name, buf) })
-		if v != nil {
+func copyAttributes(file *os.File, old string) {
+	for name, v := range attributesOf(old) {
+		if !vouches(name) {
 			_ = unix.Fsetxattr(int(file.Fd()), name, v, 0)
 		}
 	}

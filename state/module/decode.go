@@ -172,7 +172,7 @@ func General(name string) bool {
 		"parallel", "reload_modules", "reload_grains", "reload_pillar", "runas", "runas_password", "fire_event", "saltenv", "umask",
 		"use", "use_in", "require", "require_any", "require_in", "watch", "watch_any", "watch_in", "onchanges", "onchanges_any",
 		"onchanges_in", "onfail", "onfail_any", "onfail_all", "onfail_in", "onfail_stop", "prereq", "prereq_in", "prerequired",
-		"listen", "listen_in", "aggregate", "provider", "names", "sfun":
+		"listen", "listen_in", "aggregate", "provider", "names", "sfun", "follow_unsafe":
 		return true
 	}
 	return strings.HasPrefix(name, "__")

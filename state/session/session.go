@@ -104,7 +104,7 @@ func New(settings Settings) *Session {
 	s.states = roots.New(settings.Trees, settings.States...)
 	s.pillars = roots.New(settings.Trees, settings.Pillar...)
 	s.options = s.minionOptions()
-	s.sources = &sources{tree: s.states, trees: settings.Trees, files: settings.Host.Files, remote: settings.Remote}
+	s.sources = &sources{tree: s.states, trees: settings.Trees, host: settings.Host, remote: settings.Remote}
 	s.functions, s.actions = s.newFunctions()
 	s.modules = s.newModules()
 	s.templates = newTemplates(s)

@@ -22,16 +22,16 @@ import (
 type sources struct {
 	tree   *roots.Roots
 	trees  host.Files // that the tree lies in
-	files  host.Files // the host's
+	host   *host.Host
 	remote Remote
 }
 
 // home are the files among which a place's path is.
-func (s *sources) home(p place) host.Files {
+func (s *sources) home(ctx context.Context, p place) host.Files {
 	if p.scheme == "salt" {
 		return s.trees
 	}
-	return s.files
+	return s.host.FilesFor(ctx)
 }
 
 // place is a source's URL, taken apart.
@@ -86,7 +86,7 @@ func (s *sources) Open(ctx context.Context, rawURL, env string) (file.Source, er
 	if !ok {
 		return file.Source{}, s.missing(p)
 	}
-	files := s.home(p)
+	files := s.home(ctx, p)
 	info, err := files.Stat(name)
 	if err != nil {
 		return file.Source{}, err
@@ -142,7 +142,7 @@ func (s *sources) there(ctx context.Context, rawURL, env string) (bool, error) {
 		dirs, err := s.tree.FindDir(p.env, p.path)
 		return len(dirs) > 0, err
 	case "file":
-		_, err := s.files.Stat(p.path)
+		_, err := s.host.FilesFor(ctx).Stat(p.path)
 		return walk.Found(err)
 	}
 	body, err := s.fetch(ctx, p)

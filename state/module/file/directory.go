@@ -133,7 +133,9 @@ func (d *directory) checkAll(h *host.Host, kinds []string, changes, inside *valu
 		if err != nil {
 			return err
 		}
-		d.compareOne(ownedPath{d.Name, info, d.own}, changes, inside)
+		if err := d.compareOne(h, ownedPath{d.Name, info, d.own}, changes, inside); err != nil {
+			return err
+		}
 	}
 	if len(kinds) == 0 {
 		return nil
@@ -160,7 +162,9 @@ func (d *directory) checkAll(h *host.Host, kinds []string, changes, inside *valu
 				return err
 			}
 		}
-		d.compareOne(p, changes, inside)
+		if err := d.compareOne(h, p, changes, inside); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -190,18 +194,19 @@ func (d *directory) recursive(kinds []string, mode module.Mode) perms {
 	return p
 }
 
-func (d *directory) compareOne(p ownedPath, changes, inside *value.Map) {
+func (d *directory) compareOne(h *host.Host, p ownedPath, changes, inside *value.Map) error {
 	found := value.NewMap()
 	p.perms.note(p.info, found)
 	if len(p.perms.notes) > len(d.own.notes) {
 		d.own.notes = p.perms.notes
 	}
 	if found.Len() == 0 {
-		return
+		return nil
 	}
 	changes.Set(p.path, found)
 	inside.Update(found)
 	d.set = append(d.set, p)
+	return h.Changeable(p.path, p.info)
 }
 
 func (d *directory) checkClean(ctx context.Context, h *host.Host, changes, inside *value.Map) error {

@@ -21,7 +21,7 @@ func (p *presence) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err != nil {
 		return module.Diff{}, err
 	}
-	_, there, err := look(h.Files.Stat, name)
+	_, there, err := look(h.Following().Files.Stat, name) // to know whether it is there harms nothing
 	if err != nil {
 		return module.Diff{}, err
 	}

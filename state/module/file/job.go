@@ -102,10 +102,11 @@ func (j *job) checkOld(ctx context.Context, h *host.Host, d module.Diff) (module
 	}
 	j.perms.note(j.info, d.Changes)
 	d.Comment = j.name + " is as it should be"
-	if d.Changes.Len() > 0 {
-		d.Comment = "would update " + j.name
+	if d.Changes.Len() == 0 {
+		return d, nil
 	}
-	return d, nil
+	d.Comment = "would update " + j.name
+	return d, h.Changeable(j.target, j.info)
 }
 
 // checkNew foretells a new file. Salt makes it private first and counts it as a change where that

@@ -1,0 +1,67 @@
+package host
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// Unsafe reports whether an error refuses a path because of a link, or a name of a file, that another user controls,
+// and what the author of a state can do about it.
+func Unsafe(err error) (hint string, unsafe bool) {
+	var refused *walk.UnsafeError
+	if !errors.As(err, &refused) {
+		return "", false
+	}
+	return refused.Hint() + "; `follow_unsafe: true` has the state follow it all the same", true
+}
+
+// followed are the same files with every link followed.
+func followed(files Files) Files {
+	if t, ok := files.(*tree); ok {
+		return t.following()
+	}
+	return files
+}
+
+type followingKey struct{}
+
+// WithFollowing says that what is called with this context follows every link, whoever controls it.
+func WithFollowing(ctx context.Context) context.Context {
+	return context.WithValue(ctx, followingKey{}, true)
+}
+
+// FilesFor are the files as what is called with a context sees them.
+func (h *Host) FilesFor(ctx context.Context) Files {
+	if ctx.Value(followingKey{}) != nil {
+		return h.Following().Files
+	}
+	return h.Files
+}
+
+// Changeable refuses a path whose owner or mode is about to change where another user may have given it its name, as
+// Chown and Chmod do. info is what Lstat says of the path.
+func (h *Host) Changeable(p string, info Info) error {
+	t, ok := h.Files.(*tree)
+	if !ok || info.IsDir() || info.Links < 2 {
+		return nil
+	}
+	return t.do("lstat", p, func(dir int, name string) error {
+		fd, _, err := t.place(dir, name)
+		if err == nil {
+			err = unix.Close(fd)
+		}
+		return err
+	})
+}
+
+// followingCommands are commands that start in a directory whatever links lead there.
+type followingCommands struct{ Commands }
+
+func (f followingCommands) Run(ctx context.Context, c Command) (Output, error) {
+	c.Following = true
+	return f.Commands.Run(ctx, c)
+}

@@ -1,0 +1,210 @@
+package session_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+const ann = 64001
+
+// annsHost is a root in which ann has a home with links to root's files, made as ann would make them.
+func annsHost(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("files of several users take root")
+	}
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"etc/passwd": "root:x:0:0::/root:/bin/sh\nann:x:64001:64001::/home/ann:/bin/sh\n", "etc/group": "root:x:0:\nann:x:64001:ann\n",
+		"etc/shadow": "root:*:1::::::\nann:*:1::::::\n", "etc/secret": "root's = secret\n", "etc/cron.d/old": "x\n", "etc/dir/f": "f\n", "etc/dir/sub/g": "g\n", "srv/own": "own\n", "etc/x.ini": "[a]\nb = 1\n",
+		"home/ann/file": "ann's\n", "home/ann/own/x": "x\n", "home/ann/sub/x": "x\n",
+	} {
+		hosttest.Put(t, filepath.Join(root, name), text, 0o644)
+	}
+	hosttest.Put(t, filepath.Join(root, "etc/key"), "private\n", 0o600)
+	for name, target := range map[string]string{
+		"link": "/etc/secret", "dots": "../../etc/secret", "dangling": "/etc/cron.d/evil", "dir": "/etc/cron.d", "d": "/etc/dir", ".ssh": "/etc/dir", "ini": "/etc/x.ini",
+		"mine": "own/x", "mydir": "own",
+	} {
+		if err := os.Symlink(target, filepath.Join(root, "home/ann", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own(t, filepath.Join(root, "home/ann"))
+	if err := errors.Join(os.Link(filepath.Join(root, "etc/key"), filepath.Join(root, "home/ann/hard")), unix.Mkfifo(filepath.Join(root, "home/ann/pipe"), 0o644),
+		os.Lchown(filepath.Join(root, "home/ann/pipe"), ann, ann)); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func own(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(p string, _ os.DirEntry, err error) error { return errors.Join(err, os.Lchown(p, ann, ann)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// on runs an SLS file on a root and gives the results.
+func on(t *testing.T, root, sls string, dry bool) []*exec.Result {
+	t.Helper()
+	hosttest.Put(t, filepath.Join(root, "states/t.sls"), sls, 0o644)
+	h, err := host.New(host.Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel", "Linux"), Test: dry,
+		States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
+	p, err := s.Program(t.Context(), s.Named("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Run(t.Context(), p, nil).All()
+}
+
+// outside describes all of a root but what belongs to ann and the states.
+func outside(t *testing.T, root string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
+		name := strings.TrimPrefix(p, root)
+		for _, other := range []string{"/home", "/states", "/var"} {
+			if err != nil || strings.HasPrefix(name, other) {
+				return err
+			}
+		}
+		var st unix.Stat_t
+		if err := unix.Lstat(p, &st); err != nil {
+			return err
+		}
+		data := []byte{}
+		if d.Type().IsRegular() {
+			data, err = os.ReadFile(p)
+		}
+		all[name] = fmt.Sprintf("%o %d:%d %s", st.Mode, st.Uid, st.Gid, data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// attacked are states that go through a link, or a name of a file, that ann controls. What changes nothing without a
+// refusal needs none: it is marked harmless.
+var attacked = map[string]struct {
+	sls      string
+	harmless bool
+	never    bool // these states refuse such links with follow_unsafe, too
+}{
+	"managed":               {sls: "file.managed: [{name: /home/ann/link}, {contents: x}]"},
+	"managed by dots":       {sls: "file.managed: [{name: /home/ann/dots}, {contents: x}]"},
+	"managed dangling":      {sls: "file.managed: [{name: /home/ann/dangling}, {contents: x}, {user: ann}]"},
+	"managed in a link":     {sls: "file.managed: [{name: /home/ann/dir/evil}, {contents: x}]"},
+	"managed makedirs":      {sls: "file.managed: [{name: /home/ann/dir/sub/evil}, {contents: x}, {makedirs: true}]"},
+	"managed mode":          {sls: "file.managed: [{name: /home/ann/link}, {mode: '0666'}, {replace: false}]"},
+	"managed hard":          {sls: "file.managed: [{name: /home/ann/hard}, {user: ann}, {replace: false}]"},
+	"managed hard contents": {sls: "file.managed: [{name: /home/ann/hard}, {contents: x}, {user: ann}]"},
+	"managed source":        {sls: "file.managed: [{name: /srv/new}, {source: /home/ann/link}]"},
+	"managed source hard":   {sls: "file.managed: [{name: /srv/new}, {source: /home/ann/hard}]"},
+	"directory":             {sls: "file.directory: [{name: /home/ann/dir}, {user: ann}]"},
+	"directory below":       {sls: "file.directory: [{name: /home/ann/dir/new}, {user: ann}]"},
+	"directory recurse":     {sls: "file.directory: [{name: /home/ann/d}, {user: ann}, {recurse: [user, group, mode]}]"},
+	"directory clean":       {sls: "file.directory: [{name: /home/ann/d}, {clean: true}]"},
+	"directory hard":        {sls: "file.directory: [{name: /home/ann}, {user: ann}, {recurse: [user]}]"},
+	"recurse":               {sls: "file.recurse: [{name: /home/ann/dir}, {source: 'salt://tree'}]"},
+	"copy":                  {sls: "file.copy: [{name: /srv/new}, {source: /home/ann/link}]"},
+	"copy into":             {sls: "file.copy: [{name: /home/ann/dir/evil}, {source: /srv/own}]"},
+	"copy tree":             {sls: "file.copy: [{name: /srv/tree}, {source: /home/ann/d}]"},
+	"append":                {sls: "file.append: [{name: /home/ann/link}, {text: x}]"},
+	"append source":         {sls: "file.append: [{name: /srv/own}, {source: /home/ann/link}]"},
+	"prepend":               {sls: "file.prepend: [{name: /home/ann/link}, {text: x}]"},
+	"line":                  {sls: "file.line: [{name: /home/ann/link}, {content: x}, {mode: ensure}, {after: root}]"},
+	"replace":               {sls: "file.replace: [{name: /home/ann/link}, {pattern: secret}, {repl: x}]"},
+	"comment":               {sls: "file.comment: [{name: /home/ann/link}, {regex: ^root}]"},
+	"blockreplace":          {sls: "file.blockreplace: [{name: /home/ann/link}, {marker_start: a}, {marker_end: b}, {content: x}, {append_if_not_found: true}]"},
+	"keyvalue":              {sls: "file.keyvalue: [{name: /home/ann/link}, {key: a}, {value: b}, {separator: '='}, {append_if_not_found: true}]"},
+	"serialize":             {sls: "file.serialize: [{name: /home/ann/link}, {dataset: {a: b}}]"},
+	"touch":                 {sls: "file.touch: [{name: /home/ann/dir/evil}]"},
+	"touch dangling":        {sls: "file.touch: [{name: /home/ann/dangling}]"},
+	"absent":                {sls: "file.absent: [{name: /home/ann/dir/old}]"},
+	"absent of the link":    {sls: "file.absent: [{name: /home/ann/link}]", harmless: true},
+	"rename from":           {sls: "file.rename: [{name: /srv/new}, {source: /home/ann/dir/old}]"},
+	"rename into":           {sls: "file.rename: [{name: /home/ann/dir/evil}, {source: /srv/own}]"},
+	"symlink":               {sls: "file.symlink: [{name: /home/ann/dir/evil}, {target: /srv/own}]"},
+	"hardlink":              {sls: "file.hardlink: [{name: /home/ann/dir/evil}, {target: /srv/own}]"},
+	"hardlink of hard":      {sls: "file.hardlink: [{name: /srv/new}, {target: /home/ann/hard}]"},
+	"tidied":                {sls: "file.tidied: [{name: /home/ann/d/sub}, {matches: ['.*']}]"},
+	"retention":             {sls: "file.retention_schedule: [{name: /home/ann/d/sub}, {retain: {most_recent: 0}}]"},
+	"ini":                   {sls: "ini.options_present: [{name: /home/ann/ini}, {sections: {a: {b: '2'}}}]"},
+	"ssh_auth":              {sls: "ssh_auth.present: [{name: AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7}, {user: ann}, {enc: ssh-rsa}]", never: true},
+	"ssh_known_hosts":       {sls: "ssh_known_hosts.present: [{name: h}, {user: ann}, {key: AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7}, {enc: ssh-rsa}, {hash_known_hosts: false}]", never: true},
+}
+
+// TestStatesRefuseWhatUsersLeadThemTo runs each state dry and for real against the links of an unprivileged user, and
+// then with follow_unsafe.
+func TestStatesRefuseWhatUsersLeadThemTo(t *testing.T) {
+	for name, c := range attacked {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := annsHost(t)
+			hosttest.Put(t, filepath.Join(root, "states/tree/evil"), "evil", 0o644)
+			before := outside(t, root)
+			for _, dry := range []bool{true, false} {
+				r := on(t, root, "t: {"+c.sls+"}", dry)[0]
+				_, unsafe := host.Unsafe(r.Cause())
+				if unsafe == c.harmless || unsafe && (r.Outcome != exec.Failed || !strings.Contains(r.Hint, "follow_unsafe: true") || !strings.Contains(r.Comment, "/home/ann")) {
+					t.Errorf("dry %v: refused %v: %v: %s\nhint: %s", dry, unsafe, r.Outcome, r.Comment, r.Hint)
+				}
+				if after := outside(t, root); !maps.Equal(before, after) {
+					t.Errorf("dry %v: it was\n%v\nand is\n%v", dry, before, after)
+				}
+			}
+			if c.harmless {
+				return
+			}
+			r := on(t, root, "t: {"+strings.TrimSuffix(c.sls, "]")+", {follow_unsafe: true}]}", false)[0]
+			var unsafe *walk.UnsafeError
+			if errors.As(r.Cause(), &unsafe) || !strings.Contains(strings.Join(r.Warnings, "\n"), "follow_unsafe") || strings.Contains(strings.Join(r.Warnings, "\n"), "no argument") {
+				t.Errorf("with follow_unsafe: %v: %s, warnings %q", r.Outcome, r.Comment, r.Warnings)
+			}
+			if r.Outcome != exec.Succeeded && !c.never {
+				t.Errorf("with follow_unsafe: %v: %s", r.Outcome, r.Comment)
+			}
+		})
+	}
+}
+
+// TestStatesFollowLinksOfTheUsersOwn: what a user links to files of that user works as before.
+func TestStatesFollowLinksOfTheUsersOwn(t *testing.T) {
+	root := annsHost(t)
+	for _, sls := range []string{
+		"file.managed: [{name: /home/ann/mine}, {contents: new}]", "file.append: [{name: /home/ann/mine}, {text: more}]", "file.managed: [{name: /home/ann/mydir/y}, {contents: y}, {user: ann}]",
+		"file.directory: [{name: /home/ann/mydir}, {user: ann}, {recurse: [user]}]", "file.copy: [{name: /srv/new}, {source: /home/ann/mine}]", "file.exists: [{name: /home/ann/link}]",
+		"file.managed: [{name: /home/ann/file}, {contents: new}]",
+	} {
+		if r := on(t, root, "t: {"+sls+"}", false)[0]; r.Outcome != exec.Succeeded {
+			t.Errorf("%s: %s", sls, r.Comment)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(root, "home/ann/own/x"))
+	if err != nil || string(data) != "new\nmore\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
