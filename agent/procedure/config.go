@@ -109,42 +109,88 @@ func expand(cfg *value.Map) (*value.Map, error) {
 		}
 		return "", false
 	}
-	var problem error
-	resolve := func(text string) string {
-		for range deepest {
-			next := variable.ReplaceAllStringFunc(text, func(ref string) string {
-				if v, ok := lookup(ref[1 : len(ref)-1]); ok {
-					return v
-				}
-				return ref
-			})
-			if next == text {
-				return text
-			}
-			text = next
-		}
-		problem = diag.WithHint(fmt.Errorf("the configuration refers to itself in %q", text), "look for {names} that lead back to where they stand")
-		return text
+	e := &expansion{lookup: lookup, left: largestConfiguration}
+	expanded, _ := e.replace(cfg, "cfg").(*value.Map)
+	if e.problem != nil {
+		return nil, e.problem
 	}
-	expanded, _ := replace(cfg, resolve).(*value.Map)
-	return expanded, problem
+	return expanded, nil
 }
 
-// replace maps all strings in a value.
-func replace(v any, with func(string) string) any {
+// largestConfiguration is how many bytes all values may take when their references are expanded.
+const largestConfiguration = 4 << 20
+
+// expansion puts values in the place of references. All that it writes on the way counts, so that values which refer
+// to others many times, which refer to others many times, end soon.
+type expansion struct {
+	lookup  func(name string) (string, bool)
+	left    int // bytes that may still be written
+	problem error
+}
+
+func (e *expansion) resolve(text, key string) string {
+	for range deepest {
+		next, more := e.once(text, key)
+		if !more || e.problem != nil {
+			return next
+		}
+		text = next
+	}
+	e.problem = diag.WithHint(fmt.Errorf("%s of the configuration refers to itself: %q", key, clipped(text)), "look for {names} that lead back to where they stand")
+	return text
+}
+
+// once expands the references in a text, but not those in what it puts there.
+func (e *expansion) once(text, key string) (next string, more bool) {
+	var b strings.Builder
+	at := 0
+	for _, m := range variable.FindAllStringSubmatchIndex(text, -1) {
+		v, ok := e.lookup(text[m[2]:m[3]])
+		if !ok || v == text[m[0]:m[1]] {
+			continue
+		}
+		if e.left -= m[0] - at + len(v); e.left < 0 {
+			e.problem = diag.WithHint(fmt.Errorf("%s of the configuration takes more than %d MiB, with all that it refers to", key, largestConfiguration>>20),
+				"look for {names} of values that have many {names} themselves")
+			return "", false
+		}
+		b.WriteString(text[at:m[0]])
+		b.WriteString(v)
+		at, more = m[1], true
+	}
+	if !more {
+		return text, false
+	}
+	b.WriteString(text[at:])
+	return b.String(), true
+}
+
+// clipped is a text that fits into a message.
+func clipped(text string) string {
+	if len(text) > 200 {
+		return text[:200] + "..."
+	}
+	return text
+}
+
+// replace expands all strings in a value. Key is where it stands, as in data:domain.
+func (e *expansion) replace(v any, key string) any {
+	if e.problem != nil {
+		return v
+	}
 	switch v := v.(type) {
 	case string:
-		return with(v)
+		return e.resolve(v, key)
 	case *value.Map:
 		m := value.NewMap()
-		for key, item := range v.All() {
-			m.Set(value.Str(key), replace(item, with))
+		for name, item := range v.All() {
+			m.Set(value.Str(name), e.replace(item, key+":"+value.Str(name)))
 		}
 		return m
 	case *value.List:
 		list := value.NewList()
-		for _, item := range v.Items {
-			list.Append(replace(item, with))
+		for i, item := range v.Items {
+			list.Append(e.replace(item, fmt.Sprintf("%s:%d", key, i)))
 		}
 		return list
 	}

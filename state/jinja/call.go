@@ -142,7 +142,7 @@ func (c *Call) Length(i int) (int, error) { return lengthOf(c.Args[i]) }
 func (c *Call) Work(steps int) error { return c.f.r.step(steps) }
 
 // Equal is Python's ==.
-func (c *Call) Equal(a, b any) (bool, error) { return equal(a, b) }
+func (c *Call) Equal(a, b any) (bool, error) { return c.f.equal(a, b) }
 
 // Contains is Python's item in container.
 func (c *Call) Contains(container, item any) (bool, error) { return c.f.contains(container, item) }
@@ -179,12 +179,20 @@ func (f *frame) call(callee any, args []any, kwargs *value.Map, at int) (any, er
 		return nil, err
 	}
 	c := &Call{Args: args, Kwargs: kwargs, f: f, at: at}
+	if _, ours := callee.(*macro); !ours { // what a macro does is weighed in it
+		if err := f.weighCall(args, kwargs); err != nil {
+			return nil, err
+		}
+	}
 	switch o := callee.(type) {
 	case *Undefined:
 		return nil, o.err()
 	case *builtin:
 		return o.call(c)
 	case *boundMethod:
+		if err := f.weighMethod(o.self, args, kwargs); err != nil {
+			return nil, err
+		}
 		return o.method.invoke(c, o.self, o.name)
 	case *macro:
 		return o.call(c)

@@ -67,6 +67,9 @@ func (e *callExpr) callMethod(f *frame, m *method, self any, name string) (any, 
 	if err := f.r.step(1); err != nil {
 		return nil, err
 	}
+	if err := f.weighMethod(self, args, kwargs); err != nil {
+		return nil, err
+	}
 	return m.invoke(&Call{Args: args, Kwargs: kwargs, f: f, at: e.at}, self, name)
 }
 
@@ -90,7 +93,7 @@ func (e *filterExpr) eval(f *frame) (any, error) {
 func (e *filterExpr) apply(f *frame, v any) (any, error) {
 	args, kwargs, err := e.arguments.eval(f, v)
 	if err == nil {
-		v, err = f.applyFilter(e.filter, args, kwargs, e.at)
+		v, err = f.applyFilter(e.name, e.filter, args, kwargs, e.at)
 	}
 	if err != nil {
 		return nil, f.fail(e.at, err)
@@ -98,8 +101,11 @@ func (e *filterExpr) apply(f *frame, v any) (any, error) {
 	return v, nil
 }
 
-func (f *frame) applyFilter(filter Filter, args []any, kwargs *value.Map, at int) (any, error) {
+func (f *frame) applyFilter(name string, filter Filter, args []any, kwargs *value.Map, at int) (any, error) {
 	if err := f.r.step(1); err != nil {
+		return nil, err
+	}
+	if err := f.weighFilter(name, args, kwargs); err != nil {
 		return nil, err
 	}
 	v, err := filter(&Call{Args: args, Kwargs: kwargs, f: f, at: at})
@@ -127,6 +133,9 @@ func (e *testExpr) eval(f *frame) (any, error) {
 	args, kwargs, err := e.arguments.eval(f, v)
 	if err == nil {
 		err = f.r.step(1)
+	}
+	if err == nil {
+		err = f.weighTexts(args)
 	}
 	var ok bool
 	if err == nil {

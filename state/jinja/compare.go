@@ -10,12 +10,16 @@ import (
 type comparison func(f *frame, a, b any) (bool, error)
 
 var comparisons = map[string]comparison{
-	"==":     func(_ *frame, a, b any) (bool, error) { return equal(a, b) },
-	"!=":     func(_ *frame, a, b any) (bool, error) { return not(equal(a, b)) },
-	"<":      func(_ *frame, a, b any) (bool, error) { return ordered(a, b, "<", func(c int) bool { return c < 0 }) },
-	"<=":     func(_ *frame, a, b any) (bool, error) { return ordered(a, b, "<=", func(c int) bool { return c <= 0 }) },
-	">":      func(_ *frame, a, b any) (bool, error) { return ordered(a, b, ">", func(c int) bool { return c > 0 }) },
-	">=":     func(_ *frame, a, b any) (bool, error) { return ordered(a, b, ">=", func(c int) bool { return c >= 0 }) },
+	"==": func(f *frame, a, b any) (bool, error) { return f.equal(a, b) },
+	"!=": func(f *frame, a, b any) (bool, error) { return not(f.equal(a, b)) },
+	"<":  func(f *frame, a, b any) (bool, error) { return f.ordered(a, b, "<", func(c int) bool { return c < 0 }) },
+	"<=": func(f *frame, a, b any) (bool, error) {
+		return f.ordered(a, b, "<=", func(c int) bool { return c <= 0 })
+	},
+	">": func(f *frame, a, b any) (bool, error) { return f.ordered(a, b, ">", func(c int) bool { return c > 0 }) },
+	">=": func(f *frame, a, b any) (bool, error) {
+		return f.ordered(a, b, ">=", func(c int) bool { return c >= 0 })
+	},
 	"in":     func(f *frame, a, b any) (bool, error) { return f.contains(b, a) },
 	"not in": func(f *frame, a, b any) (bool, error) { return not(f.contains(b, a)) },
 }
@@ -23,7 +27,7 @@ var comparisons = map[string]comparison{
 func not(b bool, err error) (bool, error) { return !b, err }
 
 // equal is ==, which a strict undefined value refuses.
-func equal(a, b any) (bool, error) {
+func (f *frame) equal(a, b any) (bool, error) {
 	if err := strict(a); err != nil {
 		return false, err
 	}
@@ -37,13 +41,16 @@ func equal(a, b any) (bool, error) {
 	if x, ok := a.(equaler); ok {
 		return x.equal(b), nil
 	}
+	if err := f.weighBoth(a, b); err != nil {
+		return false, err
+	}
 	return value.Equal(a, b), nil
 }
 
 // equaler is an object that can be equal to another one.
 type equaler interface{ equal(other any) bool }
 
-func ordered(a, b any, sign string, is func(int) bool) (bool, error) {
+func (f *frame) ordered(a, b any, sign string, is func(int) bool) (bool, error) {
 	if err := refused(a); err != nil {
 		return false, err
 	}
@@ -53,6 +60,9 @@ func ordered(a, b any, sign string, is func(int) bool) (bool, error) {
 	a, b = plainTuple(a), plainTuple(b)
 	if isNaN(a) && value.IsNumber(b) || isNaN(b) && value.IsNumber(a) {
 		return false, nil
+	}
+	if err := f.weighBoth(a, b); err != nil {
+		return false, err
 	}
 	c, err := value.Compare(a, b)
 	if err != nil {
@@ -77,9 +87,15 @@ func (f *frame) contains(container, item any) (bool, error) {
 		if !ok {
 			return false, typeError("'in <string>' requires string as left operand, not " + value.TypeName(item))
 		}
+		if err := f.r.step((len(c) + len(s)) / bytesPerStep); err != nil {
+			return false, err
+		}
 		return strings.Contains(c, s), nil
 	case *value.Map:
 		if err := strict(item); err != nil {
+			return false, err
+		}
+		if err := f.weigh(item); err != nil {
 			return false, err
 		}
 		found, err := c.HasKey(plainTuple(item))
@@ -89,6 +105,9 @@ func (f *frame) contains(container, item any) (bool, error) {
 	case value.Tuple:
 		return f.among(c, item)
 	case Container:
+		if err := f.weigh(item); err != nil {
+			return false, err
+		}
 		return c.Contains(item)
 	case Iterable:
 		return f.amongIterated(c, item)
@@ -101,7 +120,7 @@ func (f *frame) among(items []any, item any) (bool, error) {
 		return false, err
 	}
 	for _, other := range items {
-		if found, err := same(other, item); found || err != nil {
+		if found, err := f.same(other, item); found || err != nil {
 			return found, err
 		}
 	}
@@ -109,11 +128,11 @@ func (f *frame) among(items []any, item any) (bool, error) {
 }
 
 // same is what in asks of every item: the very same object, or an equal one.
-func same(a, b any) (bool, error) {
+func (f *frame) same(a, b any) (bool, error) {
 	if u, ok := a.(*Undefined); ok && a == b {
 		return u == b, nil
 	}
-	return equal(a, b)
+	return f.equal(a, b)
 }
 
 func (f *frame) amongIterated(c Iterable, item any) (bool, error) {
@@ -123,7 +142,7 @@ func (f *frame) amongIterated(c Iterable, item any) (bool, error) {
 		if !ok || err != nil {
 			return false, err
 		}
-		if found, err := same(v, item); found || err != nil {
+		if found, err := f.same(v, item); found || err != nil {
 			return found, err
 		}
 		if err := f.r.step(1); err != nil {

@@ -151,6 +151,9 @@ func (f *frame) arithmetic(op func(a, b any) (any, error), a, b any) (any, error
 			return nil, err
 		}
 	}
+	if err := f.weighOperands(a, b); err != nil {
+		return nil, err
+	}
 	v, err := op(plainTuple(a), plainTuple(b))
 	if err != nil {
 		if kindOf(err) == "TypeError" && isUndefined(b) && !strings.Contains(err.Error(), "format") {
@@ -211,6 +214,9 @@ func (e *concatExpr) eval(f *frame) (any, error) {
 		}
 	}
 	var b strings.Builder
+	if err := f.weigh(values...); err != nil {
+		return nil, f.fail(e.at, err)
+	}
 	for _, v := range values {
 		s, err := value.ToStr(v)
 		if err == nil {

@@ -214,10 +214,10 @@ func sumFilter(c *Call) (any, error) {
 }
 
 func minFilter(c *Call) (any, error) {
-	return c.extreme(func(a, b any) (bool, error) { return ordered(a, b, "<", isNegative) })
+	return c.extreme(func(a, b any) (bool, error) { return c.f.ordered(a, b, "<", isNegative) })
 }
 func maxFilter(c *Call) (any, error) {
-	return c.extreme(func(a, b any) (bool, error) { return ordered(a, b, ">", isPositive) })
+	return c.extreme(func(a, b any) (bool, error) { return c.f.ordered(a, b, ">", isPositive) })
 }
 
 func isNegative(c int) bool { return c < 0 }

@@ -11,7 +11,7 @@ func (c *Call) callFilter(name any, args []any, kwargs *value.Map) (any, error) 
 	if !ok {
 		return nil, c.noSuch("filter", name)
 	}
-	return c.f.applyFilter(f, args, kwargs, c.at)
+	return c.f.applyFilter(text, f, args, kwargs, c.at)
 }
 
 func (c *Call) callTest(name any, args []any, kwargs *value.Map) (bool, error) {
@@ -21,6 +21,12 @@ func (c *Call) callTest(name any, args []any, kwargs *value.Map) (bool, error) {
 		return false, c.noSuch("test", name)
 	}
 	if err := c.Work(1); err != nil {
+		return false, err
+	}
+	if err := c.f.weighTexts(args); err != nil {
+		return false, err
+	}
+	if err := c.f.weighTexts(args); err != nil {
 		return false, err
 	}
 	return t(&Call{Args: args, Kwargs: kwargs, f: c.f, at: c.at})

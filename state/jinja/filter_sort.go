@@ -109,7 +109,7 @@ func groupByFilter(c *Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		same, err := equal(key, last)
+		same, err := c.f.equal(key, last)
 		if err != nil {
 			return nil, err
 		}

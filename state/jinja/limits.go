@@ -7,7 +7,7 @@ import (
 
 // Limits bound what one Render may do. A zero field stands for the default.
 type Limits struct {
-	Steps       int // statements, rounds of loops, calls and items that filters look at; 5 million
+	Steps       int // statements, rounds of loops, calls, and the sizes of what operations touch (see weigh); 5 million
 	OutputBytes int // 64 MiB
 	MemoryBytes int // of all strings and lists that are made on the way; 1 GiB
 	Depth       int // macros, includes and loops inside one another; 200
@@ -57,13 +57,15 @@ func newRun(ctx context.Context, e *Env) *run {
 	return r
 }
 
+// often is after how many steps the limit and the context are looked at.
+const often = 1000
+
 // step counts work and notices when it is too much, or when the caller gave up.
 func (r *run) step(n int) error {
 	r.steps += n
 	if r.steps < r.check {
 		return nil
 	}
-	const often = 1000
 	r.check = r.steps + often
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -71,7 +73,7 @@ func (r *run) step(n int) error {
 	if r.steps > r.limits.Steps {
 		return &limitError{
 			"the template does more than " + itoa(r.limits.Steps) + " steps",
-			"look for a loop that never ends, or that goes through the same long list over and over",
+			"look for a loop that never ends, or that goes through the same long list or text over and over",
 		}
 	}
 	return nil

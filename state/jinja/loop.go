@@ -321,7 +321,7 @@ func loopMethods() map[string]*method {
 		"changed": {params: []Param{Rest("value")}, call: func(c *Call, self any) (any, error) {
 			l := self.(*loopContext)
 			if l.changed != any(missing) {
-				if same, err := equal(l.changed, c.Args[0]); same || err != nil {
+				if same, err := c.f.equal(l.changed, c.Args[0]); same || err != nil {
 					return false, err
 				}
 			}

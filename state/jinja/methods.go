@@ -220,7 +220,7 @@ func listPop(c *Call, l *value.List) (any, error) {
 func (c *Call) count(items []any) (any, error) {
 	n := 0
 	for _, item := range items {
-		found, err := same(item, c.Args[0])
+		found, err := c.f.same(item, c.Args[0])
 		if err != nil {
 			return nil, err
 		}
@@ -243,7 +243,7 @@ func (c *Call) index(items []any, typeName string) (any, error) {
 		}
 	}
 	for i := start; i < stop; i++ {
-		if found, err := same(items[i], c.Args[0]); found || err != nil {
+		if found, err := c.f.same(items[i], c.Args[0]); found || err != nil {
 			return i, err
 		}
 	}
@@ -252,7 +252,7 @@ func (c *Call) index(items []any, typeName string) (any, error) {
 
 func listRemove(c *Call, l *value.List) (any, error) {
 	for i, item := range l.Items {
-		found, err := same(item, c.Args[0])
+		found, err := c.f.same(item, c.Args[0])
 		if err != nil {
 			return nil, err
 		}
@@ -277,11 +277,13 @@ func listSort(c *Call, l *value.List) (any, error) {
 }
 
 // sort sorts items in place by what key makes of them.
+// keyed is an item with what it is sorted by.
+type keyed struct{ key, item any }
+
 func (c *Call) sort(items []any, key func(any) (any, error), reverse bool) error {
 	if err := c.Work(len(items)); err != nil {
 		return err
 	}
-	type keyed struct{ key, item any }
 	pairs := make([]any, len(items))
 	for i, item := range items {
 		k, err := key(item)
@@ -292,6 +294,9 @@ func (c *Call) sort(items []any, key func(any) (any, error), reverse bool) error
 			return err
 		}
 		pairs[i] = &keyed{plainTuple(k), item}
+	}
+	if err := c.weighSort(pairs); err != nil {
+		return err
 	}
 	if err := value.SortBy(pairs, func(p any) any { return p.(*keyed).key }, reverse); err != nil {
 		return err

@@ -16,6 +16,13 @@ type cachedRegexp struct {
 // Regexp compiles a regular expression of Python's, or finds it among those of this Render.
 func (c *Call) Regexp(pattern string, flags value.RegexpFlags) (*value.Regexp, error) {
 	r := c.f.r
+	for _, arg := range c.Args { // going through a text by an expression takes longer than comparing it
+		if s, ok := arg.(string); ok {
+			if err := r.step(8 * len(s) / bytesPerStep); err != nil {
+				return nil, err
+			}
+		}
+	}
 	key := regexpKey{pattern, flags}
 	if known, ok := r.regexps[key]; ok {
 		return known.regexp, known.err

@@ -51,6 +51,9 @@ func (f *frame) print(v any, at int) error {
 			return err
 		}
 	}
+	if err := f.weigh(v); err != nil {
+		return err
+	}
 	text, err := value.ToStr(v)
 	if err != nil {
 		return err
