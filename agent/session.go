@@ -28,6 +28,17 @@ type Trees struct {
 	States []string // directories of SLS files; they replace all others
 	Pillar []string // directories of pillar files, or files whose content is pillar
 	Grains string   // file of grains that win over what was found out
+
+	ID         string                  // of the host, and its grain; "" for the host's own
+	SkipGrains bool                    // find out no grains
+	Logged     func(level string) bool // whether what templates log becomes a note; nil for warnings and above
+}
+
+func (t Trees) logged(level string) bool {
+	if t.Logged == nil {
+		return level == "warning" || level == "error" || level == "critical"
+	}
+	return t.Logged(level)
 }
 
 // Opened is a session with how its results are shown.
@@ -42,16 +53,21 @@ type Opened struct {
 // Session opens a session over trees. quick leaves out what is known of the host, for functions that
 // ask nothing about it.
 func (a *Agent) Session(ctx context.Context, t Trees, quick bool) (*Opened, error) {
-	settings, opened, err := a.treeSettings(ctx, t, quick)
+	settings, opened, err := a.treeSettings(ctx, t, quick || t.SkipGrains)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.override(t, &settings); err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
+	if t.ID != "" {
+		settings.ID = t.ID
+		settings.Grains = settings.Grains.Clone()
+		settings.Grains.Set("id", t.ID)
+	}
 	settings.Shell, settings.Version, settings.Remote = true, a.Version, a.Remote
 	settings.Log = func(level, message string) {
-		if level == "warning" || level == "error" || level == "critical" {
+		if t.logged(level) {
 			opened.Notes = append(opened.Notes, message)
 		}
 	}

@@ -25,7 +25,7 @@ type calling struct {
 	out     string
 	mode    string
 	verbose string
-	local   bool
+	salt    saltFlags
 }
 
 func (p *program) callCommand() *cobra.Command {
@@ -40,8 +40,9 @@ are written as for salt-call: values are YAML, and NAME=VALUE is an argument by 
 Without -c, --states and --pillar the files are those of the releases that are deployed here.
 -c reads the minion file of a masterless Salt host.
 
-Exit codes: 0 done, 1 the function failed, 2 usage, or SLS or pillar that does not compile, 3 states
-failed, 6 another run is under way.`,
+Exit codes are salt-call's: 0 done, 1 the function or a state failed, or SLS or pillar does not compile, 64 usage,
+255 there is no such function. With --retcode-passthrough a command's own code, 2 for failed states, 5 for a pillar
+that does not compile. 6, another run is under way, is not one of salt-call's.`,
 		Example: `  corpus-agent call state.apply
   corpus-agent call state.apply web,db test=True
   corpus-agent call state.sls_id nginx.conf web
@@ -50,16 +51,22 @@ failed, 6 another run is under way.`,
   corpus-agent call -c /etc/salt pillar.get users:alice --out json
   corpus-agent call slsutil.renderer salt://web/init.sls default_renderer=jinja
   corpus-agent call grains.get os_family`,
-		Args:              cli.Args(cobra.MinimumNArgs(1)),
+		Args:              given.arguments,
 		ValidArgsFunction: completeFunctions,
-		RunE:              func(c *cobra.Command, args []string) error { return given.run(c.Context(), args[0], args[1:]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return asSaltCall(given.run(c.Context(), args, idleNotes(c.Flags())))
+		},
 	}
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return exit.WithCode(saltUsage, diag.WithHint(err, "`%s --help` shows what there is", c.CommandPath()))
+	})
 	treeFlags(c, &given.trees)
 	flags := c.Flags()
 	flags.StringVar(&given.out, "out", "", "form of the answer: "+strings.Join(outputter.Formats(), ", "))
 	flags.StringVar(&given.mode, "state-output", "", "results of states: "+strings.Join(minion.Modes(), ", "))
 	flags.StringVar(&given.verbose, "state-verbose", "", "False leaves out the states that needed no change")
-	flags.BoolVar(&given.local, "local", true, "accepted for salt-call's sake; there is no master to ask")
+	flags.Bool("local", true, "accepted; there is no master to ask")
+	given.salt.add(c)
 	return c
 }
 
@@ -86,41 +93,117 @@ func completeFunctions(_ *cobra.Command, args []string, begun string) ([]string,
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (c *calling) run(ctx context.Context, name string, words []string) error {
+// The exit codes of salt-call that this program has for nothing else.
+const (
+	saltFailed  = 1   // EX_GENERIC
+	saltUsage   = 64  // EX_USAGE
+	saltUnknown = 255 // sys.exit(-1)
+)
+
+// asSaltCall gives an error the exit code of salt-call, but for a run that the lock refused and one that was interrupted.
+func asSaltCall(err error) error {
+	switch code := exit.Code(err); code {
+	case exit.OK, saltFailed, exit.Locked, exit.Interrupted, saltUsage, saltUnknown:
+		return err
+	default:
+		var given *returned
+		if errors.As(err, &given) {
+			return exit.WithCode(given.code, err)
+		}
+		return exit.WithCode(saltFailed, err)
+	}
+}
+
+// returned is the failure of a function with the code that --retcode-passthrough ends with.
+type returned struct {
+	error
+	code int
+}
+
+func (r *returned) Unwrap() error { return r.error }
+
+// code gives a failure the exit code that was asked for.
+func (c *calling) code(answer session.Answer, err error) error {
+	if !c.salt.passthrough || answer.Code == 0 {
+		return exit.WithCode(saltFailed, err)
+	}
+	return exit.WithCode(answer.Code, &returned{err, answer.Code})
+}
+
+// arguments checks the number of arguments: a function, but for the options that stand for one.
+func (c *calling) arguments(command *cobra.Command, args []string) error {
+	if len(args) > 0 || c.salt.doc || c.salt.grains || c.salt.versions {
+		return nil
+	}
+	return exit.WithCode(saltUsage, diag.WithHint(errors.New(command.Use+": no function was named"), "`%s --help` shows what there is", command.CommandPath()))
+}
+
+// function is the function that is called, with its words.
+func (c *calling) function(args []string) (name string, words []string) {
+	switch {
+	case c.salt.versions:
+		return "test.versions_report", nil
+	case c.salt.grains:
+		return "grains.items", nil
+	case c.salt.doc:
+		return "sys.doc", args
+	}
+	return args[0], args[1:]
+}
+
+func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	patient()
+	if err := c.salt.check(); err != nil {
+		return exit.WithCode(saltUsage, err)
+	}
 	a, err := c.agent(map[string]string{})
 	if err != nil {
 		return err
 	}
+	name, words := c.function(typed)
+	c.trees.ID, c.trees.SkipGrains, c.trees.Logged = c.salt.id, c.salt.skipGrains, c.salt.logged
 	opened, err := a.Session(ctx, c.trees, strings.HasPrefix(name, "test."))
 	if err != nil {
 		return err
 	}
 	options, err := c.options(opened.Output, name)
 	if err != nil {
-		return exit.WithCode(exit.Usage, err)
+		return exit.WithCode(saltUsage, err)
 	}
-	args, kwargs := session.ParseArguments(words)
+	args, kwargs := session.ParseArguments(words, c.salt.noParse...)
 	answer, err := a.Call(ctx, opened, name, args, kwargs)
-	for _, note := range opened.Notes {
+	for _, note := range counted(append(notes, opened.Notes...)) {
 		fmt.Fprintln(c.Err, "note:", note)
 	}
+	return c.show(name, answer, err, options)
+}
+
+// show writes what a function answered, or why it did not.
+func (c *calling) show(name string, answer session.Answer, err error, o outputter.Options) error {
 	if errors.Is(err, session.ErrNoFunction) {
-		return exit.WithCode(exit.Usage, err)
+		return exit.WithCode(saltUnknown, err)
 	}
 	if err != nil {
-		return c.refused(name, answer, err, options)
+		return c.code(answer, c.refused(name, answer, err, o))
 	}
-	if err := outputter.Write(c.Out, answer.Value, options); err != nil {
+	if err := c.salt.write(c.Out, c.metadata(name, answer), o); err != nil {
 		return err
 	}
 	if empty, ok := answer.Value.(*value.Map); ok && answer.States && empty.Len() == 0 {
 		fmt.Fprintln(c.Err, "note: the SLS files declare no states")
 	}
-	if answer.Failed {
-		return cli.AlreadyTold(exit.WithCode(exit.Failed, errors.New("states failed")))
+	if answer.Code != 0 || answer.Failed {
+		return cli.AlreadyTold(c.code(answer, errors.New("the function failed")))
 	}
 	return nil
+}
+
+// metadata is an answer with what --metadata shows beside it.
+func (c *calling) metadata(name string, answer session.Answer) any {
+	if !c.salt.metadata {
+		return answer.Value
+	}
+	return value.NewMap("fun", name, "id", c.salt.id, "retcode", answer.Code, "return", answer.Value)
 }
 
 // refused shows an error. Programs that read the answer find the problems of files where salt-call
@@ -137,16 +220,19 @@ func (c *calling) refused(name string, answer session.Answer, err error, o outpu
 	if answer.Value != nil {
 		shown = answer.Value
 	}
-	if writeErr := outputter.Write(c.Out, shown, o); writeErr != nil {
+	if writeErr := c.salt.write(c.Out, shown, o); writeErr != nil {
 		return writeErr
 	}
-	return cli.AlreadyTold(exit.WithCode(exit.Usage, err))
+	return cli.AlreadyTold(err)
 }
 
 // options settle how the answer is shown: the command line wins over the minion file, and states
 // have a form of their own.
 func (c *calling) options(said minion.Output, name string) (outputter.Options, error) {
-	o := outputter.Options{Format: said.Format, Mode: said.Mode, Brief: !said.Verbose, Color: said.Color && c.Color(c.Out)}
+	o := outputter.Options{Format: said.Format, Mode: said.Mode, Brief: !said.Verbose, Color: c.salt.isColored(said.Color, c.IO, c.Out)}
+	if c.salt.metadata {
+		o.Format = "nested"
+	}
 	if c.out != "" {
 		o.Format = c.out
 	}
@@ -162,6 +248,9 @@ func (c *calling) options(said minion.Output, name string) (outputter.Options, e
 	if c.verbose != "" {
 		verbose, _ := session.ParseArguments([]string{c.verbose})
 		o.Brief = !value.Truth(verbose[0])
+	}
+	if outputter.Known(o.Format) {
+		return o, nil
 	}
 	return o, oneOf("--out", o.Format, outputter.Formats())
 }

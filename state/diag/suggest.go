@@ -17,6 +17,24 @@ func DidYouMean(word string, known []string) string {
 	return fmt.Sprintf("did you mean %q?", best)
 }
 
+// Misspelling is the known word that a word misspells: one letter off, or two where the word has at least six letters. It is
+// stricter than DidYouMean, for words that are not wrong by themselves; "" means that there is none.
+func Misspelling(word string, known []string) string {
+	best, bestDistance := "", 2+len(word)/6
+	if bestDistance > 3 {
+		bestDistance = 3
+	}
+	for _, k := range known {
+		if k == word {
+			return ""
+		}
+		if d := distance(word, k, bestDistance); d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	return best
+}
+
 // distance is the number of letters to insert, delete, replace or swap with their neighbour that
 // turns a into b (optimal string alignment); it stops counting at limit.
 func distance(a, b string, limit int) int {

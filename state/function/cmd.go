@@ -144,6 +144,9 @@ func (c cmd) all(ctx context.Context, a Arguments) (*value.Map, error) {
 	if succeeds(out, a) {
 		out.Code = 0
 	}
+	if c.Retcode != nil && out.Code != 0 && !value.Truth(a.Value("ignore_retcode")) {
+		c.Retcode(out.Code)
+	}
 	if value.Truth(a.Value("hide_output")) {
 		out.Stdout, out.Stderr = "", ""
 	}

@@ -48,6 +48,9 @@ type Facts struct {
 	// Shell has cmd.run and its kin go through a shell unless they say otherwise, as when a person
 	// types them; in templates, Salt splits their words and runs the program itself.
 	Shell bool
+	// Retcode, if not nil, takes the code of a command that a function ran and that failed: what Salt's modules put
+	// into __context__, and salt-call ends with.
+	Retcode func(code int)
 	// Version is the program's own.
 	Version string
 }

@@ -71,7 +71,7 @@ func (e *ToolError) Error() string {
 
 // Hint says what the tool's code means for people. The codes are those of useradd(8) and its kin.
 func (e *ToolError) Hint() string {
-	if os.Geteuid() != 0 {
+	if os.Geteuid() != 0 && e.lacksRights() {
 		return "changing the system takes root"
 	}
 	switch e.Tool + " " + number(e.Code) {
@@ -96,6 +96,17 @@ func (e *ToolError) Hint() string {
 		return "give the users that have it as their own group another one first"
 	}
 	return ""
+}
+
+// lacksRights reports whether the tool says that its user may not do this.
+func (e *ToolError) lacksRights() bool {
+	text := strings.ToLower(e.Text)
+	for _, words := range []string{"permission denied", "not permitted", "are you root", "be root", "only root", "superuser", "authentication"} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return text == ""
 }
 
 // firstLines is a tool's message on one line.

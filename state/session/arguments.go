@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,11 +16,14 @@ import (
 var keyword = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^([^\d\W][\w.-]*)=([^=].*)?$`) })
 
 // ParseArguments reads what a person typed after a function's name: name=value is an argument by
-// name, and what stands there is YAML where that makes sense of it.
-func ParseArguments(words []string) (args []any, kwargs *value.Map) {
+// name, and what stands there is YAML where that makes sense of it. The values of the arguments named in asText stay text.
+func ParseArguments(words []string, asText ...string) (args []any, kwargs *value.Map) {
 	kwargs = value.NewMap()
 	for _, word := range words {
-		if m := keyword().FindStringSubmatch(word); m != nil {
+		if m := keyword().FindStringSubmatch(word); m != nil && slices.Contains(asText, m[1]) {
+			kwargs.Set(m[1], m[2])
+			continue
+		} else if m != nil {
 			kwargs.Set(m[1], parseArgument(m[2]))
 			continue
 		}

@@ -21,6 +21,44 @@ type Answer struct {
 	Value  any
 	States bool // Value is results of states, by tag
 	Failed bool // a state failed, or the answer is a no
+	Code   int  // the return code that salt-call --retcode-passthrough ends with
+}
+
+// The return codes of salt-call (salt/defaults/exitcodes.py).
+const (
+	codeGeneric = 1 // also of files that do not compile
+	codeStates  = 2 // a state failed
+	codePillar  = 5 // the pillar does not compile
+)
+
+// code is the return code of an answer: a command's own, and otherwise what the kind of the failure is under Salt.
+func (a Answer) code(err error) int {
+	var broken *PillarError
+	switch {
+	case errors.As(err, &broken):
+		return codePillar
+	case err != nil:
+		return codeGeneric
+	case a.States && a.Failed:
+		return codeStates
+	case a.Code == 0 && !succeeded(a.Value):
+		return codeGeneric
+	}
+	return a.Code
+}
+
+// succeeded reports whether an answer is no mapping with a result or success that is false.
+func succeeded(answer any) bool {
+	m, ok := answer.(*value.Map)
+	if !ok {
+		return true
+	}
+	for _, key := range []string{"result", "success"} {
+		if v, ok := m.Get(key); ok && !value.Truth(v) {
+			return false
+		}
+	}
+	return true
 }
 
 // Call is what `salt-call --local` users type: state.apply web test=True. Besides the functions of
@@ -29,6 +67,9 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 	own, sure := s, s.Doubt()
 	answer, err := Answer{}, error(nil)
 	if run, ok := stateFunctions()[name]; ok {
+		if err := knownArguments(name, kwargs); err != nil {
+			return Answer{}, err
+		}
 		if own, err = s.with(kwargs); err != nil {
 			return Answer{}, err
 		}
@@ -43,6 +84,7 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 	if err != nil && !errors.As(err, &broken) {
 		answer = Answer{}
 	}
+	answer.Code = answer.code(err)
 	answer.Value = own.Redactor.Value(answer.Value)
 	return answer, own.redactError(err)
 }
@@ -63,11 +105,15 @@ func (s *Session) callFunction(ctx context.Context, name string, args []any, kwa
 		s.partial = true
 		s.pillar = withErrors(s.pillar, broken)
 	}
+	if err := s.misspelled(name, kwargs); err != nil {
+		return Answer{}, err
+	}
+	s.retcode = 0
 	v, err := s.actions.Call(ctx, name, args, kwargs)
 	if err == nil && strings.HasPrefix(name, "pillar.") {
 		err = broken
 	}
-	return Answer{Value: v}, err
+	return Answer{Value: v, Code: s.retcode}, err
 }
 
 // ErrNoFunction is wrapped by the error of a call whose function is not there.
@@ -350,6 +396,9 @@ func (c *caller) single() (Answer, error) {
 	}
 	high := &compile.High{Data: value.NewMap(name, value.NewMap(state, list, compile.KeySLS, nil, compile.KeyEnv, "base"))}
 	p, err := c.Compile(high)
+	if err == nil {
+		err = c.misspelledOfState(p, c.kwargs)
+	}
 	if err != nil {
 		return Answer{}, err
 	}

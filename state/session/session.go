@@ -75,6 +75,7 @@ type Session struct {
 	pillarErr error
 	hasPillar bool
 	compiling bool // the pillar is being compiled, and asks for itself
+	retcode   int  // of the last command that a function ran and that failed
 	partial   bool // what there is of a pillar that does not compile is good enough
 }
 

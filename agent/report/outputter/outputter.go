@@ -8,6 +8,7 @@ package outputter
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -24,10 +25,29 @@ type Options struct {
 	Mode   string // of highstate: full, terse, mixed or changes; "" for full
 	Brief  bool   // of highstate: leave out what was right already
 	Color  bool
+	Indent int // of json: spaces, 4 if it is 0, and one line if it is negative
 }
 
 // Formats lists what Options.Format may be.
-func Formats() []string { return []string{"json", "yaml", "nested", "highstate", "txt"} }
+func Formats() []string {
+	return []string{"json", "yaml", "nested", "highstate", "txt", "raw", "pprint", "newline_values_only", "quiet"}
+}
+
+// known is the format that does what another of Salt's does: "" for one that is not known.
+func known(format string) string {
+	switch format {
+	case "":
+		return "nested"
+	case "no_out", "no_out_quiet":
+		return "quiet"
+	case "no_return", "key", "table", "profile", "progress", "virt_query", "overstatestage", "grains":
+		return "nested" // for answers of salt and salt-key, or of functions that shape theirs for it
+	}
+	return format
+}
+
+// Known reports whether a format can be written.
+func Known(format string) bool { return slices.Contains(Formats(), known(format)) }
 
 // Write writes an answer.
 func Write(w io.Writer, answer any, o Options) error {
@@ -42,17 +62,23 @@ func Write(w io.Writer, answer any, o Options) error {
 // Text is an answer as text that ends with a newline.
 func Text(answer any, o Options) (string, error) {
 	answer = printable(answer)
-	switch o.Format {
+	switch known(o.Format) {
 	case "json":
-		text, err := value.Dumps(value.NewMap(host, answer), value.JSONOptions{Indent: "    "})
+		text, err := value.Dumps(value.NewMap(host, answer), value.JSONOptions{Indent: o.indent()})
 		return text + "\n", err
+	case "raw", "pprint":
+		return value.Repr(value.NewMap(host, answer)) + "\n", nil
+	case "newline_values_only":
+		return values(answer), nil
+	case "quiet":
+		return "", nil
 	case "yaml":
 		return yaml.Dump(value.NewMap(host, value.Plainly(answer)), yaml.DumpOptions{Collections: yaml.Block}), nil
 	case "txt":
 		return lines(answer), nil
 	case "highstate":
 		return paint{o.Color}.highstate(answer, o), nil
-	case "nested", "":
+	case "nested":
 		return paint{o.Color}.answer(answer), nil
 	}
 	err := fmt.Errorf("there is no output %q", o.Format)
@@ -60,6 +86,39 @@ func Text(answer any, o Options) (string, error) {
 		return "", diag.WithHint(err, "%s", hint)
 	}
 	return "", diag.WithHint(err, "there are %s", strings.Join(Formats(), ", "))
+}
+
+// indent is the indentation of json.
+func (o Options) indent() string {
+	switch {
+	case o.Indent == 0:
+		return "    "
+	case o.Indent < 0:
+		return ""
+	}
+	return strings.Repeat(" ", o.Indent)
+}
+
+// values is the newline_values_only form: the values alone, one a line, in the order of the answer.
+func values(v any) string {
+	var b strings.Builder
+	switch v := v.(type) {
+	case *value.Map:
+		for _, item := range v.All() {
+			b.WriteString(values(item))
+		}
+	case *value.List:
+		for _, item := range v.Items {
+			b.WriteString(values(item))
+		}
+	case value.Tuple:
+		for _, item := range v {
+			b.WriteString(values(item))
+		}
+	default:
+		b.WriteString(value.Str(v) + "\n")
+	}
+	return b.String()
 }
 
 // lines is the txt form: each line of a text behind the host, and anything else as Python prints it.

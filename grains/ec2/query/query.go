@@ -23,6 +23,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -73,6 +74,14 @@ func (c *Client) Wait(ctx context.Context, factor int) bool {
 // mostAnswer bounds what is read of an answer.
 const mostAnswer = 1 << 20
 
+// client is the one of the account's configuration, which is nil where nothing asks for a special one.
+func (c *Client) client() aws.HTTPClient {
+	if c.Account.HTTPClient != nil {
+		return c.Account.HTTPClient
+	}
+	return awshttp.NewBuildableClient()
+}
+
 func (c *Client) once(ctx context.Context, form url.Values) ([]byte, error) {
 	body := form.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint(), strings.NewReader(body))
@@ -88,7 +97,7 @@ func (c *Client) once(ctx context.Context, form url.Values) ([]byte, error) {
 	if err := v4.NewSigner().SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), c.Service, c.Account.Region, time.Now()); err != nil {
 		return nil, fmt.Errorf("signing the request: %w", err)
 	}
-	resp, err := c.Account.HTTPClient.Do(req)
+	resp, err := c.client().Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 
@@ -70,6 +71,9 @@ func parents(h *host.Host, file string, p perms) error {
 	}
 	if err := parents(h, dir, p); err != nil {
 		return err
+	}
+	if os.Geteuid() != 0 {
+		p.mode.Bits |= 0o700 // only root can put something into a directory that its owner may not write
 	}
 	return makeDir(h, dir, p)
 }

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report/outputter"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// saltFlags are the options of salt-call that mean the same here. Those without a meaning here are in idleFlags.
+type saltFlags struct {
+	logLevel    string
+	id          string
+	doc         bool
+	grains      bool
+	versions    bool
+	skipGrains  bool
+	passthrough bool
+	metadata    bool
+	noColor     bool
+	color       bool
+	noParse     []string
+	file        string
+	appendFile  string
+	indent      int
+}
+
+// idleFlags are the options of salt-call that scripts give and that have no meaning on a host without a master, with the reason.
+func idleFlags() map[string]string {
+	return map[string]string{
+		"local":                "",
+		"refresh-grains-cache": "grains are not cached",
+		"skip-mine":            "",
+		"cachedir":             "nothing is cached",
+		"hard-crash":           "an error always ends the call",
+		"saltfile":             "options are read from the command line and from -c DIR",
+		"master":               "there is no master to ask",
+		"auth-timeout":         "there is no master to ask",
+		"return":               "results are printed, and go to no returner",
+		"return-config":        "results are printed, and go to no returner",
+		"return-kwargs":        "results are printed, and go to no returner",
+		"no-return-event":      "",
+		"set-metadata":         "there are no jobs to find by it",
+		"timeout":              "the call waits for its function; a command has `timeout` of its own",
+		"log-file":             "what is logged goes to standard error",
+		"log-file-level":       "what is logged goes to standard error",
+		"log-fmt-logfile":      "what is logged goes to standard error",
+		"module-dirs":          "modules in Python are not run",
+		"states-dir":           "modules in Python are not run",
+		"proxyid":              "there are no proxy minions",
+		"resource-type":        "",
+		"state-events":         "there is no master to send events to",
+		"state-output-pct":     "",
+		"state-output-diff":    "",
+		"state-output-exclude": "",
+		"state-output-terse":   "",
+		"file-buffer-size":     "",
+	}
+}
+
+// add declares salt-call's options.
+func (s *saltFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SetNormalizeFunc(saltSpelling)
+	flags.StringVarP(&s.logLevel, "log-level", "l", "warning", "least level of what is logged to standard error: "+strings.Join(logLevels(), ", "))
+	flags.StringVar(&s.id, "id", "", "ID of the host for this call, and its grain")
+	flags.BoolVarP(&s.doc, "doc", "d", false, "show the documentation of FUNCTION, or of all functions of a module")
+	flags.BoolVarP(&s.grains, "print-grains", "g", false, "show this host's grains")
+	flags.BoolVar(&s.versions, "versions-report", false, "show the versions of the program and of the Salt whose language it reads")
+	flags.BoolVar(&s.skipGrains, "skip-grains", false, "find out no grains; SLS and pillar files that use them do not compile")
+	flags.BoolVar(&s.passthrough, "retcode-passthrough", false, "end with the code of the function: a command's own, 2 for failed states")
+	flags.BoolVar(&s.metadata, "metadata", false, "show the function's name and return code with the answer")
+	flags.BoolVar(&s.noColor, "no-color", false, "no colours")
+	flags.BoolVar(&s.color, "force-color", false, "colours though no terminal reads them")
+	flags.StringSliceVar(&s.noParse, "no-parse", nil, "arguments by name whose values stay the text that was typed")
+	flags.StringVar(&s.file, "out-file", "", "write the answer to a file")
+	flags.StringVar(&s.appendFile, "out-file-append", "", "append the answer to a file")
+	flags.IntVar(&s.indent, "out-indent", 4, "spaces of indentation in json; a negative number writes one line")
+	for name, why := range idleFlags() {
+		if flags.Lookup(name) == nil {
+			idle(flags, name, why)
+		}
+	}
+}
+
+// idle declares an option that is accepted only.
+func idle(flags *pflag.FlagSet, name, why string) {
+	switch name {
+	case "refresh-grains-cache", "hard-crash", "no-return-event", "skip-mine", "state-output-pct", "state-output-terse", "state-events":
+		flags.Bool(name, false, why)
+	case "timeout":
+		flags.StringP(name, "t", "", why)
+	case "module-dirs":
+		flags.StringArrayP(name, "m", nil, why)
+	default:
+		flags.StringArray(name, nil, why)
+	}
+	_ = flags.MarkHidden(name) // it was declared above
+}
+
+// saltSpelling gives an option its one name: salt-call takes underscores, British spelling and --output as well.
+func saltSpelling(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	name = strings.ReplaceAll(name, "_", "-")
+	name = strings.Replace(name, "colour", "color", 1)
+	if rest, ok := strings.CutPrefix(name, "output"); ok && (rest == "" || rest[0] == '-') {
+		name = "out" + rest
+	}
+	switch name {
+	case "file-root":
+		name = "states"
+	case "pillar-root":
+		name = "pillar"
+	case "documentation":
+		name = "doc"
+	}
+	return pflag.NormalizedName(name)
+}
+
+// logLevels are Salt's, the noisiest first.
+func logLevels() []string {
+	return []string{"all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet"}
+}
+
+// logged reports whether something of a level is logged.
+func (s *saltFlags) logged(level string) bool {
+	levels := logLevels()
+	return slices.Index(levels, level) >= slices.Index(levels, s.logLevel) && s.logLevel != "quiet"
+}
+
+// check refuses what cannot be meant.
+func (s *saltFlags) check() error {
+	if s.file != "" && s.appendFile != "" {
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--out-file and --out-file-append exclude each other"), "give one of them"))
+	}
+	return exit.WithCode(exit.Usage, oneOf("--log-level", s.logLevel, logLevels()))
+}
+
+// idleNotes names the options that were given and have no meaning here, once each.
+func idleNotes(flags *pflag.FlagSet) (notes []string) {
+	why := idleFlags()
+	flags.Visit(func(f *pflag.Flag) {
+		if reason := why[f.Name]; reason != "" {
+			notes = append(notes, fmt.Sprintf("--%s has no effect: %s", f.Name, reason))
+		}
+	})
+	return notes
+}
+
+// counted merges equal notes, which say how often they were made.
+func counted(notes []string) []string {
+	count := map[string]int{}
+	var each []string
+	for _, note := range notes {
+		if count[note]++; count[note] == 1 {
+			each = append(each, note)
+		}
+	}
+	for i, note := range each {
+		if n := count[note]; n > 1 {
+			each[i] = fmt.Sprintf("%s (%d times)", note, n)
+		}
+	}
+	return each
+}
+
+// write writes an answer to where it was asked for.
+func (s *saltFlags) write(out io.Writer, answer any, o outputter.Options) (err error) {
+	o.Indent = s.indent
+	name, flags := s.file, os.O_TRUNC
+	if s.appendFile != "" {
+		name, flags = s.appendFile, os.O_APPEND
+	}
+	if name == "" {
+		return outputter.Write(out, answer, o)
+	}
+	o.Color = false
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|flags, 0o600)
+	if err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
+	defer func() {
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	return outputter.Write(f, answer, o)
+}
+
+// isColored decides about colours: the options win over the minion file and the terminal.
+func (s *saltFlags) isColored(wanted bool, streams cli.IO, w io.Writer) bool {
+	switch {
+	case s.noColor:
+		return false
+	case s.color:
+		return true
+	}
+	return wanted && streams.Color(w)
+}

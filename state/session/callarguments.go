@@ -1,0 +1,93 @@
+package session
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// commonArguments are the arguments by name that all functions of state take under Salt. Those without a meaning here are
+// accepted, since scripts give them.
+func commonArguments() []string {
+	return []string{"test", "pillar", "pillar_enc", "pillarenv", "saltenv", "queue", "concurrent", "exclude", "mods", "mock", "cache",
+		"sync_mods", "localconfig", "orchestration_jid", "failhard", "state_output_diff"}
+}
+
+// callArguments are the arguments that change what any call does.
+func callArguments() []string { return []string{"test", "pillar", "saltenv", "pillarenv"} }
+
+// knownArguments refuses an argument by name that a function of state does not have. What state.single is given besides
+// its own is the state's, and is checked with the state.
+func knownArguments(name string, kwargs *value.Map) error {
+	if name == "state.single" {
+		return nil
+	}
+	for key := range kwargs.All() {
+		if err := notOneOf(name, value.Str(key), commonArguments()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// misspelledOfState refuses a misspelling of an argument that state.single takes itself, where the state does not take it.
+func (s *Session) misspelledOfState(p *compile.Program, kwargs *value.Map) error {
+	for _, step := range p.Steps {
+		resource, ok := s.modules.New(step.State(), step.Fun())
+		if !ok {
+			continue
+		}
+		warnings, _ := s.decoder.Decode(resource, module.Call{Function: step.Function(), Arguments: step.Chunk, At: step.At})
+		for key := range kwargs.All() {
+			word := value.Str(key)
+			meant := diag.Misspelling(word, callArguments())
+			if meant != "" && slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, word) }) {
+				return misspelled("state.single "+step.Function(), word, meant)
+			}
+		}
+	}
+	return nil
+}
+
+func notOneOf(name, word string, known []string) error {
+	for _, k := range known {
+		if k == word || strings.HasPrefix(word, "__") {
+			return nil
+		}
+	}
+	hint := diag.DidYouMean(word, known)
+	if hint == "" {
+		hint = "its arguments by name are " + strings.Join(known[:9], ", ")
+	}
+	return misuse(hint, "%s has no argument %s; nothing was done", name, word)
+}
+
+// misspelled refuses misspellings of arguments that change what a call does, such as tset=True, where the function
+// takes arguments of any name and so would not notice.
+func (s *Session) misspelled(name string, kwargs *value.Map) error {
+	parameters, err := s.actions[name].Parameters()
+	if err != nil || kwargs.Len() == 0 {
+		return err
+	}
+	known, open := callArguments(), false
+	for _, p := range parameters {
+		known = append(known, p.Name)
+		open = open || p.Kind == function.Keywords
+	}
+	for key := range kwargs.All() {
+		word := value.Str(key)
+		if meant := diag.Misspelling(word, known); open && meant != "" && !strings.HasPrefix(word, "__") {
+			return misspelled(name, word, meant)
+		}
+	}
+	return nil
+}
+
+func misspelled(name, word, meant string) error {
+	return misuse("did you mean "+meant+"?", "%s has no argument %s; nothing was done", name, word)
+}
