@@ -58,6 +58,7 @@ func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
 		if cut.Pair.Same(pair) {
 			running.Attempts, running.Reboots = cut.Attempts+1, cut.Reboots
 			running.Step, running.Cuts = r.cutStep, r.cuts
+			r.record.Note("the deploy of %s that run %s began is taken up again", pair, cut.Run)
 		}
 	}
 	if running.Before == nil {
@@ -219,6 +220,9 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 			return err
 		}
 		results, err := hook.Run(ctx, dir, options)
+		for i := range results {
+			results[i].Release = pair.Service.String()
+		}
 		r.record.Hooks(stage, results)
 		return err
 	})

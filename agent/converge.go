@@ -79,7 +79,8 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 			return err
 		}
 		began := time.Now()
-		outcome, err := program.Apply(ctx, r.observing(r.record))
+		seen := &fromBase{Observer: r.observing(r.record), inBase: func(file string) bool { return r.inBase(pair, file) }}
+		outcome, err := program.Apply(ctx, seen)
 		r.took = max(r.took, time.Since(began))
 		err = errors.Join(err, r.synced())
 		r.settleUnits(ctx)
@@ -93,6 +94,7 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 		if err != nil {
 			return err
 		}
+		r.noteHiddenBase(pair, seen)
 		return r.emptied(ctx, pair, outcome)
 	})
 }

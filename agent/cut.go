@@ -30,7 +30,7 @@ func (r *run) settleCut(ctx context.Context) error {
 	case r.cuts >= maxAttempts && r.ledger.Good != nil, cut.Reboots >= maxAttempts:
 		r.giveUp(cut)
 	default:
-		r.record.Note("run %s was cut short; its deploy of %s is taken up again", cut.Run, cut.Pair)
+		r.record.Note("run %s was cut short while it deployed %s", cut.Run, cut.Pair)
 		return r.finishPackages(ctx)
 	}
 	r.left = &cut.Pair

@@ -49,7 +49,10 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("systemd cannot load %s: %s", ownService, load), "systemd-analyze verify %s shows why", ownService))
 	}
 	started := a.now().UTC()
-	for {
+	for tries := 0; ; tries++ {
+		if err := a.rest(ctx, tries, say); err != nil {
+			return nil, true, err
+		}
 		if err := a.quiet(ctx, say); err != nil {
 			return nil, true, err
 		}
@@ -73,7 +76,10 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 
 // nowHere is DeployNow in this process.
 func (a *Agent) nowHere(ctx context.Context, say func(format string, args ...any)) (*report.Report, bool, error) {
-	for {
+	for tries := 0; ; tries++ {
+		if err := a.rest(ctx, tries, say); err != nil {
+			return nil, false, err
+		}
 		if err := a.quiet(ctx, say); err != nil {
 			return nil, false, err
 		}
@@ -87,7 +93,7 @@ func (a *Agent) nowHere(ctx context.Context, say func(format string, args ...any
 
 // quiet waits until no run is under way. A hook's own run is, and would be waited for in vain.
 func (a *Agent) quiet(ctx context.Context, say func(format string, args ...any)) error {
-	holder, busy := lock.Current(a.Layout.Lock())
+	holder, busy := lock.Taken(a.Layout.Lock())
 	switch {
 	case busy && a.Within != "":
 		_, err := a.lock("deploy --now")
@@ -101,10 +107,36 @@ func (a *Agent) quiet(ctx context.Context, say func(format string, args ...any))
 			return ctx.Err()
 		case <-time.After(look):
 		}
-		_, busy = lock.Current(a.Layout.Lock())
+		_, busy = lock.Taken(a.Layout.Lock())
 	}
 	return nil
 }
+
+// rest waits before another try when a run could not take the lock. systemd starts a unit five times in ten seconds, and
+// no more after that.
+func (a *Agent) rest(ctx context.Context, tries int, say func(format string, args ...any)) error {
+	if tries == 0 {
+		return nil
+	}
+	wait := min(time.Duration(tries)*restStep, restMost)
+	if holder, busy := lock.Taken(a.Layout.Lock()); busy {
+		say("the run could not start: %v; the next try is in %s", &lock.Held{Holder: holder}, wait)
+	} else {
+		say("another run was quicker; the next try is in %s", wait)
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(wait):
+		return nil
+	}
+}
+
+// How long DeployNow waits before another try.
+const (
+	restStep = 3 * time.Second
+	restMost = 30 * time.Second
+)
 
 // deployedSince is the newest report of a deploy that began after a moment; nil where there is none.
 func (a *Agent) deployedSince(moment time.Time) (*report.Report, error) {

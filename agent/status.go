@@ -34,6 +34,7 @@ type Status struct {
 	Running      *lock.Holder        `json:"running,omitempty"`
 	Refused      *Refusals           `json:"refused,omitempty"` // runs since the last one that got the lock
 	LastRun      *report.Report      `json:"last_run,omitempty"`
+	Hidden       bool                `json:"hidden,omitempty"` // the last run and a run under way are for root alone to see
 	Channels     []artifact.Ref      `json:"channels,omitempty"`
 	NextRun      *time.Time          `json:"next_run,omitempty"` // of the timer; see Agent.NextRun
 	Drift        []string            `json:"drift"`              // where the host is not what the ledger says
@@ -44,6 +45,23 @@ type Status struct {
 
 // Status reads what is known. It takes no lock and changes nothing.
 func (a *Agent) Status() (Status, error) {
+	s, err := a.status()
+	return s, a.forRoot(err)
+}
+
+// forRoot says what to do about files of the agent that the user of a command may not read.
+func (a *Agent) forRoot(err error) error {
+	if !errors.Is(err, fs.ErrPermission) || diag.HintOf(err) != "" {
+		return err
+	}
+	hint := "run it as root: sudo corpus-agent ..."
+	if a.Layout.Relocated() {
+		hint = "run it as the user that deployed below " + a.Layout.Root
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("what this host remembers may be read by root alone, since reports hold output of programs: %w", err), "%s", hint))
+}
+
+func (a *Agent) status() (Status, error) {
 	book, err := a.readBook()
 	if err != nil {
 		return Status{}, exit.WithCode(exit.Usage, err)
@@ -72,8 +90,11 @@ func (a *Agent) Status() (Status, error) {
 		}
 		s.Links[name] = set
 	}
-	if s.LastRun, err = a.archive().Last(); err != nil {
+	if s.LastRun, err = a.archive().Last(); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return s, err
+	}
+	if s.Hidden = err != nil; s.Hidden {
+		s.CutShort = nil // whether that run is still under way is not known
 	}
 	s.Drift = append(s.Drift, a.drift(s)...)
 	if s.Others, err = a.others(); err != nil {
@@ -101,7 +122,7 @@ func projects(book *ledger.Ledger) []string {
 func (a *Agent) History() ([]*report.Report, error) {
 	reports, err := a.archive().All()
 	slices.Reverse(reports)
-	return reports, err
+	return reports, a.forRoot(err)
 }
 
 // edit changes the ledger under the lock.
@@ -125,9 +146,10 @@ func (a *Agent) edit(command string, change func(*ledger.Ledger) error) error {
 func (a *Agent) Report(id string) (*report.Report, error) {
 	if id != "" {
 		r, err := a.archive().Load(id)
-		return r, exit.WithCode(exit.Usage, err)
+		return r, exit.WithCode(exit.Usage, a.forRoot(err))
 	}
 	r, err := a.archive().Last()
+	err = a.forRoot(err)
 	if err == nil && r == nil {
 		err = exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing ran on this host yet"), "deploy first: corpus-agent deploy"))
 	}

@@ -26,6 +26,11 @@ type Why struct {
 
 // Why puts together what status, reports and the trust on disk say.
 func (a *Agent) Why() (Why, error) {
+	w, err := a.explain()
+	return w, a.forRoot(err)
+}
+
+func (a *Agent) explain() (Why, error) {
 	s, err := a.Status()
 	w := Why{Status: s, Signed: []trust.Signature{}}
 	if err != nil {

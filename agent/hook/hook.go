@@ -46,6 +46,7 @@ type Result struct {
 	Duration time.Duration `json:"duration_ns"`
 	Output   string        `json:"output,omitempty"`
 	Error    string        `json:"error,omitempty"`
+	Release  string        `json:"release,omitempty"` // whose hook it is, such as "myapp 2.0"; "" where that is not known
 }
 
 // Failed says which hook failed and how.

@@ -148,6 +148,20 @@ func Current(path string) (Holder, bool) {
 	return read(path), true
 }
 
+// Taken tells who keeps another run from starting, if anybody does. Unlike Current it also sees a process that shares
+// the lock with those who only look, and is seen by them for a moment in turn.
+func Taken(path string) (Holder, bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Holder{}, false
+	}
+	defer f.Close()
+	if take(f) == nil {
+		return Holder{}, false
+	}
+	return read(path), true
+}
+
 func read(path string) Holder {
 	var h Holder
 	if data, err := os.ReadFile(path); err == nil {

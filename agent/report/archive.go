@@ -84,8 +84,12 @@ func (a Archive) IsBeside() bool {
 func (a Archive) Last() (*Report, error) {
 	ids, err := a.IDs()
 	for _, id := range slices.Backward(ids) {
-		if r, err := a.Load(id); err == nil {
+		r, unread := a.Load(id)
+		if unread == nil {
 			return r, nil
+		}
+		if errors.Is(unread, fs.ErrPermission) { // so may the older ones be
+			return nil, unread
 		}
 	}
 	return nil, err
@@ -97,7 +101,11 @@ func (a Archive) All() ([]*Report, error) {
 	ids, err := a.IDs()
 	all := []*Report{}
 	for _, id := range ids {
-		if r, err := a.Load(id); err == nil {
+		r, unread := a.Load(id)
+		if errors.Is(unread, fs.ErrPermission) {
+			return all, unread
+		}
+		if unread == nil {
 			all = append(all, r)
 		}
 	}

@@ -165,12 +165,16 @@ func (l *Lines) Hook(stage string, r hook.Result) {
 		l.unit(r)
 		return
 	}
+	name := r.Name
+	if r.Release != "" {
+		name += " of " + r.Release
+	}
 	if r.Error != "" {
-		l.line(red, "FAILED  ", "%s hook %s: %s", stage, r.Name, r.Error)
+		l.line(red, "FAILED  ", "%s hook %s: %s", stage, name, r.Error)
 		l.indented(r.Output)
 		return
 	}
-	l.line(green, "hook    ", "%s %s (%s)", stage, r.Name, diag.Elapsed(r.Duration))
+	l.line(green, "hook    ", "%s %s (%s)", stage, name, diag.Elapsed(r.Duration))
 	if l.Verbose {
 		l.indented(r.Output)
 	}
@@ -213,7 +217,12 @@ func (l *Lines) End(r *Report) {
 		color = red
 	}
 	word := string(r.Outcome)
-	if r.Outcome == RolledBack {
+	switch {
+	case r.Test && r.Command == "rollback" && r.Exit == 0 && r.To != nil && r.From != nil && r.To.Same(*r.From):
+		word = "dry run, nothing was done, would stay on"
+	case r.Test && r.Command == "rollback" && r.Exit == 0:
+		word = "dry run, nothing was done, would go back to"
+	case r.Outcome == RolledBack:
 		word += " to"
 	}
 	l.line(color, word+":", "%s in %s", r.summary(), diag.Elapsed(r.Duration()))

@@ -74,6 +74,7 @@ func (r *Recorder) update(change func(*Report)) {
 // Stage runs one part of the run and records how long it took and whether it failed.
 func (r *Recorder) Stage(name, detail string, part func() error) error {
 	started := time.Now()
+	r.update(func(rep *Report) { rep.Order = append(rep.Order, Told{What: ToldStage, Stage: name}) })
 	r.each(func(s Sink) { s.Stage(name, r.Show(detail)) })
 	err := part()
 	stage := Stage{Name: name, Started: started.UTC(), Duration: time.Since(started)}
@@ -87,7 +88,10 @@ func (r *Recorder) Stage(name, detail string, part func() error) error {
 // Note records a sentence that is no failure.
 func (r *Recorder) Note(format string, args ...any) {
 	text := r.Show(fmt.Sprintf(format, args...))
-	r.update(func(rep *Report) { rep.Notes = append(rep.Notes, text) })
+	r.update(func(rep *Report) {
+		rep.Order = append(rep.Order, Told{What: ToldNote, At: len(rep.Notes)})
+		rep.Notes = append(rep.Notes, text)
+	})
 	r.each(func(s Sink) { s.Note(text) })
 }
 
@@ -107,7 +111,10 @@ func (r *Recorder) Hooks(stage string, results []hook.Result) {
 		if rep.Hooks == nil {
 			rep.Hooks = map[string][]hook.Result{}
 		}
-		rep.Hooks[stage] = append(rep.Hooks[stage], results...)
+		for _, result := range results {
+			rep.Order = append(rep.Order, Told{What: ToldHook, Stage: stage, At: len(rep.Hooks[stage])})
+			rep.Hooks[stage] = append(rep.Hooks[stage], result)
+		}
 	})
 	for _, result := range results {
 		r.each(func(s Sink) { s.Hook(stage, result) })
@@ -120,13 +127,20 @@ const UnitsStage = "units"
 // Unit records what was done about a unit.
 func (r *Recorder) Unit(result service.Result) {
 	result.Error = r.Show(result.Error) // it may hold what the unit wrote into the journal
-	r.update(func(rep *Report) { rep.Units = append(rep.Units, result) })
+	r.update(func(rep *Report) {
+		rep.Order = append(rep.Order, Told{What: ToldUnit, At: len(rep.Units)})
+		rep.Units = append(rep.Units, result)
+	})
+	r.each(func(s Sink) { s.Hook(UnitsStage, unitTold(result)) })
+}
+
+// unitTold is what was done about a unit, as sinks are told of it.
+func unitTold(result service.Result) hook.Result {
 	text := result.Action + " " + result.Unit
 	if result.Why != "" {
 		text += ": " + result.Why
 	}
-	told := hook.Result{Name: text, Duration: result.Duration, Error: result.Error}
-	r.each(func(s Sink) { s.Hook(UnitsStage, told) })
+	return hook.Result{Name: text, Duration: result.Duration, Error: result.Error}
 }
 
 // HealthStage is the stage at which probes are told.
@@ -136,17 +150,25 @@ const HealthStage = "health"
 func (r *Recorder) Probes(results []health.Result) {
 	results = slices.Clone(results)
 	redact.Each(&results, r.Show)
-	r.update(func(rep *Report) { rep.Health = append(rep.Health, results...) })
 	for _, result := range results {
-		told := hook.Result{Name: result.Probe, Duration: result.Duration, Error: result.Error}
-		if result.Test != "" {
-			told.Name += " runs the release: " + result.Test
-		}
-		if result.Answered != "" {
-			told.Name += " answered by " + result.Answered
-		}
-		r.each(func(s Sink) { s.Hook(HealthStage, told) })
+		r.update(func(rep *Report) {
+			rep.Order = append(rep.Order, Told{What: ToldProbe, At: len(rep.Health)})
+			rep.Health = append(rep.Health, result)
+		})
+		r.each(func(s Sink) { s.Hook(HealthStage, probeTold(result)) })
 	}
+}
+
+// probeTold is the result of a probe or a unit, as sinks are told of it.
+func probeTold(result health.Result) hook.Result {
+	told := hook.Result{Name: result.Probe, Duration: result.Duration, Error: result.Error}
+	if result.Test != "" {
+		told.Name += " runs the release: " + result.Test
+	}
+	if result.Answered != "" {
+		told.Name += " answered by " + result.Answered
+	}
+	return told
 }
 
 // StepStarted is part of exec.Observer. States are many and short: only their end is told.
@@ -160,6 +182,7 @@ func (r *Recorder) StepDone(result *exec.Result) {
 	r.update(func(rep *Report) {
 		rep.States.Add(s)
 		if !s.Quiet() {
+			rep.Order = append(rep.Order, Told{What: ToldStep, At: len(rep.Steps)})
 			rep.Steps = append(rep.Steps, s)
 		}
 	})

@@ -82,12 +82,30 @@ type Report struct {
 	States Counts                   `json:"states"`
 	Steps  []Step                   `json:"steps"` // those that did something, failed, or were skipped
 	Notes  []string                 `json:"notes,omitempty"`
+	Order  []Told                   `json:"order,omitempty"`  // in which order all of these happened
 	Undo   *undo.Summary            `json:"undo,omitempty"`   // what was taken back
 	Output string                   `json:"output,omitempty"` // of an engine that is a program
 
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`
 }
+
+// Told is an event of a run: where in the report it stands.
+type Told struct {
+	What  string `json:"what"`            // ToldStage, ToldHook ...
+	Stage string `json:"stage,omitempty"` // the name of the stage, also of a hook
+	At    int    `json:"at"`              // the index in Steps, Units, Health, Notes, or Hooks of the stage
+}
+
+// What an event is.
+const (
+	ToldStage = "stage"
+	ToldStep  = "step"
+	ToldHook  = "hook"
+	ToldUnit  = "unit"
+	ToldProbe = "probe"
+	ToldNote  = "note"
+)
 
 // Quarantined is a release that a host does not deploy, and why.
 type Quarantined struct {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 )
@@ -41,8 +42,11 @@ func (s *Self) Restart(ctx context.Context, before Units) error {
 	if before.Timer.Active != "active" || s.Systemctl == nil {
 		return nil
 	}
-	_, err := s.Systemctl(ctx, "start", Timer)
-	return err
+	out, err := s.Systemctl(ctx, "start", Timer)
+	if err != nil {
+		return fmt.Errorf("starting %s again: %w: %s", Timer, err, strings.TrimSpace(out))
+	}
+	return nil
 }
 
 func (s *Self) restoreProgram() error {

@@ -210,8 +210,19 @@ func (w *walk) step(part *Part, r *journal.Record) {
 		part.Want, part.chapter = before, w.chapter(r.Chapter)
 	case part.Want.Same(before):
 	default:
-		part.blocked, part.changed = fmt.Sprintf("it was changed since run %s left it", r.Run), true
+		part.blocked, part.changed = changedSince(part, r), true
 	}
+}
+
+// changedSince says that a part is not as a run left it. A unit changes its state without anybody's doing, as when its
+// program crashes.
+func changedSince(part *Part, r *journal.Record) string {
+	left := r.After.Part(part.Now.Name)
+	unit := r.Subject.Kind == host.KindUnit || r.Subject.Kind == host.KindBoot
+	if !unit || part.Now.Name != image.UnitState || part.Now.Text == "" || left.Text == "" {
+		return fmt.Sprintf("it was changed since run %s left it", r.Run)
+	}
+	return fmt.Sprintf("it is %s, and run %s left it %s: its program ended, or it was started or stopped, since", part.Now.Text, r.Run, left.Text)
 }
 
 // halfBack reports whether a part may be what a restore that was cut short has left: anything if it is

@@ -37,7 +37,7 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 		"the run left it alone":  {before: was, run: act(), restored: []string{"file /etc/web.conf"}, runs: true},
 		"the run started it":     {run: act(host.Start), restored: []string{"unit web.service", "file /etc/web.conf"}, did: "web stop"},
 		"the run stopped it":     {before: was, run: act(host.Stop), restored: []string{"unit web.service", "file /etc/web.conf"}, did: "web start", runs: true},
-		"somebody stopped it":    {before: was, run: act(host.Restart), since: func(s *scene) { s.do(os.Remove(s.path("/run/web"))) }, restored: []string{"file /etc/web.conf"}, left: "unit web.service (some.state of 1): it was changed since run 1 left it"},
+		"somebody stopped it":    {before: was, run: act(host.Restart), since: func(s *scene) { s.do(os.Remove(s.path("/run/web"))) }, restored: []string{"file /etc/web.conf"}, left: "unit web.service (some.state of 1): it is stopped, and run 1 left it running: its program ended, or it was started or stopped, since"},
 		"there was nothing else": {before: was, run: func(s *scene, h *host.Host) { s.do(h.Units.Act(context.Background(), host.Restart, "web", true)) }, runs: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func (p *program) printStatus(s agent.Status) error {
 	say := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	switch {
 	case s.Deployed != nil:
-		say("deployed", "%s", s.Deployed)
+		say("deployed", "%s", headline(s))
 		if s.Since != nil {
 			say("since", "%s", when(*s.Since))
 		}
@@ -117,6 +117,9 @@ func (p *program) printStatus(s agent.Status) error {
 	if s.NextRun != nil {
 		say("next run", "%s", s.NextRun.Local().Format("2006-01-02 15:04:05"))
 	}
+	if s.Hidden {
+		say("last run", "only root may see it, and whether a run is under way: sudo corpus-agent status")
+	}
 	if r := s.LastRun; r != nil {
 		say("last run", "%s %s %s", r.Command, r.Outcome, when(r.Ended))
 		if r.Error != "" {
@@ -124,6 +127,24 @@ func (p *program) printStatus(s agent.Status) error {
 		}
 	}
 	return w.Flush()
+}
+
+// headline is what is deployed, and what runs in its place.
+func headline(s agent.Status) string {
+	text := s.Deployed.String()
+	if s.Failing != nil {
+		text = fmt.Sprintf("%s; the host stays on %s, which failed", text, s.Failing)
+	}
+	for _, u := range s.Units {
+		switch {
+		case u.Deployed:
+		case u.Release == "":
+			text += fmt.Sprintf("; %s runs an earlier release", u.Unit)
+		default:
+			text += fmt.Sprintf("; %s runs %s", u.Unit, u.Release)
+		}
+	}
+	return text
 }
 
 // unitLine says what a unit runs.

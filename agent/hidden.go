@@ -1,0 +1,48 @@
+package agent
+
+import (
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+)
+
+// fromBase is an observer that notices whether states of base run.
+type fromBase struct {
+	exec.Observer
+	inBase func(file string) bool
+	ran    atomic.Bool
+}
+
+// StepDone is part of exec.Observer.
+func (f *fromBase) StepDone(result *exec.Result) {
+	if f.inBase(result.Step.Pos.File) {
+		f.ran.Store(true)
+	}
+	f.Observer.StepDone(result)
+}
+
+// noteHiddenBase says, when a pair is deployed, that no state of base ran since the service has a top file of its own:
+// of the top files of both only the service's counts.
+func (r *run) noteHiddenBase(pair ledger.Pair, seen *fromBase) {
+	service, base := r.pairDirs(pair)
+	native := r.Engine == nil && r.Config.Engine == "native" // another engine may not say where a state is declared
+	if !native || base == "" || seen.ran.Load() || !r.flips && !r.test {
+		return
+	}
+	top := func(dir string) bool {
+		for _, root := range layout.StateRoots(dir, "") {
+			if found, err := walk.Exists(r.Layout.Path(filepath.Join(root, "top.sls"))); err == nil && found {
+				return true
+			}
+		}
+		return false
+	}
+	ofBase, err := walk.Exists(r.Layout.Path(filepath.Join(base, "states", "top.sls")))
+	if err == nil && ofBase && top(service) {
+		r.record.Note("no state of %s ran: %s has a top.sls of its own, which counts in place of base's; name base's states in it, or leave it out", pair.Base, pair.Service)
+	}
+}

@@ -1,0 +1,200 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// failingHook is a program that fails and needs nothing else.
+func failingHook(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nimport \"os\"\n\nfunc main() { os.Stderr.WriteString(\"no migration\\n\"); os.Exit(3) }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", filepath.Join(dir, "hook"), filepath.Join(dir, "main.go"))
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "hook"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestHookThatFailsQuarantinesItsRelease before and after the release, whatever base is new with it.
+func TestHookThatFailsQuarantinesItsRelease(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root runs hooks in a root of their own")
+	}
+	program := failingHook(t) // stands in for the shell of the root
+	for _, stage := range []string{"pre-release", "post-release"} {
+		t.Run(stage, func(t *testing.T) {
+			l := newLab(t)
+			l.Chroot = true
+			if err := os.MkdirAll(l.Layout.Path("/bin"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(l.Layout.Path("/bin/sh"), []byte(program), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			l.publishBase("1")
+			l.app("1")
+			l.expect(exit.OK)
+			l.publishBase("2")
+			l.app("2", artifacttest.Files{"hooks/" + stage + ".d/10-migrate": "#!/bin/sh\n"})
+			r := l.expect(exit.RolledBack)
+			l.pairRuns("1", "1")
+			if got := l.inQuarantine(); !slices.Equal(got, []string{"myapp 2"}) || r.Fault.String() != "myapp 2 was quarantined" {
+				t.Errorf("in quarantine is %v, and the report says %q", got, r.Fault)
+			}
+			if h := r.Hooks[stage]; len(h) != 1 || h[0].Release != "myapp 2" || !strings.Contains(h[0].Error, "exit status 3") || h[0].Output != "no migration" {
+				t.Errorf("hooks are %+v", r.Hooks)
+			}
+			var told bytes.Buffer
+			report.Replay(r, &report.Lines{Out: &told})
+			if !strings.Contains(told.String(), "FAILED   "+stage+" hook 10-migrate of myapp 2: exit status 3") {
+				t.Errorf("told is %s", &told)
+			}
+			l.publishBase("3")
+			l.expect(exit.OK)
+			l.pairRuns("3", "1")
+		})
+	}
+}
+
+// TestReplayTellsWhatTheRunTold in the same order, units and hooks included.
+func TestReplayTellsWhatTheRunTold(t *testing.T) {
+	l, _ := runningUnits(t, "1", "app.service")
+	var live, again bytes.Buffer
+	l.Sinks = []report.Sink{&report.Lines{Out: &live, Verbose: true}}
+	l.app("2.exits")
+	r := l.expect(exit.RolledBack)
+	report.Replay(r, &report.Lines{Out: &again, Verbose: true})
+	told := strings.ReplaceAll(again.String(), "stage    ", "")
+	at := 0
+	for _, want := range []string{"converge", "unit     app.service restarted", "FAILED   health unit app.service", "note     rolling back to myapp 1", "roll back", "unit     app.service started", "healthy  unit app.service runs the release: its program"} {
+		next := strings.Index(told[at:], want)
+		if next < 0 {
+			t.Fatalf("%q does not follow in\n%s\nthe run told\n%s", want, &again, &live)
+		}
+		at += next
+	}
+	live = *bytes.NewBufferString(regexp.MustCompile("(?m)^fetched .*\n").ReplaceAllString(live.String(), ""))
+	for i, line := range strings.Split(live.String(), "\n") {
+		if lines := strings.Split(again.String(), "\n"); i >= len(lines) || !strings.HasPrefix(line, strings.TrimSpace(lines[i])) {
+			t.Errorf("line %d was %q", i, line)
+			break
+		}
+	}
+
+	old := *r // of an agent that kept no order
+	old.Order, old.Hooks = nil, map[string][]hook.Result{"pre-release": {{Name: "10-say"}}}
+	again.Reset()
+	report.Replay(&old, &report.Lines{Out: &again})
+	if !strings.Contains(again.String(), "hook     pre-release 10-say (") || !strings.Contains(again.String(), "unit     app.service restarted") {
+		t.Errorf("without an order: %s", &again)
+	}
+}
+
+// TestOrdinaryUsersGetAHint where reports and the ledger are root's.
+func TestOrdinaryUsersGetAHint(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be refused as another user")
+	}
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	for dir := l.Layout.Root; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	_ = syscall.Setfsuid(bob)
+	defer func() { _ = syscall.Setfsuid(0) }()
+	s, err := l.Status()
+	if err != nil || s.Deployed == nil || !s.Hidden || s.LastRun != nil {
+		t.Errorf("the status says %+v, %v", s, err)
+	}
+	_, last := l.Report("")
+	_, history := l.History()
+	_, why := l.Why()
+	for name, err := range map[string]error{"report": last, "history": history, "why": why} {
+		if exit.Code(err) != exit.Usage || !strings.Contains(diag.HintOf(err), "run it as the user that deployed below") || !strings.Contains(err.Error(), "may be read by root alone") {
+			t.Errorf("%s: exit code %d, %v, hint %q", name, exit.Code(err), err, diag.HintOf(err))
+		}
+	}
+}
+
+// TestServiceWhoseTopHidesBase is told of, once.
+func TestServiceWhoseTopHidesBase(t *testing.T) {
+	l := newLab(t)
+	l.Engine = nil
+	state := "/etc/NAME:\n  file.managed:\n    - makedirs: True\n    - contents: one\n"
+	l.repo.Release("base", "1", "production", artifacttest.Files{"version": "1", "states/top.sls": "base:\n  '*':\n    - common\n", "states/common.sls": strings.Replace(state, "NAME", "common", 1)})
+	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", "salt/config/states/top.sls": "base:\n  '*':\n    - app\n", "salt/config/states/app.sls": strings.Replace(state, "NAME", "app", 1)})
+	text := "no state of base 1 ran: myapp 1 has a top.sls of its own"
+	noted(t, l.expect(exit.OK), text)
+	if r := l.expect(exit.OK); strings.Contains(strings.Join(r.Notes, "\n"), text) {
+		t.Errorf("a tick notes it again: %q", r.Notes)
+	}
+	l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2", "salt/config/states/top.sls": "base:\n  '*':\n    - common\n    - app\n", "salt/config/states/app.sls": strings.Replace(state, "NAME", "app", 1)})
+	if r := l.expect(exit.OK); len(r.Notes) != 0 {
+		t.Errorf("a top file that names base's states: %q", r.Notes)
+	}
+}
+
+// TestDryRollbackSaysWhatWouldHappen and not that the host converged.
+func TestDryRollbackSaysWhatWouldHappen(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	l.expect(exit.OK)
+	var told bytes.Buffer
+	l.Sinks = []report.Sink{&report.Lines{Out: &told, Always: true}}
+	if _, err := l.RollbackConverge(context.Background(), "", true); err != nil {
+		t.Fatal(err)
+	}
+	if text := told.String(); strings.Contains(text, "converged:") || !strings.Contains(text, "dry run, nothing was done, would go back to: myapp 1;") {
+		t.Errorf("it says %s", text)
+	}
+	l.links("2", "2", "1")
+}
+
+// TestCutNamesWhatIsDeployed and not what was, where the channels have moved on.
+func TestCutNamesWhatIsDeployed(t *testing.T) {
+	l, _ := runningUnits(t, "1", "app.service")
+	l.app("2")
+	l.Sinks = []report.Sink{&ender{at: "health"}}
+	l.killed()
+	l.app("3")
+	r := l.expect(exit.OK)
+	noted(t, r, "was cut short while it deployed myapp 2")
+	if strings.Contains(strings.Join(r.Notes, "\n"), "taken up again") {
+		t.Errorf("3 is deployed, and it says %q", r.Notes)
+	}
+	l.app("4")
+	l.Sinks = []report.Sink{&ender{at: "health"}}
+	l.killed()
+	noted(t, l.expect(exit.OK), "the deploy of myapp 4 that run ")
+}
