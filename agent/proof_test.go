@@ -1,9 +1,9 @@
 package agent_test
 
 import (
-	"github.com/corpus-agent/corpus-agent/artifact/recipe"
-	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"context"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"strings"
 	"testing"
 
