@@ -23,6 +23,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -30,6 +31,9 @@ import (
 
 // Store is a store in a directory.
 type Store struct {
+	// LockWait is how long a writer waits for another one; a minute by default.
+	LockWait time.Duration
+
 	path    string
 	cleaned sync.Map // directories whose leftovers were looked for
 }
@@ -167,7 +171,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return o.failed(err)
 	}
-	unlock, err := lock(ctx, root, path.Dir(key))
+	unlock, err := lock(ctx, root, path.Dir(key), s.LockWait)
 	if err != nil {
 		return o.failed(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -312,3 +313,48 @@ func TestETagsOfQuickOverwrites(t *testing.T) {
 }
 
 func BenchmarkGet(b *testing.B) { storetest.BenchmarkGet(b, dir.New(b.TempDir())) }
+
+// The lock of a directory may be opened by who may write the directory, and by no other user, who could hold it.
+func TestLockFollowsWhoMayWrite(t *testing.T) {
+	for mode, want := range map[os.FileMode]os.FileMode{0o755: 0o600, 0o700: 0o600, 0o775: 0o660, 0o777: 0o666} {
+		root := t.TempDir()
+		if err := os.Chmod(root, mode); err != nil {
+			t.Fatal(err)
+		}
+		lock := filepath.Join(root, ".corpus-lock")
+		if err := os.WriteFile(lock, nil, 0o644); err != nil { // as an earlier version made it
+			t.Fatal(err)
+		}
+		mustPut(t, dir.New(root), "key", "x")
+		info, err := os.Stat(lock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("in a directory of mode %o the lock has %o, want %o", mode, info.Mode().Perm(), want)
+		}
+	}
+}
+
+// A writer does not wait for ever, and says for whom it waits.
+func TestLockThatIsHeldIsNamed(t *testing.T) {
+	root := t.TempDir()
+	s := dir.New(root)
+	s.LockWait = 50 * time.Millisecond
+	mustPut(t, s, "key", "x")
+	f, err := os.Open(filepath.Join(root, ".corpus-lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	_, err = put(t.Context(), s, "key", "y", store.Condition{})
+	if err == nil || !strings.Contains(err.Error(), "held the lock") || diag.HintOf(err) == "" {
+		t.Errorf("a lock that is held: %v, hint %q", err, diag.HintOf(err))
+	}
+	if !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
+		t.Errorf("the process that holds the lock is not named: %v", err)
+	}
+}

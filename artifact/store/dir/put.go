@@ -35,7 +35,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 		return store.Info{}, o.failed(err)
 	}
 	s.clean(root, path.Dir(key))
-	info, err := put(ctx, root, key, source{ctx, r, size}, cond)
+	info, err := put(ctx, root, key, source{ctx, r, size}, cond, s.LockWait)
 	if err != nil && ctx.Err() != nil {
 		return store.Info{}, o.stopped(ctx)
 	}
@@ -61,7 +61,7 @@ func (s source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func put(ctx context.Context, root *os.Root, key string, from source, cond store.Condition) (store.Info, error) {
+func put(ctx context.Context, root *os.Root, key string, from source, cond store.Condition, wait time.Duration) (store.Info, error) {
 	name := path.Join(path.Dir(key), ours+"put-"+rand.Text())
 	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
 	if err != nil {
@@ -69,7 +69,7 @@ func put(ctx context.Context, root *os.Root, key string, from source, cond store
 	}
 	defer f.Close() // and with it the lock that keeps clean away
 	if err = fill(root, name, f, from); err == nil {
-		err = replace(ctx, root, name, key, cond)
+		err = replace(ctx, root, name, key, cond, wait)
 	}
 	if err != nil {
 		_ = root.Remove(name) // a leftover is cleaned later
@@ -103,8 +103,8 @@ func fill(root *os.Root, name string, f *os.File, from source) error {
 }
 
 // replace puts the temporary file in the object's place if the condition is met.
-func replace(ctx context.Context, root *os.Root, name, key string, cond store.Condition) error {
-	unlock, err := lock(ctx, root, path.Dir(key))
+func replace(ctx context.Context, root *os.Root, name, key string, cond store.Condition, wait time.Duration) error {
+	unlock, err := lock(ctx, root, path.Dir(key), wait)
 	if err != nil {
 		return err
 	}
@@ -132,41 +132,6 @@ func meets(root *os.Root, key string, cond store.Condition) error {
 		return store.ErrPrecondition
 	}
 	return nil
-}
-
-// lock waits for its turn to change a directory. A blocking flock could not be cancelled.
-func lock(ctx context.Context, root *os.Root, dir string) (unlock func(), err error) {
-	f, err := openLock(root, path.Join(dir, ours+"lock"))
-	if err != nil {
-		return nil, err
-	}
-	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { _ = f.Close() }, nil // closing unlocks
-		}
-		if err != syscall.EWOULDBLOCK && err != syscall.EINTR {
-			_ = f.Close() // there is nothing to unlock
-			return nil, fmt.Errorf("locking %s: %w", dir, err)
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			_ = f.Close() // there is nothing to unlock
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// openLock opens a lock file, which someone else may have made whose files we may only read.
-func openLock(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
-	if errors.Is(err, fs.ErrPermission) {
-		if theirs, openErr := root.Open(name); openErr == nil {
-			return theirs, nil
-		}
-	}
-	return f, err
 }
 
 // makeStore makes the store's own directory, and those above it, in the same way as makeDirs.

@@ -1,0 +1,137 @@
+package dir
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// lockWait is how long a writer waits for another one, who holds the lock for a rename and no longer.
+const lockWait = time.Minute
+
+// lock waits for its turn to change a directory, and names who holds the lock where that takes longer than limit.
+// A blocking flock could not be cancelled.
+func lock(ctx context.Context, root *os.Root, dir string, limit time.Duration) (unlock func(), err error) {
+	f, err := openLock(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		limit = lockWait
+	}
+	end := time.Now().Add(limit)
+	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil // closing unlocks
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			_ = f.Close() // there is nothing to unlock
+			return nil, fmt.Errorf("locking %s: %w", dir, err)
+		}
+		if time.Now().After(end) {
+			held := fmt.Errorf("%s has held the lock of %s for more than %v", holder(f), path.Join(root.Name(), dir), limit)
+			_ = f.Close() // there is nothing to unlock
+			return nil, diag.WithHint(held, "a publisher holds it for a moment only: end that process, or the one that stopped it, and run the command again")
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			_ = f.Close() // there is nothing to unlock
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// openLock opens the lock file of a directory. Whoever may write the directory may open the file, and no other user:
+// one that others may read they could lock, and keep every publisher waiting.
+func openLock(root *os.Root, dir string) (*os.File, error) {
+	name := path.Join(dir, ours+"lock")
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if errors.Is(err, fs.ErrPermission) {
+		// An earlier version made it so that other writers may only read it.
+		if theirs, openErr := root.Open(name); openErr == nil {
+			return theirs, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := asWritable(root, dir, f); err != nil {
+		_ = f.Close() // it was not locked
+		return nil, err
+	}
+	return f, nil
+}
+
+// asWritable gives a lock file that is this user's the owner and the rights of writing of its directory.
+func asWritable(root *os.Root, dir string, f *os.File) error {
+	above, err := root.Stat(dir)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	of, known := above.Sys().(*syscall.Stat_t)
+	is, knownToo := info.Sys().(*syscall.Stat_t)
+	if !known || !knownToo || int(is.Uid) != os.Geteuid() && os.Geteuid() != 0 {
+		return nil // its owner sees to it
+	}
+	write := above.Mode().Perm() & 0o022
+	want := 0o600 | write | write<<1
+	if (of.Uid != is.Uid || of.Gid != is.Gid) && f.Chown(int(of.Uid), int(of.Gid)) != nil {
+		// Only root gives a file away; the group matters where it may write.
+		if err := f.Chown(-1, int(of.Gid)); err != nil && of.Gid != is.Gid && write&0o020 != 0 {
+			return fmt.Errorf("giving the lock of %s to its group: %w", dir, err)
+		}
+	}
+	if info.Mode().Perm() == want {
+		return nil
+	}
+	return f.Chmod(want)
+}
+
+// holder names the process that holds a lock, as far as this machine knows.
+func holder(f *os.File) string {
+	const unknown = "a process on another machine, or of another user,"
+	info, err := f.Stat()
+	if err != nil {
+		return unknown
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return unknown
+	}
+	list, err := os.Open("/proc/locks")
+	if err != nil {
+		return unknown
+	}
+	defer list.Close()
+	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(uint64(stat.Dev)), unix.Minor(uint64(stat.Dev)), stat.Ino)
+	for lines := bufio.NewScanner(list); lines.Scan(); {
+		// 1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF
+		words := strings.Fields(lines.Text())
+		if len(words) < 6 || words[1] != "FLOCK" || words[5] != file {
+			continue
+		}
+		name, err := os.ReadFile("/proc/" + words[4] + "/comm")
+		if err != nil {
+			return "process " + words[4]
+		}
+		return fmt.Sprintf("process %s (%s)", words[4], strings.TrimSpace(string(name)))
+	}
+	return unknown
+}
