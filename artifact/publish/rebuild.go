@@ -51,7 +51,18 @@ func (m *Missing) Error() string { return fmt.Sprintf("%s %d: %s", m.Role, m.Ver
 // restored from a backup in part. What no snapshot has named is not taken: a publisher who was interrupted
 // left it. Versions never go back, and no project is forgotten: where a file is missing, its entry stays
 // and the result names it. It takes the keys of snapshot and timestamp.
-func (p *Publisher) Rebuild(ctx context.Context) (Rebuilt, error) {
+func (p *Publisher) Rebuild(ctx context.Context) (result Rebuilt, err error) {
+	err = p.retry(ctx, func() error {
+		result, err = p.rebuildOnce(ctx)
+		return err
+	})
+	return result, err
+}
+
+func (p *Publisher) rebuildOnce(ctx context.Context) (Rebuilt, error) {
+	if err := p.mounted(ctx); err != nil {
+		return Rebuilt{}, err
+	}
 	client, err := trust.OpenToRenew(p.Store, p.Seen)
 	if err != nil {
 		return Rebuilt{}, err
@@ -87,6 +98,21 @@ func (p *Publisher) Rebuild(ctx context.Context) (Rebuilt, error) {
 		return result, err
 	}
 	return result, p.keep(ctx, client, objects)
+}
+
+// mounted refuses a store in which nothing lies: a share that is not mounted looks like that, and a rebuild would put
+// a store into its place that has nothing but what this publisher has kept.
+func (p *Publisher) mounted(ctx context.Context) error {
+	for _, err := range p.Store.List(ctx, "") {
+		if err != nil && !errors.Is(err, store.ErrNoStore) {
+			return err
+		}
+		if err == nil {
+			return nil
+		}
+	}
+	return mistake("see that it is mounted and that --store is right; restore the store from a backup first if all of it is lost",
+		"the store is empty, and a rebuild takes what the store has: nothing was written")
 }
 
 // rebuilding is a rebuild under way.

@@ -163,14 +163,20 @@ func (p *Publisher) ensureDelegated(ctx context.Context, project string) error {
 		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, project),
 			"ask who holds the targets key to run `corpus project add %s --key %s.pub`", project, project)
 	}
-	if _, err := p.Keys.New(project, 1); err != nil {
-		return err
-	}
-	keys, err := p.Keys.Public(project)
+	made, err := p.Keys.New(project, 1)
 	if err != nil {
 		return err
 	}
-	return p.AddProject(ctx, project, 0, keys...)
+	keys, err := p.Keys.Public(project)
+	if err == nil {
+		err = p.AddProject(ctx, project, 0, keys...)
+	}
+	// A key that was made for nothing would be taken for the project's later. Where the answer of the store was lost
+	// it may be in force.
+	if err != nil && len(made) > 0 && !errors.Is(err, store.ErrUnreachable) && ctx.Err() == nil {
+		err = errors.Join(err, p.Keys.Forget(project))
+	}
+	return err
 }
 
 // upload writes the artifact's object, unless it is there.

@@ -80,7 +80,7 @@ func Split(project string, role *Role, whole bool) (Forms, error) {
 	if err != nil {
 		return Forms{}, malformed(project, err)
 	}
-	named, err := channelTargets(project, role)
+	named, err := channelTargets(role)
 	if err != nil {
 		return Forms{}, malformed(project, err)
 	}
@@ -102,7 +102,7 @@ func Split(project string, role *Role, whole bool) (Forms, error) {
 		}
 	}
 	if whole {
-		forms.Whole, err = capped(project, role, named)
+		forms.Whole, err = capped(role, named)
 	}
 	return forms, err
 }
@@ -125,7 +125,7 @@ func clone(role *Role) *Role {
 }
 
 // channelTargets is what is signed of the versions that channels name.
-func channelTargets(project string, role *Role) (map[string]*metadata.TargetFiles, error) {
+func channelTargets(role *Role) (map[string]*metadata.TargetFiles, error) {
 	channels, err := Channels(role)
 	if err != nil {
 		return nil, err
@@ -226,7 +226,7 @@ func pageOf(version string, pages int) int {
 
 // capped is the list of all versions for readers of before: the channels' versions and all
 // withdrawals, and of the other versions the newest, as many as there is room for.
-func capped(project string, role *Role, named map[string]*metadata.TargetFiles) (*Role, error) {
+func capped(role *Role, named map[string]*metadata.TargetFiles) (*Role, error) {
 	whole := clone(role)
 	whole.Signed.Targets = maps.Clone(named)
 	data, err := whole.ToBytes(false)
@@ -287,7 +287,7 @@ func Pages(head *Role) ([]artifact.Digest, error) {
 }
 
 // parsePage reads page i of a project's pages, whose digest was checked.
-func parsePage(project string, data []byte, i, pages int) (*page, error) {
+func parsePage(data []byte, i, pages int) (*page, error) {
 	var p page
 	if err := Guard(func() error { return json.Unmarshal(data, &p) }); err != nil {
 		return nil, err
@@ -325,7 +325,7 @@ func Join(project string, head *Role, read func(artifact.Digest) ([]byte, error)
 		if err != nil {
 			return nil, err
 		}
-		p, err := parsePage(project, data, i, len(digests))
+		p, err := parsePage(data, i, len(digests))
 		if err != nil {
 			return nil, malformed(PageKey(project, digest), err)
 		}

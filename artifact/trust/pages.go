@@ -217,7 +217,7 @@ func (c *Client) page(ctx context.Context, role *Role, r artifact.Release) (*pag
 	if err != nil {
 		return nil, err
 	}
-	p, err := parsePage(r.Project, data, i, len(digests))
+	p, err := parsePage(data, i, len(digests))
 	if err != nil {
 		return nil, malformed(PageKey(r.Project, digests[i]), err)
 	}
@@ -245,7 +245,7 @@ func (c *Client) file(project, target string) *metadata.TargetFiles {
 	if data == nil {
 		return nil
 	}
-	p, err := parsePage(project, data, i, len(digests))
+	p, err := parsePage(data, i, len(digests))
 	if err != nil {
 		return nil
 	}

@@ -62,7 +62,7 @@ the host enters its load balancers after a good first run, and not before.`,
 func (p *program) rootDigest() (string, error) {
 	root := p.trustRoot
 	if root == "" && p.keys == "" {
-		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("no root of trust was given"), "give --trust-root root.json, or --keys DIR"))
+		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("no root of trust was given"), "give --trust-root keys/root.json, or --keys DIR"))
 	}
 	if root == "" {
 		root = filepath.Join(p.keys, publish.RootName)

@@ -69,7 +69,7 @@ of its keys sign without the store (` + "`corpus sign`" + `) and that ` + "`corp
 that change something write such a draft with --draft.
 
 A project whose key was revoked is exported as it is, and wants to be read before it is signed.`,
-		Example: `  corpus export root -o root.draft --store s3://bucket/prefix --trust-root root.json
+		Example: `  corpus export root -o root.draft --store s3://bucket/prefix --trust-root keys/root.json
   corpus export myapp -o myapp.draft --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return p.export(c.Context(), args[0]) },

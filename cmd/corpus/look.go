@@ -58,9 +58,9 @@ func (p *program) listCommand() *cobra.Command {
 that, what the channel requires, and the proof that it carries: for which digest, on which channel it was
 before, which hosts reported it healthy and when, and whose key attested that; or why hosts refuse it.
 --json has all of it under grounds.`,
-		Example: `  corpus ls --store s3://bucket/prefix --trust-root root.json
-  corpus ls --why --store s3://bucket/prefix --trust-root root.json
-  corpus ls --why --json --store s3://bucket/prefix --trust-root root.json`,
+		Example: `  corpus ls --store s3://bucket/prefix --trust-root keys/root.json
+  corpus ls --why --store s3://bucket/prefix --trust-root keys/root.json
+  corpus ls --why --json --store s3://bucket/prefix --trust-root keys/root.json`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, done, err := p.reader(c.Context())
@@ -115,7 +115,7 @@ func (p *program) verifyCommand() *cobra.Command {
 		Short: "Check everything in a store as a host would",
 		Long: `verify follows the signatures of a store and reads every artifact, and what is signed beside it, to
 its end. It names all that is lost or damaged; publishing the same file again replaces that.`,
-		Example: `  corpus verify --store s3://bucket/prefix --trust-root root.json`,
+		Example: `  corpus verify --store s3://bucket/prefix --trust-root keys/root.json`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return p.verify(c.Context()) },
 	}

@@ -151,6 +151,9 @@ func recoverAsDocumented(t *testing.T, role, event string, commands []string) {
 	if event == "exhausted" {
 		s.expect(0, "publish myapp 1.1 @one.tar.zst --channel testing", "myapp/testing is 1.1")
 	}
+	if role == "myapp" && (event == "lost" || event == "stolen") {
+		s.expect(0, "publish myapp 1.1 @one.tar.zst --channel testing", "myapp/testing is 1.1")
+	}
 	if role != "myapp" {
 		s.artifact("two", "2")
 		s.expect(0, "publish other 2.0 @two.tar.zst --channel testing", "other/testing is 2.0")

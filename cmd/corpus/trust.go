@@ -38,7 +38,7 @@ func (p *program) rootShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show",
 		Short:   "List which keys may sign what, and until when it is signed",
-		Example: `  corpus root show --store s3://bucket/prefix --trust-root root.json`,
+		Example: `  corpus root show --store s3://bucket/prefix --trust-root keys/root.json`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, done, err := p.reader(c.Context())

@@ -12,7 +12,9 @@ import (
 type Listed struct {
 	Role string `json:"role"`
 	ID   string `json:"id"`
-	Kind string `json:"kind"` // open, encrypted, a reference, or public where the private key is not here
+	// Kind is open, encrypted, a reference, or public where the private key is not here; "damaged" for a file that holds
+	// no private key, and "another key" for one whose public key is not the ID's.
+	Kind string `json:"kind"`
 	File string `json:"file"`
 }
 
@@ -37,14 +39,14 @@ func (r Ring) List() ([]Listed, error) {
 			if err != nil {
 				return nil, err
 			}
-			kind, file := r.kindOf(strings.TrimSuffix(file, publicSuffix)+privateSuffix, file)
+			kind, file := r.kindOf(strings.TrimSuffix(file, publicSuffix)+privateSuffix, file, id)
 			list = append(list, Listed{Role: role, ID: id, Kind: kind, File: file})
 		}
 	}
 	return list, nil
 }
 
-func (r Ring) kindOf(private, public string) (kind, file string) {
+func (r Ring) kindOf(private, public, id string) (kind, file string) {
 	data, err := os.ReadFile(private)
 	if err == nil {
 		r.lookAt(private, data)
@@ -57,5 +59,15 @@ func (r Ring) kindOf(private, public string) (kind, file string) {
 	case isReference(string(data)):
 		return strings.Fields(string(data))[0], private
 	}
-	return "open", private
+	// What lies open can be looked at: it may be another role's key, or nothing.
+	signers, err := r.parse(private, strings.TrimSpace(string(data)))
+	if err != nil || len(signers) == 0 {
+		return "damaged", private
+	}
+	for _, s := range signers {
+		if has, err := idOf(s); err == nil && has == id {
+			return "open", private
+		}
+	}
+	return "another key", private
 }

@@ -144,6 +144,12 @@ func (r Ring) NewLike(role string, n int, old Ring) error {
 	return nil
 }
 
+// Forget removes the role's first pair, which New made for a change that was refused.
+func (r Ring) Forget(role string) error {
+	name := filepath.Join(r.Dir, keyFile(role, 1))
+	return errors.Join(durable.Remove(name+privateSuffix), durable.Remove(name+publicSuffix))
+}
+
 func (r Ring) newPairLike(name, role, old string) error {
 	sealed, err := os.ReadFile(old)
 	switch {
