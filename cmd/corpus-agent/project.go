@@ -209,7 +209,12 @@ not know itself is one of data; a:b sets b inside of a. VALUE is YAML.`,
 			if err != nil {
 				return exit.WithCode(exit.Usage, err)
 			}
-			return p.edit("set "+strings.Join(args[1:], " ")+" for "+args[0], func(a *agent.Agent) error { return a.SetConfiguration(c.Context(), args[0], settings) })
+			var keys []string // values may be secrets
+			for _, arg := range args[1:] {
+				key, _, _ := strings.Cut(arg, "=")
+				keys = append(keys, key)
+			}
+			return p.edit("set "+strings.Join(keys, ", ")+" for "+args[0], func(a *agent.Agent) error { return a.SetConfiguration(c.Context(), args[0], settings) })
 		},
 	}
 }

@@ -15,7 +15,11 @@ esac
 default=/usr/share/corpus-agent/agent.yaml
 if [ $first = yes ] && [ -e $default ] && [ ! -e /etc/corpus/agent.yaml ] && [ ! -L /etc/corpus/agent.yaml ]; then
   install -d -m 755 /etc/corpus
-  install -m 644 $default /etc/corpus/agent.yaml
+  install -m 640 $default /etc/corpus/agent.yaml
+fi
+# The URL of a webhook is often a secret. Older packages let every user read the file.
+if [ -f /etc/corpus/agent.yaml ] && [ ! -L /etc/corpus/agent.yaml ] && [ "$(stat -c %a:%u /etc/corpus/agent.yaml)" = 644:0 ]; then
+  chmod 640 /etc/corpus/agent.yaml
 fi
 command -v systemctl >/dev/null || exit 0
 # Presets are files, so an image gets them, too, while it is built.

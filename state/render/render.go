@@ -41,6 +41,11 @@ type Decrypter interface {
 	Decrypt(ctx context.Context, text string) (plain string, ok bool, err error)
 }
 
+// Noticer is a Decrypter that gets each value that was decrypted, and the key and place at which it stands.
+type Noticer interface {
+	Decrypted(plain, key string, at diag.Pos)
+}
+
 // Renderer renders files.
 type Renderer struct {
 	Templates  Templates
@@ -261,6 +266,9 @@ func (w *walker) walk(v, container, key any) any {
 		plain, ok, err := w.with.Decrypt(w.ctx, v)
 		if err != nil {
 			w.problems.Add(w.doc.Pos(container, key), "%v", err).WithHint(diag.HintOf(err))
+		}
+		if n, is := w.with.(Noticer); is && ok {
+			n.Decrypted(plain, value.Str(key), w.doc.Pos(container, key))
 		}
 		if ok {
 			return plain

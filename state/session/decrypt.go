@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // Where a host has its keys, unless its options say otherwise. A host that comes from Salt keeps
@@ -31,21 +33,30 @@ const (
 // decrypters are the renderers that decrypt values. What they decrypt is kept secret.
 func (s *Session) decrypters() map[string]render.Decrypter {
 	return map[string]render.Decrypter{
-		"age": keeping{&ageDecrypter{files: s.Host.Files, file: s.option("age_keyfile")}, s.Redactor},
-		"gpg": keeping{&gpgDecrypter{host: s.Host, dir: s.option("gpg_keydir"), plain: map[string]string{}}, s.Redactor},
+		"age": keeping{&ageDecrypter{files: s.Host.Files, file: s.option("age_keyfile"), log: s.log}, s},
+		"gpg": keeping{&gpgDecrypter{
+			host: s.Host, dir: s.option("gpg_keydir"), lenient: !s.flag("gpg_decrypt_must_succeed", true), plain: map[string]string{}, log: s.log,
+		}, s},
 	}
 }
 
 // keeping makes known to the redactor what was decrypted.
 type keeping struct {
 	render.Decrypter
-	redactor *redact.Redactor
+	of *Session
+}
+
+// Decrypted warns of a value that is too short to be found inside of other text.
+func (k keeping) Decrypted(plain, key string, at diag.Pos) {
+	if len(strings.TrimSpace(plain)) < redact.Shortest {
+		k.of.log("warning", fmt.Sprintf("the decrypted value of %s (%s) is not protected: it has fewer than %d characters, and is redacted only where it stands alone", key, at, redact.Shortest))
+	}
 }
 
 func (k keeping) Decrypt(ctx context.Context, text string) (string, bool, error) {
 	plain, ok, err := k.Decrypter.Decrypt(ctx, text)
 	if ok {
-		k.redactor.Add(plain)
+		k.of.Redactor.Add(plain)
 	}
 	return plain, ok, err
 }
@@ -54,6 +65,7 @@ func (k keeping) Decrypt(ctx context.Context, text string) (string, bool, error)
 type ageDecrypter struct {
 	files host.Files
 	file  string
+	log   func(level, message string)
 
 	keys []age.Identity
 }
@@ -96,6 +108,7 @@ func (d *ageDecrypter) identities() ([]age.Identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the age keys: %w", err)
 	}
+	warnReadable(d.files, d.file, d.log)
 	if d.keys, err = age.ParseIdentities(strings.NewReader(string(data))); err != nil {
 		d.keys = nil
 		return nil, fmt.Errorf("reading the age keys in %s: %w", d.file, err)
@@ -111,10 +124,14 @@ const (
 
 // gpgDecrypter decrypts every block in a text with the host's gpg.
 type gpgDecrypter struct {
-	host *host.Host
-	dir  string
+	host    *host.Host
+	dir     string
+	lenient bool // a value that cannot be decrypted stays as it is, with a warning
+	log     func(level, message string)
 
-	plain map[string]string // of blocks that were decrypted in this run
+	looked bool              // at the mode of its directory
+	hung   error             // gpg did not answer: it is not asked again in this run
+	plain  map[string]string // of blocks that were decrypted in this run
 }
 
 func (d *gpgDecrypter) Decrypt(ctx context.Context, text string) (string, bool, error) {
@@ -130,6 +147,10 @@ func (d *gpgDecrypter) Decrypt(ctx context.Context, text string) (string, bool, 
 			return "", false, diag.WithHint(errors.New("a PGP message begins and does not end"), "see whether the value was cut, or is not indented alike")
 		}
 		plain, err := d.block(ctx, gpgBegin+block+gpgEnd)
+		if err != nil && d.lenient && ctx.Err() == nil {
+			d.log("warning", fmt.Sprintf("%v; the value stays encrypted, since gpg_decrypt_must_succeed is false", err))
+			plain, err = gpgBegin+block+gpgEnd, nil
+		}
 		if err != nil {
 			return "", false, err
 		}
@@ -140,12 +161,15 @@ func (d *gpgDecrypter) Decrypt(ctx context.Context, text string) (string, bool, 
 		return "", false, nil
 	}
 	out.WriteString(text)
-	return out.String(), true, nil
+	return strings.TrimRight(out.String(), "\n"), true, nil // as Salt does: `echo secret | gpg` encrypts a line feed, too
 }
 
 func (d *gpgDecrypter) block(ctx context.Context, block string) (string, error) {
 	if plain, ok := d.plain[block]; ok {
 		return plain, nil
+	}
+	if d.hung != nil {
+		return "", d.hung
 	}
 	out, err := d.host.Commands.Run(ctx, host.Command{
 		Argv:  []string{"gpg", "--homedir", d.keyDir(), "--batch", "--no-tty", "--status-fd", "2", "-d"},
@@ -155,7 +179,11 @@ func (d *gpgDecrypter) block(ctx context.Context, block string) (string, error) 
 	if err != nil {
 		return "", fmt.Errorf("decrypting a value with gpg: %w", err)
 	}
-	if out.TimedOut || out.Code != 0 {
+	if out.TimedOut {
+		d.hung = diag.WithHint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)), "see whether its agent hangs: gpgconf --homedir %s --kill all", d.keyDir())
+		return "", d.hung
+	}
+	if out.Code != 0 {
 		return "", diag.WithHint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)), "see which keys there are: gpg --homedir %s --list-secret-keys", d.keyDir())
 	}
 	d.plain[block] = out.Stdout
@@ -184,5 +212,100 @@ func (d *gpgDecrypter) keyDir() string {
 			d.dir = saltKeyDir
 		}
 	}
+	if !d.looked {
+		d.looked = true
+		warnReadable(d.host.Files, d.dir, d.log)
+	}
 	return d.dir
+}
+
+// warnReadable warns of keys that other users can read.
+func warnReadable(files host.Files, file string, log func(level, message string)) {
+	info, err := files.Stat(file)
+	if err != nil || info.Mode.Perm()&0o077 == 0 {
+		return
+	}
+	mode := "0600"
+	if info.Mode.IsDir() {
+		mode = "0700"
+	}
+	log("warning", fmt.Sprintf("%s has mode %#o: other users can get at the keys that decrypt the pillar; chmod %s %s", file, info.Mode.Perm(), mode, file))
+}
+
+// decryptPillar decrypts what decrypt_pillar names: keys whose values, with all below them, are encrypted though their
+// file is not rendered with gpg.
+func (s *Session) decryptPillar(ctx context.Context, data *value.Map) error {
+	named, _ := s.options.Value("decrypt_pillar").(*value.List)
+	if s.flag("gpg_cache", false) {
+		s.log("warning", "gpg_cache is not used here: decrypted values are kept for one run, in memory, and never on the disk")
+	}
+	if named == nil || data == nil {
+		return nil
+	}
+	delimiter, usual := cmp.Or(s.option("decrypt_pillar_delimiter"), ":"), cmp.Or(s.option("decrypt_pillar_default"), "gpg")
+	var problems diag.List
+	for _, item := range named.Items {
+		renderer := usual
+		if m, ok := item.(*value.Map); ok && m.Len() == 1 {
+			item = m.Keys()[0]
+			renderer = value.Str(m.Value(value.Str(item)))
+		}
+		with, ok := s.renderer.Decrypters[renderer]
+		if !ok {
+			problems.Add(diag.Pos{}, "decrypt_pillar: %q of %s decrypts nothing", renderer, value.Str(item)).WithHint("write gpg or age")
+			continue
+		}
+		if err := decryptAt(ctx, data, strings.Split(value.Str(item), delimiter), with); err != nil {
+			problems.Add(diag.Pos{}, "decrypt_pillar: %s: %v", value.Str(item), err).WithHint(diag.HintOf(err))
+		}
+	}
+	return problems.Err()
+}
+
+// decryptAt decrypts the value at a path, and all below it. A path that leads nowhere is none of this host's.
+func decryptAt(ctx context.Context, data *value.Map, path []string, with render.Decrypter) error {
+	for _, key := range path[:len(path)-1] {
+		below, ok := data.Value(key).(*value.Map)
+		if !ok {
+			return nil
+		}
+		data = below
+	}
+	last := path[len(path)-1]
+	v, ok := data.Get(last)
+	if !ok {
+		return nil
+	}
+	plain, err := decrypted(ctx, v, with)
+	if err == nil {
+		data.Set(last, plain)
+	}
+	return err
+}
+
+// decrypted is a value with all strings in it decrypted.
+func decrypted(ctx context.Context, v any, with render.Decrypter) (any, error) {
+	switch v := v.(type) {
+	case string:
+		if plain, ok, err := with.Decrypt(ctx, v); ok || err != nil {
+			return plain, err
+		}
+	case *value.Map:
+		for key, item := range v.Clone().All() {
+			plain, err := decrypted(ctx, item, with)
+			if err != nil {
+				return nil, err
+			}
+			_ = v.SetKey(key, plain) // a key that is in a mapping can be one
+		}
+	case *value.List:
+		for i, item := range v.Items {
+			plain, err := decrypted(ctx, item, with)
+			if err != nil {
+				return nil, err
+			}
+			v.Items[i] = plain
+		}
+	}
+	return v, nil
 }

@@ -188,7 +188,11 @@ func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
 			return s.renderIn(ctx, s.pillars, src, vars)
 		},
 	}
-	return c.Compile(ctx)
+	data, err := c.Compile(ctx)
+	if err != nil {
+		return data, err
+	}
+	return data, s.decryptPillar(ctx, data)
 }
 
 // renderIn renders a file of a tree.
