@@ -53,7 +53,15 @@ func (g git) try(ctx context.Context, at where, args ...string) (host.Output, er
 	if dir != "" && !path.IsAbs(dir) {
 		dir = path.Join(expand(g.Host, "~"+at.user), dir)
 	}
-	return g.ask(ctx, host.Line{Argv: append([]string{"git"}, args...), Dir: dir, RunAs: at.user, Env: []string{"GIT_TERMINAL_PROMPT=0"}})
+	as := at.user
+	if as == "" && dir != "" { // a clone names programs that git runs
+		owner, err := g.Host.OwnerOf(dir)
+		if err != nil {
+			return host.Output{}, err
+		}
+		as = owner
+	}
+	return g.ask(ctx, host.Line{Argv: append([]string{"git"}, args...), Dir: dir, RunAs: as, Env: []string{"GIT_TERMINAL_PROMPT=0", "SUDO_UID="}})
 }
 
 // at is a function without arguments of its own.

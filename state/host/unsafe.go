@@ -3,10 +3,15 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Unsafe reports whether an error refuses a path because of a link, or a name of a file, that another user controls,
@@ -64,4 +69,22 @@ type followingCommands struct{ Commands }
 func (f followingCommands) Run(ctx context.Context, c Command) (Output, error) {
 	c.Following = true
 	return f.Commands.Run(ctx, c)
+}
+
+// OwnerOf is the unprivileged user who owns a directory, or the nearest one above it that exists: who can put programs
+// and configuration there that a program such as git or pip runs. It is "" for root and the agent's own user, who are
+// trusted. A program that root runs there has to run as that user.
+func (h *Host) OwnerOf(dir string) (string, error) {
+	info, err := h.Files.Stat(dir)
+	for ; errors.Is(err, fs.ErrNotExist) && dir != "/"; info, err = h.Files.Stat(dir) {
+		dir = path.Dir(dir)
+	}
+	if err != nil || info.UID == 0 || info.UID == os.Geteuid() || os.Geteuid() != 0 {
+		return "", err
+	}
+	u, ok, err := h.Accounts.UserByID(info.UID)
+	if err == nil && !ok {
+		err = diag.WithHint(fmt.Errorf("%s belongs to user %d, who has no account", dir, info.UID), "give it to root, or make the account: root runs nothing that other users can change")
+	}
+	return u.Name, err
 }

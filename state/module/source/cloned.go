@@ -29,6 +29,9 @@ func (c *cloned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if c.place, err = placeOf(h, c.Target); err != nil {
 		return module.Diff{}, err
 	}
+	if err = c.actFor(h, c.Target); err != nil {
+		return module.Diff{}, err
+	}
 	if what, err := c.awaits(h); err != nil || what != "" {
 		return module.Awaits(what, "clone "+address(c.Name)), err
 	}
@@ -96,6 +99,9 @@ type detached struct {
 func (g *detached) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	var err error
 	if g.place, err = placeOf(h, g.Target); err != nil {
+		return module.Diff{}, err
+	}
+	if err = g.actFor(h, g.Target); err != nil {
 		return module.Diff{}, err
 	}
 	if what, err := g.awaits(h); err != nil || what != "" {
@@ -220,6 +226,11 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if p.place, err = placeOf(h, p.Name); err != nil {
 		return module.Diff{}, err
 	}
+	as := p.access()
+	if err := as.actFor(h, p.Name); err != nil {
+		return module.Diff{}, err
+	}
+	p.User = as.User
 	if what, err := p.access().awaits(h); err != nil || what != "" {
 		return module.Awaits(what, "make the repository "+p.Name), err
 	}

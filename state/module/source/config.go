@@ -43,6 +43,12 @@ func (c *configured) valid() error {
 
 // awaits is what has to be there first.
 func (c *configured) awaits(h *host.Host) (string, error) {
+	if as := c.access(); !c.Global {
+		if err := as.actFor(h, c.Repo); err != nil {
+			return "", err
+		}
+		c.User = as.User
+	}
 	what, err := c.access().awaits(h)
 	if err != nil || what != "" || c.Global {
 		return what, err

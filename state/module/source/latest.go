@@ -62,6 +62,9 @@ func (l *latest) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if l.place, err = placeOf(h, l.Target); err != nil {
 		return module.Diff{}, err
 	}
+	if err = l.actFor(h, l.Target); err != nil {
+		return module.Diff{}, err
+	}
 	if what, err := l.awaits(h); err != nil || what != "" {
 		return module.Awaits(what, "check out "+address(l.Name)), err
 	}

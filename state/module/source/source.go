@@ -69,7 +69,7 @@ func (a access) awaits(h *host.Host) (string, error) {
 
 // git is the program, without a terminal to ask at.
 func (a access) git() host.Program {
-	env := []string{"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0"}
+	env := []string{"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "SUDO_UID="} // with SUDO_UID git trusts clones of that user as root
 	if len(a.Identity) > 0 {
 		command := "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes"
 		for _, key := range a.Identity {
@@ -247,10 +247,8 @@ func empty(h *host.Host, dir string) error {
 	return err
 }
 
-// in is the arguments of git for a checkout. Whoever it belongs to, the state has named it.
-func in(dir string, args ...string) []string {
-	return append([]string{"-c", "safe.directory=" + dir, "-C", dir}, args...)
-}
+// in is the arguments of git for a checkout. git refuses one of another user: actFor says who it runs as.
+func in(dir string, args ...string) []string { return append([]string{"-C", dir}, args...) }
 
 // answer is what git says about a checkout, "" where it has nothing to say (code 1, or no such
 // revision).
