@@ -18,6 +18,7 @@ type Program struct {
 	Package string   // what brings it, for people; Name by default
 	RunAs   string   // user name; "" for the agent's own
 	Dir     string   // the user's home by default
+	Target  string   // a directory that the program fills; "" for none
 	Env     []string // NAME=value, on top of the agent's own
 	Stdin   string
 	Limit   time.Duration
@@ -65,7 +66,7 @@ func (p Program) path(h *Host) (string, bool) {
 	if !strings.Contains(p.Name, "/") {
 		return h.Which(p.Name)
 	}
-	info, err := h.Files.Stat(p.Name)
+	info, err := followed(h.Files).Stat(p.Name) // a virtual environment links to the python of the system; asOwner says who runs it
 	return p.Name, err == nil && info.IsRegular() && info.Mode&0o111 != 0
 }
 
@@ -98,6 +99,9 @@ func (p Program) run(ctx context.Context, h *Host, quiet bool, args []string) (s
 	if !ok {
 		return "", p.Missing()
 	}
+	if err := p.asOwner(h); err != nil {
+		return "", err
+	}
 	out, err := h.Shell(ctx, Line{
 		Argv: append([]string{file}, args...), Text: p.Name, Dir: p.Dir, RunAs: p.RunAs, Env: p.Env, Stdin: p.Stdin, Limit: p.Limit, Umask: p.Umask, Quiet: quiet,
 	})
@@ -112,6 +116,26 @@ func (p Program) run(ctx context.Context, h *Host, quiet bool, args []string) (s
 		failure.Stdout, failure.Stderr = p.Hide(out.Stdout), p.Hide(out.Stderr)
 	}
 	return out.Stdout, failure
+}
+
+// asOwner has a program that would run as root run as the user who owns it, or the directory in which it works: what
+// lies there decides what the program does.
+func (p *Program) asOwner(h *Host) error {
+	places := []string{p.Dir, p.Target}
+	if strings.Contains(p.Name, "/") {
+		places = append(places, path.Dir(p.Name))
+	}
+	for _, dir := range places {
+		if p.RunAs != "" || !path.IsAbs(dir) {
+			continue
+		}
+		owner, err := h.OwnerOf(dir)
+		if err != nil {
+			return err
+		}
+		p.RunAs = owner
+	}
+	return nil
 }
 
 // EndedWith reports whether an error is a program that ended with one of these codes.

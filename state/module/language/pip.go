@@ -42,7 +42,7 @@ func (p *pip) program(h *host.Host) (host.Program, []string) {
 		}
 		return program, nil
 	}
-	if info, err := h.Files.Stat(program.Name); err == nil && info.IsDir() || err != nil && !strings.HasPrefix(path.Base(program.Name), "pip") {
+	if info, err := h.Following().Files.Stat(program.Name); err == nil && info.IsDir() || err != nil && !strings.HasPrefix(path.Base(program.Name), "pip") {
 		program.Name = path.Join(program.Name, "bin/python")
 	}
 	if strings.HasPrefix(path.Base(program.Name), "python") {

@@ -56,7 +56,7 @@ func (v *virtualenv) Check(ctx context.Context, h *host.Host) (module.Diff, erro
 	if !path.IsAbs(v.Name) {
 		return module.Diff{}, diag.WithHint(fmt.Errorf("the path %q is not absolute", v.Name), "start it with a slash")
 	}
-	_, err := h.Files.Stat(path.Join(v.Name, "bin/python"))
+	_, err := h.Following().Files.Stat(path.Join(v.Name, "bin/python"))
 	v.make = err != nil || v.Clear
 	if !v.make {
 		return v.packages().Check(ctx, h)
@@ -94,7 +94,7 @@ func (v *virtualenv) version(ctx context.Context, h *host.Host) (string, error) 
 
 // program is what makes the environment, and its arguments.
 func (v *virtualenv) program(h *host.Host) (host.Program, []string) {
-	p := host.Program{Name: v.VenvBin, Package: "python3-virtualenv", RunAs: v.User, Dir: v.Cwd, Env: module.Environment(v.EnvVars)}
+	p := host.Program{Name: v.VenvBin, Package: "python3-virtualenv", RunAs: v.User, Dir: v.Cwd, Target: v.Name, Env: module.Environment(v.EnvVars)}
 	var args []string
 	if p.Name == "" {
 		p.Name = "virtualenv"
