@@ -1,4 +1,5 @@
-# Go and make are all this needs; everything else is fetched or built by the targets that want it.
+# Go, git and make are all this needs; everything else is fetched or built by the targets that want it.
+GO_NEEDED := $(shell sed -n 's/^go //p' go.mod)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/corpus-agent/corpus-agent/cmd/cli.Version=$(VERSION)
 # What waits for a store, a disk or a program is not inlined: that saves 1.8 MB of program.
@@ -7,12 +8,15 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 export CGO_ENABLED ?= 0
 
-.PHONY: build test demo integration hosts bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
-build: ## both programs, into bin/
+.PHONY: go build test demo integration hosts bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
+go: ## says what is missing where the Go that is there cannot build this
+	@command -v go >/dev/null || { echo "make: there is no Go here; install Go $(GO_NEEDED) or newer (README.md, Install Go)" >&2; exit 1; }
+	@go list -m >/dev/null 2>&1 || { echo "make: $$(go version | cut -d' ' -f3) cannot build this; install Go $(GO_NEEDED) or newer (README.md, Install Go)" >&2; exit 1; }
+build: go ## both programs, into bin/
 	go build -trimpath -ldflags '$(LDFLAGS)' $(SMALL) -o bin/ ./cmd/corpus-agent ./cmd/corpus
-test: ## everything that needs no server, no root and no network
+test: go ## everything that needs no server, no root and no network
 	go vet ./...
-	go test ./...
+	go test -timeout 20m ./...
 demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/
 	testdata/demo/run bin demo
 integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO server; states with real programs; services, packages and images in Debian roots to throw away

@@ -216,3 +216,19 @@ func startAndAsk(t *testing.T, program string) string {
 	t.Fatalf("%s does not answer", program)
 	return ""
 }
+
+// TestReadmeNamesTheLeastGo: who reads README.md installs a Go that can build this.
+func TestReadmeNamesTheLeastGo(t *testing.T) {
+	mod, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed := regexp.MustCompile(`(?m)^go (\S+)$`).FindSubmatch(mod)
+	if needed == nil || !strings.Contains(string(readme), "Go "+string(needed[1])+" or newer") {
+		t.Errorf("go.mod asks for Go %s, and README.md does not say so", needed)
+	}
+}
