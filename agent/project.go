@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -87,7 +88,7 @@ func (a *Agent) InitProject(ctx context.Context, name string, init Init) (remote
 	if err != nil {
 		return nil, err
 	}
-	if err := checkEnv(init.Env); err != nil {
+	if err := errors.Join(checkEnv(init.Env), checkUser(init.User), checkBranch(init.Branch)); err != nil {
 		return nil, err
 	}
 	_, err = own.pass(ctx, "project init", false, func(r *run) error {
@@ -115,6 +116,29 @@ func (a *Agent) InitProject(ctx context.Context, name string, init Init) (remote
 		return r.saveProject(ctx, ledger.Pair{Service: artifact.Release{Project: name}})
 	})
 	return remotes, err
+}
+
+// accountName is how accounts are called that a project may have: useradd of all distributions takes these.
+var accountName = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
+
+// checkUser refuses what is no name of an account; "" is the default one.
+func checkUser(name string) error {
+	if name == "" || accountName.MatchString(name) {
+		return nil
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--user %q is no name of a user", name),
+		"write up to 32 of a-z, 0-9, - and _, with a letter or _ first"))
+}
+
+// branchName is a branch that is a path of plain words.
+var branchName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`)
+
+// checkBranch refuses what git, or a shell that a hook starts, may take for something else.
+func checkBranch(name string) error {
+	if name == "" || len(name) <= 200 && branchName.MatchString(name) && !strings.Contains(name, "..") && !strings.HasSuffix(name, ".lock") {
+		return nil
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--branch %q is no name of a branch", name), "write a name such as main or release/1.2"))
 }
 
 // repositories makes those of a project and of its pillar.

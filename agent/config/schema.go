@@ -66,6 +66,7 @@ func Keys() []Key {
 		{"fetch.timeout", Duration, 30 * time.Minute, "longest fetch of both artifacts"},
 		{"fetch.retry", Duration, time.Duration(0), "how long a store that does not answer is asked again; 0 for 1m, or 15s and three tries where there are mirrors"},
 		{"fetch.rate", Number, 0, "bytes per second to fetch at most; 0 for no limit"},
+		{"fetch.private_redirects", Switch, false, "whether a server on a public address may redirect sources of states to a private one"},
 		{"fetch.host_rate", Number, 0, "bytes per second to fetch at most from one host of the store and its mirrors; 0 for no limit"},
 		{"unpack.max_bytes", Number, 0, "largest content of a release; 0 for 64 GiB"},
 		{"unpack.max_files", Number, 0, "most entries of a release; 0 for 2 million"},

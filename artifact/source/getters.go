@@ -21,7 +21,7 @@ import (
 // webGetter is go-getter's own, on a client that tells failures as stores do and ends a body at
 // the limit. It does not look for files to resume: it would append whatever the server has now.
 func webGetter(shown string, limit int64) getter.Getter {
-	client := wire.NewClient(bounded{wire.NewTransport(), shown, limit})
+	client := wire.NewClient(bounded{wire.NewTransport(), shown, limit}, false)
 	return &getter.HttpGetter{Client: client, DoNotCheckHeadFirst: true, XTerraformGetDisabled: true}
 }
 

@@ -117,7 +117,7 @@ func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 		Self: p.self(l), Lent: p.lent(),
 		Layout: l, Chroot: p.chroot, Config: settings, Sinks: p.sinks(settings),
 		OpenStore: openStore(settings),
-		Remote:    stores.Files{}, Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
+		Remote:    stores.Files{Private: settings.FetchPrivate}, Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
 	}, nil
 }

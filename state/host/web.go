@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,6 +25,17 @@ type WebResponse struct {
 	Status int
 	Header map[string]string // by names in lower case
 	Body   string
+}
+
+// keepTLS follows a few redirects, and none that leaves https.
+func keepTLS(req *http.Request, via []*http.Request) error {
+	if len(via) > 5 {
+		return errors.New("more than 5 redirects")
+	}
+	if via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
+		return errors.New("it redirects from https to " + req.URL.Scheme)
+	}
+	return nil
 }
 
 // maxPage is how much of a page is read.
@@ -52,7 +64,7 @@ func (n Network) Get(ctx context.Context, r WebRequest) (WebResponse, error) {
 	if r.Unverified {
 		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // as the caller says
 	}
-	got, err := (&http.Client{Transport: transport}).Do(request)
+	got, err := (&http.Client{Transport: transport, CheckRedirect: keepTLS}).Do(request)
 	if err != nil {
 		return WebResponse{}, err
 	}

@@ -18,7 +18,10 @@ import (
 // Files opens single files by URL, as states name them: an object of any store, or what a web
 // server answers, its query included. Plain HTTP is as good as any here, since whoever asks checks
 // what comes.
-type Files struct{ Options Options }
+type Files struct {
+	Options Options
+	Private bool // a redirect may lead from a public address to a private one
+}
 
 // Open opens the file at a URL. If it is not there, the error wraps fs.ErrNotExist.
 func (f Files) Open(ctx context.Context, rawURL string) (io.ReadCloser, error) {
@@ -57,5 +60,5 @@ func (f Files) web(u *url.URL) (store.Store, string, error) {
 	base.Path, base.RawPath, base.Fragment = dir, "", ""
 	with := f.Options
 	with.Timeout.Name = Display(base.Scheme + "://" + base.Host + base.Path)
-	return store.Stack(web.New(&base, web.Options{}), with), key, nil
+	return store.Stack(web.New(&base, web.Options{Private: f.Private}), with), key, nil
 }

@@ -86,8 +86,8 @@ func schemes() []scheme {
 		{"file", nil, openDir},
 		{"s3", []string{"region", "profile", "endpoint", "path-style"}, openS3},
 		{"minio", []string{"tls", "region"}, openMinio},
-		{"https", nil, openWeb},
-		{"http", []string{"insecure"}, openWeb},
+		{"https", []string{"private_redirects"}, openWeb},
+		{"http", []string{"insecure", "private_redirects"}, openWeb},
 	}
 }
 
@@ -178,9 +178,13 @@ func openWeb(a address) (store.Store, error) {
 		return nil, diag.WithHint(errors.New("plain HTTP shows everyone on the way what this host deploys"),
 			"use https://, or add ?insecure=1 if that is acceptable: signatures are checked either way")
 	}
+	private, _, err := a.flag("private_redirects")
+	if err != nil {
+		return nil, err
+	}
 	base := *a.url
 	base.RawQuery = ""
-	return web.New(&base, web.Options{}), nil
+	return web.New(&base, web.Options{Private: private}), nil
 }
 
 func loopback(host string) bool {

@@ -32,6 +32,7 @@ type Store struct {
 // Options of a store. The zero value is what an ordinary run wants.
 type Options struct {
 	Transport http.RoundTripper // nil means wire.NewTransport
+	Private   bool              // a redirect may lead from a public address to a private one
 }
 
 // New makes a store of what lies under a URL. A query goes with every request.
@@ -40,7 +41,7 @@ func New(base *url.URL, opts Options) *Store {
 	if transport == nil {
 		transport = wire.NewTransport()
 	}
-	return &Store{base: base, client: wire.NewClient(transport)}
+	return &Store{base: base, client: wire.NewClient(transport, opts.Private)}
 }
 
 // Get opens an object from an offset on.

@@ -74,7 +74,9 @@ func Tune(t *http.Transport) {
 const sendBuffer = 512 << 10
 
 func dial(ctx context.Context, kind, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext(ctx, kind, address)
+	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, ControlContext: control}
+	conn, err := dialer.DialContext(ctx, kind, address)
+	err = refusedRedirect(err)
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(sendBuffer) // the system's own size does too
 	}
@@ -88,10 +90,17 @@ func NewTransport() http.RoundTripper {
 	return Listen(t)
 }
 
-// NewClient is a client for URLs that people give. It follows a few redirects, and none that leads
-// from https to http.
-func NewClient(transport http.RoundTripper) *http.Client {
-	return &http.Client{Transport: transport, CheckRedirect: follow}
+// NewClient is a client for URLs that people give. It follows a few redirects, none that leads from https to http,
+// and, unless private ones are allowed, none that leads from a public address to another. That takes a transport that
+// NewTransport or Tune made.
+func NewClient(transport http.RoundTripper, private bool) *http.Client {
+	if private {
+		return &http.Client{Transport: transport, CheckRedirect: follow}
+	}
+	return &http.Client{Transport: guard{transport}, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		guardRedirect(req)
+		return follow(req, via)
+	}}
 }
 
 const mostRedirects = 5
