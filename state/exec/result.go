@@ -73,7 +73,19 @@ func (r *Result) ID() string { return r.shown(r.Step.ID()) }
 // Name is the name of the step as people may see it.
 func (r *Result) Name() string { return r.shown(r.Step.Name()) }
 
-func (r *Result) shown(text string) string { return r.redactor.Text(text) }
+// shownValue is shown for a value that is a text; others stay what they are, without numbers that are secrets.
+func (r *Result) shownValue(v any) any {
+	if text, ok := v.(string); ok {
+		return r.shown(text)
+	}
+	return r.redactor.Value(v)
+}
+
+// ShownTag is the tag of the step as people may see it.
+func (r *Result) ShownTag() string { return r.shown(r.Step.Tag()) }
+
+// shown is a text without secrets and credentials in URLs.
+func (r *Result) shown(text string) string { return redact.URLs(r.redactor.Text(text)) }
 
 // Tag is the tag of the result's step.
 func (r *Result) Tag() string { return r.Step.Tag() }
@@ -85,10 +97,10 @@ func (r *Result) Map() *value.Map {
 		comment += "\nhint: " + r.Hint
 	}
 	m := value.NewMap(
-		"name", r.Step.Chunk.Value("name"), "changes", r.Changes, "result", r.Outcome.Value(), "comment", comment,
+		"name", r.shownValue(r.Step.Chunk.Value("name")), "changes", r.Changes, "result", r.Outcome.Value(), "comment", comment,
 		"__sls__", r.Step.Chunk.Value(compile.KeySLS), "__run_num__", r.RunNum,
 		"start_time", r.Started.Format("15:04:05.000000"), "duration", float64(r.Duration.Microseconds())/1000,
-		"__id__", r.Step.Chunk.Value(compile.KeyID))
+		"__id__", r.shownValue(r.Step.Chunk.Value(compile.KeyID)))
 	if r.NotRun {
 		m.Set("__state_ran__", false)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -110,16 +111,15 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 
 // redact removes secrets from what a result says. Its step keeps them: ID and Name remove them when asked.
 func (r *Runner) redact(result *Result) {
-	if r.Redactor.Empty() {
-		return
-	}
 	result.redactor = r.Redactor
-	result.Comment, result.Hint = r.Redactor.Text(result.Comment), r.Redactor.Text(result.Hint)
+	result.Comment, result.Hint = result.shown(result.Comment), result.shown(result.Hint)
 	for i, w := range result.Warnings {
-		result.Warnings[i] = r.Redactor.Text(w)
+		result.Warnings[i] = result.shown(w)
 	}
 	result.Changes, _ = r.Redactor.Value(result.Changes).(*value.Map)
 	result.Predicted, _ = r.Redactor.Value(result.Predicted).(*value.Map)
+	redact.Each(&result.Changes, redact.URLs)
+	redact.Each(&result.Predicted, redact.URLs)
 }
 
 // resource makes what the step is about, or writes into the result why it cannot be.

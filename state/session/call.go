@@ -331,7 +331,7 @@ func results(all *exec.Results) Answer {
 	a := Answer{States: true}
 	m := value.NewMap()
 	for _, r := range all.All() {
-		m.Set(r.Tag(), r.Map())
+		m.Set(r.ShownTag(), r.Map())
 		a.Failed = a.Failed || r.Fails()
 	}
 	a.Value = m
