@@ -38,7 +38,7 @@ func (r *run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 	}
 	if r.Layout.Relocated() && !r.ProbeAnyRoot && len(wanted.Probes) > 0 {
 		r.record.Note("%d health probes were skipped: they would ask the running system and not what is below %s", len(wanted.Probes), r.Layout.Root)
-		wanted.Probes, r.unasked = nil, true
+		wanted.Probes = nil
 	}
 	if len(wanted.Probes) == 0 && r.watch == nil {
 		return nil

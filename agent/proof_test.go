@@ -2,8 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
-	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"strings"
 	"testing"
 
@@ -167,31 +165,5 @@ func TestWhyAfterAnInterruptedDeploy(t *testing.T) {
 	l.Stopping = nil
 	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "2-broken") || !strings.Contains(w.Reason, "interrupted") {
 		t.Errorf("after an interrupted deploy why says %q, %v", w.Reason, err)
-	}
-}
-
-// TestWhatCouldNotBeAskedProvesNothing as below another root, where units and probes are not this host's.
-func TestWhatCouldNotBeAskedProvesNothing(t *testing.T) {
-	for name, recipeText := range map[string]string{"a probe": "health:\n- tcp: 127.0.0.1:1\n", "a unit": "units: [app.service]\n"} {
-		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
-			l.app("1", artifacttest.Files{recipe.Name: recipeText})
-			if r := l.expect(exit.OK); r.Proven != nil || !r.Proves {
-				t.Errorf("the report has the proof %+v", r.Proven)
-			}
-			if r := l.expect(exit.OK); r.Proven != nil {
-				t.Errorf("a tick has the proof %+v", r.Proven)
-			}
-			l.app("2")
-			if r := l.expect(exit.OK); r.Proven == nil {
-				t.Error("a release that asks for nothing is not proven")
-			}
-		})
-	}
-	l := newLab(t)
-	l.ProbeAnyRoot = true
-	l.app("1", artifacttest.Files{recipe.Name: "health:\n- script: /bin/true\n"})
-	if r := l.expect(exit.OK); r.Proven == nil {
-		t.Error("a probe that was asked proves nothing")
 	}
 }

@@ -65,7 +65,6 @@ type run struct {
 	movedAt map[string]time.Duration // on the same clock, when this run moved the links of a project
 	served  []service.Result         // what was done about units so far
 	watch   *service.Watch           // over the units that were put into service; nil where there are none
-	unasked bool                     // units or probes of the releases could not be asked here
 	flips   bool                     // states run that come before the links move
 	late    []string                 // units that states could not start before that
 	over    *ledger.Pair             // what ran before the pair that a way back has come to; nil else

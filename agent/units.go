@@ -248,7 +248,6 @@ func (r *run) notServed(pair ledger.Pair, reason error) error {
 		names = joined(joined(names, p.Units), p.Reload)
 	}
 	if len(names) > 0 {
-		r.unasked = true
 		r.record.Note("these units were not restarted: %s: %v", strings.Join(names, ", "), reason)
 	}
 	return err

@@ -235,7 +235,7 @@ func TestExampleAnswersItsVersion(t *testing.T) {
 	alone := strings.Replace(string(recipe), "units: [hello.service]", "units: []\nfiles: [hello.service]", 1)
 	alone = strings.Replace(alone, "health:\n", "health:\n  deadline: 15s\n", 1)
 	r = deploy("1.3", map[string]string{"corpus.yaml": alone})
-	if r.Exit != 7 || !strings.Contains(r.Error, "runs from hello 1.0-") || !strings.Contains(r.Hint, "kill ") {
+	if r.Exit != 7 || !strings.Contains(r.Error, "runs from hello 1.0-") || !strings.Contains(r.Hint, "systemctl stop hello.service") {
 		t.Errorf("the old process answers: exit code %d, %s, hint %s", r.Exit, r.Error, r.Hint)
 	}
 	answers("1.0")
