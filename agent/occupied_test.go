@@ -78,6 +78,18 @@ func TestStrangerThatAnswersAProbe(t *testing.T) {
 	}
 }
 
+// TestMainProcessAnswersWhateverItsCgroup where the kernel names control groups otherwise than the init system.
+func TestMainProcessAnswersWhateverItsCgroup(t *testing.T) {
+	address := listening(t)
+	l, u := runningUnits(t, "1", "app.service")
+	l.ProbeAnyRoot = true
+	s := u.all["app.service"]
+	s.Cgroup, s.user = "", bob
+	u.sockets = []host.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob, Holders: []int{s.MainPID + 1}}}
+	l.app("2", asking("tcp: "+address, ""))
+	l.expect(exit.OK)
+}
+
 // TestAnswersOfOtherUnits count where a probe of the release names their unit, or where root made the socket.
 func TestAnswersOfOtherUnits(t *testing.T) {
 	address := listening(t)

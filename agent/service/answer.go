@@ -111,7 +111,7 @@ func plain(a netip.AddrPort) netip.AddrPort {
 
 // judge is the test of a socket that answers.
 func (a *Answering) judge(s host.Socket, own *cgroups, ofRelease bool) error {
-	inside := slices.ContainsFunc(s.Holders, func(pid int) bool { return own.has(a.System.Process(pid).Cgroup) })
+	inside := slices.ContainsFunc(s.Holders, func(pid int) bool { return own.has(pid, a.System.Process(pid).Cgroup) })
 	for _, pid := range s.Holders {
 		release, test := a.other(a.System.Process(pid))
 		switch {
@@ -200,10 +200,11 @@ func order(b bool) int {
 	return 0
 }
 
-// cgroups are the control groups of units.
+// cgroups are the control groups of units, and their main processes.
 type cgroups struct {
 	known bool // the init system keeps them
 	names []string
+	main  []int
 }
 
 func (a *Answering) cgroups(ctx context.Context) (*cgroups, error) {
@@ -220,10 +221,13 @@ func (a *Answering) cgroups(ctx context.Context) (*cgroups, error) {
 		if d.Cgroup != "" && d.Cgroup != "/" {
 			c.names = append(c.names, d.Cgroup)
 		}
+		if d.MainPID != 0 {
+			c.main = append(c.main, d.MainPID)
+		}
 	}
 	return c, nil
 }
 
-func (c *cgroups) has(cgroup string) bool {
-	return slices.ContainsFunc(c.names, func(name string) bool { return below(cgroup, name) })
+func (c *cgroups) has(pid int, cgroup string) bool {
+	return slices.Contains(c.main, pid) || slices.ContainsFunc(c.names, func(name string) bool { return below(cgroup, name) })
 }

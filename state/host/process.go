@@ -34,7 +34,7 @@ func (p Process) Name() string {
 // counts as one of no user.
 func (h *Host) ProcessOf(pid int) Process {
 	dir := fmt.Sprintf("/proc/%d/", pid)
-	p := Process{User: userOf(dir), Cgroup: cgroupOf(dir)}
+	p := Process{User: userOf(dir), Cgroup: unitCgroup(cgroupOf(dir), cgroupOf("/proc/1/"))}
 	p.Program, _ = os.Readlink(dir + "exe")
 	p.Directory, _ = os.Readlink(dir + "cwd")
 	data, _ := os.ReadFile(dir + "cmdline")
@@ -74,14 +74,31 @@ func UserName(id int) string {
 	return strconv.Itoa(id)
 }
 
-// cgroupOf is the control group of a process as systemd names it: that of version 2, or of systemd's own
-// hierarchy of version 1.
+// unitCgroup is a control group as the init system names it. In a container that has no cgroup namespace of its own,
+// or for a process that entered one from outside, the kernel names groups from further up than the init system does.
+func unitCgroup(cgroup, ofInit string) string {
+	above, found := strings.CutSuffix(ofInit, "/init.scope")
+	if rest, inside := strings.CutPrefix(cgroup, above+"/"); found && inside {
+		return "/" + rest
+	}
+	return cgroup
+}
+
+// cgroupOf is the control group of a process: that of version 2, or of systemd's own hierarchy of version 1 where
+// version 2 is not in use.
 func cgroupOf(dir string) string {
 	data, _ := os.ReadFile(dir + "cgroup")
+	return cgroupIn(string(data))
+}
+
+func cgroupIn(text string) string {
 	found := ""
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(text) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) == 3 && (parts[1] == "name=systemd" || parts[0] == "0" && found == "") {
+		if len(parts) != 3 || parts[0] != "0" && parts[1] != "name=systemd" {
+			continue
+		}
+		if found == "" || found == "/" || parts[0] == "0" && parts[2] != "/" {
 			found = parts[2]
 		}
 	}
