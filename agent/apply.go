@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"io/fs"
 
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
@@ -80,6 +81,9 @@ func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
 
 // switchTo is the part of a deploy that a failure undoes.
 func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]link.Set) error {
+	if err := r.intact(ctx, pair); err != nil {
+		return err
+	}
 	if err := r.sync(ctx, pair); err != nil {
 		return err
 	}
@@ -151,13 +155,8 @@ func (r *run) convergeAndInstall(ctx context.Context, pair ledger.Pair) error {
 func (r *run) link(pair ledger.Pair) error {
 	for _, release := range pair.Releases() {
 		project := r.project(release.Project)
-		for _, dir := range []string{project.Archives(), project.Data()} {
-			if err := durable.MkdirAll(dir, 0o755); err != nil {
-				return fmt.Errorf("laying out %s: %w", project.Name, err)
-			}
-		}
-		if err := durable.MkdirAll(project.Pillar(), 0o700); err != nil {
-			return fmt.Errorf("laying out %s: %w", project.Name, err)
+		if err := layOut(project); err != nil {
+			return err
 		}
 	}
 	if r.ledger.Good != nil {
@@ -185,6 +184,19 @@ func (r *run) link(pair ledger.Pair) error {
 		}
 	}
 	return link.Of(service).SetNext(pair.Service.Dir())
+}
+
+// layOut makes the directories of a project.
+func layOut(p layout.Project) error {
+	for _, d := range []struct {
+		dir  string
+		mode fs.FileMode
+	}{{p.Dir, 0o755}, {p.Releases(), 0o755}, {p.Data(), 0o755}, {p.Archives(), 0o700}, {p.Pillar(), 0o700}} {
+		if err := durable.MkdirAll(d.dir, d.mode); err != nil {
+			return fmt.Errorf("laying out %s: %w", p.Name, err)
+		}
+	}
+	return nil
 }
 
 // promote makes the pair current, and what was current previous.
@@ -216,6 +228,9 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 		options.Root = r.Layout.Root
 	}
 	return r.record.Stage(stage, "", func() error {
+		if err := r.intact(ctx, pair); err != nil {
+			return err
+		}
 		if err := r.ran("hooks", stage, pair); err != nil {
 			return err
 		}

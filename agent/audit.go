@@ -14,7 +14,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
-	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -87,7 +86,11 @@ func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, err
 	}
 	defer root.Close()
 	audit.Files = len(list.Entries)
-	if audit.Changes, err = list.Audit(ctx, root, writable(root, list)); len(audit.Changes) > 0 {
+	says, err := a.says(release, list)
+	if err != nil {
+		return audit, err
+	}
+	if audit.Changes, err = list.Audit(ctx, root, a.comparison(says)); len(audit.Changes) > 0 {
 		a.blame(audit)
 	}
 	return audit, err
@@ -152,18 +155,4 @@ func (a *Agent) signed(release artifact.Release, digest artifact.Digest) (ok boo
 		return false, "", client.Vouch(release.Project, &trust.Refused{Check: trust.CheckDigest, Of: "the list of " + release.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", digest, want)})
 	}
 	return true, "", nil
-}
-
-// writable are the paths that the release says may change. A recipe that is not the one that was
-// unpacked says nothing.
-func writable(root *os.Root, list *manifest.Manifest) []string {
-	tree := root.FS()
-	if list.Lists(recipe.Name) && !list.Holds(tree, recipe.Name) {
-		return nil
-	}
-	r, err := recipe.Load(tree)
-	if err != nil {
-		return nil
-	}
-	return r.Writable
 }

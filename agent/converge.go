@@ -68,7 +68,7 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 	return r.record.Stage("converge", pair.String(), func() error {
 		ctx, cancel := context.WithTimeout(ctx, r.Config.ConvergeTimeout)
 		defer cancel()
-		if err := r.intact(pair); err != nil {
+		if err := r.intact(ctx, pair); err != nil {
 			return err
 		}
 		program, err := r.compile(ctx, pair)

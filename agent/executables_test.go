@@ -22,7 +22,7 @@ while read -r line; do echo "$line"; done < "$CORPUS_CFG" > "/cfg-$CORPUS_STAGE"
 // executables publishes a version of a project all of whose procedures are executables.
 func (l *lab) executables(version string, more artifacttest.Files) {
 	l.t.Helper()
-	files := artifacttest.Files{"version": version, ".salt/PILLAR.sample": "data: {greeting: hello}\n"}
+	files := artifacttest.Files{"version": version, ".salt/PILLAR.sample": "data: {greeting: hello}\n", "corpus.yaml": "writable: [version]\n"}
 	for _, name := range []string{"archive", "release-sync", "fixperms", "install", "rollback", "notify"} {
 		files[".salt/"+name] = notes
 	}

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/corpus-agent/corpus-agent/agent/health"
@@ -21,7 +20,7 @@ func (r *run) wantedHealth(pair ledger.Pair) (recipe.Health, error) {
 	wanted := r.Config.Health
 	for _, release := range pair.Releases() {
 		dir := r.project(release.Project).Release(release.Dir())
-		says, err := recipe.Load(os.DirFS(dir))
+		says, err := r.recipe(release)
 		if err != nil {
 			return wanted, fmt.Errorf("reading how %s becomes healthy: %w", release, err)
 		}
@@ -45,6 +44,9 @@ func (r *run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 	}
 	scripts := r.project(pair.Service.Project).Release(pair.Service.Dir())
 	return r.record.Stage(healthStage, pair.String(), func() error {
+		if err := r.intact(ctx, pair); err != nil {
+			return err
+		}
 		answering, err := r.answering(ctx, pair, wanted.Probes)
 		if err != nil {
 			return err

@@ -2,37 +2,31 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// intact checks that every file which the lists of a pair's releases name, and which a run reads or starts, exists. A file
-// that has gone from a release is damage and never a reason to do less.
-func (r *run) intact(pair ledger.Pair) error {
+// intact makes sure that the agent reads and starts what was unpacked of a pair's releases, and nothing that a user of a
+// project has put there. What such a user was given by an earlier agent becomes root's again. Code that was changed, added or
+// removed is refused: it is damage or an attack, and never a reason to do something else, or less.
+func (r *run) intact(ctx context.Context, pair ledger.Pair) error {
 	for _, release := range pair.Releases() {
-		list, err := r.list(release)
-		if err != nil {
-			return err
+		if release.Local == trust.ByEditable {
+			continue // its owner edits it, and status shows it as unsigned
 		}
-		if list == nil {
-			continue // a working tree, a release that an agent without lists unpacked, or a damaged list
-		}
-		if err := r.allThere(release, list); err != nil {
+		if err := r.sound(ctx, release); err != nil {
 			return err
 		}
 	}
@@ -52,46 +46,83 @@ func (a *Agent) list(release artifact.Release) (*manifest.Manifest, error) {
 	return list, nil
 }
 
-// allThere looks at each file that a run reads.
-func (r *run) allThere(release artifact.Release, list *manifest.Manifest) error {
-	dir := r.project(release.Project).Release(release.Dir())
-	var gone []string
-	for _, e := range list.Entries {
-		if !runs(e.Name) {
-			continue
-		}
-		_, err := os.Lstat(filepath.Join(dir, e.Name))
-		found, err := walk.Found(err)
-		if errors.Is(err, unix.ENOTDIR) { // a file is where a directory was
-			return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s: %w, and the list of %s names it", release, err, release), damaged))
-		}
-		if err != nil {
-			return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", release, err), "look at it with ls -l; dmesg tells of a failing disk"))
-		}
-		if !found {
-			gone = append(gone, filepath.Join(dir, e.Name))
-		}
+// sound is intact for one release.
+func (r *run) sound(ctx context.Context, release artifact.Release) error {
+	list, err := r.list(release)
+	if err != nil {
+		return err
 	}
-	if len(gone) == 0 {
+	says, err := r.says(release, list)
+	if err != nil {
+		return err
+	}
+	if err := r.reclaim(release, says, list); err != nil {
+		return unreadable(release, err)
+	}
+	if list == nil {
+		return nil // a pushed tree, a release that an agent without lists unpacked, or a damaged list
+	}
+	changes, err := r.changedCode(ctx, release, says, list)
+	if err != nil {
+		return unreadable(release, err)
+	}
+	return r.refuse(release, changes)
+}
+
+func unreadable(release artifact.Release, err error) error {
+	if hint := diag.HintOf(err); hint != "" {
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", release, err), "%s", hint))
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", release, err), "look at it with ls -l; dmesg tells of a failing disk"))
+}
+
+// changedCode is what of a release's code is not as it was unpacked. What the recipe lets the project's user change is noted
+// and is not among it.
+func (r *run) changedCode(ctx context.Context, release artifact.Release, says recipe.Recipe, list *manifest.Manifest) ([]manifest.Change, error) {
+	root, err := os.OpenRoot(r.project(release.Project).Release(release.Dir()))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	scope := r.comparison(says)
+	scope.OnlyCode = true
+	changes, err := list.Audit(ctx, root, scope)
+	changes = slices.DeleteFunc(changes, func(c manifest.Change) bool { return !c.Damages() && !(c.Foreign && !r.test) })
+	if !says.WritableCode {
+		return changes, err
+	}
+	return slices.DeleteFunc(changes, func(c manifest.Change) bool {
+		if !recipe.Within(says.Writable, c.Name) {
+			return false
+		}
+		if c.Damages() {
+			r.record.Note("%s of %s %s, which %s allows; it is read and run as root all the same", c.Name, release, c.What, recipe.WritableCodeKey)
+		}
+		return true
+	}), err
+}
+
+// refuse is the error of code that is not as it was unpacked, or nil.
+func (r *run) refuse(release artifact.Release, changes []manifest.Change) error {
+	if len(changes) == 0 {
 		return nil
 	}
-	more := ""
-	if len(gone) > 1 {
-		more = fmt.Sprintf(" (and %d more)", len(gone)-1)
+	first := changes[0]
+	what := first.What
+	if what == "is missing" {
+		what = "does not exist"
 	}
-	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s does not exist%s, and the list of %s names it", gone[0], more, release),
-		damaged))
+	more := ""
+	if len(changes) > 1 {
+		more = fmt.Sprintf(" (and %d more)", len(changes)-1)
+	}
+	name := filepath.Join(r.project(release.Project).Release(release.Dir()), first.Name)
+	return exit.WithCode(exit.Refused, diag.WithHint(
+		fmt.Errorf("%s %s%s, so it is not what was unpacked of %s; nothing of it is read or run", name, what, more, release), damaged))
 }
 
 // damaged is the hint for a release that is not as it was unpacked.
-const damaged = "find out what removed it (`corpus-agent verify` lists all that differs); to have the release as it was, remove its directory and run `corpus-agent deploy`"
-
-// runs reports whether a run reads or starts a file of a release.
-func runs(name string) bool {
-	return name == recipe.Name || slices.ContainsFunc([]string{"salt", "states", "pillar", "grains", "hooks", ".salt"}, func(dir string) bool {
-		return name == dir || strings.HasPrefix(name, dir+"/")
-	})
-}
+const damaged = "find out what changed it (`corpus-agent verify` lists all that differs); to have the release as it was, remove its directory and run `corpus-agent deploy`"
 
 // emptied judges a converge by how many states it had. One that has none, on a host that had some, fails unless the top files
 // that say so are as they were signed.
@@ -128,7 +159,7 @@ func (r *run) notSigned(pair ledger.Pair) (string, error) {
 		if list == nil {
 			return fmt.Sprintf("%s is not signed", release), nil
 		}
-		tree := os.DirFS(r.project(release.Project).Release(release.Dir()))
+		tree := walk.Files(r.project(release.Project).Release(release.Dir()))
 		for _, top := range []string{"salt/config/states/top.sls", "states/top.sls"} {
 			regular := func(e manifest.Entry) bool { return e.Name == top && e.Kind.Regular() }
 			if slices.ContainsFunc(list.Entries, regular) && !list.Holds(tree, top) {

@@ -15,7 +15,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
-	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
@@ -130,6 +129,9 @@ func (r *run) hasTop(pair ledger.Pair) (bool, error) {
 
 // sls runs one of the project's SLS files, by the native engine whatever converges.
 func (r *run) sls(ctx context.Context, name string, pair ledger.Pair, o exec.Observer) error {
+	if err := r.intact(ctx, pair); err != nil {
+		return err
+	}
 	cfg, err := r.configuration(ctx, pair)
 	if err != nil {
 		return err
@@ -161,6 +163,9 @@ func (r *run) program(ctx context.Context, name string, own procedure.Own, pair 
 	if r.Layout.Relocated() && !r.Chroot {
 		r.record.Note("the procedure %s was skipped: it would run on the running system and not below %s", name, r.Layout.Root)
 		return nil
+	}
+	if err := r.intact(ctx, pair); err != nil {
+		return err
 	}
 	cfg, err := r.configuration(ctx, pair)
 	if err != nil {
@@ -219,7 +224,7 @@ func (r *run) fixperms(ctx context.Context, pair ledger.Pair) error {
 		if done || err != nil {
 			return err
 		}
-		return r.giveToUser(pair)
+		return r.giveToUser(ctx, pair)
 	})
 }
 
@@ -287,8 +292,7 @@ func (r *run) archiveTree(ctx context.Context, pair ledger.Pair) error {
 	if good == nil || good.Service.Project != pair.Service.Project || !r.only.Has(procedure.Archive) || r.environment() == envDev && !asked {
 		return nil
 	}
-	tree := r.tree(*good)
-	says, err := recipe.Load(os.DirFS(tree))
+	says, err := r.recipe(good.Service)
 	if err != nil || good.Service.Local == trust.ByEditable {
 		return err
 	}
@@ -300,10 +304,16 @@ func (r *run) archiveTree(ctx context.Context, pair ledger.Pair) error {
 	}
 	return r.record.Stage(procedure.Archive, good.Service.String(), func() error {
 		project := r.project(good.Service.Project)
-		if err := durable.MkdirAll(project.Archives(), 0o755); err != nil {
+		if err := durable.MkdirAll(project.Archives(), 0o700); err != nil {
 			return diag.WithHint(fmt.Errorf("archiving: %w", err), "the archives directory must be writable for root; nothing on the host was changed")
 		}
-		if err := procedure.Fits(tree, project.Archives()); err != nil {
+		root, err := r.safely()
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		tree := procedure.Tree{Root: root, Path: r.Layout.Inside(r.tree(*good)), Note: r.record.Note}
+		if err := tree.Fits(ctx, project.Archives()); err != nil {
 			return err
 		}
 		if err := r.hooks(ctx, "pre-archive", *good); err != nil {
@@ -312,7 +322,7 @@ func (r *run) archiveTree(ctx context.Context, pair ledger.Pair) error {
 		if _, err := r.own(ctx, procedure.Archive, *good, r.record); err != nil {
 			return err
 		}
-		if err := procedure.Copy(ctx, tree, filepath.Join(project.Archives(), r.id, layout.ArchivedTree)); err != nil {
+		if err := tree.Archive(ctx, filepath.Join(project.Archives(), r.id, layout.ArchivedTree)); err != nil {
 			return explainSpace(err)
 		}
 		r.kept = append(r.kept, filepath.Join(project.Archives(), r.id))

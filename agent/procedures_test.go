@@ -28,7 +28,7 @@ const breaks = "break:\n  test.fail_without_changes: []\n"
 // publishSalt publishes a version of a project with procedures.
 func (l *lab) publishSalt(version string, procedures map[string]string) {
 	l.t.Helper()
-	files := artifacttest.Files{"version": version}
+	files := artifacttest.Files{"version": version, "corpus.yaml": "writable: [version, var]\n"}
 	for name, text := range procedures {
 		files[".salt/"+name] = text
 	}
@@ -139,7 +139,7 @@ func TestProjectsOwnProceduresTakeTheirPlace(t *testing.T) {
 
 func TestArchiveThatDoesNotFitIsSaidBeforeItStarts(t *testing.T) {
 	l := newLab(t)
-	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", ".salt/00.sls": sets("/srv/out/a", "1"), "big": strings.Repeat("x", 1<<20)})
+	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", ".salt/00.sls": sets("/srv/out/a", "1"), "corpus.yaml": "writable: [big]\n", "big": strings.Repeat("x", 1<<20)})
 	l.expect(exit.OK)
 	l.publishSalt("2", map[string]string{"00.sls": sets("/srv/out/a", "2")})
 	mounted(t, l.Layout.Project("myapp").Archives(), "size=256k", func() {

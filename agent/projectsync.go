@@ -1,25 +1,24 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
-	"github.com/corpus-agent/corpus-agent/artifact/recipe"
-	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -83,13 +82,8 @@ const (
 // prepare lays out the project of the entry.
 func (r *run) prepare(ctx context.Context) error {
 	p := r.project(r.entry.Name)
-	for _, dir := range []string{p.Releases(), p.Archives(), p.Data()} {
-		if err := durable.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("laying out %s: %w", p.Name, err)
-		}
-	}
-	if err := durable.MkdirAll(p.Pillar(), 0o700); err != nil {
-		return fmt.Errorf("laying out %s: %w", p.Name, err)
+	if err := layOut(p); err != nil {
+		return err
 	}
 	if err := r.account(ctx); err != nil {
 		return err
@@ -151,103 +145,82 @@ func (r *run) account(ctx context.Context) error {
 			return errors.Join(err, fmt.Errorf("the user %s was created and is not there", r.entry.User))
 		}
 	}
-	return sshKey(h.Files, user, r.entry.Name)
+	if !h.Files.CanChown() {
+		return nil
+	}
+	return r.sshKey(user, r.entry.Name)
 }
 
-// sshKey makes a key for a user who has none, for fetching what the project needs.
-func sshKey(files host.Files, user host.User, project string) error {
-	dir := path.Join(user.Home, ".ssh")
-	file := path.Join(dir, "id_ed25519")
-	_, err := files.Stat(user.Home)
-	if found, err := walk.Found(err); err != nil || !found || !files.CanChown() {
+// sshKey makes a key for a user who has none, for fetching what the project needs. The home is the user's, so it is entered
+// by descriptors: a link in the place of .ssh is refused and noted, and does not stop the deploy.
+func (r *run) sshKey(user host.User, project string) error {
+	root, err := r.safely()
+	if err != nil {
 		return err
 	}
-	if _, err := files.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+	defer root.Close()
+	home, err := root.OpenDir(user.Home)
+	if found, err := walk.Found(err); !found {
+		return r.noKey(user, err)
+	}
+	defer home.Close()
+	ssh, err := sshDir(home, user)
+	if err != nil {
+		return r.noKey(user, err)
+	}
+	defer ssh.Close()
+	if _, err := ssh.Lstat(keyFile); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	private, public, err := procedure.NewSSHKey(user.Name + "@" + project)
 	if err != nil {
 		return err
 	}
-	if err := files.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("making the SSH key of %s: %w", project, err)
+	write := func(name string, content []byte, mode fs.FileMode) error {
+		return ssh.Create(name, walk.New{Mode: mode, UID: user.UID, GID: user.GID}, func(w io.Writer) error {
+			_, err := w.Write(content)
+			return err
+		})
 	}
-	write := func(file string, content []byte, mode fs.FileMode) error {
-		return files.Write(file, host.NewFile{Content: bytes.NewReader(content), Mode: &mode, UID: user.UID, GID: user.GID})
-	}
-	err = errors.Join(files.Chown(dir, user.UID, user.GID), write(file, private, 0o600), write(file+".pub", public, 0o644))
-	if err != nil {
+	if err := errors.Join(write(keyFile, private, 0o600), write(keyFile+".pub", public, 0o644)); err != nil {
 		return fmt.Errorf("making the SSH key of %s: %w", project, err)
 	}
 	return nil
 }
 
-// giveToUser is the built-in fixperms: data, and what the release calls writable, belong to the
-// project's user; the pillar is root's alone.
-func (r *run) giveToUser(pair ledger.Pair) error {
-	p := r.project(pair.Service.Project)
-	if err := os.Chmod(p.Pillar(), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
+const keyFile = "id_ed25519"
+
+// noKey notes why a user gets no key, where that is the user's doing.
+func (r *run) noKey(user host.User, err error) error {
+	if err == nil || diag.HintOf(err) == "" && !unstable(err) {
 		return err
 	}
-	h, err := r.host()
-	if err != nil || r.entry == nil || r.entry.User == "" {
-		return err
-	}
-	user, known, err := h.Accounts.User(r.entry.User)
-	if err != nil {
-		return err
-	}
-	if !known || !h.Files.CanChown() {
-		r.record.Note("fixperms left owners as they are: there is no user %s, or files cannot be given to others here", r.entry.User)
-		return nil
-	}
-	for _, path := range r.writable(pair, p) {
-		if err := give(path, user.UID, user.GID); err != nil {
-			return fmt.Errorf("fixperms of %s: %w", p.Name, err)
-		}
-	}
+	r.record.Note("no SSH key was made for %s: %v; %s", user.Name, err, diag.HintOf(err))
 	return nil
 }
 
-// writable lists what belongs to the project's user. A tree that somebody works in stays theirs.
-func (r *run) writable(pair ledger.Pair, p layout.Project) []string {
-	paths := []string{p.Data()}
-	says, err := recipe.Load(os.DirFS(r.tree(pair)))
-	if err != nil || pair.Service.Local == trust.ByEditable {
-		return paths
-	}
-	for _, name := range says.Writable {
-		paths = append(paths, filepath.Join(r.tree(pair), name))
-	}
-	return paths
-}
-
-// give changes the owner of all below a path. The user may write there meanwhile, so nothing is
-// reached through a link, and a file that has a second name elsewhere stays whose it is.
-func give(path string, uid, gid int) error {
-	root, err := os.OpenRoot(filepath.Dir(path))
+// sshDir opens a user's .ssh, and makes it where there is none.
+func sshDir(home *walk.Dir, user host.User) (*walk.Dir, error) {
+	st, err := home.Lstat(".ssh")
+	found, err := walk.Found(err)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer root.Close()
-	err = fs.WalkDir(root.FS(), filepath.Base(path), func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if info, err := d.Info(); err != nil || d.Type().IsRegular() && linked(info) {
-			return err
-		}
-		return root.Lchown(name, uid, gid)
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if !found {
+		return home.Mkdir(".ssh", walk.New{Mode: 0o700, UID: user.UID, GID: user.GID})
 	}
-	return err
-}
-
-func linked(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && stat.Nlink > 1
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != user.UID && st.Uid != 0 {
+		return nil, diag.WithHint(fmt.Errorf("%s/.ssh, which user %d owns, is not a directory of that user", user.Home, st.Uid),
+			"look at it with ls -ld; remove it, or make it a directory that belongs to %s", user.Name)
+	}
+	ssh, err := home.OpenDir(".ssh")
+	if err != nil {
+		return nil, err
+	}
+	if err := ssh.Give(".", user.UID, user.GID); err != nil {
+		return nil, errors.Join(err, ssh.Close())
+	}
+	return ssh, nil
 }
 
 // enter reads what the registry says of the project that a run is about.

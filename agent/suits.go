@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact/needs"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -22,7 +23,7 @@ func (r *run) suits(pair ledger.Pair) error {
 	here := needs.Host{Arch: runtime.GOARCH, Root: os.DirFS(r.Layout.Path("/"))}
 	var errs []error
 	for _, release := range pair.Releases() {
-		says, err := needs.Read(os.DirFS(r.project(release.Project).Release(release.Dir())))
+		says, err := needs.Read(walk.Files(r.project(release.Project).Release(release.Dir())))
 		if err != nil {
 			errs = append(errs, exit.WithCode(exit.Refused, fmt.Errorf("reading what %s needs: %w", release, err)))
 			continue
@@ -43,7 +44,7 @@ func (r *run) templates(dirs ...string) ([]state.Template, error) {
 		if dir == "" {
 			continue
 		}
-		says, err := recipe.Load(os.DirFS(r.Layout.Path(dir)))
+		says, err := recipe.Load(walk.Files(r.Layout.Path(dir)))
 		if err != nil {
 			return nil, fmt.Errorf("reading %s of %s: %w", recipe.Name, dir, err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // temporary writes down a directory in which states are about to make temporary files, so that
@@ -55,7 +55,7 @@ func (a *Agent) sweepTemporary() error {
 		case whole && beside:
 			errs = append(errs, a.sweepBeside(journal))
 		case whole && filepath.IsAbs(dir): // else it was cut while it was written, and nothing was made there
-			errs = append(errs, durable.Sweep(dir))
+			errs = append(errs, a.sweepSafely(a.Layout.Inside(dir)))
 		}
 	}
 	return errors.Join(errs...)
@@ -66,7 +66,34 @@ func (a *Agent) sweepBeside(dir string) error {
 	dirs, err := journal.Journal{Dir: dir}.Dirs()
 	errs := []error{err}
 	for _, dir := range dirs {
-		errs = append(errs, durable.Sweep(a.Layout.Path(dir)))
+		errs = append(errs, a.sweepSafely(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// sweepSafely removes temporary files from a directory of the host, which may be a user's. A user who has put a link in its
+// place since keeps what is there.
+func (a *Agent) sweepSafely(dir string) error {
+	root, err := a.safely()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	d, err := root.OpenDir(dir)
+	var unsafe *walk.UnsafeError
+	if errors.As(err, &unsafe) || err != nil && unstable(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	names, err := d.ReadDir()
+	errs := []error{err}
+	for _, name := range names {
+		if strings.HasPrefix(name, walk.TempPrefix) {
+			errs = append(errs, d.RemoveAll(name))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -52,7 +51,7 @@ func (a *Agent) inService(pair ledger.Pair) ([]service.Project, error) {
 	var projects []service.Project
 	for _, release := range slices.Backward(pair.Releases()) { // a unit that both name is the service's
 		p := a.project(release.Project)
-		says, err := recipe.Load(os.DirFS(p.Release(release.Dir())))
+		says, err := a.recipe(release)
 		if err != nil {
 			return nil, fmt.Errorf("reading which units %s has: %w", release, err)
 		}

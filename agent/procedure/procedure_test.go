@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 	"github.com/corpus-agent/corpus-agent/state/yaml"
@@ -83,6 +84,17 @@ func TestOwnProcedures(t *testing.T) {
 	}
 }
 
+// kept is a tree to archive.
+func kept(t *testing.T, dir string) procedure.Tree {
+	t.Helper()
+	root, err := walk.Open(walk.Options{Dir: dir, Safe: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	return procedure.Tree{Root: root, Path: "/", Note: t.Logf}
+}
+
 func TestArchiveIsACopyOfItsOwn(t *testing.T) {
 	dir := tree(t, map[string]string{"a/b": "content", "run!": "#!/bin/sh\n"})
 	old := time.Unix(1000000000, 0)
@@ -98,7 +110,7 @@ func TestArchiveIsACopyOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), "archives", "1", "project")
-	if err := procedure.Copy(context.Background(), dir, to); err != nil {
+	if err := kept(t, dir).Archive(context.Background(), to); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "a/b"), []byte("changed"), 0o644); err != nil {
@@ -123,7 +135,7 @@ func TestArchiveThatIsCutLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	to := filepath.Join(t.TempDir(), "project")
-	if err := procedure.Copy(ctx, tree(t, map[string]string{"a": ""}), to); !errors.Is(err, context.Canceled) {
+	if err := kept(t, tree(t, map[string]string{"a": ""})).Archive(ctx, to); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v", err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(to)); len(left) != 0 {

@@ -26,6 +26,8 @@ type Change struct {
 	Modified time.Time `json:"modified,omitzero"` // when its content changed last, as the file says
 	Changed  time.Time `json:"changed,omitzero"`  // when anything of it changed last, which nobody can set; of a name that is missing, its directory
 	By       string    `json:"by,omitempty"`      // who did it, where that is known
+	Code     bool      `json:"code,omitempty"`    // the agent reads or runs it as root
+	Foreign  bool      `json:"foreign,omitempty"` // it is as it was unpacked, and belongs to a user who can change it
 }
 
 const (
@@ -33,19 +35,41 @@ const (
 	hasMode  = "has mode "
 )
 
-// Damages reports whether content was lost or replaced. Names that were added and other modes leave
-// everything there that was unpacked.
+// Damages reports whether content was lost or replaced, or code was added. Other names that were added, other modes and
+// other owners leave everything there that was unpacked.
 func (c Change) Damages() bool {
-	return c.What != wasAdded && (!strings.HasPrefix(c.What, hasMode) || strings.Contains(c.What, " and "))
+	if c.What == wasAdded {
+		return c.Code
+	}
+	return !c.Foreign && !c.mode()
+}
+
+// mode reports whether a name differs in its mode alone.
+func (c Change) mode() bool {
+	return strings.HasPrefix(c.What, hasMode) && !strings.Contains(c.What, " and ")
+}
+
+// Scope says what of a tree is compared, and how.
+type Scope struct {
+	// Writable are paths below which everything but the kind may have changed, and there may be more.
+	Writable []string
+	// Code are paths that are compared though they are below a writable one. Links in code lead to code.
+	Code []string
+	// Unlocked are paths below which files may have their owner's write bit: the recipe calls them writable, and they are
+	// code.
+	Unlocked []string
+	// OnlyCode leaves out all that is no code.
+	OnlyCode bool
+	// Trusted are the users to whom code may belong; nil for any.
+	Trusted []uint32
 }
 
 // auditors is how many files are read at once.
 const auditors = 4
 
-// Audit compares the tree in root with the list: names, kinds, content, links, and modes. Below the
-// writable paths everything but the kind may have changed, and there may be more.
-func (m *Manifest) Audit(ctx context.Context, root *os.Root, writable []string) ([]Change, error) {
-	return m.audit(ctx, &audit{root: root, writable: writable})
+// Audit compares the tree in root with the list: names, kinds, content, links, modes, and the owners of code.
+func (m *Manifest) Audit(ctx context.Context, root *os.Root, s Scope) ([]Change, error) {
+	return m.audit(ctx, &audit{root: root, Scope: s, behind: m.Behind(s.Code)})
 }
 
 // Complete reports whether root holds what is listed and nothing else, whatever may be written to.
@@ -64,7 +88,7 @@ func (m *Manifest) audit(ctx context.Context, a *audit) ([]Change, error) {
 		return nil, err
 	}
 	for _, e := range m.Entries {
-		if !a.found[e.Name] && !a.mayChange(e.Name) {
+		if !a.found[e.Name] && a.compares(e.Name) && !a.mayChange(e.Name) {
 			a.changes = append(a.changes, a.missing(e.Name))
 		}
 	}
@@ -74,7 +98,7 @@ func (m *Manifest) audit(ctx context.Context, a *audit) ([]Change, error) {
 
 // missing is a name that is not there. The nearest directory that is tells when it went.
 func (a *audit) missing(name string) Change {
-	c := Change{Name: name, What: "is missing"}
+	c := Change{Name: name, What: "is missing", Code: a.isCode(name)}
 	for dir := path.Dir(name); c.Changed.IsZero(); dir = path.Dir(dir) {
 		if info, err := a.root.Lstat(dir); err == nil {
 			c.Changed = change(dir, "", info).Changed
@@ -87,12 +111,13 @@ func (a *audit) missing(name string) Change {
 }
 
 type audit struct {
-	root     *os.Root
-	writable []string
-	anyMode  bool
-	listed   map[string]Entry
-	found    map[string]bool
-	changes  []Change
+	Scope
+	behind  []string // what links in code lead to
+	root    *os.Root
+	anyMode bool
+	listed  map[string]Entry
+	found   map[string]bool
+	changes []Change
 }
 
 // parents notes directories that the archive did not name.
@@ -104,9 +129,31 @@ func (a *audit) parents(name string) {
 	}
 }
 
-func (a *audit) mayChange(name string) bool {
-	return slices.ContainsFunc(a.writable, func(w string) bool {
-		return w == "." || w == name || strings.HasPrefix(name, w+"/")
+// mayChange reports whether a name is data of the project's user.
+func (a *audit) mayChange(name string) bool { return below(a.Writable, name) && !a.isCode(name) }
+
+// isCode reports whether a name is code. A writable path below a directory that a link in code leads to is data.
+func (a *audit) isCode(name string) bool {
+	return below(a.Code, name) || slices.ContainsFunc(a.behind, func(dir string) bool {
+		return below([]string{dir}, name) && !slices.ContainsFunc(a.Writable, func(w string) bool {
+			return w != dir && below([]string{dir}, w) && below([]string{w}, name)
+		})
+	})
+}
+
+// holdsCode reports whether a directory has code below it.
+func (a *audit) holdsCode(name string) bool {
+	above := func(c string) bool { return below([]string{name}, c) }
+	return slices.ContainsFunc(a.Code, above) || slices.ContainsFunc(a.behind, above)
+}
+
+// compares reports whether a name is looked at, for itself or for what is below it.
+func (a *audit) compares(name string) bool { return !a.OnlyCode || a.isCode(name) || a.holdsCode(name) }
+
+// below reports whether a name is one of the paths or lies below one.
+func below(paths []string, name string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool {
+		return p == "." || p == name || strings.HasPrefix(name, p+"/")
 	})
 }
 
@@ -123,19 +170,28 @@ func (a *audit) walk(ctx context.Context) error {
 		}
 	}()
 	err := fs.WalkDir(a.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if gone(err) && name != "." {
+			return nil // another process removed it meanwhile; where it is listed it counts as missing
+		}
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
+		if !a.compares(name) {
+			return skip(d)
+		}
 		info, err := d.Info()
+		if gone(err) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 		a.found[name] = true
 		e, known := a.listed[name]
 		files.Go(func() error {
-			what, err := a.compare(e, known, name, info)
-			if what != "" {
-				results <- change(name, what, info)
+			c, err := a.look(e, known, name, info)
+			if c.What != "" {
+				results <- c
 			}
 			return err
 		})
@@ -145,6 +201,43 @@ func (a *audit) walk(ctx context.Context) error {
 	close(results)
 	<-done
 	return err
+}
+
+func skip(d fs.DirEntry) error {
+	if d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+
+// look compares one name. Code that is as it was unpacked must not be open to a user who can change it.
+func (a *audit) look(e Entry, known bool, name string, info fs.FileInfo) (Change, error) {
+	what, err := a.compare(e, known, name, info)
+	c := change(name, what, info)
+	c.Code = a.isCode(name)
+	if what == wasAdded && (a.cache(name, info) || a.OnlyCode && !c.Code) {
+		c.What = ""
+	}
+	if !c.Code && !a.holdsCode(name) || c.What != "" && !c.mode() {
+		return c, err
+	}
+	c.Foreign = info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&0o022 != 0
+	if c.What == "" && !a.trusts(info) {
+		c.What, c.Foreign = "belongs to user "+c.Owner+", who can change it", true
+	}
+	return c, err
+}
+
+func (a *audit) trusts(info fs.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return a.Trusted == nil || !ok || slices.Contains(a.Trusted, s.Uid)
+}
+
+// cache reports whether a name is what Python keeps beside a program that the agent ran, and belongs to a trusted user.
+func (a *audit) cache(name string, info fs.FileInfo) bool {
+	return a.Trusted != nil && a.trusts(info) && slices.Contains(strings.Split(name, "/"), "__pycache__")
 }
 
 // change says who a file belongs to and when it changed.
@@ -185,7 +278,11 @@ func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (str
 		e = a.listed[e.Link]
 	}
 	what, err := a.content(e, name, info)
-	if mode := info.Mode(); mode.Perm()&0o222 != 0 && !a.anyMode || mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 || (mode.Perm()&0o111 != 0) != (e.Kind == Executable) {
+	closed := fs.FileMode(0o222)
+	if below(a.Unlocked, name) {
+		closed = 0o022
+	}
+	if mode := info.Mode(); mode.Perm()&closed != 0 && !a.anyMode || mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 || (mode.Perm()&0o111 != 0) != (e.Kind == Executable) {
 		also := fmt.Sprintf(hasMode+"%04o", octal(mode))
 		if what != "" {
 			also += " and " + what
@@ -230,12 +327,19 @@ func (a *audit) content(e Entry, name string, info fs.FileInfo) (string, error) 
 	if info.Size() != e.Size {
 		return fmt.Sprintf("has %d bytes, not %d", info.Size(), e.Size), nil
 	}
-	f, err := a.root.Open(name)
+	// What was a file a moment ago may be a pipe by now, on which a plain open would wait.
+	f, err := a.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if gone(err) || errors.Is(err, syscall.ELOOP) {
+		return "changed while it was read", nil
+	}
 	if err != nil {
 		return "", err
 	}
+	if now, err := f.Stat(); err != nil || !now.Mode().IsRegular() {
+		return "changed while it was read", errors.Join(err, f.Close())
+	}
 	sum := sha256.New()
-	_, err = io.Copy(sum, f)
+	_, err = io.Copy(sum, io.LimitReader(f, e.Size+1))
 	if err := errors.Join(err, f.Close()); err != nil {
 		return "", err
 	}

@@ -44,6 +44,8 @@ func (k Key) schema() map[string]any {
 		s = map[string]any{"type": "array", "items": object(k.Keys)}
 	case Probes:
 		s = map[string]any{"type": []string{"object", "array"}}
+	case Flag:
+		s = map[string]any{"type": "boolean"}
 	case Texts, Paths:
 		s = map[string]any{"type": "array", "items": map[string]any{"type": "string"}}
 	default:

@@ -40,10 +40,15 @@ type Recipe struct {
 	Allow []string `yaml:"allow"`
 	// AllowSecrets names findings of the search for secrets that may be packed.
 	AllowSecrets []AllowedSecret `yaml:"allow_secrets"`
-	// Writable lists the paths of a release that stay writable on a host, each a file or a
-	// directory with all below it. "." is the whole release.
+	// Writable lists the paths of a release that belong to the project's user on a host, each a file or a
+	// directory with all below it. Paths that are code, or have code below them, are left out of it (see Denied)
+	// unless WritableCode is set; then "." is the whole release.
 	Writable []string `yaml:"writable"`
-	Hooks    Hooks    `yaml:"hooks"`
+	// WritableCode lets Writable name code too. The project's user can then become root.
+	WritableCode bool `yaml:"writable_code"`
+	// Denied are the paths that the file calls writable and that Writable does not name, since they hold code.
+	Denied []string `yaml:"-"`
+	Hooks  Hooks    `yaml:"hooks"`
 	// Units are the units of the release, in the order in which an agent restarts them: files of the
 	// tree, which packages install, or names of units that something else installs. Nil means those that
 	// start through the release's links.
@@ -173,13 +178,12 @@ type Package struct {
 	Base string `yaml:"base"`
 }
 
-// procedureDir is where a project keeps procedures of its own; their old convention is to change
-// the tree in place.
+// procedureDir is where a project keeps procedures of its own.
 const procedureDir = ".salt"
 
 // Load reads the recipe of a release as a host does: keys that this version does not know are passed
 // over, since who built the release may have a newer one. A tree without a recipe gets the default:
-// nothing is writable, or everything in a project with .salt/.
+// nothing in it is writable.
 func Load(tree fs.FS) (Recipe, error) { return load(tree, true) }
 
 // LoadStrict reads the recipe of a tree as its author wants it read: an unknown key is an error.
@@ -188,26 +192,12 @@ func LoadStrict(tree fs.FS) (Recipe, error) { return load(tree, false) }
 func load(tree fs.FS, lenient bool) (Recipe, error) {
 	data, err := fs.ReadFile(tree, Name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fallback(tree), nil
+		return Recipe{}, nil
 	}
 	if err != nil {
 		return Recipe{}, err
 	}
-	r, err := parse(data, parser{file: Name, lenient: lenient})
-	if err != nil {
-		return Recipe{}, err
-	}
-	if r.Writable == nil {
-		r.Writable = fallback(tree).Writable
-	}
-	return r, nil
-}
-
-func fallback(tree fs.FS) Recipe {
-	if info, err := fs.Stat(tree, procedureDir); err == nil && info.IsDir() {
-		return Recipe{Writable: []string{"."}}
-	}
-	return Recipe{}
+	return parse(data, parser{file: Name, lenient: lenient})
 }
 
 // Parse reads a recipe. Its error is a diag.List with every problem.
@@ -235,7 +225,11 @@ func parse(data []byte, p parser) (Recipe, error) {
 		return Recipe{}, diag.At(diag.Pos{File: p.file}, "%v", err)
 	}
 	r.Writable, r.Files = cleaned(r.Writable), cleaned(r.Files)
-	return r, nil
+	if !p.lenient {
+		p.guarded(root.Content[0], r)
+	}
+	r.protect()
+	return r, p.problems.Err()
 }
 
 // notYAML places an error of the parser.

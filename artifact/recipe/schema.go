@@ -26,6 +26,7 @@ const (
 	Section  Kind = "mapping"
 	Sections Kind = "list of mappings"
 	Probes   Kind = "mapping, or list of probes"
+	Flag     Kind = "true or false"
 )
 
 // Key is one key of the file.
@@ -58,7 +59,8 @@ func Keys() []Key {
 		{Name: "leave_out", Kind: Texts, Doc: "patterns of names, or of paths where they hold a slash, that do not"},
 		{Name: "allow", Kind: Paths, Doc: "files that look like secrets and are none"},
 		{Name: "allow_secrets", Kind: Sections, Doc: "findings of the search for secrets that may be released", Keys: secretKeys()},
-		{Name: "writable", Kind: Paths, Doc: "what stays writable on a host; . is the whole release"},
+		{Name: "writable", Kind: Paths, Doc: "what the project's user may change on a host; it must not hold what the agent reads or runs"},
+		{Name: WritableCodeKey, Kind: Flag, Doc: "writable may name what the agent reads or runs as root, and . for the whole release: the project's user can become root"},
 		{Name: "health", Kind: Probes, Doc: "when the release counts as healthy: probes, and how long they may take"},
 		{Name: "hooks", Kind: Section, Doc: "scripts of the tree that an agent runs while it deploys, in this order; hooks/STAGE.d holds them in the release", Keys: hookKeys()},
 		{Name: "units", Kind: Paths, Doc: "the release's units, in the order in which an agent restarts them: files of the tree, which packages install, or names of other units; those that start through its links by default"},
@@ -220,6 +222,8 @@ func (p *parser) scalar(n *yaml.Node, k Key) {
 		p.places[path.Clean(n.Value)] = p.pos(n)
 	}
 	switch {
+	case k.Kind == Flag && n.Tag != "!!bool":
+		p.add(n, "%s is %q", k.Name, n.Value).WithHint("write true or false")
 	case k.Kind == Path && !fs.ValidPath(path.Clean(n.Value)):
 		p.add(n, "%q is not a path inside the tree", n.Value).WithHint("write it relative to the top, without ..")
 	case k.Kind == Absolute && (!path.IsAbs(n.Value) || path.Clean(n.Value) != n.Value):

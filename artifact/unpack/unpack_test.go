@@ -131,13 +131,31 @@ drwx------ salt/config/pillar
 	}
 }
 
-func TestProjectWithProceduresIsWritable(t *testing.T) {
-	dir, err := unpacked(t, artifacttest.Archive(t, artifacttest.Files{".salt/install.sls": "a: test.nop", "app": "x"}), artifact.TarZst, unpack.Limits{})
+// TestProjectWithProceduresIsReadOnly has both forms of the earlier default, which gave the whole release to its user.
+func TestProjectWithProceduresIsReadOnly(t *testing.T) {
+	for _, recipe := range []string{"", "writable: [.]\n", "writable: [.salt, app]\n"} {
+		files := artifacttest.Files{".salt/install.sls": "a: test.nop", "app": "x"}
+		if recipe != "" {
+			files["corpus.yaml"] = recipe
+		}
+		dir, err := unpacked(t, artifacttest.Archive(t, files), artifact.TarZst, unpack.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := tree(t, dir)
+		if free := strings.Contains(got, "-rw-r--r-- app\n"); free != strings.Contains(recipe, "app") || strings.Contains(got, "-rw-r--r-- .salt") {
+			t.Errorf("with the recipe %q the release is\n%s", recipe, got)
+		}
+	}
+}
+
+func TestReleaseWithWritableCode(t *testing.T) {
+	dir, err := unpacked(t, artifacttest.Archive(t, artifacttest.Files{".salt/install.sls": "a: test.nop", "app": "x", "corpus.yaml": "writable: [.]\nwritable_code: true\n"}), artifact.TarZst, unpack.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := tree(t, dir); !strings.Contains(got, "-rw-r--r-- app\n") {
-		t.Errorf("a project with .salt is not writable:\n%s", got)
+		t.Errorf("a release with writable_code is not writable:\n%s", got)
 	}
 }
 

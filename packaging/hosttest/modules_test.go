@@ -41,7 +41,7 @@ func caseHost(t *testing.T, suite string) *lab.Host {
 	t.Helper()
 	s := newStore(t)
 	s.publish("cases", "1", "testing", tree(t, map[string]string{
-		"corpus.yaml":                 "writable: [salt]\n",
+		"corpus.yaml":                 "writable: [salt]\nwritable_code: true\n",
 		"salt/config/states/top.sls":  "base:\n  '*':\n    - case\n",
 		"salt/config/states/case.sls": "Nothing yet:\n  test.nop: []\n",
 	}))

@@ -1,0 +1,268 @@
+package agent
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// This file draws the line between code, which the agent reads or runs as root, and data, which a project's user may change.
+
+// says reads what a release says of itself. A recipe that is not the one that was unpacked says nothing.
+func (a *Agent) says(release artifact.Release, list *manifest.Manifest) (recipe.Recipe, error) {
+	tree := walk.Files(a.project(release.Project).Release(release.Dir()))
+	if list != nil && !list.Holds(tree, recipe.Name) {
+		return recipe.Recipe{}, nil
+	}
+	says, err := recipe.Load(tree)
+	if err != nil {
+		return recipe.Recipe{}, exit.WithCode(exit.Usage, err)
+	}
+	if list != nil && !says.WritableCode {
+		all := says.Writable
+		says.Writable = withoutCode(all, list.Behind(says.Code()))
+		says.Denied = append(says.Denied, slices.DeleteFunc(all, func(name string) bool { return slices.Contains(says.Writable, name) })...)
+	}
+	return says, nil
+}
+
+// recipe is says for a release of which no list was read yet.
+func (a *Agent) recipe(release artifact.Release) (recipe.Recipe, error) {
+	list, err := a.list(release)
+	if err != nil {
+		return recipe.Recipe{}, err
+	}
+	return a.says(release, list)
+}
+
+// withoutCode drops writable paths that a link in code leads to, or below which it leads.
+func withoutCode(writable, behind []string) []string {
+	return slices.DeleteFunc(slices.Clone(writable), func(name string) bool {
+		return slices.ContainsFunc(behind, func(to string) bool { return recipe.Within([]string{name}, to) })
+	})
+}
+
+// comparison is how a release is compared with its list.
+func (a *Agent) comparison(says recipe.Recipe) manifest.Scope {
+	return manifest.Scope{Writable: says.Writable, Code: says.Code(), Unlocked: says.Denied, Trusted: a.trusted()}
+}
+
+// trusted are the users to whom code may belong: root and the agent's own user, and below a --root the owner of that. Nil
+// where owners mean nothing, since this process could not set them.
+func (a *Agent) trusted() []uint32 {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	users := []uint32{0}
+	var st unix.Stat_t
+	if a.Layout.Relocated() && unix.Stat(a.Layout.Root, &st) == nil {
+		users = append(users, st.Uid)
+	}
+	return users
+}
+
+// reclaim makes a release's code root's again where it belongs to another user or can be written to by others, and with the
+// release's own directory all that is not writable. Earlier agents gave releases with a .salt directory to their user.
+func (r *run) reclaim(release artifact.Release, says recipe.Recipe, list *manifest.Manifest) error {
+	trusted := r.trusted()
+	if trusted == nil || r.test {
+		return nil
+	}
+	root, err := r.safely()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	p := r.project(release.Project)
+	c := reclaimer{trusted: trusted, code: says.Code(), writable: says.Writable, sizes: sizes(list)}
+	for _, dir := range []string{r.Layout.Projects(), p.Dir, p.Releases()} {
+		if err := c.above(root, r.Layout.Inside(dir)); err != nil {
+			return err
+		}
+	}
+	if err := closeArchives(root, r.Layout.Inside(p.Dir)); err != nil {
+		return err
+	}
+	dir, err := root.OpenDir(r.Layout.Inside(p.Release(release.Dir())))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	st, err := dir.Lstat(".")
+	if err != nil {
+		return err
+	}
+	c.whole = !slices.Contains(trusted, st.Uid)
+	err = c.directory(dir, ".")
+	if c.changed > 0 {
+		r.record.Note("%d files and directories of %s that the agent reads or runs, or that are not writable, belonged to another user or could be written to by others; they are root's again", c.changed, release)
+	}
+	return err
+}
+
+// closeArchives makes archives root's alone: files in them keep the owners and modes that they had.
+func closeArchives(root *walk.Root, project string) error {
+	dir, err := root.OpenDir(project)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	st, err := dir.Lstat("archives")
+	if found, err := walk.Found(err); !found || st.Mode&0o7777 == 0o700 || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return err
+	}
+	return dir.Chmod("archives", 0o700)
+}
+
+// sizes are those of the files that were unpacked; nil without a list.
+func sizes(list *manifest.Manifest) map[string]int64 {
+	if list == nil {
+		return nil
+	}
+	all := make(map[string]int64, len(list.Entries))
+	for _, e := range list.Entries {
+		if e.Kind.Regular() {
+			all[e.Name] = e.Size
+		}
+	}
+	return all
+}
+
+// safely opens the host's tree so that no link of another user is followed.
+func (a *Agent) safely() (*walk.Root, error) {
+	return walk.Open(walk.Options{Dir: a.Layout.Root, Safe: true})
+}
+
+// reclaimer takes files back from users.
+type reclaimer struct {
+	trusted        []uint32
+	code, writable []string
+	sizes          map[string]int64
+	whole          bool // and not only code
+	changed        int
+}
+
+// above takes back a directory on the way to a release: a user who owns one puts any release in the place of another.
+func (c *reclaimer) above(root *walk.Root, name string) error {
+	dir, err := root.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.own(dir), dir.Close())
+}
+
+// own takes back a directory itself.
+func (c *reclaimer) own(dir *walk.Dir) error {
+	st, err := dir.Lstat(".")
+	if err != nil {
+		return err
+	}
+	foreign := !slices.Contains(c.trusted, st.Uid)
+	open := st.Mode&0o002 != 0 || st.Mode&0o020 != 0 && st.Gid != 0
+	if foreign {
+		err = dir.Chown(".", 0, 0)
+	}
+	if open && err == nil {
+		err = dir.Chmod(".", fs.FileMode(st.Mode&0o755))
+	}
+	if foreign || open {
+		c.changed++
+	}
+	return err
+}
+
+// directory takes back a directory first, so that nothing in it is exchanged meanwhile, and then what is in it.
+func (c *reclaimer) directory(dir *walk.Dir, name string) error {
+	if err := c.own(dir); err != nil {
+		return err
+	}
+	names, err := dir.ReadDir()
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		full := path.Join(name, n)
+		isCode := recipe.Within(c.code, full)
+		if recipe.Within(c.writable, full) || !isCode && !c.whole && !recipe.IsCode(c.code, full) {
+			continue
+		}
+		if err := c.entry(dir, n, full, isCode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *reclaimer) entry(dir *walk.Dir, n, full string, isCode bool) error {
+	st, err := dir.Lstat(n)
+	if found, err := walk.Found(err); !found {
+		return err
+	}
+	foreign := !slices.Contains(c.trusted, st.Uid)
+	switch st.Mode & syscall.S_IFMT {
+	case syscall.S_IFDIR:
+		sub, err := dir.OpenDir(n)
+		if err != nil {
+			return err
+		}
+		return errors.Join(c.directory(sub, full), sub.Close())
+	case syscall.S_IFREG:
+		if !foreign && st.Mode&0o022 == 0 {
+			return nil
+		}
+		c.changed++
+		if isCode || st.Nlink > 1 {
+			return c.replace(dir, n, full, &st)
+		}
+		return errors.Join(dir.Chown(n, 0, 0), dir.Chmod(n, fs.FileMode(st.Mode&0o555)))
+	case syscall.S_IFLNK:
+		if foreign {
+			c.changed++
+			return dir.Chown(n, 0, 0)
+		}
+	}
+	return nil
+}
+
+// replace puts a copy in the place of a file: its owner may have it open for writing, and it may have other names. A file
+// that has not its size of the list stays: it is refused by its content.
+func (c *reclaimer) replace(dir *walk.Dir, n, full string, st *unix.Stat_t) error {
+	size, listed := c.sizes[full]
+	if c.sizes != nil && (!listed || size != st.Size) {
+		return nil
+	}
+	if c.sizes == nil && (st.Nlink > 1 || st.Size > maxUnlisted) {
+		return errUnlisted
+	}
+	from, err := dir.Open(n)
+	if err != nil {
+		return err
+	}
+	err = dir.Create(n, walk.New{Mode: fs.FileMode(st.Mode & 0o555), UID: 0, GID: 0}, copyOf(from, st.Size))
+	return errors.Join(err, from.Close())
+}
+
+// maxUnlisted bounds a copy of code of which nothing is listed.
+const maxUnlisted = 64 << 20
+
+var errUnlisted = errors.New("the project's user put a file with several names, or one beyond 64 MiB, in the place of code, and no list of the tree says what was there: push or deploy it again")
+
+// copyOf writes what is at most size bytes of a file.
+func copyOf(from *os.File, size int64) func(io.Writer) error {
+	return func(to io.Writer) error {
+		_, err := io.Copy(to, io.LimitReader(from, size))
+		return err
+	}
+}

@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// maxDepth bounds how deep directories are given to a user: each level takes a descriptor.
+const maxDepth = 256
+
+// giveToUser is the built-in fixperms: data, and what the release calls writable, belong to the project's user; the pillar is
+// root's alone. The user may move files meanwhile, so nothing is reached through a link, and what cannot be given safely
+// stays as it is and is noted.
+func (r *run) giveToUser(ctx context.Context, pair ledger.Pair) error {
+	root, err := r.safely()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	p := r.project(pair.Service.Project)
+	if err := r.closePillar(root, p); err != nil {
+		return err
+	}
+	h, err := r.host()
+	if err != nil || r.entry == nil || r.entry.User == "" {
+		return err
+	}
+	user, known, err := h.Accounts.User(r.entry.User)
+	if err != nil {
+		return err
+	}
+	if !known || !h.Files.CanChown() {
+		r.record.Note("fixperms left owners as they are: there is no user %s, or files cannot be given to others here", r.entry.User)
+		return nil
+	}
+	g := giver{ctx: ctx, uid: user.UID, gid: user.GID}
+	err = g.below(root, r.Layout.Inside(p.Dir), "data")
+	names, listErr := r.writable(pair)
+	err = errors.Join(err, listErr)
+	for _, name := range names {
+		err = errors.Join(err, g.below(root, r.Layout.Inside(p.Release(pair.Service.Dir())), name))
+	}
+	g.tell(r)
+	if err != nil {
+		return fmt.Errorf("fixperms of %s: %w", p.Name, err)
+	}
+	return nil
+}
+
+func (r *run) closePillar(root *walk.Root, p layout.Project) error {
+	dir, name, err := root.Parent(r.Layout.Inside(p.Pillar()))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := dir.Chmod(name, 0o700); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// writable lists what of a release belongs to the project's user. A tree that a developer edits stays the developer's.
+func (r *run) writable(pair ledger.Pair) ([]string, error) {
+	if pair.Service.Local == trust.ByEditable {
+		return nil, nil
+	}
+	says, err := r.recipe(pair.Service)
+	if len(says.Denied) > 0 {
+		r.record.Note("%s calls %s writable, which is or holds what the agent reads or runs; it stays root's. Name the directories that the service writes to, or see %s in docs/packaging.md",
+			pair.Service, strings.Join(says.Denied, ", "), recipe.WritableCodeKey)
+	}
+	return says.Writable, err
+}
+
+// giver gives trees to a user.
+type giver struct {
+	ctx      context.Context
+	uid, gid int
+	left     int // names that stay as they are
+	first    error
+}
+
+// below gives a path below a directory that is root's. Every name on the way is a directory and no link.
+func (g *giver) below(root *walk.Root, base, name string) error {
+	dir, err := root.OpenDir(base)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	way, last := path.Split(path.Clean(name))
+	parent, err := dir.Below(strings.FieldsFunc(way, func(c rune) bool { return c == '/' }))
+	if err != nil {
+		return g.leave(err)
+	}
+	defer parent.Close()
+	return g.give(parent, last, 0)
+}
+
+// give gives a name and all below it.
+func (g *giver) give(dir *walk.Dir, name string, depth int) error {
+	if err := g.ctx.Err(); err != nil {
+		return err
+	}
+	if depth == maxDepth {
+		return g.leave(errDeep)
+	}
+	st, err := dir.Lstat(name)
+	if err == nil {
+		err = dir.Give(name, g.uid, g.gid)
+	}
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return g.leave(err)
+	}
+	sub, err := dir.OpenDir(name)
+	if err != nil {
+		return g.leave(err)
+	}
+	defer sub.Close()
+	names, err := sub.ReadDir()
+	if err != nil {
+		return g.leave(err)
+	}
+	for _, n := range names {
+		if err := g.give(sub, n, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave notes a name that stays as it is. What the user may have done does not end the step: a file that vanished, a link or
+// a pipe in the place of a directory, a file with a second name. Errors of the machine do.
+func (g *giver) leave(err error) error {
+	var unsafe *walk.UnsafeError
+	if err == nil || !unstable(err) && !errors.As(err, &unsafe) && !errors.Is(err, unix.EPERM) && !errors.Is(err, errDeep) {
+		return err
+	}
+	if g.left++; g.first == nil {
+		g.first = err
+	}
+	return nil
+}
+
+var errDeep = fmt.Errorf("directories lie more than %d deep", maxDepth)
+
+// unstable reports whether an error is that of a name that is not any more what it was.
+func unstable(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+}
+
+func (g *giver) tell(r *run) {
+	if g.left == 1 && errors.Is(g.first, fs.ErrNotExist) {
+		return // a writable path that the release does not have
+	}
+	if g.left > 0 {
+		r.record.Note("fixperms left %d names as they were, which changed meanwhile or are not safe to give away; the first: %v", g.left, g.first)
+	}
+}
