@@ -233,7 +233,7 @@ func (r *run) keepFailed(pair ledger.Pair) {
 			continue
 		}
 		dir := filepath.Join(project.Archives(), r.id)
-		err = durable.MkdirAll(dir, 0o755)
+		err = durable.MkdirAll(dir, 0o700)
 		if err == nil {
 			err = durable.Rename(project.Release(release.Dir()), filepath.Join(dir, layout.FailedTree))
 		}

@@ -50,10 +50,10 @@ func (a *Agent) requestHold(command string, h holdRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.MkdirAll(a.Layout.State(), 0o755); err != nil {
+	if err := durable.MkdirAll(a.Layout.State(), 0o700); err != nil {
 		return explainDisk(err)
 	}
-	err = a.exclusively(func() error { return durable.WriteFile(a.Layout.HoldRequest(), append(data, '\n'), 0o644) })
+	err = a.exclusively(func() error { return durable.WriteFile(a.Layout.HoldRequest(), append(data, '\n'), 0o600) })
 	if errors.Is(err, os.ErrPermission) {
 		return diag.WithHint(err, "run as root, or give a directory of your own with --root")
 	}
@@ -71,7 +71,7 @@ func (a *Agent) requestHold(command string, h holdRequest) error {
 
 // exclusively does something while nobody else leaves or carries out a request.
 func (a *Agent) exclusively(do func() error) error {
-	f, err := os.OpenFile(a.Layout.HoldLock(), os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o644)
+	f, err := os.OpenFile(a.Layout.HoldLock(), os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
 		return err
 	}

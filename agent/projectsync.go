@@ -37,7 +37,12 @@ func (r *run) sync(ctx context.Context, pair ledger.Pair) error {
 		if pair.Service.Local == "" {
 			return nil
 		}
-		written, err := procedure.WriteSkeleton(r.tree(pair), pair.Service.Project)
+		root, err := r.safely()
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		written, err := procedure.WriteSkeleton(root, r.Layout.Inside(r.tree(pair)), pair.Service.Project)
 		if len(written) > 0 {
 			r.record.Note("default procedures were written into %s: %s", procedure.Dir, strings.Join(written, ", "))
 		}

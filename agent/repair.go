@@ -27,6 +27,7 @@ const damagedMark = ".damaged-"
 func (a *Agent) repair() (lost []string, err error) {
 	s := setAside{agent: a, id: report.NewID(a.now())}
 	s.directory(a.Layout.State())
+	s.errs = append(s.errs, a.closeState())
 	s.files(a.Layout.State(), func(name string) bool {
 		return strings.HasPrefix(name, "ledger") || strings.HasPrefix(name, "hold.") || name == "temporary"
 	})

@@ -153,5 +153,5 @@ func (a *Agent) Report(id string) (*report.Report, error) {
 	if err == nil && r == nil {
 		err = exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing ran on this host yet"), "deploy first: corpus-agent deploy"))
 	}
-	return r, err
+	return r, a.forRoot(err)
 }

@@ -210,7 +210,7 @@ func (l *Ledger) Content() ([]byte, error) {
 // Save replaces the file.
 func (l *Ledger) Save(path string) error {
 	l.Version = version
-	return write(path, "ledger", l, l.read, 0o755, 0o644)
+	return write(path, "ledger", l, l.read, 0o700, 0o600)
 }
 
 // IsWithdrawn tells whether a release of a pair was taken back, and why.

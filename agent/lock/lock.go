@@ -43,7 +43,7 @@ type Lock struct{ file *os.File }
 
 // Acquire takes the lock, or fails with a *Held at once.
 func Acquire(path, command string) (*Lock, error) {
-	if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("locking the host: %w", err)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o600)

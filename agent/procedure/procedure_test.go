@@ -216,7 +216,7 @@ func TestSSHKeysAreOpenSSHs(t *testing.T) {
 
 func TestSkeletonLeavesWhatIsThere(t *testing.T) {
 	dir := tree(t, map[string]string{".salt/fixperms!": "#!/bin/sh\n", ".salt/PILLAR.sample": "mine: 1\n"})
-	written, err := procedure.WriteSkeleton(dir, "myapp")
+	written, err := procedure.WriteSkeleton(kept(t, dir).Root, "/", "myapp")
 	slices.Sort(written)
 	if want := []string{"archive.sls", "notify.sls", "rollback.sls"}; err != nil || !slices.Equal(written, want) {
 		t.Errorf("written are %v, %v, want %v", written, err, want)

@@ -3,11 +3,12 @@ package procedure
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"strings"
 
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // skeleton is the default procedures as files, for a project to change.
@@ -34,29 +35,54 @@ makina-projects.` + project + `:
 	}
 }
 
-// WriteSkeleton writes the default procedures that a tree lacks, and says which. What is there is
-// somebody's and stays.
-func WriteSkeleton(tree, project string) ([]string, error) {
-	dir := filepath.Join(tree, Dir)
-	if err := durable.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("writing default procedures: %w", err)
+// WriteSkeleton writes the default procedures that a tree lacks, and lists which. What is there stays. The files belong to
+// the tree's owner, whose tree it may be: it is entered by descriptors, and a link in the place of .salt is refused.
+func WriteSkeleton(root *walk.Root, tree, project string) ([]string, error) {
+	written, err := writeSkeleton(root, tree, project)
+	if err != nil {
+		err = fmt.Errorf("writing default procedures: %w", err)
 	}
+	return written, err
+}
+
+func writeSkeleton(root *walk.Root, tree, project string) ([]string, error) {
+	top, err := root.OpenDir(tree)
+	if err != nil {
+		return nil, err
+	}
+	defer top.Close()
+	st, err := top.Lstat(".")
+	if err != nil {
+		return nil, err
+	}
+	uid, gid := int(st.Uid), int(st.Gid)
+	dir, err := top.OpenDir(Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		dir, err = top.Mkdir(Dir, walk.New{Mode: 0o755, UID: uid, GID: gid})
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
 	var written []string
 	for name, text := range skeleton(project) {
-		path := filepath.Join(dir, name)
-		stem := path[:len(path)-len(filepath.Ext(path))]
-		if there(path) || name != "PILLAR.sample" && there(stem) {
+		stem := strings.TrimSuffix(name, filepath.Ext(name))
+		if there(dir, name) || name != "PILLAR.sample" && there(dir, stem) {
 			continue
 		}
-		if err := durable.WriteFile(path, []byte(text), 0o644); err != nil {
-			return written, fmt.Errorf("writing default procedures: %w", err)
+		err := dir.Create(name, walk.New{Mode: 0o644, UID: uid, GID: gid}, func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		})
+		if err != nil {
+			return written, err
 		}
 		written = append(written, name)
 	}
 	return written, nil
 }
 
-func there(path string) bool {
-	_, err := os.Lstat(path)
+func there(dir *walk.Dir, name string) bool {
+	_, err := dir.Lstat(name)
 	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -35,7 +35,7 @@ func (a Archive) Save(r *Report, keep int) error {
 	if r.Sequence == 0 {
 		r.Sequence = a.newest() + 1
 	}
-	if err := durable.MkdirAll(a.Dir, 0o755); err != nil {
+	if err := durable.MkdirAll(a.Dir, 0o700); err != nil {
 		return fmt.Errorf("keeping the report: %w", err)
 	}
 	data, err := json.MarshalIndent(r, "", "  ")

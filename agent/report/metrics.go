@@ -2,15 +2,16 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -29,10 +30,55 @@ func (m Metrics) Write(r *Report, book *ledger.Ledger) error {
 	var b bytes.Buffer
 	m.run(&b, r)
 	m.host(&b, book)
-	if err := durable.WriteFile(m.File, b.Bytes(), 0o644); err != nil {
+	if err := m.replace(b.Bytes()); err != nil {
 		return fmt.Errorf("writing metrics: %w", err)
 	}
 	return nil
+}
+
+// replace writes the file. Its directory is often the exporter's, so no link of another user is followed. Every user may read
+// it: it names releases, numbers and times.
+func (m Metrics) replace(content []byte) error {
+	dir, name, close, err := m.directory()
+	if err != nil {
+		return err
+	}
+	defer close()
+	return dir.Create(name, walk.New{Mode: 0o644, UID: -1, GID: -1}, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+func (m Metrics) directory() (dir *walk.Dir, name string, close func(), err error) {
+	file, err := filepath.Abs(m.File)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	root, err := walk.Open(walk.Options{Safe: true})
+	if err != nil {
+		return nil, "", nil, err
+	}
+	dir, name, err = root.Parent(file)
+	if err != nil {
+		return nil, "", nil, errors.Join(err, root.Close())
+	}
+	return dir, name, func() { _ = errors.Join(dir.Close(), root.Close()) }, nil
+}
+
+// read gives what the file holds now.
+func (m Metrics) read() ([]byte, error) {
+	dir, name, close, err := m.directory()
+	if err != nil {
+		return nil, err
+	}
+	defer close()
+	f, err := dir.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 1<<20))
 }
 
 func (m Metrics) run(b *bytes.Buffer, r *Report) {
@@ -71,7 +117,7 @@ func (m Metrics) host(b *bytes.Buffer, book *ledger.Ledger) {
 
 // before reads when the last success was out of the file that is there.
 func (m Metrics) before() string {
-	data, err := os.ReadFile(m.File)
+	data, err := m.read()
 	if err != nil {
 		return ""
 	}
@@ -125,7 +171,7 @@ func (m LockMetrics) Write() error {
 	if !ok {
 		return nil // Metrics reports that
 	}
-	if err := durable.WriteFile(name+"_lock.prom", b.Bytes(), 0o644); err != nil {
+	if err := (Metrics{File: name + "_lock.prom"}).replace(b.Bytes()); err != nil {
 		return fmt.Errorf("writing metrics: %w", err)
 	}
 	return nil

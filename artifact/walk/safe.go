@@ -102,7 +102,7 @@ func (r *Root) openSafely(p string, flags int) (int, error) {
 	}
 	if err == nil {
 		_ = unix.Close(fd)
-	} else if !errors.Is(err, unix.ELOOP) {
+	} else if !errors.Is(err, unix.ELOOP) && !errors.Is(err, unix.EAGAIN) {
 		return -1, err
 	}
 	return r.openChecked(p, flags)

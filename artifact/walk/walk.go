@@ -86,7 +86,11 @@ func (r *Root) Openat(path string, flags int) (fd int, err error) {
 	case r.machine:
 		return RetryOpen(func() (int, error) { return unix.Open(path, flags, 0) })
 	case r.kernel:
-		return r.openat2(path, flags, 0)
+		fd, err := r.openat2(path, flags, 0)
+		if !errors.Is(err, unix.EAGAIN) {
+			return fd, err
+		}
+		// A process that renames without end keeps the kernel from finishing; the checked walk does not care.
 	}
 	return r.openChecked(path, flags)
 }

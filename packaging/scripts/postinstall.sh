@@ -24,6 +24,8 @@ fi
 command -v systemctl >/dev/null || exit 0
 # Presets are files, so an image gets them, too, while it is built.
 [ $first = no ] || systemctl --no-reload preset corpus-agent.timer >/dev/null 2>&1 || true
+# What the agent remembers is root's alone. Earlier versions let every user read some of it.
+[ ! -d /var/lib/corpus ] || chmod 700 /var/lib/corpus
 ran=/var/lib/corpus/timer-ran-before-removal
 start=$first
 [ ! -e $ran ] || start=yes

@@ -7,7 +7,7 @@ upgrade | deconfigure | failed-upgrade | 1) exit 0 ;;
 esac
 [ -d /run/systemd/system ] || exit 0
 if [ "$1" = remove ] && systemctl is-active --quiet corpus-agent.timer; then
-  install -d -m 755 /var/lib/corpus
+  install -d -m 700 /var/lib/corpus
   : > /var/lib/corpus/timer-ran-before-removal
 fi
 systemctl stop corpus-agent.timer || true

@@ -1,0 +1,111 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// closeState makes what the agent remembers its own user's alone: the state directory and those in it 0700, files 0600, and so
+// are the copies beside the releases. Earlier agents let every user read the ledger, which has the text of failures.
+func (a *Agent) closeState() error {
+	root, err := a.safely()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	errs := []error{closeDir(root, a.Layout.Inside(a.Layout.State()), a.trusted(), func(string) bool { return true })}
+	copies := func(name string) bool {
+		return strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".json") || name == path.Base(a.Layout.ConfigCopy()))
+	}
+	dir, err := root.OpenDir(a.Layout.Inside(a.Layout.Projects()))
+	if err == nil {
+		errs = append(errs, closeFiles(dir, copies), dir.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// closeDir closes a directory, the directories in it and their files. One that belongs to another user is refused: whatever is
+// in it may be that user's.
+func closeDir(root *walk.Root, name string, trusted []uint32, chosen func(string) bool) error {
+	dir, err := root.OpenDir(name)
+	if err != nil {
+		return nil // it is made, or set aside, where it is needed
+	}
+	defer dir.Close()
+	st, err := dir.Lstat(".")
+	if err != nil {
+		return err
+	}
+	if trusted != nil && !slices.Contains(trusted, st.Uid) {
+		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s, where the agent keeps what it trusts, belongs to user %d", name, st.Uid),
+			"find out why; then give it to root with chown -R, or remove it and deploy with --trust-root"))
+	}
+	if err := closeMode(dir, ".", &st, 0o700); err != nil {
+		return err
+	}
+	if err := closeFiles(dir, chosen); err != nil {
+		return err
+	}
+	return closeDirs(dir)
+}
+
+// closeDirs closes the directories in a directory; nobody but their owner reaches what is in them then.
+func closeDirs(dir *walk.Dir) error {
+	return eachOf(dir, func(name string, st *unix.Stat_t) error {
+		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			return nil
+		}
+		return closeMode(dir, name, st, 0o700)
+	})
+}
+
+func closeFiles(dir *walk.Dir, chosen func(string) bool) error {
+	return eachOf(dir, func(name string, st *unix.Stat_t) error {
+		if st.Mode&unix.S_IFMT != unix.S_IFREG || !chosen(name) {
+			return nil
+		}
+		return closeMode(dir, name, st, 0o600)
+	})
+}
+
+func eachOf(dir *walk.Dir, visit func(name string, st *unix.Stat_t) error) error {
+	names, err := dir.ReadDir()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		st, err := dir.Lstat(name)
+		if found, err := walk.Found(err); !found {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := visit(name, &st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeMode takes from a mode what others have. Where the file belongs to another user, as below a --root, it stays.
+func closeMode(dir *walk.Dir, name string, st *unix.Stat_t, mode uint32) error {
+	if st.Mode&0o077 == 0 {
+		return nil
+	}
+	err := dir.Chmod(name, fs.FileMode(st.Mode&mode))
+	if errors.Is(err, unix.EPERM) {
+		return nil
+	}
+	return err
+}
