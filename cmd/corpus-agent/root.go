@@ -112,6 +112,9 @@ func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 		if err := os.MkdirAll(l.Root, 0o755); err != nil {
 			return nil, exit.WithCode(exit.Usage, err)
 		}
+		if err := l.Contained(); err != nil {
+			return nil, exit.WithCode(exit.Usage, err)
+		}
 	}
 	return &agent.Agent{
 		Self: p.self(l), Lent: p.lent(),

@@ -1,0 +1,58 @@
+package layout_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func TestLinksThatLeadOutOfTheTreeAreRefused(t *testing.T) {
+	outside := t.TempDir()
+	for name, c := range map[string]struct {
+		link, target string
+		fine         bool
+	}{
+		"absolute":         {"srv", outside, false},
+		"absolute inside":  {"srv", "/data/srv", false}, // by name it means the machine's /data
+		"relative inside":  {"srv", "data/srv", true},
+		"relative outside": {"srv", "../../" + filepath.Base(outside), false},
+		"state":            {"var", outside, false},
+		"nowhere":          {"srv", "nowhere", true},
+		"a project":        {"srv/projects/shop", outside, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			for _, dir := range []string{"data/srv/projects", filepath.Dir(c.link)} {
+				if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, dir := range []string{"projects", "lib/corpus"} {
+				if err := os.MkdirAll(filepath.Join(outside, dir), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.target == "../../"+filepath.Base(outside) {
+				rel, err := filepath.Rel(root, outside)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.target = rel
+			}
+			if err := os.Symlink(c.target, filepath.Join(root, c.link)); err != nil {
+				t.Fatal(err)
+			}
+			err := layout.At(root).Contained()
+			if (err == nil) != c.fine {
+				t.Fatalf("error is %v", err)
+			}
+			if err != nil && (!strings.Contains(err.Error(), "leads out of "+root) || diag.HintOf(err) == "") {
+				t.Errorf("error is %v, hint %q", err, diag.HintOf(err))
+			}
+		})
+	}
+}
