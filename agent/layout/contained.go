@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -29,6 +30,9 @@ func (l Layout) Contained() error {
 		return err
 	}
 	for _, dir := range projects {
+		if strings.HasPrefix(filepath.Base(dir), ".") {
+			continue // copies of the ledger, and temporary files
+		}
 		p := Project{Dir: dir}
 		dirs = append(dirs, p.Dir, p.Releases(), p.Archives(), p.Data(), p.Pillar())
 	}
@@ -48,11 +52,11 @@ func (l Layout) same(root *walk.Root, dir string) error {
 		inside, err = d.Lstat(".")
 		err = errors.Join(err, d.Close())
 	}
-	if absent(nameErr) && absent(err) || nameErr == nil && err == nil && byName.Dev == inside.Dev && byName.Ino == inside.Ino {
+	if absent(nameErr) && (absent(err) || errors.Is(nameErr, unix.ENOTDIR)) || nameErr == nil && err == nil && byName.Dev == inside.Dev && byName.Ino == inside.Ino {
 		return nil
 	}
-	if nameErr != nil && !absent(nameErr) {
-		return nil // whoever opens it reports that
+	if nameErr != nil && !absent(nameErr) || byName.Mode&unix.S_IFMT == unix.S_IFREG {
+		return nil // opening it reports that
 	}
 	return diag.WithHint(fmt.Errorf("%s lies behind a link that leads out of %s", dir, l.Root),
 		"make the link relative (ln -sfn, with a target that starts with ../), so that it means the same wherever the tree is mounted")
