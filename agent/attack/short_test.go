@@ -1,0 +1,14 @@
+//go:build !attack
+
+package attack_test
+
+import "time"
+
+// The short form, which `go test` runs: enough to see that the suite works, not enough to win a narrow race.
+const (
+	full       = false
+	tries      = 2
+	calls      = 60
+	callsTime  = 200 * time.Millisecond
+	runTimeout = 30 * time.Second
+)

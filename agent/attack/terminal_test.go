@@ -1,0 +1,3 @@
+package attack_test
+
+func pushInput() {}
