@@ -1,6 +1,7 @@
 package attack_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type place struct {
 	Host string // the world's directory on the machine
 	Top  string // what links to the world's files start with; "" where the program sees the world as "/"
 	Kind kind   // what f is before the operation
+	D, F string // names of d and f
 }
 
 // kind is what an operation expects at f.
@@ -35,8 +37,8 @@ const (
 // content is what f holds where it is a file.
 const content = "one = 1\n# two = 2\n[section]\nkey = value\n"
 
-func (p place) d() string                { return filepath.Join(p.Dir, "d") }
-func (p place) f() string                { return filepath.Join(p.Dir, "d", "f") }
+func (p place) d() string                { return filepath.Join(p.Dir, cmp.Or(p.D, "d")) }
+func (p place) f() string                { return filepath.Join(p.d(), cmp.Or(p.F, "f")) }
 func (p place) x() string                { return filepath.Join(p.Dir, "x") }
 func (p place) victim(rel string) string { return filepath.Join(p.Host, rel) }
 

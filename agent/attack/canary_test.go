@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -138,6 +139,9 @@ func holds(p string) bool {
 	return bytes.Contains(data, []byte(canary))
 }
 
+// annsOwn are the paths that may belong to ann: her home, copies that keep the owner, and what is writable in projects.
+var annsOwn = regexp.MustCompile(`^(home/ann|srv/out|var/cache/corpus/file_backup|srv/projects/[^/]+/(data|(releases/[^/]+|archives/[^/]+/project[^/]*)/var))(/|$)`)
+
 // foreign lists files of ann's outside of her home, files that ran as root and said so, and a disk that filled up.
 func (w *world) foreign() []string {
 	w.Helper()
@@ -169,8 +173,7 @@ func (w *world) foreign() []string {
 		if info.Mode().IsRegular() && st.Nlink == 1 {
 			blocks += st.Blocks
 		}
-		home := rel == "home/ann" || strings.HasPrefix(rel, "home/ann/") || strings.HasPrefix(rel, "var/cache/corpus/file_backup/") || strings.HasPrefix(rel, "srv/out/")
-		if st.Uid == ann && !home && !strings.HasPrefix(rel, "srv/projects/") {
+		if st.Uid == ann && !annsOwn.MatchString(rel) {
 			found = append(found, "/"+rel+" belongs to ann")
 		}
 		if st.Uid == 0 && strings.HasPrefix(d.Name(), "pwned") {
@@ -183,4 +186,12 @@ func (w *world) foreign() []string {
 		found = append(found, fmt.Sprintf("the disk holds %d MiB more than before", blocks*512>>20))
 	}
 	return found
+}
+
+func owner(info fs.FileInfo) int {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return -1
+	}
+	return int(st.Uid)
 }

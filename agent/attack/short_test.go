@@ -10,5 +10,6 @@ const (
 	tries      = 2
 	calls      = 60
 	callsTime  = 200 * time.Millisecond
+	rounds     = 1
 	runTimeout = 30 * time.Second
 )
