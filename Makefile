@@ -8,7 +8,7 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 export CGO_ENABLED ?= 0
 
-.PHONY: go build test demo integration hosts bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
+.PHONY: go build test demo integration hosts attack bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
 go: ## says what is missing where the Go that is there cannot build this
 	@command -v go >/dev/null || { echo "make: there is no Go here; install Go $(GO_NEEDED) or newer (README.md, Install Go)" >&2; exit 1; }
 	@go list -m >/dev/null 2>&1 || { echo "make: $$(go version | cut -d' ' -f3) cannot build this; install Go $(GO_NEEDED) or newer (README.md, Install Go)" >&2; exit 1; }
@@ -24,6 +24,8 @@ integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO
 	go test -tags integration -timeout 25m -v -run 'Thousand|StoreDies|PacketLoss' ./agent
 hosts: build snapshot ## the packages, on real systemd hosts; needs root
 	go test -tags hosts -timeout 60m -count 1 -v ./packaging/hosttest/...
+attack: ## a local user's programs against everything the agent does as root, in hosts to throw away; needs root, 45 minutes on two cores
+	go test -tags attack -timeout 60m -count 1 -v ./agent/attack
 bench: ## benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 bench-fetch: ## a deploy from MinIO beside curl, tar and sync; TMPDIR names the disk

@@ -23,6 +23,8 @@ type place struct {
 	Top  string // what links to the world's files start with; "" where the program sees the world as "/"
 	Kind kind   // what f is before the operation
 	D, F string // names of d and f
+
+	prepare func() // makes what the operation needs besides
 }
 
 // kind is what an operation expects at f.
@@ -44,11 +46,14 @@ func (p place) victim(rel string) string { return filepath.Join(p.Host, rel) }
 
 // lay makes the directory as ann would have it for the operation's good.
 func (p place) lay() error {
-	err := errors.Join(os.MkdirAll(p.d(), 0o755), p.fill())
+	err := errors.Join(os.RemoveAll(p.d()), os.RemoveAll(p.x()), os.MkdirAll(p.d(), 0o755), p.fill())
 	if err != nil || os.Geteuid() != 0 {
 		return err
 	}
-	return filepath.WalkDir(p.Dir, func(name string, _ fs.DirEntry, err error) error {
+	if err := os.Lchown(p.Dir, ann, ann); err != nil {
+		return err
+	}
+	return filepath.WalkDir(p.d(), func(name string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(name, ann, ann))
 	})
 }
@@ -297,6 +302,9 @@ func (a attack) begin(w *world, places []place) (stop func()) {
 	w.Helper()
 	for _, p := range places {
 		w.must(p.lay())
+		if p.prepare != nil {
+			p.prepare()
+		}
 		if a.lay != nil {
 			if err := a.lay(p); err != nil {
 				w.Fatalf("laying %q: %v", a.name, err)

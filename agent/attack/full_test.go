@@ -10,6 +10,6 @@ const (
 	tries      = 20
 	calls      = 1000
 	callsTime  = 60 * time.Second
-	rounds     = 5
+	rounds     = 2
 	runTimeout = 60 * time.Second
 )

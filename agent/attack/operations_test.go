@@ -113,10 +113,10 @@ func operations() []operation {
 		{state: "file.cached", kind: file, name: "$P/d/f", lines: []string{"skip_verify: True"}},
 		{state: "file.not_cached", kind: file},
 		{state: "file.exists", kind: file},
-		{state: "file.missing", kind: file},
+		{state: "file.missing", kind: file, name: "$P/d/none"},
 		{state: "ini.options_present", kind: file, lines: []string{"sections: {section: {key: new}}"}},
 		{state: "ini.options_absent", kind: file, lines: []string{"sections: {section: [key]}"}},
-		{state: "ini.sections_present", kind: file, lines: []string{"sections: {other: {key: new}}"}},
+		{state: "ini.sections_present", kind: file, lines: []string{"sections: [other]"}},
 		{state: "ini.sections_absent", kind: file, lines: []string{"sections: [section]"}},
 		{state: "archive.extracted", as: "to ann", kind: dir, lines: []string{"source: /srv/in/tree.tar", "user: ann", "group: ann", "enforce_toplevel: False", "overwrite: True"}},
 		{state: "archive.extracted", as: "clean", kind: dir, lines: []string{"source: /srv/in/tree.tar", "enforce_toplevel: False", "clean: True"}},
@@ -126,8 +126,10 @@ func operations() []operation {
 			w.must(err)
 			w.must(os.WriteFile(p.f(), data, 0o644))
 		}},
-		{state: "ssh_auth.present", as: "config", kind: file, name: "AAAAC3NzaC1lZDI1NTE5AAAAIJWnz5rSyU8Nm5ZAY5UeyVYMkFkqXqWBgLvp8mJ2mZyW$N", lines: []string{"user: ann", "enc: ssh-ed25519", "config: $P/d/f"}},
-		{state: "ssh_auth.present", as: "source of ann", kind: file, name: "ann", lines: []string{"user: bob", "config: $O.keys", "source: $P/d/f"}},
+		{state: "ssh_auth.present", as: "config", kind: file, name: "AAAAC3NzaC1lZDI1NTE5AAAAIJWnz5rSyU8Nm5ZAY5UeyVYMkFkqXqWBgLvp8mJ2mZyW", lines: []string{"user: ann", "enc: ssh-ed25519", "config: $P/d/f"}},
+		{state: "ssh_auth.present", as: "source of ann", kind: file, name: "ann", lines: []string{"user: bob", "config: $O.keys", "source: $P/d/f"}, lay: func(w *world, p place) {
+			w.must(os.WriteFile(p.f(), []byte("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJWnz5rSyU8Nm5ZAY5UeyVYMkFkqXqWBgLvp8mJ2mZyW ann\n"), 0o644))
+		}},
 		{state: "ssh_auth.absent", kind: file, name: "AAAAC3NzaC1lZDI1NTE5AAAAIJWnz5rSyU8Nm5ZAY5UeyVYMkFkqXqWBgLvp8mJ2mZyW", lines: []string{"user: ann", "enc: ssh-ed25519", "config: $P/d/f"}},
 		{state: "ssh_auth.manage", kind: file, lines: []string{"user: ann", "config: $P/d/f", "ssh_keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJWnz5rSyU8Nm5ZAY5UeyVYMkFkqXqWBgLvp8mJ2mZyW']"}},
 		{state: "ssh_known_hosts.present", kind: file, name: "example.org", lines: []string{"user: ann", "config: $P/d/f", "enc: ssh-ed25519", "key: AAAAC3NzaC1lZDI1NTE5AAAAIJWnz5rSyU8Nm5ZAY5UeyVYMkFkqXqWBgLvp8mJ2mZyW", "hash_known_hosts: False"}},

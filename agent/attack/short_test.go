@@ -8,7 +8,7 @@ import "time"
 const (
 	full       = false
 	tries      = 2
-	calls      = 60
+	calls      = 20
 	callsTime  = 200 * time.Millisecond
 	rounds     = 1
 	runTimeout = 30 * time.Second

@@ -3,7 +3,10 @@ package walk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -110,7 +113,25 @@ func (r *Root) openSafely(p string, flags int) (int, error) {
 
 func severalNames(fd int) bool {
 	var st unix.Stat_t
-	return unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1
+	return StatNames(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1
+}
+
+// StatNames is fstat(2), except that a file which has lost the name by which it was opened counts as one with two names.
+// A user can give a file of another user a name, and take the name away between the moment in which it is opened and the
+// moment in which its names are counted. The kernel remembers by which name a descriptor was opened, and says so where
+// that name is gone. The names are counted first: as long as the name is there, it is among those that were counted.
+func StatNames(fd int, st *unix.Stat_t) error {
+	if err := unix.Fstat(fd, st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink != 1 {
+		return err
+	}
+	name, err := os.Readlink(Handle(fd))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // no /proc is mounted
+	}
+	if err == nil && strings.HasSuffix(name, " (deleted)") {
+		st.Nlink = 2
+	}
+	return err
 }
 
 // owe notes a link that is about to be followed, with those who control it.
@@ -206,7 +227,7 @@ func (w *walker) arrived(fd int) error {
 		return err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink < 2 {
+	if err := StatNames(fd, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink < 2 {
 		return err
 	}
 	by, err := w.controllers()
