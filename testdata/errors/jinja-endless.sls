@@ -1,1 +1,1 @@
-{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %} # error: the template does more than 5000000 steps // look for a loop that never ends, or that goes through the same long list over and over
+{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %} # error: the template does more than 5000000 steps // look for a loop that never ends, or that goes through the same long list or text over and over
