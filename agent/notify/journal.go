@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // journalSocket is where journald listens for entries with fields.
@@ -75,7 +76,7 @@ func entry(n Notice) []byte {
 		{"CORPUS_STATES", strconv.Itoa(n.States.Total)}, {"CORPUS_CHANGED", strconv.Itoa(n.States.Changed)}, {"CORPUS_FAILED", strconv.Itoa(n.States.Failed)},
 		{"CORPUS_DURATION_SECONDS", strconv.FormatFloat(n.Ended.Sub(n.Started).Seconds(), 'f', 3, 64)}, {"CORPUS_HINT", n.Hint},
 	} {
-		field(&b, f[0], f[1])
+		field(&b, f[0], redact.Controls(f[1])) // journalctl shows fields as they are
 	}
 	return b.Bytes()
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // Bars show on a terminal how far long work has come. A nil *Bars shows nothing and lets lines
@@ -29,20 +31,21 @@ func (b *Bars) fetching(artifact string, done, total int64) {
 	bar, ok := b.fetch[artifact]
 	if !ok {
 		bar = b.progress.AddBar(total, mpb.BarRemoveOnComplete(),
-			mpb.PrependDecorators(decor.Name(artifact+" "), decor.CountersKibiByte("% .1f of % .1f")),
+			mpb.PrependDecorators(decor.Name(redact.Controls(artifact)+" "), decor.CountersKibiByte("% .1f of % .1f")),
 			mpb.AppendDecorators(decor.AverageSpeed(decor.SizeB1024(0), "% .1f"), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO)))
 		b.fetch[artifact] = bar
 	}
 	bar.SetCurrent(done)
 }
 
-// above prints a text above the bars.
+// above prints a text above the bars. They share the terminal itself with it, so what it shows of others is
+// made harmless here.
 func (b *Bars) above(out io.Writer, text string) {
 	if b == nil {
 		_, _ = io.WriteString(out, text) // a terminal that is gone cannot be told so
 		return
 	}
-	_, _ = b.progress.Write([]byte(text))
+	_, _ = b.progress.Write([]byte(redact.Screen(text)))
 }
 
 func (b *Bars) stop() {

@@ -36,10 +36,40 @@ type IO struct {
 // Process is the IO of the running process.
 func Process() IO { return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv} }
 
+// Shown is the IO with streams that pass on no control characters, whichever command writes them: names, IDs
+// and outputs come from others. The function it returns writes what the streams still hold.
+func (s IO) Shown() (IO, func()) {
+	out, err := redact.NewWriter(s.Out, s.Color(s.Out)), redact.NewWriter(s.Err, s.Color(s.Err))
+	s.Out, s.Err = out, err
+	return s, func() { _ = errors.Join(out.Flush(), err.Flush()) } // a terminal that is gone needs nothing
+}
+
+// Colored lets this project's own colours through to a stream of Shown that is no terminal.
+func Colored(w io.Writer) {
+	if shown, ok := w.(*redact.Writer); ok {
+		shown.Colours()
+	}
+}
+
+// File is the file that a stream writes to in the end; nil for one that is no file. Code that writes to it by
+// itself must pass what others wrote through package redact.
+func File(w io.Writer) *os.File {
+	for {
+		switch below := w.(type) {
+		case *os.File:
+			return below
+		case interface{ Unwrap() io.Writer }:
+			w = below.Unwrap()
+		default:
+			return nil
+		}
+	}
+}
+
 // Terminal reports whether a person reads what is written to w.
 func Terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	f := File(w)
+	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
 // Color reports whether what is written to w may have colours: on a terminal, and never where
@@ -190,10 +220,15 @@ func failureOf(err error, code int) failure {
 	return f
 }
 
-// JSON writes a value as an indented JSON document.
+// JSON writes a value as an indented JSON document whose strings hold control characters as escapes.
 func (s IO) JSON(v any) error {
-	e := json.NewEncoder(s.Out)
+	var document bytes.Buffer
+	e := json.NewEncoder(&document)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(s.Out, redact.JSON(document.String()))
+	return err
 }

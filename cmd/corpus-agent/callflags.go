@@ -201,6 +201,7 @@ func (s *saltFlags) isColored(wanted bool, streams cli.IO, w io.Writer) bool {
 	case s.noColor:
 		return false
 	case s.color:
+		cli.Colored(w)
 		return true
 	}
 	return wanted && streams.Color(w)

@@ -24,6 +24,8 @@ import (
 
 // Main runs the program and gives its exit code.
 func Main(ctx context.Context, args []string, streams cli.IO) int {
+	streams, flush := streams.Shown()
+	defer flush()
 	return cli.Run(ctx, newRoot(streams), args, streams)
 }
 
@@ -184,7 +186,7 @@ func (p *program) sink(settings config.Config) report.Sink {
 	}
 	lines := &report.Lines{Out: p.Out, Color: p.Color(p.Out), Verbose: p.verbose, States: settings.StateVerbose, Mode: report.Mode(settings.StateOutput), Always: cli.Terminal(p.Out)}
 	if cli.Terminal(p.Out) {
-		lines.Bars = report.NewBars(p.Out)
+		lines.Bars = report.NewBars(cli.File(p.Out))
 	}
 	return lines
 }

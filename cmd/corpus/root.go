@@ -26,6 +26,8 @@ import (
 
 // Main runs the program and gives its exit code.
 func Main(ctx context.Context, args []string, streams cli.IO) int {
+	streams, flush := streams.Shown()
+	defer flush()
 	p := &program{IO: streams}
 	defer p.close()
 	_ = durable.SweepScratch() // what cannot be removed costs room alone

@@ -26,13 +26,22 @@ func Controls(text string) string {
 		case c < 0x100:
 			fmt.Fprintf(&out, `\x%02x`, c)
 		default:
-			fmt.Fprintf(&out, `\u%04x`, c)
+			out.WriteString(unicodeEscape(c))
 		}
 		text = text[size:]
 	}
 	return out.String()
 }
 
+// unsafe reports control characters, those that reorder text, and those that some readers take for a line's end.
 func unsafe(c rune) bool {
-	return c != '\n' && c != '\t' && (unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c))
+	switch c {
+	case '\n', '\t':
+		return false
+	case '\u2028', '\u2029':
+		return true
+	}
+	return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c)
 }
+
+func unicodeEscape(c rune) string { return fmt.Sprintf(`\u%04x`, c) }

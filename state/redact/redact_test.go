@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
@@ -177,5 +178,45 @@ func BenchmarkText(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		r.Text(text)
+	}
+}
+
+func TestWriterPassesOnNoSequencesButOurs(t *testing.T) {
+	in := "\x1b[31merror:\x1b[0m ü\u202e \x1b]52;c;aGk=\x07 \x1b[2J\x1b[8m \u009b \x9b a\r\nb\rc\u2028\x1b[3"
+	for _, colours := range []bool{false, true} {
+		want := `ü\u202e \x1b]52;c;aGk=\x07 \x1b[2J\x1b[8m \x9b \x9b a` + "\n" + `b\x0dc\u2028\x1b[3`
+		if colours {
+			want = "\x1b[31merror:\x1b[0m " + want
+		} else {
+			want = `\x1b[31merror:\x1b[0m ` + want
+		}
+		for size := 1; size <= len(in); size++ { // however the text is cut into writes
+			var out strings.Builder
+			w := redact.NewWriter(&out, colours)
+			for rest := in; rest != ""; rest = rest[min(size, len(rest)):] {
+				if n, err := w.Write([]byte(rest[:min(size, len(rest))])); err != nil || n != min(size, len(rest)) {
+					t.Fatal(n, err)
+				}
+			}
+			if err := w.Flush(); err != nil || out.String() != want {
+				t.Fatalf("in writes of %d bytes: %q, want %q", size, out.String(), want)
+			}
+		}
+	}
+}
+
+func TestJSONKeepsItsStrings(t *testing.T) {
+	in := map[string]string{"a\u202e\u009b": "b\x7f\u2066\u2028\x1b\r\nü"}
+	document, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := redact.JSON(string(document))
+	if redact.Controls(shown) != shown {
+		t.Errorf("%q", shown)
+	}
+	var back map[string]string
+	if err := json.Unmarshal([]byte(shown), &back); err != nil || !maps.Equal(back, in) {
+		t.Errorf("%v %v", back, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
@@ -65,7 +66,7 @@ func Text(answer any, o Options) (string, error) {
 	switch known(o.Format) {
 	case "json":
 		text, err := value.Dumps(value.NewMap(host, answer), value.JSONOptions{Indent: o.indent()})
-		return text + "\n", err
+		return redact.JSON(text) + "\n", err
 	case "raw", "pprint":
 		return value.Repr(value.NewMap(host, answer)) + "\n", nil
 	case "newline_values_only":
@@ -73,7 +74,7 @@ func Text(answer any, o Options) (string, error) {
 	case "quiet":
 		return "", nil
 	case "yaml":
-		return yaml.Dump(value.NewMap(host, value.Plainly(answer)), yaml.DumpOptions{Collections: yaml.Block}), nil
+		return dumped(value.NewMap(host, value.Plainly(answer))), nil
 	case "txt":
 		return lines(answer), nil
 	case "highstate":
@@ -86,6 +87,16 @@ func Text(answer any, o Options) (string, error) {
 		return "", diag.WithHint(err, "%s", hint)
 	}
 	return "", diag.WithHint(err, "there are %s", strings.Join(Formats(), ", "))
+}
+
+// dumped is YAML that holds no character which a terminal obeys: where one is printable for YAML, as those that
+// reorder text are, everything beyond ASCII is escaped.
+func dumped(v any) string {
+	text := yaml.Dump(v, yaml.DumpOptions{Collections: yaml.Block})
+	if redact.Controls(text) == text {
+		return text
+	}
+	return yaml.Dump(v, yaml.DumpOptions{Collections: yaml.Block, ASCII: true})
 }
 
 // indent is the indentation of json.
