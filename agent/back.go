@@ -251,7 +251,9 @@ func (r *run) adoptFailed(p layout.Project) error {
 	trees, err := walk.Glob(filepath.Join(p.Archives(), "*", layout.FailedTree))
 	for _, tree := range trees {
 		dir := filepath.Dir(tree)
-		if !(report.Archive{Dir: dir}).IsBeside() {
+		beside, unread := report.Archive{Dir: dir}.IsBeside()
+		err = errors.Join(err, unread)
+		if !beside && unread == nil {
 			r.record.Note("the run that left %s was cut short; this report is put beside it", r.Layout.Inside(tree))
 			r.kept = append(r.kept, dir)
 		}

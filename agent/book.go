@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -16,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // book reads the ledger for a run that holds the lock. One that is lost, or cannot be read, is restored
@@ -137,8 +139,8 @@ func (a *Agent) saveBook(book *ledger.Ledger) error {
 
 // saveCopy writes the copy where there are projects.
 func (a *Agent) saveCopy(book *ledger.Ledger) error {
-	if _, err := os.Stat(a.Layout.Projects()); err != nil {
-		return nil
+	if found, err := walk.Exists(a.Layout.Projects()); err != nil || !found {
+		return err
 	}
 	return book.Save(a.ledgerCopy())
 }
@@ -235,60 +237,74 @@ func (a *Agent) rebuild() (*ledger.Ledger, error) {
 		}
 	}
 	if book.Good == nil {
-		a.byLinks(book)
+		return book, a.byLinks(book)
 	}
 	return book, nil
 }
 
 // byLinks takes over what the links name, as far as names tell: the digest of a release is known by its
 // start alone. That is enough to converge the release, and the next look at the store completes it.
-func (a *Agent) byLinks(book *ledger.Ledger) {
+func (a *Agent) byLinks(book *ledger.Ledger) error {
 	service := a.alone
 	if service == "" {
 		target, err := os.Readlink(a.Layout.ServiceLink())
 		if err != nil {
-			return
+			return elsewhere(err)
 		}
 		service = filepath.Base(target)
 	}
 	current := func(s link.Set) string { return s.Current }
-	book.Good = a.linkedPair(service, current)
-	if book.Good == nil {
-		return
+	good, err := a.linkedPair(service, current)
+	if err != nil || good == nil {
+		return err
 	}
+	book.Good = good
 	book.History = []ledger.Pair{*book.Good}
-	if previous := a.linkedPair(service, func(s link.Set) string { return s.Previous }); previous != nil {
+	previous, err := a.linkedPair(service, func(s link.Set) string { return s.Previous })
+	if previous != nil {
 		previous.Base = book.Good.Base
 		book.Previous = previous
 		book.History = []ledger.Pair{*previous, *book.Good}
 	}
+	return err
+}
+
+// elsewhere drops the error of a name that is not there, or is no link.
+func elsewhere(err error) error {
+	if nowhere(err) || errors.Is(err, syscall.EINVAL) {
+		return nil
+	}
+	return err
 }
 
 // linkedPair is the pair that a link of the service, and the current one of base, lead to.
-func (a *Agent) linkedPair(service string, which func(link.Set) string) *ledger.Pair {
-	release := a.linkedRelease(service, which)
+func (a *Agent) linkedPair(service string, which func(link.Set) string) (*ledger.Pair, error) {
+	release, err := a.linkedRelease(service, which)
 	if release == nil {
-		return nil
+		return nil, err
 	}
 	pair := &ledger.Pair{Service: *release}
 	if a.alone == "" {
-		pair.Base = a.linkedRelease(artifact.Base, func(s link.Set) string { return s.Current })
+		pair.Base, err = a.linkedRelease(artifact.Base, func(s link.Set) string { return s.Current })
 	}
-	return pair
+	return pair, err
 }
 
-func (a *Agent) linkedRelease(project string, which func(link.Set) string) *artifact.Release {
+func (a *Agent) linkedRelease(project string, which func(link.Set) string) (*artifact.Release, error) {
 	s, err := link.Of(a.project(project)).Read()
 	dir := which(s)
 	at := strings.LastIndex(dir, "-")
 	if err != nil || at < 1 {
-		return nil
+		return nil, elsewhere(err)
 	}
 	release := artifact.Release{Project: project, Version: dir[:at], Digest: artifact.PartOfDigest(dir[at+1:]), Format: artifact.TarZst}
-	if release.Dir() != dir || !a.has(release) {
-		return nil
+	if release.Dir() != dir {
+		return nil, nil //nolint:nilnil // another kind of release, such as a working tree
 	}
-	return &release
+	if held, err := a.holds(release); err != nil || !held {
+		return nil, err
+	}
+	return &release, nil
 }
 
 // named reports whether the links of both projects lead to a pair.

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -20,7 +21,12 @@ import (
 // are gone are fetched again where there is a store to ask; without one the host goes on with the newest
 // earlier pair that it still has. fresh says that there is a directory in which nothing was installed.
 func (r *run) complete(ctx context.Context) (fresh bool, err error) {
-	if good := *r.ledger.Good; !r.hasAll(good) {
+	good := *r.ledger.Good
+	there, err := r.holdsAll(good)
+	if err != nil {
+		return false, err
+	}
+	if !there {
 		if err := r.fetchAgain(ctx, good); err != nil {
 			return false, r.settleFor(good, err)
 		}
@@ -125,7 +131,10 @@ func (r *run) clearNames() error {
 		names = nil
 	}
 	for _, path := range names {
-		if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink != 0 {
+		info, err := os.Lstat(path)
+		if found, err := walk.Found(err); err != nil {
+			return err
+		} else if !found || info.Mode()&os.ModeSymlink != 0 {
 			continue
 		}
 		aside := path + damagedMark + r.id
@@ -141,8 +150,8 @@ func (r *run) clearNames() error {
 // leads nowhere, or a directory that was emptied.
 func (r *run) clearRelease(release artifact.Release) error {
 	path := r.project(release.Project).Release(release.Dir())
-	if _, err := os.Lstat(path); err != nil {
-		return nil
+	if found, err := walk.Named(path); err != nil || !found {
+		return err
 	}
 	aside := filepath.Join(filepath.Dir(path), "."+strings.TrimPrefix(filepath.Base(path)+damagedMark+r.id, "."))
 	if err := durable.Rename(path, aside); err != nil {

@@ -168,7 +168,7 @@ func (r *run) without(ctx context.Context, cause error) error {
 	cause = explainReach(cause)
 	var err error
 	switch cut := r.ledger.Running; {
-	case cut != nil && !r.test && r.hasAll(cut.Pair):
+	case cut != nil && !r.test && r.hasAll(cut.Pair): // what cannot be read is taken up by a later run
 		err = r.apply(ctx, cut.Pair)
 	case r.ledger.Good != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, errLost)):
 		r.record.Note("converging what is current: %v", cause)
@@ -198,6 +198,7 @@ func explainReach(err error) error {
 	return err
 }
 
+// hasAll is has for each release of a pair.
 func (a *Agent) hasAll(p ledger.Pair) bool {
 	for _, release := range p.Releases() {
 		if !a.has(release) {

@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -73,8 +74,8 @@ func (r *run) keepConfiguration() {
 
 func (r *run) copyConfiguration(content []byte) error {
 	path := r.Layout.ConfigCopy()
-	if _, err := os.Stat(r.Layout.Projects()); err != nil {
-		return nil // the next run does it, when there is something that could be converged
+	if found, err := walk.Exists(r.Layout.Projects()); err != nil || !found {
+		return err // the next run does it, when there is something that could be converged
 	}
 	if have, err := os.ReadFile(path); err == nil && string(have) == string(content) {
 		return nil
@@ -89,7 +90,13 @@ func (r *run) copyConfiguration(content []byte) error {
 func (a *Agent) who(ctx context.Context, given grains.Identity, book *ledger.Ledger) (id grains.Identity, doubt, err error) {
 	id, err = a.Identify(ctx, given, book.Host)
 	was := book.As
-	if was == nil || book.Good == nil || was.Machine == "" || was.Machine != a.machine() {
+	if was == nil || book.Good == nil || was.Machine == "" {
+		return id, nil, err
+	}
+	switch machine, unread := a.machine(); {
+	case unread != nil:
+		return id, nil, unread
+	case was.Machine != machine:
 		return id, nil, err
 	}
 	switch {
@@ -122,19 +129,24 @@ func (r *run) rememberWho() (changed bool) {
 	if r.alone != "" || r.test || len(r.doubts) > 0 || r.ledger.Good == nil || r.ledger.Good.Service.Project != r.identity.Service {
 		return false
 	}
-	now := ledger.As{Service: r.identity.Service, Instance: r.identity.Instance, Region: r.identity.Region, Node: r.identity.Node, Machine: r.machine()}
+	machine, err := r.machine()
+	if err != nil {
+		r.record.Note("this run does not record who the host is: %v", err)
+		return false
+	}
+	now := ledger.As{Service: r.identity.Service, Instance: r.identity.Instance, Region: r.identity.Region, Node: r.identity.Node, Machine: machine}
 	changed = r.ledger.As == nil || *r.ledger.As != now
 	r.ledger.As = &now
 	return changed
 }
 
-// machine tells this machine from others that were made of the same image; "" where that is not known.
-func (a *Agent) machine() string {
-	data, err := os.ReadFile(a.Layout.Path("/etc/machine-id"))
+// machine tells this machine from others that were made of the same image; "" on a host without a machine ID.
+func (a *Agent) machine() (string, error) {
+	data, _, err := walk.Read(a.Layout.Path("/etc/machine-id"))
 	id := strings.TrimSpace(string(data))
 	if err != nil || len(id) != 32 {
-		return ""
+		return "", err
 	}
-	sum := sha256.Sum256([]byte("corpus-agent " + id)) // the ID itself is not for everybody to see
-	return hex.EncodeToString(sum[:16])
+	sum := sha256.Sum256([]byte("corpus-agent " + id)) // the ID itself is confidential, see machine-id(5)
+	return hex.EncodeToString(sum[:16]), nil
 }

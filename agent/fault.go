@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -192,7 +192,8 @@ func (r *run) declaredIn(pair ledger.Pair, failed *state.Failure) string {
 	return r.findSLS(pair, step.SLS())
 }
 
-// findSLS is the file of an SLS in the releases of a pair, service first; "" where none has it.
+// findSLS is the file of an SLS in the releases of a pair, service first; "" where none has it. A file that cannot be
+// read is there.
 func (r *run) findSLS(pair ledger.Pair, name string) string {
 	if name == "" {
 		return ""
@@ -200,7 +201,7 @@ func (r *run) findSLS(pair ledger.Pair, name string) string {
 	path := strings.ReplaceAll(name, ".", "/")
 	for _, dir := range layout.StateRoots(r.pairDirs(pair)) {
 		for _, file := range []string{filepath.Join(dir, path+".sls"), filepath.Join(dir, path, "init.sls")} {
-			if _, err := os.Stat(r.Layout.Path(file)); err == nil {
+			if found, err := walk.Exists(r.Layout.Path(file)); found || err != nil && !errors.Is(err, syscall.ENOTDIR) {
 				return file
 			}
 		}
@@ -244,7 +245,9 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	if good == nil || !good.Same(*pair) || r.ledger.Running != nil || r.ledger.Failing != nil {
 		return false, nil
 	}
-	if !r.hasAll(*good) {
+	if there, err := r.holdsAll(*good); err != nil {
+		return false, err
+	} else if !there {
 		r.record.Note("a release of %s, which is deployed, was gone from the disk; it is deployed again", good)
 		return false, nil
 	}

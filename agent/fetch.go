@@ -53,34 +53,49 @@ func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair)
 	return r.tidy(pair, nil)
 }
 
-// has reports whether a release is unpacked on this host. A directory that holds nothing of what is listed
-// of the release, such as an empty one, is what the repair of a filesystem leaves, or something else's.
+// has reports whether a release can be used on this host now: what is chosen among several has to be there and be
+// readable. What decides that a release is gone asks holds.
 func (a *Agent) has(release artifact.Release) bool {
+	held, err := a.holds(release)
+	return held && err == nil
+}
+
+// holds reports whether a release is unpacked on this host. A directory that holds nothing of what is listed of the
+// release, such as an empty one, is what the repair of a filesystem leaves, or something else's. One that cannot be read
+// is an error. What is no directory, such as a link that leads nowhere, is set aside before the release is fetched.
+func (a *Agent) holds(release artifact.Release) (bool, error) {
 	dir, err := os.Open(a.project(release.Project).Release(release.Dir()))
+	if err != nil && nowhere(err) {
+		return false, nil
+	}
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
-	if err != nil || len(names) == 0 {
-		return false
+	if err != nil && !nowhere(err) {
+		return false, fmt.Errorf("listing %s: %w", dir.Name(), err)
 	}
-	data, err := os.ReadFile(a.Layout.Tree(release.Project, release.Dir()))
-	if err != nil {
-		return true // nothing is listed of it
+	if len(names) == 0 {
+		return false, nil
+	}
+	data, listed, err := walk.Read(a.Layout.Tree(release.Project, release.Dir()))
+	if err != nil || !listed {
+		return err == nil, err
 	}
 	list, err := manifest.Decode(data)
-	return err != nil || len(list.Entries) == 0 || slices.ContainsFunc(list.Entries, func(e manifest.Entry) bool { return slices.Contains(names, e.Name) })
+	damaged := err != nil // it says nothing of the release
+	return damaged || len(list.Entries) == 0 || slices.ContainsFunc(list.Entries, func(e manifest.Entry) bool { return slices.Contains(names, e.Name) }), nil
 }
 
-// holds is has for a caller that does more where there is none: a directory that cannot be looked at is an error. What is
-// no directory, such as a link that leads nowhere, is set aside before the release is fetched.
-func (r *run) holds(release artifact.Release) (bool, error) {
-	there, err := walk.Exists(r.project(release.Project).Release(release.Dir()))
-	if err != nil && !nowhere(err) {
-		return false, err
+// holdsAll is holds for each release of a pair.
+func (a *Agent) holdsAll(p ledger.Pair) (bool, error) {
+	for _, release := range p.Releases() {
+		if held, err := a.holds(release); err != nil || !held {
+			return false, err
+		}
 	}
-	return there && r.has(release), nil
+	return true, nil
 }
 
 // vouched makes a refusal tell who signed what was refused.

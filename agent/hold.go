@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -104,11 +105,14 @@ func (a *Agent) requested(book *ledger.Ledger) error {
 
 // carryOutRequests saves a ledger with what was asked for, and removes the request.
 func (a *Agent) carryOutRequests(book *ledger.Ledger, save func() error) error {
-	if _, err := os.Lstat(a.Layout.HoldRequest()); a.alone != "" || err != nil {
+	if a.alone != "" {
 		return save()
 	}
+	if asked, err := walk.Named(a.Layout.HoldRequest()); err != nil || !asked {
+		return errors.Join(save(), err)
+	}
 	return a.exclusively(func() error {
-		_ = a.requested(book) // one that cannot be read is as none; a run sets it aside before
+		_ = a.requested(book) // a run that finds a damaged request sets it aside before
 		if err := save(); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -132,11 +133,13 @@ func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Give
 		return nil, err
 	}
 	dir, err = filepath.Abs(dir)
-	if info, statErr := os.Stat(dir); err == nil && (statErr != nil || !info.IsDir()) {
-		err = exit.WithCode(exit.Usage, fmt.Errorf("there is no directory %s to link", dir))
-	}
 	if err != nil {
 		return nil, err
+	}
+	if is, err := walk.Directory(dir); err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	} else if !is {
+		return nil, exit.WithCode(exit.Usage, fmt.Errorf("there is no directory %s to link", dir))
 	}
 	return own.deployLocal(ctx, "deploy", given, func(r *run) (brought, error) {
 		if r.Layout.Relocated() && !strings.HasPrefix(dir+"/", filepath.Clean(r.Layout.Root)+"/") {

@@ -61,7 +61,8 @@ func (a *Agent) known(ctx context.Context, name string) (*Agent, error) {
 
 func (a *Agent) otherProjects(name string) string {
 	var names []string
-	for _, dir := range a.projectDirs() {
+	dirs, _ := a.projectDirs() // those that can be read are enough for a hint
+	for _, dir := range dirs {
 		if n := filepath.Base(dir); n != artifact.Base {
 			names = append(names, n)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -72,7 +71,11 @@ func (a *Agent) entryFromDisk(project string) (*ledger.Project, error) {
 
 // saveEntry writes an entry and its copy.
 func (a *Agent) saveEntry(entry *ledger.Project) error {
-	if _, err := os.Stat(a.Layout.Projects()); err == nil {
+	found, err := walk.Exists(a.Layout.Projects())
+	if err != nil {
+		return err
+	}
+	if found {
 		if err := entry.Save(a.Layout.RegistryCopy(entry.Name)); err != nil {
 			return err
 		}
@@ -82,18 +85,16 @@ func (a *Agent) saveEntry(entry *ledger.Project) error {
 
 // refreshEntryCopy writes the copy again where it is not what the entry is.
 func (a *Agent) refreshEntryCopy(entry *ledger.Project) []string {
-	want, err := os.ReadFile(a.Layout.Registry(entry.Name))
-	if err != nil {
-		return nil
-	}
+	want, written, err := walk.Read(a.Layout.Registry(entry.Name))
 	path := a.Layout.RegistryCopy(entry.Name)
-	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, want) {
+	if have, _, unread := walk.Read(path); unread == nil && bytes.Equal(have, want) {
 		return nil
 	}
-	if _, err := os.Stat(a.Layout.Projects()); err != nil {
-		return nil
+	found, lost := walk.Exists(a.Layout.Projects())
+	if err = errors.Join(err, lost); err == nil && written && found {
+		err = durable.WriteFile(path, want, 0o600)
 	}
-	if err := durable.WriteFile(path, want, 0o600); err != nil {
+	if err != nil {
 		return []string{fmt.Sprintf("the registry's entry of %s has no copy: %v", entry.Name, err)}
 	}
 	return nil

@@ -71,14 +71,25 @@ func (s *setAside) away(path, why string) {
 
 // directory sets aside what stands in the place of a directory. A link to a directory is as good as one.
 func (s *setAside) directory(path string) {
-	if _, err := os.Lstat(path); err != nil {
-		return // it is made where it is needed
+	if found, err := walk.Named(path); err != nil || !found {
+		s.unread(err) // what does not exist is made where it is needed
+		return
 	}
 	switch info, err := os.Stat(path); {
 	case err == nil && !info.IsDir():
 		s.away(path, "was no directory")
 	case nowhere(err):
 		s.away(path, "was a link that leads nowhere")
+	default:
+		s.unread(err)
+	}
+}
+
+// unread remembers the error of a look that does not say what is there: the run ends with it. A name below a path that
+// leads nowhere is not there.
+func (s *setAside) unread(err error) {
+	if err != nil && !nowhere(err) {
+		s.errs = append(s.errs, err)
 	}
 }
 
@@ -92,7 +103,8 @@ func nowhere(err error) bool {
 func (s *setAside) below(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // the run itself says so where it matters
+		s.unread(err)
+		return nil
 	}
 	var all []string
 	for _, e := range entries {
@@ -111,9 +123,12 @@ func (s *setAside) file(path string) {
 	case err == nil && !info.Mode().IsRegular():
 		s.away(path, "was no regular file")
 	case nowhere(err):
-		if _, err := os.Lstat(path); err == nil {
+		found, err := walk.Named(path)
+		if s.unread(err); found {
 			s.away(path, "was a link that leads nowhere")
 		}
+	default:
+		s.unread(err)
 	}
 }
 
@@ -130,7 +145,8 @@ func (s *setAside) files(dir string, chosen func(name string) bool) {
 func (s *setAside) cache(dir string) {
 	s.directory(dir)
 	for _, path := range s.below(dir) {
-		if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		info, err := os.Lstat(path)
+		if s.unread(err); err == nil && !info.Mode().IsRegular() {
 			s.errs = append(s.errs, os.RemoveAll(path))
 		}
 	}
@@ -158,8 +174,9 @@ func (s *setAside) projects() {
 		s.file(path)
 	}
 	for _, dir := range s.below(all) {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			continue // a file of somebody else, or a project that is made again when it is deployed
+		is, err := walk.Directory(dir)
+		if s.unread(err); !is {
+			continue // no project, or one that is made again when it is deployed
 		}
 		p := s.agent.project(filepath.Base(dir))
 		s.directory(p.Releases())
@@ -174,7 +191,8 @@ func (r *run) repairLinks() error {
 	for _, project := range projects(r.ledger) {
 		for _, name := range []string{"next", "current", "previous", "project"} {
 			path := filepath.Join(r.project(project).Dir, name)
-			if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+			info, err := os.Lstat(path)
+			if s.unread(err); err == nil && info.Mode()&fs.ModeSymlink == 0 {
 				s.away(path, "was no link")
 			}
 		}
@@ -224,18 +242,15 @@ func (s *setAside) fine(path string, is func(fs.FileInfo) bool) bool {
 	return err == nil && is(info)
 }
 
-// projectDirs are the directories of the projects of this host.
-func (a *Agent) projectDirs() []string {
-	entries, err := os.ReadDir(a.Layout.Projects())
-	if err != nil {
-		return nil
-	}
+// projectDirs are the directories of the projects of this host. Those that can be read are returned with an error, too.
+func (a *Agent) projectDirs() ([]string, error) {
+	s := setAside{agent: a}
 	var dirs []string
-	for _, e := range entries {
-		path := filepath.Join(a.Layout.Projects(), e.Name())
-		if info, err := os.Stat(path); err == nil && info.IsDir() && !strings.HasPrefix(e.Name(), ".") && !strings.Contains(e.Name(), damagedMark) {
+	for _, path := range s.below(a.Layout.Projects()) {
+		is, err := walk.Directory(path)
+		if s.unread(err); is {
 			dirs = append(dirs, path)
 		}
 	}
-	return dirs
+	return dirs, errors.Join(s.errs...)
 }

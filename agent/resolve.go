@@ -36,7 +36,11 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 		return nil, err
 	}
 	r.store, r.client = s, client
-	if r.ledger.Good != nil && !trust.Remembers(r.Layout.Trust()) {
+	remembers, err := trust.Remembers(r.Layout.Trust())
+	if err != nil {
+		return nil, err
+	}
+	if r.ledger.Good != nil && !remembers {
 		r.record.Note("what this host had seen of the store is gone, so it could not tell if the store went back in time since the last run")
 	}
 	return client, nil
@@ -70,10 +74,14 @@ func (r *run) unknown(err error) error {
 	return exit.WithCode(exit.Usage, diag.WithHint(errLost, "%s", diag.HintOf(err)))
 }
 
-// untrusting is the error of a host without a root of trust. One that was told before has lost it, and
-// never takes another one from the store by itself: that would be to trust anything that answers there.
+// untrusting is the error of a host without a root of trust. One that had a root before has lost it, and never takes
+// another one from the store by itself: that would be to trust anything that answers there.
 func (r *run) untrusting() error {
-	if r.ledger.Good == nil && !trust.Bootstrapped(r.Layout.Trust()) {
+	before, err := trust.Bootstrapped(r.Layout.Trust())
+	if err != nil {
+		return err
+	}
+	if r.ledger.Good == nil && !before {
 		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"),
 			"give --trust-root once: the keys/root.json of `corpus store init`, or sha256:HEX of it"))
 	}

@@ -187,9 +187,10 @@ func (r *run) sweep() error {
 	if file := r.Config.Metrics; file != "" {
 		dirs = append(dirs, r.Layout.Path(filepath.Dir(file)))
 	}
-	var errs []error
+	projects, err := r.projectDirs()
+	errs := []error{err}
 	dirs = append(dirs, r.Layout.Projects())
-	for _, dir := range r.projectDirs() {
+	for _, dir := range projects {
 		p := r.project(filepath.Base(dir))
 		archives, err := walk.Glob(filepath.Join(p.Archives(), "*"))
 		dirs = append(append(dirs, r.Layout.Trees(p.Name), p.Dir, p.Releases(), p.Archives()), archives...)

@@ -28,7 +28,11 @@ func (r *run) suits(pair ledger.Pair) error {
 			errs = append(errs, exit.WithCode(exit.Refused, fmt.Errorf("reading what %s needs: %w", release, err)))
 			continue
 		}
-		if missing := says.Needs.Missing(here); len(missing) > 0 {
+		missing, err := says.Needs.Missing(here)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("looking for what %s needs: %w", release, err))
+		}
+		if len(missing) > 0 {
 			errs = append(errs, exit.WithCode(exit.Refused, diag.WithHint(
 				fmt.Errorf("%s does not run on this host: %s", release, strings.Join(missing, "; ")),
 				"install what is missing, or build the release for this system (build.base in corpus.yaml)")))

@@ -68,7 +68,7 @@ func TestReportIsPutBesideAFailedReleaseOfACutRun(t *testing.T) {
 	}
 	r := l.expect(exit.OK)
 	noted(t, r, "was cut short")
-	if !(report.Archive{Dir: archive}).IsBeside() {
+	if is, err := (report.Archive{Dir: archive}).IsBeside(); err != nil || !is {
 		t.Error("there is no report beside it")
 	}
 	if again := l.expect(exit.OK); strings.Contains(strings.Join(again.Notes, ""), "cut short") {

@@ -32,7 +32,7 @@ func prepare(r Request, p program) (Program, error) {
 	if err := r.Host.Commands.Allowed("the engine " + p.argv[0]); err != nil {
 		return nil, err
 	}
-	file, err := osexec.LookPath(p.argv[0])
+	file, err := process.Look(p.argv[0])
 	if err != nil {
 		return nil, diag.WithHint(fmt.Errorf("finding the engine: %w", err), "install it, or set `engine: native` in agent.yaml")
 	}

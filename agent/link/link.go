@@ -16,6 +16,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // The names of the links.
@@ -159,7 +160,12 @@ func Name(path string, p layout.Project) error {
 	if now, err := os.Readlink(path); err == nil && now == p.LinkTarget() {
 		return nil
 	}
-	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+	info, err := os.Lstat(path)
+	found, err := walk.Found(err)
+	if err != nil {
+		return err
+	}
+	if found && info.Mode()&fs.ModeSymlink == 0 {
 		return fmt.Errorf("%s is no link: move it away, since it must lead to %s", path, p.Dir)
 	}
 	return durable.Symlink(p.LinkTarget(), path)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -75,10 +76,7 @@ func (a Archive) Beside(r *Report) error {
 }
 
 // IsBeside reports whether there is such a report.
-func (a Archive) IsBeside() bool {
-	_, err := os.Stat(filepath.Join(a.Dir, besideName))
-	return err == nil
-}
+func (a Archive) IsBeside() (bool, error) { return walk.Exists(filepath.Join(a.Dir, besideName)) }
 
 // Last is the newest report that can be read, or nil.
 func (a Archive) Last() (*Report, error) {

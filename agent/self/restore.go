@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Restore puts the agent's own files back as they were when a snapshot was taken, whatever replaced or removed
@@ -92,7 +93,12 @@ func put(name string, data []byte, mode fs.FileMode) error {
 	if err := durable.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+	info, err := os.Lstat(name)
+	found, err := walk.Found(err)
+	if err != nil {
+		return err
+	}
+	if found && !info.Mode().IsRegular() {
 		if err := remove(name); err != nil {
 			return err
 		}
@@ -111,11 +117,15 @@ func remove(name string) error {
 	return err
 }
 
-// safe refuses a path that somebody else can lead elsewhere.
+// safe refuses a path that another user can lead elsewhere.
 func safe(name string) error {
 	dir := filepath.Dir(name)
 	for ; dir != "/"; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(dir); err == nil {
+		found, err := walk.Named(dir)
+		if err != nil {
+			return err
+		}
+		if found {
 			break
 		}
 	}

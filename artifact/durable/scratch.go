@@ -48,12 +48,16 @@ func ScratchFile() (*os.File, error) {
 
 // SweepScratch removes the directories of Scratch whose processes are gone.
 func SweepScratch() error {
-	left, err := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*"))
-	if err != nil {
+	entries, err := os.ReadDir(os.TempDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	var errs []error
-	for _, dir := range left {
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), scratchPrefix) {
+			continue
+		}
+		dir := filepath.Join(os.TempDir(), e.Name())
 		lock, err := lockDir(dir)
 		if errors.Is(err, errTaken) {
 			continue
@@ -101,7 +105,10 @@ func own(f *os.File, dir string) bool {
 // something is mounted.
 func removeTree(dir string) error {
 	mounts, err := os.ReadFile("/proc/self/mounts")
-	if err == nil && strings.Contains(string(mounts), " "+dir+"/") {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without /proc there is no list
+		return err
+	}
+	if strings.Contains(string(mounts), " "+dir+"/") {
 		return &fs.PathError{Op: "remove", Path: dir, Err: unix.EBUSY}
 	}
 	if err := os.RemoveAll(dir); err == nil {

@@ -9,7 +9,10 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"golang.org/x/sys/unix"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,65 +133,84 @@ type Host struct {
 	Root fs.FS  // the host's file system
 }
 
-// Missing lists what a host lacks, in words; nil when the release can run there.
-func (n Needs) Missing(h Host) []string {
-	var missing []string
+// Missing lists what a host lacks, in words; nil when the release can run there. What cannot be read on the host is an
+// error.
+func (n Needs) Missing(h Host) (missing []string, err error) {
 	if n.Arch != "" && n.Arch != h.Arch {
 		missing = append(missing, fmt.Sprintf("it is built for %s, and this host is %s", n.Arch, h.Arch))
 	}
 	for _, program := range n.Programs {
-		if _, err := fs.Stat(h.Root, strings.TrimPrefix(program, "/")); errors.Is(err, fs.ErrNotExist) {
+		_, err := fs.Stat(h.Root, strings.TrimPrefix(program, "/"))
+		found, err := walk.Found(err)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
 			missing = append(missing, program+" is not there")
 		}
 	}
 	if n.Glibc == "" {
-		return missing
+		return missing, nil
 	}
-	if has := glibcOf(h.Root); has == "" {
+	has, err := glibcOf(h.Root)
+	if err != nil {
+		return nil, err
+	}
+	if has == "" {
 		missing = append(missing, "it needs the GNU C library, and there is none")
 	} else if older(has, n.Glibc) {
 		missing = append(missing, fmt.Sprintf("it needs the GNU C library %s, and here is %s", n.Glibc, has))
 	}
-	return missing
+	return missing, nil
 }
 
 // glibcOf is the version of the C library of a system tree, "" where there is none.
-func glibcOf(root fs.FS) string {
-	newest := ""
-	for _, pattern := range []string{"lib/*/libc.so.6", "usr/lib/*/libc.so.6", "lib64/libc.so.6", "lib/libc.so.6", "usr/lib/libc.so.6"} {
-		found, err := fs.Glob(root, pattern)
-		if err != nil {
-			continue
+func glibcOf(root fs.FS) (newest string, err error) {
+	dirs := []string{"lib64", "lib", "usr/lib"}
+	for _, above := range []string{"lib", "usr/lib"} { // of one architecture among several
+		entries, err := fs.ReadDir(root, above)
+		if _, err := walk.Found(err); err != nil {
+			return "", err
 		}
-		for _, name := range found {
-			if v := definedBy(root, name); older(newest, v) {
-				newest = v
-			}
+		for _, e := range entries {
+			dirs = append(dirs, path.Join(above, e.Name()))
 		}
 	}
-	return newest
+	for _, dir := range dirs {
+		version, err := definedBy(root, path.Join(dir, "libc.so.6"))
+		if err != nil {
+			return "", err
+		}
+		if older(newest, version) {
+			newest = version
+		}
+	}
+	return newest, nil
 }
 
-// definedBy is the newest version that a C library defines symbols of.
-func definedBy(root fs.FS, name string) string {
+// definedBy is the newest version that a C library defines symbols of; "" for what is none, or is not there.
+func definedBy(root fs.FS, name string) (version string, err error) {
 	f, err := root.Open(name)
-	if err != nil {
-		return ""
+	if found, err := walk.Found(err); !found {
+		if errors.Is(err, unix.ENOTDIR) { // below a file
+			err = nil
+		}
+		return "", err
 	}
 	defer f.Close()
 	r, ok := f.(interface {
 		ReadAt(p []byte, off int64) (int, error)
 	})
 	if !ok {
-		return ""
+		return "", nil
 	}
 	library, err := openProgram(r)
 	if err != nil {
-		return ""
+		return "", nil //nolint:nilerr // what is no library has no version
 	}
 	versions, err := library.versions(elf.DT_VERDEF, elf.DT_VERDEFNUM)
 	if err != nil {
-		return ""
+		return "", nil //nolint:nilerr // neither has one of something else
 	}
-	return newest(versions)
+	return newest(versions), nil
 }

@@ -3,11 +3,13 @@ package needs_test
 import (
 	"bytes"
 	"debug/elf"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/artifact/needs"
@@ -73,13 +75,16 @@ func TestADynamicProgramNeedsItsLoader(t *testing.T) {
 	if n.Arch != runtime.GOARCH || len(n.Programs) != 1 || !strings.Contains(n.Programs[0], "ld") {
 		t.Errorf("it needs %+v, want this architecture and one loader", n)
 	}
-	if missing := n.Missing(needs.Host{Arch: runtime.GOARCH, Root: os.DirFS("/")}); missing != nil {
+	if missing, err := n.Missing(needs.Host{Arch: runtime.GOARCH, Root: os.DirFS("/")}); missing != nil || err != nil {
 		t.Errorf("this machine, whose program it is, lacks %q", missing)
 	}
 	if n.Glibc == "" {
 		return // another C library
 	}
-	missing := n.Missing(needs.Host{Arch: "mips", Root: os.DirFS(t.TempDir())})
+	missing, err := n.Missing(needs.Host{Arch: "mips", Root: os.DirFS(t.TempDir())})
+	if err != nil {
+		t.Fatal(err)
+	}
 	text := strings.Join(missing, "\n")
 	for _, want := range []string{"built for " + runtime.GOARCH + ", and this host is mips", n.Programs[0] + " is not there", "it needs the GNU C library, and there is none"} {
 		if !strings.Contains(text, want) {
@@ -87,7 +92,7 @@ func TestADynamicProgramNeedsItsLoader(t *testing.T) {
 		}
 	}
 	n.Glibc = "99.1"
-	if missing := n.Missing(needs.Host{Arch: runtime.GOARCH, Root: os.DirFS("/")}); len(missing) != 1 || !strings.Contains(missing[0], "the GNU C library 99.1, and here is 2.") {
+	if missing, err := n.Missing(needs.Host{Arch: runtime.GOARCH, Root: os.DirFS("/")}); err != nil || len(missing) != 1 || !strings.Contains(missing[0], "the GNU C library 99.1, and here is 2.") {
 		t.Errorf("with an older C library it lacks %q", missing)
 	}
 }
@@ -102,7 +107,7 @@ func TestAStaticProgramNeedsItsArchitectureOnly(t *testing.T) {
 	if n.Arch != other || n.Glibc != "" || len(n.Programs) != 0 {
 		t.Errorf("it needs %+v, want %s alone", n, other)
 	}
-	if missing := n.Missing(needs.Host{Arch: other, Root: os.DirFS(t.TempDir())}); missing != nil {
+	if missing, err := n.Missing(needs.Host{Arch: other, Root: os.DirFS(t.TempDir())}); missing != nil || err != nil {
 		t.Errorf("an empty host of its architecture lacks %q", missing)
 	}
 	dir := t.TempDir()
@@ -130,5 +135,16 @@ func TestReadTellsWhatWasWritten(t *testing.T) {
 	put(t, dir, map[string][]byte{needs.File: []byte(`{`)})
 	if _, err := needs.Read(os.DirFS(dir)); err == nil || !strings.Contains(err.Error(), needs.File) {
 		t.Errorf("a ruined file: %v", err)
+	}
+}
+
+func TestALibraryThatCannotBeReadIsNotMissing(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Symlink("lib", filepath.Join(root, "lib")); err != nil { // a loop
+		t.Fatal(err)
+	}
+	n := needs.Needs{Glibc: "2.36"}
+	if missing, err := n.Missing(needs.Host{Arch: runtime.GOARCH, Root: os.DirFS(root)}); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("it lacks %q, %v", missing, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,7 +36,10 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 		return err
 	}
 	// What this publisher has seen in force is a floor: hosts may have seen it too.
-	floor := b.kept()
+	floor, err := b.kept()
+	if err != nil {
+		return err
+	}
 	if floor != nil && current(floor) {
 		b.add(floor)
 		b.snapshot, b.newest = max(b.snapshot, floor.Signed.Version), floor.Signed.Version
@@ -144,17 +146,17 @@ func (b *rebuilding) inForce(ctx context.Context) (int64, error) {
 	return version, nil
 }
 
-// kept is the snapshot that this publisher has seen in force; nil for none.
-func (b *rebuilding) kept() *metadata.Metadata[metadata.SnapshotType] {
-	data, err := os.ReadFile(filepath.Join(b.publisher.Seen, trust.MetaName(metadata.SNAPSHOT)))
-	if err != nil {
-		return nil
+// kept is the snapshot that this publisher has seen in force; nil for none, or a damaged one.
+func (b *rebuilding) kept() (*metadata.Metadata[metadata.SnapshotType], error) {
+	data, found, err := walk.Read(filepath.Join(b.publisher.Seen, trust.MetaName(metadata.SNAPSHOT)))
+	if err != nil || !found {
+		return nil, err
 	}
 	s, err := metadata.Snapshot().FromBytes(data)
 	if err != nil {
-		return nil
+		return nil, nil //nolint:nilerr,nilnil // a damaged one says nothing
 	}
-	return s
+	return s, nil
 }
 
 // readSnapshot reads a snapshot of the store; nil for one that is damaged.

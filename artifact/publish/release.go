@@ -35,7 +35,11 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, e
 	if err := r.check(); err != nil {
 		return artifact.Release{}, mistakeOf(err)
 	}
-	r.Force = r.Force || trust.Remembers(p.Seen) // who has seen the store notices when it went back
+	seen, err := trust.Remembers(p.Seen)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	r.Force = r.Force || seen // a publisher that has seen the store notices when it went back
 	release, err := p.examine(r)
 	if err != nil {
 		return artifact.Release{}, err

@@ -26,7 +26,9 @@ type Rotated struct {
 // Hosts follow at any moment: the new key is let in and signs beside the old one before the old one
 // goes.
 func (p *Publisher) Rotate(ctx context.Context, role string, next keyring.Ring) (Rotated, error) {
-	if next.Moving(role) { // the new keys are in force: what is left is to put them in place
+	if moving, err := next.Moving(role); err != nil {
+		return Rotated{}, err
+	} else if moving { // the new keys are in force: what is left is to put them in place
 		return p.finishRotation(role, next)
 	}
 	n, err := p.readRoot(ctx) // before keys are made: the store may be another one

@@ -68,7 +68,10 @@ func (g gitGetter) note(repository string) error {
 }
 
 func git(ctx context.Context, args ...string) error {
-	program, err := exec.LookPath("git")
+	program, err := process.Look("git")
+	if err != nil && !errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("git: %w", err)
+	}
 	if err != nil {
 		return diag.WithHint(errors.New("git is not installed"), "apt install git")
 	}

@@ -49,7 +49,11 @@ func Open(s store.Store, dir string, now func() time.Time) (*Client, error) {
 	if now == nil {
 		now = time.Now
 	}
-	c := &Client{store: s, seen: seen{dir: dir, held: map[string][]byte{}}, now: now, knew: Remembers(dir)}
+	knew, err := Remembers(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{store: s, seen: seen{dir: dir, held: map[string][]byte{}}, now: now, knew: knew}
 	root, err := c.seen.load(rootFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the root of trust: %w", err)

@@ -71,18 +71,15 @@ func isJSON(data []byte) error {
 
 // Bootstrapped reports whether a host that keeps its trust in dir was ever told whom to trust, even if
 // it has lost its root since then.
-func Bootstrapped(dir string) bool {
+func Bootstrapped(dir string) (bool, error) {
 	for _, name := range []string{rootFile, pinFile, timestampFile} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return true
+		if found, err := walk.Named(filepath.Join(dir, name)); found || err != nil {
+			return found, err
 		}
 	}
-	return false
+	return false, nil
 }
 
 // Remembers reports whether a host that keeps its trust in dir has seen a store, so that it notices one
 // that goes back in time.
-func Remembers(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, timestampFile))
-	return err == nil
-}
+func Remembers(dir string) (bool, error) { return walk.Exists(filepath.Join(dir, timestampFile)) }

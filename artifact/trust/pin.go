@@ -90,8 +90,12 @@ func OpenGiven(s store.Store, dir string, root []byte, now func() time.Time) (*C
 	if now == nil {
 		now = time.Now
 	}
+	knew, err := Remembers(dir)
+	if err != nil {
+		return nil, err
+	}
 	held := map[string][]byte{rootFile: root, pinFile: []byte(digestOf(root))}
-	c := &Client{store: s, seen: seen{dir: dir, held: held, pending: true}, now: now, given: root, knew: Remembers(dir)}
+	c := &Client{store: s, seen: seen{dir: dir, held: held, pending: true}, now: now, given: root, knew: knew}
 	if c.set, err = newSet(root); err != nil {
 		return nil, refuse(rootFile, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/source"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/packaging/pipeline"
@@ -80,7 +81,9 @@ func isTree(tree string) error {
 func haveDirectories(outputs []string) error {
 	var problems []error
 	for _, output := range outputs {
-		if info, err := os.Stat(filepath.Dir(output)); err != nil || !info.IsDir() {
+		if is, err := walk.Directory(filepath.Dir(output)); err != nil {
+			problems = append(problems, fmt.Errorf("%s cannot be written: %w", output, err))
+		} else if !is {
 			problems = append(problems, fmt.Errorf("%s cannot be written: %s is not a directory", output, filepath.Dir(output)))
 		}
 	}

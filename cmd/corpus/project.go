@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
@@ -148,7 +148,9 @@ func (p *program) revoke(ctx context.Context, name string, keys []string) error 
 func keyIDs(keys []string) ([]string, error) {
 	var ids []string
 	for _, k := range keys {
-		if _, err := os.Stat(k); err == nil {
+		if is, err := walk.Exists(k); err != nil {
+			return nil, exit.WithCode(exit.Usage, err)
+		} else if is {
 			public, err := keyring.ReadPublic(k)
 			if err != nil {
 				return nil, exit.WithCode(exit.Usage, err)

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -107,10 +108,15 @@ func (j Job) describe() error {
 	names = slices.Concat(names, j.Recipe.Files, j.Recipe.Own(os.DirFS(j.Source)))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if _, err := os.Lstat(filepath.Join(j.Source, name)); err != nil {
-			continue // not every project has all of them; the recipe's own names are checked before
+		given, err := walk.Named(filepath.Join(j.Source, name))
+		if err != nil {
+			return err
 		}
-		if _, err := os.Lstat(filepath.Join(j.Stage, name)); err == nil {
+		made, err := walk.Named(filepath.Join(j.Stage, name))
+		if err != nil {
+			return err
+		}
+		if !given || made { // not every project has all of them; the recipe's own names are checked before
 			continue
 		}
 		if err := copyInto(j.Source, j.Stage, name); err != nil {
@@ -134,7 +140,9 @@ func (j Job) command(ctx context.Context) error {
 // output releases the directory that something left.
 func (j Job) output(maker string) error {
 	output := filepath.Join(j.Source, j.Recipe.Build.Output)
-	if info, err := os.Stat(output); err != nil || !info.IsDir() {
+	if is, err := walk.Directory(output); err != nil {
+		return err
+	} else if !is {
 		return diag.WithHint(fmt.Errorf("%s left no directory %s", maker, j.Recipe.Build.Output), "build.output names the directory that is released")
 	}
 	if err := j.release(output); err != nil {
@@ -146,7 +154,9 @@ func (j Job) output(maker string) error {
 // node installs exactly what the lock file says, and runs a script of the project's.
 func (j Job) node(ctx context.Context) error {
 	for _, name := range []string{"package.json", "package-lock.json"} {
-		if _, err := os.Stat(filepath.Join(j.Source, name)); err != nil {
+		if found, err := walk.Exists(filepath.Join(j.Source, name)); err != nil {
+			return err
+		} else if !found {
 			return missing(name, "npm ci installs what it says")
 		}
 	}
@@ -185,7 +195,11 @@ func (j Job) golang(ctx context.Context) error {
 	if err := j.run(ctx, j.Source, args...); err != nil {
 		return err
 	}
-	if entries, err := os.ReadDir(bin); err == nil && len(entries) == 0 {
+	entries, err := os.ReadDir(bin)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
 		return diag.WithHint(fmt.Errorf("%s holds no program", strings.Join(main, " ")), "build.main names the packages whose name is main")
 	}
 	return j.describe()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -40,8 +41,10 @@ func CopyTree(from, to string, skip func(name string) bool) error {
 
 // copyInto copies one path of a tree to the same place in another.
 func copyInto(from, to, name string) error {
-	if _, err := os.Lstat(filepath.Join(from, name)); err != nil {
-		return diag.WithHint(fmt.Errorf("the recipe names %s, which the build did not make", name), "mend the name in corpus.yaml, or have the build make it")
+	if found, err := walk.Named(filepath.Join(from, name)); err != nil {
+		return err
+	} else if !found {
+		return diag.WithHint(fmt.Errorf("the recipe names %s, which the build did not make", name), "correct the name in corpus.yaml, or have the build make it")
 	}
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
 		return err

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -64,7 +65,11 @@ func blank() v1.Image {
 
 func (r Request) openBase(info fs.FileInfo, scratch string) (v1.Image, error) {
 	if info.IsDir() {
-		if _, err := os.Stat(filepath.Join(r.Base, layoutFile)); err == nil {
+		isLayout, err := walk.Exists(filepath.Join(r.Base, layoutFile))
+		if err != nil {
+			return nil, err
+		}
+		if isLayout {
 			return r.fromLayout(r.Base)
 		}
 		return r.fromLayer(func() (io.ReadCloser, error) {

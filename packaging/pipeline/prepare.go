@@ -15,6 +15,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -147,9 +148,12 @@ func (b *build) checkNames() error {
 			continue
 		}
 		info, err := os.Stat(filepath.Join(b.Source, name))
+		found, err := walk.Found(err)
 		switch {
 		case err != nil:
-			problems.Add(b.recipe.At(name), "it names %s, which is not in the tree", name).WithHint("add the file, or mend the name")
+			problems.Add(b.recipe.At(name), "it names %s: %v", name, err)
+		case !found:
+			problems.Add(b.recipe.At(name), "it names %s, which is not in the tree", name).WithHint("add the file, or correct the name")
 		case slices.Contains(files, name) && !info.Mode().IsRegular():
 			problems.Add(b.recipe.At(name), "it names %s, which is no file", name).WithHint("name a file of the tree")
 		}

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -163,10 +164,15 @@ func record(list string, changed map[string][]byte) error {
 		return err
 	}
 	site := filepath.Dir(filepath.Dir(list))
+	var unread []error
 	rows = slices.DeleteFunc(rows, func(row []string) bool {
-		_, err := os.Lstat(filepath.Join(site, row[0]))
-		return err != nil
+		found, err := walk.Named(filepath.Join(site, row[0]))
+		unread = append(unread, err)
+		return !found
 	})
+	if err := errors.Join(unread...); err != nil {
+		return err
+	}
 	for _, row := range rows {
 		if now, ok := changed[filepath.Join(site, row[0])]; ok && len(row) == 3 {
 			sum := sha256.Sum256(now)

@@ -176,9 +176,12 @@ func (c *commands) resolve(cmd *exec.Cmd) error {
 	}
 	cmd.Err = nil
 	for _, dir := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
-		file := dir + "/" + cmd.Args[0]
-		if info, err := os.Stat(c.chroot + file); err == nil && info.Mode()&0o111 != 0 {
-			cmd.Path = file
+		found, err := process.LookIn(c.chroot, dir, cmd.Args[0])
+		if err != nil {
+			return err
+		}
+		if found {
+			cmd.Path = dir + "/" + cmd.Args[0]
 			return nil
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature"
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -168,8 +169,10 @@ func (r Ring) files(role, suffix string) ([]string, error) {
 	if r.Dir == "" {
 		return nil, nil
 	}
-	_, err := os.Stat(filepath.Join(r.Dir, role+publicSuffix))
-	gaps := err == nil
+	gaps, err := walk.Exists(filepath.Join(r.Dir, role+publicSuffix))
+	if err != nil {
+		return nil, err
+	}
 	var files []string
 	for n := 1; n <= mostKeys; n++ {
 		file := filepath.Join(r.Dir, keyFile(role, n)+suffix)

@@ -17,6 +17,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -36,7 +37,9 @@ func (r Ring) New(role string, n int) (made []string, err error) {
 	}
 	for i := 1; i <= n; i++ {
 		name := filepath.Join(r.Dir, keyFile(role, i))
-		if _, err := os.Lstat(name + privateSuffix); err == nil {
+		if there, err := walk.Named(name + privateSuffix); err != nil {
+			return made, err
+		} else if there {
 			continue
 		}
 		if err := r.newPair(name); err != nil {
@@ -134,7 +137,9 @@ func (r Ring) NewLike(role string, n int, old Ring) error {
 	}
 	for i := 1; i <= n; i++ {
 		name := filepath.Join(r.Dir, keyFile(role, i))
-		if _, err := os.Lstat(name + privateSuffix); err == nil {
+		if there, err := walk.Named(name + privateSuffix); err != nil {
+			return err
+		} else if there {
 			continue
 		}
 		if err := r.newPairLike(name, role, filepath.Join(old.Dir, keyFile(role, i))+privateSuffix); err != nil {
@@ -178,10 +183,7 @@ func (r Ring) newPairLike(name, role, old string) error {
 func (r Ring) moving(role string) string { return filepath.Join(r.Dir, role+".moving") }
 
 // Moving reports whether an earlier Retire of the keys in next was cut short.
-func (r Ring) Moving(role string) bool {
-	_, err := os.Lstat(r.moving(role))
-	return err == nil
-}
+func (r Ring) Moving(role string) (bool, error) { return walk.Named(r.moving(role)) }
 
 // Retire copies the role's pairs into the subdirectory old, under names that carry their IDs, and puts
 // those of next in their place. One that was cut short goes on, wherever it was.
