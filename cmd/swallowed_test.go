@@ -71,7 +71,7 @@ func reasons() map[string][]string {
 			"artifact/publish/keyring/keyring.go:lookAt", "artifact/publish/keyring/list.go:kindOf",
 		},
 		"what cannot be read is refused, or kept secret": {
-			"agent/repair.go:fine", "artifact/durable/scratch.go:own", "artifact/manifest/audit.go:Holds", "agent/config/damaged.go:copy",
+			"agent/repair.go:fine", "artifact/durable/scratch.go:own", "artifact/manifest/audit.go:Holds", "agent/config/damaged.go:copy", "agent/private.go:readableByAll", "agent/private.go:lookAt",
 			"agent/service/whose.go:rootsFile",
 		},
 		"the run has read the link before, or reports there that it cannot": {
@@ -86,6 +86,7 @@ func reasons() map[string][]string {
 			"packaging/pipeline/stage.go:homePython",
 		},
 		"what is left costs room alone":                              {"artifact/store/dir/put.go:clean", "artifact/trust/pages.go:keepPages"},
+		"a count of refusals, which starts again":                    {"agent/refusals.go:refusals"},
 		"a time of the last success, which the next success sets":    {"agent/report/metrics.go:before"},
 		"other sources of credentials are asked, and then the store": {"artifact/store/minio/keys.go:aliasKeys"},
 		"the error is returned, by another name":                     {"cmd/corpus/build.go:isTree", "state/roots/roots.go:look"},
