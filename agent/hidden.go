@@ -33,16 +33,25 @@ func (r *run) noteHiddenBase(pair ledger.Pair, seen *fromBase) {
 	if !native || base == "" || seen.ran.Load() || !r.flips && !r.test {
 		return
 	}
-	top := func(dir string) bool {
-		for _, root := range layout.StateRoots(dir, "") {
-			if found, err := walk.Exists(r.Layout.Path(filepath.Join(root, "top.sls"))); err == nil && found {
-				return true
-			}
-		}
-		return false
-	}
-	ofBase, err := walk.Exists(r.Layout.Path(filepath.Join(base, "states", "top.sls")))
-	if err == nil && ofBase && top(service) {
+	hides, err := r.topHides(service, base)
+	switch {
+	case err != nil:
+		r.record.Note("whether a top.sls of %s counts in place of base's is unknown: %v", pair.Service, err)
+	case hides:
 		r.record.Note("no state of %s ran: %s has a top.sls of its own, which counts in place of base's; name base's states in it, or leave it out", pair.Base, pair.Service)
 	}
+}
+
+// topHides reports whether both a service and base have a top file.
+func (r *run) topHides(service, base string) (bool, error) {
+	found, err := walk.Exists(r.Layout.Path(filepath.Join(base, "states", "top.sls")))
+	if err != nil || !found {
+		return false, err
+	}
+	for _, root := range layout.StateRoots(service, "") {
+		if found, err := walk.Exists(r.Layout.Path(filepath.Join(root, "top.sls"))); err != nil || found {
+			return found, err
+		}
+	}
+	return false, nil
 }

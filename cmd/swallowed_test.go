@@ -67,7 +67,7 @@ func reasons() map[string][]string {
 			"state/host/packages_scope.go:ownUnit", "state/host/temp.go:in", "state/host/tree.go:below", "grains/ec2/ec2.go:Likely",
 		},
 		"it words a message": {
-			"agent/lock/lock.go:read", "state/host/packages_lock.go:processName", "packaging/builder/system.go:maker", "artifact/store/dir/dir.go:notDirectory",
+			"agent/lock/lock.go:read", "state/host/packages_lock.go:processName", "packaging/builder/system.go:maker", "artifact/store/dir/dir.go:notDirectory", "artifact/store/dir/lock.go:holder",
 			"artifact/publish/keyring/keyring.go:lookAt", "artifact/publish/keyring/list.go:kindOf",
 		},
 		"what cannot be read is refused, or kept secret": {
