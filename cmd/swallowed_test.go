@@ -87,7 +87,6 @@ func reasons() map[string][]string {
 		},
 		"what is left costs room alone":                              {"artifact/store/dir/put.go:clean", "artifact/trust/pages.go:keepPages"},
 		"a count of refusals, which starts again":                    {"agent/refusals.go:refusals"},
-		"a time of the last success, which the next success sets":    {"agent/report/metrics.go:before"},
 		"other sources of credentials are asked, and then the store": {"artifact/store/minio/keys.go:aliasKeys"},
 		"the error is returned, by another name":                     {"cmd/corpus/build.go:isTree", "state/roots/roots.go:look"},
 	}
