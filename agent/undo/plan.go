@@ -25,11 +25,12 @@ type Plan struct {
 	left     map[*journal.Record]string   // why a record is not taken back
 	refused  []*journal.Record            // of paths that another user leads elsewhere; they stay to be tried again
 	restarts map[string][]*journal.Record // by unit
+	host     *host.Host
 }
 
 // Make plans to take records back that are given newest first.
 func Make(ctx context.Context, h *host.Host, chapters []*journal.Chapter, records []*journal.Record) (*Plan, error) {
-	p := &Plan{chapters: chapters, records: records, left: map[*journal.Record]string{}, restarts: map[string][]*journal.Record{}}
+	p := &Plan{host: h, chapters: chapters, records: records, left: map[*journal.Record]string{}, restarts: map[string][]*journal.Record{}}
 	boot := journal.BootID(h)
 	w := &walk{boot: boot, look: image.Taker{Host: h}, plan: p, images: map[host.Subject]image.Image{}, actions: map[host.Subject]*Action{}}
 	for _, r := range records {
@@ -56,7 +57,7 @@ func (p *Plan) leave(subject, step, why string, records ...*journal.Record) {
 
 // unread leaves what cannot be looked at.
 func (p *Plan) unread(s host.Subject, r *journal.Record, err error) {
-	why, refused := refusal(err)
+	why, refused := refusal(p.host, err)
 	if !refused {
 		p.leave(s.String(), r.Step, "what is there now could not be read: "+err.Error(), r)
 		return
@@ -66,12 +67,14 @@ func (p *Plan) unread(s host.Subject, r *journal.Record, err error) {
 }
 
 // refusal says why a path stays that is refused because of another user's link, and what to do about it.
-func refusal(err error) (why string, refused bool) {
+func refusal(h *host.Host, err error) (why string, refused bool) {
 	var unsafe *safe.UnsafeError
 	if !errors.As(err, &unsafe) {
 		return "", false
 	}
-	return unsafe.Error() + "; " + unsafe.Hint() + ", then run: corpus-agent rollback --converge", true
+	why = unsafe.Error() + "; " + unsafe.Hint() + ", then run: corpus-agent rollback --converge"
+	h.WithNames(err, &why)
+	return why, true
 }
 
 // inOrder goes back in time. What goes at one time goes from the deepest up, before what comes from

@@ -116,7 +116,7 @@ func (r *restore) packages(ctx context.Context, group []*Action) {
 // tell notes how it went with a subject.
 func (r *restore) tell(a *Action, err error) {
 	var stays image.Stays
-	why, refused := refusal(err)
+	why, refused := refusal(r.host, err)
 	switch {
 	case refused: // no user can stop the way back by a link
 		r.did.Left = append(r.did.Left, Left{Subject: a.Subject.String(), Step: a.Step, Why: why})

@@ -1,11 +1,14 @@
 package walk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -14,8 +17,9 @@ import (
 // UnsafeError refuses a step that an unprivileged user could have prepared: a link that the user owns, or could
 // replace because of a directory on the way that the user can write to, leads to something that is not that user's.
 // Root and the program's own user are privileged. A directory with the sticky bit lets only owners replace what is in
-// it. Whoever writes to a directory by its group or as anyone must be able to write to what the link leads to by the
-// same right.
+// it. Members of the group that may write to a directory, or every user where everyone may, must be able to write to what
+// the link leads to by the same right. A group whose number is that of the directory's owner is the owner's private
+// group, and counts as the owner.
 //
 // A file (or link, device, pipe, socket) with several names in such a directory, which is not that user's, is refused in
 // the same way: the user may have given it that name.
@@ -24,10 +28,24 @@ type UnsafeError struct {
 	Component string // the link, or the file with several names
 	By        string // who controls it: "user 1000", "group 50", "any user"
 	Owner     int    // the user who owns what it leads to
+	OwnerName string // the name of that user, "" where it is not known
 }
 
 func (e *UnsafeError) Error() string {
-	return fmt.Sprintf("%s: refused, since %s is controlled by %s and leads to a file or directory of user %d", e.Path, e.Component, e.By, e.Owner)
+	return fmt.Sprintf("%s: refused, since %s is controlled by %s and leads to a file or directory of user %s", e.Path, e.Component, e.By, cmp.Or(e.OwnerName, strconv.Itoa(e.Owner)))
+}
+
+// Named is the error with names of accounts in the place of numbers. The functions give "" for a number that has no
+// name.
+func (e *UnsafeError) Named(user, group func(id int) string) *UnsafeError {
+	named := *e
+	named.OwnerName = user(e.Owner)
+	kind, number, _ := strings.Cut(e.By, " ")
+	name := map[string]func(int) string{"user": user, "group": group}[kind]
+	if id, err := strconv.Atoi(number); err == nil && name != nil && name(id) != "" {
+		named.By = kind + " " + name(id)
+	}
+	return &named
 }
 
 // Hint says what to do about it.
@@ -58,6 +76,34 @@ func (r *Root) OwnName(dir int, asked string, st *unix.Stat_t) error {
 		return err
 	}
 	return ownName(asked, asked, st, by)
+}
+
+// Fixed reports whether a name leads to a directory that no unprivileged user can exchange for another: no link is on
+// the way, and such users neither own nor may write to a directory above it, nor may rename a part of it in a sticky
+// one. A program may use such a directory by its name. False says nothing about whether the directory exists.
+func (r *Root) Fixed(p string) bool {
+	if path.Clean(p) != p || wellFormed(p) != nil {
+		return false
+	}
+	plain := *r
+	plain.safe, plain.noLinks = false, true
+	w := newWalker(&plain, p+"/.")
+	defer w.close()
+	if w.walk(false) != nil {
+		return false
+	}
+	sticky := false
+	for i, s := range w.way {
+		var st unix.Stat_t
+		if unix.Fstat(s.fd, &st) != nil || sticky && r.unprivileged(st.Uid) {
+			return false
+		}
+		if i < len(w.way)-1 && len(r.controllersOf(&st)) > 0 {
+			return false
+		}
+		sticky = st.Mode&unix.S_ISVTX != 0
+	}
+	return true
 }
 
 // controller is a party that can make a path mean something else.
@@ -100,7 +146,7 @@ func (r *Root) openSafely(p string, flags int) (int, error) {
 		return r.openChecked(p, flags)
 	}
 	fd, err := r.openat2(p, flags, unix.RESOLVE_NO_SYMLINKS)
-	if err == nil && !severalNames(fd) {
+	if err == nil && (flags&unix.O_DIRECTORY != 0 || !severalNames(fd)) {
 		return fd, nil
 	}
 	if err == nil {
@@ -172,19 +218,24 @@ func (r *Root) controllers(dir int) (by []controller, err error) {
 	if err := unix.Fstat(dir, &st); err != nil {
 		return nil, err
 	}
+	return r.controllersOf(&st), nil
+}
+
+func (r *Root) controllersOf(st *unix.Stat_t) (by []controller) {
 	if r.unprivileged(st.Uid) {
 		by = append(by, controller{'u', st.Uid})
 	}
 	if st.Mode&unix.S_ISVTX != 0 {
-		return by, nil
+		return by
 	}
-	if st.Mode&0o020 != 0 && st.Gid != 0 {
+	private := st.Gid == st.Uid
+	if st.Mode&0o020 != 0 && st.Gid != 0 && !private {
 		by = append(by, controller{'g', st.Gid})
 	}
 	if st.Mode&0o002 != 0 {
 		by = append(by, controller{kind: 'o'})
 	}
-	return by, nil
+	return by
 }
 
 func (r *Root) unprivileged(uid uint32) bool { return uid != 0 && int(uid) != r.self }

@@ -24,11 +24,16 @@ func homes(t *testing.T) string {
 	root, _ := plant(t, "vault/secret", "vault/link -> secret", "home/ann/own/file", "home/ann/file", "home/bob/file", "home/ann/roots/file", "home/ann/roots/link -> /vault/secret",
 		"home/ann/self -> own/file", "home/ann/dirself -> own", "home/ann/etc -> /vault", "home/ann/shadow -> /vault/secret", "home/ann/dots -> ../../vault/secret", "home/ann/bob -> ../bob/file",
 		"home/ann/new -> /vault/cron", "home/ann/newown -> own/new", "home/ann/there -> etc/secret", "home/ann/onward -> dirself/../../../vault/secret",
-		"tmp/bylink -> /vault/secret", "tmp/byroot -> /vault/secret", "share/link -> /vault/secret", "team/link -> /vault/secret", "team/fine -> work", "team/work/x")
+		"tmp/bylink -> /vault/secret", "tmp/byroot -> /vault/secret", "share/link -> /vault/secret", "team/link -> /vault/secret", "team/fine -> work", "team/work/x",
+		"home/ann/open/file", "home/ann/open/self -> file", "home/ann/open/shadow -> /vault/secret", "home/ann/shared/self -> ../file")
 	for _, p := range []string{"home/ann", "home/ann/own", "home/ann/own/file", "home/ann/file", "home/ann/self", "home/ann/dirself", "home/ann/etc", "home/ann/shadow", "home/ann/dots",
-		"home/ann/bob", "home/ann/new", "home/ann/newown", "home/ann/there", "home/ann/onward", "tmp/bylink"} {
+		"home/ann/bob", "home/ann/new", "home/ann/newown", "home/ann/there", "home/ann/onward", "tmp/bylink", "home/ann/open", "home/ann/open/file", "home/ann/open/self", "home/ann/open/shadow", "home/ann/shared/self"} {
 		do(t, os.Lchown(root+"/"+p, ann, ann))
 	}
+	do(t, os.Lchown(root+"/home/ann/shared", ann, 500))
+	do(t, os.Chmod(root+"/home/ann/open", 0o775))
+	do(t, os.Chmod(root+"/home/ann/shared", 0o775))
+	do(t, os.Chmod(root+"/home/ann/open/file", 0o600))
 	do(t, os.Lchown(root+"/home/bob", bob, bob))
 	do(t, os.Lchown(root+"/home/bob/file", bob, bob))
 	do(t, os.Chmod(root+"/tmp", 0o777|os.ModeSticky))
@@ -51,6 +56,9 @@ func TestSafeRootRefusesLinksOfOthers(t *testing.T) {
 		"/home/ann/dirself/file": "",
 		"/tmp/byroot":            "", // the sticky bit keeps others from replacing it
 		"/team/fine/x":           "",
+		"/home/ann/open/self":    "", // ann's private group is ann
+		"/home/ann/open/shadow":  "user 64001",
+		"/home/ann/shared/self":  "group 500",
 		"/home/ann/etc/secret":   "user 64001",
 		"/home/ann/shadow":       "user 64001",
 		"/home/ann/dots":         "user 64001",
@@ -143,4 +151,39 @@ func TestSafeRootUnderExchange(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestFixedNames(t *testing.T) {
+	root := homes(t)
+	do(t, os.Mkdir(root+"/tmp/byann", 0o755))
+	do(t, os.Lchown(root+"/tmp/byann", ann, ann))
+	do(t, os.Mkdir(root+"/tmp/roots", 0o755))
+	for p, fixed := range map[string]bool{
+		"/": true, "/vault": true, "/home/ann": true, "/tmp": true, "/tmp/roots": true, "/team": true, "/share": true,
+		"/home/ann/own": false, "/home/ann/roots": false, "/tmp/byann": false, "/team/work": false, "/home/ann/etc": false,
+		"/home/ann/../../vault": false, "/vault/none": false, "/vault/secret": false, "vault": false,
+	} {
+		both(t, func(t *testing.T, o walk.Options) {
+			o.Safe = true
+			if got := open(t, o, root).Fixed(p); got != fixed {
+				t.Errorf("Fixed %s is %v", p, got)
+			}
+		})
+	}
+}
+
+func TestRefusalsNameAccounts(t *testing.T) {
+	name := func(kind string) func(int) string {
+		return func(id int) string { return map[int]string{ann: kind + "ann"}[id] }
+	}
+	for by, want := range map[string]string{"user 64001": "user U-ann", "user 64002": "user 64002", "group 64001": "group G-ann", "any user": "any user"} {
+		e := &walk.UnsafeError{Path: "/a/b", Component: "/a", By: by, Owner: ann}
+		named := e.Named(name("U-"), name("G-"))
+		if text := named.Error() + named.Hint(); !strings.Contains(text, "controlled by "+want+" and") || !strings.Contains(text, "of user U-ann") || !strings.Contains(named.Hint(), want) {
+			t.Errorf("%s: %s", by, text)
+		}
+		if e.By != by || !strings.Contains(e.Error(), "of user 64001") {
+			t.Errorf("the error itself has changed: %v", e)
+		}
+	}
 }

@@ -90,7 +90,9 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 	result := &Result{Step: t.step, Changes: value.NewMap(), Started: time.Now()}
 	mark := r.Host.Mark()
 	defer func() {
-		result.doubt(r.Host.TroubleSince(mark))
+		trouble := r.Host.TroubleSince(mark)
+		result.doubt(trouble)
+		r.Host.WithNames(errors.Join(result.cause, trouble), &result.Comment, &result.Hint)
 		result.nameFollowing()
 		result.Duration = time.Since(result.Started)
 		r.redact(result)

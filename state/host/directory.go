@@ -14,11 +14,11 @@ func (c *commands) start(cmd *exec.Cmd, command Command) error {
 		cmd.Dir = "/"
 		return cmd.Start()
 	}
-	files := c.files
-	if command.Following {
-		files = files.following()
+	if command.Following || c.files.root.Fixed(command.Dir) {
+		cmd.Dir = command.Dir
+		return cmd.Start()
 	}
-	dir, err := files.openat(command.Dir, unix.O_PATH|unix.O_DIRECTORY)
+	dir, err := c.files.openat(command.Dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return pathError("chdir", command.Dir, err)
 	}
@@ -26,9 +26,10 @@ func (c *commands) start(cmd *exec.Cmd, command Command) error {
 	return startIn(cmd, dir, command.Dir)
 }
 
-// startIn starts a command in an open directory, which no link that is exchanged meanwhile replaces by another. A
-// process takes over the directory of the thread that starts it; so a thread gets one of its own, and ends with it. A
-// command of another user has to be able to enter the directory by itself.
+// startIn starts a command in an open directory, which no link that is exchanged meanwhile replaces by another. It costs
+// a thread, so start enters a directory that no user can exchange by its name instead. A process takes over the
+// directory of the thread that starts it; so a thread gets one of its own, and ends with it. A command of another user
+// has to be able to enter the directory by itself.
 func startIn(cmd *exec.Cmd, dir int, name string) error {
 	started := make(chan error, 1)
 	go func() {

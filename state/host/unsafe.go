@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +23,36 @@ func Unsafe(err error) (hint string, unsafe bool) {
 		return "", false
 	}
 	return refused.Hint() + "; `follow_unsafe: true` has the state follow it all the same", true
+}
+
+// WithNames gives texts about an error that refuses a path with the names of the accounts that this host knows, in the
+// place of their numbers.
+func (h *Host) WithNames(err error, texts ...*string) {
+	var refused *walk.UnsafeError
+	if !errors.As(err, &refused) {
+		return
+	}
+	named := refused.Named(h.userName, h.groupName)
+	words := strings.NewReplacer(refused.Error(), named.Error(), refused.Hint(), named.Hint())
+	for _, t := range texts {
+		*t = words.Replace(*t)
+	}
+}
+
+func (h *Host) userName(id int) string {
+	u, _, err := h.Accounts.UserByID(id)
+	if err != nil {
+		return "" // the number says enough
+	}
+	return u.Name
+}
+
+func (h *Host) groupName(id int) string {
+	g, _, err := h.Accounts.GroupByID(id)
+	if err != nil {
+		return ""
+	}
+	return g.Name
 }
 
 // followed are the same files with every link followed.

@@ -169,7 +169,7 @@ func TestStatesRefuseWhatUsersLeadThemTo(t *testing.T) {
 			for _, dry := range []bool{true, false} {
 				r := on(t, root, "t: {"+c.sls+"}", dry)[0]
 				_, unsafe := host.Unsafe(r.Cause())
-				if unsafe == c.harmless || unsafe && (r.Outcome != exec.Failed || !strings.Contains(r.Hint, "follow_unsafe: true") || !strings.Contains(r.Comment, "/home/ann")) {
+				if unsafe == c.harmless || unsafe && (r.Outcome != exec.Failed || !strings.Contains(r.Hint, "follow_unsafe: true") || !strings.Contains(r.Comment, "/home/ann") || !strings.Contains(r.Comment, "controlled by user ann")) {
 					t.Errorf("dry %v: refused %v: %v: %s\nhint: %s", dry, unsafe, r.Outcome, r.Comment, r.Hint)
 				}
 				if after := outside(t, root); !maps.Equal(before, after) {
