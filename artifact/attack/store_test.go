@@ -274,7 +274,7 @@ func TestReplayAcrossProjectsAndChannels(t *testing.T) {
 		other, _ := published(t)
 		repo.Restore(other.Snapshot())
 		_, err := host.Resolve("myapp/testing")
-		refused(t, err, trust.CheckSignature, "timestamp.json")
+		refused(t, err, trust.CheckPin, "the store")
 	})
 }
 

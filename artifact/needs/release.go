@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
 // File is where a release that was built by a recipe says what it is.
@@ -29,6 +31,9 @@ func Read(release fs.FS) (Release, error) {
 	}
 	if err != nil {
 		return Release{}, err
+	}
+	if err := artifact.CheckJSON(data); err != nil {
+		return Release{}, fmt.Errorf("%s: %w", File, err)
 	}
 	var r Release
 	if err := json.Unmarshal(data, &r); err != nil {

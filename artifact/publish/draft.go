@@ -67,7 +67,7 @@ func ParseDraft(data []byte) (*Draft, error) {
 	if d.Form > projectForm {
 		return nil, diag.WithHint(fmt.Errorf("it is a draft of form %d, and this corpus knows %d", d.Form, projectForm), "take the version of corpus that wrote it")
 	}
-	if err := d.check(); err != nil {
+	if err := errors.Join(artifact.CheckJSON(data), d.check()); err != nil {
 		return nil, diag.WithHint(fmt.Errorf("reading the draft: %w", err), "ask for it again: it was damaged, or is no draft")
 	}
 	return &d, nil

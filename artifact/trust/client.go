@@ -201,7 +201,7 @@ func (c *Client) followRoots(ctx context.Context, s store.Store) (probe, err err
 			return nil, err
 		}
 		before := c.set.Root
-		if err := Guard(func() error { _, err := c.set.UpdateRoot(data); return err }); err != nil {
+		if err := guardFile(data, func() error { _, err := c.set.UpdateRoot(data); return err }); err != nil {
 			return nil, HintRebuild(refuseFile(key, data, RootDelegation(before, metadata.ROOT), err))
 		}
 		// What is forgotten is forgotten before the root that says so is kept: a run that is cut
@@ -230,7 +230,7 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 	}
 	if local != nil {
 		// One that expired meanwhile is loaded all the same, to notice going back in time.
-		_ = Guard(func() error { _, err := c.set.UpdateTimestamp(local); return err })
+		_ = guardFile(local, func() error { _, err := c.set.UpdateTimestamp(local); return err })
 		if err := c.checkClock(); err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 	if err != nil {
 		return err
 	}
-	err = Guard(func() error { return c.updateTimestamp(data) })
+	err = guardFile(data, func() error { return c.updateTimestamp(data) })
 	if as[*metadata.ErrEqualVersionNumber](err) {
 		if err := c.sameTimestamp(local, data); err != nil {
 			return err
@@ -302,11 +302,11 @@ func (c *Client) refreshSnapshot(ctx context.Context) error {
 	meta := c.set.Timestamp.Signed.Meta[MetaName(metadata.SNAPSHOT)]
 	// The library takes what was seen for the one in force where the versions are equal. Only its bytes say
 	// that it is; else it tells no more than what is not to go back.
-	if local != nil && Guard(func() error { _, err := c.set.UpdateSnapshot(local, true); return err }) == nil && meta.VerifyLengthHashes(local) == nil {
+	if local != nil && guardFile(local, func() error { _, err := c.set.UpdateSnapshot(local, true); return err }) == nil && meta.VerifyLengthHashes(local) == nil {
 		return nil
 	}
 	return c.eachStore(ctx, RoleKey(metadata.SNAPSHOT, meta.Version), c.limit(meta), func(data []byte) error {
-		if err := Guard(func() error { _, err := c.set.UpdateSnapshot(data, false); return err }); err != nil {
+		if err := guardFile(data, func() error { _, err := c.set.UpdateSnapshot(data, false); return err }); err != nil {
 			return refuseFile(snapshotFile, data, RootDelegation(c.set.Root, metadata.SNAPSHOT), err)
 		}
 		return c.seen.keep(snapshotFile, data)
@@ -328,7 +328,7 @@ func (c *Client) role(ctx context.Context, name, delegator string) (*Role, error
 		return nil, err
 	}
 	update := func(data []byte) error {
-		return Guard(func() error { _, err := c.set.UpdateDelegatedTargets(data, name, delegator); return err })
+		return guardFile(data, func() error { _, err := c.set.UpdateDelegatedTargets(data, name, delegator); return err })
 	}
 	if local != nil && update(local) == nil {
 		return c.set.Targets[name], nil

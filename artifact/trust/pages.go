@@ -34,7 +34,7 @@ func (c *Client) head(project string) *metadata.MetaFiles {
 func (c *Client) loadHead(ctx context.Context, project string, meta *metadata.MetaFiles) (*Role, error) {
 	set := c.headSet(project, meta)
 	update := func(data []byte) error {
-		return Guard(func() error { _, err := set.UpdateDelegatedTargets(data, project, targetsRole); return err })
+		return guardFile(data, func() error { _, err := set.UpdateDelegatedTargets(data, project, targetsRole); return err })
 	}
 	local, err := c.seen.load(roleFile(project))
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *Client) addCapped(ctx context.Context, project string, all *Role) error
 	set := c.headSet(project, meta)
 	set.RefTime = time.Time{} // it is history, and need not be renewed
 	err := c.eachStore(ctx, RoleKey(HeadRole(project), meta.Version), c.limit(meta), func(data []byte) error {
-		if err := Guard(func() error { _, err := set.UpdateDelegatedTargets(data, project, targetsRole); return err }); err != nil {
+		if err := guardFile(data, func() error { _, err := set.UpdateDelegatedTargets(data, project, targetsRole); return err }); err != nil {
 			return refuseFile(MetaName(HeadRole(project)), data, c.Delegation(project), err)
 		}
 		return nil

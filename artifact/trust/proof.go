@@ -60,7 +60,7 @@ func NewProof(a Attestation, expires time.Time) (*Role, error) {
 // ParseProof reads a proof. Nothing of it is believed before Holds.
 func ParseProof(data []byte) (*Proof, error) {
 	var p *Proof
-	err := Guard(func() error {
+	err := guardFile(data, func() error {
 		role, err := metadata.Targets().FromBytes(data)
 		if err != nil {
 			return err

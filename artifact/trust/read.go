@@ -10,6 +10,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 	"github.com/theupdateframework/go-tuf/v2/metadata/trustedmetadata"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -20,8 +21,16 @@ func ReadMetadata(ctx context.Context, s store.Store, key string) ([]byte, error
 }
 
 func newSet(root []byte) (set *trustedmetadata.TrustedMetadata, err error) {
-	err = Guard(func() error { set, err = trustedmetadata.New(root); return err })
+	err = guardFile(root, func() error { set, err = trustedmetadata.New(root); return err })
 	return set, err
+}
+
+// guardFile is Guard for the reader of a file, which is refused first where two readers may read it differently.
+func guardFile(data []byte, check func() error) error {
+	if err := artifact.CheckJSON(data); err != nil {
+		return fmt.Errorf("malformed metadata: %w", err)
+	}
+	return Guard(check)
 }
 
 // Guard turns a panic of the library into an error: it reads what a stranger may have written, and

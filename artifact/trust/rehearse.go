@@ -99,7 +99,7 @@ func (c *Client) PastRoots(ctx context.Context) ([]*metadata.Metadata[metadata.R
 		case string(digestOf(data)) == string(pin):
 			set, err = newSet(data)
 		case set != nil:
-			err = Guard(func() error { _, err := set.UpdateRoot(data); return err })
+			err = guardFile(data, func() error { _, err := set.UpdateRoot(data); return err })
 		}
 		if err != nil { // damaged, as good as missing
 			set = nil

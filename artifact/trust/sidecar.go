@@ -218,7 +218,7 @@ func (c *Client) recallRole(name string, verify func(*Role) error) error {
 	if data == nil {
 		return fmt.Errorf("%w: this host has seen nothing of %s", ErrNoProject, name)
 	}
-	err = Guard(func() error {
+	err = guardFile(data, func() error {
 		role, err := metadata.Targets().FromBytes(data)
 		if err == nil {
 			err = verify(role)

@@ -175,6 +175,10 @@ func TestMalformedMetadataIsRefusedAndNeverPanics(t *testing.T) {
 		"no snapshot": strings.Replace(string(good), `"snapshot.json"`, `"other.json"`, 1),
 		"no version":  strings.Replace(string(good), `"version"`, `"vversion"`, 1),
 		"cut":         string(good[:len(good)/2]),
+		"two values":  strings.Replace(string(good), `"signed":{`, `"signed":{"version":900,`, 1),
+		"other case":  strings.Replace(string(good), `"signed":{`, `"signed":{"Version":900,`, 1),
+		"two signed":  strings.Replace(string(good), `"signed":{`, `"signed":{},"signed":{`, 1),
+		"a float":     strings.Replace(string(good), `"signed":{`, `"signed":{"later":1e3,`, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo.Replace(trust.TimestampKey, []byte(data))
