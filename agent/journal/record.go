@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -112,8 +113,16 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	if known, ok := r.records[key]; ok {
 		return explain(r.again(known))
 	}
+	if s.Kind == host.KindFile && r.inOpenTree(s.Name) {
+		return nil // the tree's images have it
+	}
 	if err := r.begin(); err != nil {
 		return explain(err)
+	}
+	if s.Kind == host.KindTree {
+		if err := r.settleBelow(s.Name); err != nil {
+			return explain(err)
+		}
 	}
 	change := Change{Step: step, Subject: s}
 	if image.CanBePutBack(s.Kind) {
@@ -138,6 +147,35 @@ func (r *Recorder) Replacing(s host.Subject) error {
 		r.open = append(r.open, entry)
 	}
 	return nil
+}
+
+// inOpenTree reports whether a tree that has changed, and whose after-image is still to be taken, has the path.
+func (r *Recorder) inOpenTree(name string) bool {
+	return slices.ContainsFunc(r.open, func(e *recorded) bool { return e.subject.Kind == host.KindTree && in(e.subject.Name, name) })
+}
+
+// settleBelow ends the records of paths that a tree is about to take the place of: what a state left there, as
+// when it removed a directory, is what the tree's before-image starts from. Each path then has one history.
+func (r *Recorder) settleBelow(dir string) error {
+	below := func(e *recorded) bool {
+		return (e.subject.Kind == host.KindFile || e.subject.Kind == host.KindTree) && in(dir, e.subject.Name)
+	}
+	for _, e := range r.open {
+		if !below(e) {
+			continue
+		}
+		if err := r.settleOne(e); err != nil {
+			return err
+		}
+		delete(r.records, e.subject)
+	}
+	r.open = slices.DeleteFunc(r.open, below)
+	return nil
+}
+
+// in reports whether a path is a directory or lies below it.
+func in(dir, name string) bool {
+	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // Names reports whether this run has recorded a file of a directory.
@@ -361,17 +399,21 @@ func (r *Recorder) Settle() error {
 
 func (r *Recorder) settle() error {
 	for _, entry := range r.open {
-		b, err := after(r.writer, r.host, entry.subject, entry.seq, r.hide)
-		if err != nil {
+		if err := r.settleOne(entry); err != nil {
 			return explain(err)
 		}
-		if b != nil {
-			entry.after = &b.After
-		}
-		entry.open = false
 	}
 	r.open = nil
 	return nil
+}
+
+func (r *Recorder) settleOne(entry *recorded) error {
+	b, err := after(r.writer, r.host, entry.subject, entry.seq, r.hide)
+	if b != nil && err == nil {
+		entry.after = &b.After
+	}
+	entry.open = false
+	return err
 }
 
 // Sync settles what is open and returns when neither the host nor the journal can lose what was done
