@@ -2,6 +2,7 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -258,5 +260,9 @@ func (p *Publisher) importRoot(ctx context.Context, d *Draft) (RootResult, error
 		return RootResult{}, err
 	}
 	placed := false
-	return n.carryOut(ctx, before, roots{final: root, direct: rootObject(root.Signed.Version, data)}, &placed)
+	result, err := n.carryOut(ctx, before, roots{final: root, direct: rootObject(root.Signed.Version, data)}, &placed)
+	if errors.Is(err, store.ErrPrecondition) && !placed {
+		err = stale(metadata.ROOT, "the draft is root %d, and the store has one by now", root.Signed.Version)
+	}
+	return result, err
 }

@@ -100,9 +100,6 @@ func (n *next) carryOut(ctx context.Context, before *rootRole, r roots, placed *
 	root := before
 	for i, o := range chosen.objects {
 		err := n.publisher.write(ctx, chosen.objects[i:i+1])
-		if o.isRoot() && errors.Is(err, store.ErrPrecondition) {
-			return RootResult{}, stale(metadata.ROOT, "%s is there already", o.key)
-		}
 		if err != nil {
 			return RootResult{}, err
 		}

@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
@@ -78,13 +77,10 @@ func (p *Publisher) expires(after time.Duration) time.Time {
 	return p.now().UTC().Add(after).Truncate(time.Second)
 }
 
-// attempts is how often a change is repeated when others publish at the same time.
-const attempts = 20
-
 // change reads the store, lets edit make the next version of some roles, and commits it. When
 // another publisher was faster, it starts again from what that one wrote.
 func (p *Publisher) change(ctx context.Context, edit func(*next) error) error {
-	for attempt := range attempts {
+	return p.retry(ctx, func() error {
 		n, err := p.read(ctx)
 		if err != nil {
 			return err
@@ -95,26 +91,8 @@ func (p *Publisher) change(ctx context.Context, edit func(*next) error) error {
 		if p.Hand != nil {
 			return n.hand(ctx)
 		}
-		err = n.commit(ctx)
-		if !errors.Is(err, store.ErrPrecondition) {
-			return err
-		}
-		if err := pause(ctx, attempt); err != nil {
-			return err
-		}
-	}
-	return diag.WithHint(errors.New("others kept publishing at the same time"), "run the command again")
-}
-
-// pause waits longer each time and not for the same time as the others.
-func pause(ctx context.Context, attempt int) error {
-	longest := min(time.Second, 10*time.Millisecond<<attempt)
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(rand.N(longest)):
-		return nil
-	}
+		return n.commit(ctx)
+	})
 }
 
 // read verifies the store as it stands.

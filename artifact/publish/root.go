@@ -10,9 +10,7 @@ import (
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
-	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
-	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // RootChange says how the next root differs from this one. Its maps are by role: root, targets,
@@ -90,20 +88,6 @@ func (c RootChange) resolved(before *rootRole) (RootChange, error) {
 	}
 	c.Remove = remove
 	return c, nil
-}
-
-// retry repeats what failed because another publisher was faster.
-func (p *Publisher) retry(ctx context.Context, try func() error) error {
-	for attempt := range attempts {
-		err := try()
-		if !errors.Is(err, store.ErrPrecondition) {
-			return err
-		}
-		if err := pause(ctx, attempt); err != nil {
-			return err
-		}
-	}
-	return diag.WithHint(errors.New("others kept publishing at the same time"), "run the command again")
 }
 
 // apply makes the next root. The keys to remove are full IDs; those that are gone already do not matter.

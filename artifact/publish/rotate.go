@@ -24,8 +24,13 @@ type Rotated struct {
 // attempt that was cut short goes on from there.
 //
 // Hosts follow at any moment: the new key is let in and signs beside the old one before the old one
-// goes.
+// goes. Rotations with one keyring wait for each other, and other commands with it may run meanwhile.
 func (p *Publisher) Rotate(ctx context.Context, role string, next keyring.Ring) (Rotated, error) {
+	unlock, err := next.Lock(ctx)
+	if err != nil {
+		return Rotated{}, err
+	}
+	defer unlock()
 	if moving, err := next.Moving(role); err != nil {
 		return Rotated{}, err
 	} else if moving { // the new keys are in force: what is left is to put them in place

@@ -28,24 +28,16 @@ func (p *Publisher) keysFor(role string, may trust.Delegation) ([]keyring.Key, e
 
 // atHand reads the role's keys: those that may sign it, and the rest.
 func (p *Publisher) atHand(role string, may trust.Delegation) (good, others []keyring.Key, err error) {
+	// A rotation moves keys from the waiting ones to the others: read in this order, none is missed.
+	waiting, err := p.waiting(role, may)
+	if err != nil {
+		return nil, nil, err
+	}
 	keys, err := p.Keys.Keys(role)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, ring := range p.Waiting {
-		held, err := ring.Held(role)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !slices.ContainsFunc(held, func(id string) bool { return slices.Contains(may.Keys, id) }) {
-			continue // they are not let in yet, and need not be opened
-		}
-		waiting, err := ring.Keys(role)
-		if err != nil {
-			return nil, nil, err
-		}
-		keys = append(keys, waiting...)
-	}
+	keys = append(keys, waiting...)
 	seen := map[string]bool{}
 	for _, k := range keys {
 		switch {
@@ -58,6 +50,30 @@ func (p *Publisher) atHand(role string, may trust.Delegation) (good, others []ke
 		seen[k.ID] = true
 	}
 	return good, others, nil
+}
+
+// waiting reads the role's keys of rotations that are under way. Those that are not let in yet are not opened.
+func (p *Publisher) waiting(role string, may trust.Delegation) (keys []keyring.Key, err error) {
+	for _, ring := range p.Waiting {
+		held, err := ring.Held(role)
+		if err != nil {
+			return nil, err
+		}
+		moving, err := ring.Moving(role)
+		if err != nil {
+			return nil, err
+		}
+		letIn := slices.ContainsFunc(held, func(id string) bool { return slices.Contains(may.Keys, id) })
+		if !letIn && !moving { // while keys are moved, a private one may have lost its public part
+			continue
+		}
+		some, err := ring.Keys(role)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, some...)
+	}
+	return keys, nil
 }
 
 // held lists the IDs of the role's private keys that are at hand, without opening files.

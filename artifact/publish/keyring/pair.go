@@ -2,6 +2,7 @@ package keyring
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -32,9 +33,11 @@ func (r Ring) New(role string, n int) (made []string, err error) {
 	if r.Dir == "" {
 		return nil, diag.WithHint(errors.New("new keys need a directory"), "give --keys DIR, or set CORPUS_KEYS")
 	}
-	if err := durable.MkdirAll(r.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the key directory: %w", err)
+	unlock, err := r.Lock(context.Background())
+	if err != nil {
+		return nil, err
 	}
+	defer unlock()
 	for i := 1; i <= n; i++ {
 		name := filepath.Join(r.Dir, keyFile(role, i))
 		if there, err := walk.Named(name + privateSuffix); err != nil {
