@@ -208,6 +208,7 @@ func (r *run) finish(ctx context.Context, err error) {
 	r.record.Complete(func(rep *report.Report) {
 		rep.Ended = r.now().UTC()
 		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
+		rep.Agent, rep.Form = r.Version, trust.NewestForm
 		rep.Exit = exit.Code(err)
 		rep.Outcome = outcome(ctx, rep.Exit)
 		if rep.Command == "rollback" && !r.acted && (rep.Exit == exit.Usage || rep.Exit == exit.Refused) {

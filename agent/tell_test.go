@@ -13,8 +13,10 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/notify"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
 func TestRunIsToldToAWebhookAndInMetrics(t *testing.T) {
@@ -74,6 +76,10 @@ func TestReportIsPutIntoTheStore(t *testing.T) {
 	data, _ := io.ReadAll(body)
 	if err := json.Unmarshal(data, &kept); err != nil || kept.ID != r.ID || kept.Outcome != report.Converged {
 		t.Errorf("the store has %s, %v", data, err)
+	}
+	agents, err := fleet.Agents(t.Context(), l.repo.Store, r.Started)
+	if err != nil || len(agents) != 1 || agents[0].Host != "myapp-testing-useast1-1.example.com" || agents[0].Form != trust.NewestForm {
+		t.Errorf("the reports speak of the agents %+v, %v", agents, err)
 	}
 }
 

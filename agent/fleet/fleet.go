@@ -76,6 +76,9 @@ type Report struct {
 	// do not say so, a run that made a release current asked what there was to ask.
 	Proves bool    `json:"proves"`
 	Stages []Stage `json:"stages"`
+
+	Agent string `json:"agent"`      // version of the program; reports of older agents do not have it
+	Form  int    `json:"reads_form"` // newest form of projects' metadata that it reads; 0 for agents that do not say
 }
 
 // Word is what a host says of a release: how its newest run that says anything about it ended.
@@ -129,9 +132,14 @@ type hostRuns struct {
 // list finds the reports whose runs may have ended in time. The ID of a run is when it started, so
 // a day is allowed for it to end.
 func list(ctx context.Context, s store.Store, q Question) ([]hostRuns, error) {
-	oldest := q.Since.Add(-24 * time.Hour).UTC().Format(runPattern)
+	return listBelow(ctx, s, Prefix(q.Channel.Project), q.Since)
+}
+
+// listBelow finds the reports under a key prefix whose runs may have ended after since.
+func listBelow(ctx context.Context, s store.Store, prefix string, since time.Time) ([]hostRuns, error) {
+	oldest := since.Add(-24 * time.Hour).UTC().Format(runPattern)
 	byHost := map[string]*hostRuns{}
-	for info, err := range s.List(ctx, Prefix(q.Channel.Project)) {
+	for info, err := range s.List(ctx, prefix) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the reports of hosts: %w", err)
 		}

@@ -48,6 +48,9 @@ type Report struct {
 	Outcome  Outcome   `json:"outcome,omitempty"`
 	Exit     int       `json:"exit_code"`
 
+	Agent string `json:"agent,omitempty"`      // version of the program
+	Form  int    `json:"reads_form,omitempty"` // newest form of projects' metadata that it reads, see trust.NewestForm
+
 	Channels []artifact.Ref `json:"channels,omitempty"` // those that the host follows, as of its last look at the store
 
 	From *ledger.Pair `json:"from,omitempty"` // what ran before

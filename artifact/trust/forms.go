@@ -346,6 +346,10 @@ func Join(project string, head *Role, read func(artifact.Digest) ([]byte, error)
 	return all, SetYanks(all, yanks)
 }
 
+// NewestForm is the newest form of a project's metadata that this program reads: 1 is the list of all versions in one
+// file, 2 is a head with pages.
+const NewestForm = 2
+
 // Upgraded reports whether targets says that the lists of all versions in one file have ended.
 func Upgraded(targets *Role) bool {
 	if targets == nil {

@@ -1,12 +1,30 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
 	"github.com/spf13/cobra"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
+// reportsCount is for how long a host that no longer reports counts among the hosts of a store.
+const reportsCount = 90 * 24 * time.Hour
+
+// mostNamed is how many hosts an error names.
+const mostNamed = 20
+
 func (p *program) upgradeCommand() *cobra.Command {
+	force := false
 	c := &cobra.Command{
 		Use:   "upgrade",
 		Short: "End the form of metadata that earlier versions of corpus read in full",
@@ -14,26 +32,79 @@ func (p *program) upgradeCommand() *cobra.Command {
 of corpus and corpus-agent beside the form that this one reads. It takes the targets key, and cannot be
 taken back. Run it when every host has this agent, and everybody who publishes has this corpus.
 
-From the next publish of a project on, agents of before go on following its channels, and see no version
+It reads the newest report of each host in the store. Where the agent of one does not say that it reads the new
+form, upgrade names these hosts, writes nothing, and ends with exit code 4. --force upgrades the store all the
+same. Hosts that upload no reports (reports.upload in agent.yaml), and hosts that have not reported for 90 days,
+are not looked at.
+
+From the next publish of a project on, earlier agents go on following its channels, and see no version
 that no channel names: corpus-agent verify compares such a release with what was noted when it was
 unpacked. An earlier corpus sees these versions alone too, and must not publish any more.`,
 		Example: `  corpus store upgrade --store s3://bucket/prefix --keys keys
+  corpus store upgrade --force --store s3://bucket/prefix --keys keys
   corpus store upgrade --store s3://bucket/prefix --keys keys --draft targets.draft`,
 		Args: cli.Args(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error {
-			publisher, err := p.pinned(c.Context())
-			if err != nil {
-				return err
-			}
-			if _, err := publisher.Upgrade(c.Context()); err != nil {
-				return code(err)
-			}
-			if p.drafted != nil {
-				return p.answerDraft()
-			}
-			return p.answer(map[string]any{"upgraded": true}, "the lists of all versions in one file end with the next publish of each project")
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return p.upgrade(c.Context(), force) },
 	}
+	c.Flags().BoolVar(&force, "force", false, "upgrade although hosts have agents that do not read the new form, or reports cannot be read")
 	p.draftFlag(c)
 	return c
+}
+
+func (p *program) upgrade(ctx context.Context, force bool) error {
+	publisher, err := p.pinned(ctx)
+	if err != nil {
+		return err
+	}
+	if !force {
+		if err := p.readyToUpgrade(ctx, publisher.Store, time.Now().Add(-reportsCount)); err != nil {
+			return err
+		}
+	}
+	if _, err := publisher.Upgrade(ctx); err != nil {
+		return code(err)
+	}
+	if p.drafted != nil {
+		return p.answerDraft()
+	}
+	return p.answer(map[string]any{"upgraded": true}, "the lists of all versions in one file end with the next publish of each project")
+}
+
+// readyToUpgrade refuses the upgrade of a store where the newest report of a host comes from an agent that does not say
+// that it reads the new form.
+func (p *program) readyToUpgrade(ctx context.Context, s store.Store, since time.Time) error {
+	agents, err := fleet.Agents(ctx, s, since)
+	if err != nil {
+		return diag.WithHint(fmt.Errorf("whether every host's agent reads the new form is not known: %w", err),
+			"use credentials that may list and read below reports/, or give --force if you know that every host has this agent")
+	}
+	old := slices.DeleteFunc(slices.Clone(agents), func(a fleet.Agent) bool { return a.Form >= trust.NewestForm })
+	switch {
+	case len(old) > 0:
+		return exit.WithCode(exit.Refused, diag.WithHint(
+			fmt.Errorf("the agents of %d of %d hosts do not say that they read the new form: %s; nothing was written", len(old), len(agents), namedHosts(old)),
+			"install this version of corpus-agent there, wait for its next run, and run this again; --force upgrades the store although these hosts then see no version that no channel names"))
+	case len(agents) == 0:
+		fmt.Fprintln(p.Err, "warning: no host has uploaded a report, so nothing is known of their agents")
+	default:
+		p.explain("all %d hosts that upload reports have agents that read the new form", len(agents))
+	}
+	return nil
+}
+
+// namedHosts lists hosts with the versions of their agents, for a person.
+func namedHosts(agents []fleet.Agent) string {
+	var names []string
+	for _, a := range agents[:min(len(agents), mostNamed)] {
+		version := "an earlier version"
+		if a.Version != "" {
+			version = trust.Printable(a.Version)
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", trust.Printable(a.Host), version))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(agents) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

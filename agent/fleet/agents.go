@@ -1,0 +1,57 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// Agent is what a host's newest report says of the agent there.
+type Agent struct {
+	Host    string    `json:"host"`
+	At      time.Time `json:"at"`                // when that run ended
+	Version string    `json:"version,omitempty"` // of the agent; empty for one that does not say
+	Form    int       `json:"reads_form"`        // newest form of projects' metadata that it reads; 0 for one that does not say
+}
+
+// Agents reads which agents the hosts of all projects had in their newest runs, by host. Reports of before since do not
+// count, nor does a report that is not about the host in whose directory it lies.
+func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error) {
+	runs, err := listBelow(ctx, s, prefix, since)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*Agent, len(runs))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i, host := range runs {
+		group.Go(func() (err error) { found[i], err = newestAgent(ctx, s, host, since); return err })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var agents []Agent
+	for _, a := range found {
+		if a != nil {
+			agents = append(agents, *a)
+		}
+	}
+	return agents, nil
+}
+
+// newestAgent reads a host's newest report; nil where it has none that counts.
+func newestAgent(ctx context.Context, s store.Store, h hostRuns, since time.Time) (*Agent, error) {
+	for _, key := range h.keys[:min(len(h.keys), mostTried)] {
+		r, err := read(ctx, s, key)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil && r.Host == h.host && !r.Ended.Before(since) {
+			return &Agent{Host: h.host, At: r.Ended, Version: r.Agent, Form: r.Form}, nil
+		}
+	}
+	return nil, nil
+}
