@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -46,7 +47,8 @@ var programs = sync.OnceValues(func() (string, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return dir, errors.New(string(out))
 	}
-	return dir, os.Chmod(dir, 0o755)
+	self, err := os.ReadFile("/proc/self/exe")
+	return dir, errors.Join(err, os.WriteFile(filepath.Join(dir, "pusher"), self, 0o755), os.Chmod(dir, 0o755))
 })
 
 func TestMain(m *testing.M) {
@@ -141,9 +143,12 @@ func enter(dir string, args []string) error {
 	}
 	var env []string
 	for _, v := range os.Environ() {
-		if len(v) < 14 || v[:14] != "CORPUS_ATTACK_" {
+		if !strings.HasPrefix(v, "CORPUS_ATTACK_") {
 			env = append(env, v)
 		}
+	}
+	if keep := os.Getenv("CORPUS_ATTACK_KEEP"); keep != "" {
+		env = append(env, keep+"=1")
 	}
 	return syscall.Exec(args[0], args, env)
 }
