@@ -3,12 +3,14 @@ package host
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/redirect"
 )
 
 // WebRequest is a GET request.
@@ -25,17 +27,6 @@ type WebResponse struct {
 	Status int
 	Header map[string]string // by names in lower case
 	Body   string
-}
-
-// keepTLS follows a few redirects, and none that leaves https.
-func keepTLS(req *http.Request, via []*http.Request) error {
-	if len(via) > 5 {
-		return errors.New("more than 5 redirects")
-	}
-	if via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
-		return errors.New("it redirects from https to " + req.URL.Scheme)
-	}
-	return nil
 }
 
 // maxPage is how much of a page is read.
@@ -60,11 +51,13 @@ func (n Network) Get(ctx context.Context, r WebRequest) (WebResponse, error) {
 		request.SetBasicAuth(r.User, r.Password)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
+	transport.DialContext = redirect.Dial(net.Dialer{Timeout: 30 * time.Second})
 	if r.Unverified {
 		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // as the caller says
 	}
-	got, err := (&http.Client{Transport: transport, CheckRedirect: keepTLS}).Do(request)
+	guarded := redirect.Guard(transport)
+	defer guarded.CloseIdleConnections()
+	got, err := (&http.Client{Transport: guarded, CheckRedirect: redirect.Follow(false)}).Do(request)
 	if err != nil {
 		return WebResponse{}, err
 	}

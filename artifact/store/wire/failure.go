@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/corpus-agent/corpus-agent/artifact/redirect"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -85,7 +86,7 @@ func network(err error) verdict {
 		host      x509.HostnameError
 		invalid   x509.CertificateInvalidError
 		verify    *tls.CertificateVerificationError
-		redirect  wayward
+		wayward   redirect.Refused
 	)
 	switch {
 	case errors.As(err, &dns):
@@ -102,7 +103,7 @@ func network(err error) verdict {
 		v.again, v.hint = false, fmt.Sprintf("the certificate has expired, or this host's clock is wrong: it reads %s", time.Now().UTC().Format(time.RFC3339))
 	case errors.As(err, &verify):
 		v.again = false
-	case errors.As(err, &redirect):
+	case errors.As(err, &wayward):
 		v.again, v.hint = false, "give the URL that the redirects lead to"
 	}
 	return v

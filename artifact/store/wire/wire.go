@@ -13,8 +13,6 @@ package wire
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -22,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/redirect"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
@@ -74,9 +73,7 @@ func Tune(t *http.Transport) {
 const sendBuffer = 512 << 10
 
 func dial(ctx context.Context, kind, address string) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, ControlContext: control}
-	conn, err := dialer.DialContext(ctx, kind, address)
-	err = refusedRedirect(err)
+	conn, err := redirect.Dial(net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second})(ctx, kind, address)
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(sendBuffer) // the system's own size does too
 	}
@@ -87,35 +84,14 @@ func dial(ctx context.Context, kind, address string) (net.Conn, error) {
 func NewTransport() http.RoundTripper {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, ExpectContinueTimeout: time.Second}
 	Tune(t)
-	return Listen(t)
+	return Listen(redirect.Guard(t))
 }
 
 // NewClient is a client for URLs that people give. It follows a few redirects, none that leads from https to http,
 // and, unless private ones are allowed, none that leads from a public address to another. That takes a transport that
-// NewTransport or Tune made.
+// NewTransport made.
 func NewClient(transport http.RoundTripper, private bool) *http.Client {
-	if private {
-		return &http.Client{Transport: transport, CheckRedirect: follow}
-	}
-	return &http.Client{Transport: guard{transport}, CheckRedirect: func(req *http.Request, via []*http.Request) error {
-		guardRedirect(req)
-		return follow(req, via)
-	}}
-}
-
-const mostRedirects = 5
-
-// wayward is a redirect that is not followed.
-type wayward struct{ error }
-
-func follow(req *http.Request, via []*http.Request) error {
-	if len(via) > mostRedirects {
-		return wayward{fmt.Errorf("more than %d redirects", mostRedirects)}
-	}
-	if via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
-		return wayward{errors.New("it redirects from https to " + req.URL.Scheme)}
-	}
-	return nil
+	return &http.Client{Transport: transport, CheckRedirect: redirect.Follow(private)}
 }
 
 // Listen lets calls hear the answers that come through next.

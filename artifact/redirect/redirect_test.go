@@ -1,4 +1,4 @@
-package wire
+package redirect
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -26,8 +27,7 @@ func get(t *testing.T, private bool, handler http.HandlerFunc) (string, error) {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	transport := &http.Transport{}
-	Tune(transport)
-	direct := transport.DialContext
+	direct := Dial(net.Dialer{})
 	transport.DialContext = func(ctx context.Context, kind, address string) (net.Conn, error) {
 		if !strings.HasPrefix(address, "public:") {
 			return direct(ctx, kind, address)
@@ -35,7 +35,7 @@ func get(t *testing.T, private bool, handler http.HandlerFunc) (string, error) {
 		conn, err := net.Dial("tcp", server.Listener.Addr().String())
 		return seenAs{conn, &net.TCPAddr{IP: net.IPv4(93, 184, 215, 14), Port: 80}}, err
 	}
-	resp, err := NewClient(transport, private).Get("http://public/")
+	resp, err := (&http.Client{Transport: Guard(transport), CheckRedirect: Follow(private)}).Get("http://public/")
 	if err != nil {
 		return "", err
 	}
@@ -63,7 +63,7 @@ func TestRedirectFromPublicToPrivate(t *testing.T) {
 		}
 		asked = 0
 		_, err := get(t, false, redirect)
-		var w wayward
+		var w Refused
 		if !errors.As(err, &w) || !strings.Contains(err.Error(), "redirects from a public address") || asked > 0 {
 			t.Errorf("%s: %v, and the private server was asked %d times", name, err, asked)
 		}
@@ -81,7 +81,7 @@ func TestRedirectsAmongPrivateServers(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	resp, err := NewClient(NewTransport(), false).Get(server.URL + "/")
+	resp, err := (&http.Client{Transport: Guard(&http.Transport{DialContext: Dial(net.Dialer{})}), CheckRedirect: Follow(false)}).Get(server.URL + "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,4 +97,78 @@ func TestInternalAddresses(t *testing.T) {
 			t.Errorf("%s: %v", address, got)
 		}
 	}
+}
+
+// TestPooledConnectionToAPrivateServerIsNotUsed has a connection to the private server that was dialled on purpose.
+func TestPooledConnectionToAPrivateServerIsNotUsed(t *testing.T) {
+	asked := 0
+	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		_, _ = io.WriteString(w, "secret")
+	}))
+	defer inner.Close()
+	outer := httptest.NewServer(http.RedirectHandler(inner.URL, http.StatusFound))
+	defer outer.Close()
+	direct := Dial(net.Dialer{})
+	transport := &http.Transport{DialContext: func(ctx context.Context, kind, address string) (net.Conn, error) {
+		if !strings.HasPrefix(address, "public:") {
+			return direct(ctx, kind, address)
+		}
+		conn, err := net.Dial("tcp", outer.Listener.Addr().String())
+		return seenAs{conn, &net.TCPAddr{IP: net.IPv4(93, 184, 215, 14), Port: 80}}, err
+	}}
+	client := &http.Client{Transport: Guard(transport), CheckRedirect: Follow(false)}
+	for range 2 {
+		resp, err := client.Get(inner.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		var w Refused
+		if _, err := client.Get("http://public/"); !errors.As(err, &w) {
+			t.Errorf("%v, want a refusal", err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("the private server was asked %d times, twice on purpose", asked)
+	}
+}
+
+// TestPrivateProxyLiftsNothing goes through a proxy on a private address to a public server.
+func TestPrivateProxyLiftsNothing(t *testing.T) {
+	to := ""
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Host)
+		if r.URL.Host == "93.184.215.14" {
+			http.Redirect(w, r, to, http.StatusFound)
+		}
+	}))
+	defer proxy.Close()
+	at, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := func(private bool) *http.Client {
+		return &http.Client{Transport: Guard(&http.Transport{Proxy: http.ProxyURL(at), DialContext: Dial(net.Dialer{})}), CheckRedirect: Follow(private)}
+	}
+	for _, to = range []string{"http://169.254.169.254/latest", "http://localhost:1/", "http://127.1/", "http://2852039166/", "http://0xa9fea9fe/", "http://metadata.google.internal/", "http://[::ffff:10.0.0.1]/"} {
+		asked = nil
+		var w Refused
+		if _, err := client(false).Get("http://93.184.215.14/"); !errors.As(err, &w) || len(asked) != 1 {
+			t.Errorf("%s: %v, the proxy was asked for %q", to, err, asked)
+		}
+		if resp, err := client(true).Get("http://93.184.215.14/"); err != nil {
+			t.Errorf("%s, allowed: %v", to, err)
+		} else {
+			_ = resp.Body.Close()
+		}
+	}
+	to = "http://93.184.215.15/"
+	resp, err := client(false).Get("http://93.184.215.14/")
+	if err != nil {
+		t.Fatalf("from a public server to another: %v", err)
+	}
+	_ = resp.Body.Close()
 }
