@@ -9,13 +9,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // measured runs the agent as often as the benchmark says, each time after what readies, and reports
-// its peak memory beside its time.
+// its peak memory and the processor time of one run beside its time.
 func measured(b *testing.B, r *reader, readies string, args ...string) {
 	b.Helper()
 	program, peak := filepath.Join(bin(b), "corpus-agent"), int64(0)
+	var busy time.Duration
+	runs := 0
 	for b.Loop() {
 		if readies != "" {
 			b.StopTimer()
@@ -30,7 +33,10 @@ func measured(b *testing.B, r *reader, readies string, args ...string) {
 			b.Fatalf("corpus-agent %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 		peak = max(peak, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+		busy += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		runs++
 	}
+	b.ReportMetric(busy.Seconds()*1000/float64(runs), "cpu-ms/op")
 	b.ReportMetric(float64(peak)/1024, "peak-MiB")
 }
 

@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,11 +59,19 @@ func bin(t testing.TB) string {
 //	exits CODE PROGRAM...   run a program and expect its exit code
 //	release PROJECT TREE VERSION CHANNEL   build and publish
 //	denied ERRNO CODE PROGRAM...   exits, in a system whose openat2(2) answers ENOSYS or EPERM
+//
+// and the condition [root], that the test runs as root.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "../testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error { return hostAndStore(bin(t), env) },
 		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "release": release, "denied": deniedCall},
+		Condition: func(name string) (bool, error) {
+			if name != "root" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return os.Geteuid() == 0, nil
+		},
 	})
 }
 
