@@ -312,11 +312,14 @@ func (d *Dir) Chown(name string, uid, gid int) error {
 	})
 }
 
-// Chmod sets the mode of a file or directory. A link has none. It refuses what Chown refuses.
+// Chmod sets the mode of a file or directory. A link has none. It refuses what Chown and MayRaise refuse.
 func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 	return d.place("chmod", name, func(fd int, st *unix.Stat_t) error {
 		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
 			return unix.EOPNOTSUPP
+		}
+		if err := d.root.MayRaise(d.FD(), path.Join(d.path, name), st, st, mode); err != nil {
+			return err
 		}
 		return unix.Chmod(Handle(fd), RawMode(mode))
 	})

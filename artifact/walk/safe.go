@@ -29,9 +29,13 @@ type UnsafeError struct {
 	By        string // who controls it: "user 1000", "group 50", "any user"
 	Owner     int    // the user who owns what it leads to
 	OwnerName string // the name of that user, "" where it is not known
+	Raised    bool   // it is a file that was to get setuid or setgid bits: see MayRaise
 }
 
 func (e *UnsafeError) Error() string {
+	if e.Raised {
+		return fmt.Sprintf("%s: setuid and setgid bits are refused, since %s may have put the program there", e.Path, e.By)
+	}
 	return fmt.Sprintf("%s: refused, since %s is controlled by %s and leads to a file or directory of user %s", e.Path, e.Component, e.By, cmp.Or(e.OwnerName, strconv.Itoa(e.Owner)))
 }
 
@@ -50,6 +54,9 @@ func (e *UnsafeError) Named(user, group func(id int) string) *UnsafeError {
 
 // Hint says what to do about it.
 func (e *UnsafeError) Hint() string {
+	if e.Raised {
+		return "remove it, and have such programs made in a directory where root alone may write"
+	}
 	return fmt.Sprintf("look at %s with ls -l: remove it, or make what it leads to belong to %s", e.Component, e.By)
 }
 

@@ -39,6 +39,9 @@ type Files interface {
 	Chmod(path string, mode fs.FileMode) error
 	// Chown leaves as it is what is -1.
 	Chown(path string, uid, gid int) error
+	// Own is Chown and then Chmod of one file, whatever takes its name meanwhile. A nil mode is the one that the file
+	// has, with the special bits that Chown takes away, as far as a safe root gives them. A link gets no mode.
+	Own(path string, uid, gid int, mode *fs.FileMode) error
 	Chtimes(path string, accessed, modified time.Time) error
 
 	// Attributes are the extended attributes of a path itself, by name; nil where a filesystem has none.

@@ -90,6 +90,7 @@ func writes() map[string]map[string]struct {
 			"RemoveAll": {"file /etc/dir/inside", func(h *host.Host) error { return h.Files.RemoveAll("/etc/dir") }},
 			"Chmod":     {"file /etc/file", func(h *host.Host) error { return h.Files.Chmod("/etc/file", 0o600) }},
 			"Chown":     {"file /etc/file", func(h *host.Host) error { return h.Files.Chown("/etc/file", -1, -1) }},
+			"Own":       {"file /etc/file", func(h *host.Host) error { return h.Files.Own("/etc/file", -1, -1, nil) }},
 			"Chtimes":   {"file /etc/file", func(h *host.Host) error { return h.Files.Chtimes("/etc/file", now, now) }},
 			"SetAttributes": {"file /etc/file", func(h *host.Host) error {
 				return h.Files.SetAttributes("/etc/file", nil)

@@ -194,10 +194,56 @@ func (t *tree) removeBelow(dir int, name, p string) error {
 	return nil
 }
 
-// Chmod and Chtimes open the place first and change it by its handle, since the kernel's own calls
-// would follow a last link, out of a root or to where somebody just pointed it.
+// Chmod, Own and Chtimes open the place first and change it by its handle, since the kernel's own calls
+// would follow a last link, out of a root or to where a user just pointed it.
 func (t *tree) Chmod(p string, mode fs.FileMode) error {
-	return t.itself("chmod", p, func(place string) error { return unix.Chmod(place, walk.RawMode(mode)) })
+	return t.write("chmod", p, func(dir int, name string) error {
+		fd, st, err := t.place(dir, name)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		if err := t.root.MayRaise(dir, t.below(dir, name, p), &st, &st, mode); err != nil {
+			return err
+		}
+		return unix.Chmod(walk.Handle(fd), walk.RawMode(mode))
+	})
+}
+
+func (t *tree) Own(p string, uid, gid int, mode *fs.FileMode) error {
+	return t.write("chown", p, func(dir int, name string) error {
+		fd, st, err := t.place(dir, name)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return t.own(fd, st, uid, gid, mode, func(after *unix.Stat_t, mode fs.FileMode) error {
+			return t.root.MayRaise(dir, t.below(dir, name, p), &st, after, mode)
+		})
+	})
+}
+
+// own gives an open file to a user and a group. Chown takes special bits away, so the mode is set after.
+func (t *tree) own(fd int, st unix.Stat_t, uid, gid int, mode *fs.FileMode, may func(*unix.Stat_t, fs.FileMode) error) error {
+	bits, link := modeOf(st.Mode)&^fs.ModeType, st.Mode&unix.S_IFMT == unix.S_IFLNK
+	if mode != nil {
+		bits = *mode
+	}
+	chown := uid >= 0 && uint32(uid) != st.Uid || gid >= 0 && uint32(gid) != st.Gid
+	st.Uid, st.Gid = uint32(keep(uid, int(st.Uid))), uint32(keep(gid, int(st.Gid)))
+	refused := may(&st, bits)
+	if refused != nil && mode != nil && !link {
+		return refused
+	}
+	if chown {
+		if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
+			return err
+		}
+	}
+	if link || refused != nil || mode == nil && !chown {
+		return nil
+	}
+	return unix.Chmod(walk.Handle(fd), walk.RawMode(bits))
 }
 
 func (t *tree) Chtimes(p string, accessed, modified time.Time) error {

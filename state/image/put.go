@@ -151,10 +151,11 @@ func (p Putter) dress(want Part) error {
 
 // own says whose something is and who may use it.
 func (p Putter) own(want Part) error {
-	if err := p.chown(want); err != nil {
-		return err
+	uid, gid, mode := -1, -1, fs.FileMode(want.Mode)
+	if p.Host.Files.CanChown() {
+		uid, gid = want.UID, want.GID
 	}
-	return p.Host.Files.Chmod(want.Name, fs.FileMode(want.Mode))
+	return p.Host.Files.Own(want.Name, uid, gid, &mode)
 }
 
 func (p Putter) chown(want Part) error {

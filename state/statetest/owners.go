@@ -101,6 +101,20 @@ func (o *owners) Chown(p string, uid, gid int) error {
 	return nil
 }
 
+// Own is Chown and Chmod.
+func (o *owners) Own(p string, uid, gid int, mode *fs.FileMode) error {
+	if uid >= 0 || gid >= 0 {
+		if err := o.Chown(p, uid, gid); err != nil {
+			return err
+		}
+	}
+	info, err := o.Lstat(p)
+	if err != nil || mode == nil || info.IsLink() {
+		return err
+	}
+	return o.Chmod(p, *mode)
+}
+
 // Beneath remembers owners in the same place.
 func (o *owners) Beneath(dir string) (host.Beneath, error) {
 	below, err := o.Files.Beneath(dir)

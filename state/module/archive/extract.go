@@ -208,15 +208,17 @@ func (w *writer) redress(files host.Files, there map[string]bool) error {
 // dressOne changes a directory through itself ("/."), so that nothing else can be put in its place.
 func (w *writer) dressOne(files host.Files, e entry, mode fs.FileMode) error {
 	full := "/" + e.name + "/."
-	if uid, gid := w.ownerOf(e); w.mayChown(uid, gid) {
-		if err := files.Chown(full, uid, gid); err != nil {
-			return err
-		}
+	uid, gid := w.ownerOf(e)
+	chown := w.mayChown(uid, gid)
+	switch {
+	case chown && e.native:
+		return files.Own(full, uid, gid, &mode)
+	case chown:
+		return files.Chown(full, uid, gid)
+	case e.native:
+		return files.Chmod(full, mode)
 	}
-	if !e.native {
-		return nil
-	}
-	return files.Chmod(full, mode)
+	return nil
 }
 
 // ownerOf is whom an entry is given to: by name where the host knows it, and else by number.

@@ -70,6 +70,9 @@ func (s *script) place(h *host.Host, source string, text []byte) (string, error)
 	if err == nil && ok {
 		err = h.Files.Chown(file, u.UID, u.GID)
 	}
+	if err != nil {
+		err = errors.Join(err, h.Files.Remove(file))
+	}
 	return file, err
 }
 

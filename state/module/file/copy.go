@@ -90,11 +90,12 @@ func (c *duplicate) resolve(h *host.Host) (err error) {
 	if h.Files.CanChown() {
 		who = who.orRoot(h)
 	}
+	c.own.owner, err = who.resolve(h)
 	c.own.mode = c.Mode
 	if !c.Mode.Given {
-		c.own.mode = module.Mode{Given: true, Bits: c.source.Mode & permBits}
+		uid, gid := c.own.ids()
+		c.own.mode = module.Mode{Given: true, Bits: copiedMode(c.source, uid, gid)}
 	}
-	c.own.owner, err = who.resolve(h)
 	return err
 }
 

@@ -1,7 +1,10 @@
 package file
 
 import (
+	"cmp"
 	"errors"
+	"io/fs"
+	"os"
 	"path"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -31,7 +34,7 @@ func copyTree(h *host.Host, from, to string, own owner) error {
 
 func copyOne(h *host.Host, from, to string, info host.Info, own owner) error {
 	uid, gid := own.ids()
-	mode := info.Mode & permBits
+	mode := copiedMode(info, uid, gid)
 	switch {
 	case info.IsLink():
 		target, err := h.Files.Readlink(from)
@@ -53,10 +56,22 @@ func copyOne(h *host.Host, from, to string, info host.Info, own owner) error {
 	if uid < 0 && gid < 0 {
 		return nil
 	}
-	if err := h.Files.Chown(to, uid, gid); err != nil || info.IsLink() {
-		return err
+	return h.Files.Own(to, uid, gid, &mode)
+}
+
+// copiedMode is the mode of a copy. A program that ran as one user or group must not run as another for being copied.
+func copiedMode(info host.Info, uid, gid int) fs.FileMode {
+	mode := info.Mode & permBits
+	if info.IsDir() {
+		return mode
 	}
-	return h.Files.Chmod(to, mode)
+	if info.UID != cmp.Or(max(uid, 0), os.Geteuid()) {
+		mode &^= fs.ModeSetuid
+	}
+	if info.GID != cmp.Or(max(gid, 0), os.Getegid()) {
+		mode &^= fs.ModeSetgid
+	}
+	return mode
 }
 
 func copyContent(h *host.Host, from, to string, f host.NewFile) error {

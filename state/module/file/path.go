@@ -88,10 +88,7 @@ func makeDir(h *host.Host, dir string, p perms) error {
 		return err
 	}
 	if uid, gid := p.ids(); uid >= 0 || gid >= 0 {
-		if err := h.Files.Chown(dir, uid, gid); err != nil {
-			return err
-		}
-		return h.Files.Chmod(dir, mode)
+		return h.Files.Own(dir, uid, gid, &mode)
 	}
 	return nil
 }

@@ -32,24 +32,18 @@ func (p *perms) note(info host.Info, changes *value.Map) {
 	}
 }
 
-// set gives a path the owner and mode. A link is not followed; give its target instead.
+// set gives a path the owner and mode, both of one file. A link is not followed; give its target instead.
 func (p *perms) set(h *host.Host, file string, info host.Info) error {
 	uid, gid := p.ids()
 	chown := uid >= 0 && uid != info.UID || gid >= 0 && gid != info.GID
-	if chown {
-		if err := h.Files.Chown(file, uid, gid); err != nil {
-			return err
-		}
-	}
-	mode := info.Mode & permBits
-	if p.mode.Given {
-		mode = p.mode.Bits
-	}
-	// Giving a file away takes its special bits, so the mode is set again after.
-	if info.IsLink() || mode == info.Mode&permBits && !chown {
+	chmod := p.mode.Given && !info.IsLink() && p.mode.Bits != info.Mode&permBits
+	switch {
+	case !chown && !chmod:
 		return nil
+	case p.mode.Given:
+		return h.Files.Own(file, uid, gid, &p.mode.Bits)
 	}
-	return h.Files.Chmod(file, mode)
+	return h.Files.Own(file, uid, gid, nil)
 }
 
 // birth is what a new file in a directory is before it is made anybody's: the agent's, and of the
