@@ -217,8 +217,12 @@ func (t *tree) Own(p string, uid, gid int, mode *fs.FileMode) error {
 			return err
 		}
 		defer unix.Close(fd)
-		return t.own(fd, st, uid, gid, mode, func(after *unix.Stat_t, mode fs.FileMode) error {
-			return t.root.MayRaise(dir, t.below(dir, name, p), &st, after, mode)
+		return t.own(fd, st, uid, gid, mode, func(after *unix.Stat_t, bits fs.FileMode) error {
+			was := &st
+			if mode != nil {
+				was = after // the caller asks for these bits, so only who controls the directory counts
+			}
+			return t.root.MayRaise(dir, t.below(dir, name, p), was, after, bits)
 		})
 	})
 }
