@@ -115,6 +115,11 @@ func (r *run) ranEngine() error {
 // observing tells the journal which state is at work.
 func (r *run) observing(o exec.Observer) exec.Observer {
 	o = private{Observer: o, of: r}
+	if r.test && r.Config.UndoLimit > 0 {
+		if h, err := r.host(); err == nil { // converging reports why there is none
+			o = tooLarge{Observer: o, of: r, host: h}
+		}
+	}
 	if r.undo == nil || r.test {
 		return o
 	}

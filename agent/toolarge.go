@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// tooLarge is the observer of a dry run that names the files which the run would change and which the journal would not keep,
+// since they are larger than undo.file_limit.
+type tooLarge struct {
+	exec.Observer
+	of   *run
+	host *host.Host
+}
+
+// StepDone is part of exec.Observer.
+func (o tooLarge) StepDone(result *exec.Result) {
+	if result.Outcome == exec.Pending {
+		for _, p := range changing(result) {
+			o.look(p, result.Step.Function() == "file.absent", maxLooked)
+		}
+	}
+	o.Observer.StepDone(result)
+}
+
+// changing are the paths of files that a step would change, as far as its arguments and the changes that it predicts tell.
+func changing(result *exec.Result) (all []string) {
+	if strings.HasPrefix(result.Step.Function(), "file.") && path.IsAbs(result.Step.Name()) {
+		all = append(all, result.Step.Name())
+	}
+	for name := range result.Predicted.All() {
+		if p, ok := name.(string); ok && path.IsAbs(p) && p != result.Step.Name() {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// maxLooked is how many names of a tree are looked at, which is how many of a tree the journal keeps.
+const maxLooked = 10_000
+
+// look names a file that is too large, and those below a directory that is removed. It returns how many more names may be
+// looked at. What cannot be read is the step's to report.
+func (o tooLarge) look(p string, below bool, left int) int {
+	info, err := o.host.Files.Lstat(p)
+	if err != nil || left <= 0 {
+		return 0
+	}
+	limit := o.of.Config.UndoFileLimit
+	switch {
+	case info.Mode.IsRegular() && info.Size > limit:
+		o.of.record.Note("%s has %s, more than undo.file_limit (%s): its content is not kept, so no rollback puts it back", p, diag.Size(info.Size), diag.Size(limit))
+	case info.Mode.IsDir() && below:
+		names, err := o.host.Files.ReadDir(p)
+		if err != nil {
+			return 0
+		}
+		for _, e := range names {
+			left = o.look(path.Join(p, e), true, left-1)
+		}
+	}
+	return left
+}
