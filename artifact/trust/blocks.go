@@ -74,8 +74,8 @@ func ParseBlocks(s *Signed) (*Blocks, error) {
 		return nil, s.Malformed(errors.New("it is no list of blocks"))
 	}
 	b.size, b.sums = int64(binary.BigEndian.Uint32(rest)), rest[4:]
-	if b.size <= 0 || b.size > largestBlock {
-		return nil, s.Malformed(fmt.Errorf("blocks of %d bytes", b.size))
+	if b.size <= 0 || b.size > largestBlock || s.release.Length < 0 {
+		return nil, s.Malformed(fmt.Errorf("blocks of %d bytes for %d", b.size, s.release.Length))
 	}
 	if want := (s.release.Length + b.size - 1) / b.size; int64(len(b.sums)) != want*sha256.Size {
 		return nil, s.Malformed(fmt.Errorf("%d bytes of digests, where %d blocks were expected", len(b.sums), want))
