@@ -234,6 +234,7 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 		if err := r.ran("hooks", stage, pair); err != nil {
 			return err
 		}
+		r.learnSecrets(ctx, pair)
 		results, err := hook.Run(ctx, dir, options)
 		for i := range results {
 			results[i].Release = pair.Service.String()

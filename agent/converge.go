@@ -78,6 +78,9 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 		if err := r.ranEngine(); err != nil {
 			return err
 		}
+		if r.Engine == nil && r.Config.Engine != "native" {
+			r.learnSecrets(ctx, pair)
+		}
 		began := time.Now()
 		seen := &fromBase{Observer: r.observing(r.record), inBase: func(file string) bool { return r.inBase(pair, file) }}
 		outcome, err := program.Apply(ctx, seen)

@@ -72,6 +72,8 @@ type run struct {
 
 	following   *following   // the units as states see them that run before the links move; nil else
 	failedTrial *failedTrial // the last trial of the agent, if it failed
+
+	decrypted map[string]bool // pairs whose secrets are known, by their keys
 }
 
 // pass holds the lock, records what body does, and turns how it ended into a report.

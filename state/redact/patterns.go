@@ -29,11 +29,24 @@ func start(text string, at int) uint32 { return binary.LittleEndian.Uint32([]byt
 
 func bucket(key uint32) uint32 { return key * 2654435761 >> 22 }
 
-// in returns where patterns stand in a text: in order, overlapping and adjacent places joined.
+// in returns where patterns stand in a text, also where line feeds break them, as base64(1) does: in order,
+// overlapping places joined.
 func (p *patterns) in(text string) []span {
 	if p.byStart == nil {
 		return nil
 	}
+	found := p.find(text)
+	if flat := unwrap(text); len(flat.pieces) > 1 {
+		for _, s := range p.find(flat.text) {
+			found = append(found, span{flat.at(s.from), flat.at(s.to-1) + 1})
+		}
+		slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
+	}
+	return joined(found)
+}
+
+// find returns where patterns stand in a text as it is, sorted by where they begin.
+func (p *patterns) find(text string) []span {
 	var found []span
 	for at := 0; at+Shortest <= len(text); at++ {
 		key := start(text, at)
@@ -46,7 +59,7 @@ func (p *patterns) in(text string) []span {
 			}
 		}
 	}
-	return joined(found)
+	return found
 }
 
 // joined makes one of spans that overlap. They are sorted by where they begin.

@@ -155,6 +155,27 @@ func TestNilRedactsNothing(t *testing.T) {
 	}
 }
 
+// TestSecretsAreFoundAcrossLines has secrets in text that base64(1), openssl(1) or an indenting printer wrapped.
+func TestSecretsAreFoundAcrossLines(t *testing.T) {
+	const secret = "a-secret-that-is-so-long-that-its-base64-takes-several-lines-and-then-some-more-of-it"
+	r := knowing(secret)
+	for before := range 3 {
+		full := base64.StdEncoding.EncodeToString([]byte("u:p"[:before] + secret + "\n"))
+		for _, width := range []int{64, 76} {
+			for _, feed := range []string{"\n", "\r\n", `\n`, "\n        "} {
+				var text strings.Builder
+				for from := 0; from < len(full); from += width {
+					text.WriteString(full[from:min(from+width, len(full))] + feed)
+				}
+				got := r.Text("first line\n" + text.String() + "last line")
+				if !strings.HasPrefix(got, "first line\n") || !strings.HasSuffix(got, "last line") || len(got) > len("first line\nlast line")+len(redact.Mark)+20 {
+					t.Errorf("%d before it, width %d, feed %q: %q", before, width, feed, got)
+				}
+			}
+		}
+	}
+}
+
 func FuzzText(f *testing.F) {
 	f.Add("before ", "hunter22", " after")
 	f.Add("", "ab\ncdefg", "cdefg")

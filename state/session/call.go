@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/top"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -86,6 +87,7 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 	}
 	answer.Code = answer.code(err)
 	answer.Value = own.Redactor.Value(answer.Value)
+	redact.Each(&answer.Value, redact.URLs)
 	return answer, own.redactError(err)
 }
 

@@ -64,6 +64,10 @@ func Write(w io.Writer, answer any, o Options) error {
 func Text(answer any, o Options) (string, error) {
 	answer = printable(answer)
 	switch known(o.Format) {
+	case "nested", "highstate", "txt", "newline_values_only":
+		redact.Each(&answer, redact.Controls) // the other forms escape what is not printable
+	}
+	switch known(o.Format) {
 	case "json":
 		text, err := value.Dumps(value.NewMap(host, answer), value.JSONOptions{Indent: o.indent()})
 		return redact.JSON(text) + "\n", err
