@@ -80,6 +80,7 @@ type Agent struct {
 	// Lent is the descriptor of the lock that the run which tries this program has lent to it; 0 for none.
 	Lent int
 
+	said  *printed      // what programs printed that failed in this run
 	own   *host.OwnUnit // what states asked of the agent's unit during a run; nil outside of one
 	alone string        // the project that this agent is for, if it is not the host's service
 }
@@ -97,6 +98,13 @@ func (a *Agent) redactor() *redact.Redactor {
 		a.Redactor = &redact.Redactor{}
 	}
 	return a.Redactor
+}
+
+func (a *Agent) heard() *printed {
+	if a.said == nil {
+		a.said = &printed{}
+	}
+	return a.said
 }
 
 func (a *Agent) now() time.Time {

@@ -82,8 +82,8 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 			r.learnSecrets(ctx, pair)
 		}
 		began := time.Now()
-		seen := &fromBase{Observer: r.observing(r.record), inBase: func(file string) bool { return r.inBase(pair, file) }}
-		outcome, err := program.Apply(ctx, seen)
+		seen := &fromBase{Observer: r.record, inBase: func(file string) bool { return r.inBase(pair, file) }}
+		outcome, err := program.Apply(ctx, r.observing(seen)) // the outermost observer gets the redactor
 		r.took = max(r.took, time.Since(began))
 		err = errors.Join(err, r.synced())
 		r.settleUnits(ctx)

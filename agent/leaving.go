@@ -55,7 +55,7 @@ func (r *run) stepLeaving(s *report.Step) (said []string) {
 		file = s.Name
 	}
 	s.Changes, _ = shownOutside(s.Changes, func(file string) bool { return open && (file == "" || r.everybodys(file)) }, file).(*value.Map)
-	if s.Result == report.StepFailed && s.Comment != "" && !open {
+	if s.Result == report.StepFailed && s.Comment != "" && (!open || r.heard().in(s.Comment, r.record.Show)) {
 		what := s.Function + " failed; what it said is " + stays
 		said = []string{s.Comment, what}
 		s.Comment = what
@@ -141,14 +141,20 @@ func unitsLeaving(units []service.Result) (said []string) {
 	return said
 }
 
-// probesLeaving takes out what scripts that probe a release printed.
+// probesLeaving takes out what scripts that probe a release printed, and what a server answered that is quoted.
 func probesLeaving(probes []health.Result) (said []string) {
 	for i := range probes {
-		if probes[i].Error != "" && strings.HasPrefix(probes[i].Probe, recipe.ProbeScript+" ") {
+		if probes[i].Error != "" && (strings.HasPrefix(probes[i].Probe, recipe.ProbeScript+" ") || quotesAnswer(probes[i].Error)) {
 			what := "it failed; what it said is " + stays
 			said = append(said, probes[i].Error, what)
 			probes[i].Error = what
 		}
 	}
 	return said
+}
+
+// quotesAnswer reports whether the error of a probe quotes what a server answered, as net/http does with an answer that
+// is malformed. The text for which a probe looks is in the signed release.
+func quotesAnswer(text string) bool {
+	return strings.Contains(text, `"`) && !strings.HasPrefix(text, "the answer does not contain ")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -27,7 +28,8 @@ func TestWhatProgramsPrintDoesNotLeaveTheHost(t *testing.T) {
 		Stages: []report.Stage{{Name: "converge", Error: comment}},
 		Hooks:  map[string][]hook.Result{"pre-release": {{Name: "10-check", Output: "swordfish", Error: "exit status 3"}}},
 		Units:  []service.Result{{Unit: "web.service", Error: "web.service: swordfish in the journal"}},
-		Health: []health.Result{{Probe: "script check.sh", Error: "exit status 1: swordfish"}, {Probe: "http http://127.0.0.1/", Error: "status 500"}},
+		Health: []health.Result{{Probe: "script check.sh", Error: "exit status 1: swordfish"}, {Probe: "http http://127.0.0.1/", Error: "status 500"},
+			{Probe: "http http://127.0.0.1/a", Error: `net/http: HTTP/1.x transport connection broken: malformed HTTP response "swordfish"`}},
 		Notes:  []string{"it said: " + comment},
 		Output: "swordfish",
 	}}
@@ -47,5 +49,27 @@ func TestWhatProgramsPrintDoesNotLeaveTheHost(t *testing.T) {
 	}
 	if data, _ := json.Marshal(r.report); strings.Count(string(data), "swordfish") < 10 {
 		t.Errorf("the host's own report has lost something: %s", data)
+	}
+}
+
+// TestCommentsThatQuoteProgramsDoNotLeaveTheHost has failures of states whose comments are shown otherwise.
+func TestCommentsThatQuoteProgramsDoNotLeaveTheHost(t *testing.T) {
+	said := &printed{}
+	said.hear(host.Output{Code: 100, Stderr: "E: https://mirror refused swordfish\nno\n"})
+	steps := []report.Step{
+		{ID: "nginx", Function: "pkg.installed", Name: "nginx", Result: report.StepFailed, Comment: "apt-get ended with code 100: E: https://mirror refused swordfish"},
+		{ID: "app", Function: "service.running", Name: "app", Result: report.StepFailed, Comment: "service ended with code 1: no"},
+		{ID: "x", Function: "git.latest", Name: "x", Result: report.StepFailed, Comment: "there is no program git on this host"},
+	}
+	rep := &report.Report{ID: "1", Steps: steps, Error: steps[0].Comment}
+	r := &run{Agent: &Agent{said: said}, report: rep, record: report.Record(&report.Report{}, nil)}
+	out := r.leaving()
+	for i, want := range []string{"pkg.installed failed; what it said is " + stays, "service.running failed; what it said is " + stays, steps[2].Comment} {
+		if out.Steps[i].Comment != want {
+			t.Errorf("%s: %q, want %q", steps[i].Function, out.Steps[i].Comment, want)
+		}
+	}
+	if strings.Contains(out.Error, "swordfish") {
+		t.Errorf("the error is %q", out.Error)
 	}
 }

@@ -20,6 +20,7 @@ import (
 // agent.yaml would. after does what they asked for, once the lock is given up.
 func (a *Agent) puttingOff(ctx context.Context) (during *Agent, after func()) {
 	own := *a
+	own.said = &printed{}
 	own.own = &host.OwnUnit{Name: ownService}
 	return &own, func() {
 		verb := own.own.Pending()

@@ -155,7 +155,7 @@ func (a *Agent) hostWith(recorder host.Recorder, temporary func(dir string)) (*h
 	if a.Layout.Relocated() {
 		root = a.Layout.Root
 	}
-	return host.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder, Temporary: temporary, Own: a.own})
+	return host.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder, Temporary: temporary, Own: a.own, Failed: a.heard().hear})
 }
 
 // onMachine names the deployed trees as this machine does, so that directories of the machine can

@@ -150,6 +150,9 @@ func (o *observer) StepStarted(s *compile.Step) {
 		o.recorder.Parallel()
 	}
 	o.pass(s)
+	if shows := s.Chunk.Value("show_changes"); shows != nil && !value.Truth(shows) {
+		o.recorder.Private(o.named(s))
+	}
 	o.recorder.Step(o.named(s))
 	o.Observer.StepStarted(s)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
 // converging is a lab whose states are real.
@@ -334,5 +335,31 @@ func TestKilledWhileTakingBack(t *testing.T) {
 	}
 	if moments < 20 {
 		t.Errorf("only %d moments were tried", moments)
+	}
+}
+
+// TestChangesHonourShowChanges has states that change files every user may read, and are not to show what.
+func TestChangesHonourShowChanges(t *testing.T) {
+	l := converging(t)
+	hosttest.Put(t, l.Layout.Path("/etc/hidden"), "swordfish-before\n", 0o644)
+	hosttest.Put(t, l.Layout.Path("/etc/open"), "before\n", 0o644)
+	l.states("1", `
+/etc/hidden:
+  file.managed:
+    - contents: swordfish-after
+    - show_changes: False
+then:
+  file.append:
+    - name: /etc/hidden
+    - text: [last]
+/etc/open:
+  file.managed:
+    - contents: after
+`)
+	l.expect(exit.OK)
+	_, all, err := l.Changes("")
+	text := fmt.Sprint(all)
+	if err != nil || strings.Contains(text, "swordfish") || !strings.Contains(text, "not shown") || !strings.Contains(text, "+after") {
+		t.Errorf("changes are %s, %v", text, err)
 	}
 }

@@ -343,6 +343,8 @@ app_token:
 	h.publishes("1", files(nil))
 	expect(0, "deploy", "--test")
 	expect(0, "deploy", "-v")
+	expect(0, "changes")
+	expect(0, "changes", "--json")
 	h.publishes("2", files(map[string]string{"salt/config/states/app.sls": states + `
 fails {{ c.whole }}:
   cmd.run:

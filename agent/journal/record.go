@@ -54,6 +54,7 @@ type Recorder struct {
 	late    error           // of taking them, still to be told
 	dirty   bool            // something changed that a power cut could still take back
 	hide    func(string) string
+	private map[string]bool // steps whose changes are not shown
 
 	parallel bool
 }
@@ -63,12 +64,13 @@ type recorded struct {
 	subject host.Subject
 	seq     int
 	open    bool
+	private bool // what it becomes is not shown
 	after   *image.Image
 }
 
 // Record makes the recorder of a run.
 func (j Journal) Record(run Run) *Recorder {
-	r := &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, dirs: map[string]bool{}, coming: map[string]bool{}, hide: func(text string) string { return text }}
+	r := &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, dirs: map[string]bool{}, coming: map[string]bool{}, private: map[string]bool{}, hide: func(text string) string { return text }}
 	r.Step("")
 	return r
 }
@@ -91,6 +93,18 @@ func (r *Recorder) Hide(hide func(string) string) {
 	r.mu.Unlock()
 }
 
+// Private says that what a step changes is not shown, now or later. Among steps that are at work at once it is not known
+// which of them makes a change, so none of their changes is shown.
+func (r *Recorder) Private(step string) {
+	r.mu.Lock()
+	r.private[step] = true
+	r.mu.Unlock()
+}
+
+func (r *Recorder) isPrivate(step string) bool {
+	return r.private[step] || r.parallel && len(r.private) > 0
+}
+
 // imageTime is how long it may take to look at a subject.
 const imageTime = 2 * time.Minute
 
@@ -111,6 +125,7 @@ func (r *Recorder) Replacing(s host.Subject) error {
 		key.Name += " " + step // each state's by itself
 	}
 	if known, ok := r.records[key]; ok {
+		known.private = known.private || r.isPrivate(step)
 		return explain(r.again(known))
 	}
 	if s.Kind == host.KindFile && r.inOpenTree(s.Name) {
@@ -127,6 +142,7 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	change := Change{Step: step, Subject: s}
 	if image.CanBePutBack(s.Kind) {
 		r.before(&change)
+		change.Secret = change.Secret || r.isPrivate(step)
 	} else {
 		change.Lost = fmt.Sprintf("what a %s does cannot be taken back", s.Kind)
 	}
@@ -136,7 +152,7 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	if err := r.matters(change); err != nil {
 		return explain(err)
 	}
-	entry := &recorded{subject: s, seq: r.writer.records}
+	entry := &recorded{subject: s, seq: r.writer.records, private: change.Secret}
 	r.writer.records++
 	r.records[key] = entry
 	if s.Kind == host.KindFile {
@@ -332,7 +348,7 @@ func Settle(j Journal, c *Chapter, h *host.Host) error {
 func settleAll(w *writer, h *host.Host, open []*Record) error {
 	for _, record := range open {
 		// What the run that was cut short hid, nobody knows any more: so all of it is hidden.
-		b, err := after(w, h, record.Subject, record.Seq, func(string) string { return "" })
+		b, err := after(w, h, &recorded{subject: record.Subject, seq: record.Seq}, func(string) string { return "" })
 		if err != nil {
 			return err
 		}
@@ -352,15 +368,15 @@ func synced(w *writer, h *host.Host, paths ...string) error {
 }
 
 // after writes what a subject has become. One that cannot be looked at stays open.
-func after(w *writer, h *host.Host, s host.Subject, seq int, hide func(string) string) (*afterBody, error) {
+func after(w *writer, h *host.Host, of *recorded, hide func(string) string) (*afterBody, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), imageTime)
 	defer cancel()
 	k := &watching{keep: texts{w}, hide: hide}
-	i, err := image.Taker{Host: h, Keep: k}.Take(ctx, s)
+	i, err := image.Taker{Host: h, Keep: k}.Take(ctx, of.subject)
 	if err != nil {
 		return nil, nil
 	}
-	b := &afterBody{Seq: seq, After: i, Secret: k.secret(s, i)}
+	b := &afterBody{Seq: of.seq, After: i, Secret: of.private || k.secret(of.subject, i)}
 	for n := range i.Parts {
 		i.Parts[n].Lost = "" // to be shown it is not needed
 	}
@@ -408,7 +424,7 @@ func (r *Recorder) settle() error {
 }
 
 func (r *Recorder) settleOne(entry *recorded) error {
-	b, err := after(r.writer, r.host, entry.subject, entry.seq, r.hide)
+	b, err := after(r.writer, r.host, entry, r.hide)
 	if b != nil && err == nil {
 		entry.after = &b.After
 	}

@@ -206,7 +206,7 @@ func (w *writer) dress(from, to image.Part) {
 // content compares what is in a file.
 func (w *writer) content(from, to image.Part) {
 	if w.secret {
-		w.line("@@ content @@ not shown: not everybody may read it")
+		w.line("@@ content @@ not shown: not everybody may read it, or its state does not show it")
 		return
 	}
 	before, ok := w.text(from, w.live, w.old)

@@ -264,6 +264,9 @@ func (p *program) configCommand() *cobra.Command {
 			if damaged := a.Config.File.Damaged; damaged != nil {
 				return exit.WithCode(exit.Usage, damaged)
 			}
+			if err := a.Config.Exposed(); err != nil {
+				return exit.WithCode(exit.Usage, err)
+			}
 			s, err := a.Status()
 			if err != nil {
 				return err

@@ -60,6 +60,20 @@ type Output struct {
 // maxOutput is how much of each stream is kept; what follows is read and dropped.
 const maxOutput = 16 << 20
 
+// hearing lets a function have the output of commands that fail.
+type hearing struct {
+	Commands
+	failed func(Output)
+}
+
+func (h hearing) Run(ctx context.Context, c Command) (Output, error) {
+	out, err := h.Commands.Run(ctx, c)
+	if out.Code != 0 {
+		h.failed(out)
+	}
+	return out, err
+}
+
 type commands struct {
 	chroot  string // "" for none
 	refused bool   // a root that is no system to enter

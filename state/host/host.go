@@ -99,6 +99,9 @@ type Options struct {
 	Temporary func(dir string)
 	// Own is the unit that runs the agent; nil lets states act on it at once.
 	Own *OwnUnit
+	// Failed is called with the output of each command that ends with a code other than 0; nil for nobody. Calls
+	// may come at the same time.
+	Failed func(Output)
 	// LockWait is how long to wait for others that change packages; 0 means five minutes.
 	LockWait time.Duration
 }

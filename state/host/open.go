@@ -39,6 +39,9 @@ func open(o Options, relocated bool) (*Host, error) {
 		own := ownCommands(o, refused, forget)
 		own.trouble, own.files, run = files.trouble, files, own
 	}
+	if o.Failed != nil {
+		run = hearing{run, o.Failed}
+	}
 	if o.Recorder != nil {
 		run = &namedCommands{run, o.Recorder}
 	}

@@ -91,6 +91,33 @@ type state struct {
 	text string
 	data bool // text was made data
 	doc  *Document
+
+	sealed string    // text before it was decrypted
+	with   Decrypter // that decrypted it; nil if none did
+}
+
+// notice names the values that came out of a text which was decrypted before it was data. The text as a whole is
+// known to be secret, but not which values are in it.
+func (s *state) notice(v, container, key any) {
+	n, is := s.with.(Noticer)
+	if !is {
+		return
+	}
+	switch v := v.(type) {
+	case nil, bool:
+	case *value.Map:
+		for k, item := range v.All() {
+			s.notice(item, v, k)
+		}
+	case *value.List:
+		for i, item := range v.Items {
+			s.notice(item, v, i)
+		}
+	default:
+		if text := value.Str(v); !strings.Contains(s.sealed, text) {
+			n.Decrypted(text, value.Str(key), s.doc.Pos(container, key))
+		}
+	}
 }
 
 // Render renders a file. A file of nothing but blanks is an empty document.
@@ -110,6 +137,9 @@ func (r *Renderer) Render(ctx context.Context, src Source, vars *value.Map) (*Do
 	}
 	if !s.data {
 		s.doc.Value = s.text
+	}
+	if s.with != nil {
+		s.notice(s.doc.Value, nil, "the file")
 	}
 	return s.doc, nil
 }
@@ -243,6 +273,7 @@ func (r *Renderer) decrypt(ctx context.Context, s *state, with Decrypter) error 
 			return diag.At(diag.Pos{File: s.src.File}, "%v", err).WithHint(diag.HintOf(err))
 		}
 		if ok {
+			s.sealed, s.with = s.text, with
 			s.text = plain
 		}
 		return nil

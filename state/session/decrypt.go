@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,10 +47,14 @@ type keeping struct {
 	of *Session
 }
 
-// Decrypted warns of a value that is too short to be found inside of other text.
+// Decrypted keeps a value secret, and warns of one that is too short to be found inside of other text.
 func (k keeping) Decrypted(plain, key string, at diag.Pos) {
+	k.of.Redactor.Add(plain)
 	if len(strings.TrimSpace(plain)) < redact.Shortest {
-		k.of.log("warning", fmt.Sprintf("the decrypted value of %s (%s) is not protected: it has fewer than %d characters, and is redacted only where it stands alone", key, at, redact.Shortest))
+		if at.File != "" {
+			key = fmt.Sprintf("%s (%s)", key, at)
+		}
+		k.of.log("warning", fmt.Sprintf("the decrypted value of %s is not protected: it has fewer than %d characters, and is redacted only where it stands alone", key, redact.Shortest))
 	}
 }
 
@@ -236,9 +241,12 @@ func warnReadable(files host.Files, file string, log func(level, message string)
 // file is not rendered with gpg.
 func (s *Session) decryptPillar(ctx context.Context, data *value.Map) error {
 	named, _ := s.options.Value("decrypt_pillar").(*value.List)
-	if s.flag("gpg_cache", false) {
-		s.log("warning", "gpg_cache is not used here: decrypted values are kept for one run, in memory, and never on the disk")
+	for _, option := range []string{"gpg_cache", "gpg_cache_ttl", "gpg_cache_backend"} {
+		if v := s.options.Value(option); v != nil && value.Truth(v) {
+			s.log("warning", option+" is not used here: decrypted values are kept for one run, in memory, and never on the disk")
+		}
 	}
+	allowed, limited := s.options.Value("decrypt_pillar_renderers").(*value.List)
 	if named == nil || data == nil {
 		return nil
 	}
@@ -250,16 +258,34 @@ func (s *Session) decryptPillar(ctx context.Context, data *value.Map) error {
 			item = m.Keys()[0]
 			renderer = value.Str(m.Value(value.Str(item)))
 		}
+		if limited && !slices.Contains(allowed.Items, any(renderer)) {
+			problems.Add(diag.Pos{}, "decrypt_pillar: %s: the renderer %q is not one of decrypt_pillar_renderers", value.Str(item), renderer).WithHint("add it to decrypt_pillar_renderers, or name another renderer")
+			continue
+		}
 		with, ok := s.renderer.Decrypters[renderer]
 		if !ok {
 			problems.Add(diag.Pos{}, "decrypt_pillar: %q of %s decrypts nothing", renderer, value.Str(item)).WithHint("write gpg or age")
 			continue
 		}
-		if err := decryptAt(ctx, data, strings.Split(value.Str(item), delimiter), with); err != nil {
+		if err := decryptAt(ctx, data, strings.Split(value.Str(item), delimiter), noticing{with, value.Str(item)}); err != nil {
 			problems.Add(diag.Pos{}, "decrypt_pillar: %s: %v", value.Str(item), err).WithHint(diag.HintOf(err))
 		}
 	}
 	return problems.Err()
+}
+
+// noticing lets a decrypter know of each value by the path that decrypt_pillar names.
+type noticing struct {
+	render.Decrypter
+	path string
+}
+
+func (n noticing) Decrypt(ctx context.Context, text string) (string, bool, error) {
+	plain, ok, err := n.Decrypter.Decrypt(ctx, text)
+	if to, is := n.Decrypter.(render.Noticer); is && ok {
+		to.Decrypted(plain, n.path, diag.Pos{})
+	}
+	return plain, ok, err
 }
 
 // decryptAt decrypts the value at a path, and all below it. A path that leads nowhere is none of this host's.
