@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -251,11 +253,16 @@ func (p *program) printValue(v any) error {
 
 func (p *program) configCommand() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Look at the configuration"}
-	c.AddCommand(&cobra.Command{
-		Use:     "check",
-		Short:   "Check the configuration file, the environment and who this host is",
-		Example: `  corpus-agent config check --config agent.yaml`,
-		Args:    cli.Args(cobra.NoArgs),
+	strict := false
+	check := &cobra.Command{
+		Use:   "check",
+		Short: "Check the configuration file, the environment and who this host is",
+		Long: `check ends with 2 where the configuration has mistakes. It warns of credentials in URLs of stores, of webhooks that are not
+http(s), and of secret files that other users can read or write; with --strict these are mistakes too. An update of the agent
+runs check without it, so that a warning does not keep a host from a new version.`,
+		Example: `  corpus-agent config check --config agent.yaml
+  corpus-agent config check --strict`,
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			a, err := p.opened(map[string]string{})
 			if err != nil {
@@ -264,8 +271,8 @@ func (p *program) configCommand() *cobra.Command {
 			if damaged := a.Config.File.Damaged; damaged != nil {
 				return exit.WithCode(exit.Usage, damaged)
 			}
-			if err := a.Config.Exposed(); err != nil {
-				return exit.WithCode(exit.Usage, err)
+			if err := p.exposed(a.Config, strict); err != nil {
+				return err
 			}
 			s, err := a.Status()
 			if err != nil {
@@ -277,8 +284,26 @@ func (p *program) configCommand() *cobra.Command {
 			}
 			return p.answer(map[string]any{"identity": id}, "the configuration is good; this host is "+id.String())
 		},
-	})
+	}
+	check.Flags().BoolVar(&strict, "strict", false, "fail where the configuration exposes a secret")
+	c.AddCommand(check)
 	return c
+}
+
+// exposed warns of what a configuration gives to others, or fails because of it.
+func (p *program) exposed(c config.Config, strict bool) error {
+	err := c.Exposed()
+	if err == nil {
+		return nil
+	}
+	var problems diag.List
+	if strict || !errors.As(err, &problems) {
+		return exit.WithCode(exit.Usage, err)
+	}
+	for _, d := range problems {
+		fmt.Fprintln(p.Err, "warning:", d.Text())
+	}
+	return nil
 }
 
 func (p *program) versionCommand() *cobra.Command {
