@@ -94,6 +94,24 @@ func (h *Host) Changeable(p string, info Info) error {
 	})
 }
 
+// Refuses gives the refusal that following a path, to its end, meets, or nil. It is for code that does something else
+// then, so it does not count as trouble. What the path leads to may change at any time: Files check it again.
+func (h *Host) Refuses(p string) error {
+	t, ok := h.Files.(*tree)
+	if !ok {
+		return nil
+	}
+	fd, err := t.openat(p, unix.O_PATH)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	var refused *walk.UnsafeError
+	if errors.As(err, &refused) {
+		return refused
+	}
+	return nil
+}
+
 // followingCommands are commands that start in a directory whatever links lead there.
 type followingCommands struct{ Commands }
 

@@ -208,3 +208,69 @@ func TestStatesFollowLinksOfTheUsersOwn(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 }
+
+// states is an SLS file of one state, or of several that begin with a brace.
+func states(sls string) string {
+	if strings.HasPrefix(sls, "{") {
+		return "t: " + sls
+	}
+	return "t: {" + sls + "}"
+}
+
+// TestStatesThatFollowNoLinkAreNotRefused: states that give links away, remove or compare them do not go where they lead,
+// so a user's links, dangling ones too, cannot make them fail. The second run has nothing to do.
+func TestStatesThatFollowNoLinkAreNotRefused(t *testing.T) {
+	for name, sls := range map[string]string{
+		"recurse":             "file.directory: [{name: /home/ann}, {user: ann}, {group: ann}, {recurse: [user, group]}]",
+		"recurse mode":        "file.directory: [{name: /home/ann}, {user: ann}, {group: ann}, {recurse: [user, group, mode]}, {file_mode: '0640'}, {dir_mode: '0750'}]",
+		"recurse dirs":        "file.directory: [{name: /home/ann}, {user: ann}, {recurse: [user, ignore_files]}]",
+		"recurse files":       "file.directory: [{name: /home/ann}, {user: ann}, {recurse: [user, ignore_dirs]}]",
+		"recurse followed":    "file.directory: [{name: /home/ann}, {user: ann}, {group: ann}, {recurse: [user, group, mode]}, {dir_mode: '0750'}, {follow_symlinks: true}]",
+		"clean":               "file.directory: [{name: /home/ann}, {clean: true}]",
+		"clean keeps":         "{file.symlink: [{name: /home/ann/link}, {target: /etc/secret}, {user: ann}]}\nu: {file.directory: [{name: /home/ann}, {clean: true}, {require: [{file: t}]}]}",
+		"clean keeps a dir":   "{file.symlink: [{name: /home/ann/d}, {target: /etc/dir}, {user: ann}]}\nu: {file.directory: [{name: /home/ann}, {clean: true}, {require: [{file: t}]}]}",
+		"tidied":              "file.tidied: [{name: /home/ann}, {matches: ['.*']}, {age: 0}]",
+		"tidied directories":  "file.tidied: [{name: /home/ann}, {matches: ['.*']}, {age: 0}, {rmdirs: true}]",
+		"tidied no links":     "file.tidied: [{name: /home/ann}, {matches: ['.*']}, {age: 0}, {rmlinks: false}]",
+		"tidied followed":     "file.tidied: [{name: /home/ann}, {matches: ['.*']}, {age: 0}, {followlinks: true}]",
+		"absent":              "file.absent: [{name: /home/ann/d}]",
+		"absent dangling":     "file.absent: [{name: /home/ann/dangling}]",
+		"absent tree":         "file.absent: [{name: /home/ann}]",
+		"symlink":             "file.symlink: [{name: /home/ann/d}, {target: /srv/own}, {user: ann}]",
+		"symlink of the same": "file.symlink: [{name: /home/ann/link}, {target: /etc/secret}, {user: ann}]",
+		"rename onto":         "file.rename: [{name: /home/ann/d}, {source: /home/ann/file}, {force: true}]",
+		"rename of":           "file.rename: [{name: /home/ann/new}, {source: /home/ann/dangling}]",
+		"directory forced":    "file.directory: [{name: /home/ann/d}, {force: true}]",
+		"directory for file":  "file.directory: [{name: /home/ann/dangling}, {force: true}]",
+		"retention":           "file.retention_schedule: [{name: /home/ann}, {retain: {most_recent: 0}}]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := annsHost(t)
+			for _, gone := range []string{"hard", "pipe"} {
+				if err := os.Remove(filepath.Join(root, "home/ann", gone)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink("/etc/dir", filepath.Join(root, "home/ann/roots")); err != nil {
+				t.Fatal(err)
+			}
+			before := outside(t, root)
+			for _, dry := range []bool{true, false, false} {
+				for _, r := range on(t, root, states(sls), dry) {
+					if r.Outcome == exec.Failed && !(strings.HasPrefix(name, "rename") && strings.Contains(r.Comment, "is not there")) {
+						t.Errorf("dry %v: %s\n%s", dry, r.Comment, r.Hint)
+					}
+				}
+			}
+			for _, r := range on(t, root, states(sls), true) {
+				if r.Changes.Len() > 0 && name != "retention" {
+					t.Errorf("there is still something to change: %s", value.Repr(r.Changes))
+				}
+			}
+			if after := outside(t, root); !maps.Equal(before, after) {
+				t.Errorf("it was\n%v\nand is\n%v", before, after)
+			}
+		})
+	}
+}

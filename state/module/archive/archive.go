@@ -254,7 +254,7 @@ func (x *extracted) fetch(ctx context.Context, h *host.Host) error {
 	}
 	defer body.Close()
 	largest := x.limits().bytes
-	if err := makeDirs(h, path.Dir(x.source.Cache), 0o700); err != nil {
+	if err := makeDirs(h, path.Dir(x.source.Cache), 0o700, -1); err != nil {
 		return err
 	}
 	mode := fs.FileMode(0o600)
@@ -306,7 +306,7 @@ func (x *extracted) record(h *host.Host) error {
 	if x.source.Sum == "" || !x.SourceHashUpdate && !x.SkipFilesListVerify || x.recorded(h) == x.source.Sum {
 		return nil
 	}
-	if err := makeDirs(h, path.Dir(x.marker()), 0o700); err != nil {
+	if err := makeDirs(h, path.Dir(x.marker()), 0o700, -1); err != nil {
 		return err
 	}
 	return h.Files.Write(x.marker(), host.NewFile{Content: strings.NewReader(x.source.Sum + "\n"), UID: -1, GID: -1})

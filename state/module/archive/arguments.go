@@ -32,7 +32,9 @@ func (x *extracted) prepare(h *host.Host) error {
 		}
 	}
 	x.dir = path.Clean(x.Name)
-	if info, err := h.Files.Stat(x.dir); err == nil && !info.IsDir() {
+	if x.replaces(h) {
+		// what the link leads to does not matter
+	} else if info, err := h.Files.Stat(x.dir); err == nil && !info.IsDir() {
 		bad("remove it first, in a state that this one requires", "%s is there and is no directory", x.dir)
 	}
 	if on := x.EnforceOwnershipOn; on != "" && path.Clean(on) != x.dir && !strings.HasPrefix(path.Clean(on), x.dir+"/") {

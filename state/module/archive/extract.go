@@ -21,7 +21,7 @@ func (x *extracted) extract(ctx context.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	made, err := x.makeDir(h)
+	made, err := x.makeDir(h, uid)
 	if err != nil {
 		return err
 	}
@@ -32,8 +32,9 @@ func (x *extracted) extract(ctx context.Context, h *host.Host) error {
 	return err
 }
 
-// makeDir makes the directory. A link in its place goes with clean_parent.
-func (x *extracted) makeDir(h *host.Host) (made bool, err error) {
+// makeDir makes the directory, and those above it that are missing, for the state's user. The group of the state is not
+// theirs, as in Salt. A link in its place goes with clean_parent.
+func (x *extracted) makeDir(h *host.Host, uid int) (made bool, err error) {
 	info, err := h.Files.Lstat(x.dir)
 	found, err := walk.Found(err)
 	if err != nil {
@@ -44,7 +45,7 @@ func (x *extracted) makeDir(h *host.Host) (made bool, err error) {
 			return false, err
 		}
 	}
-	return !found, makeDirs(h, x.dir, 0o755)
+	return !found, makeDirs(h, x.dir, 0o755, uid)
 }
 
 // removeEmpty removes a directory that was made for nothing.
@@ -253,8 +254,8 @@ func (w *writer) chown(full string, uid, gid int) error {
 	return w.files.Chown(full, uid, gid)
 }
 
-// makeDirs makes a directory and those above it.
-func makeDirs(h *host.Host, dir string, mode fs.FileMode) error {
+// makeDirs makes a directory and those above it for a user, -1 for the agent's own.
+func makeDirs(h *host.Host, dir string, mode fs.FileMode, uid int) error {
 	info, err := h.Files.Stat(dir)
 	switch {
 	case err == nil && info.IsDir():
@@ -264,8 +265,11 @@ func makeDirs(h *host.Host, dir string, mode fs.FileMode) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := makeDirs(h, path.Dir(dir), mode); err != nil {
+	if err := makeDirs(h, path.Dir(dir), mode, uid); err != nil {
 		return err
 	}
-	return h.Files.Mkdir(dir, mode)
+	if err := h.Files.Mkdir(dir, mode); err != nil || uid < 0 || !h.Files.CanChown() {
+		return err
+	}
+	return h.Files.Chown(dir, uid, -1)
 }

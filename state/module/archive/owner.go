@@ -73,7 +73,7 @@ type visitor func(files host.Files, p string, uid, gid int) error
 
 // visitForeign looks below the directory, past no link.
 func (x *extracted) visitForeign(h *host.Host, visit visitor) error {
-	if x.User == "" && x.Group == "" {
+	if x.User == "" && x.Group == "" || x.replaces(h) {
 		return nil
 	}
 	uid, gid, err := x.owner(h)

@@ -61,6 +61,15 @@ func there(h *host.Host, p string) bool {
 	return err == nil
 }
 
+// replaces reports whether the directory is a link of another user that clean_parent removes without following it.
+func (x *extracted) replaces(h *host.Host) bool {
+	if !x.CleanParent {
+		return false
+	}
+	info, err := h.Files.Lstat(x.dir)
+	return err == nil && info.IsLink() && h.Refuses(x.dir) != nil
+}
+
 // plan compares the list with the host.
 func (x *extracted) plan(h *host.Host) (p plan, err error) {
 	missing, wrong, err := x.differences(h)
@@ -102,6 +111,9 @@ func (x *extracted) inTheWay(h *host.Host, p plan, wrong []string) (removed []st
 
 // differences tells whether an entry is missing, and which are something else.
 func (x *extracted) differences(h *host.Host) (missing bool, wrong []string, err error) {
+	if x.replaces(h) {
+		return len(x.contents) > 0, nil, nil
+	}
 	files, err := h.Files.Beneath(x.dir)
 	if found, err := walk.Found(err); !found {
 		return err == nil && len(x.contents) > 0, nil, err

@@ -68,7 +68,7 @@ func (k *keeper) keepStep(ctx context.Context, h *host.Host, f *family, chunk *v
 		return nil // what that state makes is not in here
 	}
 	k.keep(name)
-	if !isDir(h, name) {
+	if !showsAsDir(h, name) {
 		return nil
 	}
 	if chunk.Value("fun") != "recurse" {

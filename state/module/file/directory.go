@@ -46,6 +46,7 @@ type ownedPath struct {
 	path string
 	info host.Info
 	perms
+	follow bool // the end of the link at the path is what changes
 }
 
 func (d *directory) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -129,11 +130,11 @@ func (d *directory) checkNew(h *host.Host, diff module.Diff) module.Diff {
 // own changes; inside gets them once more without the path, as Salt reports what it does.
 func (d *directory) checkAll(h *host.Host, kinds []string, changes, inside *value.Map) error {
 	if !d.ChildrenOnly {
-		info, err := d.stat(h, d.Name)
-		if err != nil {
+		top := ownedPath{path: d.Name, perms: d.own, follow: d.FollowSymlinks}
+		if err := top.look(h); err != nil {
 			return err
 		}
-		if err := d.compareOne(h, ownedPath{d.Name, info, d.own}, changes, inside); err != nil {
+		if err := d.compareOne(h, top, changes, inside); err != nil {
 			return err
 		}
 	}
@@ -150,7 +151,7 @@ func (d *directory) checkAll(h *host.Host, kinds []string, changes, inside *valu
 	}
 	files, dirs := d.recursive(kinds, d.FileMode), d.recursive(kinds, d.DirMode)
 	for _, f := range all {
-		p := ownedPath{f.path, f.info, files}
+		p := ownedPath{path: f.path, info: f.info, perms: files}
 		if f.dir {
 			p.perms = dirs
 		}
@@ -158,7 +159,7 @@ func (d *directory) checkAll(h *host.Host, kinds []string, changes, inside *valu
 			continue
 		}
 		if d.FollowSymlinks && f.info.IsLink() {
-			if p.info, err = d.stat(h, f.path); err != nil {
+			if err := d.through(h, &p); err != nil {
 				return err
 			}
 		}
@@ -169,14 +170,28 @@ func (d *directory) checkAll(h *host.Host, kinds []string, changes, inside *valu
 	return nil
 }
 
-// stat looks at a path, through a link if that is asked for and leads somewhere.
-func (d *directory) stat(h *host.Host, p string) (host.Info, error) {
-	if d.FollowSymlinks {
-		if info, there, err := look(h.Files.Stat, p); there || err != nil {
-			return info, err
+// through has a link in the directory followed, if it leads somewhere. A link that another user controls is not
+// followed to what is not that user's: the link itself changes, so that no user can make the state fail by a link.
+func (d *directory) through(h *host.Host, p *ownedPath) error {
+	if refused := h.Refuses(p.path); refused != nil {
+		d.own.notes = append(d.own.notes, fmt.Sprintf("the link %s is not followed, its own owner is what counts: %v", p.path, refused))
+		return nil
+	}
+	p.follow = true
+	return p.look(h)
+}
+
+// look describes what is at the path, or at the end of a link there that is followed and leads somewhere.
+func (p *ownedPath) look(h *host.Host) (err error) {
+	if p.follow {
+		there := false
+		if p.info, there, err = look(h.Files.Stat, p.path); there || err != nil {
+			return err
 		}
 	}
-	return h.Files.Lstat(p)
+	p.follow = false
+	p.info, err = h.Files.Lstat(p.path)
+	return err
 }
 
 // recursive is the owner and mode for what is in the directory.
@@ -236,7 +251,7 @@ func (d *directory) Apply(_ context.Context, h *host.Host, diff module.Diff) (mo
 	}
 	for _, p := range d.set {
 		target := p.path
-		if d.FollowSymlinks {
+		if p.follow {
 			var err error
 			if target, err = h.Files.Resolve(p.path); err != nil {
 				return module.Report{}, err

@@ -22,7 +22,11 @@ func (d *directory) obstacle(h *host.Host) (obstacle, error) {
 	}
 	way := obstacle{kind: "File"}
 	if info.IsLink() {
-		target, alive, err := look(h.Files.Stat, d.Name)
+		files := h.Files
+		if !d.AllowSymlink || d.Force {
+			files = h.Following().Files // the link stays or goes itself
+		}
+		target, alive, err := look(files.Stat, d.Name)
 		switch {
 		case err != nil:
 			return way, err

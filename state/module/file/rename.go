@@ -54,7 +54,7 @@ func (r *rename) Apply(_ context.Context, h *host.Host, d module.Diff) (module.R
 			return module.Report{}, err
 		}
 	}
-	if r.there && isDir(h, r.Name) { // a rename takes the place of anything else by itself
+	if r.there && showsAsDir(h, r.Name) { // a rename takes the place of anything else by itself
 		if err := h.Files.RemoveAll(r.Name); err != nil {
 			return module.Report{}, err
 		}

@@ -36,6 +36,7 @@ type tidied struct {
 	match  []*value.Regexp
 	except []*value.Regexp
 	gone   []string
+	notes  []string // links that are not followed
 }
 
 func newTidied() *tidied {
@@ -67,9 +68,9 @@ func (t *tidied) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		}
 	}
 	if len(t.gone) == 0 {
-		return module.Diff{Comment: "nothing to remove in " + name}, nil
+		return module.Diff{Comment: "nothing to remove in " + name, Warnings: t.notes}, nil
 	}
-	return module.Diff{Changes: value.NewMap("removed", value.Strings(t.gone...)), Comment: fmt.Sprintf("would remove %d files in %s", len(t.gone), name)}, nil
+	return module.Diff{Changes: value.NewMap("removed", value.Strings(t.gone...)), Warnings: t.notes, Comment: fmt.Sprintf("would remove %d files in %s", len(t.gone), name)}, nil
 }
 
 func (t *tidied) compile() (err error) {
@@ -123,7 +124,7 @@ func (t *tidied) walk(h *host.Host, dir string, depth int) ([]found, error) {
 	here = slices.DeleteFunc(here, func(f found) bool { return path.Dir(f.path) != path.Clean(dir) })
 	var all []found
 	for _, f := range here {
-		if f.info.IsDir() || f.dir && t.FollowLinks {
+		if f.info.IsDir() || f.dir && t.follows(h, f.path) {
 			below, err := t.walk(h, f.path, depth+1)
 			if err != nil {
 				return nil, err
@@ -132,6 +133,19 @@ func (t *tidied) walk(h *host.Host, dir string, depth int) ([]found, error) {
 		}
 	}
 	return append(all, here...), nil
+}
+
+// follows reports whether the walk goes along a link to a directory: not where another user controls the link and it
+// leads to what is not that user's.
+func (t *tidied) follows(h *host.Host, link string) bool {
+	if !t.FollowLinks {
+		return false
+	}
+	refused := h.Refuses(link)
+	if refused != nil {
+		t.notes = append(t.notes, fmt.Sprintf("the link %s is not followed: %v", link, refused))
+	}
+	return refused == nil
 }
 
 // wants reports whether something is to go.

@@ -28,7 +28,7 @@ func walk(h *host.Host, dir string, depth int) ([]found, error) {
 		if f.info, err = h.Files.Lstat(f.path); err != nil {
 			return nil, err
 		}
-		f.dir = f.info.IsDir() || f.info.IsLink() && isDir(h, f.path)
+		f.dir = f.info.IsDir() || f.info.IsLink() && showsAsDir(h, f.path)
 		if f.dir {
 			dirs = append(dirs, f)
 		} else {
