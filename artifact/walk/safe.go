@@ -68,6 +68,14 @@ func (r *Root) Following() *Root {
 	return &other
 }
 
+// As is a root like r for what runs with the rights of a user: links that this user controls lead only the user's own
+// processes astray, so they are followed. It shares the directory of r, so that it must not be used after r was closed.
+func (r *Root) As(uid uint32) *Root {
+	other := *r
+	other.trusted = int(uid)
+	return &other
+}
+
 // Safe reports whether the root refuses unsafe steps.
 func (r *Root) Safe() bool { return r.safe }
 
@@ -245,7 +253,9 @@ func (r *Root) controllersOf(st *unix.Stat_t) (by []controller) {
 	return by
 }
 
-func (r *Root) unprivileged(uid uint32) bool { return uid != 0 && int(uid) != r.self }
+func (r *Root) unprivileged(uid uint32) bool {
+	return uid != 0 && int(uid) != r.self && int(uid) != r.trusted
+}
 
 // settle looks at where the links have led whose names are all gone.
 func (w *walker) settle(fd int) error {

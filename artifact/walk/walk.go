@@ -42,6 +42,7 @@ type Root struct {
 	noLinks bool // no link is followed: see Beneath
 	kernel  bool // openat2(2) works
 	self    int  // the effective user, who is trusted beside root
+	trusted int  // another trusted user, or 0: see As
 }
 
 // Open opens a root. The caller must close it.

@@ -228,7 +228,7 @@ func (c cmd) line(ctx context.Context, a Arguments) (host.Line, error) {
 	if err := c.words(ctx, &l, a); err != nil {
 		return l, err
 	}
-	return l, c.directory(l.Dir)
+	return l, c.directory(l)
 }
 
 // words settles what is run: a shell with a text, or a program with its arguments.
@@ -271,14 +271,14 @@ func (c cmd) rendered(ctx context.Context, text, template string) (string, error
 	return value.Str(v), err
 }
 
-func (c cmd) directory(dir string) error {
-	if dir == "" {
+func (c cmd) directory(l host.Line) error {
+	switch {
+	case l.Dir == "":
 		return nil
+	case !path.IsAbs(l.Dir):
+		return fmt.Errorf("the working directory %s is not there", l.Dir)
 	}
-	if info, err := c.Host.Files.Stat(dir); !path.IsAbs(dir) || err != nil || !info.IsDir() {
-		return fmt.Errorf("the working directory %s is not there", dir)
-	}
-	return nil
+	return c.Host.Enterable(l.Dir, l.RunAs)
 }
 
 // unsupported refuses what would be misunderstood if it were passed over.

@@ -1,11 +1,18 @@
 package host
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"runtime"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // start starts a command in its directory.
@@ -18,34 +25,132 @@ func (c *commands) start(cmd *exec.Cmd, command Command) error {
 		cmd.Dir = command.Dir
 		return cmd.Start()
 	}
-	dir, err := c.files.openat(command.Dir, unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return pathError("chdir", command.Dir, err)
-	}
-	defer unix.Close(dir)
-	return startIn(cmd, dir, command.Dir)
+	return startIn(cmd, func() error { return c.files.enter(command.Dir, command.As) })
 }
 
-// startIn starts a command in an open directory, which no link that is exchanged meanwhile replaces by another. It costs
-// a thread, so start enters a directory that no user can exchange by its name instead. A process takes over the
-// directory of the thread that starts it; so a thread gets one of its own, and ends with it. A command of another user
-// has to be able to enter the directory by itself.
-func startIn(cmd *exec.Cmd, dir int, name string) error {
-	started := make(chan error, 1)
+// startIn starts a command in the directory that enter makes the thread's, which no link that is exchanged meanwhile
+// replaces by another. It costs a thread, so start enters a directory that no user can exchange by its name instead. A
+// process takes over the directory of the thread that starts it; so a thread gets one of its own, and ends with it.
+func startIn(cmd *exec.Cmd, enter func() error) error {
+	return inThread(func() error {
+		if err := enter(); err != nil {
+			return err
+		}
+		cmd.Dir = "."
+		return cmd.Start()
+	})
+}
+
+// inThread runs a function in a thread that has a working directory of its own, and ends with the function.
+func inThread(do func() error) error {
+	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and never unlocked
 		err := unix.Unshare(unix.CLONE_FS)
 		if err == nil {
-			err = unix.Fchdir(dir)
+			err = do()
+			_ = unix.Chdir("/") // the first thread of a program stays; it must not keep the directory in use
 		}
-		if err != nil {
-			started <- &fs.PathError{Op: "chdir", Path: name, Err: err}
-			return
-		}
-		cmd.Dir = "."
-		err = cmd.Start()
-		_ = unix.Chdir("/") // the first thread of a program stays; it must not keep the directory in use
-		started <- err
+		done <- err
 	}()
-	return <-started
+	return <-done
+}
+
+// enter makes a directory that of the thread. It is found with the rights of the user who will work there, and links
+// that this user controls are followed, as they would be if the user's own process went there.
+func (t *tree) enter(p string, as *Credential) error {
+	root := t.root
+	if as != nil {
+		root = root.As(as.UID)
+	}
+	err := withRights(as, func() error {
+		fd, err := root.Openat(p, unix.O_PATH|unix.O_DIRECTORY)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return unix.Fchdir(fd)
+	})
+	return pathError("chdir", p, err)
+}
+
+// withRights runs a function with what a user may do with files. It changes only the thread, which must be the
+// caller's alone (inThread).
+func withRights(as *Credential, do func() error) error {
+	if as == nil || os.Geteuid() != 0 {
+		return do()
+	}
+	groups, err := unix.Getgroups()
+	if err != nil {
+		return err
+	}
+	before := make([]uint32, 0, len(groups))
+	for _, g := range groups {
+		before = append(before, uint32(g))
+	}
+	if err := setGroups(as.Groups); err != nil {
+		return err
+	}
+	gid, _ := unix.SetfsgidRetGid(int(as.GID)) // these two calls report no failure: they give the number before
+	uid, _ := unix.SetfsuidRetUid(int(as.UID))
+	if now, _ := unix.SetfsuidRetUid(-1); now == int(as.UID) {
+		err = do()
+	} else {
+		err = unix.EPERM
+	}
+	_, _ = unix.SetfsuidRetUid(uid)
+	_, _ = unix.SetfsgidRetGid(gid)
+	return errors.Join(err, setGroups(before))
+}
+
+// setGroups sets the further groups of the thread; package unix would set those of all threads.
+func setGroups(groups []uint32) error {
+	_, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// Enterable reports why a command of a user, "" for the agent's own, cannot start in a directory: a nil error says that
+// it can.
+func (h *Host) Enterable(dir, runAs string) error {
+	err := h.enterable(dir, runAs)
+	var refused *walk.UnsafeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return diag.WithHint(fmt.Errorf("the working directory %s is not there", dir), "create it in a state that this one requires")
+	case errors.Is(err, ErrNotDir):
+		return diag.WithHint(fmt.Errorf("the working directory %s is no directory", dir), "correct cwd")
+	case errors.As(err, &refused):
+		return fmt.Errorf("the working directory is not entered: %w", err)
+	case runAs != "":
+		return diag.WithHint(fmt.Errorf("user %s cannot enter the working directory: %w", runAs, err), "look at the modes of the directories on the way: namei -l %s", dir)
+	}
+	return fmt.Errorf("the working directory cannot be entered: %w", err)
+}
+
+func (h *Host) enterable(dir, runAs string) error {
+	t, ok := h.Files.(*tree)
+	if runAs == "" || !ok {
+		return h.statDir(dir)
+	}
+	_, as, err := h.become(runAs)
+	if err != nil {
+		return nil // the command itself fails, and says why
+	}
+	if as == nil {
+		return h.statDir(dir)
+	}
+	return inThread(func() error { return t.enter(dir, as) })
+}
+
+func (h *Host) statDir(dir string) error {
+	info, err := h.Files.Stat(dir)
+	if err == nil && !info.IsDir() {
+		return ErrNotDir
+	}
+	return err
 }

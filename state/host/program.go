@@ -40,11 +40,23 @@ func (e *ProgramError) Error() string {
 	if e.Timeout {
 		return e.Program + " did not end in time"
 	}
-	said := lastLines(e.Stderr)
+	said := cause(e.Stderr)
 	if said == "" {
 		said = lastLines(e.Stdout)
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%s ended with code %d: %s", e.Program, e.Code, said), ": ")
+}
+
+// cause is the end of what a program said, up to the first line with which git says what failed: advice follows it.
+func cause(said string) string {
+	before := ""
+	for line := range strings.Lines(said) {
+		before += line
+		if strings.HasPrefix(line, "fatal: ") {
+			return lastLines(before)
+		}
+	}
+	return lastLines(said)
 }
 
 // lastLines is the end of what a program said, short enough for an error.

@@ -203,7 +203,7 @@ func (s served) cases() []statetest.Case {
 		with(at("an owner", good, "source", "/srv/a.tar", "user", "games", "group", "users", "trim_output", 2), func(c *statetest.Case) {
 			c.First = &statetest.Want{Result: true, Changes: value.NewMap("updated ownership", true, "directories_created", listed("/opt/"),
 				"extracted_files", listed("app-1", "app-1/bin/run"))}
-			c.After = statetest.Tree{"/opt/app-1/bin": statetest.Dir().With("", "games", "users"), "/opt/app-1/readme": statetest.File("hello").With("", "games", "users")}
+			c.After = statetest.Tree{"/opt": statetest.Dir().With("", "games", "root"), "/opt/app-1/bin": statetest.Dir().With("", "games", "users"), "/opt/app-1/readme": statetest.File("hello").With("", "games", "users")}
 		}),
 		with(at("another owner for what is there", good, "source", "/srv/a.tar", "user", "games"), func(c *statetest.Case) {
 			c.Tree = appTree("root")

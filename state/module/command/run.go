@@ -123,8 +123,8 @@ func (o *options) would(h *host.Host) (module.Diff, error) {
 // perform runs a line and reports it as cmd states do: its output is the change.
 func (o *options) perform(ctx context.Context, h *host.Host, l host.Line) (module.Report, error) {
 	if o.Dir != "" {
-		if info, err := h.Files.Stat(o.Dir); err != nil || !info.IsDir() {
-			return module.Report{}, diag.WithHint(fmt.Errorf("the working directory %s is not there", o.Dir), "create it in a state that this one requires")
+		if err := h.Enterable(o.Dir, o.RunAs); err != nil {
+			return module.Report{}, err
 		}
 	}
 	out, err := h.Shell(ctx, l)

@@ -115,12 +115,20 @@ func withoutPasswords(text string) string { return passwords().ReplaceAllString(
 // refs are the branches and tags of a repository, by full name.
 type refs map[string]string
 
+// unreachable says what to do about a repository that git does not read.
+func unreachable(err error) string {
+	if strings.Contains(err.Error(), "detected dubious ownership") {
+		return "git reads a repository of this host only as its owner: have the state's user own it, run the state as its owner, or name it in that user's safe.directory"
+	}
+	return "look at its URL, at the network, and at who may read it (identity, https_user)"
+}
+
 // remoteRefs asks a repository what it has.
 func (a access) remoteRefs(ctx context.Context, h *host.Host, rawURL string) (refs, error) {
 	out, err := a.reaching(rawURL).Ask(ctx, h, "ls-remote", "--", address(rawURL))
 	if err != nil {
 		return nil, diag.WithHint(fmt.Errorf("the repository %s cannot be reached: %w", address(rawURL), err),
-			"look at its URL, at the network, and at who may read it (identity, https_user)")
+			"%s", unreachable(err))
 	}
 	found := refs{}
 	for line := range strings.Lines(out) {

@@ -266,6 +266,24 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
+// TestGitSaysWhatFailed holds that git's own reason is in the error, before its advice.
+func TestGitSaysWhatFailed(t *testing.T) {
+	for said, want := range map[string][2]string{
+		"fatal: detected dubious ownership in repository at '/srv/git/app.git'\nTo add an exception for this directory, call:\n\n\tgit config --global --add safe.directory /srv/git/app.git\n" +
+			"fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.": {"fatal: detected dubious ownership in repository at '/srv/git/app.git'", "safe.directory"},
+		"ssh: Could not resolve hostname h: Name or service not known\nfatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.": {"Could not resolve hostname h", "network"},
+	} {
+		h := statetest.NewHost(t)
+		h.Provide(t, map[string]statetest.Program{"git": func([]string, host.Command) (string, error) { return "", statetest.Exit{Code: 128, Text: said} }})
+		resource := source.Tables()["git"]["latest"]()
+		_, _ = module.Decode(resource, module.Call{Arguments: args("name", "file:///srv/git/app.git", "target", "/opt/app")})
+		_, err := resource.Check(context.Background(), h.Host)
+		if err == nil || !strings.Contains(err.Error(), want[0]) || strings.Contains(err.Error(), "access rights") || !strings.Contains(diag.HintOf(err), want[1]) {
+			t.Errorf("the error is %v\nhint: %s", err, diag.HintOf(err))
+		}
+	}
+}
+
 // TestNoGit says which package to install.
 func TestNoGit(t *testing.T) {
 	h := statetest.NewHost(t)

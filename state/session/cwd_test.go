@@ -1,0 +1,85 @@
+package session_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// TestWorkingDirectories: a command starts where its own user may go, along that user's links too. It does not start where
+// another user leads it, and a refusal does not say that the directory is absent. The machine's nobody is the user.
+func TestWorkingDirectories(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("commands of other users take root")
+	}
+	h, err := host.New(host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody, known, err := h.Accounts.User("nobody")
+	if err != nil || !known {
+		t.Skip("this machine has no user nobody")
+	}
+	dir, err := os.MkdirTemp("/tmp", "cwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for name, mode := range map[string]os.FileMode{"": 0o755, "home": 0o755, "bob": 0o755, "open": 0o755, "closed": 0o700, "closed/in": 0o755, "states": 0o755} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{"home/open": "open", "home/closed": "closed", "home/in": "closed/in", "bob/open": "open"} {
+		if err := os.Symlink(filepath.Join(dir, target), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, uid := range map[string]int{"home": nobody.UID, "home/open": nobody.UID, "home/closed": nobody.UID, "home/in": nobody.UID, "bob": ann, "bob/open": ann} {
+		if err := os.Lchown(filepath.Join(dir, name), uid, uid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for cwd, want := range map[string]string{
+		"home": "", "home/open": "", "open": "", "home/none": "is not there",
+		"home/closed": "cannot enter", "home/in": "cannot enter", "bob/open": "refused",
+	} {
+		sls := "t: {cmd.run: [{name: pwd -P}, {runas: nobody}, {cwd: " + dir + "/" + cwd + "}]}"
+		r := locally(t, h, dir, sls)
+		if want == "" {
+			if got, _ := filepath.EvalSymlinks(filepath.Join(dir, cwd)); r.Outcome != exec.Succeeded || value.Str(r.Changes.Value("stdout")) != got {
+				t.Errorf("%s: %v: %s, %s", cwd, r.Outcome, r.Comment, value.Repr(r.Changes))
+			}
+			continue
+		}
+		if r.Outcome != exec.Failed || !strings.Contains(r.Comment, want) || strings.Contains(r.Comment, "is not there") != (want == "is not there") || r.Hint == "" {
+			t.Errorf("%s: %v: %s\nhint: %s", cwd, r.Outcome, r.Comment, r.Hint)
+		}
+	}
+	if r := locally(t, h, dir, "t: {cmd.run: [{name: pwd -P}, {cwd: "+dir+"/home/open}]}"); r.Outcome != exec.Failed || strings.Contains(r.Comment, "is not there") || !strings.Contains(r.Comment, "refused") {
+		t.Errorf("as root: %v: %s", r.Outcome, r.Comment)
+	}
+}
+
+func locally(t *testing.T, h *host.Host, dir, sls string) *exec.Result {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "states/t.sls"), []byte(sls), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel", "Linux"), States: []roots.Env{{Name: "base", Dirs: []string{dir + "/states"}}}})
+	p, err := s.Program(t.Context(), s.Named("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Run(t.Context(), p, nil).All()[0]
+}
