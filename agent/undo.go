@@ -276,7 +276,8 @@ func (r *run) tellUndone(did undo.Summary) {
 	}
 }
 
-// Changes tells what a run changed, by the journal; "" is the last run that changed something.
+// Changes returns what a run changed and what it took back, by the journal; "" is the last run that changed
+// something, with all that was taken back together with its changes.
 func (a *Agent) Changes(id string) (run string, all []undo.Difference, err error) {
 	chapters, readErr := a.journal().Chapters()
 	for _, c := range chapters {
@@ -288,6 +289,9 @@ func (a *Agent) Changes(id string) (run string, all []undo.Difference, err error
 		run = id
 	}
 	all = undo.Changes(chapters, run)
+	if id == "" {
+		all = undo.TakenBackWith(chapters, run)
+	}
 	if len(all) > 0 || id == "" && readErr == nil {
 		return run, all, nil
 	}

@@ -27,12 +27,12 @@ type Difference struct {
 	Note    string `json:"note,omitempty"` // why there is no more to see
 }
 
-// Changes tells what a run changed, in the order in which it did.
+// Changes returns what a run changed, and what it took back of other runs, in the order of the changes.
 func Changes(chapters []*journal.Chapter, run string) []Difference {
 	var all []Difference
 	for _, c := range chapters {
 		for _, r := range c.Records {
-			if r.Run != run {
+			if r.Run != run && (r.Undone == nil || r.Undone.Run != run) {
 				continue
 			}
 			if d, ok := difference(c, r); ok {
@@ -41,6 +41,24 @@ func Changes(chapters []*journal.Chapter, run string) []Difference {
 		}
 	}
 	return all
+}
+
+// TakenBackWith returns what a run changed, and all that was taken back together with it.
+func TakenBackWith(chapters []*journal.Chapter, run string) []Difference {
+	for _, c := range slices.Backward(chapters) {
+		for _, r := range slices.Backward(c.Records) {
+			if r.Run == run && r.Undone != nil && r.Undone.Run != run {
+				return merge(Changes(chapters, run), Changes(chapters, r.Undone.Run))
+			}
+		}
+	}
+	return Changes(chapters, run)
+}
+
+// merge adds to the changes of a run those of other runs that a way back took back, older ones first.
+func merge(own, back []Difference) []Difference {
+	others := slices.DeleteFunc(back, func(d Difference) bool { return slices.Contains(own, d) })
+	return append(others, own...)
 }
 
 func difference(c *journal.Chapter, r *journal.Record) (Difference, bool) {

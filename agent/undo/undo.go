@@ -66,6 +66,9 @@ func Select(chapters []*journal.Chapter, s Scope) (records []*journal.Record, sh
 	default:
 		short = len(chapters) > 0 && chapters[0].Number > 1 && len(chapters[0].Runs) > 0 && s.after(chapters[0].Runs[0], order)
 	}
+	if s.Run == "" && s.Only == "" {
+		records = earlier(chapters[:first], s)
+	}
 	for _, c := range chapters[first:] {
 		for _, r := range c.Live() {
 			if s.Only == r.Run || s.Only == "" && (s.Run == "" || s.after(r.Run, order)) {
