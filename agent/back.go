@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -220,8 +221,9 @@ func (r *run) goodDir(project string) string {
 	return ""
 }
 
-// keepFailed moves the releases that nothing uses any more out of the way of the good ones, to be
-// looked at.
+// keepFailed moves the releases at fault that nothing uses any more out of the way of the good ones, to be
+// looked at. A release that was only deployed together with one stays: it is deployed next, and would be fetched
+// again.
 func (r *run) keepFailed(pair ledger.Pair) {
 	for _, release := range pair.Releases() {
 		project := r.project(release.Project)
@@ -229,7 +231,7 @@ func (r *run) keepFailed(pair ledger.Pair) {
 		if err != nil {
 			r.record.Note("the failed release stays under releases: %v", err)
 		}
-		if !found || r.used(project, release.Dir()) {
+		if !found || !r.condemned(release) || r.used(project, release.Dir()) {
 			continue
 		}
 		dir := filepath.Join(project.Archives(), r.id)
@@ -243,6 +245,11 @@ func (r *run) keepFailed(pair ledger.Pair) {
 		}
 		r.kept = append(r.kept, dir)
 	}
+}
+
+// condemned reports whether a release is in quarantine.
+func (r *run) condemned(release artifact.Release) bool {
+	return slices.ContainsFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Is(release) })
 }
 
 // adoptFailed puts this run's report beside a failed release whose own run was cut short before it

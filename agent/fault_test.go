@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -142,6 +143,12 @@ func TestStatesOfTheEngineNameTheirFile(t *testing.T) {
 	l.expect(exit.RolledBack)
 	if got := l.inQuarantine(); !slices.Equal(got, []string{"base 2"}) {
 		t.Errorf("in quarantine is %v", got)
+	}
+	for project, want := range map[string]int{"base": 1, "myapp": 0} {
+		aside, _ := filepath.Glob(filepath.Join(l.Layout.Project(project).Archives(), "*", "project.failed"))
+		if len(aside) != want {
+			t.Errorf("of %s these releases are set aside: %v, want %d", project, aside, want)
+		}
 	}
 	l.expect(exit.OK)
 	l.pairRuns("1", "2")
