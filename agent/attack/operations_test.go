@@ -19,6 +19,8 @@ type operation struct {
 	entered bool
 	// lay makes what it needs besides.
 	lay func(w *world, p place)
+	// refused is set where the state is refused whether there is an attack or not, since its path is below ann's directory.
+	refused bool
 	// changes are paths in the world that it changes as it should.
 	changes []string
 }
@@ -141,11 +143,11 @@ func operations() []operation {
 		{state: "virt.keys", kind: dir, name: "keys", lines: []string{"basepath: $P/d"}},
 		{state: "debconf.set_file", kind: file, lines: []string{"source: $P/d/f"}, entered: true, changes: []string{"var"}},
 		{state: "cmd.run", as: "in ann's directory", kind: file, name: "'true'", lines: []string{"cwd: $P/d", "creates: $P/d/none"}, entered: true},
-		{state: "cmd.run", as: "as ann", kind: file, name: "'cat f > $P/got; id -u > $P/pwned'", lines: []string{"cwd: $P/d", "runas: ann"}, entered: true},
+		{state: "cmd.run", as: "as ann", kind: file, name: "'cat f > $P/got; id -u > $P/pwned'", lines: []string{"cwd: $P/d", "runas: ann", "timeout: 1"}, entered: true},
 		{state: "cmd.script", as: "of ann as ann", kind: file, name: "script-$N", lines: []string{"source: $P/d/f", "runas: ann", "shell: /bin/sh"}, entered: true},
 		{state: "user.present", as: "home of ann's", kind: none, name: "new$N", lines: []string{"home: $P/d/f", "createhome: True", "usergroup: True"}, entered: true,
 			changes: accountFiles},
-		{state: "user.absent", as: "purge", kind: dir, name: "old$N", lines: []string{"purge: True"}, entered: true, changes: accountFiles, lay: func(w *world, p place) {
+		{state: "user.absent", as: "purge", kind: dir, name: "old$N", lines: []string{"purge: True"}, entered: true, refused: true, changes: accountFiles, lay: func(w *world, p place) {
 			n := filepath.Base(p.Dir)
 			passwd, err := os.OpenFile(filepath.Join(w.dir, "etc/passwd"), os.O_APPEND|os.O_WRONLY, 0)
 			w.must(err)

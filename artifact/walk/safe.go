@@ -30,11 +30,15 @@ type UnsafeError struct {
 	Owner     int    // the user who owns what it leads to
 	OwnerName string // the name of that user, "" where it is not known
 	Raised    bool   // it is a file that was to get setuid or setgid bits: see MayRaise
+	Program   bool   // a program was to get the path by its name: see ByName
 }
 
 func (e *UnsafeError) Error() string {
 	if e.Raised {
 		return fmt.Sprintf("%s: setuid and setgid bits are refused, since %s may have put the program there", e.Path, e.By)
+	}
+	if e.Program {
+		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could exchange a part of the path while a program follows it", e.Path, e.Component, e.By)
 	}
 	return fmt.Sprintf("%s: refused, since %s is controlled by %s and leads to a file or directory of user %s", e.Path, e.Component, e.By, cmp.Or(e.OwnerName, strconv.Itoa(e.Owner)))
 }
@@ -56,6 +60,9 @@ func (e *UnsafeError) Named(user, group func(id int) string) *UnsafeError {
 func (e *UnsafeError) Hint() string {
 	if e.Raised {
 		return "remove it, and have such programs made in a directory where root alone may write"
+	}
+	if e.Program {
+		return "use a path below directories where root alone may write"
 	}
 	return fmt.Sprintf("look at %s with ls -l: remove it, or make what it leads to belong to %s", e.Component, e.By)
 }
@@ -206,6 +213,9 @@ func (w *walker) owe(st *unix.Stat_t, link string) error {
 	}
 	if w.root.unprivileged(st.Uid) {
 		by = append(by, controller{'u', st.Uid})
+	}
+	if len(by) > 0 && w.root.steady {
+		return w.root.unsteady(w.asked, link, by[0])
 	}
 	if len(by) > 0 {
 		w.owed = append(w.owed, debt{left: len(w.todo), link: link, by: by})

@@ -40,6 +40,7 @@ type Root struct {
 	machine bool // the machine's own "/": plain open(2) resolves its paths
 	safe    bool
 	noLinks bool // no link is followed: see Beneath
+	steady  bool // no link that an unprivileged user controls is followed, wherever it leads: see ByName
 	kernel  bool // openat2(2) works
 	self    int  // the effective user, who is trusted beside root
 	trusted int  // another trusted user, or 0: see As

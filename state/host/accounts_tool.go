@@ -16,6 +16,7 @@ type tool struct {
 	argv     []string
 	stdin    string
 	subjects []Subject // what it replaces
+	paths    []string  // that it works on: see Command.Paths
 }
 
 // toolLimit is how long a tool may take. userdel -r of a large home is the slowest.
@@ -39,7 +40,7 @@ func (a *accounts) run(ctx context.Context, t tool) error {
 		return err
 	}
 	defer a.forget()
-	out, err := a.commands.Run(ctx, Command{Argv: append([]string{path}, t.argv[1:]...), Env: toolEnvironment(), Stdin: t.stdin, Limit: toolLimit, Named: true})
+	out, err := a.commands.Run(ctx, Command{Argv: append([]string{path}, t.argv[1:]...), Env: toolEnvironment(), Stdin: t.stdin, Limit: toolLimit, Named: true, Paths: t.paths})
 	switch {
 	case err != nil:
 		return err

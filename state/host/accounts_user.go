@@ -34,10 +34,14 @@ func (a *accounts) AddUser(ctx context.Context, n NewUser) error {
 	option(n.NoLog, "-l")
 	// A group of the user's name may be made along with it, and a mailbox.
 	subjects := memberships([]Subject{userSubject(n.Name), groupSubject(n.Name), {KindFile, a.mailbox(n.Name)}}, n.Groups)
+	var paths []string
 	if planned, _, err := a.PlanUser(n); err == nil {
 		subjects = append(subjects, Subject{KindTree, planned.Home})
+		if n.CreateHome {
+			paths = append(paths, planned.Home)
+		}
 	}
-	return a.run(ctx, tool{argv: append(argv, "--", n.Name), subjects: subjects})
+	return a.run(ctx, tool{argv: append(argv, "--", n.Name), subjects: subjects, paths: paths})
 }
 
 // memberships adds the groups whose members a change touches.
@@ -66,6 +70,10 @@ func (a *accounts) ChangeUser(ctx context.Context, name string, c UserChange) er
 	option("-d", c.Home)
 	option("-s", c.Shell)
 	subjects := []Subject{userSubject(name)}
+	paths, err := a.givenOver(name, c)
+	if err != nil {
+		return err
+	}
 	if c.Groups != nil {
 		if c.KeepGroups {
 			argv = append(argv, "-a")
@@ -83,7 +91,23 @@ func (a *accounts) ChangeUser(ctx context.Context, name string, c UserChange) er
 	if len(argv) == 1 {
 		return nil
 	}
-	return a.run(ctx, tool{argv: append(argv, "--", name), subjects: subjects})
+	return a.run(ctx, tool{argv: append(argv, "--", name), subjects: subjects, paths: paths})
+}
+
+// givenOver are the directories whose files usermod gives to the user's new number or group.
+func (a *accounts) givenOver(name string, c UserChange) ([]string, error) {
+	if c.UID == nil && c.Group == nil {
+		return nil, nil
+	}
+	u, ok, err := a.User(name)
+	if err != nil || !ok || u.Home == "" {
+		return nil, err
+	}
+	homes := []string{u.Home}
+	if c.Home != nil {
+		homes = append(homes, *c.Home)
+	}
+	return homes, nil
 }
 
 // mailbox is where the mail of a user comes in.
@@ -108,14 +132,18 @@ func (a *accounts) RemoveUser(ctx context.Context, name string, r UserRemoval) e
 	if err != nil {
 		return err
 	}
+	var paths []string
 	argv, subjects := []string{"userdel"}, memberships([]Subject{userSubject(name), groupSubject(name)}, groups)
 	if r.Purge {
 		argv, subjects = append(argv, "-r"), append(subjects, Subject{KindTree, u.Home}, Subject{KindFile, a.mailbox(name)})
+		if u.Home != "" {
+			paths = append(paths, u.Home)
+		}
 	}
 	if r.Force {
 		argv = append(argv, "-f")
 	}
-	err = a.run(ctx, tool{argv: append(argv, "--", name), subjects: subjects})
+	err = a.run(ctx, tool{argv: append(argv, "--", name), subjects: subjects, paths: paths})
 	if exited(err, homeLeft) {
 		if _, left := a.files.Lstat(u.Home); errors.Is(left, fs.ErrNotExist) {
 			return nil

@@ -38,7 +38,11 @@ type Command struct {
 	Merge bool          // what goes to stderr belongs to Stdout, in the order in which it comes
 	Mute  bool          // only its code counts; what it prints is dropped
 
-	// Following says that links on the way to Dir are followed whoever controls them.
+	// Paths are paths that the command is given by their names. Run refuses those that another user can make mean
+	// something else, unless the command runs as a user, whose rights bound what it does.
+	Paths []string
+
+	// Following says that links on the way to Dir, and in Paths, are followed whoever controls them.
 	Following bool
 }
 
@@ -91,6 +95,9 @@ func (c *commands) Allowed(what string) error {
 
 func (c *commands) Run(ctx context.Context, command Command) (Output, error) {
 	if err := c.Allowed(strings.Join(command.Argv, " ")); err != nil {
+		return Output{}, err
+	}
+	if err := c.steady(ctx, command); err != nil {
 		return Output{}, err
 	}
 	if !command.Quiet {

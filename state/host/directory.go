@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
+
+// steady refuses paths of a command that another user can make mean something else while the command runs.
+func (c *commands) steady(ctx context.Context, command Command) error {
+	if command.Following || ctx.Value(followingKey{}) != nil || command.As != nil || c.files == nil {
+		return nil
+	}
+	for _, p := range command.Paths {
+		if err := c.files.root.ByName(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // start starts a command in its directory.
 func (c *commands) start(cmd *exec.Cmd, command Command) error {

@@ -68,7 +68,7 @@ func (h *Host) Following() *Host {
 		return h
 	}
 	other := *h
-	other.Files = t.following()
+	other.Files, other.Accounts = t.following(), followingAccounts{h.Accounts}
 	other.Commands, other.Network = followingCommands{h.Commands}, Network{other.Files}
 	return &other
 }

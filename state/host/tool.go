@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -17,9 +18,24 @@ type Tool struct {
 	Limit   time.Duration // 10 minutes by default
 	Changes Subject       // what it replaces, which is recorded first; zero for a tool that only reads
 	Package string        // that has the tool, for who does not have it
+	Plain   []string      // words of Argv that the tool does not follow as paths, though they begin with a slash
 }
 
-// Tool runs a program of the system to its end and gives what it printed. A code other than 0 is a
+// paths are the paths that a tool which changes something is given by their names.
+func (t Tool) paths() (all []string) {
+	if t.Changes == (Subject{}) {
+		return nil
+	}
+	for _, word := range t.Argv[1:] {
+		if path.IsAbs(word) && !slices.Contains(t.Plain, word) {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// Tool runs a program of the system to its end and gives what it printed. A tool that changes something gets no absolute
+// path that another user can make mean something else: see Command.Paths. A code other than 0 is a
 // *ToolError with what the program said; a program that is not there is an error with a hint.
 func (h *Host) Tool(ctx context.Context, t Tool) (string, error) {
 	name := path.Base(t.Argv[0])
@@ -33,7 +49,7 @@ func (h *Host) Tool(ctx context.Context, t Tool) (string, error) {
 	if err := replacing(h.recorder, t.Changes); err != nil {
 		return "", err
 	}
-	c := Command{Argv: append([]string{program}, t.Argv[1:]...), Env: append(toolEnvironment(), t.Env...), Stdin: t.Stdin, Limit: t.limit(), Quiet: t.Changes == Subject{}, Named: true}
+	c := Command{Argv: append([]string{program}, t.Argv[1:]...), Env: append(toolEnvironment(), t.Env...), Stdin: t.Stdin, Limit: t.limit(), Quiet: t.Changes == Subject{}, Named: true, Paths: t.paths()}
 	out, err := h.Commands.Run(ctx, c)
 	switch {
 	case err != nil:

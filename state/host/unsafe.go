@@ -120,6 +120,30 @@ func (f followingCommands) Run(ctx context.Context, c Command) (Output, error) {
 	return f.Commands.Run(ctx, c)
 }
 
+// followingAccounts are accounts whose tools follow every link to a home.
+type followingAccounts struct{ Accounts }
+
+func (f followingAccounts) AddUser(ctx context.Context, n NewUser) error {
+	return f.Accounts.AddUser(WithFollowing(ctx), n)
+}
+
+func (f followingAccounts) ChangeUser(ctx context.Context, name string, c UserChange) error {
+	return f.Accounts.ChangeUser(WithFollowing(ctx), name, c)
+}
+
+func (f followingAccounts) RemoveUser(ctx context.Context, name string, r UserRemoval) error {
+	return f.Accounts.RemoveUser(WithFollowing(ctx), name, r)
+}
+
+// Steady refuses a path that no program may be given by its name, as another user can make it mean something else
+// while the program runs. It is nil for a host that follows every link.
+func (h *Host) Steady(p string) error {
+	if t, ok := h.Files.(*tree); ok {
+		return t.root.ByName(p)
+	}
+	return nil
+}
+
 // OwnerOf is the unprivileged user who owns a directory, or the nearest one above it that exists: who can put programs
 // and configuration there that a program such as git or pip runs. It is "" for root and the agent's own user, who are
 // trusted. A program that root runs there has to run as that user.

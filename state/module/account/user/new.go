@@ -8,6 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/account/owned"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -82,9 +83,17 @@ func (p *present) made(info Info) *value.Map {
 }
 
 func (p *present) applyNew(ctx context.Context, h *host.Host) (module.Report, error) {
-	n, _, err := p.plan(h)
+	n, planned, err := p.plan(h)
 	if err != nil {
 		return module.Report{}, diag.WithHint(fmt.Errorf("making user %s: %w", p.Name, err), "%s", diag.HintOf(err))
+	}
+	// useradd follows a path by its name. Below a directory that another user controls the home is made by the host's
+	// own walk instead, as for an account that is there.
+	if n.CreateHome && h.Steady(planned.User.Home) != nil {
+		if _, err := owned.IsDirectory(h, planned.User.Home); err != nil {
+			return module.Report{}, fmt.Errorf("making the home of %s: %w", p.Name, err)
+		}
+		n.CreateHome = false
 	}
 	err = h.Accounts.AddUser(ctx, n)
 	info, there, errInfo := Lookup(h, p.Name)

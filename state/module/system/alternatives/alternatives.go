@@ -29,8 +29,12 @@ func Functions() module.Table {
 
 // tool runs update-alternatives.
 func tool(ctx context.Context, h *host.Host, name string, args ...string) error {
+	plain := args // the tool writes down what an alternative leads to, and makes the link alone
+	if args[0] == "--install" {
+		plain = args[2:]
+	}
 	_, err := h.Tool(ctx, host.Tool{
-		Argv: append([]string{"update-alternatives"}, args...), Changes: host.Subject{Kind: host.KindAlternative, Name: name}, Package: "dpkg, or alternatives",
+		Plain: plain, Argv: append([]string{"update-alternatives"}, args...), Changes: host.Subject{Kind: host.KindAlternative, Name: name}, Package: "dpkg, or alternatives",
 	})
 	return host.Failed(err, "alternative "+name, "see `update-alternatives --display "+name+"` on the host; what a path leads to must be there before")
 }
