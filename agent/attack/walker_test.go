@@ -237,6 +237,7 @@ func careless() []primitive {
 		}},
 		{"writing by a temporary file", file, throughTemp},
 		{"writing into a directory", dir, func(r *walk.Root, f, out string) error { return throughTemp(r, filepath.Join(f, "new"), out) }},
+		{"making directories", dir, func(_ *walk.Root, f, _ string) error { return os.MkdirAll(filepath.Join(f, "new"), 0o755) }},
 		{"giving away", dir, func(_ *walk.Root, f, _ string) error {
 			for _, name := range []string{"", "a", "sub", "sub/b"} {
 				_ = os.Chown(filepath.Join(f, name), ann, ann)
