@@ -42,7 +42,7 @@ func rootsFiles(d host.Service) bool {
 }
 
 func rootsFile(file string) bool {
-	root, err := walk.Open(walk.Options{Safe: true})
+	root, err := walk.Open(walk.Options{Safe: true, Members: host.Members("")})
 	if err != nil {
 		return false
 	}
@@ -67,7 +67,7 @@ func rootsLink(link string) bool {
 // safely reports whether no step of a path is a link that an unprivileged user made or could replace, to lead to
 // what is not that user's.
 func safely(file string) bool {
-	root, err := walk.Open(walk.Options{Safe: true})
+	root, err := walk.Open(walk.Options{Safe: true, Members: host.Members("")})
 	if err != nil {
 		return false
 	}

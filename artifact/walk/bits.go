@@ -27,7 +27,7 @@ func (r *Root) MayRaise(dir int, asked string, was, st *unix.Stat_t, mode fs.Fil
 		}
 	}
 	if r.unprivileged(was.Uid) && (setuid && st.Uid != was.Uid || setgid && st.Gid != was.Gid) {
-		return raised(asked, controller{'u', was.Uid}, st)
+		return raised(asked, controller{kind: 'u', id: was.Uid}, st)
 	}
 	return nil
 }

@@ -229,7 +229,7 @@ func (d *Dir) become(n New) error {
 		return err
 	}
 	if d.root.unprivileged(st.Uid) {
-		return &UnsafeError{Path: d.path, Component: d.path, By: controller{'u', st.Uid}.String(), Owner: int(st.Uid)}
+		return &UnsafeError{Path: d.path, Component: d.path, By: controller{kind: 'u', id: st.Uid}.String(), Owner: int(st.Uid)}
 	}
 	if n.UID >= 0 || n.GID >= 0 {
 		if err := d.Chown(".", n.UID, n.GID); err != nil {

@@ -17,7 +17,7 @@ func (d *Dir) Give(name string, uid, gid int) error {
 		full := path.Join(d.path, name)
 		switch kind := st.Mode & unix.S_IFMT; {
 		case kind == unix.S_IFREG && st.Nlink > 1 && int(st.Uid) != uid:
-			return &UnsafeError{Path: full, Component: full, By: controller{'u', uint32(uid)}.String(), Owner: int(st.Uid)}
+			return &UnsafeError{Path: full, Component: full, By: controller{kind: 'u', id: uint32(uid)}.String(), Owner: int(st.Uid)}
 		case kind == unix.S_IFBLK, kind == unix.S_IFCHR:
 			return unix.EPERM
 		}

@@ -18,8 +18,9 @@ import (
 // replace because of a directory on the way that the user can write to, leads to something that is not that user's.
 // Root and the program's own user are privileged. A directory with the sticky bit lets only owners replace what is in
 // it. Members of the group that may write to a directory, or every user where everyone may, must be able to write to what
-// the link leads to by the same right. A group whose number is that of the directory's owner is the owner's private
-// group, and counts as the owner.
+// the link leads to by the same right, or own it. A group without members beside root and the directory's owner controls
+// nothing. Where members are not known (Options.Members), a group whose number is that of the directory's owner is the
+// owner's private group, and any other counts as one with members.
 //
 // A file (or link, device, pipe, socket) with several names in such a directory, which is not that user's, is refused in
 // the same way: the user may have given it that name.
@@ -130,8 +131,9 @@ func (r *Root) Fixed(p string) bool {
 
 // controller is a party that can make a path mean something else.
 type controller struct {
-	kind byte // u, g, o
-	id   uint32
+	kind    byte // u, g, o
+	id      uint32
+	members []uint32 // of a group, as far as they matter; nil where they are not known
 }
 
 func (c controller) String() string {
@@ -150,7 +152,7 @@ func (c controller) controls(st *unix.Stat_t) bool {
 	case 'u':
 		return st.Uid == c.id
 	case 'g':
-		return st.Gid == c.id && st.Mode&0o020 != 0
+		return st.Gid == c.id && st.Mode&0o020 != 0 || c.members != nil && !slices.ContainsFunc(c.members, func(uid uint32) bool { return uid != st.Uid })
 	}
 	return st.Mode&0o002 != 0 && st.Mode&unix.S_ISVTX == 0
 }
@@ -212,7 +214,7 @@ func (w *walker) owe(st *unix.Stat_t, link string) error {
 		return err
 	}
 	if w.root.unprivileged(st.Uid) {
-		by = append(by, controller{'u', st.Uid})
+		by = append(by, controller{kind: 'u', id: st.Uid})
 	}
 	if len(by) > 0 && w.root.steady {
 		return w.root.unsteady(w.asked, link, by[0])
@@ -248,19 +250,38 @@ func (r *Root) controllers(dir int) (by []controller, err error) {
 
 func (r *Root) controllersOf(st *unix.Stat_t) (by []controller) {
 	if r.unprivileged(st.Uid) {
-		by = append(by, controller{'u', st.Uid})
+		by = append(by, controller{kind: 'u', id: st.Uid})
 	}
 	if st.Mode&unix.S_ISVTX != 0 {
 		return by
 	}
-	private := st.Gid == st.Uid
-	if st.Mode&0o020 != 0 && st.Gid != 0 && !private {
-		by = append(by, controller{'g', st.Gid})
+	if st.Mode&0o020 != 0 && st.Gid != 0 {
+		by = append(by, r.groupOf(st)...)
 	}
 	if st.Mode&0o002 != 0 {
 		by = append(by, controller{kind: 'o'})
 	}
 	return by
+}
+
+// groupOf is the group of a directory that its members may write to, if it has any beside the owner and those who are
+// trusted. Where they are not known, a group whose number is the owner's is taken for the owner's private group.
+func (r *Root) groupOf(st *unix.Stat_t) []controller {
+	members, known := []uint32(nil), false
+	if r.members != nil {
+		members, known = r.members(st.Gid)
+	}
+	if !known {
+		if st.Gid == st.Uid {
+			return nil
+		}
+		return []controller{{kind: 'g', id: st.Gid}}
+	}
+	others := slices.DeleteFunc(slices.Clone(members), func(uid uint32) bool { return uid == st.Uid || !r.unprivileged(uid) })
+	if len(others) == 0 {
+		return nil
+	}
+	return []controller{{kind: 'g', id: st.Gid, members: others}}
 }
 
 func (r *Root) unprivileged(uid uint32) bool {

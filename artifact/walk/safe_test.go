@@ -187,3 +187,34 @@ func TestRefusalsNameAccounts(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsWithoutMembersControlNothing: what members of a group could do counts only where there are some, beside root
+// and those to whom the directory or what a link leads to belongs.
+func TestGroupsWithoutMembersControlNothing(t *testing.T) {
+	root := homes(t)
+	for name, c := range map[string]struct {
+		members []uint32
+		known   bool
+		refused map[string]string
+	}{
+		"none":       {nil, true, map[string]string{"/team/link": "", "/home/ann/shared/self": ""}},
+		"root":       {[]uint32{0}, true, map[string]string{"/team/link": "", "/home/ann/shared/self": ""}},
+		"the owner":  {[]uint32{ann, 0}, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": ""}},
+		"another":    {[]uint32{bob}, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500", "/home/ann/open/self": "group 64001"}},
+		"not known":  {nil, false, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500", "/home/ann/open/self": ""}},
+		"everywhere": {[]uint32{ann}, true, map[string]string{"/share/link": "any user", "/home/ann/open/shadow": "user 64001", "/home/ann/open/self": ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, o walk.Options) {
+				o.Safe, o.Members = true, func(uint32) ([]uint32, bool) { return c.members, c.known }
+				for p, by := range c.refused {
+					_, err := read(open(t, o, root), p, 0)
+					var unsafe *walk.UnsafeError
+					if errors.As(err, &unsafe) != (by != "") || by != "" && unsafe.By != by || by == "" && err != nil {
+						t.Errorf("%s: %v, want it refused because of %q", p, err, by)
+					}
+				}
+			})
+		})
+	}
+}

@@ -28,6 +28,9 @@ type Options struct {
 	Dir string
 	// Safe refuses a link that an unprivileged user controls, unless it leads to something of that user's.
 	Safe bool
+	// Members gives the users who are in a group, of whom it is the only group included. known is false where that cannot
+	// be said. A nil function knows no group. It must not use the Root, and is called by any goroutine.
+	Members func(gid uint32) (uids []uint32, known bool)
 	// Checked walks component by component even where the kernel could do it.
 	Checked bool
 }
@@ -44,6 +47,7 @@ type Root struct {
 	kernel  bool // openat2(2) works
 	self    int  // the effective user, who is trusted beside root
 	trusted int  // another trusted user, or 0: see As
+	members func(gid uint32) (uids []uint32, known bool)
 }
 
 // Open opens a root. The caller must close it.
@@ -57,7 +61,7 @@ func Open(o Options) (*Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Root{dir: dir, machine: machine, safe: o.Safe, self: os.Geteuid()}
+	r := &Root{dir: dir, machine: machine, safe: o.Safe, self: os.Geteuid(), members: o.Members}
 	r.kernel = !o.Checked && r.asksKernel()
 	if r.name, err = os.Readlink(Handle(int(dir.Fd()))); err != nil {
 		return nil, errors.Join(err, dir.Close())

@@ -40,6 +40,7 @@ func openTree(root string, relocated bool, o Options, changed func(string)) (*tr
 	if relocated {
 		places.Dir = root
 	}
+	places.Members = Members(places.Dir)
 	var err error
 	if t.root, err = walk.Open(places); err == nil && relocated {
 		t.base = t.root.Name()
@@ -194,6 +195,11 @@ const (
 func pathError(op, p string, err error) error {
 	var unsafe *walk.UnsafeError
 	var named *fs.PathError
+	if errors.As(err, &unsafe) && strings.HasPrefix(p, unsafe.Path) {
+		whole := *unsafe
+		whole.Path = p // the way to a name was refused
+		return &whole
+	}
 	if err == nil || errors.As(err, &unsafe) || errors.As(err, &named) && named.Path == p {
 		return err
 	}

@@ -34,6 +34,9 @@ type job struct {
 // look finds out what is there.
 func (j *job) look(h *host.Host) error {
 	info, there, err := look(h.Files.Lstat, j.name)
+	if _, refused := host.Unsafe(err); refused {
+		return err // it names the path
+	}
 	if err != nil {
 		return fmt.Errorf("looking at %s: %w", j.name, err)
 	}
