@@ -66,7 +66,7 @@ func (r *Root) inSticky(p string, dir step, name string) error {
 	case errors.Is(err, unix.ENOENT), err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1:
 		return r.unsteady(p, dir.name, controller{kind: 'o'})
 	case err == nil && r.unprivileged(st.Uid):
-		return r.unsteady(p, path.Join(dir.name, name), controller{'u', st.Uid})
+		return r.unsteady(p, path.Join(dir.name, name), controller{kind: 'u', id: st.Uid})
 	}
 	return err
 }
