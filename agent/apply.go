@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -240,6 +241,10 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 			results[i].Release = pair.Service.String()
 		}
 		r.record.Hooks(stage, results)
+		var failed *hook.Failed
+		if errors.As(err, &failed) {
+			failed.Stage, failed.Dir, failed.Result.Release = stage, service, pair.Service.String()
+		}
 		return err
 	})
 }

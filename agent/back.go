@@ -135,6 +135,8 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	switch {
 	case err != nil && r.ending(ctx):
 		return interruptedGoingBack(cause)
+	case err != nil && f.of == report.FaultOfRelease && alikeOnTheWayBack(cause, err):
+		return r.stuck(cause, errors.Join(undone, err, r.acquit(pair, cause)))
 	case err != nil || undone != nil:
 		return r.stuck(cause, errors.Join(undone, err))
 	}

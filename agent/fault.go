@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/health"
+	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
@@ -31,7 +32,9 @@ import (
 //	the host failed      nothing is quarantined; the deploy is retried, at growing intervals
 //	it was interrupted   nothing is quarantined; the next run takes the deploy up again
 //
-// Kinds of errors decide, never their text.
+// Kinds of errors decide, and not their text. The one exception is a program that failed (a hook, a procedure, a command of
+// a state): what it printed decides where it names an error of the host in the words of the C library (process.Printed), and
+// so does the same failure of the release that ran before (alikeOnTheWayBack).
 
 // fault is why a run failed.
 type fault struct {
@@ -300,6 +303,47 @@ func (r *run) condemn(pair ledger.Pair, f fault) {
 		r.quarantine(pair, *f.release, firstLine(f.cause))
 	}
 	r.record.Complete(func(rep *report.Report) { rep.Fault = told })
+}
+
+// alikeOnTheWayBack reports whether a program of the release that ran before failed on the way back just as the program that
+// made the deploy fail. Both releases met the same host, so that is what failed them.
+func alikeOnTheWayBack(cause, back error) bool {
+	var failed *hook.Failed
+	if !errors.As(cause, &failed) {
+		return false
+	}
+	for _, other := range programsOf(back) {
+		if failed.Alike(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// programsOf are the programs whose failures an error joins.
+func programsOf(err error) []*hook.Failed {
+	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
+	case nil:
+		return nil
+	case *hook.Failed:
+		return []*hook.Failed{e}
+	case interface{ Unwrap() error }:
+		return programsOf(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var all []*hook.Failed
+		for _, one := range e.Unwrap() {
+			all = append(all, programsOf(one)...)
+		}
+		return all
+	}
+	return nil
+}
+
+// acquit takes a release out of quarantine whose failure the way back has shown to be the host's.
+func (r *run) acquit(pair ledger.Pair, cause error) error {
+	r.ledger.Bad = slices.DeleteFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Run == r.id && b.Covers(pair) })
+	r.condemn(pair, fault{of: report.FaultOfHost, cause: cause})
+	return r.save()
 }
 
 // nextTry says when a deploy that the host failed is retried.

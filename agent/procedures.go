@@ -194,9 +194,10 @@ func (r *run) program(ctx context.Context, name string, own procedure.Own, pair 
 		return err
 	}
 	result, err := hook.Program(ctx, r.Layout.Inside(own.Executable), options)
+	result.Release = pair.Service.String()
 	r.record.Hooks(name, []hook.Result{result})
 	if err != nil {
-		return &hook.Failed{Result: result, Err: err}
+		return &hook.Failed{Stage: name, Dir: options.Dir, Result: result, Err: err}
 	}
 	return nil
 }

@@ -49,14 +49,45 @@ type Result struct {
 	Release  string        `json:"release,omitempty"` // whose hook it is, such as "myapp 2.0"; "" where that is not known
 }
 
-// Failed says which hook failed and how.
+// Failed says which program of a release failed and how.
 type Failed struct {
+	Stage  string // of the hook, such as pre-release; or the name of a procedure
+	Dir    string // of the release, as the hook sees it
 	Result Result
 	Err    error
 }
 
-func (f *Failed) Error() string { return fmt.Sprintf("hook %s: %v", f.Result.Name, f.Err) }
+func (f *Failed) Error() string {
+	text := "hook " + f.Result.Name
+	if f.Stage != "" {
+		text = f.Stage + " " + text
+	}
+	if f.Result.Release != "" {
+		text += " of " + f.Result.Release
+	}
+	return fmt.Sprintf("%s: %v", text, f.Err)
+}
 func (f *Failed) Unwrap() error { return f.Err }
+
+// Is reports whether the hook printed that a system call failed so.
+func (f *Failed) Is(target error) bool {
+	errno, ok := target.(syscall.Errno)
+	return ok && process.Printed(f.Result.Output, errno)
+}
+
+// Alike reports whether two releases' programs of a name and stage failed with the same error and the same output, apart
+// from the directory of the release, which shells print.
+func (f *Failed) Alike(other *Failed) bool {
+	one, two := f.Result, other.Result
+	return f.Stage == other.Stage && one.Name == two.Name && one.Error == two.Error && f.output() == other.output()
+}
+
+func (f *Failed) output() string {
+	if f.Dir == "" {
+		return f.Result.Output
+	}
+	return strings.ReplaceAll(f.Result.Output, f.Dir, "")
+}
 
 // Run runs the executables of a directory, as seen in the root, in the order of their names and stops
 // at the first that fails, which is a *Failed. A directory that is absent holds no hooks.

@@ -2,8 +2,10 @@ package exec
 
 import (
 	"errors"
+	"syscall"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -61,8 +63,22 @@ type Result struct {
 // Fails reports whether the run failed because of this step.
 func (r *Result) Fails() bool { return r.Outcome == Failed && !r.Remedied }
 
-// FailedBy reports whether the step failed because of an error of this kind.
-func (r *Result) FailedBy(kind error) bool { return errors.Is(r.cause, kind) }
+// FailedBy reports whether the step failed because of an error of this kind, or because of a command that printed that
+// a system call failed so.
+func (r *Result) FailedBy(kind error) bool {
+	errno, ok := kind.(syscall.Errno)
+	return errors.Is(r.cause, kind) || ok && r.printed(errno)
+}
+
+// printed reports whether the command of the step, if it ran one, printed an error.
+func (r *Result) printed(errno syscall.Errno) bool {
+	for _, stream := range []string{"stderr", "stdout"} {
+		if text, ok := r.Changes.Value(stream).(string); ok && process.Printed(text, errno) {
+			return true
+		}
+	}
+	return false
+}
 
 // Cause is the error for which the step failed; nil where there was none. It may hold secrets.
 func (r *Result) Cause() error { return r.cause }
