@@ -68,10 +68,18 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 		case r != nil:
 			return r, true, nil
 		case err != nil:
-			return nil, true, diag.WithHint(fmt.Errorf("the run ended before it had anything to report: %s", strings.TrimSpace(result)), "journalctl -u %s", ownService)
+			return nil, true, a.unreported(strings.TrimSpace(result))
 		}
 		// Another run was quicker, or the unit was about to end: this one's turn comes after it.
 	}
+}
+
+// unreported is the error of a run of the unit that left no report, which a state directory that cannot be written explains.
+func (a *Agent) unreported(said string) error {
+	if err := a.stateDisk(); err != nil {
+		return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("the run could not keep a report: %w", err), "%s; journalctl -u %s", diag.HintOf(err), ownService))
+	}
+	return diag.WithHint(fmt.Errorf("the run ended before it had anything to report: %s", said), "journalctl -u %s", ownService)
 }
 
 // nowHere is DeployNow in this process.

@@ -36,11 +36,12 @@ type Status struct {
 	LastRun      *report.Report      `json:"last_run,omitempty"`
 	Hidden       bool                `json:"hidden,omitempty"` // the last run and a run under way are for root alone to see
 	Channels     []artifact.Ref      `json:"channels,omitempty"`
-	NextRun      *time.Time          `json:"next_run,omitempty"` // of the timer; see Agent.NextRun
-	Drift        []string            `json:"drift"`              // where the host is not what the ledger says
-	Failing      *ledger.Pair        `json:"failing,omitempty"`  // what a dev host stays on though it failed
-	Units        []service.Unit      `json:"units,omitempty"`    // of the deployed pair, with what they run; see Agent.RunningUnits
-	Others       []Other             `json:"projects,omitempty"` // that are not the host's service
+	NextRun      *time.Time          `json:"next_run,omitempty"`   // of the timer; see Agent.NextRun
+	Drift        []string            `json:"drift"`                // where the host is not what the ledger says
+	Failing      *ledger.Pair        `json:"failing,omitempty"`    // what a dev host stays on though it failed
+	Units        []service.Unit      `json:"units,omitempty"`      // of the deployed pair, with what they run; see Agent.RunningUnits
+	Unwritable   string              `json:"unwritable,omitempty"` // why runs cannot be remembered: the state directory is full or read-only
+	Others       []Other             `json:"projects,omitempty"`   // that are not the host's service
 }
 
 // Status reads what is known. It takes no lock and changes nothing.
@@ -79,6 +80,9 @@ func (a *Agent) status() (Status, error) {
 		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 	}
 	s.Refused = a.refusals()
+	if err := a.stateDisk(); err != nil {
+		s.Unwritable = fmt.Sprintf("%v; %s", err, diag.HintOf(err))
+	}
 	if holder, ok := lock.Current(a.Layout.Lock()); ok {
 		s.Running = &holder
 		s.CutShort = nil // it is under way, not cut short

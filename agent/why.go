@@ -222,6 +222,7 @@ func (w Why) advice() []string {
 		}
 	}
 	say(w.Running != nil, "wait: a run is under way")
+	say(w.Unwritable != "", w.Unwritable)
 	say(w.Hint != "", w.Hint)
 	say(w.FailedIn != "", "corpus-agent report "+w.FailedIn)
 	say(w.CutShort != nil, "corpus-agent deploy takes up the run that was cut short")

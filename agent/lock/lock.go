@@ -39,19 +39,23 @@ func (h *Held) Error() string {
 func (h *Held) Hint() string { return "wait for it, or look at it with `corpus-agent status`" }
 
 // Lock is a lock that is held.
-type Lock struct{ file *os.File }
+type Lock struct {
+	file     *os.File
+	readOnly bool // the filesystem is read-only, so the file does not say who holds the lock
+}
 
-// Acquire takes the lock, or fails with a *Held at once.
+// Acquire takes the lock, or fails with a *Held at once. A file that exists can be locked on a filesystem that is full or
+// read-only: the file does not name the holder then.
 func Acquire(path, command string) (*Lock, error) {
 	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("locking the host: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o600)
+	f, readOnly, err := open(path)
 	if err != nil {
 		return nil, fmt.Errorf("locking the host: %w", err)
 	}
 	// Any process that can open the file can hold the lock, and so stop all runs. Older agents let every user read it.
-	if err := f.Chmod(0o600); err != nil {
+	if err := f.Chmod(0o600); err != nil && !noRoom(err) {
 		return nil, errors.Join(fmt.Errorf("locking the host: %w", err), f.Close())
 	}
 	if err := take(f); err != nil {
@@ -61,11 +65,34 @@ func Acquire(path, command string) (*Lock, error) {
 		}
 		return nil, fmt.Errorf("locking the host: %w", err)
 	}
-	l := &Lock{file: f}
-	if err := l.sign(Holder{PID: os.Getpid(), Command: command, Since: time.Now().UTC().Truncate(time.Second)}); err != nil {
+	l := &Lock{file: f, readOnly: readOnly}
+	if err := l.sign(Holder{PID: os.Getpid(), Command: command, Since: time.Now().UTC().Truncate(time.Second)}); err != nil && !noRoom(err) {
 		return nil, errors.Join(fmt.Errorf("locking the host: %w", err), l.Release())
 	}
 	return l, nil
+}
+
+// open opens the file of the lock, for reading alone where its filesystem is read-only. flock(2) asks for no more.
+func open(path string) (f *os.File, readOnly bool, err error) {
+	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o600)
+	if !errors.Is(err, syscall.EROFS) {
+		return f, false, err
+	}
+	f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		err = &os.PathError{Op: "create", Path: path, Err: syscall.EROFS}
+	}
+	return f, true, err
+}
+
+// noRoom reports whether a disk is full, fails or is read-only. The lock is the kernel's and needs none of it.
+func noRoom(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
 }
 
 // take locks a file. A lock that nobody has signed is that of a run which is just beginning or ending,
@@ -85,6 +112,9 @@ func take(f *os.File) error {
 
 // sign writes in place: another file under the name would be another lock.
 func (l *Lock) sign(h Holder) error {
+	if l.readOnly {
+		return nil
+	}
 	data, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -97,7 +127,12 @@ func (l *Lock) sign(h Holder) error {
 }
 
 // Release gives the lock up. The file stays, empty: removing it would race with who waits for it.
-func (l *Lock) Release() error { return errors.Join(l.file.Truncate(0), l.file.Close()) }
+func (l *Lock) Release() error {
+	if l.readOnly {
+		return l.file.Close()
+	}
+	return errors.Join(l.file.Truncate(0), l.file.Close())
+}
 
 // Lend is the lock's open file, to be passed on to a process that acts on behalf of its holder and takes
 // it with Inherit. Lend does not give the lock up; the file stays the Lock's.

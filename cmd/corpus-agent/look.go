@@ -85,6 +85,9 @@ func (p *program) printStatus(s agent.Status) error {
 	if r := s.Refused; r != nil {
 		say("refused", "%s", refusedLine(*r))
 	}
+	if s.Unwritable != "" {
+		say("disk", "%s; until then runs leave no report", s.Unwritable)
+	}
 	if s.CutShort != nil {
 		say("cut short", "run %s, deploying %s; the next run takes it up again", s.CutShort.Run, s.CutShort.Pair)
 	}
