@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
@@ -29,7 +30,13 @@ func (a *Agent) drift(s Status) []string {
 			found = append(found, fmt.Sprintf("the directory of %s is gone", release))
 		}
 		for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current}} {
-			if l.target != dir {
+			instead, err := link.Of(a.project(release.Project)).Instead(l.name)
+			switch {
+			case err != nil:
+				found = append(found, fmt.Sprintf("%s of %s cannot be looked at: %v", l.name, release.Project, err))
+			case instead != "":
+				found = append(found, fmt.Sprintf("%s of %s is %s and no link; the next run sets it aside and makes the link again", l.name, release.Project, instead))
+			case l.target != dir:
 				found = append(found, fmt.Sprintf("%s of %s leads to %q and not to %q", l.name, release.Project, l.target, dir))
 			}
 		}

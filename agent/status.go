@@ -89,7 +89,7 @@ func (a *Agent) status() (Status, error) {
 	}
 	for _, name := range projects(book) {
 		set, err := link.Of(a.project(name)).Read()
-		if err != nil {
+		if err = elsewhere(err); err != nil { // what is no link is drift
 			return s, fmt.Errorf("reading the links: %w", err)
 		}
 		s.Links[name] = set

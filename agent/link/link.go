@@ -49,10 +49,31 @@ func (l Links) Read() (Set, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		errs = append(errs, err)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		*release = filepath.Base(target)
 	}
 	return s, errors.Join(errs...)
+}
+
+// Instead says what stands in the place of a link, such as "a directory"; "" where the link or nothing does.
+func (l Links) Instead(name string) (string, error) {
+	info, err := os.Lstat(filepath.Join(l.project.Dir, name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return "", nil
+	case info.IsDir():
+		return "a directory", nil
+	case info.Mode().IsRegular():
+		return "a plain file", nil
+	}
+	return "a special file", nil
 }
 
 func (s *Set) fields() map[string]*string {
