@@ -67,7 +67,7 @@ func (e *ConflictError) Error() string {
 // *MismatchError about the hostname. What was given against a conforming hostname is a
 // *ConflictError.
 func Decide(ctx context.Context, r Request) (Identity, Origin, error) {
-	if err := r.check(); err != nil {
+	if err := r.Check(); err != nil {
 		return Identity{}, "", err
 	}
 	id, unnamed := Parse(r.Hostname, r.Convention)
@@ -91,7 +91,9 @@ func Decide(ctx context.Context, r Request) (Identity, Origin, error) {
 	return r.complete(id), FromCloud, nil
 }
 
-func (r Request) check() error {
+// Check reports names that cannot be part of an identity, and a service that was given without an instance or an
+// instance without a service. It asks neither the hostname nor the cloud.
+func (r Request) Check() error {
 	for _, who := range []struct {
 		where string
 		Identity

@@ -147,13 +147,13 @@ func unknownCommand(root *cobra.Command, err error) error {
 	return exit.WithCode(exit.Usage, diag.WithHint(errors.New(text), "%s", hint))
 }
 
-// Args makes a check of the number of arguments whose error is a usage error.
+// Args makes a check of the number of arguments, and of the names among them, whose error is a usage error.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
 			return usage(c, fmt.Errorf("%s: %w", c.Use, err))
 		}
-		return nil
+		return checkNames(c, args)
 	}
 }
 

@@ -9,4 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
-func main() { os.Exit(Main(context.Background(), os.Args[1:], cli.Process())) }
+func main() {
+	streams := cli.Process()
+	cli.Deadline(streams.Err)
+	os.Exit(Main(context.Background(), os.Args[1:], streams))
+}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +9,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
-	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 func (p *program) pushCommand() *cobra.Command {
@@ -30,12 +27,6 @@ host is made ready for the project first.`,
 		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			host, project := args[0], args[1]
-			if err := artifact.CheckProject(project); err != nil {
-				return exit.WithCode(exit.Usage, err)
-			}
-			if host == "" || strings.HasPrefix(host, "-") || strings.ContainsAny(host, " \t\n:/") {
-				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("that is no host for ssh"), "write root@host; ports and keys belong into ~/.ssh/config"))
-			}
 			for _, word := range []string{branch, env} {
 				if err := artifact.CheckChannel(word); err != nil && word != "" {
 					return exit.WithCode(exit.Usage, fmt.Errorf("branches and environments that are pushed to: %w", err))

@@ -108,7 +108,7 @@ func (d *ageDecrypter) identities() ([]age.Identity, error) {
 	}
 	data, err := d.files.ReadFile(d.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.WithHint(fmt.Errorf("a value is encrypted with age, and this host has no %s", d.file), "make a key with age-keygen and put it there, readable by root alone")
+		return nil, diag.WithHint(fmt.Errorf("a value is encrypted with age, and this host has no %s", d.file), "put the private key there that the value was encrypted for, with mode 0600; a new key does not decrypt it")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the age keys: %w", err)

@@ -1,0 +1,64 @@
+package cmd_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestCorpusEndsOnSignal sends SIGTERM to commands whose work does not look at a context: they open a pipe that no
+// process writes, sum a file of 200 GiB, and read a tree that holds one.
+func TestCorpusEndsOnSignal(t *testing.T) {
+	for name, args := range map[string][]string{
+		"publish of a pipe":      {"publish", "myapp", "1.0", "pipe.tar.zst"},
+		"publish of a huge file": {"publish", "myapp", "1.0", "huge/big.tar"},
+		"build of a huge file":   {"build", "huge", "-o", "huge.tar.zst"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReader(t)
+			r.must("corpus keys new", "corpus store init", "mkfifo pipe.tar.zst", "mkdir huge", "truncate -s 200G huge/big.tar", "mkdir tmp")
+			cmd := exec.Command(filepath.Join(bin(t), "corpus"), args...)
+			cmd.Dir, cmd.Env = r.dir, append(r.env, "CORPUS_STORE="+r.store, "TMPDIR="+r.dir+"/tmp")
+			var said strings.Builder
+			cmd.Stdout, cmd.Stderr = &said, &said
+			ended := startAndWait(t, cmd)
+			select {
+			case err := <-ended:
+				t.Fatalf("it ended before the signal: %v\n%s", err, said.String())
+			case <-time.After(3 * time.Second):
+			}
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			sent := time.Now()
+			select {
+			case err := <-ended:
+				var exited *exec.ExitError
+				if !errors.As(err, &exited) || exited.ExitCode() != 130 {
+					t.Errorf("it ended with %v, want exit code 130\n%s", err, said.String())
+				}
+				t.Logf("ended %v after the signal", time.Since(sent))
+			case <-time.After(20 * time.Second): // 1.5 s where the machine is idle
+				t.Errorf("it runs on after SIGTERM\n%s", said.String())
+			}
+			if _, err := os.Stat(filepath.Join(r.dir, "huge.tar.zst")); err == nil {
+				t.Error("an unfinished artifact was left under its name")
+			}
+		})
+	}
+}
+
+// startAndWait starts a command and gives how it ended. The test's end kills it.
+func startAndWait(t *testing.T, cmd *exec.Cmd) <-chan error {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return ended
+}
