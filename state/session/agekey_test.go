@@ -1,0 +1,30 @@
+package session
+
+import (
+	"context"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"filippo.io/age/armor"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Where a host has no age key the hint asks for the one that decrypts: a new key does not.
+func TestMissingAgeKeyHint(t *testing.T) {
+	d := &ageDecrypter{files: noFiles{}}
+	_, _, err := d.Decrypt(context.Background(), armor.Header+"\n")
+	if err == nil || !strings.Contains(err.Error(), ageKeyFile) {
+		t.Fatalf("the error is %v", err)
+	}
+	if hint := diag.HintOf(err); !strings.Contains(hint, "that the value was encrypted for") || strings.Contains(hint, "make a key") {
+		t.Errorf("hint %q", hint)
+	}
+}
+
+// noFiles are the files of a host that has none.
+type noFiles struct{ host.Files }
+
+func (noFiles) ReadFile(string) ([]byte, error) { return nil, fs.ErrNotExist }
