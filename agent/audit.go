@@ -27,10 +27,12 @@ type Audit struct {
 	Signed  bool              `json:"signed"`         // the list is the one the project's key signed
 	Note    string            `json:"note,omitempty"` // why it is not signed
 	Changes []manifest.Change `json:"changes"`
+	Error   string            `json:"error,omitempty"` // why it could not be compared
 }
 
 // Verify reads every file of the releases that are current and compares it with their lists. The store
-// is not asked. Its error is one of trust if anything was changed.
+// is not asked. Its error is one of trust if anything was changed, or cannot be judged. All releases are looked at before it
+// is returned.
 func (a *Agent) Verify(ctx context.Context) ([]Audit, error) {
 	book, err := a.hostBook()
 	if err != nil {
@@ -40,14 +42,17 @@ func (a *Agent) Verify(ctx context.Context) ([]Audit, error) {
 		return nil, errNothingDeployed()
 	}
 	var audits []Audit
+	var failures []error
 	for _, release := range book.Good.Releases() {
 		audit, err := a.audit(ctx, release)
 		if err != nil {
-			return audits, fmt.Errorf("verifying %s: %w", release, err)
+			err = fmt.Errorf("verifying %s: %w", release, err)
+			audit.Error = err.Error()
+			failures = append(failures, err)
 		}
 		audits = append(audits, audit)
 	}
-	return audits, changed(audits)
+	return audits, worst(changed(audits), failures)
 }
 
 // changed is the error of audits that found something.
@@ -60,14 +65,26 @@ func changed(audits []Audit) error {
 		return nil
 	}
 	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%d files are not what was unpacked", n),
-		"find out who did it (`ausearch -f FILE`, where auditd watches it); to have the release as it was, remove its directory and run `corpus-agent deploy`"))
+		"find out who did it (`ausearch -f FILE`, where auditd watches it); `corpus-agent deploy` repairs modes and owners of directories, and fetches a release again that does not converge; to have it as it was at once, remove its directory first"))
+}
+
+// worst is the error of several releases: what was changed comes before what could not be compared.
+func worst(changed error, failures []error) error {
+	if changed != nil {
+		failures = append([]error{changed}, failures...)
+	}
+	if len(failures) == 1 {
+		return failures[0]
+	}
+	return errors.Join(failures...)
 }
 
 func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, error) {
 	audit := Audit{Release: release, Dir: a.project(release.Project).Release(release.Dir()), Changes: []manifest.Change{}}
 	data, err := os.ReadFile(a.Layout.Tree(release.Project, release.Dir()))
 	if errors.Is(err, fs.ErrNotExist) {
-		return audit, diag.WithHint(errors.New("no list of it was kept"), "it was unpacked by an older agent: remove its directory and deploy it again")
+		return audit, exit.WithCode(exit.Refused, diag.WithHint(errors.New("no list of its files is on this host, so nothing says whether they are what was unpacked"),
+			"run `corpus-agent deploy`, which fetches the release again with its list"))
 	}
 	if err != nil {
 		return audit, err
@@ -90,7 +107,9 @@ func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, err
 	if err != nil {
 		return audit, err
 	}
-	if audit.Changes, err = list.Audit(ctx, root, a.comparison(says)); len(audit.Changes) > 0 {
+	found, err := list.Audit(ctx, root, a.comparison(says))
+	audit.Changes = append(append(audit.Changes, a.impassable(release)...), found...)
+	if len(audit.Changes) > 0 {
 		a.blame(audit)
 	}
 	return audit, err

@@ -33,6 +33,10 @@ func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 		fresh = true
 		r.record.Note("a release of %s was gone from the disk and was fetched again", good)
 	}
+	if err := r.relist(ctx, *r.ledger.Good); err != nil {
+		return fresh, err
+	}
+	fresh = fresh || len(r.replaced) > 0
 	if r.inPlace(*r.ledger.Good) {
 		return fresh, nil
 	}
@@ -65,7 +69,7 @@ var errGone = errors.New("a release of what is deployed is gone from the disk")
 // fetchAgain brings back releases of a pair that was deployed before.
 func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
 	if r.client == nil {
-		return errors.New("the store was not asked")
+		return errUnasked
 	}
 	return r.record.Stage("fetch", pair.String(), func() error {
 		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetch(ctx, r.client, pair) })
@@ -146,19 +150,29 @@ func (r *run) clearNames() error {
 	return nil
 }
 
-// clearRelease makes way for a release whose directory cannot be used: a file in its place, a link that
-// leads nowhere, or a directory that was emptied.
-func (r *run) clearRelease(release artifact.Release) error {
+// clearRelease makes way for a release that is fetched again, and returns the name under which what stood in its place was
+// set aside, or "". What earlier runs set aside of the same release is removed.
+func (r *run) clearRelease(release artifact.Release) (string, error) {
 	path := r.project(release.Project).Release(release.Dir())
 	if found, err := walk.Named(path); err != nil || !found {
-		return err
+		return "", err
 	}
-	aside := filepath.Join(filepath.Dir(path), "."+strings.TrimPrefix(filepath.Base(path)+damagedMark+r.id, "."))
+	damaged := filepath.Join(filepath.Dir(path), "."+strings.TrimPrefix(filepath.Base(path)+damagedMark, "."))
+	earlier, err := walk.Glob(damaged + "*")
+	if err != nil {
+		return "", err
+	}
+	aside := damaged + r.id
 	if err := durable.Rename(path, aside); err != nil {
-		return fmt.Errorf("setting aside %s, which is no release: %w", r.Layout.Inside(path), err)
+		return "", fmt.Errorf("setting aside %s, which is not what was unpacked: %w", r.Layout.Inside(path), err)
 	}
-	r.record.Note("%s was no release; it was set aside as %s", r.Layout.Inside(path), filepath.Base(aside))
-	return nil
+	r.record.Note("%s was not what was unpacked; it was set aside as %s", r.Layout.Inside(path), filepath.Base(aside))
+	for _, name := range earlier {
+		if err := os.RemoveAll(name); err != nil && name != aside {
+			r.record.Note("%s, which an earlier run set aside, could not be removed: %v", r.Layout.Inside(name), err)
+		}
+	}
+	return aside, nil
 }
 
 // heal looks, after what is deployed failed to converge, whether that is because its releases are not what
@@ -169,27 +183,29 @@ func (r *run) heal(ctx context.Context, failure error) error {
 		return failure
 	}
 	good := *r.ledger.Good
-	damaged := false
+	again := false
 	for _, release := range good.Releases() {
 		what := r.incomplete(ctx, release)
 		if what == "" {
 			continue
 		}
 		r.record.Note("%s is not on the disk as it was unpacked: %s", release, what)
-		if err := r.clearRelease(release); err != nil {
-			return errors.Join(failure, err)
+		if err := r.replace(ctx, release); err != nil {
+			r.record.Note("%s was not fetched again: %v; the next run tries it again", release, err)
+			continue
 		}
-		damaged = true
+		again = true
 	}
-	if !damaged {
+	if !again {
 		return failure
 	}
 	r.record.Note("it did not converge (%v), and is tried again with the release fetched again", failure)
 	return r.convergeGood(ctx)
 }
 
-// incomplete says what of a release is missing or has other content than was listed when it was unpacked;
-// "" where it is whole, or nothing is listed of it. What its project may write to is not looked at.
+// incomplete says what of a release is missing or has another content or mode than was listed when it was unpacked; "" where
+// it is whole, or nothing is listed of it. What its project may write to is not looked at, and neither are modes that states
+// of this host gave: the converge after a fetch would change them again.
 func (r *run) incomplete(ctx context.Context, release artifact.Release) string {
 	if release.Local != "" {
 		return ""
@@ -199,7 +215,7 @@ func (r *run) incomplete(ctx context.Context, release artifact.Release) string {
 		return ""
 	}
 	for _, c := range audit.Changes {
-		if c.Damages() {
+		if c.Damages() || c.OnlyMode() && c.By == "" {
 			return c.Name + " " + c.What
 		}
 	}

@@ -33,7 +33,7 @@ func (r *run) fetchDelta(ctx context.Context, client *trust.Client, release arti
 	if _, _, ok := client.Sidecar(release, trust.KindIndex); !ok || r.halfArrived(release) {
 		return false, nil
 	}
-	old, err := r.oldTrees(r.project(release.Project))
+	old, err := r.oldTrees(r.project(release.Project), release.Dir())
 	defer func() { err = errors.Join(err, old.close()) }()
 	if err != nil || len(old) == 0 {
 		return false, err
@@ -118,7 +118,7 @@ func (r *run) rebuild(ctx context.Context, client *trust.Client, release artifac
 	if err != nil {
 		return err
 	}
-	return r.place(client, release, func(dir *os.Root) (*manifest.Manifest, error) {
+	return r.place(ctx, client, release, func(dir *os.Root) (*manifest.Manifest, error) {
 		rebuilt, err := unpack.Rebuild(ctx, tree, dir, r.limits())
 		return rebuilt.Tree, err
 	}, func() error {
@@ -143,8 +143,8 @@ func (t trees) close() error {
 	return errors.Join(errs...)
 }
 
-// oldTrees opens the newest releases of a project whose lists were kept.
-func (r *run) oldTrees(p layout.Project) (trees, error) {
+// oldTrees opens the newest releases of a project whose lists were kept, but one that is fetched again.
+func (r *run) oldTrees(p layout.Project, but string) (trees, error) {
 	dirs, err := newestFirst(p.Releases())
 	if err != nil {
 		return nil, err
@@ -161,6 +161,9 @@ func (r *run) oldTrees(p layout.Project) (trees, error) {
 	})
 	var found trees
 	for _, dir := range dirs {
+		if dir == but {
+			continue
+		}
 		data, listed, err := walk.Read(r.Layout.Tree(p.Name, dir))
 		if err != nil {
 			return found, err

@@ -29,6 +29,9 @@ func (a *Agent) drift(s Status) []string {
 		} else if !there {
 			found = append(found, fmt.Sprintf("the directory of %s is gone", release))
 		}
+		for _, c := range a.impassable(release) {
+			found = append(found, c.Name+" "+c.What)
+		}
 		for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current}} {
 			instead, err := link.Of(a.project(release.Project)).Instead(l.name)
 			switch {

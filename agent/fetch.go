@@ -115,7 +115,7 @@ func explainSpace(err error) error {
 }
 
 func (r *run) fetchRelease(ctx context.Context, client *trust.Client, release artifact.Release) (err error) {
-	if err := errors.Join(durable.MkdirAll(r.Layout.Incoming(), 0o700), r.clearRelease(release)); err != nil {
+	if err := durable.MkdirAll(r.Layout.Incoming(), 0o700); err != nil {
 		return fmt.Errorf("fetching %s: %w", release, err)
 	}
 	if done, err := r.adopt(ctx, client, release); done || err != nil {
@@ -129,7 +129,7 @@ func (r *run) fetchRelease(ctx context.Context, client *trust.Client, release ar
 		return err
 	}
 	defer func() { err = errors.Join(err, in.end(err)) }()
-	return r.place(client, release, func(dir *os.Root) (*manifest.Manifest, error) {
+	return r.place(ctx, client, release, func(dir *os.Root) (*manifest.Manifest, error) {
 		unpacked, err := unpack.Into(ctx, in.Verified, dir, r.limits())
 		return unpacked.Tree, err
 	}, func() error { return in.end(nil) })
@@ -223,7 +223,7 @@ func (r *run) limits() unpack.Limits {
 // was made of were verified, and so is the list of what it holds, where that was signed. What it was
 // made of is discarded before the sync, which would write it out; a run that is killed in between
 // leaves a staged release, which the next one adopts.
-func (r *run) place(client *trust.Client, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error), discard func() error) (err error) {
+func (r *run) place(ctx context.Context, client *trust.Client, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error), discard func() error) (err error) {
 	project := r.project(release.Project)
 	list := r.Layout.Tree(release.Project, release.Dir())
 	// A directory that is new is synced, which is to wait for less than all of the tree.
@@ -261,7 +261,7 @@ func (r *run) place(client *trust.Client, release artifact.Release, fill func(*o
 	if err := discard(); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
 	}
-	return install(staged, project.Release(release.Dir()), list)
+	return r.settle(ctx, release, staged)
 }
 
 // install gives a staged release its name. One that the disk failed to keep goes: the kernel tells of a
@@ -298,7 +298,7 @@ func (r *run) adopt(ctx context.Context, client *trust.Client, release artifact.
 				return false, fmt.Errorf("verifying %s: %w", release, err)
 			}
 			if whole {
-				return true, install(staged, project.Release(release.Dir()), file)
+				return true, r.settle(ctx, release, staged)
 			}
 		}
 	}

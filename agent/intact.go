@@ -49,6 +49,9 @@ func (a *Agent) list(release artifact.Release) (*manifest.Manifest, error) {
 // sound is intact for one release.
 func (r *run) sound(ctx context.Context, release artifact.Release) error {
 	list, err := r.list(release)
+	if list == nil && err == nil && release.Local == "" {
+		list, err = r.listAgain(ctx, release)
+	}
 	if err != nil {
 		return err
 	}
@@ -56,11 +59,14 @@ func (r *run) sound(ctx context.Context, release artifact.Release) error {
 	if err != nil {
 		return err
 	}
+	if err := r.passable(release); err != nil {
+		return unreadable(release, err)
+	}
 	if err := r.reclaim(release, says, list); err != nil {
 		return unreadable(release, err)
 	}
 	if list == nil {
-		return nil // a pushed tree, a release that an agent without lists unpacked, or a damaged list
+		return nil // a pushed tree, or a release whose list cannot come back
 	}
 	changes, err := r.changedCode(ctx, release, says, list)
 	if err != nil {
@@ -122,7 +128,7 @@ func (r *run) refuse(release artifact.Release, changes []manifest.Change) error 
 }
 
 // damaged is the hint for a release that is not as it was unpacked.
-const damaged = "find out what changed it (`corpus-agent verify` lists all that differs); to have the release as it was, remove its directory and run `corpus-agent deploy`"
+const damaged = "find out what changed it (`corpus-agent verify` lists all that differs); to have the release as it was, run `corpus-agent deploy`, which fetches it again"
 
 // emptied judges a converge by how many states it had. One that has none, on a host that had some, fails unless the top files
 // that say so are as they were signed.

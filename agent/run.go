@@ -74,6 +74,10 @@ type run struct {
 	failedTrial *failedTrial // the last trial of the agent, if it failed
 
 	decrypted map[string]bool // pairs whose secrets are known, by their keys
+
+	replacedMu sync.Mutex
+	replaced   map[string]bool  // releases whose directories this run has replaced
+	unlisted   map[string]error // why releases that have lost their lists were not fetched again
 }
 
 // pass holds the lock, records what body does, and turns how it ended into a report.

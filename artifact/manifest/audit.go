@@ -41,11 +41,11 @@ func (c Change) Damages() bool {
 	if c.What == wasAdded {
 		return c.Code
 	}
-	return !c.Foreign && !c.mode()
+	return !c.Foreign && !c.OnlyMode()
 }
 
-// mode reports whether a name differs in its mode alone.
-func (c Change) mode() bool {
+// OnlyMode reports whether a name differs in its mode alone.
+func (c Change) OnlyMode() bool {
 	return strings.HasPrefix(c.What, hasMode) && !strings.Contains(c.What, " and ")
 }
 
@@ -220,7 +220,7 @@ func (a *audit) look(e Entry, known bool, name string, info fs.FileInfo) (Change
 	if what == wasAdded && (a.cache(name, info) || a.OnlyCode && !c.Code) {
 		c.What = ""
 	}
-	if !c.Code && !a.holdsCode(name) || c.What != "" && !c.mode() {
+	if !c.Code && !a.holdsCode(name) || c.What != "" && !c.OnlyMode() {
 		return c, err
 	}
 	c.Foreign = info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&0o022 != 0

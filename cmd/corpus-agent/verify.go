@@ -52,6 +52,8 @@ Exit codes: 0 all as it was unpacked, 2 nothing is deployed, 4 something was cha
 func (p *program) printAudit(a agent.Audit) {
 	verdict := "all as signed"
 	switch {
+	case a.Error != "":
+		verdict = "could not be compared"
 	case len(a.Changes) > 0:
 		verdict = fmt.Sprintf("%d changed", len(a.Changes))
 	case !a.Signed:

@@ -1,0 +1,210 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// This file fetches releases again that are on the disk, and are not what was unpacked or have lost their lists.
+
+// errUnasked is that a run has no store to ask.
+var errUnasked = errors.New("the store was not asked")
+
+// replace fetches a release again. The directory that is there is set aside when the new one is complete, and not before: a
+// store that fails meanwhile leaves the host with what it has.
+func (r *run) replace(ctx context.Context, release artifact.Release) error {
+	if r.client == nil {
+		return errUnasked
+	}
+	err := r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error {
+		return vouched(r.client, release, r.fetchRelease(ctx, r.client, release))
+	})
+	return explainSpace(err)
+}
+
+// relist brings back the lists of a pair's releases that were lost.
+func (r *run) relist(ctx context.Context, pair ledger.Pair) error {
+	for _, release := range pair.Releases() {
+		list, err := r.list(release)
+		if err != nil {
+			return err
+		}
+		if list != nil || release.Local != "" {
+			continue
+		}
+		if _, err := r.listAgain(ctx, release); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listAgain fetches a release of which no list is on the disk again, once in a run, and returns its list. Where that fails,
+// nothing says whether the release is what was signed: it is not used, unless the list cannot come back without a person.
+func (r *run) listAgain(ctx context.Context, release artifact.Release) (*manifest.Manifest, error) {
+	cause, tried := r.unlisted[release.String()]
+	if !tried {
+		if cause = errDryRun; !r.test {
+			cause = r.replace(ctx, release)
+		}
+		if cause == nil {
+			r.record.Note("the list of the files of %s was lost; it was fetched again with the release", release)
+			return r.list(release)
+		}
+		if r.unlisted == nil {
+			r.unlisted = map[string]error{}
+		}
+		r.unlisted[release.String()] = cause
+	}
+	if stopped(ctx) {
+		return nil, ctx.Err()
+	}
+	if !r.mayListAgain(release, cause) {
+		if !tried {
+			r.record.Note("the list of the files of %s was lost and not fetched again (%v); its files are used without a check", release, cause)
+		}
+		return nil, nil //nolint:nilnil // there is no list
+	}
+	return nil, exit.WithCode(exit.Refused, diag.WithHint(
+		fmt.Errorf("the list of the files of %s was lost, so nothing says whether they are what was signed; nothing of it is read or run: %w", release, cause),
+		"the next run that reaches the store fetches it again: corpus-agent deploy"))
+}
+
+var errDryRun = errors.New("a dry run fetches nothing again")
+
+// mayListAgain reports whether a later run brings a lost list back without a person's help. It does not where the store has
+// the release no more, where no list of it was ever signed, and where this host has lost the root of trust. On the way back
+// from a release that failed there is no later run to wait for.
+func (r *run) mayListAgain(release artifact.Release, cause error) bool {
+	if r.ledger.Running != nil || errors.Is(cause, store.ErrNotFound) {
+		return false
+	}
+	client, err := trust.Recall(r.Layout.Trust())
+	if err != nil || client.RecallProject(release.Project) != nil {
+		return false
+	}
+	_, signed := client.Tree(release)
+	return signed
+}
+
+// settle gives a release that was staged its name. What stands in its place is set aside, unless it is the release, of which
+// only the list was lost: that stays, with what its service has written to it, and nothing has to be restarted.
+func (r *run) settle(ctx context.Context, release artifact.Release, staged string) error {
+	name, file := r.project(release.Project).Release(release.Dir()), r.Layout.Tree(release.Project, release.Dir())
+	whole, err := r.isWhole(ctx, release, name)
+	if err != nil {
+		return err
+	}
+	if whole {
+		return errors.Join(durable.Sync(file), durable.SyncDir(filepath.Dir(file)), os.RemoveAll(staged))
+	}
+	aside, err := r.clearRelease(release)
+	if err != nil {
+		return err
+	}
+	if err := install(staged, name, file); err != nil {
+		if aside != "" {
+			err = errors.Join(err, durable.Rename(aside, name))
+		}
+		return err
+	}
+	if aside != "" {
+		r.noteReplaced(release)
+	}
+	return nil
+}
+
+// noteReplaced remembers that what runs of a release is to be started again. Releases are fetched side by side.
+func (r *run) noteReplaced(release artifact.Release) {
+	r.replacedMu.Lock()
+	defer r.replacedMu.Unlock()
+	if r.replaced == nil {
+		r.replaced = map[string]bool{}
+	}
+	r.replaced[release.String()] = true
+}
+
+// isWhole reports whether a directory is a release as it is listed. What cannot be looked at is not.
+func (r *run) isWhole(ctx context.Context, release artifact.Release, name string) (bool, error) {
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return false, nil //nolint:nilerr // it is replaced
+	}
+	defer root.Close()
+	list, err := r.list(release)
+	if err != nil || list == nil {
+		return false, err
+	}
+	says, err := r.says(release, list)
+	if err != nil {
+		return false, err
+	}
+	changes, err := list.Audit(ctx, root, r.comparison(says))
+	return err == nil && len(changes) == 0, ctx.Err()
+}
+
+// releaseMode is that of the directory of a project's releases and of each release: services run as other users.
+const releaseMode = 0o755
+
+// passable makes a release's directory, and the one that it is in, what they were made: readable by every user.
+func (r *run) passable(release artifact.Release) error {
+	if r.test {
+		return nil
+	}
+	root, err := r.safely()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range r.passages(release) {
+		dir, last, err := root.Parent(r.Layout.Inside(name))
+		if err != nil {
+			return err
+		}
+		st, err := dir.Lstat(last)
+		if mode := fs.FileMode(st.Mode & 0o7777); err == nil && mode != releaseMode {
+			if err = dir.Chmod(last, releaseMode); err == nil {
+				r.record.Note("%s had mode %04o; it has mode %04o again", r.Layout.Inside(name), mode, releaseMode)
+			}
+		}
+		if err := errors.Join(err, dir.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passages are the directories that have to have releaseMode, the outer one first.
+func (a *Agent) passages(release artifact.Release) []string {
+	p := a.project(release.Project)
+	return []string{p.Releases(), p.Release(release.Dir())}
+}
+
+// impassable says which of these directories has another mode than it was made with.
+func (a *Agent) impassable(release artifact.Release) (found []manifest.Change) {
+	if release.Local == trust.ByEditable {
+		return nil
+	}
+	for _, name := range a.passages(release) {
+		info, err := os.Stat(name)
+		if ok, _ := walk.Found(err); !ok || info.Mode().Perm() == releaseMode {
+			continue
+		}
+		found = append(found, manifest.Change{Name: a.Layout.Inside(name), What: fmt.Sprintf("has mode %04o, not %04o", info.Mode().Perm(), releaseMode)})
+	}
+	return found
+}

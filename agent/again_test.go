@@ -1,0 +1,143 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
+)
+
+// forge changes code of the release that runs, and loses the list that would tell.
+func (l *lab) forge() (top string) {
+	l.t.Helper()
+	must(l.t, os.RemoveAll(l.Layout.Trees("myapp")))
+	top, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current/salt/config/states/top.sls"))
+	must(l.t, err)
+	must(l.t, os.Chmod(top, 0o644))
+	must(l.t, os.WriteFile(top, []byte("evil: {}"), 0o644))
+	return top
+}
+
+// TestReleaseWithoutItsListIsFetchedAgain loses the list, and code of the release was changed.
+func TestReleaseWithoutItsListIsFetchedAgain(t *testing.T) {
+	l := newLab(t)
+	l.publishBase("1")
+	l.publish("1")
+	l.expect(exit.OK)
+	top := l.forge()
+	asked := len(l.engine.asked)
+	if _, err := l.Converge(context.Background(), false); exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "list of the files of myapp 1") {
+		t.Errorf("without a store: %v, want the release refused", err)
+	}
+	working := l.store
+	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable})
+	for range 2 {
+		if r := l.expect(exit.Refused); !strings.Contains(r.Error, "list of the files of myapp 1") {
+			t.Errorf("with a store that is down the error is %q", r.Error)
+		}
+	}
+	if len(l.engine.asked) != asked {
+		t.Errorf("converged %q though nothing says that the release is what was signed", l.engine.asked[asked:])
+	}
+	l.store = working
+	noted(t, l.expect(exit.OK), "the list of the files of myapp 1 was lost; it was fetched again")
+	if data, err := os.ReadFile(top); err != nil || string(data) != "base: {}" {
+		t.Errorf("the top file is %q, %v", data, err)
+	}
+	if _, err := l.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if r := l.expect(exit.OK); len(r.Notes) != 0 {
+		t.Errorf("the next run notes %q", r.Notes)
+	}
+}
+
+// TestListThatWasLostAloneLeavesTheReleaseInPlace loses the list of a release whose files are as they were.
+func TestListThatWasLostAloneLeavesTheReleaseInPlace(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	dir, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current"))
+	must(t, err)
+	before, err := os.Stat(dir)
+	must(t, err)
+	must(t, os.RemoveAll(l.Layout.Trees("myapp")))
+	l.expect(exit.OK)
+	if after, err := os.Stat(dir); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the directory was replaced: %v", err)
+	}
+	if _, err := l.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestProgramWithAnotherModeIsFetchedAgain has a converge that fails while a program of the release cannot be run.
+func TestProgramWithAnotherModeIsFetchedAgain(t *testing.T) {
+	l := newLab(t)
+	l.repo.Release("myapp", "1", "testing", large("1"))
+	l.expect(exit.OK)
+	program, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current/salt/config/states/top.sls"))
+	must(t, err)
+	program = filepath.Join(filepath.Dir(program), "../../../bin/run")
+	info, err := os.Stat(program)
+	must(t, err)
+	l.engine.fails = func(string) error {
+		if now, err := os.Stat(program); err != nil || now.Mode() != info.Mode() {
+			return exit.WithCode(exit.Failed, errors.New("start of myapp.service failed"))
+		}
+		return nil
+	}
+	for range 2 {
+		must(t, os.Chmod(program, info.Mode()^0o111))
+		noted(t, l.expect(exit.OK), "bin/run has mode")
+	}
+	aside, err := filepath.Glob(filepath.Join(l.Layout.Project("myapp").Releases(), ".*.damaged-*"))
+	if err != nil || len(aside) != 1 {
+		t.Errorf("set aside are %q, %v; want the last one alone", aside, err)
+	}
+}
+
+// TestDirectoriesOfReleasesStayReadable closes the directories on the way to what runs.
+func TestDirectoriesOfReleasesStayReadable(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	current, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current"))
+	must(t, err)
+	for _, dir := range []string{current, l.Layout.Project("myapp").Releases()} {
+		must(t, os.Chmod(dir, 0o700))
+		if s, err := l.Status(); err != nil || !strings.Contains(strings.Join(s.Drift, "\n"), l.Layout.Inside(dir)+" has mode 0700") {
+			t.Errorf("status says of %s: %q, %v", dir, s.Drift, err)
+		}
+		if audits, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused || len(audits) != 1 || len(audits[0].Changes) != 1 {
+			t.Errorf("verify says of %s: %+v, %v", dir, audits, err)
+		}
+		noted(t, l.expect(exit.OK), "had mode 0700")
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("%s is %v, %v", dir, info.Mode(), err)
+		}
+	}
+}
+
+// TestVerifyLooksAtAllReleases loses the list of the first release, and changes the second.
+func TestVerifyLooksAtAllReleases(t *testing.T) {
+	l := newLab(t)
+	l.publishBase("1")
+	l.publish("1")
+	l.expect(exit.OK)
+	must(t, os.RemoveAll(l.Layout.Trees("base")))
+	must(t, os.Remove(filepath.Join(l.Layout.Path("/srv/service/current"), "version")))
+	audits, err := l.Verify(t.Context())
+	if exit.Code(err) != exit.Refused || len(audits) != 2 || audits[0].Error == "" || len(audits[1].Changes) != 1 {
+		t.Errorf("audits are %+v, %v", audits, err)
+	}
+	if strings.Contains(err.Error(), "older agent") || !strings.Contains(err.Error(), "base 1") {
+		t.Errorf("the error is %v", err)
+	}
+}
