@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -201,10 +202,22 @@ func (a *Agent) impassable(release artifact.Release) (found []manifest.Change) {
 	}
 	for _, name := range a.passages(release) {
 		info, err := os.Stat(name)
-		if ok, _ := walk.Found(err); !ok || info.Mode().Perm() == releaseMode {
+		exists, err := walk.Found(err)
+		if err != nil {
+			found = append(found, manifest.Change{Name: a.Layout.Inside(name), What: "cannot be looked at: " + err.Error()})
+		}
+		if !exists || info.Mode().Perm() == releaseMode {
 			continue
 		}
 		found = append(found, manifest.Change{Name: a.Layout.Inside(name), What: fmt.Sprintf("has mode %04o, not %04o", info.Mode().Perm(), releaseMode)})
 	}
 	return found
+}
+
+// impassableBeside is impassable without the release's own directory, where a comparison has found its mode already.
+func (a *Agent) impassableBeside(release artifact.Release, found []manifest.Change) []manifest.Change {
+	own := a.Layout.Inside(a.project(release.Project).Release(release.Dir()))
+	return slices.DeleteFunc(a.impassable(release), func(c manifest.Change) bool {
+		return c.Name == own && slices.ContainsFunc(found, func(f manifest.Change) bool { return f.Name == "." })
+	})
 }

@@ -108,7 +108,7 @@ func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, err
 		return audit, err
 	}
 	found, err := list.Audit(ctx, root, a.comparison(says))
-	audit.Changes = append(append(audit.Changes, a.impassable(release)...), found...)
+	audit.Changes = append(append(audit.Changes, a.impassableBeside(release, found)...), found...)
 	if len(audit.Changes) > 0 {
 		a.blame(audit)
 	}

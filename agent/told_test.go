@@ -114,7 +114,7 @@ func TestReplayTellsWhatTheRunTold(t *testing.T) {
 	}
 }
 
-// TestOrdinaryUsersGetAHint where reports and the ledger are root's.
+// TestOrdinaryUsersGetAHint: the state of the agent can be read by its user alone.
 func TestOrdinaryUsersGetAHint(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be refused as another user")
@@ -131,14 +131,11 @@ func TestOrdinaryUsersGetAHint(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	_ = syscall.Setfsuid(bob)
 	defer func() { _ = syscall.Setfsuid(0) }()
-	s, err := l.Status()
-	if err != nil || s.Deployed == nil || !s.Hidden || s.LastRun != nil {
-		t.Errorf("the status says %+v, %v", s, err)
-	}
+	_, status := l.Status()
 	_, last := l.Report("")
 	_, history := l.History()
 	_, why := l.Why()
-	for name, err := range map[string]error{"report": last, "history": history, "why": why} {
+	for name, err := range map[string]error{"status": status, "report": last, "history": history, "why": why} {
 		if exit.Code(err) != exit.Usage || !strings.Contains(diag.HintOf(err), "run it as the user that deployed below") || !strings.Contains(err.Error(), "may be read by root alone") {
 			t.Errorf("%s: exit code %d, %v, hint %q", name, exit.Code(err), err, diag.HintOf(err))
 		}
