@@ -107,6 +107,8 @@ s: {file.symlink: [{name: /home/ann/work/s}, {target: CONTENTS}]}
 			t.Fatal("root's file was copied for ann")
 		}
 	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
 	_ = os.Remove(filepath.Join(root, "srv/copy"))
 	if after := outside(t, root); !maps.Equal(before, after) {
 		t.Errorf("it was\n%v\nand is\n%v", before, after)
