@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,8 +34,12 @@ const suffix = ".json"
 
 // Save keeps a report and removes the oldest ones above keep. One that has no sequence becomes the newest.
 func (a Archive) Save(r *Report, keep int) error {
+	sequences, unlisted := a.sequences()
 	if r.Sequence == 0 {
-		r.Sequence = a.newest() + 1
+		for _, n := range sequences {
+			r.Sequence = max(r.Sequence, n)
+		}
+		r.Sequence++
 	}
 	if err := durable.MkdirAll(a.Dir, 0o700); err != nil {
 		return fmt.Errorf("keeping the report: %w", err)
@@ -46,9 +51,13 @@ func (a Archive) Save(r *Report, keep int) error {
 	if err := durable.WriteFile(filepath.Join(a.Dir, r.ID+suffix), append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("keeping the report: %w", err)
 	}
-	ids, err := a.IDs()
-	if err != nil || len(ids) <= keep {
-		return err
+	if unlisted != nil {
+		return unlisted
+	}
+	sequences[r.ID] = r.Sequence
+	ids := inOrder(sequences)
+	if len(ids) <= keep {
+		return nil
 	}
 	var errs []error
 	for _, id := range ids[:len(ids)-keep] {
@@ -116,36 +125,38 @@ func (a Archive) Any() bool {
 	return err != nil || len(ids) > 0
 }
 
-// newest is the highest sequence of all reports.
-func (a Archive) newest() int64 {
-	ids, err := a.IDs()
-	if err != nil || len(ids) == 0 {
-		return 0
-	}
-	return a.sequence(ids[len(ids)-1])
-}
-
 // IDs lists the runs that have a report, oldest first.
 func (a Archive) IDs() ([]string, error) {
+	sequences, err := a.sequences()
+	if err != nil {
+		return nil, err
+	}
+	return inOrder(sequences), nil
+}
+
+// sequences are those of all reports, by the IDs of their runs.
+func (a Archive) sequences() (map[string]int64, error) {
+	sequences := map[string]int64{}
 	entries, err := os.ReadDir(a.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return sequences, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing the reports: %w", err)
 	}
-	var ids []string
-	sequences := map[string]int64{}
 	for _, e := range entries {
 		if id, ok := strings.CutSuffix(e.Name(), suffix); ok && !strings.HasPrefix(id, ".") {
-			ids = append(ids, id)
 			sequences[id] = a.sequence(id)
 		}
 	}
-	slices.SortFunc(ids, func(x, y string) int {
+	return sequences, nil
+}
+
+// inOrder lists IDs by their sequences, oldest first.
+func inOrder(sequences map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(sequences), func(x, y string) int {
 		return cmp.Or(cmp.Compare(sequences[x], sequences[y]), cmp.Compare(x, y))
 	})
-	return ids, nil
 }
 
 // headSize is enough of a report to find its sequence, which is written at its start.

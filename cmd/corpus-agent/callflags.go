@@ -37,7 +37,6 @@ type saltFlags struct {
 // idleFlags are the options of salt-call that scripts give and that have no meaning on a host without a master, with the reason.
 func idleFlags() map[string]string {
 	return map[string]string{
-		"local":                "",
 		"refresh-grains-cache": "grains are not cached",
 		"skip-mine":            "",
 		"cachedir":             "nothing is cached",
@@ -86,9 +85,7 @@ func (s *saltFlags) add(c *cobra.Command) {
 	flags.StringVar(&s.appendFile, "out-file-append", "", "append the answer to a file")
 	flags.IntVar(&s.indent, "out-indent", 4, "spaces of indentation in json; a negative number writes one line")
 	for name, why := range idleFlags() {
-		if flags.Lookup(name) == nil {
-			idle(flags, name, why)
-		}
+		idle(flags, name, why)
 	}
 }
 
