@@ -25,7 +25,7 @@ func (r *run) healthy(ctx context.Context, pair ledger.Pair) error {
 	if err := r.checkHealth(ctx, pair); err != nil {
 		return err
 	}
-	proven := &ledger.Proven{Pair: pair, Run: r.id, At: r.now().UTC()}
+	proven := &ledger.Proven{Pair: pair, Run: r.id, At: r.now().UTC(), OtherRoot: r.report.OtherRoot}
 	if r.watch != nil {
 		for _, m := range r.watch.Members {
 			if d, err := r.watch.System.Service(ctx, m.Unit); err == nil {

@@ -48,6 +48,16 @@ func TestOnlyARunThatAskedUnitsAndProbesIsProof(t *testing.T) {
 	noted(t, converged, "app.service does not run myapp 2")
 }
 
+// TestAProofFromBelowAnotherRootSaysSo also after the tree has become a host of its own, as an image does that was
+// deployed to before its first boot.
+func TestAProofFromBelowAnotherRootSaysSo(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	if r := l.expect(exit.OK); !r.OtherRoot || r.Proven == nil || !r.Proven.OtherRoot {
+		t.Errorf("a run below another root reports other_root %v and the proof %+v", r.OtherRoot, r.Proven)
+	}
+}
+
 // TestAReleaseThatWasLeftByHandIsInEveryReport goes back by hand, and looks at the tick after that.
 func TestAReleaseThatWasLeftByHandIsInEveryReport(t *testing.T) {
 	l := newLab(t)

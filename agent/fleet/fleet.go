@@ -74,8 +74,10 @@ type Report struct {
 	Quarantined []Quarantined  `json:"quarantined"`
 	// Proves says that Proven is there where a run asked units and probes. In reports of older agents, which
 	// do not say so, a run that made a release current asked what there was to ask.
-	Proves bool    `json:"proves"`
-	Stages []Stage `json:"stages"`
+	Proves bool `json:"proves"`
+	// OtherRoot says that the run worked below another root (--root), where no unit and no probe is asked.
+	OtherRoot bool    `json:"other_root"`
+	Stages    []Stage `json:"stages"`
 
 	Agent string `json:"agent"`      // version of the program; reports of older agents do not have it
 	Form  int    `json:"reads_form"` // newest form of projects' metadata that it reads; 0 for agents that do not say
@@ -88,6 +90,9 @@ type Word struct {
 	At      time.Time `json:"at"`
 	Healthy bool      `json:"healthy"`
 	Why     string    `json:"why,omitempty"` // it is not
+	// OtherRoot says that it is healthy by the word of a run below another root alone, which shows no more than
+	// that its states converged in that directory.
+	OtherRoot bool `json:"other_root,omitempty"`
 }
 
 // Question is what hosts are asked.
@@ -162,8 +167,10 @@ func listBelow(ctx context.Context, s store.Store, prefix string, since time.Tim
 	return all, nil
 }
 
-// ask reads a host's reports until one says something of the release.
+// ask reads a host's reports until one says something of the release. A run below another root vouches for it only
+// where no earlier report says anything.
 func ask(ctx context.Context, s store.Store, h hostRuns, q Question) (*Word, error) {
+	var elsewhere *Word
 	for _, key := range h.keys[:min(len(h.keys), mostTried)] {
 		r, err := read(ctx, s, key)
 		if err != nil {
@@ -173,11 +180,15 @@ func ask(ctx context.Context, s store.Store, h hostRuns, q Question) (*Word, err
 		if r == nil || r.Host != h.host || r.Ended.Before(q.Since) || r.Ended.After(q.Until) {
 			continue
 		}
-		if w := r.says(q); w != nil {
+		switch w := r.says(q); {
+		case w == nil:
+		case !w.OtherRoot:
 			return w, nil
+		case elsewhere == nil:
+			elsewhere = w
 		}
 	}
-	return nil, nil
+	return elsewhere, nil
 }
 
 // read reads a report; nil for what is none.
@@ -216,7 +227,8 @@ func (r *Report) says(q Question) *Word {
 	if run == "" || at.Before(q.Since) || at.After(q.Until) {
 		return nil
 	}
-	return &Word{Host: r.Host, Run: run, At: at, Healthy: true}
+	elsewhere := r.OtherRoot || r.Proven != nil && r.Proven.OtherRoot
+	return &Word{Host: r.Host, Run: run, At: at, Healthy: true, OtherRoot: elsewhere}
 }
 
 // against is why a report speaks against a release; "" where it does not.

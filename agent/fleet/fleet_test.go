@@ -85,6 +85,12 @@ func TestHostsSpeakForARelease(t *testing.T) {
 		"rolled back, then content with the one before": {[]fleet.Report{
 			with(func(r *fleet.Report) { r.Exit, r.Outcome, r.Left = exit.RolledBack, "rolled back", pair(1) }),
 			with(func(r *fleet.Report) { r.Left = pair(1) })}, "rolled back"},
+		"healthy below another root, by an older proof": {[]fleet.Report{with(func(r *fleet.Report) { r.Proven.OtherRoot = true })}, "healthy elsewhere"},
+		"healthy below another root":                    {[]fleet.Report{with(func(r *fleet.Report) { r.OtherRoot = true })}, "healthy elsewhere"},
+		"healthy, and later below another root":         {[]fleet.Report{good, with(func(r *fleet.Report) { r.OtherRoot = true })}, "healthy"},
+		"broken, and later healthy below another root": {[]fleet.Report{
+			with(func(r *fleet.Report) { r.Exit, r.Outcome, r.Left = exit.RolledBack, "rolled back", pair(1) }),
+			with(func(r *fleet.Report) { r.OtherRoot = true })}, "rolled back"},
 		"a tick without a proof":         {[]fleet.Report{with(func(r *fleet.Report) { r.Proven = nil })}, ""},
 		"proof of another release":       {[]fleet.Report{with(func(r *fleet.Report) { r.Proven = proven(1, "deploy", now) })}, ""},
 		"the proof is too old":           {[]fleet.Report{with(func(r *fleet.Report) { r.Proven.At = now.AddDate(0, 0, -8) })}, ""},
@@ -119,6 +125,9 @@ func TestHostsSpeakForARelease(t *testing.T) {
 			for _, w := range words {
 				if said = w.Why; w.Healthy {
 					said = "healthy"
+				}
+				if w.OtherRoot {
+					said += " elsewhere"
 				}
 			}
 			if said != c.says || len(words) > 1 {

@@ -8,6 +8,9 @@ type Proven struct {
 	Run   string       `json:"run"`
 	At    time.Time    `json:"at"`
 	Units []ProvenUnit `json:"units,omitempty"` // that ran the pair
+	// OtherRoot says that the run worked below another root (--root): no unit was restarted there and no probe
+	// asked, so nothing shows that the pair serves.
+	OtherRoot bool `json:"other_root,omitempty"`
 }
 
 // ProvenUnit is a unit that ran a release when its health was asked.

@@ -51,6 +51,9 @@ type Report struct {
 	Agent string `json:"agent,omitempty"`      // version of the program
 	Form  int    `json:"reads_form,omitempty"` // newest form of projects' metadata that it reads, see trust.NewestForm
 
+	// OtherRoot says that the run worked below another root (--root) and not on the running system.
+	OtherRoot bool `json:"other_root,omitempty"`
+
 	Channels []artifact.Ref `json:"channels,omitempty"` // those that the host follows, as of its last look at the store
 
 	From *ledger.Pair `json:"from,omitempty"` // what ran before

@@ -39,6 +39,9 @@ type Healthy struct {
 	Host string    `json:"host"`
 	Run  string    `json:"run"` // ID of its report
 	At   time.Time `json:"at"`  // end of that run
+	// OtherRoot says that the run worked below another root, where no unit and no probe is asked; who attested
+	// it allowed that.
+	OtherRoot bool `json:"other_root,omitempty"`
 }
 
 // Proof is a signed Attestation. It has the form of targets metadata of the attestation role, so

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ import (
 )
 
 func (p *program) attestCommand() *cobra.Command {
-	var except []string
+	var count counted
 	renew := false
 	c := &cobra.Command{
 		Use:   "attest PROJECT CHANNEL [VERSION]",
@@ -29,7 +30,8 @@ names, or VERSION, was healthy on hosts of that channel. Channels that require t
 require) take the proof in when the release is promoted to them.
 
 The newest report of each host that says something of the release counts. A host on which it failed
-stops the attestation, unless --except names it. How many hosts it takes, and how old reports may be, is
+stops the attestation, unless --except names it. A run below another root (corpus-agent --root DIR) restarts
+no units and asks no probes, so it counts only with --allow-other-root, and the proof says so. How many hosts it takes, and how old reports may be, is
 what the channels require that want the proof.
 
 It takes the attestation key, the right to read below reports/ and to write below attestations/. Where
@@ -46,15 +48,22 @@ channels carry. corpus promote PROJECT TO TO takes them in.`,
 			if renew {
 				return p.renewProofs(c.Context(), ref)
 			}
-			return p.attest(c.Context(), ref, strings.Join(args[2:], ""), except)
+			return p.attest(c.Context(), ref, strings.Join(args[2:], ""), count)
 		},
 	}
-	c.Flags().StringArrayVar(&except, "except", nil, "host whose failure does not count; may be repeated")
+	c.Flags().StringArrayVar(&count.except, "except", nil, "host whose failure does not count; may be repeated")
+	c.Flags().BoolVar(&count.otherRoot, "allow-other-root", false, "count runs below another root (corpus-agent --root) as well")
 	c.Flags().BoolVar(&renew, "renew", false, "sign anew what channels carry")
 	return c
 }
 
-func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, except []string) error {
+// counted says whose word counts.
+type counted struct {
+	except    []string // hosts whose failure does not
+	otherRoot bool     // runs below another root do
+}
+
+func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, count counted) error {
 	publisher, err := p.pinned(ctx)
 	if err != nil {
 		return err
@@ -70,26 +79,28 @@ func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, 
 	if err != nil {
 		return err
 	}
-	hosts, err := p.healthy(words, about.Release, except)
+	hosts, err := p.healthy(words, about.Release, count)
 	if err != nil {
 		return err
 	}
 	result, err := publisher.Attest(ctx, about, hosts)
 	if err != nil {
-		return code(err)
+		return code(onlyElsewhere(err, words, hosts))
 	}
 	return p.answer(result, "%s", attestedText(result))
 }
 
 // healthy picks the hosts that speak for a release. One that speaks against it stops it.
-func (p *program) healthy(words []fleet.Word, release artifact.Release, except []string) ([]trust.Healthy, error) {
+func (p *program) healthy(words []fleet.Word, release artifact.Release, count counted) ([]trust.Healthy, error) {
 	var hosts []trust.Healthy
 	var against []string
 	for _, w := range words {
 		switch {
+		case w.Healthy && w.OtherRoot && !count.otherRoot:
+			p.explain("%s does not count: run %s worked below another root, where no unit and no probe is asked", trust.Printable(w.Host), trust.Printable(w.Run))
 		case w.Healthy:
-			hosts = append(hosts, trust.Healthy{Host: w.Host, Run: w.Run, At: w.At.UTC().Truncate(time.Second)})
-		case slices.Contains(except, w.Host):
+			hosts = append(hosts, trust.Healthy{Host: w.Host, Run: w.Run, At: w.At.UTC().Truncate(time.Second), OtherRoot: w.OtherRoot})
+		case slices.Contains(count.except, w.Host):
 			p.explain("%s does not count: %s", w.Host, w.Why)
 		default:
 			against = append(against, w.Host+" ("+trust.Printable(w.Why)+")")
@@ -100,6 +111,22 @@ func (p *program) healthy(words []fleet.Word, release artifact.Release, except [
 			"mend it and publish another version, or, where the host is to blame, run this again with --except HOST"))
 	}
 	return hosts, nil
+}
+
+// onlyElsewhere gives the error of too few hosts the hint that runs below another root did not count, where that is why.
+func onlyElsewhere(err error, words []fleet.Word, counted []trust.Healthy) error {
+	var unproven *publish.Unproven
+	var elsewhere []string
+	for _, w := range words {
+		if w.OtherRoot && !slices.ContainsFunc(counted, func(h trust.Healthy) bool { return h.Host == w.Host }) {
+			elsewhere = append(elsewhere, trust.Printable(w.Host))
+		}
+	}
+	if len(elsewhere) == 0 || !errors.As(err, &unproven) {
+		return err
+	}
+	return diag.WithHint(err, "%s ran it only below another root (--root), where no unit and no probe is asked: deploy it on the host itself, or count such runs with --allow-other-root",
+		strings.Join(elsewhere, ", "))
 }
 
 func attestedText(a publish.Attested) string {

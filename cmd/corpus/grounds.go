@@ -23,7 +23,11 @@ func printGrounds(w io.Writer, l trust.Listing, channel string) {
 			trust.Printable(s.Channel), hostCount(s.Hosts), s.At.Format(time.RFC3339), s.Expires.Format("2006-01-02"), signedWith(s.Keys))
 		fmt.Fprintf(w, "      %s\n", trust.Printable(string(s.Digest)))
 		for _, h := range s.Hosts {
-			fmt.Fprintf(w, "      healthy: %s at %s, run %s\n", trust.Printable(h.Host), h.At.Format(time.RFC3339), trust.Printable(h.Run))
+			where := ""
+			if h.OtherRoot {
+				where = ", below another root"
+			}
+			fmt.Fprintf(w, "      healthy: %s at %s, run %s%s\n", trust.Printable(h.Host), h.At.Format(time.RFC3339), trust.Printable(h.Run), where)
 		}
 	}
 	if g.Refused != "" {
