@@ -121,7 +121,7 @@ func (a Archive) All() ([]*Report, error) {
 
 // Any reports whether there is a report, even one that cannot be read.
 func (a Archive) Any() bool {
-	ids, err := a.IDs()
+	ids, err := a.unordered()
 	return err != nil || len(ids) > 0
 }
 
@@ -136,20 +136,31 @@ func (a Archive) IDs() ([]string, error) {
 
 // sequences are those of all reports, by the IDs of their runs.
 func (a Archive) sequences() (map[string]int64, error) {
-	sequences := map[string]int64{}
-	entries, err := os.ReadDir(a.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return sequences, nil
-	}
+	ids, err := a.unordered()
 	if err != nil {
+		return nil, err
+	}
+	sequences := make(map[string]int64, len(ids))
+	for _, id := range ids {
+		sequences[id] = a.sequence(id)
+	}
+	return sequences, nil
+}
+
+// unordered lists the runs that have a report, without a look at the reports.
+func (a Archive) unordered() (ids []string, err error) {
+	entries, err := os.ReadDir(a.Dir)
+	if found, err := walk.Found(err); err != nil {
 		return nil, fmt.Errorf("listing the reports: %w", err)
+	} else if !found {
+		return nil, nil
 	}
 	for _, e := range entries {
 		if id, ok := strings.CutSuffix(e.Name(), suffix); ok && !strings.HasPrefix(id, ".") {
-			sequences[id] = a.sequence(id)
+			ids = append(ids, id)
 		}
 	}
-	return sequences, nil
+	return ids, nil
 }
 
 // inOrder lists IDs by their sequences, oldest first.

@@ -71,17 +71,17 @@ func (e *UnsafeError) Hint() string {
 // Following is a root like r that follows every link. It shares the directory of r, so that it must not be used after
 // r was closed.
 func (r *Root) Following() *Root {
-	other := *r
+	other := r.unanchored()
 	other.safe = false
-	return &other
+	return other
 }
 
 // As is a root like r for what runs with the rights of a user: links that this user controls lead only the user's own
 // processes astray, so they are followed. It shares the directory of r, so that it must not be used after r was closed.
 func (r *Root) As(uid uint32) *Root {
-	other := *r
+	other := r.unanchored()
 	other.trusted = int(uid)
-	return &other
+	return other
 }
 
 // Safe reports whether the root refuses unsafe steps.

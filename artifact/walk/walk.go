@@ -48,6 +48,7 @@ type Root struct {
 	self    int  // the effective user, who is trusted beside root
 	trusted int  // another trusted user, or 0: see As
 	members func(gid uint32) (uids []uint32, known bool)
+	anchors []*anchor // see Anchored
 }
 
 // Open opens a root. The caller must close it.
@@ -82,6 +83,9 @@ func (r *Root) Openat(path string, flags int) (fd int, err error) {
 		return -1, err
 	}
 	flags |= unix.O_CLOEXEC
+	if fd, done, err := r.openAnchored(path, flags); done {
+		return fd, err
+	}
 	switch {
 	case r.noLinks && r.kernel:
 		return r.openat2(path, flags, unix.RESOLVE_NO_SYMLINKS)

@@ -55,6 +55,13 @@ func (t *tree) following() *tree {
 	return &other
 }
 
+// Anchored is the same tree, for many looks below some directories: see [walk.Root.Anchored].
+func (t *tree) Anchored(dirs []string) Files {
+	other := *t
+	other.root = t.root.Anchored(dirs)
+	return &other
+}
+
 // openat opens a path, links followed.
 func (t *tree) openat(p string, flags int) (fd int, err error) { return t.root.Openat(p, flags) }
 

@@ -101,6 +101,7 @@ func New(settings Settings) *Session {
 	if settings.Trees == nil {
 		settings.Trees = settings.Host.Files
 	}
+	settings.Trees = host.Anchored(settings.Trees, append(allDirs(settings.States), allDirs(settings.Pillar)...))
 	s := &Session{Settings: settings}
 	s.states = roots.New(settings.Trees, settings.States...)
 	s.pillars = roots.New(settings.Trees, settings.Pillar...)
@@ -123,6 +124,14 @@ func (s *Session) minionOptions() *value.Map {
 	o.Update(s.Options)
 	o.Set("grains", s.Grains)
 	return o
+}
+
+// allDirs are the directories of environments.
+func allDirs(envs []roots.Env) (dirs []string) {
+	for _, e := range envs {
+		dirs = append(dirs, e.Dirs...)
+	}
+	return dirs
 }
 
 func envMap(envs []roots.Env) *value.Map {
