@@ -71,8 +71,8 @@ func (a *Agent) treeHostname() (string, error) {
 }
 
 // Grains collects everything that is known about the host. baseGrains is base's directory of
-// programs that print grains. Programs that failed are warnings.
-func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains string) (all *value.Map, warnings []error, err error) {
+// programs that print grains; those of more win over it. Programs that failed are warnings.
+func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains string, more ...string) (all *value.Map, warnings []error, err error) {
 	root := ""
 	if a.Layout.Relocated() {
 		root = a.Layout.Root
@@ -89,7 +89,7 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, exit.WithCode(exit.Usage, err)
 	}
-	options := custom.Options{Dirs: a.grainDirs(baseGrains), Root: root, Identity: id}
+	options := custom.Options{Dirs: append(a.grainDirs(baseGrains), more...), Root: root, Identity: id}
 	switch {
 	case a.Chroot:
 		options.Chroot = true

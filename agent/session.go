@@ -87,35 +87,58 @@ func (a *Agent) treeSettings(ctx context.Context, t Trees, quick bool) (session.
 		return session.Settings{}, nil, err
 	}
 	settings := session.Settings{Host: h, Options: value.NewMap(), Grains: value.NewMap()}
-	if !quick {
-		if settings.Grains, _, err = a.Grains(ctx, grains.Identity{}, ""); err != nil {
-			return settings, nil, err
-		}
-	}
-	settings.ID = value.Str(settings.Grains.Value("id"))
+	var config *minion.Config
 	if t.Minion != "" {
 		if settings.Trees, err = h.Machine(); err != nil {
 			return settings, nil, err
 		}
-		err = opened.minion(t.Minion, &settings)
+		if config, err = minion.Load(t.Minion); err != nil {
+			return settings, nil, exit.WithCode(exit.Usage, err)
+		}
 	}
-	return settings, opened, err
+	if !quick {
+		var warnings []error
+		if settings.Grains, warnings, err = a.minionGrains(ctx, config); err != nil {
+			return settings, nil, err
+		}
+		for _, w := range warnings {
+			opened.Notes = append(opened.Notes, w.Error())
+		}
+	}
+	settings.ID = value.Str(settings.Grains.Value("id"))
+	if config != nil {
+		opened.minion(config, &settings)
+	}
+	return settings, opened, nil
+}
+
+// minionGrains are the grains of a host whose files a minion file names: those of a deploy, who the host is included, and
+// those of the file's grains_dirs.
+func (a *Agent) minionGrains(ctx context.Context, config *minion.Config) (*value.Map, []error, error) {
+	book, err := a.hostBook()
+	if err != nil {
+		return nil, nil, exit.WithCode(exit.Usage, err)
+	}
+	id, _, err := a.who(ctx, grains.Identity{}, book)
+	if err != nil {
+		id = grains.Identity{} // a host whose name says nothing has a minion file all the same
+	}
+	if config == nil {
+		return a.Grains(ctx, id, "")
+	}
+	return a.Grains(ctx, id, "", config.GrainsDirs...)
 }
 
 // minion takes over what a minion file says.
-func (o *Opened) minion(dir string, s *session.Settings) error {
-	c, err := minion.Load(dir)
-	if err != nil {
-		return exit.WithCode(exit.Usage, err)
-	}
-	o.Output, o.Notes, o.statesPos = c.Output, c.Ignored, c.StatesPos
+func (o *Opened) minion(c *minion.Config, s *session.Settings) {
+	o.Output, o.statesPos = c.Output, c.StatesPos
+	o.Notes = append(o.Notes, c.Ignored...)
 	s.States, s.Pillar, s.Options, s.Test, s.Failhard = c.States, c.Pillar, c.Options, c.Test, c.Failhard
 	s.Grains.Update(c.Grains)
 	if c.ID != "" {
 		s.ID = c.ID
 		s.Grains.Set("id", c.ID)
 	}
-	return nil
 }
 
 // deployedSettings are those of what is deployed; on a host without a deploy there are no files.
@@ -207,11 +230,20 @@ func (a *Agent) override(t Trees, s *session.Settings) error {
 		return err
 	}
 	s.Grains = s.Grains.Clone()
+	if describesSystem(more) {
+		s.Grains.Delete("systemd")
+	}
 	s.Grains.Update(more)
 	if id, ok := more.Value("id").(string); ok {
 		s.ID = id
 	}
 	return nil
+}
+
+// describesSystem reports whether grains are those of a system of its own. Formulas ask for the grain systemd by its
+// presence, so the host's must not stand for a system that has none.
+func describesSystem(given *value.Map) bool {
+	return given.Has("os") || given.Has("os_family") || given.Has("kernel") || given.Has("init")
 }
 
 func overridePillar(paths []string, s *session.Settings) error {

@@ -31,13 +31,15 @@ type Config struct {
 	File    string     // the main one
 	Options *value.Map // what has no field of its own here, under Salt's names
 
-	ID       string
-	States   []roots.Env // file_roots; Salt's default if the files do not say
-	Pillar   []roots.Env // pillar_roots
-	Grains   *value.Map
-	Test     bool
-	Failhard bool
-	Output   Output
+	ID     string
+	States []roots.Env // file_roots; Salt's default if the files do not say
+	Pillar []roots.Env // pillar_roots
+	Grains *value.Map
+	// GrainsDirs are directories with files of grains and programs that print some, strongest last (grains_dirs).
+	GrainsDirs []string
+	Test       bool
+	Failhard   bool
+	Output     Output
 
 	// StatesPos is where file_roots is said, or the file itself.
 	StatesPos diag.Pos

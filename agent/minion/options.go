@@ -22,6 +22,7 @@ func (r *reader) config(file string) *Config {
 	if c.Grains == nil {
 		c.Grains = value.NewMap()
 	}
+	c.GrainsDirs = texts(r.options.Value("grains_dirs"))
 	r.mapping("nodegroups")
 	c.Test, c.Failhard = r.flag("test", false), r.flag("failhard", false)
 	c.Output.Verbose, c.Output.Color = r.flag("state_verbose", true), r.flag("color", true)

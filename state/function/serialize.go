@@ -33,9 +33,18 @@ func writers() Table {
 func readers() Table {
 	return Table{
 		"json":     Of("stream_or_string, **options", func(text string, _ *value.Map) (any, error) { return fromJSON(text, "the text") }),
-		"yaml":     Of("stream_or_string", func(text string) (any, error) { return fromYAML(text, "the text") }),
+		"yaml":     Of("stream_or_string", fromPlainYAML),
 		"keyvalue": Of("stream_or_string, separator='=', quoting=None", keyValues),
 	}
+}
+
+// fromPlainYAML reads data, for which Salt's rules for SLS files do not hold.
+func fromPlainYAML(text string) (any, error) {
+	doc, err := yaml.LoadPlain(text, "the text")
+	if err != nil {
+		return nil, err
+	}
+	return doc.Value, nil
 }
 
 func through(ctx context.Context, formats Table, format string, v any, options *value.Map) (any, error) {

@@ -118,7 +118,8 @@ func New(settings Settings) *Session {
 func (s *Session) minionOptions() *value.Map {
 	o := value.NewMap("id", s.ID, "file_client", "local", "test", s.Test, "failhard", s.Failhard,
 		"saltenv", nil, "pillarenv", nil, "renderer", "jinja|yaml", "state_top", "salt://top.sls", "environment", nil,
-		"cachedir", "/var/cache/corpus", "root_dir", "/", "conf_file", "/etc/corpus/agent.yaml", "local", true, "__role", "minion")
+		"cachedir", "/var/cache/corpus", "root_dir", "/", "conf_file", "/etc/corpus/agent.yaml", "local", true, "__role", "minion",
+		"__cli", "salt-call")
 	o.Set("file_roots", envMap(s.Settings.States))
 	o.Set("pillar_roots", envMap(s.Settings.Pillar))
 	o.Update(s.Options)

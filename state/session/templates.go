@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/jinja"
 	jinjasalt "github.com/corpus-agent/corpus-agent/state/jinja/salt"
 	"github.com/corpus-agent/corpus-agent/state/render"
@@ -86,12 +88,20 @@ func (t *templates) env(key envKey) *jinja.Env {
 			}
 			return string(data), file, err
 		}},
-		Globals: globals, Filters: jinjasalt.Filters(), Tests: jinjasalt.Tests(), Lenient: s.flag("allow_undefined", false),
+		Globals: globals, Filters: s.filters(), Tests: jinjasalt.Tests(), Lenient: s.flag("allow_undefined", false),
 		TrimBlocks:   value.Truth(own.Value("trim_blocks")) || s.flag("jinja_trim_blocks", false),
 		LstripBlocks: value.Truth(own.Value("lstrip_blocks")) || s.flag("jinja_lstrip_blocks", false),
 	})
 	t.envs[key] = env
 	return env
+}
+
+// filters are Salt's filters, those that look at the host included.
+func (s *Session) filters() map[string]jinja.Filter {
+	facts := s.facts()
+	all := jinjasalt.Filters()
+	maps.Copy(all, function.Filters(&facts))
+	return all
 }
 
 // placeVars tell a template where it lies in its tree.

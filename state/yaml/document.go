@@ -28,6 +28,7 @@ type Document struct {
 	text  string
 	lines []int // offsets of the starts of lines, made when first needed
 	start int
+	plain bool // YAML 1.1 without Salt's rules
 
 	spans []span // of the collections, in the order they were finished
 	marks []mark

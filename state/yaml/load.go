@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// maxProblems is how many mistakes are told at once.
+// maxProblems is how many mistakes of a document are reported.
 const maxProblems = 20
 
 // Load reads one document. File names it in positions. Everything that is wrong comes back at
@@ -17,8 +17,16 @@ const maxProblems = 20
 func Load(src []byte, file string) (*Document, error) { return LoadString(string(src), file) }
 
 // LoadString is Load for a string.
-func LoadString(src, file string) (*Document, error) {
-	d := &Document{file: file, text: src}
+func LoadString(src, file string) (*Document, error) { return load(&Document{file: file, text: src}) }
+
+// LoadPlain reads one document as YAML 1.1 has it, without Salt's rules for SLS files: 0644 is octal, and the last of two
+// equal keys of a mapping counts. Salt's serializers read data so. Dates stay text there too.
+func LoadPlain(src, file string) (*Document, error) {
+	return load(&Document{file: file, text: src, plain: true})
+}
+
+func load(d *Document) (*Document, error) {
+	src := d.text
 	start := 0
 	if strings.HasPrefix(src, "\ufeff") {
 		start = len("\ufeff")

@@ -44,6 +44,8 @@ func (p *parser) newMap(pairs []pair, at int32) *value.Map {
 				at: int(k.at), message: "found unacceptable key: a " + k.kind.String() + " cannot be a key",
 				hint: "put a value that starts with { or [ in quotes",
 			})
+		case taken && p.doc.plain:
+			_ = m.SetKey(k.value, v.value) // the key is in the mapping already, so it can be one
 		case taken:
 			p.duplicate(pairs[:i], k)
 		}

@@ -181,6 +181,11 @@ func parseInt(text string) (any, error) {
 			text = "0"
 		}
 	}
+	return parsePlainInt(text)
+}
+
+// parsePlainInt is parseInt by YAML 1.1's own rules: digits after a leading zero are octal.
+func parsePlainInt(text string) (any, error) {
 	text = strings.ReplaceAll(text, "_", "")
 	negative := strings.HasPrefix(text, "-")
 	body := strings.TrimPrefix(strings.TrimPrefix(text, "-"), "+")

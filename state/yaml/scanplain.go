@@ -75,7 +75,8 @@ func isFlowIndicator(c byte) bool {
 	return c == ',' || c == '[' || c == ']' || c == '{' || c == '}'
 }
 
-// scanPlainLine finds the end of the words on this line that belong to the value.
+// scanPlainLine finds the end of the words on this line that belong to the value. A tab between two words is part of the
+// value, as for libyaml, which is what Salt reads YAML with.
 func (s *scanner) scanPlainLine() (int, error) {
 	end := s.pos // after the last character that is no blank
 	for i := s.pos; ; {
@@ -96,24 +97,6 @@ func (s *scanner) scanPlainLine() (int, error) {
 		if i == stop {
 			return end, nil
 		}
-		if err := s.tabBetweenWords(stop, i); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// tabBetweenWords refuses a tab inside an unquoted value: YAML's own parsers do not agree on it.
-func (s *scanner) tabBetweenWords(from, to int) error {
-	at := strings.IndexByte(s.src[from:to], '\t')
-	if at < 0 || s.blankAt(to) || s.byteAt(to) == '#' || s.byteAt(to) == ':' && s.blankAt(to+1) {
-		return nil
-	}
-	if s.flow > 0 && isFlowIndicator(s.byteAt(to)) {
-		return nil
-	}
-	return &problem{
-		at: from + at, message: `found character '\t' inside an unquoted value`, resume: s.pos,
-		hint: "put the value in quotes, or use spaces",
 	}
 }
 

@@ -14,7 +14,7 @@ const tagPrefix = "tag:yaml.org,2002:"
 func (p *parser) scalar(t *token) node {
 	n := node{raw: t.text, at: int32(t.at)}
 	if t.style == plain {
-		v, typed := implicit(t.text)
+		v, typed := p.implicit(t.text)
 		if typed {
 			n.value = v
 			return n
@@ -23,6 +23,29 @@ func (p *parser) scalar(t *token) node {
 	}
 	n.value = p.word(t.text)
 	return n
+}
+
+// implicit gives an unquoted scalar its type by the document's rules.
+func (p *parser) implicit(text string) (v any, typed bool) {
+	if p.doc.plain && isOctal(text) {
+		v, err := parsePlainInt(text)
+		return v, err == nil
+	}
+	return implicit(text)
+}
+
+// isOctal reports whether an unquoted scalar is an octal number of YAML 1.1, of which Salt keeps the digits.
+func isOctal(text string) bool {
+	digits := strings.TrimLeft(text, "+-")
+	return len(text)-len(digits) <= 1 && len(digits) > 1 && digits[0] == '0' && only(digits, "01234567_")
+}
+
+// parseInt makes an int of text by the document's rules.
+func (p *parser) parseInt(text string) (any, error) {
+	if p.doc.plain {
+		return parsePlainInt(text)
+	}
+	return parseInt(text)
 }
 
 // taggedOrPlain makes a value of a scalar and what may stand before it.
@@ -71,7 +94,7 @@ func (p *parser) taggedScalar(props properties, text string) (any, special) {
 	case "bool":
 		v, err = parseBool(text)
 	case "int":
-		v, err = parseInt(text)
+		v, err = p.parseInt(text)
 	case "float":
 		v, err = parseFloat(text)
 	case "binary":

@@ -90,7 +90,7 @@ func dumpYAML(v any, o dumpOptions) (string, error) {
 }
 
 func loadYAML(text []byte, _ *value.Map) (any, error) {
-	doc, err := yaml.Load(text, "")
+	doc, err := yaml.LoadPlain(string(text), "")
 	if err != nil {
 		return nil, err
 	}
