@@ -106,10 +106,13 @@ func TestArchiveIsACopyOfItsOwn(t *testing.T) {
 	if err := os.Symlink("a/b", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
+	to := filepath.Join(t.TempDir(), "archives", "1", "project")
+	for _, readOnly := range []string{filepath.Join(dir, "a"), filepath.Join(to, "a")} {
+		t.Cleanup(func() { _ = os.Chmod(readOnly, 0o755) }) // only root can empty it as it is
+	}
 	if err := os.Chmod(filepath.Join(dir, "a"), 0o555); err != nil {
 		t.Fatal(err)
 	}
-	to := filepath.Join(t.TempDir(), "archives", "1", "project")
 	if err := kept(t, dir).Archive(context.Background(), to); err != nil {
 		t.Fatal(err)
 	}

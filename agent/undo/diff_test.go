@@ -1,6 +1,7 @@
 package undo_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -32,6 +33,7 @@ func (s *scene) shown() (changes, back string) {
 
 // TestDifferencesAreForPeople shows what became of each kind of thing, and what would become of it again.
 func TestDifferencesAreForPeople(t *testing.T) {
+	owner := fmt.Sprintf("%d:%d", os.Geteuid(), os.Getegid())
 	for name, c := range map[string]struct {
 		before        func(s *scene)
 		run           func(s *scene, h *host.Host)
@@ -64,8 +66,8 @@ func TestDifferencesAreForPeople(t *testing.T) {
 		},
 		"a directory": {
 			nil, func(s *scene, h *host.Host) { s.do(h.Files.Mkdir("/etc/d", 0o750)) },
-			"# file /etc/d (some.state of 1)\n--- /dev/null\n+++ /etc/d\n+directory 0750 0:0\n",
-			"# file /etc/d (some.state of 1)\n--- /etc/d\n+++ /dev/null\n-directory 0750 0:0\n",
+			"# file /etc/d (some.state of 1)\n--- /dev/null\n+++ /etc/d\n+directory 0750 " + owner + "\n",
+			"# file /etc/d (some.state of 1)\n--- /etc/d\n+++ /dev/null\n-directory 0750 " + owner + "\n",
 		},
 		"a setting": {
 			func(s *scene) { s.put("/proc/sys/net/ipv4/ip_forward", "0\n") }, func(s *scene, _ *host.Host) {
