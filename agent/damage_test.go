@@ -471,7 +471,7 @@ func (l *lab) named(name string) {
 func (l *lab) machine(id string) {
 	l.t.Helper()
 	must(l.t, os.MkdirAll(l.Layout.Path("/etc"), 0o755))
-	must(l.t, os.WriteFile(l.Layout.Path("/etc/machine-id"), []byte(strings.Repeat(id, 32)+"\n"), 0o444))
+	must(l.t, os.WriteFile(l.Layout.Path("/etc/machine-id"), []byte(strings.Repeat(id, 32)+"\n"), 0o644))
 }
 
 // TestRenamedHostAsksFirst gives a host the name of another service, and of another instance.
