@@ -3,17 +3,12 @@
 package cmd_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
-
-	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
 // TestDemoEmulated runs the demo with the arm64 programs in an emulator of one process, which does not know all system
@@ -42,18 +37,9 @@ func TestDemoEmulated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	work := filepath.Join(t.TempDir(), "demo")
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	demo := exec.CommandContext(ctx, "../testdata/demo/run", bin, work)
-	process.Detach(demo)
-	demo.Cancel = func() error { return process.Signal(demo, syscall.SIGKILL) }
-	out, err := demo.CombinedOutput()
-	if err != nil {
-		t.Fatalf("the demo: %v\n%s", err, out)
-	}
+	out := demo(t, bin, filepath.Join(t.TempDir(), "demo"))
 	for _, want := range []string{"rolled back", "myapp 1.1"} {
-		if !strings.Contains(string(out), want) {
+		if !strings.Contains(out, want) {
 			t.Errorf("the demo does not say %q:\n%s", want, out)
 		}
 	}

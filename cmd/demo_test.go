@@ -1,0 +1,98 @@
+package cmd_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/process"
+)
+
+// demo runs the demonstration below a directory, and gives what it shows.
+func demo(t *testing.T, bin, dir string) string {
+	t.Helper()
+	return shown(t, exec.Command("../testdata/demo/run", bin, dir))
+}
+
+// shown runs a command in an environment without settings of corpus.
+func shown(t *testing.T, given *exec.Cmd) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, given.Path, given.Args[1:]...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "CORPUS_METADATA_ENABLED=false"}
+	process.Detach(cmd)
+	cmd.Cancel = func() error { return process.Signal(cmd, syscall.SIGKILL) }
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", given, err, out)
+	}
+	return string(out)
+}
+
+const (
+	screenRows    = 24
+	screenColumns = 120
+)
+
+// TestDemoIsWorthWatching runs the demonstration as a newcomer does. Each act fits on a screen, says what happened and
+// where to look, and repeats no warning; production never gets what was rolled back.
+func TestDemoIsWorthWatching(t *testing.T) {
+	out := demo(t, bin(t), filepath.Join(t.TempDir(), "demo"))
+	acts := regexp.MustCompile(`(?m)^\d\. `).Split(out, -1)[1:]
+	if len(acts) != 7 {
+		t.Fatalf("there are %d acts:\n%s", len(acts), out)
+	}
+	for i, act := range acts {
+		rows := 0
+		for line := range strings.Lines(strings.TrimSpace(act)) {
+			rows += 1 + len(line)/screenColumns
+		}
+		if rows > screenRows {
+			t.Errorf("act %d takes %d rows of a screen, which has %d:\n%s", i+1, rows, screenRows, act)
+		}
+		if strings.Count(act, "\n=> ") != 1 || strings.Count(act, "\n   Look at: ") != 1 {
+			t.Errorf("act %d does not say in one line each what happened and where to look:\n%s", i+1, act)
+		}
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "warning") || strings.HasPrefix(line, "skipped") || strings.HasPrefix(line, "note") && seen[line] {
+			t.Errorf("the demo says: %s", line)
+		}
+		seen[line] = true
+	}
+	if last := acts[6]; !strings.Contains(last, "myapp/production is 1.3") || strings.Contains(last, "1.2") || !strings.Contains(acts[4], "rolled back to: base 1.0, myapp 1.1") {
+		t.Errorf("production does not get the corrected version:\n%s", out)
+	}
+}
+
+// TestDemoCanBeTyped types what the demonstration shows, in a shell that knows nothing of it.
+func TestDemoCanBeTyped(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "demo")
+	var typed []string
+	for line := range strings.Lines(demo(t, bin(t), dir)) {
+		if command, ok := strings.CutPrefix(line, "$ "); ok {
+			typed = append(typed, strings.TrimSpace(command))
+		}
+	}
+	for _, made := range []string{"store", "keys", "root"} {
+		if err := os.RemoveAll(filepath.Join(dir, made)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := fmt.Sprintf("cd /\n%s\ncat root/etc/myapp/myapp.conf\ncorpus ls\ncorpus-agent status\n", strings.Join(typed, "\n"))
+	out := shown(t, exec.Command("sh", "-c", script))
+	for _, want := range []string{"workers = 4\n", "myapp/production  1.3\n", "deployed     base 1.0, myapp 1.3\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("after the demo's commands nothing says %q:\n%s", want, out)
+		}
+	}
+}

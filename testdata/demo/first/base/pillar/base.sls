@@ -1,0 +1,3 @@
+links:
+  - runbook    https://wiki.example.com/runbook
+  - dashboards https://graphs.example.com

@@ -1,0 +1,4 @@
+
+Ensure myapp has its certificate:
+  file.exists:
+    - name: /etc/myapp/tls.pem

@@ -1,0 +1,3 @@
+myapp:
+  workers: 2
+  search: False
