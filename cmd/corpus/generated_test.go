@@ -11,4 +11,4 @@ import (
 // write keeps what the test makes: go test -run TestGenerated -args -write DIR
 var write = flag.String("write", "", "directory for man pages and completions")
 
-func TestGenerated(t *testing.T) { manpages.Check(t, newRoot(cli.Process()), *write) }
+func TestGenerated(t *testing.T) { manpages.Check(t, (&program{IO: cli.Process()}).root(), *write) }

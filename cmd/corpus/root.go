@@ -59,8 +59,6 @@ func (p *program) close() {
 	}
 }
 
-func newRoot(streams cli.IO) *cobra.Command { return (&program{IO: streams}).root() }
-
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "corpus",
