@@ -1,5 +1,6 @@
 # Go, git and make are all this needs; everything else is fetched or built by the targets that want it.
 GO_NEEDED := $(shell sed -n 's/^go //p' go.mod)
+GO_FROM := Go $(GO_NEEDED) or newer from https://go.dev/dl/ and put its bin first in PATH (README.md, Install Go)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/corpus-agent/corpus-agent/cmd/cli.Version=$(VERSION)
 # What waits for a store, a disk or a program is not inlined: that saves 1.8 MB of program.
@@ -10,8 +11,9 @@ export CGO_ENABLED ?= 0
 
 .PHONY: go build test demo integration hosts attack bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
 go: ## says what is missing where the Go that is there cannot build this
-	@command -v go >/dev/null || { echo "make: there is no Go here; install Go $(GO_NEEDED) or newer (README.md, Install Go)" >&2; exit 1; }
-	@go list -m >/dev/null 2>&1 || { echo "make: $$(go version | cut -d' ' -f3) cannot build this; install Go $(GO_NEEDED) or newer (README.md, Install Go)" >&2; exit 1; }
+	@command -v go >/dev/null || { echo "make: there is no Go here; install $(GO_FROM)" >&2; exit 1; }
+	@go list -m >/dev/null 2>&1 || { echo "make: $$(go version | cut -d' ' -f3) cannot build this; install $(GO_FROM)" >&2; exit 1; }
+	@command -v git >/dev/null || { echo "make: there is no git here; install it, as with: apt-get install git" >&2; exit 1; }
 build: go ## both programs, into bin/
 	go build -trimpath -ldflags '$(LDFLAGS)' $(SMALL) -o bin/ ./cmd/corpus-agent ./cmd/corpus
 test: go ## everything that needs no server, no root and no network
@@ -37,8 +39,9 @@ bench-undo: ## what the journal costs: a first deploy, and its states by themsel
 	go test -run '^$$' -bench 159 -benchtime 20x ./agent/undo
 bench-peers: ## beside puppet, ansible and salt-call, in a root to throw away; needs root and Debian's packages
 	go test -tags peers -timeout 120m -count 1 -v -run '^TestPeers$$' ./cmd
-lint: ## style, floors and known mistakes
+lint: ## style, floors, known mistakes and functions that nothing calls
 	go run $(LINT) run
+	.ci/deadcode
 fuzz: ## every fuzz target for FUZZTIME each
 	testdata/fuzz-all $(or $(FUZZTIME),30s)
 generate: ## man pages, completions, licences

@@ -54,17 +54,6 @@ type Facts struct {
 // Map returns what is known at once. The caller may change it.
 func (f *Facts) Map() *value.Map { return value.Copy(f.known).(*value.Map) }
 
-// Get returns one fact, and asks a name server for it if need be.
-func (f *Facts) Get(ctx context.Context, name string) (any, bool) {
-	if v, ok := f.known.Get(name); ok {
-		return v, true
-	}
-	if work, ok := f.later[name]; ok {
-		return work(ctx), true
-	}
-	return nil, false
-}
-
 // Later names the facts that need a name server, which Map leaves out.
 func (f *Facts) Later() []string { return slices.Sorted(maps.Keys(f.later)) }
 

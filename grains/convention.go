@@ -71,12 +71,6 @@ func NewConvention(form string) (Convention, error) {
 	return c, nil
 }
 
-// String is the convention as it was written.
-func (c Convention) String() string { return c.orStandard().form }
-
-// Example is a hostname that conforms, or "" where the convention is a regular expression.
-func (c Convention) Example() string { return c.orStandard().example }
-
 func (c Convention) orStandard() Convention {
 	if c.host == nil {
 		return standard

@@ -200,9 +200,7 @@ func load(tree fs.FS, lenient bool) (Recipe, error) {
 	return parse(data, parser{file: Name, lenient: lenient})
 }
 
-// Parse reads a recipe. Its error is a diag.List with every problem.
-func Parse(data []byte, file string) (Recipe, error) { return parse(data, parser{file: file}) }
-
+// parse reads a recipe. Its error is a diag.List with every problem.
 func parse(data []byte, p parser) (Recipe, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {

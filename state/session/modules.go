@@ -7,7 +7,6 @@ import (
 	"maps"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/account"
 	"github.com/corpus-agent/corpus-agent/state/module/account/cron"
@@ -60,9 +59,6 @@ func (s *Session) newModules() module.Registry {
 	maps.Copy(all, source.Tables())
 	return all
 }
-
-// States lists the state functions, as state.function.
-func States() []string { return New(Settings{Host: &host.Host{}}).modules.Functions() }
 
 // inputs gives other families content the way in which file states get theirs.
 type inputs struct{ file.Inputs }

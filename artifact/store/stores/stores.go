@@ -54,12 +54,6 @@ func base(rawURL string) string {
 	return name
 }
 
-// Check reports what is wrong with a store's URL.
-func Check(rawURL string) error {
-	_, err := bare(rawURL)
-	return err
-}
-
 // Host names the host that a store's objects come from: a server, or a bucket of AWS, which stands for
 // one. A directory has none.
 func Host(rawURL string) string {

@@ -3,6 +3,7 @@
 package manpages
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
-
-	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
 // Check writes the man pages and completions of a program and fails where a command does not
@@ -32,7 +31,7 @@ func Check(t *testing.T, root *cobra.Command, dir string) {
 	if err := doc.GenManTree(root, header, man); err != nil {
 		t.Fatal(err)
 	}
-	if err := cli.Completions(root, dir); err != nil {
+	if err := completions(root, dir); err != nil {
 		t.Fatal(err)
 	}
 	page := filepath.Join(man, root.Name()+".1")
@@ -53,4 +52,18 @@ func explained(t *testing.T, c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		explained(t, sub)
 	}
+}
+
+// completions writes a command's completions for the shells below a directory, under the names by
+// which the shells find them.
+func completions(root *cobra.Command, dir string) error {
+	name := root.Name()
+	write := func(file string, generate func(path string) error) error {
+		path := filepath.Join(dir, "completions", file)
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), generate(path))
+	}
+	return errors.Join(
+		write(filepath.Join("bash", name), func(p string) error { return root.GenBashCompletionFileV2(p, true) }),
+		write(filepath.Join("zsh", "_"+name), root.GenZshCompletionFile),
+		write(filepath.Join("fish", name+".fish"), func(p string) error { return root.GenFishCompletionFile(p, true) }))
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // JSONSchema is the file's form for editors and other programs (https://json-schema.org, draft
-// 2020-12). What a schema cannot say, such as that a path stays inside the tree, Parse alone checks.
+// 2020-12). What a schema cannot say, such as that a path stays inside the tree, reading it alone checks.
 func JSONSchema() []byte {
 	top := object(Keys())
 	top["$schema"] = "https://json-schema.org/draft/2020-12/schema"

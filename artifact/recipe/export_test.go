@@ -1,0 +1,4 @@
+package recipe
+
+// Parse reads a recipe.
+func Parse(data []byte, file string) (Recipe, error) { return parse(data, parser{file: file}) }
