@@ -238,3 +238,41 @@ func TestReadmeNamesTheLeastGo(t *testing.T) {
 		t.Errorf("go.mod asks for Go %s, and README.md does not say so", needed)
 	}
 }
+
+// TestMakeSaysWhatIsMissing runs make where Go or git is not there, or Go is too old: one line says so and what to install.
+func TestMakeSaysWhatIsMissing(t *testing.T) {
+	old := "#!/bin/sh\n[ \"$1\" = version ] || exit 1\necho go version go1.19.8 linux/amd64\n"
+	for name, c := range map[string]struct {
+		programs map[string]string
+		want     string
+	}{
+		"no Go":  {map[string]string{"git": "#!/bin/sh\n"}, "make: there is no Go here; install Go "},
+		"old Go": {map[string]string{"git": "#!/bin/sh\n", "go": old}, "make: go1.19.8 cannot build this; install Go "},
+		"no git": {map[string]string{"go": "#!/bin/sh\n"}, "make: there is no git here; install it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for program, script := range c.programs {
+				if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, program := range []string{"sh", "make", "sed", "cut"} {
+				path, err := exec.LookPath(program)
+				if err != nil {
+					t.Skipf("%s is not installed here", program)
+				}
+				if err := os.Symlink(path, filepath.Join(dir, program)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := exec.Command("make", "--no-print-directory", "-C", "..", "demo")
+			cmd.Env = []string{"PATH=" + dir}
+			out, err := cmd.CombinedOutput()
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			if err == nil || len(lines) != 2 || !strings.HasPrefix(lines[0], c.want) || !strings.HasPrefix(lines[1], "make: ***") {
+				t.Errorf("make says %q, %v", out, err)
+			}
+		})
+	}
+}
