@@ -61,7 +61,7 @@ func TestVerifyNamesWhatWasChanged(t *testing.T) {
 	dir := l.Layout.Path("/srv/service/current")
 	changes := map[string]func(name string) error{
 		"data/large":  func(n string) error { return replaceByte(n) },
-		"data/other":  func(n string) error { return os.Truncate(n, 5) },
+		"data/other":  func(n string) error { return errors.Join(os.Chmod(n, 0o644), os.Truncate(n, 5), os.Chmod(n, 0o444)) },
 		"bin/run":     func(n string) error { return os.Chmod(n, 0o755) },
 		"empty":       os.Remove,
 		"bin/added":   func(n string) error { return os.WriteFile(n, []byte("x"), 0o644) },
