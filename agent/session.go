@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains/custom"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
@@ -46,6 +47,8 @@ type Opened struct {
 	*session.Session
 	Output minion.Output
 	Notes  []string // what a person should know about it
+	// Observer hears of each state of a call as it ends; nil for none.
+	Observer exec.Observer
 
 	statesPos diag.Pos // where its state directories are said
 }
@@ -306,7 +309,7 @@ func (a *Agent) Call(ctx context.Context, o *Opened, name string, args []any, kw
 			defer func() { _ = held.Release() }()
 		}
 	}
-	return o.Session.Call(ctx, name, args, kwargs, nil)
+	return o.Session.Call(ctx, name, args, kwargs, o.Observer)
 }
 
 // findable checks that functions which read SLS files have a directory to read them from.

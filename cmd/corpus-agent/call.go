@@ -54,6 +54,9 @@ that does not compile. 6, another run is under way, is not one of salt-call's.`,
 		Args:              given.arguments,
 		ValidArgsFunction: completeFunctions,
 		RunE: func(c *cobra.Command, args []string) error {
+			if !c.Flags().Changed("progress") {
+				given.salt.progress = cli.Terminal(given.Err)
+			}
 			return asSaltCall(given.run(c.Context(), args, idleNotes(c.Flags())))
 		},
 	}
@@ -169,6 +172,9 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	options, err := c.options(opened.Output, name)
 	if err != nil {
 		return exit.WithCode(saltUsage, err)
+	}
+	if c.salt.progress {
+		opened.Observer = progressOn(c.IO)
 	}
 	args, kwargs := session.ParseArguments(words, c.salt.noParse...)
 	answer, err := a.Call(ctx, opened, name, args, kwargs)

@@ -26,6 +26,7 @@ type saltFlags struct {
 	skipGrains  bool
 	passthrough bool
 	metadata    bool
+	progress    bool
 	noColor     bool
 	color       bool
 	noParse     []string
@@ -78,6 +79,7 @@ func (s *saltFlags) add(c *cobra.Command) {
 	flags.BoolVar(&s.skipGrains, "skip-grains", false, "find out no grains; SLS and pillar files that use them do not compile")
 	flags.BoolVar(&s.passthrough, "retcode-passthrough", false, "end with the code of the function: a command's own, 2 for failed states")
 	flags.BoolVar(&s.metadata, "metadata", false, "show the function's name and return code with the answer")
+	flags.BoolVar(&s.progress, "progress", false, "show each state on standard error as it ends; on a terminal without being asked")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours")
 	flags.BoolVar(&s.color, "force-color", false, "colours though no terminal reads them")
 	flags.StringSliceVar(&s.noParse, "no-parse", nil, "arguments by name whose values stay the text that was typed")
