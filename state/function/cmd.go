@@ -89,14 +89,11 @@ func (c cmd) code(stream string) func(context.Context, Arguments) (any, error) {
 		if err := c.Host.Commands.Allowed("running code by " + interpreter[0]); err != nil {
 			return nil, err
 		}
-		file, err := c.Host.TempFile("code-*", []byte(value.Str(a.Value("code"))), 0o600)
+		file, err := c.Host.TempFor(optionalText(a.Value("runas")), "code-*", []byte(value.Str(a.Value("code"))), 0o600)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = c.Host.Files.Remove(file) }()
-		if err := c.give(file, optionalText(a.Value("runas"))); err != nil {
-			return nil, err
-		}
 		argv := slices.Concat(interpreter, []string{file})
 		more, err := texts(a.Value("args"))
 		if err != nil {
@@ -109,18 +106,6 @@ func (c cmd) code(stream string) func(context.Context, Arguments) (any, error) {
 		}
 		return m.Value(stream), nil
 	}
-}
-
-// give hands a file to the user who is to read it.
-func (c cmd) give(file, user string) error {
-	if user == "" {
-		return nil
-	}
-	u, ok, err := c.Host.Accounts.User(user)
-	if err != nil || !ok {
-		return errors.Join(err, fmt.Errorf("user %s does not exist", user))
-	}
-	return c.Host.Files.Chown(file, u.UID, u.GID)
 }
 
 // all runs a command and tells everything about it.

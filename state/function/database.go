@@ -24,7 +24,7 @@ func databaseTable(f *Facts) Table {
 	}
 }
 
-// mysql runs a statement. The password never stands on a command line.
+// mysql runs a statement. Neither the password nor the statement, which may hold one, stands on a command line.
 func (d database) mysql(ctx context.Context, statement string, connection *value.Map) ([]string, error) {
 	argv := []string{"mysql", "--batch", "--skip-column-names"}
 	for option, names := range map[string][]string{"--user": {"connection_user", "user"}, "--host": {"connection_host", "host"},
@@ -36,7 +36,7 @@ func (d database) mysql(ctx context.Context, statement string, connection *value
 	if file := d.setting(connection, "mysql.", "connection_default_file", "default_file"); file != "" {
 		argv = append([]string{argv[0], "--defaults-file=" + file}, argv[1:]...)
 	}
-	l := host.Line{Argv: append(argv, "--execute="+statement)}
+	l := host.Line{Argv: argv, Stdin: statement + ";\n"}
 	if password := d.setting(connection, "mysql.", "connection_pass", "pass"); password != "" {
 		l.Env = []string{"MYSQL_PWD=" + password}
 	}
@@ -98,7 +98,7 @@ func (d database) psql(ctx context.Context, query, user, server, port, db, passw
 		db = "postgres"
 	}
 	copied := "COPY (" + strings.TrimRight(strings.TrimSpace(query), ";") + ") TO STDOUT WITH CSV HEADER"
-	l := host.Line{Argv: append(argv, "--dbname", db, "-v", "datestyle=ISO,MDY", "-c", copied), RunAs: runas}
+	l := host.Line{Argv: append(argv, "--dbname", db, "-v", "datestyle=ISO,MDY", "--quiet", "--file=-"), RunAs: runas, Stdin: copied + ";\n"}
 	if at := get("host"); runas == "" && (at == "" || strings.HasPrefix(at, "/")) {
 		l.RunAs = "postgres"
 	}

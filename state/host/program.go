@@ -130,6 +130,13 @@ func (p Program) run(ctx context.Context, h *Host, quiet bool, args []string) (s
 	return out.Stdout, failure
 }
 
+// Runner is the name of the user that the program runs as: RunAs, or else the owner of what it works on, as Ask and Do
+// find it. "" is the agent's own.
+func (p Program) Runner(h *Host) (string, error) {
+	err := p.asOwner(h)
+	return p.RunAs, err
+}
+
 // asOwner has a program that would run as root run as the user who owns it, or the directory in which it works: what
 // lies there decides what the program does.
 func (p *Program) asOwner(h *Host) error {

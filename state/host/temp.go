@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // tempPrefix starts the names of temporary files, as in artifact/durable, whose Sweep removes them.
@@ -56,6 +58,30 @@ func TempName(pattern string) string {
 // TempFile makes a file in /tmp with the given content and a TempName. The caller removes it.
 func (h *Host) TempFile(pattern string, content []byte, mode fs.FileMode) (string, error) {
 	return h.TempCopy(pattern, bytes.NewReader(content), mode)
+}
+
+// TempFor is TempFile for a file that a program of a user reads, and no other user. The user is "" for the agent's own.
+// The mode may give rights to the owner alone. An account that does not exist is an error.
+func (h *Host) TempFor(user, pattern string, content []byte, mode fs.FileMode) (string, error) {
+	owner, group := -1, -1
+	if user != "" {
+		u, found, err := h.Accounts.User(user)
+		if err == nil && !found {
+			err = diag.WithHint(fmt.Errorf("user %s does not exist", user), "make it in a user.present state that this one requires")
+		}
+		if err != nil {
+			return "", err
+		}
+		owner, group = u.UID, u.GID
+	}
+	file, err := h.TempFile(pattern, content, mode&0o700)
+	if err == nil && owner >= 0 {
+		err = h.Files.Chown(file, owner, group)
+	}
+	if err != nil {
+		return "", errors.Join(err, h.Files.RemoveAll(file))
+	}
+	return file, nil
 }
 
 // TempCopy is TempFile for content of any size.

@@ -62,18 +62,7 @@ func (s *script) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report
 
 // place puts the script where its user can run it and nobody else can read it.
 func (s *script) place(h *host.Host, source string, text []byte) (string, error) {
-	file, err := h.TempFile("script-*"+path.Ext(source), text, 0o700)
-	if err != nil || s.RunAs == "" {
-		return file, err
-	}
-	u, ok, err := h.Accounts.User(s.RunAs)
-	if err == nil && ok {
-		err = h.Files.Chown(file, u.UID, u.GID)
-	}
-	if err != nil {
-		err = errors.Join(err, h.Files.Remove(file))
-	}
-	return file, err
+	return h.TempFor(s.RunAs, "script-*"+path.Ext(source), text, 0o700)
 }
 
 func (s *script) Watched() module.Resource { return s }

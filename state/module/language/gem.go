@@ -102,12 +102,18 @@ func (g *gemInstalled) Apply(ctx context.Context, h *host.Host, _ module.Diff) (
 	if what, err := awaits(h, program); err != nil || what != "" {
 		return module.Report{}, orMissing(err, program, what)
 	}
+	login, remove, err := g.login(h, program)
+	if err != nil {
+		return module.Report{}, err
+	}
+	defer remove()
+	program.Env = append(program.Env, login...)
 	args := []string{"install", g.Name, "--no-document"}
 	if documents := g.documents(); documents != "" {
 		args[2] = "--document=" + documents
 	}
 	for _, f := range []struct{ option, v string }{{"--version", g.Version}, {"--http-proxy", g.Proxy}, {"--source", g.Source}} {
-		if f.v != "" {
+		if f.v != "" && !hasLogin(f.v) {
 			args = append(args, f.option, f.v)
 		}
 	}
@@ -119,6 +125,30 @@ func (g *gemInstalled) Apply(ctx context.Context, h *host.Host, _ module.Diff) (
 	}
 	return module.Report{Changes: value.NewMap(g.Name, "Installed"), Comment: "installed " + g.Name}, nil
 }
+
+// login is the environment that names a file of settings, in which gem finds the URLs with a login: every user can read
+// its arguments. The caller calls remove, which deletes the file.
+func (g *gemInstalled) login(h *host.Host, program host.Program) (env []string, remove func(), err error) {
+	settings := ""
+	if hasLogin(g.Source) {
+		settings += ":sources:\n- " + quoted(g.Source) + "\n"
+	}
+	if hasLogin(g.Proxy) {
+		settings += "http_proxy: " + quoted(g.Proxy) + "\n"
+	}
+	if settings == "" {
+		return nil, func() {}, nil
+	}
+	user, err := program.Runner(h)
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := h.TempFor(user, "gemrc-*", []byte("---\n"+settings), 0o600)
+	return []string{"GEMRC=" + file}, func() { _ = h.Files.Remove(file) }, err // what is left of it is its user's alone
+}
+
+// quoted is a text in YAML.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 func (g *gemInstalled) documents() string {
 	var kinds []string

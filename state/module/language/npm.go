@@ -2,8 +2,10 @@ package language
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -69,12 +71,13 @@ type npmInstalled struct {
 	Registry       string `sls:"registry"`
 	Env            any    `sls:"env"`
 
-	todo []string
+	todo  []string
+	login []string // the environment with the logins of what is to be installed
 }
 
 func (n *npmInstalled) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if what, err := awaits(h, n.program(n.Env)); err != nil || what != "" {
-		return module.Awaits(what, "install "+n.Name), err
+		return module.Awaits(what, "install "+withoutPasswords(n.Name)), err
 	}
 	have, err := n.list(ctx, h, n.Env)
 	if err != nil {
@@ -84,6 +87,7 @@ func (n *npmInstalled) Check(ctx context.Context, h *host.Host) (module.Diff, er
 	if n.Pkgs == nil {
 		wanted = []string{n.Name}
 	}
+	wanted, n.login = npmLogins(wanted)
 	for _, text := range wanted {
 		name, version := split(text)
 		is, ok := have[name]
@@ -109,10 +113,34 @@ func (n *npmInstalled) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 	if n.Registry != "" {
 		program.Env = append(program.Env, "npm_config_registry="+n.Registry)
 	}
+	program.Env = append(program.Env, n.login...)
 	if _, err := program.Do(ctx, h, append(args, n.todo...)...); err != nil {
 		return module.Report{}, diag.WithHint(err, "look at the name and the version, and at the registry that npm asks")
 	}
 	return done(d, "installed %s", strings.Join(n.todo, ", ")), nil
+}
+
+// npmLogins takes the logins out of URLs of packages. The environment gives them to git, for repositories, and to npm, for
+// archives: every user can read the arguments of a program.
+func npmLogins(packages []string) (plain, env []string) {
+	plain, env = host.GitLogins(packages...)
+	for i, text := range packages {
+		if text == plain[i] {
+			continue
+		}
+		_, rest, _ := strings.Cut(text, "://")
+		at, path, _ := strings.Cut(rest, "/")
+		login, server := at[:strings.LastIndexByte(at, '@')], at[strings.LastIndexByte(at, '@')+1:]
+		if plain, err := url.PathUnescape(login); err == nil {
+			login = plain
+		}
+		key := "npm_config_//" + server + "/"
+		if i := strings.LastIndexByte(path, '/'); i >= 0 {
+			key += path[:i+1]
+		}
+		env = append(env, key+":_auth="+base64.StdEncoding.EncodeToString([]byte(login)))
+	}
+	return plain, env
 }
 
 // npmRemoved is npm.removed.

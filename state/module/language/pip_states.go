@@ -238,20 +238,12 @@ func (p *pipInstalled) Apply(ctx context.Context, h *host.Host, _ module.Diff) (
 			args = append(args, f.option)
 		}
 	}
-	files, remove, err := p.placed(ctx, h)
+	more, env, remove, err := p.handed(ctx, h, program)
 	defer remove()
 	if err != nil {
 		return module.Report{}, err
 	}
-	for _, file := range files {
-		args = append(args, "--requirement", file)
-	}
-	for _, item := range p.edit {
-		args = append(args, "--editable", item)
-	}
-	for _, r := range p.todo {
-		args = append(args, r.text)
-	}
+	args, program.Env = append(args, more...), append(program.Env, env...)
 	if err := p.do(ctx, h, program, args...); err != nil {
 		return module.Report{}, err
 	}
@@ -266,30 +258,86 @@ func orMissing(err error, program host.Program, what string) error {
 	return absent(program, what)
 }
 
-// placed are the files of requirements on the host; those of the state tree are put there for the
-// time it takes.
-func (p *pipInstalled) placed(ctx context.Context, h *host.Host) (files []string, remove func(), err error) {
+// handed are the arguments by which pip gets what is to be installed, and the environment with the logins of repositories,
+// which pip would show in the arguments of git. Other URLs with a login, and requirements of the state tree, are put into
+// files that the user who runs pip can read alone. The caller calls remove, with an error too, which deletes them.
+func (p *pipInstalled) handed(ctx context.Context, h *host.Host, program host.Program) (args, env []string, remove func(), err error) {
 	var temporary []string
 	remove = func() {
 		for _, file := range temporary {
-			_ = h.Files.Remove(file) // a file in /tmp that is left behind does no harm
+			_ = h.Files.Remove(file) // what is left of it is its user's alone
 		}
 	}
+	var lines, fetched []string
 	for _, file := range p.files {
-		if strings.Contains(file, "://") {
-			text, err := p.text(ctx, h, file)
-			if err != nil {
-				return nil, remove, err
-			}
-			if file, err = h.TempFile("requirements-*.txt", []byte(text), 0o644); err != nil {
-				return nil, remove, err
-			}
-			temporary = append(temporary, file)
+		if !strings.Contains(file, "://") {
+			args = append(args, "--requirement", file)
+			continue
 		}
-		files = append(files, file)
+		text, err := p.text(ctx, h, file)
+		if err != nil {
+			return nil, nil, remove, err
+		}
+		fetched = append(fetched, text)
 	}
-	return files, remove, nil
+	for _, item := range p.edit {
+		lines = append(lines, "--editable "+item)
+	}
+	for _, r := range p.todo {
+		lines = append(lines, r.text)
+	}
+	texts, env := withoutGitLogins(append(fetched, lines...))
+	fetched, lines = texts[:len(fetched)], texts[len(fetched):]
+	hidden := ""
+	for _, line := range lines {
+		item, editable := strings.CutPrefix(line, "--editable ")
+		switch {
+		case hasLogin(line):
+			hidden += line + "\n"
+		case editable:
+			args = append(args, "--editable", item)
+		default:
+			args = append(args, item)
+		}
+	}
+	if hidden != "" {
+		fetched = append(fetched, hidden)
+	}
+	user, err := program.Runner(h)
+	for _, text := range fetched {
+		if err != nil {
+			break
+		}
+		var file string
+		if file, err = h.TempFor(user, "requirements-*.txt", []byte(text), 0o600); err == nil {
+			temporary, args = append(temporary, file), append(args, "--requirement", file)
+		}
+	}
+	return args, env, remove, err
 }
+
+// withoutGitLogins takes the logins out of the URLs of git repositories in some texts, of one line or more.
+func withoutGitLogins(texts []string) (plain, env []string) {
+	var words []string
+	for _, text := range texts {
+		for _, word := range strings.Fields(text) {
+			if strings.Contains(word, "git+http") && hasLogin(word) && !slices.Contains(words, word) {
+				words = append(words, word)
+			}
+		}
+	}
+	bare, env := host.GitLogins(words...)
+	for _, text := range texts {
+		for i, word := range words {
+			text = strings.ReplaceAll(text, word, bare[i])
+		}
+		plain = append(plain, text)
+	}
+	return plain, env
+}
+
+// hasLogin reports whether there is a URL with a user or a password in a text.
+func hasLogin(text string) bool { return withoutPasswords(text) != text }
 
 // pipRemoved is pip.removed.
 type pipRemoved struct {

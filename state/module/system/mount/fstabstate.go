@@ -73,7 +73,7 @@ func (l *line) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 	}
 	report := module.Report{Changes: d.Changes, Comment: "the entry was written to " + l.Config}
 	if l.mounts() && h.Kernel.Allowed("mounting "+l.Place) == nil {
-		return report, run(ctx, h, l.Place, "", "mount", l.Place)
+		return report, run(ctx, h, l.Place, "", nil, "mount", l.Place)
 	}
 	return report, nil
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -28,21 +29,38 @@ func Functions() module.Table {
 	}
 }
 
-// run changes what is mounted, as a user if one is named.
-func run(ctx context.Context, h *host.Host, name, user string, argv ...string) error {
+// run changes what is mounted, as a user if one is named. env is the environment of the program, on top of its own.
+func run(ctx context.Context, h *host.Host, name, user string, env []string, argv ...string) error {
 	if user != "" {
-		out, err := h.Shell(ctx, host.Line{Text: strings.Join(argv, " "), Argv: argv, RunAs: user})
+		out, err := h.Shell(ctx, host.Line{Text: strings.Join(argv, " "), Argv: argv, RunAs: user, Env: env})
 		if err == nil && out.Code != 0 {
 			err = errors.New(strings.TrimSpace(out.Stderr))
 		}
 		return host.Failed(err, argv[0]+" "+name, "see `dmesg` on the host")
 	}
-	_, err := h.Tool(ctx, host.Tool{Argv: argv, Changes: host.Subject{Kind: host.KindMount, Name: name}, Package: "mount, or util-linux"})
+	_, err := h.Tool(ctx, host.Tool{Argv: argv, Env: env, Changes: host.Subject{Kind: host.KindMount, Name: name}, Package: "mount, or util-linux"})
 	return host.Failed(err, argv[0]+" of "+name, "see `dmesg` and `findmnt` on the host; a file system in use is shown by `fuser -vm "+name+"`")
 }
 
+// mountWith mounts with some options. The password of a share of Windows goes into the environment, where mount.cifs
+// takes it from: every user can read the arguments of a program.
+func (m *mountedState) mountWith(ctx context.Context, h *host.Host, opts []string) error {
+	var env []string
+	if slices.Contains([]string{"cifs", "smb3", "smbfs"}, m.FSType) {
+		opts = slices.DeleteFunc(slices.Clone(opts), func(o string) bool {
+			name, password, found := strings.Cut(o, "=")
+			secret := found && slices.Contains([]string{"pass", "passwd", "password"}, name)
+			if secret {
+				env = []string{"PASSWD=" + password}
+			}
+			return secret
+		})
+	}
+	return run(ctx, h, m.Name, m.User, env, "mount", "-o", strings.Join(opts, ","), "-t", m.FSType, m.Device, m.Name)
+}
+
 func unmount(ctx context.Context, h *host.Host, name, user string) error {
-	return run(ctx, h, name, user, "umount", name)
+	return run(ctx, h, name, user, nil, "umount", name)
 }
 
 // unmounted is mount.unmounted.

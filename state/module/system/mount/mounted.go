@@ -250,7 +250,7 @@ func (m *mountedState) act(ctx context.Context, h *host.Host) (done *value.Map, 
 		opts = append(slices.DeleteFunc(slices.Clone(opts), func(o string) bool { return o == "remount" }), "remount")
 	}
 	if m.mount || m.remount {
-		err = run(ctx, h, m.Name, m.User, "mount", "-o", strings.Join(opts, ","), "-t", m.FSType, m.Device, m.Name)
+		err = m.mountWith(ctx, h, opts)
 	}
 	return done, err
 }
@@ -269,7 +269,7 @@ func (a *again) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 }
 
 func (a *again) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	err := run(ctx, h, a.Name, a.User, "mount", "-o", strings.Join(append(split(a.Opts), "remount"), ","), "-t", a.FSType, a.Device, a.Name)
+	err := a.mountWith(ctx, h, append(split(a.Opts), "remount"))
 	if err != nil {
 		return module.Report{}, err
 	}

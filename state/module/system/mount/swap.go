@@ -63,7 +63,7 @@ func (s *swap) planTable(h *host.Host, changes *value.Map) error {
 
 func (s *swap) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	if s.live {
-		err := run(ctx, h, s.Name, "", "swapon", s.Name)
+		err := run(ctx, h, s.Name, "", nil, "swapon", s.Name)
 		if err != nil {
 			return module.Report{}, err
 		}

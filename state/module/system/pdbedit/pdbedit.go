@@ -54,6 +54,7 @@ type managed struct {
 	isNew   bool
 	changes *value.Map
 	options []string
+	secret  bool // the password is to be changed
 }
 
 func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -65,7 +66,7 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		return module.Diff{}, err
 	}
 	now, ok := all[m.Name]
-	m.isNew, m.changes, m.options = !ok, value.NewMap(), nil
+	m.isNew, m.changes, m.options, m.secret = !ok, value.NewMap(), nil, false
 	if m.isNew && m.Password == "" {
 		return module.Diff{}, diag.WithHint(fmt.Errorf("there is no Samba account %s, and a new one needs a password", m.Name), "add `- password: ...`")
 	}
@@ -73,7 +74,7 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	switch {
 	case m.isNew:
 		return module.Diff{Changes: value.NewMap(m.Name, "created"), Planned: value.NewMap(), Comment: "Samba would get the account " + m.Name}, nil
-	case len(m.options) == 0:
+	case m.changes.Len() == 0:
 		return module.Diff{Comment: "Samba's account " + m.Name + " is as declared"}, nil
 	}
 	return module.Diff{Changes: value.NewMap(m.Name, m.changes), Planned: value.NewMap(), Comment: "Samba's account " + m.Name + " would change"}, nil
@@ -103,7 +104,7 @@ func (m *managed) compare(now account) {
 		}
 		if now["nt hash"] != wanted {
 			m.changes.Set("nt hash", value.NewMap("old", "(hidden)", "new", "(hidden)"))
-			m.options = append(m.options, "--set-nt-hash="+wanted)
+			m.secret = true
 		}
 	}
 	for _, f := range []struct {
@@ -158,9 +159,10 @@ func (m *managed) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		if err := run(ctx, h, m.Name, password+"\n"+password+"\n", "--create", "--user="+m.Name, "--password-from-stdin"); err != nil {
 			return module.Report{}, err
 		}
-		if !m.PasswordHashed {
-			m.options = slices.DeleteFunc(m.options, func(o string) bool { return strings.HasPrefix(o, "--set-nt-hash=") })
-		}
+		m.secret = m.secret && m.PasswordHashed
+	}
+	if err := m.setPassword(ctx, h); err != nil {
+		return module.Report{Changes: value.NewMap()}, err
 	}
 	if len(m.options) > 0 {
 		if err := run(ctx, h, m.Name, "", append([]string{"--modify", "--user=" + m.Name}, m.options...)...); err != nil {
@@ -170,9 +172,26 @@ func (m *managed) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return module.Report{Changes: d.Changes, Comment: "Samba's account " + m.Name + " is as declared"}, nil
 }
 
+// setPassword changes the password of an account that is there. Samba takes a hash on the command line only, where every
+// user of the host can read it while pdbedit runs.
+func (m *managed) setPassword(ctx context.Context, h *host.Host) error {
+	switch {
+	case !m.secret:
+		return nil
+	case m.PasswordHashed:
+		m.options = append(m.options, "--set-nt-hash="+strings.ToUpper(m.Password))
+		return nil
+	}
+	return tool(ctx, h, m.Name, m.Password+"\n"+m.Password+"\n", "smbpasswd", "-s", m.Name)
+}
+
 func run(ctx context.Context, h *host.Host, name, stdin string, args ...string) error {
+	return tool(ctx, h, name, stdin, append([]string{"pdbedit"}, args...)...)
+}
+
+func tool(ctx context.Context, h *host.Host, name, stdin string, argv ...string) error {
 	_, err := h.Tool(ctx, host.Tool{
-		Argv: append([]string{"pdbedit"}, args...), Stdin: stdin, Package: "samba",
+		Argv: argv, Stdin: stdin, Package: "samba",
 		Changes: host.Subject{Kind: "samba account", Name: name},
 	})
 	return host.Failed(err, "Samba's account "+name, "an account needs a user of the system of that name: make it in a user.present state that this one requires")

@@ -58,6 +58,10 @@ func prepare(t *testing.T, h *statetest.Host) {
 			}
 		}
 		return "", nil
+	}, "smbpasswd": func(_ []string, stdin string) (string, error) {
+		password, _, _ := strings.Cut(stdin, "\n")
+		set("NT hash", map[string]string{"secret": "878D8014606CDA29677A44EFA1353FC7"}[password])
+		return "", nil
 	}})
 }
 

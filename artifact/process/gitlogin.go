@@ -1,0 +1,83 @@
+package process
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// GitLogins takes the logins out of http and https URLs that git, or a program that runs git, is given. It returns the
+// URLs without them, and variables for the environment of that program by which git gets each login for its URL. Every
+// user of a host can read the arguments of all processes, but the environment of its own only.
+//
+// A URL may start with git+, end with @ and a name of a commit, and have text before it ("name @ URL"), as package
+// managers take it. Anything else, URLs of ssh among it, stays as it is. Git 2.31 and newer read the variables.
+func GitLogins(urls ...string) (plain, env []string) {
+	var entries []login
+	for _, raw := range urls {
+		bare, l, ok := withoutLogin(raw)
+		plain = append(plain, bare)
+		if ok {
+			entries = append(entries, l)
+		}
+	}
+	if len(entries) == 0 {
+		return plain, nil
+	}
+	// A login for the very URL comes before those for its server, which hold where a package manager writes the URL in
+	// another way.
+	var keys, values []string
+	for _, whole := range []bool{true, false} {
+		for i, l := range entries {
+			at := l.server
+			if whole {
+				at += l.path
+			}
+			keys = append(keys, "credential."+at+".helper")
+			values = append(values, fmt.Sprintf(`!f() { echo "username=$CORPUS_GIT_USER_%[1]d"; echo "password=$CORPUS_GIT_PASSWORD_%[1]d"; }; f`, i))
+		}
+	}
+	env = []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(keys))}
+	for i := range keys {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, keys[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, values[i]))
+	}
+	for i, l := range entries {
+		env = append(env, fmt.Sprintf("CORPUS_GIT_USER_%d=%s", i, l.user), fmt.Sprintf("CORPUS_GIT_PASSWORD_%d=%s", i, l.password))
+	}
+	return plain, env
+}
+
+// login is what git needs for a URL.
+type login struct{ server, path, user, password string }
+
+// withoutLogin cuts the login out of a URL and leaves every other character as it is.
+func withoutLogin(raw string) (bare string, l login, ok bool) {
+	before, rest, found := strings.Cut(raw, "://")
+	if !found {
+		return raw, login{}, false
+	}
+	scheme := before[strings.LastIndexAny(before, " +@")+1:]
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	at := strings.LastIndexByte(rest[:end], '@')
+	if at < 0 || scheme != "http" && scheme != "https" {
+		return raw, login{}, false
+	}
+	user, password, _ := strings.Cut(rest[:at], ":")
+	path, _, _ := strings.Cut(rest[end:], "#")
+	if i := strings.LastIndexByte(path, '@'); i > 0 {
+		path = path[:i]
+	}
+	l = login{server: scheme + "://" + rest[at+1:end], path: path, user: unescaped(user), password: unescaped(password)}
+	return before + "://" + rest[at+1:], l, true
+}
+
+// unescaped is the text for which a part of a URL stands; one that is no escape stands for itself.
+func unescaped(text string) string {
+	if plain, err := url.PathUnescape(text); err == nil {
+		return plain
+	}
+	return text
+}
