@@ -46,7 +46,7 @@ func (p place) victim(rel string) string { return filepath.Join(p.Host, rel) }
 
 // lay makes the directory as ann would have it for the operation's good.
 func (p place) lay() error {
-	err := errors.Join(os.RemoveAll(p.d()), os.RemoveAll(p.x()), os.MkdirAll(p.d(), 0o755), p.fill())
+	err := errors.Join(p.clear(), os.RemoveAll(p.d()), os.RemoveAll(p.x()), os.MkdirAll(p.d(), 0o755), p.fill())
 	if err != nil || os.Geteuid() != 0 {
 		return err
 	}
@@ -56,6 +56,23 @@ func (p place) lay() error {
 	return filepath.WalkDir(p.d(), func(name string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(name, ann, ann))
 	})
+}
+
+// clear takes links away that an attack before left on the way to d, since the place is laid by names, as root.
+func (p place) clear() error {
+	way := []string{p.Dir}
+	for at := filepath.Dir(p.d()); at != p.Dir; at = filepath.Dir(at) {
+		way = append(way[:1], append([]string{at}, way[1:]...)...)
+	}
+	for _, at := range way {
+		if info, err := os.Lstat(at); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if err := errors.Join(os.Remove(at), os.RemoveAll(at+".x")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fill makes f.
@@ -164,7 +181,7 @@ func attacks() []attack {
 			return errors.Join(os.RemoveAll(p.f()), os.Mkdir(p.f(), 0o755), own(p.f()))
 		}, robust: true},
 		{name: "f may not be opened", kinds: []kind{file, dir}, lay: func(p place) error { return errors.Join(os.Chmod(p.f(), 0), os.Chmod(p.d(), 0)) }, robust: true},
-		{name: "f and d are locked", loop: lock, robust: true},
+		{name: "f and d are locked, and all that ann can open", loop: lock, robust: true},
 
 		{name: "d and a link to root's directory change places", short: true, lay: func(p place) error { return p.put(p.x(), p.likeDir()) }, loop: func(p place) error { return exchange(p.d(), p.x()) }},
 		{name: "d and a link to bob's directory change places", lay: func(p place) error { return p.put(p.x(), "/home/bob") }, loop: func(p place) error { return exchange(p.d(), p.x()) }},
@@ -252,18 +269,32 @@ func grab(p place) error {
 	return nil
 }
 
-// lock holds locks until the process ends.
+// lock holds locks until the process ends: on the place, and on each file of root's that ann can open.
 func lock(p place) error {
 	for _, at := range []string{p.f(), p.d()} {
-		fd, err := unix.Open(at, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if err != nil {
+		if err := locked(at); err != nil {
 			return err
 		}
-		_ = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
-		_ = unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &unix.Flock_t{Type: unix.F_RDLCK})
+	}
+	for _, top := range []string{"etc", "var", "run", "srv/projects", "srv/in"} {
+		_ = filepath.WalkDir(p.victim(top), func(at string, _ fs.DirEntry, err error) error {
+			if err == nil {
+				_ = locked(at) // what ann may not open she cannot lock
+			}
+			return nil
+		})
 	}
 	time.Sleep(time.Hour)
 	return nil
+}
+
+func locked(at string) error {
+	fd, err := unix.Open(at, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	_ = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+	return unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &unix.Flock_t{Type: unix.F_RDLCK})
 }
 
 // looped is what an attacking process is given.

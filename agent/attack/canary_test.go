@@ -176,6 +176,9 @@ func (w *world) foreign() []string {
 		if st.Uid == ann && !annsOwn.MatchString(rel) {
 			found = append(found, "/"+rel+" belongs to ann")
 		}
+		if info.Mode().IsRegular() && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 && st.Uid != ann && !rootsContent(p) {
+			found = append(found, "/"+rel+" holds what ann wrote and runs as another user")
+		}
 		if st.Uid == 0 && strings.HasPrefix(d.Name(), "pwned") {
 			found = append(found, "a program of ann's ran as root: /"+rel)
 		}
@@ -186,6 +189,12 @@ func (w *world) foreign() []string {
 		found = append(found, fmt.Sprintf("the disk holds %d MiB more than before", blocks*512>>20))
 	}
 	return found
+}
+
+// rootsContent reports whether a file holds what a state writes, and nothing of ann's.
+func rootsContent(p string) bool {
+	data, err := os.ReadFile(p)
+	return err == nil && slices.Contains([]string{"new\n", "from the tree\n"}, string(data))
 }
 
 func owner(info fs.FileInfo) int {

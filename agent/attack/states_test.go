@@ -44,7 +44,7 @@ func newStates(t *testing.T, how string) *states {
 			s.all = append(s.all, o)
 		}
 	}
-	tree := map[string]string{"tree/a": "from the tree\n", "tree/sub/b": "from the tree\n", "patch": "--- f\n+++ f\n@@ -1,1 +1,1 @@\n-one = 1\n+one = 7\n", "top.sls": "base: {'*': [attack]}\n"}
+	tree := map[string]string{"tree/a": "from the tree\n", "tree/sub/b": "from the tree\n", "patch": "--- f\n+++ f\n@@ -1,1 +1,1 @@\n-one = 1\n+one = 7\n", "script": "#!/bin/sh\nid -u >pwned-script\n", "true": "#!/bin/sh\n", "top.sls": "base: {'*': [attack]}\n"}
 	for name, text := range tree {
 		file := filepath.Join(s.dir, "srv/states", name)
 		s.must(os.MkdirAll(filepath.Dir(file), 0o755))
@@ -52,6 +52,11 @@ func newStates(t *testing.T, how string) *states {
 	}
 	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/file"), []byte("root's, for all\n"), 0o644))
 	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/tree.tar"), tarred(t, tree), 0o644))
+	// These stand for package managers: they leave files where they work, and print what says that nothing is installed.
+	for name, does := range map[string]string{"pip3": "id -u >pwned-ran", "gem": "id -u >pwned-ran", "virtualenv": `for dir; do :; done; mkdir -p "$dir" && id -u >"$dir/pwned-ran"`} {
+		script := "#!/bin/sh\ncase \"$*\" in *list*) echo '[]';; *version*) echo 'Python 3.0';; *) " + does + ";; esac\n"
+		s.must(os.WriteFile(filepath.Join(s.dir, "srv/in", name), []byte(script), 0o755))
+	}
 	s.repository()
 	return s
 }
