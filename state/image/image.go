@@ -45,7 +45,7 @@ type Part struct {
 	GID      int               `json:"gid,omitempty"`
 	Modified int64             `json:"modified,omitempty"` // of a file, in nanoseconds since 1970
 	Size     int64             `json:"size,omitempty"`
-	Sum      string            `json:"sum,omitempty"` // SHA-256 of the content
+	Sum      string            `json:"sum,omitempty"` // SHA-256 of the content; its size and time where it is a large file with holes
 	Xattrs   map[string][]byte `json:"xattrs,omitempty"`
 	Text     string            `json:"text,omitempty"`   // target of a link, a value, or the name before a line
 	Pieces   []string          `json:"pieces,omitempty"` // where the content is kept

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -201,5 +202,45 @@ func TestTheKernelsOwnFilesAreReadWhole(t *testing.T) {
 	i, err := image.Taker{Host: h}.Take(context.Background(), host.Subject{Kind: host.KindSysctl, Name: "net.ipv4.ip_default_ttl"})
 	if err != nil || i.Parts[0].Text != strings.TrimSpace(string(want)) {
 		t.Errorf("the setting is %+v, %v, want %q", i.Parts, err, want)
+	}
+}
+
+// TestSparseFilesAreNotRead takes an image of a file of 1 TiB that takes no room on the disk.
+func TestSparseFilesAreNotRead(t *testing.T) {
+	h, root := newHost(t)
+	file := filepath.Join(root, "etc/large")
+	do(t, os.WriteFile(file, []byte("text\n"), 0o644))
+	if err := os.Truncate(file, 1<<40); err != nil {
+		t.Skip("this filesystem has no such files:", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	take := func() image.Image {
+		var taken image.Image
+		var err error
+		done := make(chan bool)
+		go func() {
+			taken, err = image.Taker{Host: h}.Take(ctx, host.Subject{Kind: host.KindFile, Name: "/etc/large"})
+			close(done)
+		}()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			t.Fatal("it is read for more than a minute")
+		}
+		do(t, err)
+		return taken
+	}
+	before := take()
+	do(t, os.Chmod(file, 0o600))
+	if after := take(); after.Parts[0].Sum != before.Parts[0].Sum {
+		t.Errorf("another mode makes the content another one: %q, was %q", after.Parts[0].Sum, before.Parts[0].Sum)
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	do(t, err)
+	_, err = f.WriteAt([]byte("x"), 1<<30)
+	do(t, errors.Join(err, f.Close(), os.Chtimes(file, time.Time{}, time.Unix(1, 1))))
+	if after := take(); after.Parts[0].Sum == before.Parts[0].Sum {
+		t.Error("another content is not seen")
 	}
 }
