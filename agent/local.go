@@ -158,7 +158,11 @@ func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Give
 
 // pushed is a commit of the project's repository.
 func (r *run) pushed(ctx context.Context, ref string) (brought, error) {
-	repository := r.project(r.identity.Service).Git("project")
+	p := r.project(r.identity.Service)
+	if err := r.ownRepositories(p); err != nil {
+		return brought{}, err
+	}
+	repository := p.Git("project")
 	tree, err := git.Find(ctx, repository, ref)
 	if err != nil {
 		return brought{}, exit.WithCode(exit.Usage, err)
@@ -227,6 +231,9 @@ func (a *Agent) receivePillar(ctx context.Context, commit string) (*report.Repor
 			return err
 		}
 		p := r.project(r.identity.Service)
+		if err := r.ownRepositories(p); err != nil {
+			return err
+		}
 		repository := p.Git("pillar")
 		tree, err := git.Find(ctx, repository, commit)
 		if err != nil {

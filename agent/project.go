@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
@@ -142,6 +144,25 @@ func checkBranch(name string) error {
 	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--branch %q is no name of a branch", name), "write a name such as main or release/1.2"))
 }
 
+// ownRepositories refuses a project's repositories unless all of them is root's alone, hooks, configuration and objects: git
+// runs there as root, and runs what these name. What is not there yet is fine.
+func (r *run) ownRepositories(p layout.Project) error {
+	root, err := r.safely()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	err = root.Sole(r.Layout.Inside(filepath.Dir(p.Git("project"))))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var unsafe *walk.UnsafeError
+	if errors.As(err, &unsafe) {
+		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("git does not run in the repositories of %s: %w", p.Name, err), "%s", unsafe.Hint()))
+	}
+	return err
+}
+
 // repositories makes those of a project and of its pillar.
 func (r *run) repositories(ctx context.Context, init Init) ([]string, error) {
 	if r.entry.Branch == "" || init.Branch != "" {
@@ -151,6 +172,9 @@ func (r *run) repositories(ctx context.Context, init Init) ([]string, error) {
 		r.entry.Branch = defaultBranch
 	}
 	p := r.project(r.entry.Name)
+	if err := r.ownRepositories(p); err != nil {
+		return nil, err
+	}
 	var remotes []string
 	for _, which := range []string{"project", "pillar"} {
 		hook := fmt.Sprintf("#!/bin/sh\n# Deploys what is pushed, before any ref moves. Written by corpus-agent.\nexec %s project receive %s %s\n", init.Hook, p.Name, which)

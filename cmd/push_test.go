@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -253,5 +254,43 @@ func TestRunOutlivesWhoeverWatchesIt(t *testing.T) {
 	d.host("srv/out", "one")
 	if out := d.ok("corpus-agent", "status"); !strings.Contains(out, "shop: shop "+d.head()[:12]+" (unsigned) since") {
 		t.Errorf("the status is\n%s", out)
+	}
+}
+
+// TestPushIntoARepositoryOfAUser: git runs as root what a repository names, so one of which a user controls a part is refused
+// before git runs there, and the user's program with it.
+func TestPushIntoARepositoryOfAUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("files of several users take root")
+	}
+	d := newDeveloper(t)
+	d.commit("a", "a\n")
+	d.ok("git", "push", "-q", d.repository("project"), "HEAD:main")
+	pwned := filepath.Join(d.root, "pwned")
+	program := filepath.Join(d.root, "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n>"+pwned+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.ok("git", "--git-dir="+d.repository("project"), "config", "core.fsmonitor", program)
+	config := filepath.Join(d.repository("project"), "config")
+	for _, c := range []struct {
+		path string
+		uid  int
+		mode os.FileMode
+	}{{config, 64001, 0o644}, {filepath.Join(d.repository("pillar"), "hooks"), 64001, 0o755}, {config, 0, 0o666}} {
+		if err := errors.Join(os.Chown(c.path, c.uid, c.uid), os.Chmod(c.path, c.mode)); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range [][]string{{"project", "deploy", "shop"}, {"project", "init", "shop", "--git"}} {
+			if out, err := d.run("corpus-agent", command...); err == nil || !strings.Contains(out, "git does not run in the repositories of shop") || !strings.Contains(out, "chown -R root:root") {
+				t.Errorf("%s of user %d: %v: %v\n%s", c.path, c.uid, command, err, out)
+			}
+		}
+		if err := errors.Join(os.Chown(c.path, 0, 0), os.Chmod(c.path, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Lstat(pwned); err == nil {
+		t.Error("the user's program ran")
 	}
 }

@@ -32,11 +32,15 @@ type UnsafeError struct {
 	OwnerName string // the name of that user, "" where it is not known
 	Raised    bool   // it is a file that was to get setuid or setgid bits: see MayRaise
 	Program   bool   // a program was to get the path by its name: see ByName
+	Tree      bool   // a program was to run on a tree of which this is a part: see Sole
 }
 
 func (e *UnsafeError) Error() string {
 	if e.Raised {
 		return fmt.Sprintf("%s: setuid and setgid bits are refused, since %s may have put the program there", e.Path, e.By)
+	}
+	if e.Tree {
+		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could have a program that root runs there run another", e.Path, e.Component, e.By)
 	}
 	if e.Program {
 		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could exchange a part of the path while a program follows it", e.Path, e.Component, e.By)
@@ -61,6 +65,9 @@ func (e *UnsafeError) Named(user, group func(id int) string) *UnsafeError {
 func (e *UnsafeError) Hint() string {
 	if e.Raised {
 		return "remove it, and have such programs made in a directory where root alone may write"
+	}
+	if e.Tree {
+		return fmt.Sprintf("look at what is there, and make all of it root's: chown -R root:root %[1]s; chmod -R go-w %[1]s", e.Path)
 	}
 	if e.Program {
 		return "use a path below directories where root alone may write"

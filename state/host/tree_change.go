@@ -218,11 +218,9 @@ func (t *tree) Own(p string, uid, gid int, mode *fs.FileMode) error {
 		}
 		defer unix.Close(fd)
 		return t.own(fd, st, uid, gid, mode, func(after *unix.Stat_t, bits fs.FileMode) error {
-			was := &st
-			if mode != nil {
-				was = after // the caller asks for these bits, so only who controls the directory counts
-			}
-			return t.root.MayRaise(dir, t.below(dir, name, p), was, after, bits)
+			// Who owned the file wrote it, and may have it open still: that counts for bits that the caller asks for too,
+			// since the directory may have been given to root a moment ago.
+			return t.root.MayRaise(dir, t.below(dir, name, p), &st, after, bits)
 		})
 	})
 }

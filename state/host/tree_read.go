@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 func (t *tree) Lstat(p string) (info Info, err error) {
@@ -108,6 +109,9 @@ func (t *tree) ReadFile(p string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if err := info.Readable(p); err != nil {
+		return nil, err
+	}
 	// One byte more than the size, so that the end is seen without another buffer. Files of the kernel
 	// say that they are empty, and some give what they hold only to who asks for all of it at once.
 	data := make([]byte, 0, max(info.Size+1, 512))
@@ -120,10 +124,37 @@ func (t *tree) ReadFile(p string) ([]byte, error) {
 		if err != nil {
 			return data, t.trouble.Note(p, err)
 		}
+		if len(data) > maxRead {
+			return nil, tooLarge(p)
+		}
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]
 		}
 	}
+}
+
+// ReadAll reads what a file, or anything else of a name, holds into memory, up to the bound of Files.ReadFile.
+func ReadAll(r io.Reader, name string) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxRead+1))
+	if err == nil && len(data) > maxRead {
+		return nil, tooLarge(name)
+	}
+	return data, err
+}
+
+// Readable refuses a file that is too large to be read into memory. name is its path, for the error.
+func (i Info) Readable(name string) error {
+	if i.Size > maxRead {
+		return tooLarge(name)
+	}
+	return nil
+}
+
+// maxRead is the size of the largest file that is read into memory. A user makes a file of 100 GB without room on the disk.
+const maxRead = 256 << 20
+
+func tooLarge(p string) error {
+	return diag.WithHint(fmt.Errorf("%s is larger than %s, and is not read into memory", p, diag.Size(maxRead)), "look at it with ls -ls: a file may be large and take no room; such a file is not edited or rendered")
 }
 
 func (t *tree) ReadDir(p string) ([]string, error) {

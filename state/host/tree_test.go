@@ -360,3 +360,18 @@ func FuzzTree(f *testing.F) {
 		}
 	})
 }
+
+// TestSparseFilesAreNotReadIntoMemory reads a file of 100 GB that takes no room on the disk.
+func TestSparseFilesAreNotReadIntoMemory(t *testing.T) {
+	root := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(root, "f"), nil, 0o644), os.Truncate(filepath.Join(root, "f"), 100<<30)); err != nil {
+		t.Skip("this filesystem has no such files:", err)
+	}
+	h, err := host.New(host.Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Files.ReadFile("/f"); err == nil || !strings.Contains(err.Error(), "is not read into memory") || diag.HintOf(err) == "" {
+		t.Errorf("it says %v", err)
+	}
+}

@@ -27,6 +27,8 @@ func TestNoProgramOfAUserRunsAsAnother(t *testing.T) {
 		"mode alone":        {"file.managed: [{name: /home/ann/own/roots}, {replace: false}, {mode: '4755'}]", exec.Failed, "/home/ann/own/x"},
 		"directory recurse": {"file.directory: [{name: /home/ann/own}, {user: root}, {recurse: [user]}]", exec.Succeeded, ""},
 		"directory modes":   {"file.directory: [{name: /home/ann/own}, {user: daemon}, {file_mode: '2755'}, {recurse: [user, mode]}]", exec.Failed, "/home/ann/own/x"},
+		"directory to root": {"file.directory: [{name: /home/ann/own}, {user: root}, {file_mode: '4755'}, {recurse: [user, mode]}]", exec.Failed, "/home/ann/own/roots /home/ann/own/x"}, // root wrote the first
+		"managed to root":   {"file.managed: [{name: /srv/anns}, {replace: false}, {user: root}, {mode: '4755'}]", exec.Failed, "/home/ann/own/x"},
 		"copy":              {"file.copy: [{name: /srv/new}, {source: /home/ann/own/x}]", exec.Succeeded, "/home/ann/own/x"},
 		"copy preserve":     {"file.copy: [{name: /srv/new}, {source: /home/ann/own/x}, {preserve: true}]", exec.Succeeded, "/home/ann/own/x /srv/new"},
 		"copy tree":         {"file.copy: [{name: /srv/tree}, {source: /home/ann/own}]", exec.Succeeded, "/home/ann/own/x"},
@@ -39,6 +41,8 @@ func TestNoProgramOfAUserRunsAsAnother(t *testing.T) {
 			root := annsHost(t)
 			hosttest.Put(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\nann:x:64001:64001::/home/ann:/bin/sh\ndaemon:x:1:1::/:/bin/sh\n", 0o644)
 			hosttest.Put(t, filepath.Join(root, "home/ann/own/roots"), "root's program", 0o755)
+			hosttest.Put(t, filepath.Join(root, "srv/anns"), "ann's program", 0o755)
+			own(t, filepath.Join(root, "srv/anns"))
 			if err := os.Chmod(filepath.Join(root, "home/ann/own/x"), 0o755|fs.ModeSetuid); err != nil {
 				t.Fatal(err)
 			}

@@ -1,5 +1,8 @@
 // Package git is the few things that push to deploy wants of git: bare repositories with a hook, a
 // commit's tree as a directory, and a push.
+//
+// Git runs programs that a repository names: hooks, filters, a file system monitor. Init, Find and Export run as root in a
+// repository of the host, and the caller must have made sure that all of it is root's alone (walk.Root.Sole).
 package git
 
 import (
@@ -107,7 +110,7 @@ func Push(ctx context.Context, tree, remote, branch string, force bool, out io.W
 // run runs git and gives what it printed.
 func run(ctx context.Context, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Env = append(process.Environ(), env...)
+	cmd.Env = append(append(process.Environ(), "SUDO_UID="), env...) // with SUDO_UID git trusts what that user owns
 	var out, problem bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problem
 	err := cmd.Run()

@@ -57,7 +57,7 @@ func (f *family) whole(ctx context.Context, o origin) ([]byte, fs.FileMode, erro
 		return nil, 0, err
 	}
 	defer source.Close()
-	data, err := io.ReadAll(source)
+	data, err := host.ReadAll(source, redacted(o.url))
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading the source %s: %w", redacted(o.url), err)
 	}

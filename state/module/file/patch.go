@@ -131,6 +131,11 @@ func (p *patch) try(ctx context.Context, h *host.Host, options []string, d modul
 	pid, applied := 0, 0
 	for i := range p.pieces {
 		piece := &p.pieces[i]
+		if info, err := h.Files.Stat(piece.target); err == nil {
+			if err := info.Readable(piece.target); err != nil {
+				return d, err
+			}
+		}
 		out, err := run(ctx, h, append(slices.Clone(options), "-N", "-r", "-", "-o", "-", piece.target), piece.diff)
 		if err != nil {
 			return d, err

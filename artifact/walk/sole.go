@@ -1,0 +1,118 @@
+package walk
+
+import (
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sole refuses, in a safe root, a directory of which an unprivileged user controls any part: the way to it, or a file,
+// directory or link in it or where such a link leads. A program that takes its configuration, or the names of other
+// programs, from such a directory must not run as root there.
+func (r *Root) Sole(p string) error {
+	if !r.safe {
+		return nil
+	}
+	if err := r.ByName(p); err != nil {
+		return err
+	}
+	fd, err := r.Openat(p, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return pathError("open", p, err)
+	}
+	return soleTree{root: r, asked: p, seen: map[[2]uint64]bool{}}.directory(fd, p)
+}
+
+// soleTree is one look at a tree.
+type soleTree struct {
+	root  *Root
+	asked string
+	seen  map[[2]uint64]bool // directories, by device and number: links may lead in circles
+}
+
+// directory looks at an open directory and all in it, and closes it.
+func (s soleTree) directory(fd int, name string) error {
+	d := newDir(s.root, fd, name)
+	defer d.Close()
+	st, err := d.Lstat(".")
+	if err != nil {
+		return err
+	}
+	id := [2]uint64{uint64(st.Dev), st.Ino}
+	if s.seen[id] {
+		return nil
+	}
+	s.seen[id] = true
+	if err := s.entry(name, &st); err != nil {
+		return err
+	}
+	names, err := d.ReadDir()
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if err := s.below(d, n, path.Join(name, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// below looks at one name in a directory. One that is gone meanwhile is fine.
+func (s soleTree) below(d *Dir, n, full string) error {
+	st, err := d.Lstat(n)
+	if found, err := Found(err); !found {
+		return err
+	}
+	if err := s.entry(full, &st); err != nil {
+		return err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		sub, err := unix.Openat(d.FD(), n, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return pathError("open", full, err)
+		}
+		return s.directory(sub, full)
+	case unix.S_IFLNK:
+		return s.link(full)
+	}
+	return nil
+}
+
+// link looks at what a link leads to. One that leads nowhere leads to nothing of another user's.
+func (s soleTree) link(full string) error {
+	if err := s.root.ByName(full); err != nil {
+		return err
+	}
+	fd, err := s.root.Openat(full, unix.O_PATH)
+	if found, err := Found(err); !found {
+		return pathError("open", full, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return s.directory(fd, full)
+	}
+	_ = unix.Close(fd) // only a place
+	return s.entry(full, &st)
+}
+
+// entry refuses what an unprivileged user owns or may write to. The sticky bit keeps such a user from no new name.
+func (s soleTree) entry(full string, st *unix.Stat_t) error {
+	var by []controller
+	if s.root.unprivileged(st.Uid) {
+		by = append(by, controller{kind: 'u', id: st.Uid})
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		open := *st
+		open.Mode &^= unix.S_ISVTX
+		by = append(by, s.root.controllersOf(&open)...)
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	return &UnsafeError{Path: s.asked, Component: full, By: by[0].String(), Owner: int(st.Uid), Tree: true}
+}
