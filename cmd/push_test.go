@@ -264,7 +264,7 @@ func TestPushIntoARepositoryOfAUser(t *testing.T) {
 		t.Skip("files of several users take root")
 	}
 	d := newDeveloper(t)
-	d.commit("a", "a\n")
+	d.commit(".salt/00_install.sls", "t: test.nop\n")
 	d.ok("git", "push", "-q", d.repository("project"), "HEAD:main")
 	pwned := filepath.Join(d.root, "pwned")
 	program := filepath.Join(d.root, "program")
