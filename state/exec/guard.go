@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	functions "github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -143,9 +144,13 @@ func (r *Runner) holdsFunction(ctx context.Context, function string, c *value.Ma
 			kwargs.Set(value.Str(k), v)
 		}
 	}
-	got, err := r.Call.Call(ctx, function, args, kwargs)
+	code := 0
+	got, err := r.Call.Call(functions.WithRetcode(ctx, func(n int) { code = n }), function, args, kwargs)
 	if err != nil {
 		return false, true, err
+	}
+	if code != 0 { // of a command that the function ran
+		return false, true, nil
 	}
 	if path, ok := c.Value("get_return").(string); ok {
 		got, _ = value.Lookup(got, path, ":")

@@ -129,13 +129,30 @@ func (c cmd) all(ctx context.Context, a Arguments) (*value.Map, error) {
 	if succeeds(out, a) {
 		out.Code = 0
 	}
-	if c.Retcode != nil && out.Code != 0 && !value.Truth(a.Value("ignore_retcode")) {
-		c.Retcode(out.Code)
+	if out.Code != 0 && !value.Truth(a.Value("ignore_retcode")) {
+		c.failed(ctx, out.Code)
 	}
 	if value.Truth(a.Value("hide_output")) {
 		out.Stdout, out.Stderr = "", ""
 	}
 	return outcome(out), nil
+}
+
+type retcodeKey struct{}
+
+// WithRetcode has note called with the exit code of each command that a function runs with the context and that fails.
+func WithRetcode(ctx context.Context, note func(code int)) context.Context {
+	return context.WithValue(ctx, retcodeKey{}, note)
+}
+
+// failed passes on the exit code of a command.
+func (c cmd) failed(ctx context.Context, code int) {
+	if note, ok := ctx.Value(retcodeKey{}).(func(int)); ok {
+		note(code)
+	}
+	if c.Retcode != nil {
+		c.Retcode(code)
+	}
 }
 
 // outcome is what became of a command, in Salt's words.

@@ -42,6 +42,9 @@ type Command struct {
 	// something else, unless the command runs as a user, whose rights bound what it does.
 	Paths []string
 
+	// Terminal gives the command terminals as its streams. Errors then come in Stderr as without, unless Merge is set.
+	Terminal bool
+
 	// Following says that links on the way to Dir, and in Paths, are followed whoever controls them.
 	Following bool
 }
@@ -129,6 +132,13 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	default:
 		cmd.Stdout, cmd.Stderr = stdout, stderr
 	}
+	finish := func() {}
+	if command.Terminal && !command.Mute {
+		var err error
+		if finish, err = terminals(cmd, stdout, stderr, command.Merge); err != nil {
+			return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)
+		}
+	}
 	cmd.Env = command.Env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: c.chroot, Credential: credential(command.As)}
 	process.Detach(cmd)
@@ -140,13 +150,16 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 		cmd.WaitDelay += killAfter
 	}
 	if err := c.resolve(cmd); err != nil {
+		finish()
 		return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)
 	}
 	if err := c.start(cmd, command); err != nil {
+		finish()
 		_ = c.trouble.Note(cmd.Path, err)
 		return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)
 	}
 	err := cmd.Wait()
+	finish()
 	out := Output{PID: cmd.Process.Pid, Code: exitCode(cmd.ProcessState), Stdout: stdout.String(), Stderr: stderr.String()}
 	if errors.Is(context.Cause(ctx), errTimedOut) {
 		out.TimedOut = true

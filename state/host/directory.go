@@ -35,11 +35,16 @@ func (c *commands) start(cmd *exec.Cmd, command Command) error {
 		cmd.Dir = "/"
 		return cmd.Start()
 	}
-	if command.Following || c.files.root.Fixed(command.Dir) {
+	files := c.files
+	if command.Following {
+		files = files.following()
+	}
+	// A process changes to its directory with the rights of its user, who may have none there.
+	if command.As == nil && (command.Following || c.files.root.Fixed(command.Dir)) {
 		cmd.Dir = command.Dir
 		return cmd.Start()
 	}
-	return startIn(cmd, func() error { return c.files.enter(command.Dir, command.As) })
+	return startIn(cmd, func() error { return files.enter(command.Dir, command.As) })
 }
 
 // startIn starts a command in the directory that enter makes the thread's, which no link that is exchanged meanwhile
@@ -50,7 +55,7 @@ func startIn(cmd *exec.Cmd, enter func() error) error {
 		if err := enter(); err != nil {
 			return err
 		}
-		cmd.Dir = "."
+		cmd.Dir = "" // the thread's own; to change to "." would take the right to search it once more
 		return cmd.Start()
 	})
 }
@@ -71,21 +76,29 @@ func inThread(do func() error) error {
 }
 
 // enter makes a directory that of the thread. It is found with the rights of the user who will work there, and links
-// that this user controls are followed, as they would be if the user's own process went there.
+// that this user controls are followed, as they would be if the user's own process went there. A directory that only the
+// agent may enter is entered with the agent's rights, past no link of a user: the author of the state chose it.
 func (t *tree) enter(p string, as *Credential) error {
 	root := t.root
 	if as != nil {
 		root = root.As(as.UID)
 	}
-	err := withRights(as, func() error {
-		fd, err := root.Openat(p, unix.O_PATH|unix.O_DIRECTORY)
-		if err != nil {
-			return err
+	err := withRights(as, func() error { return changeTo(root, p) })
+	if as != nil && errors.Is(err, fs.ErrPermission) {
+		if own := changeTo(t.root, p); own == nil {
+			return nil
 		}
-		defer unix.Close(fd)
-		return unix.Fchdir(fd)
-	})
+	}
 	return pathError("chdir", p, err)
+}
+
+func changeTo(root *walk.Root, p string) error {
+	fd, err := root.Openat(p, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Fchdir(fd)
 }
 
 // withRights runs a function with what a user may do with files. It changes only the thread, which must be the

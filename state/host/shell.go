@@ -28,6 +28,11 @@ type Line struct {
 	Merge bool     // errors go where the output goes
 	Mute  bool     // only the code counts
 	Argv  []string // run this instead of a shell with Text
+	// Root is a directory in which the line runs as if it were "/" (chroot); "" for none. Shell, Dir and RunAs are then
+	// the shell, the directory ("/" by default) and the user of that tree. Argv has no effect.
+	Root string
+	// Terminal gives the command terminals as its streams, for programs that behave in another way without one.
+	Terminal bool
 }
 
 // DefaultShell is what runs a line that does not say otherwise.
@@ -38,7 +43,10 @@ func (h *Host) Shell(ctx context.Context, l Line) (Output, error) {
 	if err := h.Commands.Allowed("`" + l.Text + "`"); err != nil {
 		return Output{}, err
 	}
-	c := Command{Argv: l.Argv, Dir: l.Dir, Stdin: l.Stdin, Umask: l.Umask, Limit: l.Limit, Quiet: l.Quiet, Named: l.Named, Merge: l.Merge, Mute: l.Mute}
+	c := Command{Argv: l.Argv, Dir: l.Dir, Stdin: l.Stdin, Umask: l.Umask, Limit: l.Limit, Quiet: l.Quiet, Named: l.Named, Merge: l.Merge, Mute: l.Mute, Terminal: l.Terminal}
+	if l.Root != "" {
+		return h.jailed(ctx, l, c)
+	}
 	if c.Argv == nil {
 		shell := l.Shell
 		if shell == "" {
@@ -68,7 +76,8 @@ func (h *Host) become(name string) (User, *Credential, error) {
 		return u, nil, err
 	}
 	if !ok {
-		return u, nil, diag.WithHint(fmt.Errorf("user %s does not exist", name), "make it in a user.present state that this one requires")
+		err := diag.WithHint(fmt.Errorf("user %s does not exist", name), "make it in a user.present state that this one requires")
+		return u, nil, Lacking(err, AUser, name)
 	}
 	if u.UID == os.Geteuid() {
 		return u, nil, nil

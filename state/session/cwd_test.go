@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"os"
+	exec2 "os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,9 +53,9 @@ func TestWorkingDirectories(t *testing.T) {
 	}
 	for cwd, want := range map[string]string{
 		"home": "", "home/open": "", "open": "", "home/none": "is not there",
-		"home/closed": "cannot enter", "home/in": "cannot enter", "bob/open": "refused",
+		"closed": "", "closed/in": "", "home/closed": "cannot enter", "home/in": "cannot enter", "bob/open": "refused",
 	} {
-		sls := "t: {cmd.run: [{name: pwd -P}, {runas: nobody}, {cwd: " + dir + "/" + cwd + "}]}"
+		sls := "t: {cmd.run: [{name: 'readlink /proc/self/cwd || readlink /proc/$PPID/cwd'}, {runas: nobody}, {cwd: " + dir + "/" + cwd + "}]}"
 		r := locally(t, h, dir, sls)
 		if want == "" {
 			if got, _ := filepath.EvalSymlinks(filepath.Join(dir, cwd)); r.Outcome != exec.Succeeded || value.Str(r.Changes.Value("stdout")) != got {
@@ -68,6 +69,60 @@ func TestWorkingDirectories(t *testing.T) {
 	}
 	if r := locally(t, h, dir, "t: {cmd.run: [{name: pwd -P}, {cwd: "+dir+"/home/open}]}"); r.Outcome != exec.Failed || strings.Contains(r.Comment, "is not there") || !strings.Contains(r.Comment, "refused") {
 		t.Errorf("as root: %v: %s", r.Outcome, r.Comment)
+	}
+}
+
+// TestACommandInARoot runs a command in a tree of its own, which has nothing but a shell: it must not act on the machine.
+func TestACommandInARoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("entering a root takes root")
+	}
+	h, err := host.New(host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"states", "root/srv", "root/proc"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shell(t, dir+"/root")
+	r := locally(t, h, dir, "t: {cmd.run: [{name: 'pwd; echo inside > /made'}, {root: "+dir+"/root}, {cwd: /srv}]}")
+	if got, _ := os.ReadFile(dir + "/root/made"); r.Outcome != exec.Succeeded || value.Str(r.Changes.Value("stdout")) != "/srv" || string(got) != "inside\n" {
+		t.Errorf("%v: %s, %s, made %q", r.Outcome, r.Comment, value.Repr(r.Changes), got)
+	}
+	for sls, want := range map[string]string{
+		"t: {cmd.run: [{name: id}, {root: " + dir + "/none}]}":                   "is not there",
+		"t: {cmd.run: [{name: id}, {root: root}]}":                               "no absolute path",
+		"t: {cmd.script: [{name: 'salt://t.sls'}, {root: " + dir + "/root}]}":    "has no root",
+		"t: {cmd.run: [{name: 'exit 7'}, {root: " + dir + "/root}]}":             "code 7",
+		"t: {cmd.run: [{name: 'true'}, {root: " + dir + "/root}, {cwd: /none}]}": "code 126",
+	} {
+		if r := locally(t, h, dir, sls); r.Outcome != exec.Failed || !strings.Contains(r.Comment, want) {
+			t.Errorf("%s: %v: %s", sls, r.Outcome, r.Comment)
+		}
+	}
+}
+
+// shell puts a shell and its libraries into a tree.
+func shell(t *testing.T, root string) {
+	t.Helper()
+	libraries, err := exec2.Command("ldd", "/bin/sh").Output()
+	if err != nil {
+		t.Skip("ldd does not tell the libraries of the shell")
+	}
+	for _, file := range append(strings.Fields(string(libraries)), "/bin/sh") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // a word that is no file
+		}
+		if err := os.MkdirAll(filepath.Dir(root+file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(root+file, data, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,25 +32,25 @@ func Functions(scripts Scripts) module.Table {
 
 // options are the arguments that all command states share.
 type options struct {
-	Name            string   `sls:"name"`
-	Dir             string   `sls:"cwd"`
-	Root            string   `sls:"root"`
-	RunAs           string   `sls:"runas"`
-	Shell           string   `sls:"shell"`
-	Env             any      `sls:"env"`
-	PrependPath     string   `sls:"prepend_path"`
-	Stateful        any      `sls:"stateful"`
-	Umask           string   `sls:"umask"`
-	Loglevel        any      `sls:"output_loglevel"` // commands are not logged apart from the report
-	HideOutput      bool     `sls:"hide_output"`
-	Timeout         float64  `sls:"timeout"` // seconds
-	IgnoreTimeout   bool     `sls:"ignore_timeout"`
-	Terminal        any      `sls:"use_vt"` // there is no terminal to use
-	Stdin           string   `sls:"stdin"`
-	CleanEnv        bool     `sls:"clean_env"`
-	SuccessRetcodes []any    `sls:"success_retcodes"`
-	SuccessStdout   []string `sls:"success_stdout"`
-	SuccessStderr   []string `sls:"success_stderr"`
+	Name            string  `sls:"name"`
+	Dir             string  `sls:"cwd"`
+	Root            string  `sls:"root"`
+	RunAs           string  `sls:"runas"`
+	Shell           string  `sls:"shell"`
+	Env             any     `sls:"env"`
+	PrependPath     string  `sls:"prepend_path"`
+	Stateful        any     `sls:"stateful"`
+	Umask           string  `sls:"umask"`
+	Loglevel        any     `sls:"output_loglevel"` // commands are not logged apart from the report
+	HideOutput      bool    `sls:"hide_output"`
+	Timeout         float64 `sls:"timeout"` // seconds
+	IgnoreTimeout   bool    `sls:"ignore_timeout"`
+	Terminal        any     `sls:"use_vt"`
+	Stdin           string  `sls:"stdin"`
+	CleanEnv        bool    `sls:"clean_env"`
+	SuccessRetcodes phrases `sls:"success_retcodes"`
+	SuccessStdout   phrases `sls:"success_stdout"`
+	SuccessStderr   phrases `sls:"success_stderr"`
 }
 
 // testName is the command that dry runs ask: stateful: [{test_name: COMMAND}]; "" for none.
@@ -65,30 +66,49 @@ func (o *options) testName() string {
 	return value.Str(first.Value("test_name"))
 }
 
-// successCodes are the exit codes beside 0 that count as success.
+// phrases is a list, or a text of phrases with commas between them.
+type phrases []string
+
+// UnmarshalSLS reads numbers and texts.
+func (w *phrases) UnmarshalSLS(v any) error {
+	for _, item := range items(v) {
+		switch item.(type) {
+		case string, int, float64, bool:
+			for word := range strings.SplitSeq(value.Str(item), ",") {
+				*w = append(*w, strings.TrimSpace(word))
+			}
+		default:
+			return fmt.Errorf("a list of numbers or texts was expected, not %s", value.Repr(v))
+		}
+	}
+	return nil
+}
+
+func items(v any) []any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case *value.List:
+		return v.Items
+	case value.Tuple:
+		return v
+	}
+	return []any{v}
+}
+
+// succeeded reports whether a command ended well, by its code or by what it printed.
 func (o *options) succeeded(out host.Output) bool {
-	for _, code := range o.SuccessRetcodes {
-		if value.Equal(code, out.Code) {
-			return true
-		}
+	in := func(text string) func(string) bool {
+		return func(part string) bool { return strings.Contains(text, part) }
 	}
-	for _, text := range o.SuccessStdout {
-		if out.Stdout == text {
-			return true
-		}
-	}
-	for _, text := range o.SuccessStderr {
-		if out.Stderr == text {
-			return true
-		}
-	}
-	return out.Code == 0
+	return out.Code == 0 || slices.Contains(o.SuccessRetcodes, strconv.Itoa(out.Code)) ||
+		slices.ContainsFunc(o.SuccessStdout, in(out.Stdout)) || slices.ContainsFunc(o.SuccessStderr, in(out.Stderr))
 }
 
 // line is the command line with everything the arguments say about it.
 func (o *options) line(text string) (host.Line, error) {
 	l := host.Line{
-		Text: text, Shell: o.Shell, Dir: o.Dir, RunAs: o.RunAs, Path: o.PrependPath, Stdin: o.Stdin, Clean: o.CleanEnv,
+		Text: text, Root: o.Root, Terminal: value.Truth(o.Terminal), Shell: o.Shell, Dir: o.Dir, RunAs: o.RunAs, Path: o.PrependPath, Stdin: o.Stdin, Clean: o.CleanEnv,
 		Env: module.Environment(o.Env), Limit: time.Duration(o.Timeout * float64(time.Second)),
 	}
 	if o.Umask == "" {
@@ -117,12 +137,20 @@ func (o *options) would(h *host.Host) (module.Diff, error) {
 	if err := h.Commands.Allowed("the command " + describe(o.Name)); err != nil {
 		return module.Diff{}, err
 	}
-	return module.Diff{Unknown: true, Comment: "would run " + describe(o.Name)}, nil
+	d := module.Diff{Unknown: true, Comment: "would run " + describe(o.Name)}
+	if o.Root != "" || o.RunAs == "" {
+		return d, nil
+	}
+	if _, ok, err := h.Accounts.User(o.RunAs); err == nil && !ok {
+		err = diag.WithHint(fmt.Errorf("user %s does not exist", o.RunAs), "make it in a user.present state that this one requires")
+		d.Lacks = append(d.Lacks, host.Lacking(err, host.AUser, o.RunAs))
+	}
+	return d, nil
 }
 
 // perform runs a line and reports it as cmd states do: its output is the change.
 func (o *options) perform(ctx context.Context, h *host.Host, l host.Line) (module.Report, error) {
-	if o.Dir != "" {
+	if o.Dir != "" && o.Root == "" {
 		if err := h.Enterable(o.Dir, o.RunAs); err != nil {
 			return module.Report{}, err
 		}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -30,7 +31,13 @@ type script struct {
 	scripts Scripts
 }
 
-func (s *script) Check(_ context.Context, h *host.Host) (module.Diff, error) { return s.would(h) }
+func (s *script) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if s.Root != "" {
+		return module.Diff{}, diag.WithHint(errors.New("cmd.script has no root: the script would run on the host"),
+			"put the script into the tree with file.managed, and run it with cmd.run and root")
+	}
+	return s.would(h)
+}
 
 func (s *script) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report module.Report, err error) {
 	source, args := s.Source, s.Args

@@ -1,0 +1,69 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// jailScript runs a command inside of a tree ($1) that has its own system: a user ($2, "" for the agent's), a directory
+// ($3), a shell ($4) and its line ($5). Programs in the tree see the machine's devices and processes where the tree has
+// the directories for them. These mounts are in a namespace of their own, so that they end with the command however it
+// ends. Without the right to make a namespace the command runs without the mounts.
+const jailScript = `root=$1 user=$2
+set -- "$3" "$4" "$5"
+enter() {
+	if [ -n "$user" ]; then
+		exec chroot --userspec="$user" "$root" /bin/sh -c 'cd -- "$1" || exit 126; exec "$2" -c "$3"' sh "$@"
+	fi
+	exec chroot "$root" /bin/sh -c 'cd -- "$1" || exit 126; exec "$2" -c "$3"' sh "$@"
+}
+if [ -z "$CORPUS_JAIL" ] && unshare --mount true 2>/dev/null; then
+	export CORPUS_JAIL=1
+	exec unshare --mount --propagation private -- /bin/sh -c "$0" "$0" "$root" "$user" "$@"
+fi
+if [ -n "$CORPUS_JAIL" ]; then
+	for d in dev proc sys; do
+		[ ! -d "$root/$d" ] || mount --rbind "/$d" "$root/$d" 2>/dev/null || :
+	done
+fi
+unset CORPUS_JAIL
+enter "$@"`
+
+// jailed runs a line inside of its root.
+func (h *Host) jailed(ctx context.Context, l Line, c Command) (Output, error) {
+	if err := h.jail(l.Root); err != nil {
+		return Output{}, err
+	}
+	dir, shell := l.Dir, l.Shell
+	if dir == "" {
+		dir = "/"
+	}
+	if shell == "" {
+		shell = DefaultShell
+	}
+	c.Argv = []string{"/bin/sh", "-c", jailScript, jailScript, l.Root, l.RunAs, dir, shell, l.Text}
+	c.Dir, c.Paths, c.Env = "/", []string{l.Root}, environment(h.Env.All(), l, nil)
+	return h.Commands.Run(ctx, c)
+}
+
+// jail reports why nothing can run inside of a directory.
+func (h *Host) jail(root string) error {
+	if !path.IsAbs(root) {
+		return diag.WithHint(fmt.Errorf("the root %s is no absolute path", root), "start it with a slash")
+	}
+	found, err := walk.Found(h.statDir(root))
+	switch {
+	case errors.Is(err, ErrNotDir):
+		return diag.WithHint(fmt.Errorf("the root %s is no directory", root), "correct root")
+	case err != nil:
+		return fmt.Errorf("the root %s: %w", root, err)
+	case !found:
+		return diag.WithHint(fmt.Errorf("the root %s is not there", root), "make it in a state that this one requires")
+	}
+	return nil
+}
