@@ -196,7 +196,7 @@ func harmless() map[string]string {
 		"mongodb_user": "asks a server", "mysql_database": "asks a server", "mysql_grants": "asks a server", "mysql_query": "asks a server", "mysql_user": "asks a server",
 		"postgres_database": "asks a server", "postgres_extension": "asks a server", "postgres_group": "asks a server", "postgres_language": "asks a server",
 		"postgres_privileges": "asks a server", "postgres_schema": "asks a server", "postgres_tablespace": "asks a server", "postgres_user": "asks a server",
-		"file.accumulated": "touches nothing", "file.mknod": "is refused", "mount.mounted": "a mount changes the machine under the world", "mount.swap": "a mount changes the machine under the world",
+		"file.accumulated": "touches nothing", "file.mknod": "mknod gets no path that a user controls", "mount.mounted": "a mount changes the machine under the world", "mount.swap": "a mount changes the machine under the world",
 		"cmd.wait": "as cmd.run", "cmd.watch": "as cmd.run", "cmd.wait_script": "as cmd.script",
 		"cron.present": "the table is root's, in a directory of root's", "cron.absent": "the table is root's", "cron.env_present": "the table is root's", "cron.env_absent": "the table is root's",
 		"debconf.set": "asks debconf", "ssh_auth.absent": "",

@@ -12,8 +12,8 @@ import (
 // Mode is a file mode as SLS files write it: '0644', 644 (which YAML reads as a decimal number), or
 // keep. The zero Mode was not given.
 type Mode struct {
-	Given bool
-	Keep  bool // take the mode of the source
+	Given bool // Bits are the mode
+	Keep  bool // take the mode of the source; where there is none, the file keeps its own
 	Bits  fs.FileMode
 }
 
@@ -24,7 +24,7 @@ func (m *Mode) UnmarshalSLS(v any) error {
 	}
 	text := strings.Trim(strings.TrimSpace(value.Str(v)), `"'`)
 	if text == "keep" {
-		*m = Mode{Given: true, Keep: true}
+		*m = Mode{Keep: true}
 		return nil
 	}
 	n, err := strconv.ParseUint(strings.TrimPrefix(text, "0o"), 8, 16)

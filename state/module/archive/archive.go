@@ -102,6 +102,7 @@ type extracted struct {
 	options  options
 	source   Source
 	contents []entry
+	dotted   bool  // every name in it begins with ./
 	size     int64 // bytes of all files in it
 	todo     plan
 }

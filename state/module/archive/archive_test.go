@@ -96,6 +96,11 @@ func app() []item {
 	return []item{{name: "app-1/"}, {name: "app-1/bin/run", text: "#!", mode: 0o755}, {name: "app-1/readme", text: "hello"}, {name: "app-1/latest", link: "readme"}}
 }
 
+// dotted is an archive as `tar -c .` makes it.
+func dotted() []byte {
+	return tarOf(item{name: "./"}, item{name: "./readme", text: "hello"}, item{name: "./bin/"}, item{name: "./bin/run", text: "#!", mode: 0o755})
+}
+
 // served are archives by URL: web:// ones are fetched, others are files of the host.
 type served struct{ web map[string][]byte }
 
@@ -195,6 +200,14 @@ func (s served) cases() []statetest.Case {
 		}),
 		with(at("fewer directories", good, "source", "/srv/a.tar", "options", "--strip-components=1 -z", "enforce_toplevel", false), func(c *statetest.Case) {
 			c.After = statetest.Tree{"/opt/readme": statetest.File("hello"), "/opt/bin/run": statetest.File("#!"), "/opt/app-1": {Absent: true}}
+		}),
+		with(at("names that begin with a dot", dotted(), "source", "/srv/a.tar", "user", "games", "group", "users"), func(c *statetest.Case) {
+			c.First = &statetest.Want{Result: true}
+			c.After = statetest.Tree{"/opt": statetest.Dir().With("", "games", "users"), "/opt/readme": statetest.File("hello").With("", "games", "users"), "/opt/bin/run": statetest.File("#!")}
+		}),
+		with(at("the dot counts as a directory", dotted(), "source", "/srv/a.tar", "options", "--strip-components=1"), func(c *statetest.Case) {
+			c.First = &statetest.Want{Result: true}
+			c.After = statetest.Tree{"/opt/readme": statetest.File("hello"), "/opt/bin/run": statetest.File("#!")}
 		}),
 		with(at("fewer files", good, "source", "/srv/a.tar", "options", "--exclude bin"), func(c *statetest.Case) {
 			c.After = statetest.Tree{"/opt/app-1/readme": statetest.File("hello"), "/opt/app-1/bin": {Absent: true}}

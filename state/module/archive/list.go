@@ -51,10 +51,12 @@ const (
 func (x *extracted) list(ctx context.Context, h *host.Host) ([]entry, error) {
 	var all []entry
 	r := newRules(x.limits())
+	x.dotted = true
 	err := x.walk(ctx, h, func(e entry, _ io.Reader) error {
 		err := r.admit(&e)
 		if err == nil {
 			all = append(all, e)
+			x.dotted = x.dotted && strings.HasPrefix(e.raw, "./")
 		}
 		return err
 	})
@@ -92,7 +94,7 @@ func (x *extracted) walk(ctx context.Context, h *host.Host, visit func(e entry, 
 	return walkTar(f, grown, wanted)
 }
 
-// place is where an entry goes, "" for one that is left out.
+// place is where an entry goes, "" for one that is left out. As tar counts, the dot of ./a is a directory.
 func (o options) place(raw string) string {
 	name := path.Clean(raw)
 	if raw == "" || name == "." {
@@ -103,12 +105,19 @@ func (o options) place(raw string) string {
 			return ""
 		}
 	}
+	if o.strip == 0 {
+		return name
+	}
+	rest := strings.TrimLeft(raw, "/")
 	for range o.strip {
-		_, rest, ok := strings.Cut(name, "/")
+		_, below, ok := strings.Cut(rest, "/")
 		if !ok {
 			return ""
 		}
-		name = rest
+		rest = strings.TrimLeft(below, "/")
+	}
+	if name = path.Clean(rest); rest == "" || name == "." {
+		return ""
 	}
 	return name
 }

@@ -45,6 +45,9 @@ func (x *extracted) owned() []string {
 	if x.EnforceOwnershipOn != "" {
 		return []string{"/" + strings.TrimPrefix(strings.TrimPrefix(path.Clean(x.EnforceOwnershipOn), x.dir), "/")}
 	}
+	if x.dotted { // the directory itself is in the archive
+		return []string{"/."}
+	}
 	dirs, files := x.top()
 	var paths []string
 	for _, name := range slices.Concat(dirs, files) {

@@ -42,6 +42,9 @@ func (x *extracted) checkTop() error {
 	if len(x.contents) == 0 {
 		return fmt.Errorf("there is nothing in the archive %s", x.source.Shown)
 	}
+	if x.dotted {
+		return nil // all of it lies in the directory ./
+	}
 	dirs, files := x.top()
 	links := 0
 	for _, e := range x.contents {

@@ -205,7 +205,7 @@ func (r *recurse) keeps(ctx context.Context) ([]string, error) {
 func (r *recurse) tree(ctx context.Context) (*tree, error) {
 	var urls []string
 	for _, url := range parts(r.Source) {
-		if url = strings.TrimRight(url, "/"); !strings.HasPrefix(url, "salt://") {
+		if url = withoutSlash(url); !strings.HasPrefix(url, "salt://") {
 			return nil, diag.WithHint(fmt.Errorf("the source %s is no directory of the state tree", url), "it must start with salt://")
 		}
 		urls = append(urls, url)

@@ -79,10 +79,28 @@ func (r *recurse) take(e Entry, t *tree, dirs map[string]bool) {
 	case e.Dir:
 		dirs[place] = true
 	default:
-		t.files[place] = r.url + "/" + e.Path
+		t.files[place] = below(r.url, e.Path)
 		dirs[path.Dir(place)] = true
 	}
 	t.keep = append(t.keep, place)
+}
+
+// below is the URL of a file in the directory that a URL names. The environment stays at its end: salt://dir?saltenv=dev.
+func below(url, file string) string {
+	dir, query, ok := strings.Cut(url, "?")
+	if !ok {
+		return dir + "/" + file
+	}
+	return dir + "/" + file + "?" + query
+}
+
+// withoutSlash is the URL of a directory without slashes at the end of its path.
+func withoutSlash(url string) string {
+	dir, query, ok := strings.Cut(url, "?")
+	if dir = strings.TrimRight(dir, "/"); ok {
+		return dir + "?" + query
+	}
+	return dir
 }
 
 // plan makes a state for every link, directory and file, in the order in which Salt takes them, but

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -65,6 +66,9 @@ func (l *latest) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if err = l.actFor(h, l.Target); err != nil {
 		return module.Diff{}, err
 	}
+	if err = l.otherKind(h); err != nil {
+		return module.Diff{}, err
+	}
 	if what, err := l.awaits(h); err != nil || what != "" {
 		return module.Awaits(what, "check out "+address(l.Name)), err
 	}
@@ -83,6 +87,20 @@ func (l *latest) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return l.wouldClone(known), nil
 	}
 	return l.compare(ctx, h, found)
+}
+
+// otherKind refuses a bare repository where a checkout is declared, and the other way round: with force_clone it goes.
+func (l *latest) otherKind(h *host.Host) error {
+	bare := l.place == checkout && bareAt(h, l.Target)
+	if l.place != checkout || bare == (l.Bare || l.Mirror) {
+		return nil
+	}
+	l.place = occupied
+	if l.ForceClone {
+		return nil
+	}
+	kind := map[bool]string{true: "a bare repository", false: "no bare repository"}[bare]
+	return diag.WithHint(fmt.Errorf("%s is there and is %s", l.Target, kind), "set force_clone: True to remove it, or correct bare")
 }
 
 func (l *latest) wouldClone(known bool) module.Diff {
@@ -124,7 +142,11 @@ func (l *latest) compare(ctx context.Context, h *host.Host, found refs) (module.
 	} else if l.UpdateHead {
 		t.move = l.now.commit != l.commit || l.commit == ""
 		t.branch = l.Branch != "" && l.Branch != l.now.branch
-		t.reset = l.now.dirty && l.ForceReset == true
+		t.reset = l.now.dirty && l.discards() && l.ForceReset != onRemoteChanges
+	}
+	if t.move && l.now.dirty && !l.discards() {
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s would be updated, and has changes that are not committed", l.Target),
+			"commit them on the host, or set force_reset: True to drop them")
 	}
 	l.compareTags(&t, found)
 	l.todo = t
@@ -140,6 +162,12 @@ func (l *latest) compare(ctx context.Context, h *host.Host, found refs) (module.
 	}
 	return d, nil
 }
+
+// onRemoteChanges is the value of force_reset that drops changes of the host only where the remote repository has changed.
+const onRemoteChanges = "remote-changes"
+
+// discards reports whether changes that are not committed may be dropped for an update.
+func (l *latest) discards() bool { return value.Truth(l.ForceReset) }
 
 func (l *latest) compareTags(t *todo, found refs) {
 	if !l.FetchTags || l.Depth > 0 {

@@ -158,7 +158,7 @@ func (l *latest) move(ctx context.Context, h *host.Host) error {
 		}
 		forward = err == nil
 	}
-	force := l.todo.reset || l.ForceReset == true || l.ForceReset == "remote-changes" && !l.now.dirty
+	force := l.todo.reset || l.discards()
 	switch {
 	case force || at == "":
 		return git("reset", "--hard", l.commit)

@@ -230,6 +230,12 @@ func placeOf(h *host.Host, dir string) (place, error) {
 	return nothing, err
 }
 
+// bareAt reports whether a repository is a bare one.
+func bareAt(h *host.Host, dir string) bool {
+	_, err := h.Files.Stat(path.Join(dir, ".git"))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 func inTheWay(dir string) error {
 	return diag.WithHint(fmt.Errorf("%s is there and is no repository", dir), "set force_clone: True to remove what is in it, or name another path")
 }

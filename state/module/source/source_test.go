@@ -145,6 +145,21 @@ func latestCases() []statetest.Case {
 			clone()(t, h)
 			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
 		}, "mine", &statetest.Want{Result: true, Changes: value.NewMap(), Comment: "not committed"}),
+		latest("an update beside a change that is not committed", func(t *testing.T, h *statetest.Host) {
+			back(t, h)
+			h.Build(t, statetest.Tree{"/opt/app/mine": statetest.File("mine")})
+			do(t, h, "-C", "/opt/app", "add", "mine")
+		}, "first", &statetest.Want{Result: false, Comment: "has changes that are not committed", Hint: "force_reset: True"}),
+		latest("an update in the place of a change", func(t *testing.T, h *statetest.Host) {
+			back(t, h)
+			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
+		}, "second", ok, "force_reset", "remote-changes"),
+		latest("a change without an update", func(t *testing.T, h *statetest.Host) {
+			clone()(t, h)
+			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
+		}, "mine", same, "force_reset", "remote-changes"),
+		latest("a checkout where a bare repository is", clone("--bare"), "", &statetest.Want{Result: false, Comment: "is a bare repository", Hint: "force_clone"}),
+		latest("a bare repository where a checkout is", clone(), "second", &statetest.Want{Result: false, Comment: "is no bare repository"}, "bare", true),
 		latest("from another repository", func(t *testing.T, h *statetest.Host) {
 			clone()(t, h)
 			do(t, h, "-C", "/opt/app", "remote", "set-url", "origin", "/srv/old")

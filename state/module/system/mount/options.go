@@ -57,6 +57,9 @@ func (r *optionRules) missing(h *host.Host, opts []string, m mounted, fstype str
 		if not, ok := opposite(opt); ok && !have[not] {
 			continue // the rule, which the kernel does not show
 		}
+		if fstype == "tmpfs" && usualOfTmpfs(r.shown(h, opt, fstype), have) {
+			continue
+		}
 		if shown := r.shown(h, opt, fstype); !have[shown] && !have[opt] {
 			missing = append(missing, opt)
 		}
@@ -74,6 +77,27 @@ func opposite(opt string) (string, bool) {
 		return "sync", true
 	}
 	return "", false
+}
+
+// usualOfTmpfs reports whether an option is one that the kernel does not show of a tmpfs since it is the rule, or that it
+// shows as something else: a size in percent of the memory is shown in KiB.
+func usualOfTmpfs(opt string, have map[string]bool) bool {
+	key, v, _ := strings.Cut(opt, "=")
+	shown := func() bool {
+		for o := range have {
+			if strings.HasPrefix(o, key+"=") {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case opt == "mode=1777", opt == "uid=0", opt == "gid=0":
+		return !shown()
+	case key == "size":
+		return strings.HasSuffix(v, "%")
+	}
+	return false
 }
 
 // split takes options that are given as a list or with commas.
@@ -102,9 +126,10 @@ func (r *optionRules) shown(h *host.Host, opt, fstype string) string {
 	return sized(opt)
 }
 
-var size = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^size=(\d+)([kmgKMG])$`) })
+var size = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(size|nr_inodes|nr_blocks)=(\d+)([kmgtKMGT]?)$`) })
 
-// sized writes a size in KiB and a mode without the zero before it, as the kernel shows them.
+// sized writes a size in KiB, a number of inodes or blocks in full, and a mode without the zero before it, as the kernel
+// shows them.
 func sized(opt string) string {
 	if key, v, ok := strings.Cut(opt, "="); ok && slices.Contains([]string{"mode", "umask", "fmask", "dmask"}, key) {
 		return key + "=" + strings.TrimLeft(v, "0")
@@ -113,9 +138,13 @@ func sized(opt string) string {
 	if m == nil {
 		return opt
 	}
-	n, err := strconv.Atoi(m[1])
+	n, err := strconv.Atoi(m[2])
 	if err != nil {
 		return opt
 	}
-	return fmt.Sprintf("size=%dk", n*map[string]int{"k": 1, "m": 1 << 10, "g": 1 << 20}[strings.ToLower(m[2])])
+	n *= map[string]int{"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}[strings.ToLower(m[3])]
+	if m[1] == "size" {
+		return fmt.Sprintf("size=%dk", n>>10)
+	}
+	return fmt.Sprintf("%s=%d", m[1], n)
 }
