@@ -222,12 +222,25 @@ func (r *restore) restart(ctx context.Context) {
 		}
 	}
 	for _, unit := range r.plan.Restart {
+		if r.unitIsGone(ctx, unit) {
+			continue
+		}
 		if err := r.host.Units.Act(ctx, host.Restart, unit, true); err != nil {
 			r.fail(&Action{Subject: host.Subject{Kind: host.KindUnit, Name: unit}, records: r.plan.restarts[unit]}, err)
 			continue
 		}
 		r.did.Restarted = append(r.did.Restarted, unit)
 	}
+}
+
+// unitIsGone reports whether a unit went with what was taken back: its file, or the package that brought it and stopped
+// it. It was there only since the runs that are taken back, so there is nothing to restart.
+func (r *restore) unitIsGone(ctx context.Context, unit string) bool {
+	u, err := r.host.Units.Unit(ctx, unit, "")
+	if err != nil {
+		return false // the restart says why
+	}
+	return !u.Found || !u.Running() && slices.ContainsFunc(r.plan.Actions, func(a *Action) bool { return a.Subject.Kind == host.KindPackage })
 }
 
 func (r *restore) fail(a *Action, err error) {

@@ -72,6 +72,26 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 	}
 }
 
+// TestAUnitThatGoesIsNotRestarted takes back a unit that the run brought, as a package does, and restarted after its
+// configuration had changed.
+func TestAUnitThatGoesIsNotRestarted(t *testing.T) {
+	s := newScene(t)
+	s.put("/etc/web.conf", "old")
+	s.run("1", func(h *host.Host) {
+		s.write("/etc/init.d/mail", "")(h)
+		s.do(h.Files.Chmod("/etc/init.d/mail", 0o755))
+		s.put("/run/mail", "") // the package starts it
+		s.write("/etc/web.conf", "new")(h)
+		s.do(h.Units.Act(context.Background(), host.Restart, "mail", true))
+	})
+	if p, _ := s.plan(); len(p.Restart) != 1 {
+		t.Fatalf("it is planned to restart %q", p.Restart)
+	}
+	if did := s.back(); len(did.Failed) > 0 || len(did.Restarted) > 0 || s.text("/etc/web.conf") != "old" {
+		t.Errorf("it did %+v", did)
+	}
+}
+
 // TestRestartThatFails is told, and tried again.
 func TestRestartThatFails(t *testing.T) {
 	s := newScene(t)
