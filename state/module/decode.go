@@ -192,7 +192,7 @@ func assign(field reflect.Value, v any) error {
 		field.Set(reflect.ValueOf(itemsOf(v)))
 		return nil
 	case *value.Map:
-		return assignAs[*value.Map](field, v, "a mapping")
+		return assignAs[*value.Map](field, repacked(v), "a mapping")
 	case *value.List:
 		return assignAs[*value.List](field, v, "a list")
 	}
@@ -249,6 +249,24 @@ func assignAs[T any](field reflect.Value, v any, want string) error {
 	return nil
 }
 
+// repacked is a list of mappings as one mapping, as Salt reads what formulas give as `- name: value` items. Anything else
+// is returned as it is.
+func repacked(v any) any {
+	list, ok := v.(*value.List)
+	if !ok || list.Len() == 0 {
+		return v
+	}
+	all := value.NewMap()
+	for _, item := range list.Items {
+		m, ok := item.(*value.Map)
+		if !ok {
+			return v
+		}
+		all.Update(m)
+	}
+	return all
+}
+
 // itemsOf takes a list, or one value as a list of it.
 func itemsOf(v any) []any {
 	switch v := v.(type) {
@@ -280,7 +298,11 @@ func assignStrings(field reflect.Value, v any) error {
 	return nil
 }
 
+// text takes a text, a number or a truth value, or a list of one of them.
 func text(v any) (string, error) {
+	if list, ok := v.(*value.List); ok && list.Len() == 1 {
+		v = list.Items[0]
+	}
 	switch v.(type) {
 	case string, int, float64, bool:
 		return value.Str(v), nil

@@ -17,7 +17,7 @@ type running struct {
 	Image           string     `sls:"image,required"`
 	Command         any        `sls:"command"`
 	Cmd             any        `sls:"cmd"`
-	Entrypoint      string     `sls:"entrypoint"`
+	Entrypoint      any        `sls:"entrypoint"`
 	Environment     any        `sls:"environment"`
 	EnvShort        any        `sls:"env"`
 	Binds           any        `sls:"binds"`
@@ -100,7 +100,7 @@ func (r *running) flags() (args []string) {
 		add(f.option, f.v...)
 	}
 	for _, f := range []struct{ option, v string }{
-		{"--entrypoint", r.Entrypoint}, {"--restart", r.RestartPolicy}, {"--network", r.network()}, {"--hostname", r.Hostname}, {"--user", r.User},
+		{"--entrypoint", first(r.entrypoint())}, {"--restart", r.RestartPolicy}, {"--network", r.network()}, {"--hostname", r.Hostname}, {"--user", r.User},
 		{"--workdir", r.WorkingDir}, {"--log-driver", r.LogDriver}, {"--memory", r.Memory}, {"--memory", r.MemLimit}, {"--shm-size", r.ShmSize},
 		{"--pid", r.PIDMode}, {"--ipc", r.IPCMode}, {"--stop-signal", r.StopSignal},
 	} {
@@ -133,9 +133,25 @@ func (r *running) network() string {
 	return r.NetworkMode
 }
 
-// command are the words that are run in it.
+// command are the words that are run in it, after the program of the entrypoint.
 func (r *running) command() []string {
-	for _, v := range []any{r.Command, r.Cmd} {
+	entrypoint := r.entrypoint()
+	return append(entrypoint[min(1, len(entrypoint)):], argv(r.Command, r.Cmd)...)
+}
+
+// entrypoint is the program that the container runs, and the first of its arguments.
+func (r *running) entrypoint() []string { return argv(r.Entrypoint) }
+
+func first(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
+
+// argv are the words of the first of some command lines that is given: a line, or a list of words.
+func argv(lines ...any) []string {
+	for _, v := range lines {
 		switch v := v.(type) {
 		case nil:
 		case *value.List:

@@ -54,7 +54,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	d := module.Diff{Planned: value.NewMap(), Comment: fmt.Sprintf("the key of host %s would be added to %s", p.Name, p.where())}
 	if p.obstacle != nil {
-		d.Warnings = []string{fmt.Sprintf("as things are it cannot be done: %v", p.obstacle)}
+		d.Lacks = append(d.Lacks, p.obstacle)
 	}
 	if p.Key != "" {
 		d.Changes = p.changes(p.given())
@@ -72,8 +72,8 @@ func (p *present) valid() error {
 	switch {
 	case p.Name == "" || strings.ContainsAny(p.Name, " \t\n,") || strings.HasPrefix(p.Name, "-"):
 		return fmt.Errorf("%q is not the name of one host", p.Name)
-	case p.Key != "" && p.Fingerprint != "":
-		return diag.WithHint(errors.New("both a key and a fingerprint are given"), "a key says all; leave the fingerprint out")
+	case p.Key != "" && p.Fingerprint != "" && p.fingerprint(p.Key) != p.Fingerprint:
+		return diag.WithHint(fmt.Errorf("the key that is given has not the fingerprint %s", p.Fingerprint), "correct one of them, or leave the fingerprint out; fingerprint_hash_type says how fingerprints are made")
 	case p.Key != "" && p.Enc == "":
 		return diag.WithHint(errors.New("a key is given and not of which kind it is"), "add enc: ssh-ed25519, or what the key starts with")
 	case p.Port != 0 && p.Port != usualPort && p.HashHosts:

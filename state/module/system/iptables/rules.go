@@ -18,8 +18,31 @@ type ruled struct {
 	target
 	saving
 	Chain    string     `sls:"chain,required"`
-	Position *int       `sls:"position"`
+	Position *position  `sls:"position"`
 	Rest     *value.Map `sls:"*"` // the rule
+}
+
+// position is the place of a rule in its chain: a number, of which -1 is the last, or one of the words first and last.
+type position int
+
+// afterAll is the position behind all rules.
+const afterAll = position(1 << 30)
+
+// UnmarshalSLS reads a position.
+func (p *position) UnmarshalSLS(v any) error {
+	switch text := strings.ToLower(strings.TrimSpace(value.Str(v))); text {
+	case "first", "start":
+		*p = 1
+	case "last", "end":
+		*p = afterAll
+	default:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("%s is no position: a number was expected, or first or last", value.Repr(v))
+		}
+		*p = position(n)
+	}
+	return nil
 }
 
 // rule gives the words of the rule, and whether the chain has it.
@@ -90,8 +113,8 @@ func (r *ruled) report(ctx context.Context, h *host.Host, d module.Diff, comment
 
 // place is the position of a rule that is inserted; a negative one counts from the end.
 func (a *add) place(ctx context.Context, h *host.Host) (int, error) {
-	at := *a.Position
-	if at > 0 {
+	at := int(*a.Position)
+	if at > 0 && *a.Position != afterAll {
 		return at, nil
 	}
 	if at == 0 {
@@ -100,6 +123,9 @@ func (a *add) place(ctx context.Context, h *host.Host) (int, error) {
 	rules, _, err := a.ask(ctx, h, "-S", a.Chain)
 	if err != nil {
 		return 0, err
+	}
+	if *a.Position == afterAll {
+		at = 0
 	}
 	return max(1, strings.Count("\n"+rules, "\n-A ")+at+1), nil
 }
@@ -130,7 +156,7 @@ func (r *remove) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	}
 	switch {
 	case r.Position != nil:
-		err = r.run(ctx, h, "-D", r.Chain, strconv.Itoa(*r.Position))
+		err = r.run(ctx, h, "-D", r.Chain, strconv.Itoa(int(*r.Position)))
 	case has:
 		err = r.run(ctx, h, append([]string{"-D", r.Chain}, words...)...)
 	}

@@ -184,7 +184,13 @@ func (v *vgPresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 
 // bytes reads a size as LVM does: 10G, 512m, a number of MiB. A factor of 1024 for each letter.
 func bytes(size string) (int64, error) {
-	text := strings.TrimSpace(size)
+	text := strings.TrimPrefix(strings.TrimSpace(size), "+")
+	for _, unit := range []string{"ib", "b"} { // 1GiB and 1GB are 1G
+		if n := len(text) - len(unit); n > 1 && strings.EqualFold(text[n:], unit) && text[n-1] > '9' {
+			text = text[:n]
+			break
+		}
+	}
 	factor := int64(1 << 20)
 	if n := len(text); n > 0 {
 		if i := strings.IndexByte("bskmgtpe", text[n-1]|0x20); i >= 0 && text[n-1] > '9' {

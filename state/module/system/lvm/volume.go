@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ type lvPresent struct {
 	Snapshot   string     `sls:"snapshot"` // the name of the snapshot; name is what it is taken of
 	PV         string     `sls:"pv"`
 	ThinVolume bool       `sls:"thinvolume"`
-	ThinPool   bool       `sls:"thinpool"`
+	ThinPool   any        `sls:"thinpool"` // true: the volume is a pool; a name: it is a thin volume of that pool
 	Force      bool       `sls:"force"`
 	ResizeFS   bool       `sls:"resizefs"`
 	Rest       *value.Map `sls:"*"`
@@ -30,13 +31,33 @@ type lvPresent struct {
 	resize bool
 }
 
+// pool is the pool that a thin volume is of by its name, and whether the volume is a pool itself.
+func (l *lvPresent) pool() (name string, itself bool) {
+	switch v := l.ThinPool.(type) {
+	case string:
+		switch strings.ToLower(v) {
+		case "", "false", "no", "none":
+			return "", false
+		case "true", "yes":
+			return "", true
+		}
+		return path.Base(v), false // vg/pool says the group once more
+	default:
+		return "", value.Truth(v)
+	}
+}
+
 func (l *lvPresent) valid() error {
+	if strings.Contains(l.Size, "%") && l.Extents == "" { // lvcreate takes a share as a number of extents
+		l.Size, l.Extents = "", strings.TrimSpace(l.Size)
+	}
+	_, itself := l.pool()
 	switch {
 	case l.Size != "" && l.Extents != "":
 		return errors.New("size and extents say the same, and only one of them can be given")
 	case l.Size == "" && l.Extents == "":
 		return diag.WithHint(fmt.Errorf("the volume %s has no size", l.Name), "add `- size: 10G`, or extents")
-	case l.ThinVolume && l.ThinPool:
+	case l.ThinVolume && itself:
 		return errors.New("a volume is thin, or it is the pool of thin ones, and not both")
 	}
 	if l.Size != "" {
@@ -139,11 +160,15 @@ func (l *lvPresent) size(flag string) []string {
 func (l *lvPresent) create() []string {
 	argv := []string{"lvcreate", l.quietly()}
 	group, name := l.names()
+	pool, itself := l.pool()
 	switch {
+	case pool != "":
+		argv = append(append(argv, "-n", name, "--thinpool", pool), l.size("-V")...)
+		return append(append(argv, options(l.Rest)...), group)
 	case l.ThinVolume:
 		argv = append(append(argv, "--thin", "-n", name), l.size("-V")...)
 		return append(append(argv, options(l.Rest)...), l.Group)
-	case l.ThinPool:
+	case itself:
 		argv = append(argv, "--thinpool", name)
 	default:
 		argv = append(argv, "-n", name)
