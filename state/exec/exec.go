@@ -64,7 +64,7 @@ func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	if o, ok := r.Observer.(Foresighted); ok {
 		o.Coming(p.Steps)
 	}
-	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{}}
+	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{}, program: p.Steps}
 	w.steps(ctx, p.Steps)
 	if ctx.Err() == nil {
 		w.listen(ctx, p.Steps)
@@ -75,7 +75,7 @@ func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 
 // RunID runs the steps of one ID, each with the steps it requires and no others.
 func (r *Runner) RunID(ctx context.Context, p *compile.Program, id string) *Results {
-	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{}}
+	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{}, program: p.Steps}
 	for _, s := range p.Steps {
 		if s.ID() == id {
 			w.steps(ctx, []*compile.Step{s})
@@ -94,6 +94,9 @@ type walk struct {
 	flags   map[*compile.Step]*flags
 	number  int  // Salt's __run_num__ of the next result
 	stopped bool // failhard
+	// coming are the steps that a dry run has found would change something, in the order of the run. It is only appended to.
+	coming  []*compile.Step
+	program []*compile.Step
 }
 
 // flags are what the walk notes on a step for prereq.
@@ -282,6 +285,9 @@ func (w *walk) record(r *Result) {
 
 func (w *walk) put(r *Result) {
 	w.running.put(r)
+	if w.runner.Test && r.Outcome == Pending {
+		w.coming = append(w.coming, r.Step)
+	}
 	if o := w.runner.Observer; o != nil && r.pending == nil {
 		o.StepDone(r)
 	}

@@ -33,13 +33,13 @@ func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 	if value.Truth(s.Chunk.Value("parallel")) {
 		return w.parallel(ctx, s)
 	}
-	r := w.numbered(w.runner.attempt(ctx, try{step: s, dry: w.runner.Test, prepared: w.prepared(s)}))
+	r := w.numbered(w.runner.attempt(ctx, try{step: s, dry: w.runner.Test, prepared: w.prepared(s), foresees: w.runner.Test, coming: w.coming, steps: w.program}))
 	return w.retry(ctx, s, r)
 }
 
 // watch runs a step's watch action.
 func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
-	return w.numbered(w.runner.attempt(ctx, try{step: s, dry: w.runner.Test, watching: true, changed: w.changedBy(s)}))
+	return w.numbered(w.runner.attempt(ctx, try{step: s, dry: w.runner.Test, watching: true, changed: w.changedBy(s), foresees: w.runner.Test, coming: w.coming, steps: w.program}))
 }
 
 func (w *walk) numbered(r *Result) *Result {
@@ -53,7 +53,7 @@ func (w *walk) parallel(ctx context.Context, s *compile.Step) *Result {
 	r := w.numbered(&Result{Step: s, Outcome: Pending, Changes: value.NewMap(), Started: time.Now()})
 	pending := make(chan *Result, 1)
 	r.pending = pending
-	t := try{step: s, dry: w.runner.Test, prepared: w.prepared(s)}
+	t := try{step: s, dry: w.runner.Test, prepared: w.prepared(s), foresees: w.runner.Test, coming: w.coming, steps: w.program}
 	go func() { pending <- w.runner.attempt(ctx, t) }()
 	return r
 }
@@ -72,9 +72,12 @@ func orElse(s, fallback string) string {
 type try struct {
 	step     *compile.Step
 	dry      bool
-	prepared bool     // a dry run, and what a real one would have done before is not done
-	watching bool     // take the watch action
-	changed  []string // the watched steps that changed
+	prepared bool // a dry run, and what a real one would have done before is not done
+	foresees bool // a dry run of the whole program, in which coming are the earlier steps that would change something
+	coming   []*compile.Step
+	steps    []*compile.Step // of the whole program
+	watching bool            // take the watch action
+	changed  []string        // the watched steps that changed
 }
 
 // attempt runs a step once. It does not look at requisites.
@@ -159,15 +162,32 @@ func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 }
 
 // reserved gives a resource what it may know of the rest of the run: in __required__ the chunks of
-// the steps that have to come before it, in __changed__ which of the watched ones changed.
+// the steps that have to come before it, in __changed__ which of the watched ones changed, and in __coming__, in a dry
+// run, those of itself and of later steps of its kind.
 func (t try) reserved(name string) any {
 	switch name {
 	case "__changed__":
 		return value.Strings(t.changed...)
 	case "__required__":
 		return required(t.step)
+	case "__coming__":
+		if t.foresees {
+			return alikeFrom(t.steps, t.step)
+		}
 	}
 	return nil
+}
+
+// alikeFrom are the chunks of a step and of those after it that are about the same state.
+func alikeFrom(steps []*compile.Step, s *compile.Step) *value.List {
+	chunks := value.NewList(s.Chunk)
+	at := slices.Index(steps, s)
+	for _, later := range steps[at+1:] {
+		if later.State() == s.State() {
+			chunks.Append(later.Chunk)
+		}
+	}
+	return chunks
 }
 
 func required(s *compile.Step) *value.List {
@@ -201,8 +221,8 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 	switch {
 	case err != nil:
 		result.fail(err, diff.Changes)
-		if _, unsafe := host.Unsafe(err); t.prepared && result.Outcome == Failed && !unsafe {
-			result.postpone()
+		if _, unsafe := host.Unsafe(err); result.Outcome == Failed && !unsafe {
+			t.await(result, err)
 		}
 	case diff.Empty():
 		result.Outcome = Succeeded
@@ -211,6 +231,7 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 	case t.dry:
 		result.Outcome, result.Unknown = Pending, diff.Unknown
 		result.Changes, result.Predicted = orEmpty(diff.Planned, diff.Changes), orEmpty(diff.Changes)
+		t.weigh(result, diff.Lacks)
 	default:
 		r.apply(ctx, resource, diff, warnings, result)
 	}

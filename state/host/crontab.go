@@ -103,7 +103,8 @@ func (c *crontabs) tool(user string) ([]string, error) {
 	}
 	path, ok := which(c.files, "crontab")
 	if !ok {
-		return nil, diag.WithHint(errors.New("crontab is not installed, so there is no cron to give jobs to"), "install cron in a pkg.installed state that this one requires")
+		err := diag.WithHint(errors.New("crontab is not installed, so there is no cron to give jobs to"), "install cron in a pkg.installed state that this one requires")
+		return nil, Lacking(err, ACommand, "crontab")
 	}
 	self, ok, err := c.accounts.UserByID(os.Geteuid())
 	if err != nil || ok && self.Name == user {

@@ -41,6 +41,7 @@ type packages struct {
 	inventory *Inventory
 	refreshed time.Time // when this run did it; zero if it has not
 	plans     map[string][]PackageChange
+	joint     *jointPlan // see PlanAhead
 }
 
 var errNoPackageManager = diag.WithHint(errors.New("no package manager that is known here was found"),
@@ -80,7 +81,7 @@ func (p *packages) Describe(file io.Reader) (Package, error) {
 // forget makes the next question read the database again.
 func (p *packages) forget() {
 	p.mu.Lock()
-	p.inventory, p.plans = nil, nil
+	p.inventory, p.plans, p.joint = nil, nil, nil
 	p.mu.Unlock()
 }
 
@@ -159,20 +160,32 @@ func (p *packages) Plan(ctx context.Context, t Transaction) ([]PackageChange, er
 	key := t.key()
 	p.mu.Lock()
 	changes, ok := p.plans[key]
-	p.mu.Unlock()
 	if ok {
+		p.mu.Unlock()
 		return changes, nil
 	}
+	if p.joint.covers(t) {
+		changes = p.joint.take(t)
+		p.plans = withPlan(p.plans, key, changes)
+		p.mu.Unlock()
+		return changes, nil
+	}
+	p.mu.Unlock()
 	changes, err := p.manager.plan(ctx, t)
 	if err == nil {
 		p.mu.Lock()
-		if p.plans == nil {
-			p.plans = map[string][]PackageChange{}
-		}
-		p.plans[key] = changes
+		p.plans = withPlan(p.plans, key, changes)
 		p.mu.Unlock()
 	}
 	return changes, err
+}
+
+func withPlan(plans map[string][]PackageChange, key string, changes []PackageChange) map[string][]PackageChange {
+	if plans == nil {
+		plans = map[string][]PackageChange{}
+	}
+	plans[key] = changes
+	return plans
 }
 
 func (p *packages) Do(ctx context.Context, t Transaction) error {

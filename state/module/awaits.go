@@ -2,12 +2,32 @@ package module
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // Awaits is the Diff of a state whose program, account or server is not there yet: an earlier state
-// of the same run may bring it, and a dry run cannot know. Apply tells why it is still missing.
+// of the same run may bring it. Apply tells why it is still missing. What is a text such as "git" or "user ann".
 func Awaits(what, would string) Diff {
-	return Diff{Unknown: true, Planned: value.NewMap(), Comment: fmt.Sprintf("%s is not there; if an earlier state brings it, would %s", what, would)}
+	return Diff{
+		Unknown: true, Planned: value.NewMap(), Comment: fmt.Sprintf("%s is not there; if an earlier state brings it, would %s", what, would),
+		Lacks: []error{lacking(what)},
+	}
+}
+
+func lacking(what string) error {
+	err := diag.WithHint(fmt.Errorf("%s is not there", what), "require the state that makes it")
+	kind, name, _ := strings.Cut(what, " ")
+	switch {
+	case kind == string(host.AUser) || kind == string(host.AGroup):
+		return host.Lacking(err, host.Thing(kind), name)
+	case strings.HasPrefix(what, "/"):
+		return host.Lacking(err, host.ADirectory, what)
+	case name == "":
+		return host.Lacking(err, host.ACommand, what)
+	}
+	return host.Lacking(err, host.AnyThing)
 }

@@ -60,6 +60,9 @@ type Diff struct {
 	// Comment says the same for people: what would be done, or that all is well.
 	Comment  string
 	Warnings []string
+	// Lacks is why Apply would fail as the host is now, though Check found what is to be done: something is not there yet
+	// (host.Lack). A dry run fails with it unless an earlier state of the run makes what is lacking.
+	Lacks []error
 }
 
 // Empty reports whether Apply has nothing to do.

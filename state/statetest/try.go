@@ -120,6 +120,9 @@ func (r *trial) look(t *testing.T, c Call) (module.Resource, outcome) {
 	diff, err := resource.Check(context.Background(), r.host.Host)
 	o.diff, o.comment = diff, diff.Comment
 	o.warnings = append(o.warnings, diff.Warnings...)
+	for _, lack := range diff.Lacks {
+		o.warnings = append(o.warnings, lack.Error())
+	}
 	switch {
 	case err != nil:
 		return nil, o.failed(err, diff.Changes)

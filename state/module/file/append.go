@@ -3,7 +3,6 @@ package file
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"strings"
 
@@ -156,7 +155,7 @@ func (a *addition) checkNew(h *host.Host, added []string) module.Diff {
 		d.Changes = value.NewMap("diff", a.diff(added))
 	}
 	if !a.MakeDirs && !isDir(h, path.Dir(a.edit.name)) {
-		d.Warnings = []string{fmt.Sprintf("the directory %s is not there yet", path.Dir(a.edit.name))}
+		d.Lacks = append(d.Lacks, noParent(a.edit.name))
 	}
 	return d
 }

@@ -59,7 +59,7 @@ func (c *duplicate) Check(_ context.Context, h *host.Host) (d module.Diff, err e
 	}
 	d.Warnings = append(d.Warnings, c.own.notes...)
 	if !c.MakeDirs && !isDir(h, path.Dir(c.target)) {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("the directory %s is not there yet", path.Dir(c.target)))
+		d.Lacks = append(d.Lacks, noParent(c.target))
 	}
 	return d, nil
 }

@@ -78,6 +78,7 @@ func (d *directory) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	}
 	diff, err = d.compare(ctx, h, kinds, diff)
 	diff.Warnings = append(diff.Warnings, d.own.notes...)
+	diff.Lacks = append(diff.Lacks, d.own.lacks()...)
 	return diff, err
 }
 
@@ -121,7 +122,7 @@ func (d *directory) checkNew(h *host.Host, diff module.Diff) module.Diff {
 		diff.Planned = value.NewMap("forced", d.way.kind+" would be forcibly replaced", d.Name, made)
 	}
 	if !d.MakeDirs && !isDir(h, path.Dir(d.Name)) {
-		diff.Warnings = append(diff.Warnings, fmt.Sprintf("the directory %s is not there yet", path.Dir(d.Name)))
+		diff.Lacks = append(diff.Lacks, noParent(d.Name))
 	}
 	return diff
 }

@@ -91,7 +91,7 @@ func (w *owner) unknown(h *host.Host, kind, name string, who any) error {
 		return nil
 	}
 	if w.problem == nil {
-		w.problem = diag.WithHint(missing, "create it with %s.present and let this state require that", kind)
+		w.problem = host.Lacking(diag.WithHint(missing, "create it with %s.present and let this state require that", kind), host.Thing(kind), name)
 	}
 	if kind == "user" {
 		w.user = who
@@ -99,6 +99,14 @@ func (w *owner) unknown(h *host.Host, kind, name string, who any) error {
 		w.group = who
 	}
 	return nil
+}
+
+// lacks are the accounts that have to be made before the owner can be set.
+func (w *owner) lacks() []error {
+	if w.problem == nil {
+		return nil
+	}
+	return []error{w.problem}
 }
 
 // identify finds the number of an account by its name or number.

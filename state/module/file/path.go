@@ -54,8 +54,9 @@ func showsAsDir(h *host.Host, p string) bool { return isDir(h.Following(), p) }
 
 // noParent is the failure of a state that would make something in a directory that is not there.
 func noParent(file string) error {
-	return diag.WithHint(fmt.Errorf("the directory %s is not there", path.Dir(file)),
+	err := diag.WithHint(fmt.Errorf("the directory %s is not there", path.Dir(file)),
 		"set makedirs: True, or require a file.directory that makes it")
+	return host.Lacking(err, host.ADirectory, path.Dir(file))
 }
 
 // parents makes the directories above a path that are not there, each with the same owner and mode.

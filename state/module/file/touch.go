@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"strings"
 	"time"
@@ -36,7 +35,7 @@ func (t *touch) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	case !t.there:
 		d := module.Diff{Changes: value.NewMap("new", name), Comment: "would make " + name}
 		if !t.MakeDirs && !isDir(h, path.Dir(name)) {
-			d.Warnings = []string{fmt.Sprintf("the directory %s is not there yet", path.Dir(name))}
+			d.Lacks = append(d.Lacks, noParent(name))
 		}
 		return d, nil
 	case t.timely():

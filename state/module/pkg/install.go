@@ -35,7 +35,8 @@ type install struct {
 	Capabilities    any `sls:"resolve_capabilities"`
 	WatchFlags      any `sls:"watch_flags"`
 
-	refreshErr error // the refresh failed, and the old indexes may do
+	refreshErr error           // the refresh failed, and the old indexes may do
+	real       map[string]bool // packages that the repositories have, of those that only others provide on the host
 }
 
 func newInstall() install { return install{selection: selection{Normalize: true}} }
@@ -77,12 +78,31 @@ func (i *install) transaction(packages []host.Wanted) host.Transaction {
 	}
 }
 
-// present reports whether a package is there in a version that will do. A name that is only
-// provided by others is there with one of them.
+// distinguish finds out which packages that are not there, and that others on the host provide, the repositories have.
+func (i *install) distinguish(ctx context.Context, h *host.Host, v *host.Inventory, list []wanted) error {
+	var names []string
+	for _, w := range list {
+		if w.version == "" && len(v.Versions(w.name)) == 0 && len(v.Providers(w.name)) > 0 {
+			names = append(names, w.name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	offers, err := h.Packages.Offers(ctx, names, i.FromRepo)
+	i.real = map[string]bool{}
+	for name, offer := range offers {
+		i.real[name] = len(offer.Versions) > 0
+	}
+	return err
+}
+
+// present reports whether a package is there in a version that will do. A name that no package of the repositories has
+// is there with one that provides it.
 func (i *install) present(h *host.Host, v *host.Inventory, w wanted) (bool, error) {
 	versions := v.Versions(w.name)
 	if w.version == "" {
-		return len(versions) > 0 || len(v.Providers(w.name)) > 0, nil
+		return len(versions) > 0 || len(v.Providers(w.name)) > 0 && !i.real[w.name], nil
 	}
 	d, err := newDemand(w.version, i.IgnoreEpoch, h)
 	if err != nil {

@@ -23,8 +23,11 @@ type installed struct {
 	Debconf      string `sls:"debconf"`
 	Verify       any    `sls:"pkg_verify"`
 	SLSEnv       string `sls:"__env__"`
+	// Coming are this state and those of pkg after it; only a dry run of a whole program gives them.
+	Coming *value.List `sls:"__coming__"`
 
 	sources Sources
+	planned *planned
 }
 
 // job is what there is to do for an installed state.
@@ -46,9 +49,12 @@ func (i *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 		return module.Diff{Comment: "there are no packages to install"}, nil
 	}
 	j, err := i.job(ctx, h)
+	before := i.beforehand(&j)
 	switch {
 	case err != nil:
 		return module.Diff{}, err
+	case j.empty() && len(before) > 0:
+		return module.Diff{Comment: "an earlier state installs " + strings.Join(before, ", ")}, nil
 	case j.empty():
 		return module.Diff{Comment: "installed: " + strings.Join(nameList(j.all), ", ")}, nil
 	case len(j.targets) == 0 && len(j.again) == 0:
@@ -84,6 +90,9 @@ func (i *installed) job(ctx context.Context, h *host.Host) (job, error) {
 		return j, err
 	}
 	if j.all, err = i.latest(ctx, h, j.all); err != nil {
+		return j, err
+	}
+	if err := i.distinguish(ctx, h, v, j.all); err != nil {
 		return j, err
 	}
 	for _, w := range j.all {
@@ -161,10 +170,14 @@ func (i *installed) plan(ctx context.Context, h *host.Host, j job) ([]host.Packa
 	if err != nil {
 		return nil, err
 	}
+	if err := i.planAhead(ctx, h, order); err != nil {
+		return nil, err
+	}
 	changes, err := h.Packages.Plan(ctx, order)
 	if err != nil {
 		return nil, err
 	}
+	i.note(changes)
 	return i.reinstalls(h, j, changes, nil)
 }
 

@@ -24,8 +24,9 @@ type Sources interface {
 
 // Functions are the functions of pkg.
 func Functions(sources Sources) module.Table {
+	foreseen := &planned{by: map[string]string{}}
 	return module.Table{
-		"installed":       func() module.Resource { return &installed{install: newInstall(), sources: sources} },
+		"installed":       func() module.Resource { return &installed{install: newInstall(), sources: sources, planned: foreseen} },
 		"latest":          func() module.Resource { return &latest{install: newInstall()} },
 		"downloaded":      func() module.Resource { return &downloaded{install: newInstall()} },
 		"removed":         func() module.Resource { return &removed{selection: selection{Normalize: true}} },

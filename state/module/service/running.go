@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -103,16 +102,16 @@ func (r *running) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 			return module.Report{}, err
 		}
 	}
-	var startErr error
+	// As under Salt, a service that does not start is not enabled either: the next boot would start it.
 	if t.start {
-		startErr = r.start(ctx, h)
+		if err := r.start(ctx, h); err != nil {
+			return module.Report{}, err
+		}
 	}
-	// A service that does not start now may still start at the next boot.
-	bootErr := setBoot(ctx, h, r.Name, t.boot)
-	if startErr != nil && t.boot == "" || bootErr != nil {
-		return module.Report{}, errors.Join(startErr, bootErr)
+	if err := setBoot(ctx, h, r.Name, t.boot); err != nil {
+		return module.Report{}, err
 	}
-	return module.Report{Changes: changed(r.Name, true), Comment: "done: " + r.describe(t)}, startErr
+	return module.Report{Changes: changed(r.Name, true), Comment: "done: " + r.describe(t)}, nil
 }
 
 // start starts the service and makes sure that it stays up.

@@ -73,7 +73,8 @@ func (o *owner) read(ctx context.Context, h *host.Host) (*tab, string, error) {
 		return nil, "", err
 	}
 	if !ok {
-		o.obstacle = diag.WithHint(fmt.Errorf("user %s does not exist", o.User), "make it in a user.present state that this one requires")
+		err := diag.WithHint(fmt.Errorf("user %s does not exist", o.User), "make it in a user.present state that this one requires")
+		o.obstacle = host.Lacking(err, host.AUser, o.User)
 	}
 	text, err := h.Crontabs.Read(ctx, o.User)
 	if err != nil {
@@ -92,7 +93,7 @@ func (o *owner) diff(changed *tab, name, comment string) module.Diff {
 
 func (o *owner) warn(d *module.Diff) {
 	if o.obstacle != nil {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("as things are it cannot be done: %v", o.obstacle))
+		d.Lacks = append(d.Lacks, o.obstacle)
 	}
 }
 

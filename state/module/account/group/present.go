@@ -115,7 +115,7 @@ func (p *present) checkNew(h *host.Host) module.Diff {
 	d := module.Diff{Planned: value.NewMap(), Comment: fmt.Sprintf("group %s would be made", p.Name)}
 	planned, err := h.Accounts.PlanGroup(p.newGroup())
 	if err != nil {
-		d.Warnings = []string{fmt.Sprintf("as things are it cannot be made: %v", err)}
+		d.Lacks = append(d.Lacks, err)
 	}
 	d.Changes = Info(planned)
 	return d

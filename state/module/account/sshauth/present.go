@@ -104,7 +104,7 @@ func (a *arguments) plan(h *host.Host, keys []sshkey.Key) (plan, error) {
 func (p plan) diff(changes *value.Map, comment string) module.Diff {
 	d := module.Diff{Changes: changes, Planned: value.NewMap(), Comment: comment}
 	if p.obstacle != nil {
-		d.Warnings = []string{fmt.Sprintf("as things are it cannot be done: %v", p.obstacle)}
+		d.Lacks = append(d.Lacks, p.obstacle)
 	}
 	return d
 }

@@ -222,11 +222,12 @@ func (c *change) diff(warnings []string) (module.Diff, error) {
 	if len(c.words) == 0 {
 		return module.Diff{Comment: fmt.Sprintf("user %s is as declared", c.before.Name), Warnings: warnings}, nil
 	}
+	var lacks []error
 	if c.obstacle != nil {
-		warnings = append(warnings, fmt.Sprintf("as things are it cannot be done: %v", c.obstacle))
+		lacks = append(lacks, c.obstacle)
 	}
 	return module.Diff{
-		Changes: c.report(c.after, c.aged), Planned: value.NewMap(), Warnings: warnings,
+		Lacks: lacks, Changes: c.report(c.after, c.aged), Planned: value.NewMap(), Warnings: warnings,
 		Comment: fmt.Sprintf("user %s would change: %s", c.before.Name, strings.Join(c.words, ", ")),
 	}, nil
 }

@@ -35,7 +35,7 @@ func (p *present) checkNew(h *host.Host) module.Diff {
 	_, info, err := p.plan(h)
 	if err != nil {
 		d.Changes = value.NewMap("name", p.Name)
-		d.Warnings = append(d.Warnings, fmt.Sprintf("as things are it cannot be made: %v", err))
+		d.Lacks = append(d.Lacks, err)
 		return d
 	}
 	d.Changes = p.made(info)

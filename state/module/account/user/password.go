@@ -36,6 +36,8 @@ func (p *present) comparePassword(c *change) {
 		}
 		p.setHash(c, "password", hash)
 		c.aged.LastChange = today()
+	case p.PasswordLock != nil && !lock && unset(c.old.Hash):
+		// Without a password there is none to unlock: it would let anybody in.
 	case p.PasswordLock != nil && lock != strings.HasPrefix(c.old.Hash, lockMark):
 		c.user.LockedState = p.PasswordLock
 		c.words = append(c.words, "password_lock")

@@ -1,0 +1,121 @@
+package exec
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// await takes back that a step of a dry run failed where an earlier step of the run makes, or may make, what it lacks.
+func (t try) await(result *Result, err error) {
+	lack := host.Lacks(err)
+	step, sure := t.provider(lack)
+	switch {
+	case lack.Thing != host.AnyThing && step != nil && sure:
+		result.postpone()
+		result.Comment = fmt.Sprintf("known only when %s is there, which %s makes first", lack, spoken(step))
+	case lack.Thing != host.AnyThing && step != nil:
+		result.postpone()
+		result.Comment = unknownUntil(lack, step)
+	case t.prepared:
+		result.postpone()
+	}
+}
+
+// weigh decides what becomes of a step of a dry run that would fail as the host is now.
+func (t try) weigh(result *Result, lacks []error) {
+	for _, err := range lacks {
+		lack := host.Lacks(err)
+		step, sure := t.provider(lack)
+		switch {
+		case !t.foresees, step == nil && lack.Thing == host.ADirectory:
+			result.Warnings = append(result.Warnings, fmt.Sprintf("as the host is now it cannot be done: %v", err))
+		case step != nil && sure:
+			result.Comment += fmt.Sprintf("; %s makes %s first", spoken(step), lack)
+		case step != nil:
+			result.Unknown, result.Changes, result.Predicted = true, value.NewMap(), value.NewMap()
+			result.Comment = unknownUntil(lack, step)
+		case t.prepared:
+			result.fail(err, nil)
+			result.postpone()
+		default:
+			result.fail(err, nil)
+			result.Unknown, result.Predicted = false, nil
+			return
+		}
+	}
+}
+
+func unknownUntil(lack *host.Lack, step *compile.Step) string {
+	return fmt.Sprintf("unknown, because %s is not there now and %s, which runs before, may bring it", lack, spoken(step))
+}
+
+func spoken(s *compile.Step) string { return s.Function() + " " + s.Name() }
+
+// provider is the last of the earlier steps that makes what a later one lacks, or may make it. A step that makes it for
+// sure counts before others.
+func (t try) provider(l *host.Lack) (step *compile.Step, sure bool) {
+	makesOne := func(name string) bool {
+		return slices.ContainsFunc(t.coming, func(s *compile.Step) bool { return makes(s, l.Thing, name) })
+	}
+	for _, s := range slices.Backward(t.coming) {
+		if slices.ContainsFunc(l.Names, func(name string) bool { return makes(s, l.Thing, name) }) && !slices.ContainsFunc(l.Names, func(name string) bool { return !makesOne(name) }) {
+			return s, true
+		}
+		if step == nil && mayMake(s, l.Thing) {
+			step = s
+		}
+	}
+	return step, false
+}
+
+// makes reports whether a step, if it does what it says, leaves a thing on the host.
+func makes(s *compile.Step, thing host.Thing, name string) bool {
+	if s.Name() == "" || takesAway(s) {
+		return false
+	}
+	switch s.State() {
+	case "user":
+		return s.Name() == name && (thing == host.AUser || thing == host.AGroup && s.Chunk.Value("gid") == nil && s.Chunk.Value("usergroup") != false)
+	case "group":
+		return s.Name() == name && thing == host.AGroup
+	case "file":
+		switch thing {
+		case host.ADirectory:
+			dir := path.Clean(s.Name())
+			whole := s.Fun() == "directory" || s.Fun() == "recurse" || s.Fun() == "symlink" || s.Fun() == "copy" || s.Fun() == "rename"
+			return whole && dir == name || strings.HasPrefix(dir, strings.TrimSuffix(name, "/")+"/") && value.Truth(s.Chunk.Value("makedirs"))
+		case host.ACommand:
+			return path.Base(s.Name()) == path.Base(name)
+		}
+	}
+	return false
+}
+
+// mayMake reports whether a step can leave a thing on the host that its arguments do not name, as packages and commands do.
+func mayMake(s *compile.Step, thing host.Thing) bool {
+	if takesAway(s) {
+		return false
+	}
+	kind, _, _ := strings.Cut(s.State(), "_")
+	anything := []string{"pkg", "cmd", "module"}
+	switch thing {
+	case host.AUser, host.AGroup:
+		return slices.Contains(anything, kind)
+	case host.ACommand:
+		return slices.Contains(append(anything, "archive", "git", "pip", "gem", "npm", "pecl", "virtualenv", "alternatives"), kind)
+	case host.ADirectory:
+		return slices.Contains(append(anything, "archive", "git", "user", "mount", "pip", "gem", "npm", "virtualenv", "postgres", "docker"), kind)
+	}
+	return true
+}
+
+// takesAway reports whether a function leaves less on the host than there was.
+func takesAway(s *compile.Step) bool {
+	return slices.Contains([]string{"absent", "removed", "purged", "dead", "disabled", "masked", "held", "unheld", "unmounted", "not_cached", "missing", "tidied"}, s.Fun())
+}

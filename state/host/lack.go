@@ -1,0 +1,50 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Thing is a kind of thing that one state makes and another needs.
+type Thing string
+
+// The things that states say they lack.
+const (
+	AUser      Thing = "user"
+	AGroup     Thing = "group"
+	ADirectory Thing = "directory"
+	ACommand   Thing = "command"
+	AnyThing   Thing = "" // that no kind is known of
+)
+
+// Lack is the error of a state that needs something that is not there, and that another state can make. A dry run looks
+// for it among what the earlier states of the run would do.
+type Lack struct {
+	Thing Thing
+	Names []string // all of which are needed
+	error
+}
+
+// Lacking says of an error that it comes from the lack of something.
+func Lacking(err error, thing Thing, names ...string) error { return &Lack{thing, names, err} }
+
+// Unwrap is the error in the words of the state.
+func (l *Lack) Unwrap() error { return l.error }
+
+// String names what is not there.
+func (l *Lack) String() string {
+	if l.Thing == AnyThing {
+		return l.Error()
+	}
+	return fmt.Sprintf("%s %s", l.Thing, strings.Join(l.Names, ", "))
+}
+
+// Lacks is what an error says is lacking; an error that names nothing lacks AnyThing.
+func Lacks(err error) *Lack {
+	var l *Lack
+	if errors.As(err, &l) {
+		return l
+	}
+	return &Lack{AnyThing, nil, err}
+}

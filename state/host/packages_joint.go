@@ -1,0 +1,202 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// jointPlanner is a package manager that plays several installations through at once.
+type jointPlanner interface {
+	// needs tells which packages of a plan each of them needs, or is better with.
+	needs(ctx context.Context, changes []PackageChange) (map[string][]string, error)
+}
+
+// jointPlan is what several transactions, one after the other, would change.
+type jointPlan struct {
+	all   Transaction
+	left  map[string]PackageChange // what no transaction has taken yet, by name
+	needs map[string][]string
+}
+
+// PlanAhead plays transactions that come one after the other through in one call of the package manager, so that Plan
+// answers for each without another call. It does nothing where that cannot be: for package managers other than apt, for
+// transactions of different kinds, and where a package would be removed. Plan then asks for each.
+func (p *packages) PlanAhead(ctx context.Context, list []Transaction) error {
+	planner, ok := p.manager.(jointPlanner)
+	all, alike := joined(list)
+	if !ok || !alike || p.Allowed(all.String()) != nil || p.foresaw(list[0]) {
+		return nil
+	}
+	changes, err := p.manager.plan(ctx, all)
+	if err != nil || slices.ContainsFunc(changes, func(c PackageChange) bool { return c.New == "" }) {
+		return ctx.Err() // Plan finds which of them cannot be done, and why
+	}
+	needs, err := planner.needs(ctx, changes)
+	if err != nil {
+		return ctx.Err()
+	}
+	j := &jointPlan{all: all, left: map[string]PackageChange{}, needs: needs}
+	for _, c := range changes {
+		j.left[c.Name] = c
+	}
+	if len(j.reached(all)) != len(changes) {
+		return nil // something changes that no package asks for by name
+	}
+	p.mu.Lock()
+	p.joint = j
+	p.mu.Unlock()
+	return nil
+}
+
+// foresaw reports whether Plan can answer for a transaction without another call.
+func (p *packages) foresaw(t Transaction) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.plans[t.key()]
+	return ok || p.joint.covers(t)
+}
+
+// covers reports whether a transaction is a part of the plan.
+func (j *jointPlan) covers(t Transaction) bool {
+	if j == nil {
+		return false
+	}
+	packages := t.Packages
+	t.Packages = nil
+	all := j.all
+	all.Packages = nil
+	return t.key() == all.key() && !slices.ContainsFunc(packages, func(w Wanted) bool { return !slices.Contains(j.all.Packages, w) })
+}
+
+// joined is one transaction for several that differ in nothing but their packages.
+func joined(list []Transaction) (all Transaction, alike bool) {
+	if len(list) < 2 {
+		return all, false
+	}
+	all = list[0]
+	all.Packages = nil
+	options, versions := all.key(), map[string]string{}
+	for _, t := range list {
+		packages := t.Packages
+		t.Packages = nil
+		if t.Action != InstallPackages || t.Recommends != nil || t.key() != options {
+			return all, false
+		}
+		for _, w := range packages {
+			version, twice := versions[w.Name]
+			if w.File != "" || twice && version != w.Version {
+				return all, false
+			}
+			if versions[w.Name] = w.Version; !twice {
+				all.Packages = append(all.Packages, w)
+			}
+		}
+	}
+	return all, true
+}
+
+// reached are the changes that a transaction and what it needs ask for.
+func (j *jointPlan) reached(t Transaction) []PackageChange {
+	var names []string
+	for _, w := range t.Packages {
+		names = append(names, w.Name)
+		names = append(names, j.needs[virtual+w.Name]...)
+	}
+	seen := map[string]bool{}
+	var changes []PackageChange
+	for len(names) > 0 {
+		name := names[0]
+		names = names[1:]
+		c, there := j.left[name]
+		if seen[name] || !there {
+			continue
+		}
+		seen[name] = true
+		changes = append(changes, c)
+		names = append(names, j.needs[name]...)
+	}
+	slices.SortFunc(changes, func(a, b PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	return changes
+}
+
+// take gives a transaction its changes. A later one does not get them again.
+func (j *jointPlan) take(t Transaction) []PackageChange {
+	changes := j.reached(t)
+	for _, c := range changes {
+		delete(j.left, c.Name)
+	}
+	return changes
+}
+
+// virtual is put before the name that other packages provide.
+const virtual = "provided:"
+
+// needs reads the dependencies of packages from the repositories' indexes.
+func (a *apt) needs(ctx context.Context, changes []PackageChange) (map[string][]string, error) {
+	argv := []string{"apt-cache", "-q", "show", "--"}
+	for _, c := range changes {
+		argv = append(argv, c.Name+"="+c.New)
+	}
+	out, err := a.ask(ctx, argv...)
+	if err == nil && out.Code != 0 {
+		err = a.failure(ctx, "asking what packages need", out)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return neededAmong(out.Stdout, changes), nil
+}
+
+// neededAmong reads stanzas of packages, and gives the dependencies that are among the changes.
+func neededAmong(text string, changes []PackageChange) map[string][]string {
+	listed := map[string]string{} // names as the changes have them, by bare names
+	for _, c := range changes {
+		bare, _, _ := strings.Cut(c.Name, ":")
+		listed[bare] = c.Name
+	}
+	wanted, providers := map[string][]string{}, map[string][]string{}
+	for stanza := range strings.SplitSeq(text, "\n\n") {
+		name := ""
+		for line := range strings.Lines(stanza) {
+			field, v, _ := strings.Cut(line, ":")
+			switch field {
+			case "Package":
+				name = listed[strings.TrimSpace(v)]
+			case "Depends", "Pre-Depends", "Recommends":
+				wanted[name] = append(wanted[name], dependencyNames(v)...)
+			case "Provides":
+				for _, other := range dependencyNames(v) {
+					providers[other] = append(providers[other], name)
+				}
+			}
+		}
+	}
+	needs := map[string][]string{}
+	for other, names := range providers {
+		needs[virtual+other] = names
+	}
+	for name, others := range wanted {
+		for _, other := range others {
+			if real, ok := listed[other]; ok {
+				needs[name] = append(needs[name], real)
+			}
+			needs[name] = append(needs[name], providers[other]...)
+		}
+	}
+	return needs
+}
+
+// dependencyNames are the names in a field such as "a (>= 1), b | c:any".
+func dependencyNames(field string) []string {
+	var names []string
+	for part := range strings.FieldsFuncSeq(field, func(r rune) bool { return r == ',' || r == '|' }) {
+		word, _, _ := strings.Cut(strings.TrimSpace(part), " ")
+		word, _, _ = strings.Cut(word, ":")
+		word, _, _ = strings.Cut(word, "(")
+		if word != "" {
+			names = append(names, word)
+		}
+	}
+	return names
+}

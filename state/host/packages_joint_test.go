@@ -1,0 +1,55 @@
+package host
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestInstallationsArePlayedThroughAtOnce has three transactions, of which the first two need one library. apt is asked
+// twice in all, and each transaction has what it brings.
+func TestInstallationsArePlayedThroughAtOnce(t *testing.T) {
+	install := func(names ...string) (t Transaction) {
+		for _, name := range names {
+			t.Packages = append(t.Packages, Wanted{Name: name})
+		}
+		return t
+	}
+	simulated := "Inst lib (1 Debian [amd64])\nInst web (2 Debian [amd64])\nInst tool (3 Debian [all])\nInst mailer (4 Debian [amd64])\nConf lib (1)\n"
+	shown := "Package: lib\nVersion: 1\n\nPackage: web\nVersion: 2\nDepends: libc6 (>= 2), lib:any (>= 1) | other\n\n" +
+		"Package: tool\nRecommends: lib, dpkg\n\nPackage: mailer\nProvides: mail-agent (= 4)\n"
+	p, commands := aptWith(t, nil, map[string]Output{"apt-get --simulate": {Stdout: simulated}, "apt-cache -q show": {Stdout: shown}})
+	list := []Transaction{install("web"), install("tool"), install("mail-agent")}
+	if err := p.PlanAhead(context.Background(), list); err != nil {
+		t.Fatal(err)
+	}
+	want := [][]PackageChange{{{Name: "lib", New: "1"}, {Name: "web", New: "2"}}, {{Name: "tool", New: "3"}}, {{Name: "mailer", New: "4"}}}
+	for range 2 { // a step may be asked twice
+		for i, one := range list {
+			if err := p.PlanAhead(context.Background(), list[i:]); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := p.Plan(context.Background(), one); err != nil || !reflect.DeepEqual(got, want[i]) {
+				t.Errorf("%s: %+v, %v, want %+v", one, got, err, want[i])
+			}
+		}
+	}
+	if len(commands.ran) != 2 {
+		t.Errorf("apt was asked %d times:\n%s", len(commands.ran), strings.Join(commands.ran, "\n"))
+	}
+}
+
+// TestWhatCannotBePlannedTogetherIsPlannedAlone has a plan that removes something, and transactions of two kinds.
+func TestWhatCannotBePlannedTogetherIsPlannedAlone(t *testing.T) {
+	a, b := Transaction{Packages: []Wanted{{Name: "a"}}}, Transaction{Packages: []Wanted{{Name: "b"}}}
+	p, commands := aptWith(t, nil, map[string]Output{"apt-get --simulate": {Stdout: "Inst a (1 Debian [all])\nRemv foo [1]\n"}})
+	if err := p.PlanAhead(context.Background(), []Transaction{a, b}); err != nil || p.joint != nil {
+		t.Errorf("a plan with a removal: %v", err)
+	}
+	b.Release = "testing"
+	ran := len(commands.ran)
+	if err := p.PlanAhead(context.Background(), []Transaction{a, b}); err != nil || p.joint != nil || len(commands.ran) != ran {
+		t.Errorf("transactions of two kinds: %v, %q", err, commands.ran[ran:])
+	}
+}

@@ -1,0 +1,106 @@
+package pkg
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// planned is what the states of a dry run would install, and which of them.
+type planned struct {
+	mu sync.Mutex
+	by map[string]string // states, as owner names them, by package
+}
+
+// joint is a package manager that plays several transactions through in one call.
+type joint interface {
+	PlanAhead(ctx context.Context, list []host.Transaction) error
+}
+
+// owner names the state among those of its run; "" outside of a dry run.
+func (i *installed) owner() string {
+	if chunk := i.chunk(); chunk != nil {
+		return value.Str(chunk.Value("__id__")) + "\n" + i.Name
+	}
+	return ""
+}
+
+// chunk is the state as the run has it, or nil.
+func (i *installed) chunk() *value.Map {
+	if i.Coming == nil || i.Coming.Len() == 0 {
+		return nil
+	}
+	chunk, _ := i.Coming.Items[0].(*value.Map)
+	return chunk
+}
+
+// beforehand takes out of a dry run's job what an earlier state of the run would install, and names it.
+func (i *installed) beforehand(j *job) (names []string) {
+	own := i.owner()
+	if own == "" {
+		return nil
+	}
+	i.planned.mu.Lock()
+	defer i.planned.mu.Unlock()
+	j.targets = slices.DeleteFunc(slices.Clone(j.targets), func(w wanted) bool {
+		by, ok := i.planned.by[w.name]
+		if !ok || by == own || w.version != "" {
+			return false
+		}
+		names = append(names, w.name)
+		return true
+	})
+	return names
+}
+
+// note remembers what a dry run has found that this state installs.
+func (i *installed) note(changes []host.PackageChange) {
+	own := i.owner()
+	if own == "" {
+		return
+	}
+	i.planned.mu.Lock()
+	defer i.planned.mu.Unlock()
+	for _, c := range changes {
+		if _, ok := i.planned.by[c.Name]; !ok && c.New != "" {
+			i.planned.by[c.Name] = own
+		}
+	}
+}
+
+// planAhead has the package manager play this state and the later ones of a dry run through at once.
+func (i *installed) planAhead(ctx context.Context, h *host.Host, own host.Transaction) error {
+	manager, ok := h.Packages.(joint)
+	if !ok || i.chunk() == nil || i.Coming.Len() < 2 {
+		return nil
+	}
+	list := []host.Transaction{own}
+	for _, item := range i.Coming.Items[1:] {
+		if t, ok := i.later(ctx, h, item); ok && len(t.Packages) > 0 {
+			list = append(list, t)
+		}
+	}
+	return manager.PlanAhead(ctx, list)
+}
+
+// later is what a later state of the run would order, where it is one that installs what repositories have.
+func (i *installed) later(ctx context.Context, h *host.Host, item any) (t host.Transaction, ok bool) {
+	chunk, ok := item.(*value.Map)
+	if !ok || chunk.Value("fun") != "installed" {
+		return t, false
+	}
+	other := &installed{install: newInstall(), planned: &planned{}}
+	if _, problems := module.Decode(other, module.Call{Function: "pkg.installed", Arguments: chunk}); len(problems) > 0 || other.Files != nil {
+		return t, false
+	}
+	j, err := other.job(ctx, h)
+	if err != nil || len(j.again) > 0 {
+		return t, false
+	}
+	t, err = other.order(ctx, h, j)
+	return t, err == nil && t.Release == "" && t.Recommends == nil && !t.OnlyUpgrade && !t.Unverified && !t.NewConfig
+}
