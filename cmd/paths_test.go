@@ -19,6 +19,7 @@ func TestPathsGoThroughTheWalker(t *testing.T) {
 		"state/host/packages_lock.go":   "/proc",
 		"state/host/packages_scope.go":  "/proc",
 		"state/host/umask.go":           "/proc",
+		"state/host/terminal.go":        "the kernel's own /dev/ptmx and /dev/pts",
 		"state/host/unsynced.go":        "a directory to sync the filesystem of; it is opened for nothing else",
 		"state/host/directory.go":       "the working directory of a thread that ends: back to /",
 		"state/host/temp.go":            "/proc/self/fd",
