@@ -18,7 +18,7 @@ func (t try) await(result *Result, err error) {
 	switch {
 	case lack.Thing != host.AnyThing && step != nil && sure:
 		result.postpone()
-		result.Comment = fmt.Sprintf("known only when %s is there, which %s makes first", lack, spoken(step))
+		result.Comment = fmt.Sprintf("known only when %s is there, which %s makes first", lack.What(), spoken(step))
 	case lack.Thing != host.AnyThing && step != nil:
 		result.postpone()
 		result.Comment = unknownUntil(lack, step)
@@ -36,7 +36,7 @@ func (t try) weigh(result *Result, lacks []error) {
 		case !t.foresees, step == nil && lack.Thing == host.ADirectory:
 			result.Warnings = append(result.Warnings, fmt.Sprintf("as the host is now it cannot be done: %v", err))
 		case step != nil && sure:
-			result.Comment += fmt.Sprintf("; %s makes %s first", spoken(step), lack)
+			result.Comment += fmt.Sprintf("; %s makes %s first", spoken(step), lack.What())
 		case step != nil:
 			result.Unknown, result.Changes, result.Predicted = true, value.NewMap(), value.NewMap()
 			result.Comment = unknownUntil(lack, step)
@@ -52,7 +52,7 @@ func (t try) weigh(result *Result, lacks []error) {
 }
 
 func unknownUntil(lack *host.Lack, step *compile.Step) string {
-	return fmt.Sprintf("unknown, because %s is not there now and %s, which runs before, may bring it", lack, spoken(step))
+	return fmt.Sprintf("unknown, because %s is not there now and %s, which runs before, may bring it", lack.What(), spoken(step))
 }
 
 func spoken(s *compile.Step) string { return s.Function() + " " + s.Name() }

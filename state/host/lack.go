@@ -32,8 +32,8 @@ func Lacking(err error, thing Thing, names ...string) error { return &Lack{thing
 // Unwrap is the error in the words of the state.
 func (l *Lack) Unwrap() error { return l.error }
 
-// String names what is not there.
-func (l *Lack) String() string {
+// What names what is not there.
+func (l *Lack) What() string {
 	if l.Thing == AnyThing {
 		return l.Error()
 	}

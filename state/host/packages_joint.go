@@ -24,9 +24,16 @@ type jointPlan struct {
 // transactions of different kinds, and where a package would be removed. Plan then asks for each.
 func (p *packages) PlanAhead(ctx context.Context, list []Transaction) error {
 	planner, ok := p.manager.(jointPlanner)
-	all, alike := joined(list)
-	if !ok || !alike || p.Allowed(all.String()) != nil || p.foresaw(list[0]) {
+	if !ok || len(list) < 2 || p.Allowed(list[0].String()) != nil || p.foresaw(list[0]) {
 		return nil
+	}
+	p.mu.Lock()
+	p.alone = true // until it is known that they can be played through together
+	p.mu.Unlock()
+	list, err := p.known(ctx, list)
+	all, alike := joined(list)
+	if err != nil || !alike {
+		return ctx.Err()
 	}
 	changes, err := p.manager.plan(ctx, all)
 	if err != nil || slices.ContainsFunc(changes, func(c PackageChange) bool { return c.New == "" }) {
@@ -44,17 +51,32 @@ func (p *packages) PlanAhead(ctx context.Context, list []Transaction) error {
 		return nil // something changes that no package asks for by name
 	}
 	p.mu.Lock()
-	p.joint = j
+	p.joint, p.alone = j, false
 	p.mu.Unlock()
 	return nil
 }
 
-// foresaw reports whether Plan can answer for a transaction without another call.
+// known are the transactions whose packages the repositories have. Plan says of the others what they lack.
+func (p *packages) known(ctx context.Context, list []Transaction) ([]Transaction, error) {
+	var names []string
+	for _, t := range list {
+		for _, w := range t.Packages {
+			names = append(names, w.Name)
+		}
+	}
+	offers, err := p.manager.offers(ctx, names, "")
+	return slices.DeleteFunc(slices.Clone(list), func(t Transaction) bool {
+		return slices.ContainsFunc(t.Packages, func(w Wanted) bool { _, ok := offers[w.Name]; return !ok })
+	}), err
+}
+
+// foresaw reports whether Plan answers for a transaction without another call, or transactions cannot be played through
+// together.
 func (p *packages) foresaw(t Transaction) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, ok := p.plans[t.key()]
-	return ok || p.joint.covers(t)
+	return ok || p.alone || p.joint.covers(t)
 }
 
 // covers reports whether a transaction is a part of the plan.

@@ -8,7 +8,7 @@ import (
 )
 
 // TestInstallationsArePlayedThroughAtOnce has three transactions, of which the first two need one library. apt is asked
-// twice in all, and each transaction has what it brings.
+// three times in all, and each transaction has what it brings.
 func TestInstallationsArePlayedThroughAtOnce(t *testing.T) {
 	install := func(names ...string) (t Transaction) {
 		for _, name := range names {
@@ -19,9 +19,12 @@ func TestInstallationsArePlayedThroughAtOnce(t *testing.T) {
 	simulated := "Inst lib (1 Debian [amd64])\nInst web (2 Debian [amd64])\nInst tool (3 Debian [all])\nInst mailer (4 Debian [amd64])\nConf lib (1)\n"
 	shown := "Package: lib\nVersion: 1\n\nPackage: web\nVersion: 2\nDepends: libc6 (>= 2), lib:any (>= 1) | other\n\n" +
 		"Package: tool\nRecommends: lib, dpkg\n\nPackage: mailer\nProvides: mail-agent (= 4)\n"
-	p, commands := aptWith(t, nil, map[string]Output{"apt-get --simulate": {Stdout: simulated}, "apt-cache -q show": {Stdout: shown}})
+	p, commands := aptWith(t, nil, map[string]Output{
+		"apt-get --simulate": {Stdout: simulated}, "apt-cache -q show": {Stdout: shown},
+		"apt-cache -q policy": {Stdout: "web:\n  Candidate: 2\ntool:\n  Candidate: 3\nmail-agent:\n  Candidate: (none)\n"},
+	})
 	list := []Transaction{install("web"), install("tool"), install("mail-agent")}
-	if err := p.PlanAhead(context.Background(), list); err != nil {
+	if err := p.PlanAhead(context.Background(), append(list, install("unknown"))); err != nil {
 		t.Fatal(err)
 	}
 	want := [][]PackageChange{{{Name: "lib", New: "1"}, {Name: "web", New: "2"}}, {{Name: "tool", New: "3"}}, {{Name: "mailer", New: "4"}}}
@@ -35,7 +38,7 @@ func TestInstallationsArePlayedThroughAtOnce(t *testing.T) {
 			}
 		}
 	}
-	if len(commands.ran) != 2 {
+	if len(commands.ran) != 3 {
 		t.Errorf("apt was asked %d times:\n%s", len(commands.ran), strings.Join(commands.ran, "\n"))
 	}
 }
@@ -43,13 +46,18 @@ func TestInstallationsArePlayedThroughAtOnce(t *testing.T) {
 // TestWhatCannotBePlannedTogetherIsPlannedAlone has a plan that removes something, and transactions of two kinds.
 func TestWhatCannotBePlannedTogetherIsPlannedAlone(t *testing.T) {
 	a, b := Transaction{Packages: []Wanted{{Name: "a"}}}, Transaction{Packages: []Wanted{{Name: "b"}}}
-	p, commands := aptWith(t, nil, map[string]Output{"apt-get --simulate": {Stdout: "Inst a (1 Debian [all])\nRemv foo [1]\n"}})
+	p, commands := aptWith(t, nil, map[string]Output{
+		"apt-get --simulate": {Stdout: "Inst a (1 Debian [all])\nRemv foo [1]\n"}, "apt-cache -q policy": {Stdout: "a:\n  Candidate: 1\nb:\n  Candidate: 1\n"},
+	})
 	if err := p.PlanAhead(context.Background(), []Transaction{a, b}); err != nil || p.joint != nil {
 		t.Errorf("a plan with a removal: %v", err)
 	}
 	b.Release = "testing"
+	p.forget()
 	ran := len(commands.ran)
-	if err := p.PlanAhead(context.Background(), []Transaction{a, b}); err != nil || p.joint != nil || len(commands.ran) != ran {
-		t.Errorf("transactions of two kinds: %v, %q", err, commands.ran[ran:])
+	for range 3 {
+		if err := p.PlanAhead(context.Background(), []Transaction{a, b}); err != nil || p.joint != nil || len(commands.ran) != ran+1 {
+			t.Errorf("transactions of two kinds: %v, %q", err, commands.ran[ran:])
+		}
 	}
 }

@@ -42,6 +42,7 @@ type packages struct {
 	refreshed time.Time // when this run did it; zero if it has not
 	plans     map[string][]PackageChange
 	joint     *jointPlan // see PlanAhead
+	alone     bool       // PlanAhead found that transactions cannot be played through together
 }
 
 var errNoPackageManager = diag.WithHint(errors.New("no package manager that is known here was found"),
@@ -81,7 +82,7 @@ func (p *packages) Describe(file io.Reader) (Package, error) {
 // forget makes the next question read the database again.
 func (p *packages) forget() {
 	p.mu.Lock()
-	p.inventory, p.plans, p.joint = nil, nil, nil
+	p.inventory, p.plans, p.joint, p.alone = nil, nil, nil, false
 	p.mu.Unlock()
 }
 

@@ -75,7 +75,7 @@ func (i *installed) note(changes []host.PackageChange) {
 // planAhead has the package manager play this state and the later ones of a dry run through at once.
 func (i *installed) planAhead(ctx context.Context, h *host.Host, own host.Transaction) error {
 	manager, ok := h.Packages.(joint)
-	if !ok || i.chunk() == nil || i.Coming.Len() < 2 {
+	if !ok || i.chunk() == nil || i.Coming.Len() < 2 || !usual(own) {
 		return nil
 	}
 	list := []host.Transaction{own}
@@ -102,5 +102,10 @@ func (i *installed) later(ctx context.Context, h *host.Host, item any) (t host.T
 		return t, false
 	}
 	t, err = other.order(ctx, h, j)
-	return t, err == nil && t.Release == "" && t.Recommends == nil && !t.OnlyUpgrade && !t.Unverified && !t.NewConfig
+	return t, err == nil && usual(t)
+}
+
+// usual reports whether a transaction says nothing beyond which packages.
+func usual(t host.Transaction) bool {
+	return t.Release == "" && t.Recommends == nil && !t.OnlyUpgrade && !t.Unverified && !t.NewConfig && !t.Reinstall
 }
