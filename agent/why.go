@@ -226,7 +226,7 @@ func (w Why) advice() []string {
 	say(w.Hint != "", w.Hint)
 	say(w.FailedIn != "", "corpus-agent report "+w.FailedIn)
 	say(w.CutShort != nil, "corpus-agent deploy takes up the run that was cut short")
-	say(w.Deployed == nil && !w.Bootstrapped, "corpus-agent deploy --store URL --trust-root root.json")
+	say(w.Deployed == nil && !w.Bootstrapped, "copy keys/root.json of who runs the store to this host (`corpus store init` wrote it), then: corpus-agent deploy --store URL --trust-root ./root.json")
 	say(w.Hold != nil, "corpus-agent unhold lets new releases in again")
 	if len(w.Quarantined) > 0 {
 		last := ledger.Release(w.Quarantined[len(w.Quarantined)-1])

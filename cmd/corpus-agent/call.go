@@ -165,7 +165,7 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	}
 	name, words := c.function(typed)
 	c.trees.ID, c.trees.SkipGrains, c.trees.Logged = c.salt.id, c.salt.skipGrains, c.salt.logged
-	opened, err := a.Session(ctx, c.trees, strings.HasPrefix(name, "test."))
+	opened, err := a.Session(ctx, c.trees, strings.HasPrefix(name, "test.") && !c.salt.metadata)
 	if err != nil {
 		return err
 	}
@@ -181,18 +181,18 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	for _, note := range counted(append(notes, opened.Notes...)) {
 		fmt.Fprintln(c.Err, "note:", note)
 	}
-	return c.show(name, answer, err, options)
+	return c.show(name, opened.ID, answer, err, options)
 }
 
 // show writes what a function answered, or why it did not.
-func (c *calling) show(name string, answer session.Answer, err error, o outputter.Options) error {
+func (c *calling) show(name, id string, answer session.Answer, err error, o outputter.Options) error {
 	if errors.Is(err, session.ErrNoFunction) {
 		return exit.WithCode(saltUnknown, err)
 	}
 	if err != nil {
 		return c.code(answer, c.refused(name, answer, err, o))
 	}
-	if err := c.salt.write(c.Out, c.metadata(name, answer), o); err != nil {
+	if err := c.salt.write(c.Out, c.metadata(name, id, answer), o); err != nil {
 		return err
 	}
 	if empty, ok := answer.Value.(*value.Map); ok && answer.States && empty.Len() == 0 {
@@ -205,11 +205,11 @@ func (c *calling) show(name string, answer session.Answer, err error, o outputte
 }
 
 // metadata is an answer with what --metadata shows beside it.
-func (c *calling) metadata(name string, answer session.Answer) any {
+func (c *calling) metadata(name, id string, answer session.Answer) any {
 	if !c.salt.metadata {
 		return answer.Value
 	}
-	return value.NewMap("fun", name, "id", c.salt.id, "retcode", answer.Code, "return", answer.Value)
+	return value.NewMap("fun", name, "id", id, "retcode", answer.Code, "return", answer.Value)
 }
 
 // refused shows an error. Programs that read the answer find the problems of files where salt-call

@@ -40,7 +40,7 @@ starts the unit that the timer starts, and tells how that ended. The run goes on
 Exit codes: 0 converged, 2 usage or configuration, 3 states failed, 4 verification refused, 5 store
 unreachable, 6 another run is under way, 7 rolled back, 8 rollback failed, 9 the lock refused runs
 for longer than the timer's interval, 130 interrupted.`,
-		Example: `  corpus-agent deploy --store s3://bucket/prefix --trust-root root.json
+		Example: `  corpus-agent deploy --store s3://bucket/prefix --trust-root ./root.json    # a copy of keys/root.json, which corpus store init wrote
   corpus-agent deploy myapp testing --store file:///srv/store --trust-root sha256:650c...
   corpus-agent deploy
   corpus-agent deploy --now
@@ -70,7 +70,7 @@ for longer than the timer's interval, 130 interrupted.`,
 	flags.BoolVar(&test, "test", false, "show what would change, and change nothing")
 	flags.BoolVar(&now, "now", false, "do what the timer would do next, without waiting for its turn")
 	steps.add(flags)
-	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"), "root.json to trust, or sha256:HEX of it; needed once")
+	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"), "copy of the keys/root.json that corpus store init wrote, or sha256:HEX of it; needed once")
 	flags.StringVar(&given.Identity.Region, "region", "", "region of this host, where its name does not say")
 	flags.StringVar(&given.Identity.Node, "node", "", "node of this host, where its name does not say")
 	return c

@@ -48,10 +48,11 @@ func newRoot(streams cli.IO) *cobra.Command {
 		Long: `corpus-agent fetches the base and service artifacts that this host's channels name, verifies them,
 converges the host, and makes them current. A deploy that fails is rolled back.
 
-The first deploy is told where the store is and whom to trust. After that, "corpus-agent deploy" is
+The first deploy is told where the store is and whom to trust: root.json is a copy of the keys/root.json that
+"corpus store init" wrote beside the keys. After that, "corpus-agent deploy" is
 all a timer needs.`,
-		Example: `  corpus-agent deploy --store s3://bucket/prefix --trust-root root.json
-  corpus-agent deploy myapp testing --store file:///srv/store --trust-root root.json --root /tmp/try
+		Example: `  corpus-agent deploy --store s3://bucket/prefix --trust-root ./root.json
+  corpus-agent deploy myapp testing --store file:///srv/store --trust-root keys/root.json --root /tmp/try
   corpus-agent deploy --test
   corpus-agent status`,
 		Version: cli.Version,

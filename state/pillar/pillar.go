@@ -83,7 +83,7 @@ func (m *merger) all(matches []top.Match) *value.Map {
 		m.rendered = map[string]*value.Map{}
 		for _, pattern := range match.SLS {
 			for _, sls := range m.expand(match.Env, pattern) {
-				if data := m.file(match.Env, sls, nil, diag.Pos{}); data != nil {
+				if data := m.file(match.Env, sls, nil, match.At(pattern)); data != nil {
 					pillar = m.merge(pillar, data)
 				}
 			}

@@ -23,7 +23,11 @@ import (
 type Match struct {
 	Env string
 	SLS []string
+	at  map[string]diag.Pos // where top files name these
 }
+
+// At is where a top file names an SLS first; the zero Pos for what none names.
+func (m Match) At(sls string) diag.Pos { return m.at[sls] }
 
 // Loader reads top files.
 type Loader struct {
@@ -280,11 +284,11 @@ func (m *giver) entry(env string, f file, target string, items *value.List) {
 	if !ok {
 		return
 	}
-	m.give(env)
-	for _, item := range items.Items {
+	i := m.match(env)
+	for n, item := range items.Items {
 		switch item := item.(type) {
 		case string:
-			m.give(env, item)
+			m.give(i, item, f.doc.Pos(items, n))
 		case *value.Map:
 			m.option(env, f, item)
 		}
@@ -304,18 +308,26 @@ func (m *giver) option(env string, f file, item *value.Map) {
 	}
 	for key, v := range item.All() {
 		if other := value.Str(key); m.loader.Tree.Has(other) {
-			m.give(other, value.Str(v))
+			m.give(m.match(other), value.Str(v), f.doc.Pos(item, key))
 		}
 	}
 }
 
-func (m *giver) give(env string, names ...string) {
+// match is the index of an environment's match, which is made where there is none.
+func (m *giver) match(env string) int {
 	i := slices.IndexFunc(m.matches, func(x Match) bool { return x.Env == env })
 	if i < 0 {
-		m.matches = append(m.matches, Match{Env: env})
+		m.matches = append(m.matches, Match{Env: env, at: map[string]diag.Pos{}})
 		i = len(m.matches) - 1
 	}
-	m.matches[i].SLS = append(m.matches[i].SLS, names...)
+	return i
+}
+
+func (m *giver) give(i int, sls string, at diag.Pos) {
+	m.matches[i].SLS = append(m.matches[i].SLS, sls)
+	if _, known := m.matches[i].at[sls]; !known {
+		m.matches[i].at[sls] = at
+	}
 }
 
 // Map gives matches in the form in which Salt shows a top.
