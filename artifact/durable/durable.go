@@ -2,8 +2,9 @@
 // never a part of it and never a name without its content.
 //
 // The order is what does it: content into a temporary file beside the target, fsync of the file,
-// rename(2) over the target, fsync of the directory. Temporary files are named so that Sweep can
-// tell them apart from everything else and remove what a killed process left.
+// rename(2) over the target, fsync of the directory. A temporary file has no name until it is complete, where the
+// filesystem can do that. Others are named so that Sweep and SweepAbandoned can tell them apart from everything else and
+// remove what a killed process left.
 package durable
 
 import (
@@ -32,7 +33,7 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 
 // Write replaces a file's content with what fill writes. If fill fails the file is as before.
 func Write(path string, mode fs.FileMode, fill func(io.Writer) error) error {
-	return write(path, mode, fill, (*os.File).Sync, Rename)
+	return write(path, mode, fill, true)
 }
 
 // WriteSoon is WriteFile for a file that may be lost in a power cut until Install or Sync is told of
@@ -42,23 +43,19 @@ func WriteSoon(path string, data []byte, mode fs.FileMode) error {
 		_, err := w.Write(data)
 		return err
 	}
-	return write(path, mode, put, func(*os.File) error { return nil }, os.Rename)
+	return write(path, mode, put, false)
 }
 
-func write(path string, mode fs.FileMode, fill func(io.Writer) error, sync func(*os.File) error, rename func(from, to string) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix)
+func write(path string, mode fs.FileMode, fill func(io.Writer) error, sync bool) (err error) {
+	f, err := Create(path)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if err := errors.Join(f.Chmod(mode), fill(f), sync(f), f.Close()); err != nil {
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := fill(f); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return rename(f.Name(), path)
+	return f.Commit(mode, sync)
 }
 
 // Sync makes a file and its name durable.

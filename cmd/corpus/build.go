@@ -44,6 +44,9 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err := errors.Join(isTree(tree), haveDirectories(how.outputs)); err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
+	for _, output := range how.outputs {
+		_ = durable.SweepAbandoned(filepath.Dir(output)) // what a killed build left costs room alone
+	}
 	r, err := recipe.LoadStrict(os.DirFS(tree))
 	if err != nil {
 		return err

@@ -1,11 +1,20 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
 // A command that is refused leaves no keys that a later one would take for those of the role.
@@ -61,5 +70,62 @@ func TestEmptyDirectoryIsNoStoreToRebuild(t *testing.T) {
 	s.expect(2, "refresh --rebuild", "mounted")
 	if left := s.names("store"); len(left) > 0 {
 		t.Errorf("the directory has %v", left)
+	}
+}
+
+// TestKilledBuildLeavesNothing kills corpus build with SIGKILL while it packs: beside what it was to write there is no half
+// of it, at the latest after the next build.
+func TestKilledBuildLeavesNothing(t *testing.T) {
+	if dir := os.Getenv("CORPUS_TEST_BUILD"); dir != "" {
+		t.Chdir(dir)
+		var out bytes.Buffer
+		t.Fatalf("it lived: %d %s", Main(context.Background(), []string{"build", "tree", "-o", "out.tar.zst"}, cli.IO{In: strings.NewReader(""), Out: &out, Err: &out, Getenv: os.Getenv}), out.String())
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "tree"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	large, err := os.Create(filepath.Join(dir, "tree", "large"))
+	if err == nil {
+		err = errors.Join(large.Truncate(8<<30), large.Close()) // longer to pack than to be killed
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(os.Args[0], "-test.run=^TestKilledBuildLeavesNothing$")
+	c.Env = append(os.Environ(), "CORPUS_TEST_BUILD="+dir)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	writing := func() bool { // it has the output open, with a name or without one
+		fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", c.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(fds, func(fd string) bool {
+			to, err := os.Readlink(fd)
+			return err == nil && strings.HasPrefix(to, dir+"/") && !strings.HasPrefix(to, dir+"/tree")
+		})
+	}
+	for end := time.Now().Add(time.Minute); !writing(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the build writes nothing")
+		}
+	}
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	var ended *exec.ExitError
+	if err := c.Wait(); !errors.As(err, &ended) || ended.Exited() {
+		t.Fatalf("the build was not killed: %v", err)
+	}
+	if err := os.Truncate(large.Name(), 0); err != nil {
+		t.Fatal(err)
+	}
+	s := newShell(t)
+	s.expect(0, "build "+filepath.Join(dir, "tree")+" -o "+filepath.Join(dir, "next.tar.zst"), "built")
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("beside the tree and what was built next there are %v, %v", entries, err)
 	}
 }

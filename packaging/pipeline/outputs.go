@@ -81,27 +81,26 @@ func (b *build) pack(ctx context.Context, format string, w io.Writer) error {
 // install moves finished files to their places, over file systems if need be. What can fail, for want of
 // room above all, is done before the first of them gets its name.
 func install(made map[string]string) (err error) {
-	ready := map[string]string{}
+	var ready []*durable.Pending
 	defer func() {
-		for _, temp := range ready {
-			err = errors.Join(err, durable.Remove(temp))
+		for _, f := range ready {
+			err = errors.Join(err, f.Close())
 		}
 	}()
 	for to, from := range made {
-		temp, err := durable.TempFile(filepath.Dir(to))
+		f, err := durable.Create(to)
 		if err != nil {
 			return err
 		}
-		ready[to] = temp.Name()
-		if err := errors.Join(temp.Chmod(0o644), fill(temp, from), temp.Sync(), temp.Close()); err != nil {
+		ready = append(ready, f)
+		if err := errors.Join(fill(f, from), f.Sync()); err != nil {
 			return fmt.Errorf("writing %s: %w", to, err)
 		}
 	}
-	for to, temp := range ready {
-		if err := durable.Rename(temp, to); err != nil {
+	for _, f := range ready {
+		if err := f.Commit(0o644, true); err != nil {
 			return err
 		}
-		delete(ready, to)
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ func (r Ring) Lock(ctx context.Context) (unlock func(), err error) {
 		_ = f.Close() // it was not locked
 		return nil, fmt.Errorf("locking the key directory %s: %w", r.Dir, err)
 	}
+	_ = durable.SweepAbandoned(r.Dir) // half a key that a killed command wrote is of no use
 	return func() { _ = f.Close() }, nil
 }
 

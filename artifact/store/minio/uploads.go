@@ -2,34 +2,33 @@ package minio
 
 import (
 	"context"
-	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
 )
 
-// Unfinished lists the uploads that were begun and not completed. MinIO itself lists those of one object
-// alone, and removes uploads after a day by itself (api stale_uploads_expiry); other servers list all.
+// uploadsAtOnce is how many unfinished uploads a page of a listing has at most, as the protocol limits it.
+const uploadsAtOnce = 1000
+
+// Unfinished lists the uploads that were begun and not completed. MinIO lists those that were begun since the server
+// started, and removes each after a day by itself (api stale_uploads_expiry); other servers list all.
 func (s *Store) Unfinished(ctx context.Context, prefix string) ([]store.Unfinished, error) {
 	ctx, call := wire.Begin(ctx, store.OpList, prefix, s.name(prefix))
 	api, err := s.client(call)
 	if err != nil {
 		return nil, err
 	}
-	var all []store.Unfinished
-	for key, id := "", ""; ; {
-		page, err := api.ListMultipartUploads(ctx, s.opts.Bucket, s.path(prefix), key, id, "", 1000)
+	return wire.Unfinished(s.path(""), prefix, func(below string, after wire.UploadMarker) (page wire.UploadPage, err error) {
+		out, err := api.ListMultipartUploads(ctx, s.opts.Bucket, below, after.Key, after.ID, "", uploadsAtOnce)
 		if err != nil {
-			return nil, explain(call, err)
+			return page, explain(call, err)
 		}
-		for _, u := range page.Uploads {
-			all = append(all, store.Unfinished{Key: strings.TrimPrefix(u.Key, s.path("")), ID: u.UploadID, Begun: u.Initiated})
+		for _, u := range out.Uploads {
+			page.Uploads = append(page.Uploads, store.Unfinished{Key: u.Key, ID: u.UploadID, Begun: u.Initiated})
 		}
-		if !page.IsTruncated || page.NextKeyMarker == key && page.NextUploadIDMarker == id {
-			return all, nil
-		}
-		key, id = page.NextKeyMarker, page.NextUploadIDMarker
-	}
+		page.Next, page.More = wire.UploadMarker{Key: out.NextKeyMarker, ID: out.NextUploadIDMarker}, out.IsTruncated
+		return page, nil
+	})
 }
 
 // Abort removes an unfinished upload.
@@ -39,8 +38,5 @@ func (s *Store) Abort(ctx context.Context, u store.Unfinished) error {
 		return err
 	}
 	err = api.AbortMultipartUpload(ctx, s.opts.Bucket, s.path(u.Key), u.ID)
-	if err == nil {
-		return nil
-	}
-	return call.Gone(explain(call, err))
+	return call.Aborted(err, func() error { return explain(call, err) })
 }

@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -18,19 +17,20 @@ func (s *Store) Unfinished(ctx context.Context, prefix string) ([]store.Unfinish
 	if err != nil {
 		return nil, err
 	}
-	var all []store.Unfinished
-	pages := s3.NewListMultipartUploadsPaginator(api, &s3.ListMultipartUploadsInput{Bucket: &s.opts.Bucket, Prefix: aws.String(s.path(prefix))})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	return wire.Unfinished(s.path(""), prefix, func(below string, after wire.UploadMarker) (page wire.UploadPage, err error) {
+		out, err := api.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{
+			Bucket: &s.opts.Bucket, Prefix: optional(below), KeyMarker: optional(after.Key), UploadIdMarker: optional(after.ID),
+		})
 		if err != nil {
-			return nil, api.explain(call, err)
+			return page, api.explain(call, err)
 		}
-		for _, u := range page.Uploads {
-			key := strings.TrimPrefix(aws.ToString(u.Key), s.path(""))
-			all = append(all, store.Unfinished{Key: key, ID: aws.ToString(u.UploadId), Begun: aws.ToTime(u.Initiated)})
+		for _, u := range out.Uploads {
+			page.Uploads = append(page.Uploads, store.Unfinished{Key: aws.ToString(u.Key), ID: aws.ToString(u.UploadId), Begun: aws.ToTime(u.Initiated)})
 		}
-	}
-	return all, nil
+		page.Next = wire.UploadMarker{Key: aws.ToString(out.NextKeyMarker), ID: aws.ToString(out.NextUploadIdMarker)}
+		page.More = aws.ToBool(out.IsTruncated)
+		return page, nil
+	})
 }
 
 // Abort removes an unfinished upload.
@@ -40,8 +40,5 @@ func (s *Store) Abort(ctx context.Context, u store.Unfinished) error {
 		return err
 	}
 	_, err = api.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &s.opts.Bucket, Key: aws.String(s.path(u.Key)), UploadId: &u.ID})
-	if err == nil {
-		return nil
-	}
-	return call.Gone(api.explain(call, err))
+	return call.Aborted(err, func() error { return api.explain(call, err) })
 }

@@ -1,0 +1,162 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockedPrefix starts the name of a temporary file that its process holds the lock of. Sweep knows it as well.
+const lockedPrefix = tempPrefix + "w-"
+
+// Pending is a file that is written before it gets its name. Where the filesystem can make files without a name
+// (O_TMPFILE), a process that is killed leaves nothing. Elsewhere, and in the moment between two names, it leaves a
+// temporary file, which SweepAbandoned removes: the lock on it ends with its process.
+type Pending struct {
+	*os.File
+	path string
+	temp string // its temporary name; "" for none
+}
+
+// Create makes a file that Commit puts in the place of what is at path. The caller closes it in any case.
+func Create(path string) (*Pending, error) {
+	if f, err := unnamed(filepath.Dir(path)); err == nil {
+		return &Pending{File: f, path: path}, nil
+	}
+	f, err := locked(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	return &Pending{File: f, path: path, temp: f.Name()}, nil
+}
+
+// unnamed makes a file without a name that can get one. Without /proc it could not.
+func unnamed(dir string) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), dir)
+	if _, err := os.Lstat(self(f)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	_ = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) // for the time in which it has a temporary name
+	return f, nil
+}
+
+// self is a path that leads to an open file.
+func self(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+// locked makes a file with a temporary name and takes its lock. What killed processes left beside it is removed. Where
+// there are no locks nothing is.
+func locked(dir string) (*os.File, error) {
+	_ = SweepAbandoned(dir) // what cannot be removed costs room alone
+	for {
+		f, err := os.CreateTemp(dir, lockedPrefix)
+		if err != nil {
+			return nil, err
+		}
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err != nil && !errors.Is(err, unix.EWOULDBLOCK) || err == nil && own(f, f.Name()) {
+			return f, nil
+		}
+		_ = f.Close() // a sweep came before the lock
+	}
+}
+
+// Commit gives the file its mode and its name. With sync both, and the content, survive a power cut.
+func (p *Pending) Commit(mode fs.FileMode, sync bool) error {
+	err := p.Chmod(mode)
+	if sync {
+		err = errors.Join(err, p.Sync())
+	}
+	if err == nil && p.temp == "" {
+		err = p.name()
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", p.path, err)
+	}
+	if err := os.Rename(p.temp, p.path); err != nil {
+		return err
+	}
+	p.temp = ""
+	if sync {
+		return SyncDir(filepath.Dir(p.path))
+	}
+	return nil
+}
+
+// name gives a file that has none a temporary name: link(2) goes over nothing, rename(2) does. Where linking is refused,
+// as security modules may, its content is copied.
+func (p *Pending) name() error {
+	for n := os.Getpid(); ; n++ {
+		temp := filepath.Join(filepath.Dir(p.path), fmt.Sprintf("%s%d", lockedPrefix, n))
+		err := unix.Linkat(unix.AT_FDCWD, self(p.File), unix.AT_FDCWD, temp, unix.AT_SYMLINK_FOLLOW)
+		switch {
+		case err == nil:
+			p.temp = temp
+			return nil
+		case !errors.Is(err, fs.ErrExist):
+			return p.copied()
+		}
+	}
+}
+
+func (p *Pending) copied() error {
+	info, err := p.Stat()
+	if err != nil {
+		return err
+	}
+	f, err := locked(filepath.Dir(p.path))
+	if err != nil {
+		return err
+	}
+	from := p.File
+	p.File, p.temp = f, f.Name()
+	_, err = io.Copy(f, io.NewSectionReader(from, 0, info.Size()))
+	return errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), from.Close())
+}
+
+// Close removes a file that was not committed.
+func (p *Pending) Close() error {
+	var err error
+	if p.temp != "" {
+		err = os.Remove(p.temp)
+		p.temp = ""
+	}
+	return errors.Join(err, p.File.Close())
+}
+
+// SweepAbandoned removes the temporary files of Create whose processes are gone from a directory in which others may be
+// writing.
+func SweepAbandoned(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		if e.Type().IsRegular() && strings.HasPrefix(e.Name(), lockedPrefix) {
+			errs = append(errs, sweepFile(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func sweepFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil //nolint:nilerr // it is gone, or another user's
+	}
+	defer f.Close()
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil || !own(f, path) {
+		return nil
+	}
+	return os.Remove(path)
+}
