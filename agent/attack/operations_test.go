@@ -110,6 +110,7 @@ func operations() []operation {
 		{state: "file.recurse", as: "new", kind: none, lines: []string{"source: salt://tree", "user: ann"}},
 		{state: "file.tidied", kind: dir, lines: []string{"age: 0", "rmdirs: True", "matches: ['.*']"}},
 		{state: "file.tidied", as: "links followed", kind: dir, lines: []string{"age: 0", "rmdirs: True", "followlinks: True"}},
+		{state: "file.pruned", kind: dir, lines: []string{"recurse: True"}},
 		{state: "file.retention_schedule", kind: dir, lines: []string{"retain: {most_recent: 0}"}},
 		{state: "file.decode", kind: file, lines: []string{"encoded_data: bmV3Cg=="}},
 		{state: "file.cached", kind: file, name: "$P/d/f", lines: []string{"skip_verify: True"}},

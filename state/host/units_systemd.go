@@ -188,18 +188,23 @@ func masks(files Files, unit string) (always, untilBoot bool) {
 
 func (s *systemd) setBoot(ctx context.Context, verb BootVerb, name string, untilBoot bool) error {
 	unit := unitName(name)
-	if (verb == Enable || verb == Disable) && s.isOnlyInitScript(ctx, unit) {
+	switches := verb == Enable || verb == Disable
+	if switches && s.isOnlyInitScript(ctx, unit) {
 		return switchScript(ctx, s.commands, verb, scriptName(unit))
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := s.connected(ctx, func(c *dbus.Conn) error {
-		if err := change(ctx, c, verb, []string{unit}, untilBoot); err != nil {
+	err := s.connected(limited, func(c *dbus.Conn) error {
+		if err := change(limited, c, verb, []string{unit}, untilBoot); err != nil {
 			return err
 		}
-		return s.reload(ctx, c)
+		return s.reload(limited, c)
 	})
-	return explainBus(err, string(verb), unit)
+	if err != nil || !switches || untilBoot || !isInitScript(s.files, scriptName(unit)) {
+		return explainBus(err, string(verb), unit)
+	}
+	// As systemctl does: the links of an init script beside a unit say the same, for who looks at them or boots without systemd.
+	return switchScript(ctx, s.commands, verb, scriptName(unit))
 }
 
 // reload has systemd read its files again. What changes from here on is read the next time.

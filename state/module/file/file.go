@@ -117,6 +117,7 @@ func Functions(in Inputs) module.Table {
 		"not_cached":         func() module.Resource { return &notCached{family: f} },
 		"patch":              func() module.Resource { return &patch{family: f} },
 		"prepend":            func() module.Resource { return newAddition(f, true) },
+		"pruned":             func() module.Resource { return &pruned{} },
 		"recurse":            func() module.Resource { return newRecurse(f) },
 		"rename":             func() module.Resource { return &rename{} },
 		"replace":            func() module.Resource { return newReplace(f) },

@@ -122,6 +122,24 @@ func TestServiceOnSystemd(t *testing.T) {
 	}
 }
 
+// TestLinksOfAnInitScriptBesideAUnit has a unit and an init script of one name, as many packages do.
+func TestLinksOfAnInitScriptBesideAUnit(t *testing.T) {
+	machine(t)
+	unitFile(t, "corpus-both.service", sleeper)
+	write(t, "/etc/init.d/corpus-both", "#!/bin/sh\n### BEGIN INIT INFO\n# Provides: corpus-both\n# Required-Start:\n# Required-Stop:\n# Default-Start: 2 3 4 5\n# Default-Stop: 0 1 6\n### END INIT INFO\n", 0o755)
+	defer systemctl("disable", "corpus-both.service")
+	links := func(kind string) int {
+		found, _ := filepath.Glob("/etc/rc?.d/" + kind + "??corpus-both")
+		return len(found)
+	}
+	if o := apply(t, "enabled", "name", "corpus-both"); o.err != nil || links("S") != 4 {
+		t.Errorf("enabled: %d links, %+v", links("S"), o)
+	}
+	if o := apply(t, "disabled", "name", "corpus-both"); o.err != nil || links("S") != 0 {
+		t.Errorf("disabled: %d links, %+v", links("S"), o)
+	}
+}
+
 func TestChangedUnitIsReadAnew(t *testing.T) {
 	h := machine(t)
 	unitFile(t, "corpus-new.service", sleeper)

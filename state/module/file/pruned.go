@@ -1,0 +1,92 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// pruned is file.pruned: an empty directory is removed, and with recurse all empty directories in it.
+type pruned struct {
+	Name         string `sls:"name"`
+	Recurse      bool   `sls:"recurse"`
+	IgnoreErrors bool   `sls:"ignore_errors"` // a directory that cannot be removed is no failure
+
+	gone []string // those in a directory before it
+}
+
+func (p *pruned) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	name, err := absolute(h, "name", p.Name)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	if p.Name = path.Clean(name); p.Name == "/" {
+		return module.Diff{}, diag.WithHint(errors.New("/ cannot be removed"), "name what is to go")
+	}
+	info, there, err := look(h.Files.Lstat, p.Name)
+	switch {
+	case err != nil:
+		return module.Diff{}, err
+	case !there:
+		return module.Diff{Comment: p.Name + " is not there"}, nil
+	case !info.IsDir():
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is no directory", p.Name), "file.absent removes it")
+	}
+	empty, err := p.look(h, p.Name)
+	switch {
+	case err != nil:
+		return module.Diff{}, err
+	case !empty && !p.Recurse && !p.IgnoreErrors:
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not empty", p.Name), "set recurse: True to remove the empty directories in it, or remove all of it with file.absent")
+	case len(p.gone) == 0:
+		return module.Diff{Comment: "no directory is empty"}, nil
+	}
+	slices.Sort(p.gone)
+	return module.Diff{Changes: value.NewMap("deleted", value.Strings(p.gone...)), Comment: "would remove " + strings.Join(p.gone, ", ")}, nil
+}
+
+// look reports whether a directory is empty, or holds only directories that are going.
+func (p *pruned) look(h *host.Host, dir string) (empty bool, err error) {
+	names, err := h.Files.ReadDir(dir)
+	if err != nil {
+		return false, err
+	}
+	empty = true
+	for _, name := range names {
+		place := path.Join(dir, name)
+		info, err := h.Files.Lstat(place)
+		if err != nil {
+			return false, err
+		}
+		if !info.IsDir() || !p.Recurse {
+			empty = false
+			continue
+		}
+		below, err := p.look(h, place)
+		if err != nil {
+			return false, err
+		}
+		empty = empty && below
+	}
+	if empty {
+		p.gone = append(p.gone, dir)
+	}
+	return empty, nil
+}
+
+func (p *pruned) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	for _, dir := range slices.Backward(p.gone) { // in their order a directory comes before what is in it
+		if err := h.Files.Remove(dir); err != nil && !p.IgnoreErrors {
+			return module.Report{}, fmt.Errorf("removing %s: %w", dir, err)
+		}
+	}
+	return module.Report{Changes: d.Changes, Comment: "removed " + strings.Join(p.gone, ", ")}, nil
+}
