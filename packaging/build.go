@@ -21,6 +21,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -249,17 +250,17 @@ func pack(ctx context.Context, archive *tar.Writer, tree string, e found, at tim
 		_, err := archive.Write(read.data)
 		return err
 	}
-	return packFile(archive, filepath.Join(tree, filepath.FromSlash(e.name)), h.Size)
+	return packFile(ctx, archive, filepath.Join(tree, filepath.FromSlash(e.name)), h.Size)
 }
 
 // packFile copies exactly the bytes the header announced; a file that changes meanwhile is an error.
-func packFile(archive *tar.Writer, file string, size int64) error {
+func packFile(ctx context.Context, archive *tar.Writer, file string, size int64) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	n, err := io.Copy(archive, io.LimitReader(f, size))
+	n, err := io.Copy(archive, io.LimitReader(artifact.Stoppable(ctx, f), size))
 	if err == nil && n != size {
 		err = errChanged
 	}

@@ -2,6 +2,9 @@ package packaging
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -40,6 +43,36 @@ func (o Options) allows(name, rule string) bool {
 	})
 }
 
+// CheckSecrets finds the files that look like secrets in a tree that is published as it is. Its own corpus.yaml says
+// what is allowed; nothing is left out.
+func CheckSecrets(ctx context.Context, tree string) error {
+	r, err := recipe.Load(os.DirFS(tree))
+	if err != nil {
+		return err
+	}
+	var entries []found
+	err = filepath.WalkDir(tree, func(file string, d fs.DirEntry, err error) error {
+		if err = errors.Join(err, ctx.Err()); err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(tree, file)
+		entries = append(entries, found{name: filepath.ToSlash(name), info: info})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var problems diag.List
+	if err := (Options{Allow: AllowedBy(r)}).findSecrets(ctx, tree, entries, &problems); err != nil {
+		return err
+	}
+	return problems.Err()
+}
+
 // findSecrets adds the files that look like secrets to what is wrong with a tree, in their order. Each is read
 // for that, so several are at a time.
 func (o Options) findSecrets(ctx context.Context, tree string, entries []found, problems *diag.List) error {
@@ -61,7 +94,7 @@ func (o Options) findSecrets(ctx context.Context, tree string, entries []found, 
 					continue
 				}
 				// A file that cannot be read is an error of packing it.
-				findings[i], _ = scanner.File(filepath.Join(tree, filepath.FromSlash(entries[i].name)), entries[i].name)
+				findings[i], _ = scanner.File(ctx, filepath.Join(tree, filepath.FromSlash(entries[i].name)), entries[i].name)
 			}
 			return nil
 		})

@@ -117,7 +117,7 @@ func tree(t *testing.T, files map[string][]byte) (*Stream, *manifest.Manifest) {
 func published(t *testing.T, s store.Store, stream *Stream, known Known) (*Index, int64) {
 	t.Helper()
 	var pack bytes.Buffer
-	x, digest, size, err := Pack(stream, known, &pack)
+	x, digest, size, err := Pack(t.Context(), stream, known, &pack)
 	if err != nil {
 		t.Fatal(err)
 	}

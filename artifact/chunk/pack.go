@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func (k Known) Add(x *Index) {
 
 // Pack writes the chunks of a stream that nobody knows, compressed, one after the other, and makes
 // the stream's index. The pack is empty where there is nothing new.
-func Pack(s *Stream, known Known, to io.Writer) (*Index, artifact.Digest, int64, error) {
+func Pack(ctx context.Context, s *Stream, known Known, to io.Writer) (*Index, artifact.Digest, int64, error) {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, "", 0, err
@@ -42,7 +43,7 @@ func Pack(s *Stream, known Known, to io.Writer) (*Index, artifact.Digest, int64,
 	defer encoder.Close()
 	p := packer{known: known, out: to, sum: sha256.New(), encoder: encoder, own: map[Sum]Place{}, packs: map[artifact.Digest]int{}}
 	x := &Index{Size: sizeFor(s.Length()), List: int64(len(s.list))}
-	cutter := NewCutter(s.Reader(), x.Size)
+	cutter := NewCutter(artifact.Stoppable(ctx, s.Reader()), x.Size)
 	for {
 		data, err := cutter.Next()
 		if errors.Is(err, io.EOF) {

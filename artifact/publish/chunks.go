@@ -46,7 +46,7 @@ func (p *Publisher) addChunks(ctx context.Context, d *described, root *os.Root, 
 	}
 	defer file.Close()
 	stream := chunk.NewStream(root, tree)
-	index, pack, size, err := chunk.Pack(stream, known, file)
+	index, pack, size, err := chunk.Pack(ctx, stream, known, file)
 	if err = errors.Join(err, stream.Close()); err != nil {
 		return fmt.Errorf("cutting %s: %w", d.release, err)
 	}
@@ -95,7 +95,7 @@ func (p *Publisher) putPack(ctx context.Context, project string, pack artifact.D
 		}
 		size += int64(len(different))
 		sum := sha256.New()
-		if _, err := io.Copy(sum, io.NewSectionReader(file, 0, size)); err != nil {
+		if _, err := io.Copy(sum, artifact.Stoppable(ctx, io.NewSectionReader(file, 0, size))); err != nil {
 			return "", err
 		}
 		pack = artifact.NewDigest([32]byte(sum.Sum(nil)))

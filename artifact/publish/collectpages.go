@@ -78,7 +78,7 @@ func (c *collection) heads(ctx context.Context, project string) ([]store.Info, e
 
 // pageKeys are the pages that a head names, unverified; none for a damaged one.
 func pageKeys(project string, head []byte) []string {
-	role, err := metadata.Targets().FromBytes(head)
+	role, err := trust.Decode[metadata.TargetsType](head)
 	if err != nil {
 		return nil
 	}

@@ -113,7 +113,7 @@ func clone[T metadata.Roles](role *metadata.Metadata[T]) (*metadata.Metadata[T],
 	if err != nil {
 		return nil, err
 	}
-	return (&metadata.Metadata[T]{}).FromBytes(data)
+	return trust.Decode[T](data)
 }
 
 // keys reads the keys of everything that is to be signed.
@@ -187,7 +187,7 @@ func stageRole[T metadata.Roles](ctx context.Context, p *Publisher, name string,
 // stageReady takes a role that others have signed. Its version is signed too, so there is one name that
 // it can have.
 func (p *Publisher) stageReady(ctx context.Context, name string, data []byte) (object, *metadata.MetaFiles, error) {
-	role, err := metadata.Targets().FromBytes(data)
+	role, err := trust.Decode[metadata.TargetsType](data)
 	if err != nil {
 		return object{}, nil, err
 	}

@@ -59,11 +59,16 @@ func (p *Publisher) describe(ctx context.Context, release artifact.Release, r Re
 	if err != nil {
 		return d, err
 	}
+	if r.Check != nil {
+		if err := r.Check(ctx, dir); err != nil {
+			return d, err
+		}
+	}
 	if err := d.addStatements(r.File); err != nil || r.Plain {
 		return d, err
 	}
 	d.tree = manifest.Digest(tree.Encode())
-	if err := d.addBlocks(r.File); err != nil {
+	if err := d.addBlocks(ctx, r.File); err != nil {
 		return d, err
 	}
 	return d, p.addChunks(ctx, &d, root, tree)
@@ -112,13 +117,13 @@ func (d *described) addStatements(file string) error {
 	return nil
 }
 
-func (d *described) addBlocks(file string) error {
+func (d *described) addBlocks(ctx context.Context, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return fmt.Errorf("reading the artifact: %w", err)
 	}
 	defer f.Close()
-	list, err := trust.MakeBlocks(f, d.release.Length)
+	list, err := trust.MakeBlocks(artifact.Stoppable(ctx, f), d.release.Length)
 	if err != nil || list == nil {
 		return err
 	}

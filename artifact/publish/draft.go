@@ -119,7 +119,7 @@ func (d *Draft) Sign(keys []keyring.Key) error {
 }
 
 func resign[T metadata.Roles](data []byte, keys []keyring.Key) ([]byte, error) {
-	role, err := (&metadata.Metadata[T]{}).FromBytes(data)
+	role, err := trust.Decode[T](data)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (d *Draft) Summary() (Summary, error) {
 	var err error
 	if d.Role == metadata.ROOT {
 		var root *rootRole
-		if root, err = metadata.Root().FromBytes(d.Metadata); err == nil {
+		if root, err = trust.Decode[metadata.RootType](d.Metadata); err == nil {
 			content, s.Version, s.Expires, s.Says = root.Signed, root.Signed.Version, root.Signed.Expires, rootSays(root)
 		}
 	} else {

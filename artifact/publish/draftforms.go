@@ -77,7 +77,7 @@ func (d *Draft) page(digest artifact.Digest) ([]byte, error) {
 // all is what a draft of targets or a project says, with every version. Two forms that say different
 // things are an error, since only one of them would be shown.
 func (d *Draft) all() (*trust.Role, error) {
-	role, err := metadata.Targets().FromBytes(d.Metadata)
+	role, err := trust.Decode[metadata.TargetsType](d.Metadata)
 	if err != nil || d.Form == draftForm {
 		return role, err
 	}
@@ -85,7 +85,7 @@ func (d *Draft) all() (*trust.Role, error) {
 	if err != nil || len(d.Whole) == 0 {
 		return all, err
 	}
-	whole, err := metadata.Targets().FromBytes(d.Whole)
+	whole, err := trust.Decode[metadata.TargetsType](d.Whole)
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +117,11 @@ var errDiffer = errors.New("the two forms of the project's metadata in the draft
 
 // content is what is signed, of every file that is.
 func (d *Draft) content() (any, error) {
-	role, err := metadata.Targets().FromBytes(d.Metadata)
+	role, err := trust.Decode[metadata.TargetsType](d.Metadata)
 	if err != nil || len(d.Whole) == 0 {
 		return role.Signed, err
 	}
-	whole, err := metadata.Targets().FromBytes(d.Whole)
+	whole, err := trust.Decode[metadata.TargetsType](d.Whole)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (n *next) files(d *Draft) (ready, error) {
 			return r, err
 		}
 	}
-	head, err := metadata.Targets().FromBytes(d.Metadata)
+	head, err := trust.Decode[metadata.TargetsType](d.Metadata)
 	if err != nil {
 		return r, err
 	}
@@ -159,7 +159,7 @@ func (n *next) files(d *Draft) (ready, error) {
 
 // signed holds a file of a draft against who may sign it, and gives it as it is written.
 func (n *next) signed(d *Draft, data []byte) ([]byte, error) {
-	role, err := metadata.Targets().FromBytes(data)
+	role, err := trust.Decode[metadata.TargetsType](data)
 	if err != nil {
 		return nil, fmt.Errorf("reading the draft of %s: %w", d.Role, err)
 	}

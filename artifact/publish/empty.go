@@ -81,7 +81,7 @@ func (p *Publisher) checkLeft(ctx context.Context, name string, versions []int64
 		return nil
 	}
 	if name == metadata.TARGETS {
-		targets, err := metadata.Targets().FromBytes(data)
+		targets, err := trust.Decode[metadata.TargetsType](data)
 		if err == nil && (targets.Signed.Delegations == nil || len(targets.Signed.Delegations.Roles) == 0) {
 			return nil
 		}

@@ -79,7 +79,7 @@ func (b *rebuilding) namedRole(ctx context.Context, name string, highest int64) 
 		if err != nil {
 			return nil, err
 		}
-		if role, err := metadata.Targets().FromBytes(data); data != nil && err == nil {
+		if role, err := trust.Decode[metadata.TargetsType](data); data != nil && err == nil {
 			return role, nil
 		}
 	}
@@ -91,7 +91,7 @@ func (b *rebuilding) olderRole(ctx context.Context, name string, highest int64) 
 	var newest *trust.Role
 	if kept, err := b.client.Kept(name); err != nil {
 		return nil, err
-	} else if role, err := metadata.Targets().FromBytes(kept); kept != nil && err == nil && (highest == 0 || role.Signed.Version <= highest) {
+	} else if role, err := trust.Decode[metadata.TargetsType](kept); kept != nil && err == nil && (highest == 0 || role.Signed.Version <= highest) {
 		newest = role
 	}
 	for _, version := range b.versions[name] {
@@ -102,7 +102,7 @@ func (b *rebuilding) olderRole(ctx context.Context, name string, highest int64) 
 		if err := notAnswered(err); err != nil {
 			return nil, err
 		}
-		if role, err := metadata.Targets().FromBytes(data); data != nil && err == nil && role.Signed.Version == version {
+		if role, err := trust.Decode[metadata.TargetsType](data); data != nil && err == nil && role.Signed.Version == version {
 			return role, nil
 		}
 	}

@@ -95,7 +95,7 @@ func (p *Publisher) importTargets(ctx context.Context, d *Draft) (done bool, err
 		if done = err == nil && n.client.Trusted().Targets[metadata.TARGETS] == nil; !done {
 			return err
 		}
-		role, err := metadata.Targets().FromBytes(d.Metadata)
+		role, err := trust.Decode[metadata.TargetsType](d.Metadata)
 		if err != nil {
 			return fmt.Errorf("reading the draft of %s: %w", d.Role, err)
 		}
@@ -222,7 +222,7 @@ func unsigned(d *Draft, may trust.Delegation, err error) error {
 
 // importFirst sets a store up under a root that several people signed.
 func (p *Publisher) importFirst(ctx context.Context, d *Draft) (InitResult, error) {
-	root, err := metadata.Root().FromBytes(d.Metadata)
+	root, err := trust.Decode[metadata.RootType](d.Metadata)
 	if err != nil {
 		return InitResult{}, err
 	}
@@ -243,7 +243,7 @@ func (p *Publisher) importRoot(ctx context.Context, d *Draft) (RootResult, error
 		return RootResult{}, err
 	}
 	before := n.client.Trusted().Root
-	root, err := metadata.Root().FromBytes(d.Metadata)
+	root, err := trust.Decode[metadata.RootType](d.Metadata)
 	if err != nil {
 		return RootResult{}, err
 	}

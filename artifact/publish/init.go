@@ -150,8 +150,8 @@ func (p *Publisher) putFirstRoot(ctx context.Context, root []byte) ([]byte, erro
 
 // sameKeys reports whether two roots give every role the same keys.
 func sameKeys(a, b []byte) bool {
-	rootA, errA := metadata.Root().FromBytes(a)
-	rootB, errB := metadata.Root().FromBytes(b)
+	rootA, errA := trust.Decode[metadata.RootType](a)
+	rootB, errB := trust.Decode[metadata.RootType](b)
 	return errA == nil && errB == nil && sameRoles(rootA, rootB)
 }
 
@@ -166,7 +166,7 @@ func (p *Publisher) putEmpty(ctx context.Context, root []byte) error {
 
 // stageEmpty signs the first targets, snapshot and timestamp.
 func (p *Publisher) stageEmpty(ctx context.Context, root []byte) ([]object, error) {
-	parsed, err := metadata.Root().FromBytes(root)
+	parsed, err := trust.Decode[metadata.RootType](root)
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ func (n *next) carryOut(ctx context.Context, before *rootRole, r roots, placed *
 		}
 		if o.isRoot() {
 			*placed = true
-			if root, err = metadata.Root().FromBytes(o.data); err != nil {
+			if root, err = trust.Decode[metadata.RootType](o.data); err != nil {
 				return RootResult{}, err
 			}
 		}

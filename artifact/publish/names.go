@@ -126,7 +126,7 @@ func (b *rebuilding) inForce(ctx context.Context) (int64, error) {
 	}
 	var version, newest int64
 	for i, data := range [][]byte{kept, there} {
-		t, err := metadata.Timestamp().FromBytes(data)
+		t, err := trust.Decode[metadata.TimestampType](data)
 		if err != nil || trust.Guard(func() error { return root.VerifyDelegate(metadata.TIMESTAMP, t) }) != nil {
 			continue
 		}
@@ -152,7 +152,7 @@ func (b *rebuilding) kept() (*metadata.Metadata[metadata.SnapshotType], error) {
 	if err != nil || !found {
 		return nil, err
 	}
-	s, err := metadata.Snapshot().FromBytes(data)
+	s, err := trust.Decode[metadata.SnapshotType](data)
 	if err != nil {
 		return nil, nil //nolint:nilerr,nilnil // a damaged one says nothing
 	}
@@ -165,7 +165,7 @@ func (b *rebuilding) readSnapshot(ctx context.Context, version int64) (*metadata
 	if err != nil {
 		return nil, notAnswered(err)
 	}
-	s, err := metadata.Snapshot().FromBytes(data)
+	s, err := trust.Decode[metadata.SnapshotType](data)
 	if err != nil || s.Signed.Version != version {
 		return nil, nil
 	}

@@ -56,7 +56,7 @@ func (p *Publisher) holds(ctx context.Context, key string, size int64, digest ar
 		return false, nil
 	}
 	sum := sha256.New()
-	n, err := io.Copy(sum, io.LimitReader(body, size+1))
+	n, err := io.Copy(sum, io.LimitReader(artifact.Stoppable(ctx, body), size+1))
 	if err != nil {
 		return false, fmt.Errorf("comparing what the store has already: %w", err)
 	}

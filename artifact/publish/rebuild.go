@@ -154,7 +154,7 @@ func (n *next) stageRebuild(ctx context.Context, ready []byte) (Rebuilt, []objec
 func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
 	root := b.client.Trusted().Root
 	if ready != nil {
-		role, err := metadata.Targets().FromBytes(ready)
+		role, err := trust.Decode[metadata.TargetsType](ready)
 		if err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func (b *rebuilding) take(ctx context.Context, name string, verify func(*trust.R
 		}
 		why := "the store has lost it"
 		if data != nil {
-			role, err := metadata.Targets().FromBytes(data)
+			role, err := trust.Decode[metadata.TargetsType](data)
 			if err == nil && role.Signed.Version == meta.Version && trust.Guard(func() error { return verify(role) }) == nil {
 				if kept {
 					b.objects = append(b.objects, object{key: trust.RoleKey(name, meta.Version), data: data})
@@ -351,7 +351,7 @@ func (p *Publisher) lastTimestamp(ctx context.Context, root *rootRole, snapshot 
 		return 0, cond, err
 	}
 	version := func(data []byte) int64 {
-		t, err := metadata.Timestamp().FromBytes(data)
+		t, err := trust.Decode[metadata.TimestampType](data)
 		if err != nil || root.VerifyDelegate(metadata.TIMESTAMP, t) != nil {
 			return 0
 		}
@@ -405,7 +405,7 @@ func (p *Publisher) lastSnapshot(ctx context.Context, root *rootRole, versions [
 		if err != nil {
 			return 0, err
 		}
-		s, err := metadata.Snapshot().FromBytes(data)
+		s, err := trust.Decode[metadata.SnapshotType](data)
 		if err == nil && s.Signed.Version == version && root.VerifyDelegate(metadata.SNAPSHOT, s) == nil {
 			return version, nil
 		}
@@ -421,7 +421,7 @@ func (p *Publisher) newestGood(ctx context.Context, name string, versions []int6
 		if err != nil {
 			return nil, nil, err
 		}
-		role, err := metadata.Targets().FromBytes(data)
+		role, err := trust.Decode[metadata.TargetsType](data)
 		if err == nil && role.Signed.Version == version && verify(role) == nil {
 			return role, data, nil
 		}

@@ -49,7 +49,7 @@ func (b *rebuilding) listedPages(ctx context.Context, project string, head *trus
 	if err != nil {
 		return map[artifact.Digest][]byte{}, notAnswered(err)
 	}
-	whole, err := metadata.Targets().FromBytes(data)
+	whole, err := trust.Decode[metadata.TargetsType](data)
 	if err != nil {
 		return map[artifact.Digest][]byte{}, nil // it is damaged, and has none
 	}

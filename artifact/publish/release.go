@@ -24,7 +24,9 @@ type Request struct {
 	File    string // the artifact
 	Channel string // to point at it; empty for none
 	Plain   bool   // without the lists by which hosts fetch it in blocks and chunks
-	Force   bool   // although the store holds an artifact of this version with other bytes, which nothing signed names
+	// Check refuses the unpacked tree of the artifact, before anything of it is uploaded; nil for no check.
+	Check func(ctx context.Context, tree string) error
+	Force bool // although the store holds an artifact of this version with other bytes, which nothing signed names
 }
 
 // Publish uploads an artifact, signs it as a version of its project, and points a channel at it.
@@ -40,7 +42,7 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, e
 		return artifact.Release{}, err
 	}
 	r.Force = r.Force || seen // a publisher that has seen the store notices when it went back
-	release, err := p.examine(r)
+	release, err := p.examine(ctx, r)
 	if err != nil {
 		return artifact.Release{}, err
 	}
@@ -137,7 +139,7 @@ func (r Request) check() error {
 }
 
 // examine reads the artifact for its length and digest.
-func (p *Publisher) examine(r Request) (artifact.Release, error) {
+func (p *Publisher) examine(ctx context.Context, r Request) (artifact.Release, error) {
 	format, err := artifact.FormatOf(r.File)
 	if err != nil {
 		return artifact.Release{}, err
@@ -148,7 +150,7 @@ func (p *Publisher) examine(r Request) (artifact.Release, error) {
 	}
 	defer f.Close()
 	sum := sha256.New()
-	size, err := io.Copy(sum, f)
+	size, err := io.Copy(sum, artifact.Stoppable(ctx, f))
 	if err != nil {
 		return artifact.Release{}, fmt.Errorf("reading the artifact: %w", err)
 	}

@@ -69,7 +69,7 @@ func (b *rebuilding) takeWhole(ctx context.Context, project string, verify func(
 	if err != nil || data == nil {
 		return nil, err
 	}
-	role, err := metadata.Targets().FromBytes(data)
+	role, err := trust.Decode[metadata.TargetsType](data)
 	if err != nil || role.Signed.Version != meta.Version || trust.Guard(func() error { return verify(role) }) != nil {
 		return nil, nil
 	}

@@ -96,7 +96,7 @@ func (c RootChange) apply(before *rootRole) (*rootRole, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := metadata.Root().FromBytes(data)
+	root, err := trust.Decode[metadata.RootType](data)
 	if err != nil {
 		return nil, err
 	}

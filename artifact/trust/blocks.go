@@ -39,10 +39,18 @@ const (
 // blockSize is how large the blocks of an artifact of this length are.
 func blockSize(length int64) int64 {
 	size := int64(smallestBlock)
-	for size < largestBlock && (length+size-1)/size > mostBlocks {
+	for size < largestBlock && blockCount(length, size) > mostBlocks {
 		size *= 2
 	}
 	return size
+}
+
+// blockCount is how many blocks of a size an artifact has. The sum of both may be more than an int64 holds.
+func blockCount(length, size int64) int64 {
+	if length%size > 0 {
+		return length/size + 1
+	}
+	return length / size
 }
 
 // MakeBlocks lists the blocks of an artifact for its publisher. One that fits a block needs no list
@@ -77,7 +85,7 @@ func ParseBlocks(s *Signed) (*Blocks, error) {
 	if b.size <= 0 || b.size > largestBlock || s.release.Length < 0 {
 		return nil, s.Malformed(fmt.Errorf("blocks of %d bytes for %d", b.size, s.release.Length))
 	}
-	if want := (s.release.Length + b.size - 1) / b.size; int64(len(b.sums)) != want*sha256.Size {
+	if want := blockCount(s.release.Length, b.size); int64(b.count()) != want || len(b.sums)%sha256.Size != 0 {
 		return nil, s.Malformed(fmt.Errorf("%d bytes of digests, where %d blocks were expected", len(b.sums), want))
 	}
 	return b, nil

@@ -264,7 +264,7 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 // sameTimestamp refuses a timestamp that has the version of the one that was seen and says otherwise:
 // publishers give each version once, so the store was restored from a copy of before and went on from there.
 func (c *Client) sameTimestamp(seen, data []byte) error {
-	there, err := metadata.Timestamp().FromBytes(data)
+	there, err := Decode[metadata.TimestampType](data)
 	if err != nil {
 		return refuse(timestampFile, err)
 	}
@@ -283,7 +283,7 @@ func refuseOther(of string, version int64) error {
 
 // updateTimestamp checks first what the library takes for granted.
 func (c *Client) updateTimestamp(data []byte) error {
-	parsed, err := metadata.Timestamp().FromBytes(data)
+	parsed, err := Decode[metadata.TimestampType](data)
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func (c *Client) signsTimestamp(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	timestamp, err := metadata.Timestamp().FromBytes(data)
+	timestamp, err := Decode[metadata.TimestampType](data)
 	return err == nil && Guard(func() error { return c.set.Root.VerifyDelegate(metadata.TIMESTAMP, timestamp) }) == nil
 }
 
@@ -189,7 +189,7 @@ func (c *Client) isForeign(data []byte) bool {
 	if err != nil || bytes.Equal(data, mine) {
 		return false
 	}
-	root, err := metadata.Root().FromBytes(data)
+	root, err := Decode[metadata.RootType](data)
 	if err != nil || Guard(func() error { return root.VerifyDelegate(metadata.ROOT, root) }) != nil {
 		return false
 	}

@@ -63,8 +63,8 @@ func NewProof(a Attestation, expires time.Time) (*Role, error) {
 // ParseProof reads a proof. Nothing of it is believed before Holds.
 func ParseProof(data []byte) (*Proof, error) {
 	var p *Proof
-	err := guardFile(data, func() error {
-		role, err := metadata.Targets().FromBytes(data)
+	err := Guard(func() error {
+		role, err := Decode[metadata.TargetsType](data)
 		if err != nil {
 			return err
 		}

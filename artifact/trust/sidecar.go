@@ -218,8 +218,8 @@ func (c *Client) recallRole(name string, verify func(*Role) error) error {
 	if data == nil {
 		return fmt.Errorf("%w: this host has seen nothing of %s", ErrNoProject, name)
 	}
-	err = guardFile(data, func() error {
-		role, err := metadata.Targets().FromBytes(data)
+	err = Guard(func() error {
+		role, err := Decode[metadata.TargetsType](data)
 		if err == nil {
 			err = verify(role)
 		}

@@ -23,7 +23,7 @@ func SignatureOf(dir, project string) (*Signature, error) {
 	if data == nil || err != nil {
 		return nil, err
 	}
-	role, err := metadata.Targets().FromBytes(data)
+	role, err := Decode[metadata.TargetsType](data)
 	if err != nil {
 		return nil, fmt.Errorf("reading who signed %s: %w", project, err)
 	}

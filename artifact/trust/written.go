@@ -166,7 +166,7 @@ func isLost(err error) bool {
 // ahead reports whether a timestamp was signed in the future of a clock. Hosts whose clocks are right
 // refuse such a timestamp and keep none.
 func ahead(data []byte, now time.Time) bool {
-	timestamp, err := metadata.Timestamp().FromBytes(data)
+	timestamp, err := Decode[metadata.TimestampType](data)
 	if err != nil {
 		return false
 	}

@@ -25,7 +25,7 @@ func walkTar(ctx context.Context, r io.Reader, format artifact.Format, rules *ru
 		return err
 	}
 	defer plain.Close()
-	whole := &ending{Reader: stoppable{ctx, rules.grown.of(plain)}}
+	whole := &ending{Reader: artifact.Stoppable(ctx, rules.grown.of(plain))}
 	err = archives.Tar{}.Extract(ctx, whole, func(_ context.Context, f archives.FileInfo) error {
 		h, ok := f.Header.(*tar.Header)
 		if !ok {
@@ -36,7 +36,7 @@ func walkTar(ctx context.Context, r io.Reader, format artifact.Format, rules *ru
 	// The end of the archive is not the end of the stream: the checksum of the compression comes
 	// last, and so does the digest of the whole. Some decompressors write faster than they read,
 	// and wrongly so after a read, hence the plain reader.
-	for _, rest := range []io.Reader{whole, stoppable{ctx, r}} {
+	for _, rest := range []io.Reader{whole, artifact.Stoppable(ctx, r)} {
 		if err == nil {
 			_, err = io.Copy(io.Discard, struct{ io.Reader }{rest})
 		}
@@ -122,7 +122,7 @@ func walkZip(ctx context.Context, all sized, rules *rules, to target) error {
 			return struct {
 				io.Reader
 				io.Closer
-			}{stoppable{ctx, rules.grown.of(content)}, content}, nil
+			}{artifact.Stoppable(ctx, rules.grown.of(content)), content}, nil
 		}
 		if err := place(h, open, rules, to); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/chunk"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -97,20 +98,7 @@ func (s *sink) reuse(ctx context.Context, e entry, listed manifest.Entry, t *chu
 			}
 		}
 	}
-	return s.file(e, io.LimitReader(stoppable{ctx, t}, e.size))
-}
-
-// stoppable is a reader that ends with a context, so that a large file can be left.
-type stoppable struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (s stoppable) Read(p []byte) (int, error) {
-	if err := s.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return s.Reader.Read(p)
+	return s.file(e, io.LimitReader(artifact.Stoppable(ctx, t), e.size))
 }
 
 // errNoClone ends a try to clone a file: the filesystem cannot, or the file is another by now.

@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/source"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -84,7 +85,7 @@ func fetched(named string, fetch func(dst string) error) (file string, done func
 }
 
 func (p *program) publishCommand() *cobra.Command {
-	channel, plain, force := "", false, false
+	channel, plain, force, unscanned := "", false, false, false
 	c := &cobra.Command{
 		Use:   "publish PROJECT VERSION FILE",
 		Short: "Upload an artifact, sign it as a version, and point a channel at it",
@@ -94,6 +95,9 @@ hand too, a project that is new gets a key of its own.
 A version is immutable: publishing it again with other bytes is refused. A publisher that has not seen the
 store before also refuses a version of which the store holds an artifact with other bytes that nothing signed
 names: hosts may know it from before the store was restored from an older copy. --force publishes it.
+
+A file of the artifact that looks like a secret stops publish as it stops build, unless the artifact's own
+corpus.yaml allows it by name; --no-secret-scan does not look.
 
 What corpus build wrote beside FILE, FILE.spdx.json and FILE.provenance.json without the ending of
 FILE, is signed with it.
@@ -110,12 +114,17 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 				return err
 			}
 			defer done()
-			return p.publish(c.Context(), publish.Request{Project: args[0], Version: args[1], File: file, Channel: channel, Plain: plain, Force: force})
+			request := publish.Request{Project: args[0], Version: args[1], File: file, Channel: channel, Plain: plain, Force: force}
+			if !unscanned {
+				request.Check = packaging.CheckSecrets
+			}
+			return p.publish(c.Context(), request)
 		},
 	}
 	c.Flags().StringVar(&channel, "channel", "", "channel to point at the version; none by default")
 	c.Flags().BoolVar(&plain, "plain", false, "leave out the lists by which hosts fetch it in blocks and chunks")
 	c.Flags().BoolVar(&force, "force", false, "publish although an artifact of this version with other bytes was left in the store, unsigned")
+	c.Flags().BoolVar(&unscanned, "no-secret-scan", false, "publish without looking for secrets in the files of the artifact")
 	p.draftFlag(c)
 	return c
 }

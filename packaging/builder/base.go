@@ -72,12 +72,12 @@ func logged(ctx context.Context, log io.Writer, args ...string) error {
 }
 
 // Put moves a directory of this machine into the base; programs find it under the name given.
-func (b *Base) Put(outside, inside string) error {
+func (b *Base) Put(ctx context.Context, outside, inside string) error {
 	target := filepath.Join(b.Root, inside)
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
-	if err := CopyTree(outside, target, nil); err != nil {
+	if err := CopyTree(ctx, outside, target, nil); err != nil {
 		return fmt.Errorf("copying into the base: %w", err)
 	}
 	b.dirs = append(b.dirs, mapped{outside: target, inside: inside})

@@ -52,19 +52,19 @@ func Build(ctx context.Context, j Job) error {
 	if err := j.build(ctx); err != nil {
 		return err
 	}
-	return j.hooks()
+	return j.hooks(ctx)
 }
 
 // hooks puts the scripts that the recipe names where an agent looks for them, numbered so that they run
 // in their order.
-func (j Job) hooks() error {
+func (j Job) hooks(ctx context.Context) error {
 	for stage, scripts := range j.Recipe.Hooks.Stages() {
 		for i, script := range scripts {
 			to := filepath.Join(j.Stage, "hooks", stage+".d", fmt.Sprintf("%02d-%s", i+1, filepath.Base(script)))
 			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 				return err
 			}
-			if err := copyFile(filepath.Join(j.Source, script), to, 0o755); err != nil {
+			if err := copyFile(ctx, filepath.Join(j.Source, script), to, 0o755); err != nil {
 				return fmt.Errorf("taking over the hook %s: %w", script, err)
 			}
 		}
@@ -75,7 +75,7 @@ func (j Job) hooks() error {
 func (j Job) build(ctx context.Context) error {
 	switch j.Recipe.Builder {
 	case "", "tree":
-		return j.release(j.Source)
+		return j.release(ctx, j.Source)
 	case "command":
 		return j.command(ctx)
 	case "python":
@@ -89,12 +89,12 @@ func (j Job) build(ctx context.Context) error {
 }
 
 // release copies what belongs to the release from a directory into the stage.
-func (j Job) release(from string) error {
+func (j Job) release(ctx context.Context, from string) error {
 	if len(j.Recipe.Files) == 0 {
-		return CopyTree(from, j.Stage, nil)
+		return CopyTree(ctx, from, j.Stage, nil)
 	}
 	for _, name := range j.Recipe.Files {
-		if err := copyInto(from, j.Stage, name); err != nil {
+		if err := copyInto(ctx, from, j.Stage, name); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (j Job) release(from string) error {
 
 // describe adds the recipe and the release's own directories, which every builder's release needs
 // to be one: states, hooks and the files that the recipe names.
-func (j Job) describe() error {
+func (j Job) describe(ctx context.Context) error {
 	names := []string{recipe.Name, "salt", "states", "pillar", "hooks", "grains", ".salt"}
 	names = slices.Concat(names, j.Recipe.Files, j.Recipe.Own(os.DirFS(j.Source)))
 	slices.Sort(names)
@@ -119,7 +119,7 @@ func (j Job) describe() error {
 		if !given || made { // not every project has all of them; the recipe's own names are checked before
 			continue
 		}
-		if err := copyInto(j.Source, j.Stage, name); err != nil {
+		if err := copyInto(ctx, j.Source, j.Stage, name); err != nil {
 			return err
 		}
 	}
@@ -134,21 +134,21 @@ func (j Job) command(ctx context.Context) error {
 	if err := j.run(ctx, j.Source, j.Recipe.Build.Command...); err != nil {
 		return err
 	}
-	return j.output("the command")
+	return j.output(ctx, "the command")
 }
 
 // output releases the directory that something left.
-func (j Job) output(maker string) error {
+func (j Job) output(ctx context.Context, maker string) error {
 	output := filepath.Join(j.Source, j.Recipe.Build.Output)
 	if is, err := walk.Directory(output); err != nil {
 		return err
 	} else if !is {
 		return diag.WithHint(fmt.Errorf("%s left no directory %s", maker, j.Recipe.Build.Output), "build.output names the directory that is released")
 	}
-	if err := j.release(output); err != nil {
+	if err := j.release(ctx, output); err != nil {
 		return err
 	}
-	return j.describe()
+	return j.describe(ctx)
 }
 
 // node installs exactly what the lock file says, and runs a script of the project's.
@@ -169,7 +169,7 @@ func (j Job) node(ctx context.Context) error {
 		}
 	}
 	if j.Recipe.Build.Output != "" {
-		return j.output("npm")
+		return j.output(ctx, "npm")
 	}
 	if err := j.run(ctx, j.Source, "npm", "prune", "--omit=dev", "--no-audit", "--no-fund"); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (j Job) node(ctx context.Context) error {
 	if err := os.Remove(filepath.Join(j.Source, "node_modules/.package-lock.json")); err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	return j.release(j.Source)
+	return j.release(ctx, j.Source)
 }
 
 // golang builds static programs that know nothing of the machine they were built on.
@@ -202,7 +202,7 @@ func (j Job) golang(ctx context.Context) error {
 	if len(entries) == 0 {
 		return diag.WithHint(fmt.Errorf("%s holds no program", strings.Join(main, " ")), "build.main names the packages whose name is main")
 	}
-	return j.describe()
+	return j.describe(ctx)
 }
 
 func (j Job) run(ctx context.Context, dir string, args ...string) error {

@@ -1,6 +1,7 @@
 package builder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,16 +9,17 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // CopyTree copies what is in a directory into another, links as they are. skip says which paths,
 // relative to the directory, to leave out; nil leaves out none.
-func CopyTree(from, to string, skip func(name string) bool) error {
+func CopyTree(ctx context.Context, from, to string, skip func(name string) bool) error {
 	var problems diag.List
 	err := filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
+		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
 		name, err := filepath.Rel(from, file)
@@ -34,13 +36,13 @@ func CopyTree(from, to string, skip func(name string) bool) error {
 			problems.Add(diag.Pos{File: name}, "it is no file, directory or link, and nothing else can be released").WithHint("remove it from the tree, or let the build not make it")
 			return nil
 		}
-		return copyOne(file, filepath.Join(to, name), d)
+		return copyOne(ctx, file, filepath.Join(to, name), d)
 	})
 	return errors.Join(err, problems.Err())
 }
 
 // copyInto copies one path of a tree to the same place in another.
-func copyInto(from, to, name string) error {
+func copyInto(ctx context.Context, from, to, name string) error {
 	if found, err := walk.Named(filepath.Join(from, name)); err != nil {
 		return err
 	} else if !found {
@@ -49,10 +51,10 @@ func copyInto(from, to, name string) error {
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
 		return err
 	}
-	return CopyTree(filepath.Join(from, name), filepath.Join(to, name), nil)
+	return CopyTree(ctx, filepath.Join(from, name), filepath.Join(to, name), nil)
 }
 
-func copyOne(from, to string, d fs.DirEntry) error {
+func copyOne(ctx context.Context, from, to string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
 		return err
@@ -67,10 +69,10 @@ func copyOne(from, to string, d fs.DirEntry) error {
 		}
 		return os.Symlink(target, to)
 	}
-	return copyFile(from, to, info.Mode().Perm())
+	return copyFile(ctx, from, to, info.Mode().Perm())
 }
 
-func copyFile(from, to string, mode fs.FileMode) (err error) {
+func copyFile(ctx context.Context, from, to string, mode fs.FileMode) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
@@ -85,6 +87,6 @@ func copyFile(from, to string, mode fs.FileMode) (err error) {
 			err = closeErr
 		}
 	}()
-	_, err = io.Copy(out, in)
+	_, err = io.Copy(out, artifact.Stoppable(ctx, in))
 	return err
 }

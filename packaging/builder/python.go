@@ -47,7 +47,7 @@ func (j Job) python(ctx context.Context) error {
 	if err := j.run(ctx, j.Source, compile...); err != nil {
 		return err
 	}
-	if err := j.describe(); err != nil {
+	if err := j.describe(ctx); err != nil {
 		return err
 	}
 	return errors.Join(os.RemoveAll(tools))

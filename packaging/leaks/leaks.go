@@ -4,17 +4,19 @@
 package leaks
 
 import (
-	"bytes"
+	"context"
 	"io"
 	"os"
 	"regexp"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
 // Finding is a place that looks like a secret. It never holds the secret.
 type Finding struct {
 	Rule string // such as "private-key", or "name"
-	Line int    // 0 for a finding about the file as a whole
+	Line int    // 0 for a finding about the file as a whole, or in a file that is no text
 }
 
 // String says what was found, in words for a message about the file.
@@ -38,14 +40,14 @@ func New() (*Scanner, error) {
 }
 
 // File scans a file, which has a slash-separated name in its tree. Where one rule finds several places, the first
-// is returned.
-func (s *Scanner) File(file, name string) ([]Finding, error) {
+// is returned. It ends with the context's error once the context has ended.
+func (s *Scanner) File(ctx context.Context, file, name string) ([]Finding, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	found, public, err := s.rules.scan(f, name)
+	found, public, err := s.rules.scan(artifact.Stoppable(ctx, f), name)
 	if err != nil || len(found) > 0 || !secretName(name) || public && keyName(name) {
 		return found, err
 	}
@@ -60,11 +62,12 @@ const (
 
 // scan reads a file. Public reports that the file begins with keys or certificates, none of which is private.
 func (c *contents) scan(r io.Reader, name string) (found []Finding, public bool, err error) {
+	r, binary := readable(r)
 	var rest []byte
 	seen := map[string]bool{}
 	for line, first := 1, true; ; first = false {
 		more, err := io.ReadAll(io.LimitReader(r, piece))
-		if err != nil || len(more) == 0 || first && binary(more) {
+		if err != nil || len(more) == 0 {
 			return found, public, err
 		}
 		text := string(rest) + string(more)
@@ -72,19 +75,21 @@ func (c *contents) scan(r io.Reader, name string) (found []Finding, public bool,
 			public = publicMark.MatchString(text) && !privateMark.MatchString(text)
 		}
 		for _, m := range c.all(name, text, first) {
-			if !seen[m.rule] {
-				seen[m.rule] = true
-				found = append(found, Finding{Rule: m.rule, Line: line + strings.Count(text[:m.at], "\n")})
+			if seen[m.rule] || binary && m.rule == privateKey && !keyInBinary.MatchString(text[m.at:]) {
+				continue
 			}
+			seen[m.rule] = true
+			at := Finding{Rule: m.rule}
+			if !binary {
+				at.Line = line + strings.Count(text[:m.at], "\n")
+			}
+			found = append(found, at)
 		}
 		from := max(0, len(text)-overlap)
 		line += strings.Count(text[:from], "\n")
 		rest = []byte(text[from:])
 	}
 }
-
-// binary reports whether a file is no text. Nothing is found in one but by its name.
-func binary(head []byte) bool { return bytes.IndexByte(head[:min(len(head), 8<<10)], 0) >= 0 }
 
 var (
 	publicMark  = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----`)

@@ -29,7 +29,7 @@ func scan(t *testing.T, s *leaks.Scanner, name, text string) []leaks.Finding {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	found, err := s.File(file, name)
+	found, err := s.File(t.Context(), file, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +78,33 @@ func TestSecretsInFilesAreFound(t *testing.T) {
 	}
 }
 
+// The text in files that are no text is searched, in their first bytes alone.
+func TestSecretsInBinaryFilesAreFound(t *testing.T) {
+	s := scanner(t)
+	token := "ghp_" + strings.Repeat("a1B2c3D4e", 4)
+	wide := "\xff\xfe"
+	for _, c := range "token: " + token + "\r\n" {
+		wide += string(c) + "\x00"
+	}
+	const program = "\x7fELF\x02\x01\x00\x00"
+	for name, c := range map[string]struct{ text, rule string }{
+		"a token in a program":                 {program + "\x90\x00" + token + "\x00\xff", "github-pat"},
+		"a token after 20 MiB":                 {program + strings.Repeat("\x00\x01\x80\xff", 5<<20) + token + "\x00", "github-pat"},
+		"a token in UTF-16":                    {wide, "github-pat"},
+		"a key in a database":                  {"SQLite format 3\x00\x10\x00" + key("OPENSSH PRIVATE KEY") + "\x00", "private-key"},
+		"a token beyond what is searched":      {program + strings.Repeat("\x00", 65<<20) + token + "\x00", ""},
+		"a program that knows the marks alone": {program + "\x00-----BEGIN RSA PRIVATE KEY----------END RSA PRIVATE KEY-----" + strings.Repeat("GetProcessMemoryInfo", 10) + "-----END EC PRIVATE KEY-----\x00", ""},
+	} {
+		found := scan(t, s, "data.bin", c.text)
+		if c.rule == "" && len(found) == 0 {
+			continue
+		}
+		if len(found) != 1 || found[0].Rule != c.rule || found[0].Line != 0 {
+			t.Errorf("%s: found %+v, want %s without a line", name, found, c.rule)
+		}
+	}
+}
+
 func TestNamesOfSecretsAreFound(t *testing.T) {
 	s := scanner(t)
 	for _, name := range []string{
@@ -116,7 +143,7 @@ func TestOrdinaryTreesHoldNoSecrets(t *testing.T) {
 				return err
 			}
 			files++
-			found, err := s.File(file, filepath.ToSlash(file))
+			found, err := s.File(t.Context(), file, filepath.ToSlash(file))
 			if len(found) > 0 {
 				t.Errorf("%s: %+v", file, found)
 			}

@@ -23,7 +23,7 @@ func Different(ctx context.Context, r Request) ([]string, error) {
 		if err := b.staged(ctx); err != nil {
 			return nil, b.keepLog(err)
 		}
-		if listings[i], err = statement.Listing(os.DirFS(b.stage)); err != nil {
+		if listings[i], err = statement.Listing(ctx, os.DirFS(b.stage)); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/packaging/deb"
@@ -43,7 +44,7 @@ func (b *build) write(ctx context.Context) error {
 		}
 	}
 	b.result.Outputs = b.Outputs
-	return install(made)
+	return install(ctx, made)
 }
 
 func (b *build) writeOne(ctx context.Context, output, temp string) (string, error) {
@@ -52,7 +53,7 @@ func (b *build) writeOne(ctx context.Context, output, temp string) (string, erro
 		return "", err
 	}
 	sum := sha256.New()
-	err = b.pack(ctx, format(output), io.MultiWriter(f, sum))
+	err = b.pack(ctx, format(output), artifact.StoppableWriter(ctx, io.MultiWriter(f, sum)))
 	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, f.Close())
 }
 
@@ -80,7 +81,7 @@ func (b *build) pack(ctx context.Context, format string, w io.Writer) error {
 
 // install moves finished files to their places, over file systems if need be. What can fail, for want of
 // room above all, is done before the first of them gets its name.
-func install(made map[string]string) (err error) {
+func install(ctx context.Context, made map[string]string) (err error) {
 	var ready []*durable.Pending
 	defer func() {
 		for _, f := range ready {
@@ -93,7 +94,7 @@ func install(made map[string]string) (err error) {
 			return err
 		}
 		ready = append(ready, f)
-		if err := errors.Join(fill(f, from), f.Sync()); err != nil {
+		if err := errors.Join(fill(artifact.StoppableWriter(ctx, f), from), f.Sync()); err != nil {
 			return fmt.Errorf("writing %s: %w", to, err)
 		}
 	}
@@ -121,7 +122,7 @@ func (b *build) statements(ctx context.Context, digests map[string]string) (map[
 		Name: b.result.Name, Version: b.result.Version, Content: b.result.Content, Builder: b.recipe.Builder, Base: b.recipe.Build.Base,
 		Source: b.source(ctx), Tool: b.Tool, Outputs: digests,
 	}
-	list, err := statement.SPDX(about, os.DirFS(b.stage))
+	list, err := statement.SPDX(ctx, about, os.DirFS(b.stage))
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func (b *build) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := builder.CopyTree(b.Source, source, func(name string) bool { return skip[name] }); err != nil {
+	if err := builder.CopyTree(ctx, b.Source, source, func(name string) bool { return skip[name] }); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(b.stage, 0o755); err != nil {
@@ -43,7 +43,7 @@ func (b *build) run(ctx context.Context) error {
 	if err := packaging.Check(ctx, b.stage, packaging.Options{Allow: packaging.AllowedBy(b.recipe)}); err != nil {
 		return err
 	}
-	return b.describe()
+	return b.describe(ctx)
 }
 
 // made are the paths in the tree that are no source: what a build leaves there.
@@ -100,7 +100,7 @@ func (b *build) enterBase(ctx context.Context, job *builder.Job) error {
 	if err != nil {
 		return err
 	}
-	if err := base.Put(job.Source, "/build/source"); err != nil {
+	if err := base.Put(ctx, job.Source, "/build/source"); err != nil {
 		return err
 	}
 	b.base = base.Root
@@ -109,10 +109,10 @@ func (b *build) enterBase(ctx context.Context, job *builder.Job) error {
 }
 
 // describe writes into the release what it is.
-func (b *build) describe() error {
+func (b *build) describe(ctx context.Context) error {
 	release := os.DirFS(b.stage)
 	var err error
-	if b.result.Content, err = statement.Content(release, needs.File); err != nil {
+	if b.result.Content, err = statement.Content(ctx, release, needs.File); err != nil {
 		return err
 	}
 	if b.result.Needs, err = needs.Of(release); err != nil {

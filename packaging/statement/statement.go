@@ -8,15 +8,19 @@ package statement
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
 // About is what is known of a build.
@@ -54,10 +58,10 @@ type Component struct {
 }
 
 // Components finds the packages in a release.
-func Components(release fs.FS) ([]Component, error) {
+func Components(ctx context.Context, release fs.FS) ([]Component, error) {
 	var found []Component
 	err := fs.WalkDir(release, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+		if err = errors.Join(err, ctx.Err()); err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		var c Component
@@ -156,8 +160,8 @@ func golang(module, version string) Component {
 }
 
 // SPDX is the list of what is in a release.
-func SPDX(about About, release fs.FS) ([]byte, error) {
-	components, err := Components(release)
+func SPDX(ctx context.Context, about About, release fs.FS) ([]byte, error) {
+	components, err := Components(ctx, release)
 	if err != nil {
 		return nil, err
 	}
@@ -229,8 +233,8 @@ func document(v any) ([]byte, error) {
 // Content is the digest of what a release consists of: every path with its kind, whether it is
 // executable, and its bytes or target. It does not depend on the form that the release is packed in.
 // skip leaves out the file that holds the digest.
-func Content(release fs.FS, skip string) (string, error) {
-	listing, err := Listing(release)
+func Content(ctx context.Context, release fs.FS, skip string) (string, error) {
+	listing, err := Listing(ctx, release)
 	if err != nil {
 		return "", err
 	}
@@ -248,19 +252,19 @@ func Content(release fs.FS, skip string) (string, error) {
 }
 
 // Listing is every path of a release with its kind and the digest of its bytes or its target.
-func Listing(release fs.FS) (map[string]string, error) {
+func Listing(ctx context.Context, release fs.FS) (map[string]string, error) {
 	listing := map[string]string{}
 	err := fs.WalkDir(release, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || name == "." {
+		if err = errors.Join(err, ctx.Err()); err != nil || name == "." {
 			return err
 		}
-		listing[name], err = entry(release, name, d)
+		listing[name], err = entry(ctx, release, name, d)
 		return err
 	})
 	return listing, err
 }
 
-func entry(release fs.FS, name string, d fs.DirEntry) (string, error) {
+func entry(ctx context.Context, release fs.FS, name string, d fs.DirEntry) (string, error) {
 	info, err := d.Info()
 	if err != nil {
 		return "", err
@@ -277,19 +281,19 @@ func entry(release fs.FS, name string, d fs.DirEntry) (string, error) {
 		if info.Mode()&0o111 != 0 {
 			kind = "program"
 		}
-		digest, err = fileDigest(release, name)
+		digest, err = fileDigest(ctx, release, name)
 	}
 	return kind + " " + digest, err
 }
 
-func fileDigest(release fs.FS, name string) (string, error) {
+func fileDigest(ctx context.Context, release fs.FS, name string) (string, error) {
 	f, err := release.Open(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
+	if _, err := io.Copy(sum, artifact.Stoppable(ctx, f)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

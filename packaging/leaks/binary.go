@@ -1,0 +1,48 @@
+package leaks
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"regexp"
+)
+
+// mostBinary is how many bytes of a file that is no text are searched, from its start.
+const mostBinary = 64 << 20
+
+// readable returns what is searched of a file. Of one that is no text that is the text in its first bytes: bytes that
+// no text has become zeros, and the zeros between the letters of UTF-16 are left out.
+func readable(r io.Reader) (text io.Reader, binary bool) {
+	b := bufio.NewReaderSize(r, 8<<10)
+	head, _ := b.Peek(8 << 10) // an error is returned by the read that follows
+	if bytes.IndexByte(head, 0) < 0 {
+		return b, false
+	}
+	wide := bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff"))
+	return printable{io.LimitReader(b, mostBinary), wide}, true
+}
+
+type printable struct {
+	io.Reader
+	wide bool
+}
+
+func (p printable) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	kept := 0
+	for _, c := range b[:n] {
+		if c == 0 && p.wide {
+			continue
+		}
+		if c >= 0x7f || c < ' ' && c != '\n' && c != '\r' && c != '\t' {
+			c = 0
+		}
+		b[kept] = c
+		kept++
+	}
+	return kept, err
+}
+
+// keyInBinary is a private key's mark and the first line of the key. Programs have the mark among their other
+// constants, with no line between.
+var keyInBinary = regexp.MustCompile(`PRIVATE KEY(?: BLOCK)?-----(?:\r?\n|\\r?\\?n|\\n)(?:[A-Za-z-]+: [^\n]*\r?\n)*\s*[A-Za-z0-9+/]{40,}`)
