@@ -27,6 +27,18 @@ func CheckVersion(version string) error { return check("version", version, 128, 
 // CheckChannel reports whether a channel may have this name.
 func CheckChannel(name string) error { return check("channel", name, 63, "._-") }
 
+// CheckUnit reports whether a systemd unit may have this name. It becomes an argument of systemctl, and a part of a path.
+func CheckUnit(name string) error { return check("unit", name, 255, `:_.\@-`) }
+
+// CheckUser reports whether an account or a group may have this name: those of domains, such as DOM\user and
+// user@example.com, are among them. It becomes an argument of useradd, and a field of /etc/passwd.
+func CheckUser(name string) error {
+	if after, ok := strings.CutPrefix(name, "_"); ok { // accounts of services on some systems
+		name = "a" + after
+	}
+	return check("user", name, 128, `._\$+@-`)
+}
+
 // check is written by hand: a regular expression would be compiled at every start.
 func check(what, name string, longest int, punctuation string) error {
 	good := name != "" && len(name) <= longest && alphanumeric(name[0])

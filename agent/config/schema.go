@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Kind is what a key's value must be.
@@ -137,7 +140,33 @@ func (k Key) check(text string) string {
 	if err != nil {
 		return fmt.Sprintf("%s is %q, and a %s was expected", k.Name, text, k.Kind)
 	}
+	if problem := k.checkName(text); problem != "" {
+		return problem
+	}
 	return k.checkChoice(text)
+}
+
+// checkName says what is wrong with a text, or an item of a list, of a key that takes names; "" for any other key.
+func (k Key) checkName(text string) string {
+	check := k.names()
+	if check == nil || text == "" && k.Kind == Text {
+		return ""
+	}
+	if err := check(text); err != nil {
+		return fmt.Sprintf("%s: %v: %s", k.Name, err, diag.HintOf(err))
+	}
+	return ""
+}
+
+// names is the check of a key that takes names; nil for any other.
+func (k Key) names() func(string) error {
+	switch k.Name {
+	case "service", "allow_unsigned":
+		return artifact.CheckProject
+	case "instance", "region", "node", "channels.base", "channels.service", "environments.dev", "environments.prod":
+		return artifact.CheckChannel
+	}
+	return nil
 }
 
 // choices are the values of keys that allow only some.

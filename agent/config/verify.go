@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -98,7 +99,11 @@ func (c *checker) texts(k Key, v *yaml.Node) {
 		return
 	}
 	for _, item := range v.Content {
-		if problem := k.checkChoice(item.Value); problem != "" {
+		if item.Kind != yaml.ScalarNode {
+			c.problems.Add(c.pos(item), "%s: a string was expected", k.Name)
+			continue
+		}
+		if problem := cmp.Or(k.checkName(item.Value), k.checkChoice(item.Value)); problem != "" {
 			c.problems.Add(c.pos(item), "%s", problem)
 		}
 	}

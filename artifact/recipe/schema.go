@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -34,16 +35,17 @@ type Key struct {
 	Name     string
 	Kind     Kind
 	Doc      string
-	Choices  []string // the only values, if there are any
-	Pattern  string   // what a text looks like, if not like anything
-	Required bool     // in its section
-	Builders []string // that take it; all where there are none
-	Keys     []Key    // of a section
+	Choices  []string           // the only values, if there are any
+	Pattern  string             // what a text looks like, if not like anything
+	Required bool               // in its section
+	Check    func(string) error // refuses a text that is no name of its kind; nil for any text
+	Builders []string           // that take it; all where there are none
+	Keys     []Key              // of a section
 }
 
 // The forms of names and versions, as stores know them.
 const (
-	namePattern = `^[a-z][a-z0-9-]*$`
+	namePattern = `^[a-z][a-z0-9-]{0,62}$`
 	modePattern = `^0?[0-7]{3}$`
 )
 
@@ -51,7 +53,7 @@ const (
 func Keys() []Key {
 	return []Key{
 		{Name: "name", Kind: Text, Pattern: namePattern, Doc: "the project; the directory's name by default"},
-		{Name: "version", Kind: Text, Doc: "the version, or git for what git describes the tree as, which is the default"},
+		{Name: "version", Kind: Text, Check: artifact.CheckVersion, Doc: "the version, or git for what git describes the tree as, which is the default"},
 		{Name: "builder", Kind: Text, Choices: []string{"tree", "command", "python", "node", "go"}, Doc: "what makes the release of the tree; tree takes it as it is"},
 		{Name: "build", Kind: Section, Doc: "what the builder is told", Keys: buildKeys()},
 		{Name: "prefix", Kind: Absolute, Doc: "where packages and images install the release; /opt/NAME by default"},
@@ -63,8 +65,8 @@ func Keys() []Key {
 		{Name: WritableCodeKey, Kind: Flag, Doc: "writable may name what the agent reads or runs as root, and . for the whole release: the project's user can become root"},
 		{Name: "health", Kind: Probes, Doc: "when the release counts as healthy: probes, and how long they may take"},
 		{Name: "hooks", Kind: Section, Doc: "scripts of the tree that an agent runs while it deploys, in this order; hooks/STAGE.d holds them in the release", Keys: hookKeys()},
-		{Name: "units", Kind: Paths, Doc: "the release's units, in the order in which an agent restarts them: files of the tree, which packages install, or names of other units; those that start through its links by default"},
-		{Name: "reload", Kind: Texts, Doc: "names of units that an agent reloads and does not restart"},
+		{Name: "units", Kind: Paths, Check: checkUnit, Doc: "the release's units, in the order in which an agent restarts them: files of the tree, which packages install, or names of other units; those that start through its links by default"},
+		{Name: "reload", Kind: Texts, Check: artifact.CheckUnit, Doc: "names of units that an agent reloads and does not restart"},
 		{Name: "templates", Kind: Sections, Doc: "configuration files that a host renders from its pillar and grains", Keys: templateKeys()},
 		{Name: "package", Kind: Section, Doc: "what packages and images say of themselves", Keys: packageKeys()},
 	}
@@ -88,6 +90,9 @@ func buildKeys() []Key {
 // running are the builders that run programs.
 func running() []string { return []string{"command", "python", "node", "go"} }
 
+// checkUnit checks a unit that is named by its file in the tree, or by its name alone.
+func checkUnit(unit string) error { return artifact.CheckUnit(path.Base(unit)) }
+
 func hookKeys() []Key {
 	return []Key{
 		{Name: "pre_archive", Kind: Paths, Doc: "before the release is archived"},
@@ -110,8 +115,8 @@ func templateKeys() []Key {
 		{Name: "source", Kind: Path, Required: true, Doc: "the template in the release"},
 		{Name: "target", Kind: Absolute, Required: true, Doc: "the file on the host"},
 		{Name: "mode", Kind: Text, Pattern: modePattern, Doc: "its mode; 0644 by default"},
-		{Name: "user", Kind: Text, Doc: "its owner; root by default"},
-		{Name: "group", Kind: Text, Doc: "its group; root by default"},
+		{Name: "user", Kind: Text, Check: artifact.CheckUser, Doc: "its owner; root by default"},
+		{Name: "group", Kind: Text, Check: artifact.CheckUser, Doc: "its group; root by default"},
 		{Name: "check", Kind: Text, Doc: "a command that is given the rendered file and refuses it by failing"},
 	}
 }
@@ -206,9 +211,9 @@ func (p *parser) list(n *yaml.Node, k Key) {
 		case Sections:
 			p.section(item, k.Keys)
 		case Paths:
-			p.scalar(item, Key{Name: k.Name, Kind: Path})
+			p.scalar(item, Key{Name: k.Name, Kind: Path, Check: k.Check})
 		default:
-			p.scalar(item, Key{Name: k.Name, Kind: Text})
+			p.scalar(item, Key{Name: k.Name, Kind: Text, Check: k.Check})
 		}
 	}
 }
@@ -236,5 +241,9 @@ func (p *parser) scalar(n *yaml.Node, k Key) {
 		p.add(n, "%s is %q", k.Name, n.Value).WithHint(hint)
 	case k.Pattern != "" && !regexp.MustCompile(k.Pattern).MatchString(n.Value):
 		p.add(n, "%s is %q, which does not have the form %s", k.Name, n.Value, k.Pattern).WithHint(k.Name + " is " + k.Doc)
+	case k.Check != nil && (!p.lenient || k.Name != "version"): // a host goes by the version that is signed
+		if err := k.Check(n.Value); err != nil {
+			p.add(n, "%s: %v", k.Name, err).WithHint(diag.HintOf(err))
+		}
 	}
 }
