@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -34,7 +35,8 @@ func (r Refused) Unwrap() error { return r.Err }
 
 const mostRedirects = 5
 
-// Follow follows a few redirects, none that leads from https to http, and, unless private ones are allowed, none that
+// Follow follows a few redirects, none that leads from https to http. Credentials are not sent to another host or port than
+// the first, and neither is the URL that redirected, whose query may hold some. And, unless private ones are allowed, none that
 // leads from a public address to another. The latter takes a transport made by Guard.
 func Follow(private bool) func(req *http.Request, via []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
@@ -44,11 +46,33 @@ func Follow(private bool) func(req *http.Request, via []*http.Request) error {
 		if via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
 			return Refused{errors.New("it redirects from https to " + req.URL.Scheme)}
 		}
+		keepCredentials(req, via)
 		if !private {
 			mark(req)
 		}
 		return nil
 	}
+}
+
+// keepCredentials takes from a request that follows a redirect what the server there need not know. The client of the
+// standard library does so with Authorization and Cookie alone, not with headers such as X-Vault-Token, and not for
+// another port or a host below the first.
+func keepCredentials(req *http.Request, via []*http.Request) {
+	req.Header.Del("Referer")
+	same := func(r *http.Request) bool { return r.URL.Host == via[0].URL.Host }
+	if same(req) && !slices.ContainsFunc(via, func(r *http.Request) bool { return !same(r) }) {
+		return
+	}
+	for name := range req.Header {
+		if !slices.Contains(harmless(), name) {
+			req.Header.Del(name)
+		}
+	}
+}
+
+// harmless are headers that say what is asked for, and not by whom.
+func harmless() []string {
+	return []string{"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "Range", "User-Agent"}
 }
 
 // mark has a request that follows a redirect go to public addresses only, if its predecessor was public.
