@@ -74,14 +74,12 @@ func TestHostileNamesAreRefused(t *testing.T) {
 		"templates.user":  "templates: [{source: a, target: /b, user: %s}]",
 		"templates.group": "templates: [{source: a, target: /b, group: %s}]",
 	} {
-		eachHostile(t, "corpus.yaml "+place, line, func(text string) error { _, err := recipe.Parse([]byte(text), recipe.Name); return err }, false)
+		tree := func(text string) fstest.MapFS { return fstest.MapFS{recipe.Name: {Data: []byte(text)}} }
+		eachHostile(t, "corpus.yaml "+place, line, func(text string) error { _, err := recipe.LoadStrict(tree(text)); return err }, false)
 		if place == "version" {
 			continue
 		}
-		eachHostile(t, "corpus.yaml of a release, "+place, line, func(text string) error {
-			_, err := recipe.Load(fstest.MapFS{recipe.Name: {Data: []byte(text)}})
-			return err
-		}, false)
+		eachHostile(t, "corpus.yaml of a release, "+place, line, func(text string) error { _, err := recipe.Load(tree(text)); return err }, false)
 	}
 }
 
