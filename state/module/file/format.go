@@ -16,6 +16,8 @@ type format struct {
 	name string
 	dump func(v any, o dumpOptions) (string, error)
 	load func(text []byte, options *value.Map) (any, error)
+
+	binary bool // no newline is put behind it
 }
 
 // dumpOptions are the serializer_opts of a format.
@@ -40,12 +42,14 @@ func (o dumpOptions) text(name, otherwise string) string {
 
 func formats() []format {
 	return []format{
-		{"yaml", dumpYAML, loadYAML},
-		{"json", dumpJSON, func(text []byte, _ *value.Map) (any, error) { return value.FromJSON(text) }},
-		{"configparser", dumpINI, loadINI},
-		{"keyvalue", dumpKeyValue, loadKeyValue},
-		{"toml", dumpTOML, nil},
-		{"python", dumpPython, nil},
+		{name: "yaml", dump: dumpYAML, load: loadYAML},
+		{name: "json", dump: dumpJSON, load: func(text []byte, _ *value.Map) (any, error) { return value.FromJSON(text) }},
+		{name: "configparser", dump: dumpINI, load: loadINI},
+		{name: "keyvalue", dump: dumpKeyValue, load: loadKeyValue},
+		{name: "toml", dump: dumpTOML},
+		{name: "python", dump: dumpPython},
+		{name: "plist", dump: dumpPlist},
+		{name: "msgpack", dump: dumpMsgpack, binary: true},
 	}
 }
 

@@ -122,10 +122,18 @@ func (s *serialize) prepare(h *host.Host, f format, data any) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", f.name, err)
 	}
+	if f.binary {
+		return s.settle(h, []byte(out))
+	}
 	content, err := s.encoded.bytes([]byte(out + "\n"))
 	if err != nil {
 		return err
 	}
+	return s.settle(h, content)
+}
+
+// settle has the file hold some bytes.
+func (s *serialize) settle(h *host.Host, content []byte) (err error) {
 	s.job = job{family: s.family, name: s.Name, content: text(content), show: s.ShowChanges, makeDirs: s.MakeDirs, dirMode: s.DirMode,
 		backup: s.Backup, follow: true}
 	s.job.perms.mode = s.Mode
