@@ -114,6 +114,7 @@ func (r *run) compile(ctx context.Context, pair ledger.Pair) (state.Program, err
 	if err != nil {
 		return nil, err
 	}
+	r.reportTop(request)
 	return state.WithTemplates(engine).Compile(ctx, request)
 }
 
@@ -180,6 +181,7 @@ func (a *Agent) request(ctx context.Context, id grains.Identity, service, base s
 	}
 	request = state.Request{
 		Host: h, Grains: all, Service: service, Base: base, Remote: a.Remote, Version: a.Version,
+		TopRoots:   a.Config.Top == topMerge,
 		StateRoots: layout.StateRoots(service, base), PillarRoots: layout.PillarRoots(service, base),
 		WorkDir: a.Layout.State(), Redactor: a.redactor(), Failhard: a.Config.Failhard, Grace: a.Config.StopTimeout, StrictArguments: a.Config.StrictArguments,
 		StateOutput: a.Config.StateOutput, StateVerbose: a.Config.StateVerbose,

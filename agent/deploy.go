@@ -34,6 +34,9 @@ func (a *Agent) Deploy(ctx context.Context, given Given, test bool) (*report.Rep
 
 func (r *run) deploy(ctx context.Context, given Given) error {
 	r.only, r.settings = given.Only, given.Settings
+	if err := r.keepGiven(given); err != nil {
+		return err
+	}
 	if err := r.identify(ctx, given.Identity); err != nil {
 		return err
 	}
@@ -115,11 +118,16 @@ func (r *run) identify(ctx context.Context, given grains.Identity) error {
 	if err := r.enter(r.identity.Service); err != nil {
 		return err
 	}
+	r.noteIdentity(given)
+	return nil
+}
+
+// noteIdentity remembers who a person said the host is.
+func (r *run) noteIdentity(given grains.Identity) {
 	if given.Service != "" {
 		h := &r.ledger.Host
 		h.Service, h.Instance, h.Region, h.Node = given.Service, given.Instance, given.Region, given.Node
 	}
-	return nil
 }
 
 // identifyAlone is identify for a project that is not the host's service. Its instance is that of the

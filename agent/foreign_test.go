@@ -34,10 +34,13 @@ func TestWrongRootIsNotPinned(t *testing.T) {
 	if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "this store is not the one these keys belong to") || !strings.Contains(diag.HintOf(err), "--store") {
 		t.Errorf("with the root of another store: exit code %d, %v\nhint: %s", exit.Code(err), err, diag.HintOf(err))
 	}
-	if names, err := os.ReadDir(l.Layout.Trust()); !errors.Is(err, fs.ErrNotExist) && len(names) > 0 {
-		t.Errorf("the host keeps %v of a root that has verified nothing", names)
+	if names, err := os.ReadDir(l.Layout.Trust()); err != nil || len(names) != 1 || names[0].Name() != "given" {
+		t.Errorf("the host keeps %v, %v of a root that has verified nothing, want only that it was given", names, err)
 	}
 	l.expect(exit.OK)
+	if _, err := os.Stat(filepath.Join(l.Layout.Trust(), "given")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was given outlives the pin: %v", err)
+	}
 	l.links("1.0", "1.0", "")
 }
 

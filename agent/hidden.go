@@ -2,13 +2,18 @@ package agent
 
 import (
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
-	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 )
+
+// topMerge is the setting of `top` with which the top files of base and of the service count both.
+const topMerge = "merge"
 
 // fromBase is an observer that notices whether states of base run.
 type fromBase struct {
@@ -25,33 +30,39 @@ func (f *fromBase) StepDone(result *exec.Result) {
 	f.Observer.StepDone(result)
 }
 
-// noteHiddenBase says, when a pair is deployed, that no state of base ran since the service has a top file of its own:
-// of the top files of both only the service's counts.
-func (r *run) noteHiddenBase(pair ledger.Pair, seen *fromBase) {
-	service, base := r.pairDirs(pair)
-	native := r.Engine == nil && r.Config.Engine == "native" // another engine may not say where a state is declared
-	if !native || base == "" || seen.ran.Load() || !r.flips && !r.test {
-		return
+// reportTop writes into the report which top file decides which states run, and which one does not count.
+func (r *run) reportTop(request state.Request) {
+	if r.Config.Engine != "native" && r.Config.Engine != "salt-call" {
+		return // the others read no top files
 	}
-	hides, err := r.topHides(service, base)
-	switch {
-	case err != nil:
-		r.record.Note("whether a top.sls of %s counts in place of base's is unknown: %v", pair.Service, err)
-	case hides:
-		r.record.Note("no state of %s ran: %s has a top.sls of its own, which counts in place of base's; name base's states in it, or leave it out", pair.Base, pair.Service)
-	}
-}
-
-// topHides reports whether both a service and base have a top file.
-func (r *run) topHides(service, base string) (bool, error) {
-	found, err := walk.Exists(r.Layout.Path(filepath.Join(base, "states", "top.sls")))
-	if err != nil || !found {
-		return false, err
-	}
-	for _, root := range layout.StateRoots(service, "") {
-		if found, err := walk.Exists(r.Layout.Path(filepath.Join(root, "top.sls"))); err != nil || found {
-			return found, err
+	top := report.Top{}
+	for _, root := range request.StateRoots {
+		file := filepath.Join(root, "top.sls")
+		switch found, err := walk.Exists(r.Layout.Path(file)); {
+		case err != nil:
+			r.record.Note("whether %s counts is unknown: %v", file, err)
+		case found && len(top.Rules) > 0 && !request.TopRoots:
+			top.Hidden = append(top.Hidden, file)
+		case found:
+			top.Rules = append(top.Rules, file)
 		}
 	}
-	return false, nil
+	if len(top.Rules) == 0 {
+		return
+	}
+	if request.TopRoots {
+		slices.Reverse(top.Rules)
+	}
+	r.record.Top(top)
+}
+
+// noteHiddenBase says, when a pair is deployed, that no state of base ran since the service has a top file of its own:
+// of the top files of both only the service's counts. Reports of all runs have that as Report.Top.
+func (r *run) noteHiddenBase(pair ledger.Pair, seen *fromBase) {
+	native := r.Engine == nil && r.Config.Engine == "native" // another engine may not say where a state is declared
+	top := r.report.Top
+	if !native || pair.Base == nil || seen.ran.Load() || !r.flips && !r.test || top == nil || len(top.Hidden) == 0 {
+		return
+	}
+	r.record.Note("no state of %s ran: %s has a top.sls of its own, which counts in place of base's; name base's states in it, leave it out, or set `top: merge` in agent.yaml", pair.Base, pair.Service)
 }

@@ -28,14 +28,14 @@ const look = 200 * time.Millisecond
 // another one follows. Where systemd knows no such unit the run is this process's own, inUnit is false, and
 // the agent's sinks were told of it. say is told what is waited for.
 func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...any)) (r *report.Report, inUnit bool, err error) {
-	pinned, err := trust.Pinned(a.Layout.Trust())
+	introduced, err := trust.Introduced(a.Layout.Trust())
 	if errors.Is(err, fs.ErrPermission) {
 		err = diag.WithHint(err, "run as root")
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	if !pinned {
+	if !introduced {
 		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"), "copy keys/root.json of the publisher to this host, and give it to the first deploy: `corpus-agent deploy --store URL --trust-root FILE`"))
 	}
 	switch load := a.unitLoad(ctx); load {

@@ -33,7 +33,7 @@ func (a *Agent) repair() (lost []string, err error) {
 	})
 	for _, dir := range []string{a.Layout.Reports(), a.Layout.Trust(), filepath.Join(a.Layout.Trust(), "projects"), filepath.Join(a.Layout.State(), "projects")} {
 		s.directory(dir)
-		s.files(dir, func(name string) bool { return filepath.Ext(name) == ".json" || name == "pinned" })
+		s.files(dir, func(name string) bool { return filepath.Ext(name) == ".json" || name == "pinned" || name == "given" })
 	}
 	s.journals()
 	s.cache(a.Layout.Incoming())

@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -20,7 +21,11 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.ledger.Good != nil && given.TrustRoot == "" && !known {
+	first, err := r.firstRoot(given.TrustRoot)
+	if err != nil {
+		return nil, err
+	}
+	if r.ledger.Good != nil && first == nil && !known {
 		return nil, r.untrusting() // whatever else it has lost, it needs that first
 	}
 	url := r.storeURL()
@@ -31,7 +36,7 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
-	client, err := r.trusting(ctx, s, given.TrustRoot, known)
+	client, err := r.trusting(ctx, s, first, known)
 	if err != nil {
 		return nil, err
 	}
@@ -48,9 +53,9 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 
 // trusting makes a client of the store under the root that is pinned, or else under the one that was given, which is
 // pinned when it has verified something.
-func (r *run) trusting(ctx context.Context, s store.Store, given string, pinned bool) (*trust.Client, error) {
+func (r *run) trusting(ctx context.Context, s store.Store, given []byte, pinned bool) (*trust.Client, error) {
 	switch {
-	case given != "":
+	case given != nil:
 		root, err := rootGiven(ctx, s, given)
 		if err != nil {
 			return nil, err
@@ -110,28 +115,72 @@ func (r *run) storeURL() string {
 	return r.ledger.Host.Store
 }
 
-// rootGiven reads the root that a person named by its file or its digest.
-func rootGiven(ctx context.Context, s store.Store, given string) ([]byte, error) {
+// firstRoot is the root that was given, by its content or by its digest: by this command, or by an earlier one whose
+// store did not verify. nil where neither did.
+func (r *run) firstRoot(given string) ([]byte, error) {
+	if given == "" {
+		return trust.Given(r.Layout.Trust())
+	}
 	if strings.HasPrefix(given, "sha256:") {
 		digest, err := artifact.ParseDigest(given)
-		if err != nil {
-			return nil, exit.WithCode(exit.Usage, err)
-		}
-		return trust.FirstRoot(ctx, s, digest)
+		return []byte(digest), exit.WithCode(exit.Usage, err)
 	}
 	root, err := trust.ReadRoot(given)
 	return root, exit.WithCode(exit.Usage, err)
 }
 
+// keepGiven keeps what a person said once, before the first request to anything. A first deploy whose store does not
+// answer, refuses the host, or has no release for it yet is then repeated by the timer, which has no such arguments.
+func (r *run) keepGiven(given Given) error {
+	url := r.storeURL()
+	if r.test || r.ledger.Good != nil && given.TrustRoot == "" {
+		return nil
+	}
+	if url != "" {
+		if _, err := r.openStores(url); err != nil {
+			return exit.WithCode(exit.Usage, err)
+		}
+	}
+	if err := r.keepRoot(given.TrustRoot); err != nil {
+		return err
+	}
+	if r.ledger.Good != nil || url == "" && given.Identity == (grains.Identity{}) {
+		return nil // a store that worked is replaced by another when that has worked, too
+	}
+	if r.alone == "" {
+		r.noteIdentity(given.Identity)
+	}
+	r.ledger.Host.Store = url
+	return r.save()
+}
+
+// keepRoot keeps the first root that was given, where none is pinned.
+func (r *run) keepRoot(given string) error {
+	pinned, err := trust.Pinned(r.Layout.Trust())
+	if pinned || err != nil || given == "" {
+		return err
+	}
+	first, err := r.firstRoot(given)
+	if err != nil {
+		return err
+	}
+	return trust.Give(r.Layout.Trust(), first)
+}
+
+// rootGiven is the root that a person named by its content or its digest.
+func rootGiven(ctx context.Context, s store.Store, given []byte) ([]byte, error) {
+	if digest, err := artifact.ParseDigest(string(given)); err == nil {
+		return trust.FirstRoot(ctx, s, digest)
+	}
+	return given, nil
+}
+
 // resolve asks the store which pair this host is to run.
 func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, error) {
-	err := client.Refresh(ctx)
-	if client.Pinned() { // else the store and the root that were given may be the wrong ones
-		r.ledger.Host.Store = r.storeURL()
-	}
-	if err != nil {
+	if err := client.Refresh(ctx); err != nil {
 		return ledger.Pair{}, err
 	}
+	r.ledger.Host.Store = r.storeURL()
 	channel := r.Config.ServiceChannel
 	if channel == "" {
 		channel = r.identity.Instance

@@ -67,16 +67,16 @@ func (a *Agent) status() (Status, error) {
 	if err != nil {
 		return Status{}, exit.WithCode(exit.Usage, err)
 	}
-	pinned, err := trust.Pinned(a.Layout.Trust())
+	introduced, err := trust.Introduced(a.Layout.Trust())
 	if errors.Is(err, fs.ErrPermission) { // somebody else's directory of trust is one
-		pinned, err = true, nil
+		introduced, err = true, nil
 	}
 	if err != nil {
 		return Status{}, err
 	}
 	s := Status{
 		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
-		Bootstrapped: pinned, Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: a.lastKeptOf(book),
+		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: a.lastKeptOf(book),
 		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 	}
 	s.Refused = a.refusals()

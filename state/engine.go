@@ -31,6 +31,7 @@ type Request struct {
 
 	StateRoots  []string // directories of SLS files; the first that has a file wins
 	PillarRoots []string
+	TopRoots    bool // the top files of all roots count, the last root's first; the native engine's alone
 
 	Templates []Template // configuration files that the releases bring
 

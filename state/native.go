@@ -26,7 +26,7 @@ func SettingsFor(r Request) session.Settings {
 		Host: r.Host, ID: id, Grains: r.Grains,
 		States:   []roots.Env{{Name: "base", Dirs: r.StateRoots}},
 		Pillar:   []roots.Env{{Name: "base", Dirs: r.PillarRoots}},
-		Override: r.Override, Redactor: r.Redactor, Vars: r.Vars,
+		TopRoots: r.TopRoots, Override: r.Override, Redactor: r.Redactor, Vars: r.Vars,
 		Options: value.NewMap("strict_arguments", r.StrictArguments),
 		Remote:  r.Remote, Log: r.Log, Version: r.Version,
 		Test: r.Test, Failhard: r.Failhard, Grace: r.Grace, Strict: true,

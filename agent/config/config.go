@@ -29,6 +29,7 @@ type Config struct {
 	ServiceChannel  string
 	Engine          string
 	EngineCommand   []string
+	Top             string // which top files count: first or merge
 	Failhard        bool
 	StrictArguments bool
 	StateOutput     string
@@ -122,6 +123,10 @@ func Load(s Sources) (Config, error) {
 		return Config{}, err
 	}
 	c := read(v)
+	if c.Top == "merge" && c.Engine != "native" {
+		problems.Add(diag.Pos{File: s.File}, "top is merge, and the engine %s reads one top file alone", c.Engine).WithHint("leave out `top`, or set `engine: native`")
+		return Config{}, problems.Err()
+	}
 	c.File = file
 	c.Health.Probes = probes(data, s.File)
 	return c, nil
@@ -167,7 +172,7 @@ func read(v *viper.Viper) Config {
 		Region: v.GetString("region"), Node: v.GetString("node"),
 		Convention: v.GetString("hostname.convention"), Metadata: v.GetBool("metadata.enabled"), MetadataV1: v.GetBool("metadata.v1"),
 		BaseChannel: v.GetString("channels.base"), ServiceChannel: v.GetString("channels.service"),
-		Engine: v.GetString("engine"), EngineCommand: v.GetStringSlice("engine_command"),
+		Engine: v.GetString("engine"), EngineCommand: v.GetStringSlice("engine_command"), Top: v.GetString("top"),
 		Failhard: v.GetBool("converge.failhard"), StrictArguments: v.GetBool("converge.strict_arguments"),
 		StateOutput: v.GetString("converge.state_output"), StateVerbose: v.GetBool("converge.state_verbose"),
 		ConvergeTimeout: v.GetDuration("converge.timeout"), StopTimeout: v.GetDuration("converge.stop_timeout"), HookTimeout: v.GetDuration("hooks.timeout"),

@@ -59,6 +59,7 @@ func Keys() []Key {
 		{"channels.service", Text, "", "channel of the service; the instance by default"},
 		{"engine", Text, "native", "what converges: native, salt-call, ansible or command"},
 		{"engine_command", Texts, []string{}, "program and arguments of the engine `command`, or the path of salt-call or ansible-playbook"},
+		{"top", Text, "first", "which top files count: first, where the service's hides base's as in Salt, or merge, where base's counts first and then the service's; of states and of pillar"},
 		{"converge.failhard", Switch, true, "stop at the first state that fails"},
 		{"converge.strict_arguments", Switch, false, "an argument that a state function does not know is an error"},
 		{"converge.state_output", Text, "mixed", "how states are shown: full, terse, mixed or changes"},
@@ -174,6 +175,8 @@ func (k Key) choices() []string {
 	switch k.Name {
 	case "engine":
 		return []string{"native", "salt-call", "ansible", "command"}
+	case "top":
+		return []string{"first", "merge"}
 	case "notify.on":
 		return []string{"success", "failure", "rollback", "no-change"}
 	case "converge.state_output":

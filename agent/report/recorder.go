@@ -95,6 +95,9 @@ func (r *Recorder) Note(format string, args ...any) {
 	r.each(func(s Sink) { s.Note(text) })
 }
 
+// Top records which top files decided which states run.
+func (r *Recorder) Top(top Top) { r.update(func(rep *Report) { rep.Top = &top }) }
+
 // Fetching tells how much of an artifact has arrived.
 func (r *Recorder) Fetching(artifact string, done, total int64) {
 	r.each(func(s Sink) { s.Fetching(artifact, done, total) })

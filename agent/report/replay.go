@@ -20,6 +20,9 @@ func Replay(r *Report, s Sink) {
 	for i := noted(order); i < len(r.Notes); i++ { // that were taken down when the run was over
 		s.Note(r.Notes[i])
 	}
+	if r.Top != nil {
+		s.Note(r.Top.String())
+	}
 	s.End(r)
 }
 

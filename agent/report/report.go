@@ -7,6 +7,7 @@
 package report
 
 import (
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/health"
@@ -85,6 +86,7 @@ type Report struct {
 	Hooks  map[string][]hook.Result `json:"hooks,omitempty"` // by stage
 	Units  []service.Result         `json:"units,omitempty"` // what was done about the units of the releases
 	Health []health.Result          `json:"health,omitempty"`
+	Top    *Top                     `json:"top,omitempty"` // which top files decided about states; nil where none did
 	States Counts                   `json:"states"`
 	Steps  []Step                   `json:"steps"` // those that did something, failed, or were skipped
 	Notes  []string                 `json:"notes,omitempty"`
@@ -94,6 +96,21 @@ type Report struct {
 
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`
+}
+
+// Top says which top files decided which states run.
+type Top struct {
+	Rules  []string `json:"rules"`            // as the host calls them, in the order in which they count
+	Hidden []string `json:"hidden,omitempty"` // those that did not count, since an earlier root has one
+}
+
+// String says so in a sentence.
+func (t Top) String() string {
+	text := strings.Join(t.Rules, ", then ") + " decided which states run"
+	if len(t.Hidden) > 0 {
+		text += "; " + strings.Join(t.Hidden, ", ") + " did not count"
+	}
+	return text
 }
 
 // Told is an event of a run: where in the report it stands.

@@ -38,6 +38,7 @@ func Damaged(dir string) ([]Damage, error) {
 	}
 	look(rootFile, isRoot, ", so that this host trusts no store any more")
 	look(pinFile, isPin, "")
+	look(givenFile, isGiven, ", so that this host does not know whom to trust")
 	look(versionsFile, isJSON, ", so that this host cannot tell whether a version that it ran gets other bytes")
 	look(timestampFile, isJSON, ", so that this host cannot tell whether the store goes back to before it")
 	for _, name := range []string{snapshotFile, roleFile(targetsRole)} {

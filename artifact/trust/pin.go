@@ -50,8 +50,11 @@ func Pin(dir string, root []byte) error {
 	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keeping the root of trust: %w", err)
 	}
-	// root.json comes last: it is what says that the host is bootstrapped.
-	return errors.Join(s.keep(pinFile, []byte(digestOf(root))), s.keep(rootFile, root))
+	// root.json says that the host is bootstrapped, so it is written after the digest, and what was given goes last.
+	if err := errors.Join(s.keep(pinFile, []byte(digestOf(root))), s.keep(rootFile, root)); err != nil {
+		return err
+	}
+	return s.forget(givenFile)
 }
 
 // checkPin refuses a root that is none, and one in the place of another; done says that it is pinned already.
@@ -78,7 +81,7 @@ func checkPin(dir string, root []byte) (done bool, err error) {
 }
 
 // OpenGiven is Open for a host that was given its first root. The root is pinned when it has verified the store's
-// timestamp, and not before: until then nothing in dir changes, so that a root of another store does no harm.
+// timestamp, and not before: until then nothing of what dir says was seen changes, so that a root of another store does no harm.
 func OpenGiven(s store.Store, dir string, root []byte, now func() time.Time) (*Client, error) {
 	done, err := checkPin(dir, root)
 	if err != nil {

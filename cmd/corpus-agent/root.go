@@ -61,7 +61,7 @@ all a timer needs.`,
 	flags.StringVar(&p.root, "root", streams.Getenv("CORPUS_ROOT"), `directory that stands for "/" (CORPUS_ROOT); nothing outside of it is changed`)
 	flags.BoolVar(&p.chroot, "chroot", false, "the root is a whole system: run commands inside of it")
 	flags.StringVar(&p.config, "config", streams.Getenv("CORPUS_CONFIG"), "configuration file (CORPUS_CONFIG); /etc/corpus/agent.yaml by default")
-	flags.StringVar(&p.store, "store", "", "URL of the store (CORPUS_STORE); remembered after the first deploy")
+	flags.StringVar(&p.store, "store", "", "URL of the store (CORPUS_STORE); remembered from the first deploy on")
 	flags.BoolVar(&p.json, "json", false, "answer in JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
 	root.AddCommand(p.deployCommand(), p.convergeCommand(), p.rollbackCommand(), p.statusCommand(), p.historyCommand(),

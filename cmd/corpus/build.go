@@ -51,6 +51,9 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err != nil {
 		return err
 	}
+	if err := p.noteUnreached(tree); err != nil {
+		return err
+	}
 	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+len(r.Hooks.All()) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
 		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut, Allow: packaging.AllowedBy(r)})
 	}
@@ -67,6 +70,18 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 		return buildError(err)
 	}
 	return p.answer(result, "built %s %s: %s\ncontent %s", result.Name, result.Version, strings.Join(result.Outputs, ", "), result.Content)
+}
+
+// noteUnreached names the SLS files that no top file of the tree reaches.
+func (p *program) noteUnreached(tree string) error {
+	names, err := packaging.Unreached(os.DirFS(tree))
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(p.Err, "note: no top file of this tree reaches %s; hosts run what another top file, such as the service's, names of it\n", strings.Join(names, ", "))
+	}
+	return nil
 }
 
 func isTree(tree string) error {

@@ -176,3 +176,29 @@ func TestPushOverSSH(t *testing.T) {
 		t.Errorf("after it the host has %q, and its status is\n%s", got, status)
 	}
 }
+
+// TestHostComesToLifeWithTheFirstPromotion installs a host before its service is promoted to its channel, while the
+// store does not answer yet. Its timer does the rest.
+func TestHostComesToLifeWithTheFirstPromotion(t *testing.T) {
+	n, s := lab.NewNetwork(t), newStore(t)
+	s.publish("web", "1", "testing", web(t, "1", checks))
+	server := s.serve(n)
+	root, err := os.ReadFile(filepath.Join(s.keys, "root.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := lab.Boot(t, lab.Options{Hostname: "host1", Network: n, Address: "172.31.0.11"})
+	install(t, h)
+	r := h.Run("corpus-agent", "deploy", "web", "production", "--store", storeURL, "--trust-root", fmt.Sprintf("sha256:%x", sha256.Sum256(root)))
+	if r.Code != 5 {
+		t.Fatalf("without a store: exit code %d: %s%s", r.Code, r.Out, r.Err)
+	}
+	fast(h)
+	s.reach(h, server)
+	lab.Eventually(t, time.Minute, "the timer reaches the store", func() bool { return h.Exists("/var/lib/corpus/trust/root.json") })
+	if h.Exists("/var/lib/corpus/trust/given") {
+		t.Error("what was given outlives the root that is pinned")
+	}
+	s.corpus("promote", "web", "testing", "production")
+	lab.Eventually(t, time.Minute, "the timer deploys the first promotion", func() bool { return page(h) == "web 1" })
+}

@@ -31,11 +31,12 @@ type Compiler struct {
 	MergeLists  bool           // lists are joined and not replaced
 	IncludesWin bool           // what a file includes wins over the file
 	Override    *value.Map     // wins over all files; may be nil
+	TopRoots    bool           // the top files of all roots count, see top.Loader.Roots
 }
 
 // Compile gives the pillar. Its error is a diag.List.
 func (c *Compiler) Compile(ctx context.Context) (*value.Map, error) {
-	loader := &top.Loader{Tree: c.Tree, Target: c.Target, Only: c.Env, Render: func(ctx context.Context, src render.Source, sls string) (*render.Document, error) {
+	loader := &top.Loader{Tree: c.Tree, Target: c.Target, Only: c.Env, Roots: c.TopRoots, Render: func(ctx context.Context, src render.Source, sls string) (*render.Document, error) {
 		return c.Render(ctx, src, sls, nil)
 	}}
 	if c.Strategy == value.None && c.Env == "" {

@@ -86,25 +86,48 @@ func (r *Roots) Dirs(env string) []string {
 // Find gives the file on the host that a path of the tree means. A path never leaves its tree. A file that cannot be
 // looked at is an error and not absent.
 func (r *Roots) Find(env, name string) (file string, ok bool, err error) {
-	name, ok = inside(name)
-	if !ok {
-		return "", false, nil
-	}
 	for _, dir := range r.Dirs(env) {
-		file := path.Join(dir, name)
-		info, found, err := r.look(file)
-		if err != nil {
-			return "", false, err
-		}
-		if found && info.IsRegular() {
-			return file, true, nil
-		}
-		if found && strings.HasSuffix(name, ".sls") {
-			return "", false, diag.WithHint(fmt.Errorf("%s is a %s, and an SLS file was expected", file, kindOf(info)), "remove it or give it another name")
+		if file, ok, err := r.findIn(dir, name); ok || err != nil {
+			return file, ok, err
 		}
 	}
 	return "", false, nil
 }
+
+// FindAll is Find in each root of an environment, in their order.
+func (r *Roots) FindAll(env, name string) (files []string, err error) {
+	for _, dir := range r.Dirs(env) {
+		file, ok, err := r.findIn(dir, name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			files = append(files, file)
+		}
+	}
+	return files, nil
+}
+
+func (r *Roots) findIn(dir, name string) (file string, ok bool, err error) {
+	name, ok = inside(name)
+	if !ok {
+		return "", false, nil
+	}
+	file = path.Join(dir, name)
+	info, found, err := r.look(file)
+	switch {
+	case err != nil:
+		return "", false, err
+	case found && info.IsRegular():
+		return file, true, nil
+	case found && strings.HasSuffix(name, ".sls"):
+		return "", false, diag.WithHint(fmt.Errorf("%s is a %s, and an SLS file was expected", file, kindOf(info)), "remove it or give it another name")
+	}
+	return "", false, nil
+}
+
+// ReadFile reads a file that Find or FindAll gave.
+func (r *Roots) ReadFile(file string) ([]byte, error) { return r.files.ReadFile(file) }
 
 // look describes what a path leads to.
 func (r *Roots) look(file string) (info host.Info, found bool, err error) {

@@ -43,6 +43,7 @@ type Settings struct {
 	Redactor *redact.Redactor // gets what is decrypted; nil for one of the session's own
 	Vars     *value.Map       // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
+	TopRoots bool       // the top files of all roots count, the last root's first
 	Trees    host.Files // where States and Pillar lie; nil for the host's own files
 
 	Remote  Remote // where sources come from that are on no tree; nil for nowhere
@@ -191,7 +192,7 @@ func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
 	c := &pillar.Compiler{
 		Tree: s.pillars, Target: s.target(s.pillar), Env: s.option("pillarenv"), Override: s.Override,
 		Strategy: value.Strategy(s.option("pillar_source_merging_strategy")), MergeLists: s.flag("pillar_merge_lists", false),
-		IncludesWin: s.flag("pillar_includes_override_sls", false),
+		IncludesWin: s.flag("pillar_includes_override_sls", false), TopRoots: s.TopRoots,
 		Render: func(ctx context.Context, src render.Source, name string, defaults *value.Map) (*render.Document, error) {
 			vars := s.slsVars(src, name, s.pillar)
 			vars.Update(defaults)
@@ -227,7 +228,7 @@ func (s *Session) Top(ctx context.Context) ([]top.Match, error) {
 	}
 	loader := &top.Loader{
 		Tree: s.states, Target: s.target(data), Only: s.option("saltenv"), Render: s.renderState,
-		Merge: s.option("top_file_merging_strategy"), Base: s.option("default_top"),
+		Merge: s.option("top_file_merging_strategy"), Base: s.option("default_top"), Roots: s.TopRoots,
 	}
 	matches, err := loader.States(ctx)
 	return matches, s.shown(err)

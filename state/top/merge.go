@@ -51,7 +51,7 @@ func (l *Loader) mergeAll(files []file, t *table, problems *diag.List) {
 		l.add(f, one, func(string) bool { return true }, problems)
 		for _, env := range one.envs {
 			for _, e := range one.entries[env] {
-				if old, ok := t.get(env, e.target); ok {
+				if old, ok := t.get(env, e.target); ok && old.file.root == e.file.root {
 					e.items = together(old.items, e.items)
 				}
 				t.set(env, e)

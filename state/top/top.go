@@ -37,6 +37,9 @@ type Loader struct {
 	Only   string // the one environment that counts; "" for all
 	Merge  string // how states' top files are put together: merge, same or merge_all
 	Base   string // environment whose top file stands in for missing ones with merge same
+	// Roots says that the top files of all roots of an environment count, the last root's first, and not the first
+	// root's alone.
+	Roots bool
 }
 
 // File is the name of a top file in its tree.
@@ -45,6 +48,7 @@ const File = "top.sls"
 // file is one rendered top file, or one it includes.
 type file struct {
 	env  string
+	root int // of those whose top files count
 	data *value.Map
 	doc  *render.Document
 }
@@ -71,7 +75,7 @@ func (t *table) set(env string, e entry) {
 		t.envs = append(t.envs, env)
 	}
 	for i, old := range t.entries[env] {
-		if old.target == e.target {
+		if old.target == e.target && old.file.root == e.file.root {
 			t.entries[env][i] = e
 			return
 		}
@@ -106,6 +110,11 @@ func (l *Loader) States(ctx context.Context) ([]Match, error) {
 		problems.Add(diag.Pos{}, "top_file_merging_strategy is %q", l.Merge).WithHint("use merge, same or merge_all")
 	}
 	matches := l.match(t, &problems)
+	if l.Roots {
+		for i := range matches {
+			matches[i].SLS = unique(matches[i].SLS)
+		}
+	}
 	return matches, problems.Err()
 }
 
@@ -157,9 +166,31 @@ func (l *Loader) files(ctx context.Context) ([]file, error) {
 	var files []file
 	var problems diag.List
 	for _, env := range envs {
+		if l.Roots {
+			files = append(files, l.readRoots(ctx, env, &problems)...)
+			continue
+		}
 		files = append(files, l.read(ctx, env, File, "", &problems)...)
 	}
 	return files, problems.Err()
+}
+
+// readRoots is read for the top file of each root, the last root's first.
+func (l *Loader) readRoots(ctx context.Context, env string, problems *diag.List) (files []file) {
+	paths, err := l.Tree.FindAll(env, File)
+	problems.AddError(diag.Pos{}, err)
+	for i, path := range slices.Backward(paths) {
+		data, err := l.Tree.ReadFile(path)
+		if err != nil {
+			problems.AddError(diag.Pos{File: path}, err)
+			continue
+		}
+		for _, f := range l.parse(ctx, env, render.Source{Name: File, File: path, Env: env, Text: string(data)}, "", problems) {
+			f.root = i
+			files = append(files, f)
+		}
+	}
+	return files
 }
 
 // read renders a top file and what it includes. One that does not exist is none; one that cannot be read is an error.
@@ -169,7 +200,13 @@ func (l *Loader) read(ctx context.Context, env, name, sls string, problems *diag
 		problems.AddError(diag.Pos{}, err)
 		return nil
 	}
-	doc, err := l.Render(ctx, render.Source{Name: name, File: path, Env: env, Text: string(data)}, sls)
+	return l.parse(ctx, env, render.Source{Name: name, File: path, Env: env, Text: string(data)}, sls, problems)
+}
+
+// parse renders the text of a top file, and reads what it includes.
+func (l *Loader) parse(ctx context.Context, env string, src render.Source, sls string, problems *diag.List) []file {
+	path := src.File
+	doc, err := l.Render(ctx, src, sls)
 	var m *value.Map
 	if err == nil {
 		m, err = doc.Mapping()

@@ -1,0 +1,159 @@
+package agent_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/grains"
+)
+
+// first is a host on which nothing was deployed, and whose deploys know nothing but what the command line gives them.
+func first(t *testing.T, hostname string) *lab {
+	l := newLab(t)
+	l.Config.Store = ""
+	l.Hostname = func() (string, error) { return hostname, nil }
+	return l
+}
+
+// give runs a deploy as a person starts the first one, and tick as the timer starts all others.
+func (l *lab) give(root string, id grains.Identity) error {
+	given := *l.Agent
+	given.Config.Store = "mem://"
+	_, err := given.Deploy(context.Background(), agent.Given{TrustRoot: root, Identity: id}, false)
+	return err
+}
+
+func (l *lab) tick() error {
+	_, err := l.Deploy(context.Background(), agent.Given{}, false)
+	return err
+}
+
+// failing is a store that answers nothing but an error.
+type failing struct {
+	store.Store
+	err error
+}
+
+func (f failing) Get(context.Context, string, int64) (io.ReadCloser, store.Info, error) {
+	return nil, store.Info{}, f.err
+}
+
+// A first deploy that the store fails is repeated by the timer, which has no arguments: the store, the root of trust
+// and the identity that were given are kept before the first request.
+func TestFirstDeployThatFailedIsRepeatedWithoutArguments(t *testing.T) {
+	byDigest := func(l *lab) string { return string(artifact.NewDigest(sha256.Sum256(l.repo.Root()))) }
+	byFile := func(l *lab) string { return rootFile(l.t, l.repo.Root()) }
+	down := func(err error) func(*lab) func() {
+		return func(l *lab) func() {
+			good := l.store
+			l.store = failing{good, err}
+			return func() { l.store = good }
+		}
+	}
+	cases := map[string]struct {
+		stop func(*lab) (mend func())
+		code int
+	}{
+		"the store is down":        {down(store.ErrUnreachable), exit.Unreachable},
+		"there are no credentials": {down(fmt.Errorf("%w: no credentials", store.ErrForbidden)), exit.Unreachable},
+		"the channel is not there": {func(l *lab) func() { return func() { l.publish("1.0") } }, exit.Unreachable},
+		"the clock is a year behind": {func(l *lab) func() {
+			l.Now = artifacttest.Later(-365)
+			return func() { l.Now = nil }
+		}, exit.Refused},
+	}
+	for name, c := range cases {
+		for how, root := range map[string]func(*lab) string{"root.json": byFile, "digest": byDigest} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				l := first(t, "nothing-that-says-who-it-is")
+				if name != "the channel is not there" {
+					l.publish("1.0")
+				}
+				mend := c.stop(l)
+				id := grains.Identity{Service: "myapp", Instance: "testing"}
+				if err := l.give(root(l), id); exit.Code(err) != c.code {
+					t.Fatalf("the first deploy: exit code %d, %v, want %d", exit.Code(err), err, c.code)
+				}
+				if s, err := l.Status(); err != nil || !s.Bootstrapped || s.Host.Store != "mem://" || s.Host.Service != "myapp" {
+					t.Errorf("status: %+v, %v", s.Host, err)
+				}
+				if err := l.tick(); exit.Code(err) != c.code {
+					t.Errorf("a tick meanwhile: exit code %d, %v, want %d", exit.Code(err), err, c.code)
+				}
+				mend()
+				if err := l.tick(); err != nil {
+					t.Errorf("a tick afterwards: %v", err)
+				}
+				l.links("1.0", "1.0", "")
+			})
+		}
+	}
+}
+
+// What is given later replaces what was given before and has verified nothing.
+func TestSecondFirstDeployReplacesWhatWasGiven(t *testing.T) {
+	l := first(t, "myapp-testing-useast1-1")
+	l.publish("1.0")
+	if err := l.give(rootFile(t, artifacttest.New(t).Root()), grains.Identity{}); exit.Code(err) != exit.Refused {
+		t.Fatalf("with another root: %v", err)
+	}
+	good := l.store
+	l.store = failing{good, store.ErrUnreachable}
+	if err := l.give(rootFile(t, l.repo.Root()), grains.Identity{}); exit.Code(err) != exit.Unreachable {
+		t.Fatalf("with the right root, the store down: %v", err)
+	}
+	l.store = good
+	if err := l.tick(); err != nil {
+		t.Error(err)
+	}
+	l.links("1.0", "1.0", "")
+}
+
+// A store that a deployed host is given by mistake is not kept: the timer goes on with the one that works.
+func TestStoreThatDoesNotAnswerIsNotKept(t *testing.T) {
+	l := first(t, "myapp-testing-useast1-1")
+	l.publish("1.0")
+	if err := l.give(rootFile(t, l.repo.Root()), grains.Identity{}); err != nil {
+		t.Fatal(err)
+	}
+	other := *l.Agent
+	other.Config.Store = "mem://other"
+	other.OpenStore = func(string) (store.Store, error) { return failing{l.store, store.ErrUnreachable}, nil }
+	if _, err := other.Deploy(context.Background(), agent.Given{}, false); exit.Code(err) != exit.Unreachable {
+		t.Errorf("with a store that does not answer: %v", err)
+	}
+	if s, err := l.Status(); err != nil || s.Host.Store != "mem://" {
+		t.Errorf("the host keeps %q, %v", s.Host.Store, err)
+	}
+}
+
+// A dry run and arguments that cannot be meant keep nothing.
+func TestWhatIsNotKeptOfAFirstDeploy(t *testing.T) {
+	l := first(t, "myapp-testing-useast1-1")
+	l.store = failing{l.store, store.ErrUnreachable}
+	dry := *l.Agent
+	dry.Config.Store = "mem://"
+	if _, err := dry.Deploy(context.Background(), agent.Given{TrustRoot: rootFile(t, l.repo.Root())}, true); exit.Code(err) != exit.Unreachable {
+		t.Errorf("the dry run: %v", err)
+	}
+	dry.OpenStore = func(string) (store.Store, error) { return nil, errors.New("no such kind of store") }
+	if _, err := dry.Deploy(context.Background(), agent.Given{TrustRoot: rootFile(t, l.repo.Root())}, false); exit.Code(err) != exit.Usage {
+		t.Errorf("with a URL of no store: %v", err)
+	}
+	if s, err := l.Status(); err != nil || s.Bootstrapped || s.Host.Store != "" {
+		t.Errorf("the host keeps %+v, %v", s, err)
+	}
+	if err := l.tick(); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "no store is known") {
+		t.Errorf("a tick: %v", err)
+	}
+}
