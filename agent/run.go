@@ -222,6 +222,7 @@ func (r *run) finish(ctx context.Context, err error) {
 		}
 		rep.Left, rep.Channels, rep.Remembered = r.ledger.Good, r.ledger.Channels, &r.ledger.Host
 		rep.Quarantined, rep.Proves = r.inQuarantine(), true
+		rep.Expires, rep.Expiring = r.expires()
 		if r.ledger.Proven.Proves(r.ledger.Good) {
 			rep.Proven = r.ledger.Proven
 		}

@@ -31,6 +31,8 @@ type Status struct {
 	Quarantined  []ledger.Bad        `json:"quarantined"`
 	Postponed    *ledger.Postponed   `json:"postponed,omitempty"` // a deploy that the host failed
 	Withdrawn    []ledger.Withdrawn  `json:"withdrawn,omitempty"` // releases on this host that were taken back
+	Expires      []trust.Expiry      `json:"expires,omitempty"`   // until when signatures of the store are good, the first to expire first
+	Expiring     []trust.Expiry      `json:"expiring,omitempty"`  // those of which less than a third of the lifetime is left
 	Running      *lock.Holder        `json:"running,omitempty"`
 	Refused      *Refusals           `json:"refused,omitempty"` // runs since the last one that got the lock
 	LastRun      *report.Report      `json:"last_run,omitempty"`
@@ -78,6 +80,9 @@ func (a *Agent) status() (Status, error) {
 		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
 		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: a.lastKeptOf(book),
 		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
+	}
+	if book.Good != nil {
+		s.Expires, s.Expiring = a.expiries(book.Good.Service.Project)
 	}
 	s.Refused = a.refusals()
 	if err := a.stateDisk(); err != nil {

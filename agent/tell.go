@@ -28,8 +28,10 @@ func (r *run) tell(ctx context.Context) {
 			r.record.Note("%v", err)
 		}
 	}
-	if notify.Wanted(r.Config.Notify, notify.EventOf(r.report)) {
-		r.notify(ctx, notify.Of(r.leaving()))
+	if event := r.event(); notify.Wanted(r.Config.Notify, event) {
+		notice := notify.Of(r.leaving())
+		notice.Event = event
+		r.announce(ctx, notice)
 	}
 	if r.Config.UploadReports {
 		if err := r.upload(ctx); err != nil {

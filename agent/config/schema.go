@@ -82,7 +82,7 @@ func Keys() []Key {
 		{"health.timeout", Duration, 10 * time.Second, "longest try of a probe"},
 		{"health.retries", Number, 0, "tries of a probe after the first; 0 for as many as fit into the deadline"},
 		{"health.probes", Probes, nil, "probes of every release on this host, beside the release's own; see deploy.md"},
-		{"notify.on", Texts, []string{"success", "failure", "rollback"}, "what is notified: success (something was deployed or changed), failure, rollback, no-change"},
+		{"notify.on", Texts, []string{"success", "failure", "rollback", "expiry"}, "what is notified: success (something was deployed or changed), failure, rollback, expiry (signatures of the store expire soon), no-change"},
 		{"notify.journal", Switch, true, "write one entry with structured fields into the journal"},
 		{"notify.webhook.url", Text, "", "URL that is sent a JSON document"},
 		{"notify.webhook.secret_file", Text, "", "file of the secret that signs it (HMAC-SHA256)"},
@@ -178,7 +178,7 @@ func (k Key) choices() []string {
 	case "top":
 		return []string{"first", "merge"}
 	case "notify.on":
-		return []string{"success", "failure", "rollback", "no-change"}
+		return []string{"success", "failure", "rollback", "expiry", "no-change"}
 	case "converge.state_output":
 		return []string{"full", "terse", "mixed", "changes"}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
@@ -151,6 +152,9 @@ type Ledger struct {
 
 	// Proven is the last run that asked the units and probes of Good, which all passed.
 	Proven *Proven `json:"proven,omitempty"`
+
+	// Announced are the signatures that expire soon and that notifications have named.
+	Announced []trust.Expiry `json:"announced,omitempty"`
 
 	// States is how many states the last converge had; 0 where that is not known.
 	States int `json:"states,omitempty"`

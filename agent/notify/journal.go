@@ -49,9 +49,10 @@ func (j Journal) Tell(_ context.Context, n Notice) error {
 
 // The priorities of entries, as syslog counts.
 const (
-	priorityError  = 3
-	priorityNotice = 5
-	priorityInfo   = 6
+	priorityError   = 3
+	priorityWarning = 4
+	priorityNotice  = 5
+	priorityInfo    = 6
 )
 
 // entry is a notice as journald's native protocol has it.
@@ -59,6 +60,8 @@ func entry(n Notice) []byte {
 	var b bytes.Buffer
 	priority := priorityError
 	switch n.Event {
+	case Expiry:
+		priority = priorityWarning
 	case Success:
 		priority = priorityNotice
 	case NoChange:
@@ -67,6 +70,9 @@ func entry(n Notice) []byte {
 	message := n.Subject()
 	if n.Error != "" {
 		message += ": " + n.Error
+	}
+	for _, e := range n.Expiring {
+		message += "; " + e.String()
 	}
 	for _, f := range [][2]string{
 		{"MESSAGE", message}, {"MESSAGE_ID", MessageID}, {"PRIORITY", strconv.Itoa(priority)}, {"SYSLOG_IDENTIFIER", "corpus-agent"},

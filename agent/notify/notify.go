@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
 // Event is what a run was, for whoever is told.
@@ -29,6 +30,7 @@ const (
 	Failure  Event = "failure"
 	Rollback Event = "rollback"
 	NoChange Event = "no-change"
+	Expiry   Event = "expiry" // nothing was to do, and signatures of the store expire soon
 )
 
 // EventOf tells which event the end of a run is; "" for none.
@@ -67,6 +69,7 @@ type Notice struct {
 	Error    string         `json:"error,omitempty"`
 	Hint     string         `json:"hint,omitempty"`
 	Failed   *report.Step   `json:"first_failure,omitempty"`
+	Expiring []trust.Expiry `json:"expiring,omitempty"` // signatures of the store, see report.Report
 	Notes    []string       `json:"notes,omitempty"`
 }
 
@@ -76,7 +79,7 @@ func Of(r *report.Report) Notice {
 		Event: EventOf(r), Run: r.ID, Command: r.Command, Host: r.Host, Service: r.Service, Instance: r.Instance,
 		Outcome: r.Outcome, Exit: r.Exit, Started: r.Started, Ended: r.Ended, From: r.From, To: r.To,
 		Left: r.Left, Withheld: r.Withheld, Fault: r.Fault,
-		States: r.States, Error: r.Error, Hint: r.Hint, Failed: r.FirstFailure(), Notes: r.Notes,
+		States: r.States, Error: r.Error, Hint: r.Hint, Failed: r.FirstFailure(), Expiring: r.Expiring, Notes: r.Notes,
 	}
 }
 
@@ -112,6 +115,9 @@ func (n Notice) Text() string {
 	}
 	if n.Hint != "" {
 		fmt.Fprintf(&b, "hint: %s\n", n.Hint)
+	}
+	for _, e := range n.Expiring {
+		fmt.Fprintf(&b, "expires soon: %s\n", e)
 	}
 	for _, note := range n.Notes {
 		fmt.Fprintf(&b, "note: %s\n", note)

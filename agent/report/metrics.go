@@ -29,6 +29,7 @@ func (m Metrics) Write(r *Report, book *ledger.Ledger) error {
 	}
 	var b bytes.Buffer
 	m.run(&b, r)
+	m.signatures(&b, r)
 	m.host(&b, book)
 	if err := m.replace(b.Bytes()); err != nil {
 		return fmt.Errorf("writing metrics: %w", err)
@@ -95,6 +96,18 @@ func (m Metrics) run(b *bytes.Buffer, r *Report) {
 	gauge(b, "corpus_agent_changes", "States that changed something in the last run.", sample{"", strconv.Itoa(r.States.Changed)})
 	gauge(b, "corpus_agent_failed_states", "States that failed in the last run.", sample{"", strconv.Itoa(r.States.Failed)})
 	gauge(b, "corpus_agent_states", "States of the last run.", sample{"", strconv.Itoa(r.States.Total)})
+}
+
+// signatures tells when the signatures of the store expire, for an alarm on the first of them.
+func (m Metrics) signatures(b *bytes.Buffer, r *Report) {
+	var samples []sample
+	for _, e := range r.Expires {
+		samples = append(samples, sample{labels("role", e.Role), seconds(e.Expires)})
+	}
+	if len(samples) > 0 {
+		gauge(b, "corpus_agent_signature_expires_timestamp_seconds", "When a signature of the store expires.", samples...)
+	}
+	gauge(b, "corpus_agent_signatures_expiring", "Signatures of the store of which less than a third of the lifetime is left.", sample{"", strconv.Itoa(len(r.Expiring))})
 }
 
 func (m Metrics) host(b *bytes.Buffer, book *ledger.Ledger) {

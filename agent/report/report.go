@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -75,6 +76,10 @@ type Report struct {
 	Unserved []string `json:"unserved,omitempty"`
 	// Quarantined are the releases that this host does not deploy.
 	Quarantined []Quarantined `json:"quarantined,omitempty"`
+	// Expiring are signatures of which less than a third of the lifetime is left, the first to expire first.
+	Expiring []trust.Expiry `json:"expiring,omitempty"`
+	// Expires is until when all signatures that the host relies on are good; nil where it has seen none.
+	Expires []trust.Expiry `json:"expires,omitempty"`
 	// Leaves is what a rollback by hand goes back from.
 	Leaves *ledger.Pair `json:"leaves,omitempty"`
 

@@ -33,13 +33,13 @@ const day = 24 * time.Hour
 
 func (e Expiry) withDefaults() Expiry {
 	if e.Timestamp == 0 {
-		e.Timestamp = 14 * day
+		e.Timestamp = trust.Lifetime(metadata.TIMESTAMP)
 	}
 	if e.Snapshot == 0 {
-		e.Snapshot = 90 * day
+		e.Snapshot = trust.Lifetime(metadata.SNAPSHOT)
 	}
 	if e.Root == 0 {
-		e.Root = 365 * day
+		e.Root = trust.Lifetime(metadata.ROOT)
 	}
 	return e
 }

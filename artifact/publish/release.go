@@ -24,6 +24,7 @@ type Request struct {
 	File    string // the artifact
 	Channel string // to point at it; empty for none
 	Plain   bool   // without the lists by which hosts fetch it in blocks and chunks
+	New     bool   // although the project is new and named nearly as another, or the artifact says that it is another's or another version
 	// Check refuses the unpacked tree of the artifact, before anything of it is uploaded; nil for no check.
 	Check func(ctx context.Context, tree string) error
 	Force bool // although the store holds an artifact of this version with other bytes, which nothing signed names
@@ -44,6 +45,9 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, e
 	r.Force = r.Force || seen // a publisher that has seen the store notices when it went back
 	release, err := p.examine(ctx, r)
 	if err != nil {
+		return artifact.Release{}, err
+	}
+	if err := p.meant(ctx, release, r); err != nil {
 		return artifact.Release{}, err
 	}
 	if err := p.ensureDelegated(ctx, r.Project); err != nil {

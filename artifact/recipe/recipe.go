@@ -200,6 +200,18 @@ func load(tree fs.FS, lenient bool) (Recipe, error) {
 	return parse(data, parser{file: Name, lenient: lenient})
 }
 
+// Said reads which project and which version a recipe names; "" where it names none, or takes git's version.
+func Said(data []byte) (name, version string) {
+	var said struct{ Name, Version string }
+	if yaml.Unmarshal(data, &said) != nil {
+		return "", ""
+	}
+	if said.Version == "git" {
+		said.Version = ""
+	}
+	return said.Name, said.Version
+}
+
 // parse reads a recipe. Its error is a diag.List with every problem.
 func parse(data []byte, p parser) (Recipe, error) {
 	var root yaml.Node

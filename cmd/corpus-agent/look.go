@@ -79,6 +79,12 @@ func (p *program) printStatus(s agent.Status) error {
 	if s.Host.Store != "" {
 		say("store", "%s", s.Host.Store)
 	}
+	if len(s.Expires) > 0 {
+		say("signed until", "%s (%s)", s.Expires[0].Expires.Local().Format("2006-01-02 15:04"), s.Expires[0].Role)
+	}
+	for _, e := range s.Expiring {
+		say("expires soon", "%s", e)
+	}
 	if s.Running != nil {
 		say("running", "%s, process %d, since %s", s.Running.Command, s.Running.PID, when(s.Running.Since))
 	}

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -18,7 +22,7 @@ const (
 )
 
 func (p *program) gcCommand() *cobra.Command {
-	grace, dry := publish.Grace{Packs: gcGrace, Drafts: gcDrafts}, false
+	grace, dry, keep := publish.Grace{Packs: gcGrace, Drafts: gcDrafts}, false, 0
 	c := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what no version of a project needs",
@@ -26,19 +30,30 @@ func (p *program) gcCommand() *cobra.Command {
 publish that was cut short has left. It removes pages of the lists of versions that no head names which
 is in force or was replaced within the grace period. It aborts uploads that were begun and never completed. It may run
 beside publishers: what is younger than the grace period is left alone, since a publisher may be about
-to sign it, and so is what a draft names which is still to be signed and imported. It signs nothing,
-and needs the right to list and delete below deploy/ and metadata/pages/, see docs/buckets.md.`,
-		Example: `  corpus gc --store s3://bucket/prefix --keys keys --dry-run`,
-		Args:    cli.Args(cobra.NoArgs),
+to sign it, and so is what a draft names which is still to be signed and imported. It needs the right to list and delete
+below deploy/ and metadata/pages/, see docs/buckets.md.
+
+Without --keep it signs nothing. With --keep 50 it first takes all but the newest 50 versions of each project out of the signed
+metadata, and needs the keys of the projects, of snapshot and of timestamp for that. What channels point at stays, and what is
+withdrawn stays withdrawn. What belonged to these versions is removed at once if it is older than the grace period. Hosts that
+run such a version go on running it, and cannot fetch it again.`,
+		Example: `  corpus gc --store s3://bucket/prefix --keys keys --dry-run
+  corpus gc --keep 50 --store s3://bucket/prefix --keys keys`,
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			publisher, err := p.pinned(c.Context())
 			if err != nil {
 				return err
 			}
+			pruned, err := p.prune(c, publisher, keep, dry)
+			if err != nil {
+				return code(err)
+			}
 			all, err := publisher.Collect(c.Context(), grace, dry)
 			if err != nil {
 				return err
 			}
+			all.Pruned = pruned
 			did := "removed"
 			if dry {
 				did = "would remove"
@@ -51,6 +66,32 @@ and needs the right to list and delete below deploy/ and metadata/pages/, see do
 	}
 	c.Flags().DurationVar(&grace.Packs, "grace", gcGrace, "age below which everything is left alone")
 	c.Flags().DurationVar(&grace.Drafts, "drafts", gcDrafts, "age up to which a draft keeps what it names")
+	c.Flags().IntVar(&keep, "keep", 0, "newest versions of each project that stay in the signed metadata; 0 for all")
 	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
 	return c
+}
+
+// prune takes old versions out of the signed metadata and tells which.
+func (p *program) prune(c *cobra.Command, publisher *publish.Publisher, keep int, dry bool) ([]publish.Pruned, error) {
+	if keep < 0 || keep == 0 && c.Flags().Changed("keep") {
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("--keep is a number of versions, from 1"), "leave it out to keep them all"))
+	}
+	if keep == 0 {
+		return nil, nil
+	}
+	pruned, err := publisher.Prune(c.Context(), keep, dry)
+	did := "took out of the metadata"
+	if dry {
+		did = "would take out of the metadata"
+	}
+	for _, project := range pruned {
+		switch {
+		case p.json:
+		case project.Left != "":
+			fmt.Fprintf(p.Err, "warning: all versions of %s stay: %s\n", project.Project, project.Left)
+		default:
+			fmt.Fprintf(p.Out, "%s: %s %s\n", did, project.Project, strings.Join(project.Versions, ", "))
+		}
+	}
+	return pruned, err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +58,10 @@ func (p *program) listCommand() *cobra.Command {
 		Long: `ls lists what is signed. With --why it says below each channel which digest it names, whose key signed
 that, what the channel requires, and the proof that it carries: for which digest, on which channel it was
 before, which hosts reported it healthy and when, and whose key attested that; or why hosts refuse it.
---json has all of it under grounds.`,
+--json has all of it under grounds.
+
+The first line is the date on which the first signature that hosts need expires. From the last third of a signature's lifetime
+on, a warning names it and what renews it.`,
 		Example: `  corpus ls --store s3://bucket/prefix --trust-root keys/root.json
   corpus ls --why --store s3://bucket/prefix --trust-root keys/root.json
   corpus ls --why --json --store s3://bucket/prefix --trust-root keys/root.json`,
@@ -72,9 +76,14 @@ before, which hosts reported it healthy and when, and whose key attested that; o
 			if err != nil {
 				return err
 			}
+			expiries := client.Expiries()
+			for _, e := range trust.Expiring(expiries, time.Now()) {
+				fmt.Fprintf(p.Err, "warning: %s\n", e)
+			}
 			if p.json {
 				return p.JSON(list)
 			}
+			fmt.Fprintf(p.Out, "signed until %s (%s)\n", expiries[0].Expires.Format("2006-01-02 15:04"), expiries[0].Role)
 			return p.printList(list, why)
 		},
 	}

@@ -17,7 +17,7 @@ import (
 
 func (p *program) projectCommand() *cobra.Command {
 	c := &cobra.Command{Use: "project", Short: "Say who may publish what"}
-	c.AddCommand(p.projectAddCommand(), p.projectRevokeCommand(), p.projectRequireCommand())
+	c.AddCommand(p.projectAddCommand(), p.projectRevokeCommand(), p.projectRequireCommand(), p.projectRemoveCommand())
 	return c
 }
 

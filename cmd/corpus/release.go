@@ -85,7 +85,7 @@ func fetched(named string, fetch func(dst string) error) (file string, done func
 }
 
 func (p *program) publishCommand() *cobra.Command {
-	channel, plain, force, unscanned := "", false, false, false
+	request, unscanned := publish.Request{}, false
 	c := &cobra.Command{
 		Use:   "publish PROJECT VERSION FILE",
 		Short: "Upload an artifact, sign it as a version, and point a channel at it",
@@ -98,6 +98,10 @@ names: hosts may know it from before the store was restored from an older copy. 
 
 A file of the artifact that looks like a secret stops publish as it stops build, unless the artifact's own
 corpus.yaml allows it by name; --no-secret-scan does not look.
+
+What was probably typed by mistake is refused without --new, before anything is written: a new project whose name is a letter or
+two off that of another one, and an artifact whose corpus.yaml names another project or another version. A version that
+corpus build --version gave counts as the artifact's own while the provenance lies beside FILE.
 
 What corpus build wrote beside FILE, FILE.spdx.json and FILE.provenance.json without the ending of
 FILE, is signed with it.
@@ -114,16 +118,17 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 				return err
 			}
 			defer done()
-			request := publish.Request{Project: args[0], Version: args[1], File: file, Channel: channel, Plain: plain, Force: force}
+			request.Project, request.Version, request.File = args[0], args[1], file
 			if !unscanned {
 				request.Check = packaging.CheckSecrets
 			}
 			return p.publish(c.Context(), request)
 		},
 	}
-	c.Flags().StringVar(&channel, "channel", "", "channel to point at the version; none by default")
-	c.Flags().BoolVar(&plain, "plain", false, "leave out the lists by which hosts fetch it in blocks and chunks")
-	c.Flags().BoolVar(&force, "force", false, "publish although an artifact of this version with other bytes was left in the store, unsigned")
+	c.Flags().StringVar(&request.Channel, "channel", "", "channel to point at the version; none by default")
+	c.Flags().BoolVar(&request.Plain, "plain", false, "leave out the lists by which hosts fetch it in blocks and chunks")
+	c.Flags().BoolVar(&request.New, "new", false, "publish although the project is new and named nearly as another one, or the artifact's corpus.yaml names another project or version")
+	c.Flags().BoolVar(&request.Force, "force", false, "publish although an artifact of this version with other bytes was left in the store, unsigned")
 	c.Flags().BoolVar(&unscanned, "no-secret-scan", false, "publish without looking for secrets in the files of the artifact")
 	p.draftFlag(c)
 	return c

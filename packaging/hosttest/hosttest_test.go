@@ -34,12 +34,15 @@ func run(t *testing.T, argv ...string) string {
 	return string(out)
 }
 
-// deb is the package that was built last.
-func deb(t *testing.T) string {
+// deb is the package of the agent that was built last.
+func deb(t *testing.T) string { return built(t, "corpus-agent") }
+
+// built is a package that was built last.
+func built(t *testing.T, name string) string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(repository, "dist", "*_linux_"+runtime.GOARCH+".deb"))
+	found, err := filepath.Glob(filepath.Join(repository, "dist", name+"_*_linux_"+runtime.GOARCH+".deb"))
 	if err != nil || len(found) != 1 {
-		t.Fatalf("there should be one package in dist, and there are %d: make snapshot builds it", len(found))
+		t.Fatalf("there should be one package %s in dist, and there are %d: make snapshot builds it", name, len(found))
 	}
 	return found[0]
 }

@@ -44,7 +44,7 @@ func TestPackageLife(t *testing.T) {
 			if failed := h.Sh("systemctl list-units --failed --plain --no-legend"); failed != "" {
 				t.Errorf("units failed: %s", failed)
 			}
-			for _, command := range []string{"corpus --version", "corpus-agent version", "corpus-agent config check"} {
+			for _, command := range []string{"corpus-agent version", "corpus-agent config check"} {
 				h.Sh(command)
 			}
 			if r := h.Run("sh", "-c", "systemd-analyze verify --man=no corpus-agent.service corpus-agent.timer"); r.Code != 0 || strings.Contains(r.Err, "corpus-agent") {
@@ -162,10 +162,10 @@ func TestPresetDecides(t *testing.T) {
 	}
 }
 
-// TestLintian holds the package to Debian's rules, where Debian's checker is at hand.
+// TestLintian holds the packages to Debian's rules, where Debian's checker is at hand.
 func TestLintian(t *testing.T) {
 	run(t, "sh", "-c", "command -v lintian >/dev/null || apt-get install -y -q --no-install-recommends lintian")
-	out := run(t, "lintian", "--allow-root", "--fail-on", "error,warning", deb(t))
+	out := run(t, "lintian", "--allow-root", "--fail-on", "error,warning", deb(t), built(t, "corpus"))
 	if strings.TrimSpace(out) != "" {
 		t.Errorf("lintian says\n%s", out)
 	}

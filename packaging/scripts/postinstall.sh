@@ -21,6 +21,10 @@ fi
 if [ -f /etc/corpus/agent.yaml ] && [ ! -L /etc/corpus/agent.yaml ] && [ "$(stat -c %a:%u /etc/corpus/agent.yaml)" = 644:0 ]; then
   chmod 640 /etc/corpus/agent.yaml
 fi
+# Before 0.0.1 this package held the other program as well.
+if [ "$1" = configure ] && [ -n "${2-}" ] && dpkg --compare-versions "$2" lt 0.0.1~snapshot && [ ! -e /usr/bin/corpus ]; then
+  echo "corpus-agent: the program corpus is in a package of its own now, corpus"
+fi
 command -v systemctl >/dev/null || exit 0
 # Presets are files, so an image gets them, too, while it is built.
 [ $first = no ] || systemctl --no-reload preset corpus-agent.timer >/dev/null 2>&1 || true

@@ -1,0 +1,51 @@
+package agent
+
+import (
+	"context"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/agent/notify"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// expires lists until when the signatures that this host relies on are good, and those of which less than a third of the
+// lifetime is left. What cannot be read was reported by the run that needed it.
+func (a *Agent) expiries(service string) (all, soon []trust.Expiry) {
+	projects := []string{artifact.Base}
+	if service != "" {
+		projects = append(projects, service)
+	}
+	all, _ = trust.KeptExpiries(a.Layout.Trust(), projects...)
+	return all, trust.Expiring(all, a.now())
+}
+
+func (r *run) expires() (all, soon []trust.Expiry) { return r.expiries(r.identity.Service) }
+
+// event is what the end of the run is for those who are notified. Signatures that expire soon make an event of a run that
+// has nothing else to report, once for each signature: the next event follows when the next one comes to its last third.
+func (r *run) event() notify.Event {
+	event := notify.EventOf(r.report)
+	if event == notify.NoChange && len(r.unannounced()) > 0 && notify.Wanted(r.Config.Notify, notify.Expiry) {
+		return notify.Expiry
+	}
+	return event
+}
+
+// unannounced are the signatures that expire soon, and of which no notification was sent.
+func (r *run) unannounced() []trust.Expiry {
+	return slices.DeleteFunc(slices.Clone(r.report.Expiring), func(e trust.Expiry) bool { return slices.Contains(r.ledger.Announced, e) })
+}
+
+// announce notes that notifications named what expires soon.
+func (r *run) announce(ctx context.Context, notice notify.Notice) {
+	news := len(r.unannounced()) > 0
+	r.notify(ctx, notice)
+	if !news || r.alone != "" {
+		return
+	}
+	r.ledger.Announced = r.report.Expiring
+	if err := r.save(); err != nil {
+		r.record.Note("the next run notifies of the same signatures that expire soon: %v", err)
+	}
+}

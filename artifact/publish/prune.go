@@ -1,0 +1,102 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// Pruned says which versions of a project were taken out of its signed metadata.
+type Pruned struct {
+	Project  string   `json:"project"`
+	Versions []string `json:"versions"`
+	Left     string   `json:"left,omitempty"` // why none was, though there are more
+}
+
+// Prune takes all but the newest versions of each project out of its signed metadata, so that Collect removes what belonged
+// to them. Versions that channels point at stay, and so do withdrawals: a host that runs such a version goes on being
+// told. A project of which the key is not at hand is left. With dry nothing is signed.
+func (p *Publisher) Prune(ctx context.Context, keep int, dry bool) ([]Pruned, error) {
+	n, err := p.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Pruned
+	for _, project := range n.client.Projects() {
+		one, err := p.prune(ctx, project, keep, dry)
+		var short *Short
+		if errors.As(err, &short) {
+			one.Versions, one.Left, err = nil, err.Error(), nil
+		}
+		if err != nil {
+			return all, err
+		}
+		if len(one.Versions) > 0 || one.Left != "" {
+			all = append(all, one)
+		}
+	}
+	return all, nil
+}
+
+func (p *Publisher) prune(ctx context.Context, project string, keep int, dry bool) (Pruned, error) {
+	result := Pruned{Project: project}
+	edit := func(n *next) error {
+		result.Versions = nil
+		role, err := n.client.Whole(ctx, project)
+		if errors.Is(err, trust.ErrNoProject) {
+			return errNothing
+		}
+		if err != nil {
+			return err
+		}
+		old, err := superfluous(project, role, keep)
+		if err != nil || len(old) == 0 {
+			return errors.Join(err, errNothing)
+		}
+		for _, r := range old {
+			result.Versions = append(result.Versions, r.Version)
+		}
+		if _, err := p.keysFor(project, n.client.Delegation(project)); err != nil || dry {
+			return errors.Join(err, errNothing)
+		}
+		for _, r := range old {
+			delete(role.Signed.Targets, trust.TargetPath(project, r.Version, r.Format))
+			for _, kind := range trust.Kinds() {
+				delete(role.Signed.Targets, trust.SidecarTarget(r, kind))
+			}
+		}
+		n.roles[project] = role
+		return nil
+	}
+	err := p.change(ctx, edit)
+	var short *Short
+	if errors.Is(err, errNothing) && !errors.As(err, &short) {
+		err = nil
+	}
+	return result, err
+}
+
+// errNothing ends a change that has nothing to sign.
+var errNothing = errors.New("there is nothing to change")
+
+// superfluous are the releases of a project beyond the newest ones, and beyond those that channels point at.
+func superfluous(project string, role *trust.Role, keep int) ([]artifact.Release, error) {
+	channels, err := trust.Channels(role)
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	for pointer := range maps.Values(channels) {
+		used[pointer.Version] = true
+	}
+	releases := trust.Releases(project, role) // by version, the newest last
+	if len(releases) <= keep {
+		return nil, nil
+	}
+	old := slices.Clone(releases[:len(releases)-keep])
+	return slices.DeleteFunc(old, func(r artifact.Release) bool { return used[r.Version] }), nil
+}

@@ -1,0 +1,67 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// RemovedProject says what became of a project.
+type RemovedProject struct {
+	Project string `json:"project"`
+	Objects int    `json:"objects"` // artifacts and what lay beside them, which were removed
+	Bytes   int64  `json:"bytes"`
+}
+
+// RemoveProject takes a project out of the store: nobody may sign it any more, no channel requires proof of it, and hosts of
+// it keep what they run. It takes the targets key. With objects its artifacts are removed too, which takes the right to
+// delete; without, and where a removal was cut short, the same command removes them later.
+func (p *Publisher) RemoveProject(ctx context.Context, name string, objects bool) (RemovedProject, error) {
+	result := RemovedProject{Project: name}
+	if err := trust.CheckProject(name); err != nil {
+		return result, err
+	}
+	err := p.change(ctx, func(n *next) error {
+		if !n.delegates(name) {
+			return noProject(name)
+		}
+		targets := n.targets()
+		targets.Signed.Delegations.Roles = slices.DeleteFunc(targets.Signed.Delegations.Roles, func(d metadata.DelegatedRole) bool { return d.Name == name })
+		required, err := trust.Requirements(targets)
+		if err != nil {
+			return err
+		}
+		for ref := range required {
+			if strings.HasPrefix(ref, name+"/") {
+				delete(required, ref)
+			}
+		}
+		n.allowed = map[string]bool{name: true} // hosts are to refuse it
+		return trust.SetRequirements(targets, required)
+	})
+	gone := objects && errors.Is(err, trust.ErrNoProject) // it was removed before, and its artifacts were not
+	if err != nil && !gone || !objects || p.Hand != nil {
+		return result, err
+	}
+	for _, prefix := range []string{"deploy/" + name + "/", trust.PagePrefix(name)} {
+		for info, listed := range p.Store.List(ctx, prefix) {
+			if listed != nil {
+				return result, fmt.Errorf("listing what is left of %s: %w", name, listed)
+			}
+			if err := p.Store.Delete(ctx, info.Key); err != nil {
+				return result, fmt.Errorf("removing what is left of %s: %w", name, err)
+			}
+			result.Objects, result.Bytes = result.Objects+1, result.Bytes+info.Size
+		}
+	}
+	if gone && result.Objects == 0 {
+		return result, err
+	}
+	return result, nil
+}

@@ -1,0 +1,122 @@
+package trust
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+)
+
+// Expiry says until when hosts believe a signed file.
+type Expiry struct {
+	Role    string    `json:"role"` // timestamp, snapshot, targets, root or a project
+	Expires time.Time `json:"expires"`
+}
+
+// Lifetime is for how long publishers sign the file of a role.
+func Lifetime(role string) time.Duration {
+	switch role {
+	case metadata.TIMESTAMP:
+		return 14 * day
+	case metadata.ROOT:
+		return 365 * day
+	}
+	return 90 * day
+}
+
+// Soon reports whether less than a third of the lifetime is left, which is when somebody has to be reminded: what is
+// refreshed every day never comes there.
+func (e Expiry) Soon(now time.Time) bool { return e.Expires.Sub(now) < Lifetime(e.Role)/3 }
+
+// Remedy is what renews the file.
+func (e Expiry) Remedy() string {
+	switch e.Role {
+	case metadata.TIMESTAMP, metadata.SNAPSHOT:
+		return "corpus refresh"
+	case metadata.ROOT:
+		return "corpus refresh --within 365, with the keys of root"
+	}
+	return "corpus refresh --within 90, with the key of " + e.Role + "; publishing renews it too"
+}
+
+// String says what expires when, and what renews it.
+func (e Expiry) String() string {
+	return fmt.Sprintf("the signature of %s expires on %s: %s", e.Role, e.Expires.UTC().Format("2006-01-02 15:04"), e.Remedy())
+}
+
+// Expiring are those that Soon is true of.
+func Expiring(all []Expiry, now time.Time) []Expiry {
+	return slices.DeleteFunc(slices.Clone(all), func(e Expiry) bool { return !e.Soon(now) })
+}
+
+// Expiries lists until when what was verified is good, the first to expire first. Refresh comes first, and of projects
+// those count that were read since.
+func (c *Client) Expiries() []Expiry {
+	list := []Expiry{{metadata.ROOT, c.set.Root.Signed.Expires}}
+	if c.set.Timestamp != nil {
+		list = append(list, Expiry{metadata.TIMESTAMP, c.set.Timestamp.Signed.Expires})
+	}
+	if c.set.Snapshot != nil {
+		list = append(list, Expiry{metadata.SNAPSHOT, c.set.Snapshot.Signed.Expires})
+	}
+	for name, role := range c.set.Targets {
+		if project, isHead := IsHead(name); isHead {
+			name = project
+		}
+		list = append(list, Expiry{name, role.Signed.Expires})
+	}
+	return inOrder(list)
+}
+
+// KeptExpiries is Expiries of what a host has verified before and keeps in dir, for the projects that are its own. It
+// asks no store. What the host has not seen is left out.
+func KeptExpiries(dir string, projects ...string) ([]Expiry, error) {
+	files := map[string]string{metadata.ROOT: rootFile, metadata.TIMESTAMP: timestampFile, metadata.SNAPSHOT: snapshotFile, targetsRole: roleFile(targetsRole)}
+	for _, project := range projects {
+		files[project] = roleFile(project)
+	}
+	var list []Expiry
+	var errs []error
+	for role, name := range files {
+		expires, err := keptExpiry(filepath.Join(dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		if err == nil {
+			list = append(list, Expiry{role, expires})
+		}
+	}
+	return inOrder(list), errors.Join(errs...)
+}
+
+func keptExpiry(file string) (time.Time, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return time.Time{}, err
+	}
+	var kept struct {
+		Signed struct {
+			Expires time.Time `json:"expires"`
+		} `json:"signed"`
+	}
+	if err := json.Unmarshal(data, &kept); err != nil {
+		return time.Time{}, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return kept.Signed.Expires, nil
+}
+
+func inOrder(list []Expiry) []Expiry {
+	slices.SortFunc(list, func(a, b Expiry) int {
+		if c := a.Expires.Compare(b.Expires); c != 0 {
+			return c
+		}
+		return len(a.Role) - len(b.Role)
+	})
+	return slices.CompactFunc(list, func(a, b Expiry) bool { return a == b })
+}

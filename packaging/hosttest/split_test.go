@@ -1,0 +1,116 @@
+//go:build hosts
+
+package hosttest_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
+)
+
+// joint makes the package that held both programs before they were split: the content of both, in an earlier version.
+func joint(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "joint")
+	run(t, "dpkg-deb", "-R", deb(t), dir)
+	run(t, "dpkg-deb", "-x", built(t, "corpus"), dir)
+	run(t, "rm", "-r", dir+"/usr/share/doc/corpus", dir+"/usr/lib/systemd/system/corpus-refresh@.service", dir+"/usr/lib/systemd/system/corpus-refresh@.timer", dir+"/usr/share/lintian/overrides/corpus")
+	run(t, "sh", "-c", "cd "+dir+" && find usr -type f -exec md5sum {} + > DEBIAN/md5sums")
+	run(t, "sed", "-i", "s/^Version: .*/Version: 0.0.0/", dir+"/DEBIAN/control")
+	file := dir + ".deb"
+	run(t, "dpkg-deb", "-Znone", "--root-owner-group", "-b", dir, file)
+	return file
+}
+
+// TestUpgradeFromTheJointPackage upgrades hosts that have one package with both programs, in the ways in which
+// administrators do that.
+func TestUpgradeFromTheJointPackage(t *testing.T) {
+	both := []string{"/usr/bin/corpus", "/usr/share/man/man1/corpus-publish.1.gz", "/usr/share/bash-completion/completions/corpus"}
+	cases := map[string]struct {
+		commands  []string
+		refused   string // the command that has to fail, before the others
+		hasCorpus bool
+	}{
+		"the agent alone":           {commands: []string{"dpkg -i /root/corpus-agent.deb"}},
+		"both with apt":             {commands: []string{"apt-get install -y /root/corpus.deb /root/corpus-agent.deb"}, hasCorpus: true},
+		"both with dpkg":            {commands: []string{"dpkg -i /root/corpus.deb /root/corpus-agent.deb"}, hasCorpus: true},
+		"the agent, then the other": {commands: []string{"dpkg -i /root/corpus-agent.deb", "dpkg -i /root/corpus.deb"}, hasCorpus: true},
+		"the other beside the joint one": {refused: "dpkg -i /root/corpus.deb",
+			commands: []string{"dpkg --configure -a || true", "dpkg -i /root/corpus-agent.deb", "dpkg --configure -a"}, hasCorpus: true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := lab.Boot(t, lab.Options{Hostname: "myapp-testing-local1-1"})
+			h.Copy(joint(t), "/root/joint.deb")
+			h.Copy(deb(t), "/root/corpus-agent.deb")
+			h.Copy(built(t, "corpus"), "/root/corpus.deb")
+			h.Sh("apt-get install -y /root/joint.deb; corpus --version")
+			h.Sh("echo 'service: mine' >> /etc/corpus/agent.yaml; mkdir -p /var/lib/corpus/trust; touch /var/lib/corpus/ledger.json")
+			if c.refused != "" {
+				if r := h.Run("sh", "-c", c.refused+" </dev/null"); r.Code == 0 {
+					t.Errorf("%s goes through beside the joint package:\n%s", c.refused, r.Out)
+				}
+			}
+			for _, command := range c.commands {
+				h.Sh(command + " </dev/null")
+			}
+			for _, path := range both {
+				if h.Exists(path) != c.hasCorpus {
+					t.Errorf("%s is there: %t, want %t", path, !c.hasCorpus, c.hasCorpus)
+				}
+				if owner := h.Run("dpkg", "-S", path).Out; c.hasCorpus && !strings.HasPrefix(owner, "corpus: ") {
+					t.Errorf("dpkg says of %s: %s", path, owner)
+				}
+			}
+			if c.hasCorpus {
+				h.Sh("corpus --version")
+			}
+			if got := h.Sh("dpkg --audit; dpkg --verify corpus-agent"); got != "" {
+				t.Errorf("dpkg finds fault:\n%s", got)
+			}
+			if !strings.Contains(h.Read("/etc/corpus/agent.yaml"), "service: mine") || !h.Exists("/var/lib/corpus/ledger.json") {
+				t.Error("the upgrade lost what is the administrator's or the host's")
+			}
+			if got := timer(h); got != "enabled active" {
+				t.Errorf("after the upgrade the timer is %s", got)
+			}
+			if r := h.Run("dpkg", "-i", "/root/joint.deb"); c.hasCorpus && r.Code == 0 {
+				t.Error("the joint package goes in again beside its other half")
+			}
+		})
+	}
+}
+
+// TestRefreshTimer has the workstation's timer renew a store with a user's keys.
+func TestRefreshTimer(t *testing.T) {
+	h := lab.Boot(t, lab.Options{Hostname: "workstation"})
+	h.Copy(built(t, "corpus"), "/root/corpus.deb")
+	h.Sh("apt-get install -y /root/corpus.deb; useradd -m alice; mkdir /srv/store; chown alice /srv/store")
+	as := "runuser -u alice -- env HOME=/home/alice CORPUS_STORE=file:///srv/store CORPUS_KEYS=/home/alice/keys corpus "
+	h.Sh(as + "keys new; " + as + "store init")
+	if r := h.Run("sh", "-c", "systemd-analyze verify --man=no corpus-refresh@alice.service corpus-refresh@alice.timer"); r.Code != 0 || strings.Contains(r.Err, "corpus-refresh") {
+		t.Errorf("systemd-analyze verify: %s", r.Err)
+	}
+	h.Sh("systemctl start corpus-refresh@alice.service")
+	if ran := h.Sh("systemctl show -p ConditionResult --value corpus-refresh@alice.service"); strings.Contains(ran, "yes") {
+		t.Error("the service ran without a file that says what to refresh")
+	}
+	before := h.Read("/srv/store/metadata/timestamp.json")
+	h.Sh("mkdir -p -m 700 /etc/corpus/refresh")
+	h.Write("/etc/corpus/refresh/alice.env", "CORPUS_STORE=file:///srv/store\nCORPUS_KEYS=/home/alice/keys\n")
+	h.Sh("mkdir -p /etc/systemd/system/corpus-refresh@.timer.d; printf '[Timer]\\nOnCalendar=\\nOnCalendar=*:*:0/2\\nRandomizedDelaySec=0\\nAccuracySec=100ms\\n' > /etc/systemd/system/corpus-refresh@.timer.d/fast.conf; systemctl daemon-reload; systemctl enable --now corpus-refresh@alice.timer")
+	lab.Eventually(t, time.Minute, "the timer signs the timestamp anew", func() bool { return h.Read("/srv/store/metadata/timestamp.json") != before })
+	if got := h.Sh("systemctl show -p User --value corpus-refresh@alice.service; stat -c %U /srv/store/metadata/timestamp.json; systemctl is-enabled corpus-refresh@alice.timer"); got != "alice\nalice\nenabled" {
+		t.Errorf("the service is %s", got)
+	}
+	h.Sh("apt-get purge -y corpus")
+	if h.Exists("/etc/systemd/system/timers.target.wants/corpus-refresh@alice.timer") || !h.Exists("/etc/corpus/refresh/alice.env") || !h.Exists("/home/alice/keys") {
+		t.Error("a purge leaves the timer, or takes keys or settings of their owner")
+	}
+	if active := strings.TrimSpace(h.Run("systemctl", "is-active", "corpus-refresh@alice.timer").Out); active == "active" {
+		t.Error("the timer outlives its package")
+	}
+}
