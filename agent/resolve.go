@@ -11,7 +11,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
-	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -21,11 +20,11 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	first, err := r.firstRoot(given.TrustRoot)
+	kept, err := trust.Given(r.Layout.Trust())
 	if err != nil {
 		return nil, err
 	}
-	if r.ledger.Good != nil && first == nil && !known {
+	if r.ledger.Good != nil && given.TrustRoot == "" && kept == nil && !known {
 		return nil, r.untrusting() // whatever else it has lost, it needs that first
 	}
 	url := r.storeURL()
@@ -35,6 +34,10 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 	s, err := r.openStores(url)
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
+	}
+	first, err := r.firstRoot(given.TrustRoot)
+	if err != nil {
+		return nil, err
 	}
 	client, err := r.trusting(ctx, s, first, known)
 	if err != nil {
@@ -136,15 +139,16 @@ func (r *run) keepGiven(given Given) error {
 	if r.test || r.ledger.Good != nil && given.TrustRoot == "" {
 		return nil
 	}
-	if url != "" {
-		if _, err := r.openStores(url); err != nil {
-			return exit.WithCode(exit.Usage, err)
-		}
+	if url == "" {
+		return nil // which ends the run when it asks the store
+	}
+	if _, err := r.openStores(url); err != nil {
+		return exit.WithCode(exit.Usage, err)
 	}
 	if err := r.keepRoot(given.TrustRoot); err != nil {
 		return err
 	}
-	if r.ledger.Good != nil || url == "" && given.Identity == (grains.Identity{}) {
+	if r.ledger.Good != nil {
 		return nil // a store that worked is replaced by another when that has worked, too
 	}
 	if r.alone == "" {

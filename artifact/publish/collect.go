@@ -17,12 +17,11 @@ import (
 // Collected is what was, or would be, removed. The numbers beside Objects, Pages and Uploads are of packs;
 // Bytes is of packs, objects and pages.
 type Collected struct {
-	Pruned  []Pruned `json:"pruned,omitempty"` // versions that Prune took out of the metadata before
-	Packs   int      `json:"packs"`            // removed
-	Bytes   int64    `json:"bytes"`
-	Young   int      `json:"young"`   // unreferenced, and left alone since a publisher may be about to sign them
-	Pending int      `json:"pending"` // named by a draft that is not signed yet
-	Kept    int      `json:"kept"`    // referenced
+	Packs   int   `json:"packs"` // removed
+	Bytes   int64 `json:"bytes"`
+	Young   int   `json:"young"`   // unreferenced, and left alone since a publisher may be about to sign them
+	Pending int   `json:"pending"` // named by a draft that is not signed yet
+	Kept    int   `json:"kept"`    // referenced
 
 	Objects Tally `json:"objects"` // artifacts, and what lies beside them
 	Pages   Tally `json:"pages"`   // parts of the list of a project's versions

@@ -21,6 +21,12 @@ const (
 	gcDrafts = 30 * 24 * time.Hour
 )
 
+// collected is what gc did.
+type collected struct {
+	publish.Collected
+	Pruned []publish.Pruned `json:"pruned,omitempty"` // versions that were taken out of the metadata before
+}
+
 func (p *program) gcCommand() *cobra.Command {
 	grace, dry, keep := publish.Grace{Packs: gcGrace, Drafts: gcDrafts}, false, 0
 	c := &cobra.Command{
@@ -53,14 +59,13 @@ run such a version go on running it, and cannot fetch it again.`,
 			if err != nil {
 				return err
 			}
-			all.Pruned = pruned
 			did := "removed"
 			if dry {
 				did = "would remove"
 			}
 			o, pages := all.Objects, all.Pages
 			o = publish.Tally{Removed: o.Removed + pages.Removed, Young: o.Young + pages.Young, Pending: o.Pending, Kept: o.Kept + pages.Kept}
-			return p.answer(all, "%s %d packs and %d other objects, %s, and %d unfinished uploads; %d are in use, %d wait for a draft to be signed, %d are too young to tell",
+			return p.answer(collected{all, pruned}, "%s %d packs and %d other objects, %s, and %d unfinished uploads; %d are in use, %d wait for a draft to be signed, %d are too young to tell",
 				did, all.Packs, o.Removed, diag.Size(all.Bytes), all.Uploads.Removed, all.Kept+o.Kept, all.Pending+o.Pending, all.Young+o.Young+all.Uploads.Young)
 		},
 	}

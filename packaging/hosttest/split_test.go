@@ -36,10 +36,11 @@ func TestUpgradeFromTheJointPackage(t *testing.T) {
 	}{
 		"the agent alone":           {commands: []string{"dpkg -i /root/corpus-agent.deb"}},
 		"both with apt":             {commands: []string{"apt-get install -y /root/corpus.deb /root/corpus-agent.deb"}, hasCorpus: true},
-		"both with dpkg":            {commands: []string{"dpkg -i /root/corpus.deb /root/corpus-agent.deb"}, hasCorpus: true},
+		"both with dpkg":            {commands: []string{"dpkg -i /root/corpus-agent.deb /root/corpus.deb"}, hasCorpus: true},
+		"the other first":           {commands: []string{"dpkg -B -i /root/corpus.deb /root/corpus-agent.deb"}, hasCorpus: true},
 		"the agent, then the other": {commands: []string{"dpkg -i /root/corpus-agent.deb", "dpkg -i /root/corpus.deb"}, hasCorpus: true},
 		"the other beside the joint one": {refused: "dpkg -i /root/corpus.deb",
-			commands: []string{"dpkg --configure -a || true", "dpkg -i /root/corpus-agent.deb", "dpkg --configure -a"}, hasCorpus: true},
+			commands: []string{"dpkg -i /root/corpus-agent.deb", "dpkg -i /root/corpus.deb"}, hasCorpus: true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
