@@ -34,10 +34,7 @@ func (a *Agent) Deploy(ctx context.Context, given Given, test bool) (*report.Rep
 
 func (r *run) deploy(ctx context.Context, given Given) error {
 	r.only, r.settings = given.Only, given.Settings
-	if err := r.keepGiven(given); err != nil {
-		return err
-	}
-	if err := r.identify(ctx, given.Identity); err != nil {
+	if err := r.introduce(ctx, given); err != nil {
 		return err
 	}
 	if err := r.settleCut(ctx); err != nil {
@@ -64,6 +61,20 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 		return r.without(ctx, err)
 	}
 	return r.orTrouble(r.carryOut(ctx, client, pair))
+}
+
+// introduce decides who the host is, and keeps what it was given. An identity that contradicts the host's name is not kept,
+// nor is what was given with it. Where the host could not find out who it is, since the cloud does not answer yet, a later
+// run may.
+func (r *run) introduce(ctx context.Context, given Given) error {
+	err := r.identify(ctx, given.Identity)
+	if err != nil && given.Identity != (grains.Identity{}) {
+		return err
+	}
+	if kept := r.keepGiven(given); err == nil {
+		err = kept
+	}
+	return err
 }
 
 // carryOut brings the host to a pair, or converges what is current when there is nothing new.

@@ -132,7 +132,7 @@ func (r *run) firstRoot(given string) ([]byte, error) {
 	return root, exit.WithCode(exit.Usage, err)
 }
 
-// keepGiven keeps what a person said once, before the first request to anything. A first deploy whose store does not
+// keepGiven keeps what a person said once, before the first request to the store. A first deploy whose store does not
 // answer, refuses the host, or has no release for it yet is then repeated by the timer, which has no such arguments.
 func (r *run) keepGiven(given Given) error {
 	url := r.storeURL()
@@ -150,9 +150,6 @@ func (r *run) keepGiven(given Given) error {
 	}
 	if r.ledger.Good != nil {
 		return nil // a store that worked is replaced by another when that has worked, too
-	}
-	if r.alone == "" {
-		r.noteIdentity(given.Identity)
 	}
 	r.ledger.Host.Store = url
 	return r.save()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -28,8 +29,9 @@ func (p *Publisher) meant(ctx context.Context, release artifact.Release, r Reque
 	if err != nil {
 		return err
 	}
-	if known := n.client.Projects(); !n.delegates(r.Project) {
-		if like := diag.Misspelling(r.Project, known); like != "" {
+	if !n.delegates(r.Project) {
+		others := slices.DeleteFunc(n.client.Projects(), func(name string) bool { return numberless(name) == numberless(r.Project) })
+		if like := diag.Misspelling(r.Project, others); like != "" {
 			return mistake(ifMeant, "the store has no project %s, and has one that is called %s", r.Project, like)
 		}
 	}
@@ -48,6 +50,16 @@ func (p *Publisher) meant(ctx context.Context, release artifact.Release, r Reque
 		return err
 	}
 	return mistake(ifMeant, "%s is version %s, as its %s says, and was to be published as %s", r.File, version, recipe.Name, r.Version)
+}
+
+// numberless is a name without its digits: shop2 beside shop1 is no mistake.
+func numberless(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, name)
 }
 
 // says is what the recipe in an artifact says of its project and its version; "" where it says nothing.
