@@ -168,7 +168,12 @@ func (r *run) afterwards(f fault) string {
 	if f.of == report.FaultOfHost {
 		return "see what is wrong with the host; `corpus-agent status` says when the deploy is tried again"
 	}
-	return "what failed is kept under archives/" + r.id + "; publish a corrected version"
+	for _, dir := range r.kept {
+		if filepath.Base(dir) == r.id {
+			return "what failed is kept under " + r.Layout.Inside(dir) + "; publish a corrected version"
+		}
+	}
+	return "publish a corrected version"
 }
 
 // stuck is a way back that failed: a person has to look.

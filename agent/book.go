@@ -251,7 +251,9 @@ func (a *Agent) byLinks(book *ledger.Ledger) error {
 		if err != nil {
 			return elsewhere(err)
 		}
-		service = filepath.Base(target)
+		if service = filepath.Base(target); service == artifact.Base {
+			return nil // base is no service: a pair of base and base would be one that no deploy made
+		}
 	}
 	current := func(s link.Set) string { return s.Current }
 	good, err := a.linkedPair(service, current)

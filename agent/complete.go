@@ -92,6 +92,7 @@ func (r *run) settleFor(good ledger.Pair, cause error) error {
 
 // relink makes the links lead to a pair that was deployed before.
 func (r *run) relink(pair ledger.Pair) error {
+	moving := r.moving(pair.Releases())
 	if err := r.link(pair); err != nil {
 		return err
 	}
@@ -109,6 +110,9 @@ func (r *run) relink(pair ledger.Pair) error {
 		if err := links.Restore(now); err != nil {
 			return err
 		}
+	}
+	for _, project := range moving {
+		r.noteLinked(project, r.now())
 	}
 	return r.save()
 }

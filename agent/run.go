@@ -119,7 +119,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err == nil {
 		err = body(r)
 	}
-	if err == nil && r.rememberWho() {
+	if err == nil && r.remember() {
 		err = r.save()
 	}
 	r.keepConfiguration()
@@ -127,6 +127,12 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	err = explainDisk(errors.Join(err, r.closeJournal()))
 	r.finish(ctx, err)
 	return r.report, r.redacted(errors.Join(err, r.closeJournal()))
+}
+
+// remember writes into the ledger who the host is and where its links lead, and reports whether that was not there before.
+func (r *run) remember() (changed bool) {
+	links := r.rememberLinks()
+	return r.rememberWho() || links
 }
 
 // begin makes a run and its report.

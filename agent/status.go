@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,6 +45,9 @@ type Status struct {
 	Units        []service.Unit      `json:"units,omitempty"`      // of the deployed pair, with what they run; see Agent.RunningUnits
 	Unwritable   string              `json:"unwritable,omitempty"` // why runs cannot be remembered: the state directory is full or read-only
 	Others       []Other             `json:"projects,omitempty"`   // that are not the host's service
+	Store        string              `json:"store,omitempty"`      // that the next run asks; Host.Store is the one that a run asked last
+
+	linked map[string]ledger.Linked // when the links were moved
 }
 
 // Status reads what is known. It takes no lock and changes nothing.
@@ -80,6 +84,7 @@ func (a *Agent) status() (Status, error) {
 		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
 		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: a.lastKeptOf(book),
 		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
+		Store: cmp.Or(a.Config.Store, book.Host.Store), linked: book.Linked,
 	}
 	if book.Good != nil {
 		s.Expires, s.Expiring = a.expiries(book.Good.Service.Project)

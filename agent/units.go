@@ -47,7 +47,11 @@ func (a *Agent) clock() time.Duration {
 }
 
 // inService are the projects of a pair, as their units know them.
-func (a *Agent) inService(pair ledger.Pair) ([]service.Project, error) {
+func (r *run) inService(pair ledger.Pair) ([]service.Project, error) {
+	return r.Agent.inService(pair, r.ledger.Linked)
+}
+
+func (a *Agent) inService(pair ledger.Pair, linked map[string]ledger.Linked) ([]service.Project, error) {
 	var projects []service.Project
 	for _, release := range slices.Backward(pair.Releases()) { // a unit that both name is the service's
 		p := a.project(release.Project)
@@ -57,7 +61,7 @@ func (a *Agent) inService(pair ledger.Pair) ([]service.Project, error) {
 		}
 		projects = append(projects, service.Project{
 			Name: release.Project, Version: release.Version, Dir: p.Dir, Release: release.Dir(), Links: a.linksTo(release.Project),
-			Units: says.Units, Reload: says.Reload, Linked: linkedAt(p), Current: currentOf(p),
+			Units: says.Units, Reload: says.Reload, Linked: linkedAt(p, linked[p.Name]), Current: currentOf(p),
 		})
 	}
 	slices.Reverse(projects)
@@ -144,6 +148,7 @@ func (r *run) moved() {
 	}
 	for _, project := range r.moves {
 		r.movedAt[project] = r.clock()
+		r.noteLinked(project, r.now())
 	}
 	r.moves = nil
 }
@@ -352,7 +357,7 @@ func (a *Agent) RunningUnits(ctx context.Context, status *Status) error {
 	if status.Failing != nil {
 		pair = *status.Failing
 	}
-	projects, err := a.inService(pair)
+	projects, err := a.inService(pair, status.linked)
 	if err != nil {
 		return err
 	}
@@ -387,8 +392,37 @@ func currentOf(p layout.Project) string {
 	return filepath.Base(target)
 }
 
-// linkedAt is when current of a project was moved last.
-func linkedAt(p layout.Project) time.Time {
+// noteLinked writes into the ledger that `current` of a project was moved to where it leads.
+func (r *run) noteLinked(project string, at time.Time) {
+	if release := currentOf(r.project(project)); release != "" && !at.IsZero() {
+		if r.ledger.Linked == nil {
+			r.ledger.Linked = map[string]ledger.Linked{}
+		}
+		r.ledger.Linked[project] = ledger.Linked{Release: release, At: at.UTC()}
+	}
+}
+
+// rememberLinks is noteLinked for projects whose links another program, or an agent that did not write this down, has moved.
+func (r *run) rememberLinks() (changed bool) {
+	if r.test || r.ledger.Good == nil {
+		return false
+	}
+	for _, release := range r.ledger.Good.Releases() {
+		p := r.project(release.Project)
+		before := r.ledger.Linked[release.Project]
+		if current := currentOf(p); current != "" && current != before.Release {
+			r.noteLinked(release.Project, linkedAt(p, ledger.Linked{}))
+			changed = true
+		}
+	}
+	return changed
+}
+
+// linkedAt is when current of a project was moved last, as the ledger has it, or else by the time of the link.
+func linkedAt(p layout.Project, known ledger.Linked) time.Time {
+	if known.Release != "" && known.Release == currentOf(p) {
+		return known.At
+	}
 	info, err := os.Lstat(filepath.Join(p.Dir, "current"))
 	if err != nil {
 		return time.Time{}

@@ -240,6 +240,9 @@ func TestProgramThatExitsAtOnceIsRolledBack(t *testing.T) {
 	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "unit app.service: it is inactive (dead): its program ended with status 0") {
 		t.Fatalf("exit code %d, %v", exit.Code(err), err)
 	}
+	if hint := diag.HintOf(err); hint != "see what it says: journalctl -u app.service" {
+		t.Errorf("the hint is %q", hint)
+	}
 	u.runs(t, "app.service", "1")
 	if did(r) != "restarted app.service for myapp 2.exits; started app.service for myapp 1" {
 		t.Errorf("the report says %q", did(r))

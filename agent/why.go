@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -47,7 +48,7 @@ func (a *Agent) explain() (Why, error) {
 	if err := a.findFailure(&w); err != nil {
 		return w, err
 	}
-	w.Next = w.advice()
+	w.Next = w.advice(namedBy(last))
 	return w, nil
 }
 
@@ -213,8 +214,8 @@ func firstFailure(r *report.Report) string {
 	return r.Error
 }
 
-// advice is what a person can do, by what the host is like.
-func (w Why) advice() []string {
+// advice is what a person can do, by what the host is like and what its channels named last, nil where that is not known.
+func (w Why) advice(named *ledger.Pair) []string {
 	next := []string{}
 	say := func(when bool, text string) {
 		if when {
@@ -228,8 +229,7 @@ func (w Why) advice() []string {
 	say(w.CutShort != nil, "corpus-agent deploy takes up the run that was cut short")
 	say(w.Deployed == nil && !w.Bootstrapped, "copy keys/root.json of who runs the store to this host (`corpus store init` wrote it), then: corpus-agent deploy --store URL --trust-root ./root.json")
 	say(w.Hold != nil, "corpus-agent unhold lets new releases in again")
-	if len(w.Quarantined) > 0 {
-		last := ledger.Release(w.Quarantined[len(w.Quarantined)-1])
+	if last := w.keptAway(named); last != nil {
 		say(true, fmt.Sprintf("publish a corrected version of %s, or retry it: corpus-agent unquarantine %s", last.Project, last.Version))
 	}
 	if p := w.Postponed; p != nil {
@@ -238,4 +238,16 @@ func (w Why) advice() []string {
 	}
 	say(len(w.Drift) > 0 && w.Running == nil, "corpus-agent converge")
 	return next
+}
+
+// keptAway is the release that was quarantined last of those that the channels name; nil for none. One that no channel names
+// any more needs nothing done: it is not deployed anyway.
+func (w Why) keptAway(named *ledger.Pair) *artifact.Release {
+	for _, b := range slices.Backward(w.Quarantined) {
+		if named == nil || b.Covers(*named) {
+			release := ledger.Release(b)
+			return &release
+		}
+	}
+	return nil
 }

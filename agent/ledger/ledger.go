@@ -156,6 +156,9 @@ type Ledger struct {
 	// Announced are the signatures that expire soon and that notifications have named.
 	Announced []trust.Expiry `json:"announced,omitempty"`
 
+	// Linked says since when `current` of a project leads to a release, by project.
+	Linked map[string]Linked `json:"linked,omitempty"`
+
 	// States is how many states the last converge had; 0 where that is not known.
 	States int `json:"states,omitempty"`
 
@@ -169,6 +172,13 @@ type Serving struct {
 	Projects []string `json:"projects,omitempty"` // whose links move
 	// Retry are units that were restarted on a way back, and do not run what is deployed all the same.
 	Retry []string `json:"retry,omitempty"`
+}
+
+// Linked is a release that `current` of a project leads to, by the name of its directory, and when the link was moved there.
+// The link's own time says that only as long as no other program writes the link again.
+type Linked struct {
+	Release string    `json:"release"`
+	At      time.Time `json:"at"`
 }
 
 // Corrupt is a ledger that cannot be read. The releases on disk are not touched by that.

@@ -64,7 +64,11 @@ func (w *Watch) judge(m Member, d host.Service) (test string, final bool, err er
 	first := w.first[m.Unit]
 	switch {
 	case !d.Running():
-		return "", d.Active != "activating" || d.Sub == "auto-restart", fmt.Errorf("it is %s: its program %s", state(d), ended(d))
+		err := fmt.Errorf("it is %s: its program %s", state(d), ended(d))
+		if d.Active == "activating" && d.Sub != "auto-restart" {
+			return "", false, err // it may only be slow
+		}
+		return "", true, diag.WithHint(err, "see what it says: journalctl -u %s", m.Unit)
 	case d.Restarts > first.Restarts, d.MainPID != first.MainPID:
 		return "", true, diag.WithHint(fmt.Errorf("its program ended after it was started, and the init system started another"), "see what it says: journalctl -u %s", m.Unit)
 	case !d.Known:

@@ -58,7 +58,9 @@ func (p *program) statusCommand() *cobra.Command {
 
 func (p *program) printStatus(s agent.Status) error {
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
-	say := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	say := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%s\t%s\n", name, indented("\t", fmt.Sprintf(format, args...)))
+	}
 	switch {
 	case s.Deployed != nil:
 		say("deployed", "%s", headline(s))
@@ -76,8 +78,8 @@ func (p *program) printStatus(s agent.Status) error {
 	if s.Previous != nil {
 		say("previous", "%s", s.Previous)
 	}
-	if s.Host.Store != "" {
-		say("store", "%s", s.Host.Store)
+	if s.Store != "" {
+		say("store", "%s", storeLine(s))
 	}
 	if len(s.Expires) > 0 {
 		say("signed until", "%s (%s)", s.Expires[0].Expires.Local().Format("2006-01-02 15:04"), s.Expires[0].Role)
@@ -138,6 +140,19 @@ func (p *program) printStatus(s agent.Status) error {
 		}
 	}
 	return w.Flush()
+}
+
+// indented is a text whose further lines begin with an indent.
+func indented(indent, text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent)
+}
+
+// storeLine is the store that the next run asks, and the one that the last one asked where that is another.
+func storeLine(s agent.Status) string {
+	if s.Host.Store == "" || s.Host.Store == s.Store {
+		return s.Store
+	}
+	return fmt.Sprintf("%s, from the next run on; until now %s", s.Store, s.Host.Store)
 }
 
 // headline is what is deployed, and what runs in its place.

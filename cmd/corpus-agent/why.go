@@ -58,7 +58,7 @@ func printWhy(out io.Writer, w agent.Why) error {
 		}
 		b.WriteString(":\n")
 	}
-	fmt.Fprintf(&b, "  %s\n", w.Reason)
+	fmt.Fprintf(&b, "  %s\n", indented("  ", w.Reason))
 	for _, s := range w.Signed {
 		var keys []string
 		for _, k := range s.Keys {
@@ -67,15 +67,15 @@ func printWhy(out io.Writer, w agent.Why) error {
 		fmt.Fprintf(&b, "  %s is signed by key %s, good until %s\n", s.Project, strings.Join(keys, ", "), s.Expires.Local().Format("2006-01-02 15:04"))
 	}
 	for _, d := range w.Drift {
-		fmt.Fprintf(&b, "  %s\n", d)
+		fmt.Fprintf(&b, "  %s\n", indented("  ", d))
 	}
 	if w.Failed != "" {
-		fmt.Fprintf(&b, "failed first, in run %s:\n  %s\n", w.FailedIn, w.Failed)
+		fmt.Fprintf(&b, "failed first, in run %s:\n  %s\n", w.FailedIn, indented("  ", w.Failed))
 	}
 	if len(w.Next) > 0 {
 		b.WriteString("next:\n")
 		for _, n := range w.Next {
-			fmt.Fprintf(&b, "  %s\n", n)
+			fmt.Fprintf(&b, "  %s\n", indented("  ", n))
 		}
 	}
 	_, err := io.WriteString(out, b.String())
