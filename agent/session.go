@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
@@ -111,6 +112,11 @@ func (a *Agent) treeSettings(ctx context.Context, t Trees, quick bool) (session.
 	settings.ID = value.Str(settings.Grains.Value("id"))
 	if config != nil {
 		opened.minion(config, &settings)
+		dir, err := filepath.Abs(t.Minion)
+		if err != nil {
+			return settings, nil, err
+		}
+		settings.GrainsFile = function.GrainsFile{Path: filepath.Join(dir, "grains"), Host: h.WithFiles(settings.Trees)}
 	}
 	return settings, opened, nil
 }

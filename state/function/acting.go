@@ -15,7 +15,8 @@ import (
 // that change the host. It is never given to a template.
 func Acting(facts Facts) Table {
 	t := New(facts)
-	return t.add(serviceActs(&facts), packageActs(&facts), fileActs(&facts), stateActs(&facts))
+	return t.add(serviceActs(&facts), packageActs(&facts), fileActs(&facts), stateActs(&facts), cronActs(&facts),
+		grainsActs(&facts), shadowActs(&facts))
 }
 
 // serviceActs start and stop services.

@@ -16,6 +16,8 @@ import (
 type Facts struct {
 	ID     string
 	Grains *value.Map
+	// GrainsFile is what functions such as grains.setval change.
+	GrainsFile GrainsFile
 	// Pillar is the pillar as it is when asked: pillar files call functions, too.
 	Pillar func() *value.Map
 	// Refresh renders the pillar anew, of one environment if it is named, with data to put over it.

@@ -7,26 +7,39 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// sys tells about the functions of a table.
-type sys struct{ all Table }
+// sys tells about the functions of a table, and about those of states.
+type sys struct {
+	*Facts
+	all Table
+}
 
-func sysTable(all Table) Table {
-	s := sys{all}
+func sysTable(f *Facts, all Table) Table {
+	s := sys{f, all}
 	return Table{
 		"sys.list_functions": Of("*args, **kwargs", func(patterns []string, _ *value.Map) []string { return s.functions(patterns) }),
 		"sys.list_modules":   Of("*args", s.modules),
 		"sys.argspec":        Of("module=''", s.argspec),
 		"sys.doc":            Of("*args", s.doc),
 		"sys.reload_modules": Of("", func() bool { return true }),
+
+		"sys.list_state_functions": Of("*args, **kwargs", func(patterns []string, _ *value.Map) []string { return s.stateFunctions(patterns) }),
+		"sys.list_state_modules":   Of("*args", s.stateModules),
+		"sys.state_argspec":        Of("module=''", s.stateArgspec),
+		"sys.state_doc":            Of("*args", s.stateDoc),
 	}
 }
 
 // functions lists names, all or those of modules, or those that fit globs.
 func (s sys) functions(patterns []string) []string {
+	return fitting(s.all.Names(), patterns)
+}
+
+// fitting are the names of some modules, or those that fit globs. No patterns are all names.
+func fitting(names, patterns []string) []string {
 	if len(patterns) == 0 {
-		return s.all.Names()
+		return names
 	}
-	return slices.DeleteFunc(s.all.Names(), func(name string) bool {
+	return slices.DeleteFunc(names, func(name string) bool {
 		return !slices.ContainsFunc(patterns, func(pattern string) bool {
 			if strings.ContainsAny(pattern, "*.") {
 				return value.Glob(pattern, name)
@@ -37,8 +50,13 @@ func (s sys) functions(patterns []string) []string {
 }
 
 func (s sys) modules(patterns []string) []string {
+	return modulesOf(s.functions(patterns))
+}
+
+// modulesOf are the modules of functions, which are sorted. A pattern may also be one for modules.
+func modulesOf(functions []string) []string {
 	names := []string{}
-	for _, name := range s.functions(patterns) {
+	for _, name := range functions {
 		module, _, _ := strings.Cut(name, ".")
 		names = append(names, module)
 	}

@@ -22,41 +22,44 @@ type test struct {
 func testTable(f *Facts, all Table) Table {
 	t := test{f, all}
 	return Table{
-		"test.ping":      Of("", func() bool { return true }),
-		"test.true":      Of("", func() bool { return true }),
-		"test.true_":     Of("", func() bool { return true }),
-		"test.false":     Of("", func() bool { return false }),
-		"test.false_":    Of("", func() bool { return false }),
-		"test.echo":      Of("text", func(v any) any { return v }),
-		"test.outputter": Of("data", func(v any) any { return v }),
-		"test.arg":       Of("*args, **kwargs", t.arg),
-		"test.arg_clean": Of("*args, **kwargs", t.argClean),
-		"test.arg_repr":  Of("*args, **kwargs", t.argRepr),
-		"test.arg_type":  Of("*args, **kwargs", t.argType),
-		"test.kwarg":     Of("**kwargs", func(kwargs *value.Map) *value.Map { return kwargs }),
-		"test.sleep":     Of("length", t.sleep),
-		"test.retcode":   Of("code=42", func(any) bool { return true }),
-		"test.get_opts":  Of("", func() *value.Map { return f.Options }),
-		"test.conf_test": Of("", t.confTest),
-		"test.provider":  Of("module", t.provider),
-		"test.providers": Of("", t.providers),
-		"test.version":   Of("", func() string { return SaltVersion }),
-		"test.versions_report": Of("", func() string {
-			return "Agent:\n  corpus-agent: " + f.Version + "\n\nSalt Version, whose language it reads:\n  Salt: " + SaltVersion
-		}),
-		"test.rand_str":    Of("size=9999999999, hash_type=None", t.randomHash),
-		"test.random_hash": Of("size=9999999999, hash_type=None", t.randomHash),
-		"test.exception":   Of("message='Test Exception'", func(message any) (any, error) { return nil, errors.New(value.Str(message)) }),
-		"test.assertion":   Of("assertion", t.assertion),
-		"test.try":         Of("module, return_try_exception=False, **kwargs", t.try),
-		"test.cross_test":  Of("func, args=None", t.cross),
-		"test.fib":         Of("num", t.fibonacci),
-		"test.not_loaded":  Of("", func() *value.List { return value.NewList() }),
-		"test.attr_call":   Of("", func() *value.Map { return f.Grains.Clone() }),
+		"test.ping":            Of("", func() bool { return true }),
+		"test.true":            Of("", func() bool { return true }),
+		"test.true_":           Of("", func() bool { return true }),
+		"test.false":           Of("", func() bool { return false }),
+		"test.false_":          Of("", func() bool { return false }),
+		"test.echo":            Of("text", func(v any) any { return v }),
+		"test.outputter":       Of("data", func(v any) any { return v }),
+		"test.arg":             Of("*args, **kwargs", t.arg),
+		"test.arg_clean":       Of("*args, **kwargs", t.argClean),
+		"test.arg_repr":        Of("*args, **kwargs", t.argRepr),
+		"test.arg_type":        Of("*args, **kwargs", t.argType),
+		"test.kwarg":           Of("**kwargs", func(kwargs *value.Map) *value.Map { return kwargs }),
+		"test.sleep":           Of("length", t.sleep),
+		"test.retcode":         Of("code=42", func(any) bool { return true }),
+		"test.get_opts":        Of("", func() *value.Map { return f.Options }),
+		"test.conf_test":       Of("", t.confTest),
+		"test.provider":        Of("module", t.provider),
+		"test.providers":       Of("", t.providers),
+		"test.version":         Of("", func() string { return SaltVersion }),
+		"test.versions_report": Of("", t.versions),
+		"test.versions":        Of("", t.versions),
+		"test.rand_str":        Of("size=9999999999, hash_type=None", t.randomHash),
+		"test.random_hash":     Of("size=9999999999, hash_type=None", t.randomHash),
+		"test.exception":       Of("message='Test Exception'", func(message any) (any, error) { return nil, errors.New(value.Str(message)) }),
+		"test.assertion":       Of("assertion", t.assertion),
+		"test.try":             Of("module, return_try_exception=False, **kwargs", t.try),
+		"test.cross_test":      Of("func, args=None", t.cross),
+		"test.fib":             Of("num", t.fibonacci),
+		"test.not_loaded":      Of("", func() *value.List { return value.NewList() }),
+		"test.attr_call":       Of("", func() *value.Map { return f.Grains.Clone() }),
 		"test.raise_exception": Of("name, *args, **kwargs", func(name string, args []string, _ *value.Map) (any, error) {
 			return nil, value.Raise(name, "%s", strings.Join(args, ", "))
 		}),
 	}
+}
+
+func (t test) versions() string {
+	return "Agent:\n  corpus-agent: " + t.Version + "\n\nSalt Version, whose language it reads:\n  Salt: " + SaltVersion
 }
 
 func (test) arg(args []any, kwargs *value.Map) *value.Map {

@@ -163,14 +163,17 @@ func (s *Session) Callable() []string {
 func StateFunctions() []string { return slices.Sorted(maps.Keys(stateFunctions())) }
 
 // Results reports whether a function of this name answers with results of states.
-func Results(name string) bool { return runsStates(name) || name == "state.test" }
+func Results(name string) bool {
+	return runsStates(name) && name != "state.low" || name == "state.test"
+}
 
 // Changes reports whether a function of this name changes the host, unless its call is a dry one.
 func Changes(name string) bool { return runsStates(name) || function.Acts(name) }
 
 func runsStates(name string) bool {
 	switch name {
-	case "state.apply", "state.highstate", "state.sls", "state.sls_id", "state.single":
+	case "state.apply", "state.highstate", "state.sls", "state.sls_id", "state.single", "state.template", "state.template_str",
+		"state.high", "state.low":
 		return true
 	}
 	return false
@@ -193,6 +196,10 @@ func stateFunctions() map[string]func(*caller) (Answer, error) {
 		"state.test":           (*caller).dry,
 		"state.sls_id":         (*caller).slsID,
 		"state.single":         (*caller).single,
+		"state.template":       (*caller).template,
+		"state.template_str":   (*caller).templateStr,
+		"state.high":           (*caller).high,
+		"state.low":            (*caller).low,
 		"state.show_sls":       (*caller).showSLS,
 		"state.show_low_sls":   (*caller).showLowSLS,
 		"state.show_lowstate":  (*caller).showLowstate,
@@ -297,6 +304,10 @@ func (c *caller) run(matches []top.Match) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	return c.runHigh(high)
+}
+
+func (c *caller) runHigh(high *compile.High) (Answer, error) {
 	c.exclude(high)
 	p, err := c.Compile(high)
 	if err != nil {

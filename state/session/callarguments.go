@@ -15,7 +15,7 @@ import (
 // accepted, since scripts give them.
 func commonArguments() []string {
 	return []string{"test", "pillar", "pillar_enc", "pillarenv", "saltenv", "queue", "concurrent", "exclude", "mods", "mock", "cache",
-		"sync_mods", "localconfig", "orchestration_jid", "failhard", "state_output_diff"}
+		"sync_mods", "localconfig", "orchestration_jid", "failhard", "state_output_diff", "tem", "data"}
 }
 
 // callArguments are the arguments that change what any call does.

@@ -15,7 +15,7 @@ import (
 // facts are what functions answer from: this session.
 func (s *Session) facts() function.Facts {
 	return function.Facts{
-		ID: s.ID, Grains: s.Grains, Options: s.options, Host: s.Host,
+		ID: s.ID, Grains: s.Grains, GrainsFile: s.GrainsFile, Options: s.options, Host: s.Host,
 		Pillar: func() *value.Map { return s.pillar }, Refresh: s.refreshed,
 		States: s.states, Pillars: s.pillars, Trees: s.Trees,
 		Render: s.renderAs, Match: s.matches,

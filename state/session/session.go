@@ -45,6 +45,8 @@ type Settings struct {
 	Options  *value.Map
 	TopRoots bool       // the top files of all roots count, the last root's first
 	Trees    host.Files // where States and Pillar lie; nil for the host's own files
+	// GrainsFile is what functions such as grains.setval change.
+	GrainsFile function.GrainsFile
 
 	Remote  Remote // where sources come from that are on no tree; nil for nowhere
 	Log     func(level, message string)
@@ -239,9 +241,12 @@ func (s *Session) High(ctx context.Context, matches []top.Match) (*compile.High,
 	if _, err := s.Pillar(ctx); err != nil {
 		return nil, err
 	}
-	loader := &sls.Loader{Tree: s.states, Render: s.renderState, Unordered: !s.flag("state_auto_order", true)}
-	high, err := loader.High(ctx, matches)
+	high, err := s.loader().High(ctx, matches)
 	return high, s.shown(err)
+}
+
+func (s *Session) loader() *sls.Loader {
+	return &sls.Loader{Tree: s.states, Render: s.renderState, Unordered: !s.flag("state_auto_order", true)}
 }
 
 // Named are SLS files asked for by name instead of by a top file.

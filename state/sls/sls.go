@@ -35,7 +35,7 @@ const firstOrder = 10000
 
 // High reads what a top file matched. Its error is a diag.List with the problems of all files.
 func (l *Loader) High(ctx context.Context, matches []top.Match) (*compile.High, error) {
-	g := &gatherer{loader: l, ctx: ctx, matches: matches, seen: map[string]bool{}, high: value.NewMap(), order: firstOrder, homes: map[*value.Map]home{}}
+	g := l.gatherer(ctx, matches)
 	for _, m := range matches {
 		if !l.Tree.Has(m.Env) {
 			g.problems.Add(diag.Pos{}, "there is no environment %q", m.Env).WithHint(diag.DidYouMean(m.Env, l.Tree.Envs()))
@@ -49,6 +49,21 @@ func (l *Loader) High(ctx context.Context, matches []top.Match) (*compile.High, 
 			}
 		}
 	}
+	return g.gathered()
+}
+
+// Given reads an SLS file that is in no tree, and the files of the tree that it includes.
+func (l *Loader) Given(ctx context.Context, src render.Source, name string) (*compile.High, error) {
+	g := l.gatherer(ctx, []top.Match{{Env: src.Env, SLS: []string{name}}})
+	g.merge(g.high, g.source(src, name))
+	return g.gathered()
+}
+
+func (l *Loader) gatherer(ctx context.Context, matches []top.Match) *gatherer {
+	return &gatherer{loader: l, ctx: ctx, matches: matches, seen: map[string]bool{}, high: value.NewMap(), order: firstOrder, homes: map[*value.Map]home{}}
+}
+
+func (g *gatherer) gathered() (*compile.High, error) {
 	g.dropRepeatedExtensions()
 	high := &compile.High{Data: g.high, Pos: g.pos, PosOf: g.posOf, Includes: g.includes}
 	if len(g.problems) > 0 { // what else is wrong is told with it
@@ -105,11 +120,21 @@ func (g *gatherer) file(env, name string, from diag.Pos) *value.Map {
 		g.missing(env, name, from)
 		return nil
 	}
-	doc, declarations, ok := g.render(env, name, path)
+	data, file, err := g.loader.Tree.Read(env, path)
+	if err != nil {
+		g.problems.AddError(diag.Pos{File: path}, err)
+		return nil
+	}
+	return g.source(render.Source{Name: path, File: file, Env: env, Text: string(data)}, name)
+}
+
+// source renders an SLS file and reads what it includes.
+func (g *gatherer) source(src render.Source, name string) *value.Map {
+	doc, declarations, ok := g.render(src, name)
 	if !ok {
 		return nil
 	}
-	f := &file{gatherer: g, env: env, name: name, path: path, doc: doc, data: declarations}
+	f := &file{gatherer: g, env: src.Env, name: name, path: src.Name, doc: doc, data: declarations}
 	includes := f.takeIncludes()
 	f.takeExtend()
 	f.takeExclude()
@@ -133,20 +158,15 @@ func (g *gatherer) missing(env, name string, from diag.Pos) {
 	g.problems.Add(from, "there is no SLS %q in environment %s", name, env).WithHint(hint)
 }
 
-func (g *gatherer) render(env, name, path string) (*render.Document, *value.Map, bool) {
-	data, file, err := g.loader.Tree.Read(env, path)
+func (g *gatherer) render(src render.Source, name string) (*render.Document, *value.Map, bool) {
+	doc, err := g.loader.Render(g.ctx, src, name)
 	if err != nil {
-		g.problems.AddError(diag.Pos{File: path}, err)
-		return nil, nil, false
-	}
-	doc, err := g.loader.Render(g.ctx, render.Source{Name: path, File: file, Env: env, Text: string(data)}, name)
-	if err != nil {
-		g.problems.AddError(diag.Pos{File: file}, err)
+		g.problems.AddError(diag.Pos{File: src.File}, err)
 		return nil, nil, false
 	}
 	declarations, err := doc.Mapping()
 	if err != nil {
-		g.problems.AddError(diag.Pos{File: file}, err)
+		g.problems.AddError(diag.Pos{File: src.File}, err)
 		return nil, nil, false
 	}
 	g.docs = append(g.docs, doc)

@@ -1,0 +1,57 @@
+package module
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Argument is an argument that a state function takes.
+type Argument struct {
+	Name     string
+	Required bool
+	Default  any // as a template's value; nil where leaving it out is not the same as any value
+}
+
+// ArgumentsOf lists the arguments of a resource, those it cannot do without first; open says that it takes any others, too.
+func ArgumentsOf(r Resource) (arguments []Argument, open bool) {
+	of := reflect.ValueOf(r).Elem()
+	s := new(Decoder).shape(of.Type())
+	arguments = []Argument{{Name: "name", Required: true}}
+	for name, index := range s.fields {
+		if name == "name" || strings.HasPrefix(name, "__") {
+			continue
+		}
+		required := slices.Contains(s.required, name)
+		arguments = append(arguments, Argument{Name: name, Required: required, Default: shownDefault(of.FieldByIndex(index))})
+	}
+	slices.SortFunc(arguments[1:], func(a, b Argument) int {
+		if a.Required != b.Required {
+			if a.Required {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return arguments, s.rest != nil
+}
+
+// shownDefault is what a field holds before it is decoded.
+func shownDefault(field reflect.Value) any {
+	switch v := field.Interface().(type) {
+	case bool, int:
+		return v
+	case string:
+		if v != "" {
+			return v
+		}
+	case []string:
+		if len(v) > 0 {
+			return value.Strings(v...)
+		}
+	}
+	return nil
+}
