@@ -144,7 +144,7 @@ func operations() []operation {
 		{state: "virt.keys", kind: dir, name: "keys", lines: []string{"basepath: $P/d"}},
 		{state: "debconf.set_file", kind: file, lines: []string{"source: $P/d/f"}, entered: true, changes: []string{"var"}},
 		{state: "cmd.run", as: "in ann's directory", kind: file, name: "'true'", lines: []string{"cwd: $P/d", "creates: $P/d/none"}, entered: true},
-		{state: "cmd.run", as: "as ann", kind: file, name: "'cat f > $P/got; id -u > $P/pwned'", lines: []string{"cwd: $P/d", "runas: ann", "timeout: 1"}, entered: true},
+		{state: "cmd.run", as: "as ann", kind: file, name: "'head -c 4096 f > $P/got; id -u > $P/pwned'", lines: []string{"cwd: $P/d", "runas: ann", "timeout: 1"}, entered: true},
 		{state: "cmd.script", as: "of ann as ann", kind: file, name: "script-$N", lines: []string{"source: $P/d/f", "runas: ann", "shell: /bin/sh"}, entered: true},
 		{state: "cmd.script", as: "root's as ann", kind: file, name: "script-$N", lines: []string{"source: salt://script", "cwd: $P/d", "runas: ann"}, entered: true},
 		{state: "cmd.script", as: "root's in ann's directory", kind: file, name: "script-$N", lines: []string{"source: salt://true", "cwd: $P/d", "creates: $P/d/none"}, entered: true},

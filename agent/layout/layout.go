@@ -50,6 +50,15 @@ func (l Layout) Inside(p string) string {
 // Config is the configuration file.
 func (l Layout) Config() string { return l.Path("/etc/corpus/agent.yaml") }
 
+// ConfigurationParts are the files and directories of the configuration that the agent, or the service manager for it, reads
+// or runs.
+func (l Layout) ConfigurationParts() (all []string) {
+	for _, name := range []string{"agent.yaml", "environment", "grains.yaml", "grains.d", "age.key", "gpgkeys"} {
+		all = append(all, l.Path("/etc/corpus/"+name))
+	}
+	return all
+}
+
 // StaticGrains is the file of grains that an operator wrote down.
 func (l Layout) StaticGrains() string { return l.Path("/etc/corpus/grains.yaml") }
 

@@ -6,9 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sole refuses, in a safe root, a directory of which an unprivileged user controls any part: the way to it, or a file,
-// directory or link in it or where such a link leads. A program that takes its configuration, or the names of other
-// programs, from such a directory must not run as root there.
+// Sole refuses, in a safe root, a file or directory of which an unprivileged user controls any part: the way to it, or a
+// file, directory or link in it or where such a link leads. A program that takes its configuration, or the names of other
+// programs, from such a place must not run as root. The way is also refused where the path leads to nothing yet; the error
+// is then fs.ErrNotExist if the way is fine.
 func (r *Root) Sole(p string) error {
 	if !r.safe {
 		return nil
@@ -16,11 +17,11 @@ func (r *Root) Sole(p string) error {
 	if err := r.ByName(p); err != nil {
 		return err
 	}
-	fd, err := r.Openat(p, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := r.Openat(p, unix.O_PATH)
 	if err != nil {
 		return pathError("open", p, err)
 	}
-	return soleTree{root: r, asked: p, seen: map[[2]uint64]bool{}}.directory(fd, p)
+	return soleTree{root: r, asked: p, seen: map[[2]uint64]bool{}}.opened(fd, p)
 }
 
 // soleTree is one look at a tree.
@@ -89,8 +90,14 @@ func (s soleTree) link(full string) error {
 	if found, err := Found(err); !found {
 		return pathError("open", full, err)
 	}
+	return s.opened(fd, full)
+}
+
+// opened looks at what was opened, whatever it is, and closes it.
+func (s soleTree) opened(fd int, full string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
+		_ = unix.Close(fd) // the error of fstat says more
 		return err
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {

@@ -68,3 +68,36 @@ func TestSoleTrees(t *testing.T) {
 		})
 	}
 }
+
+// TestSoleFiles looks at files, whose way counts even where they are not there.
+func TestSoleFiles(t *testing.T) {
+	root := homes(t)
+	do(t, os.MkdirAll(root+"/etc/x", 0o755))
+	do(t, os.WriteFile(root+"/etc/x/file", nil, 0o644))
+	both(t, func(t *testing.T, o walk.Options) {
+		o.Safe, o.Dir = true, root
+		r, err := walk.Open(o)
+		do(t, err)
+		defer r.Close()
+		look := func(p, by string) {
+			t.Helper()
+			err := r.Sole(p)
+			var unsafe *walk.UnsafeError
+			if by == "" && err != nil && !errors.Is(err, os.ErrNotExist) || by != "" && (!errors.As(err, &unsafe) || unsafe.By != by) {
+				t.Errorf("%s: %v, want it controlled by %q", p, err, by)
+			}
+		}
+		look("/etc/x/file", "")
+		look("/etc/x/none", "")
+		do(t, os.Chmod(root+"/etc/x/file", 0o666))
+		look("/etc/x/file", "any user")
+		do(t, os.Chmod(root+"/etc/x/file", 0o644))
+		do(t, os.Lchown(root+"/etc/x/file", ann, 0))
+		look("/etc/x/file", "user 64001")
+		do(t, os.Lchown(root+"/etc/x/file", 0, 0))
+		do(t, os.Lchown(root+"/etc/x", ann, 0))
+		look("/etc/x/file", "user 64001")
+		look("/etc/x/none", "user 64001")
+		do(t, os.Lchown(root+"/etc/x", 0, 0))
+	})
+}

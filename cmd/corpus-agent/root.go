@@ -81,17 +81,24 @@ func (p *program) layout() layout.Layout {
 	return layout.At(p.root)
 }
 
-// settings reads the configuration; flags are those that were given on the command line, by the
+// settings reads the configuration, unless an unprivileged user controls a part of it; flags are those that were given on the command line, by the
 // name of their setting.
 func (p *program) settings(flags map[string]string) (config.Config, error) {
 	if p.store != "" {
 		flags["store"] = p.store
 	}
-	file := p.config
-	if file == "" {
-		file = p.layout().Config()
+	l := p.layout()
+	if err := agent.CheckConfiguration(l); err != nil {
+		return config.Config{}, err
 	}
-	return config.Load(config.Sources{File: file, Required: p.config != "", Copy: p.layout().ConfigCopy(), Getenv: p.Getenv, Flags: flags})
+	file, lastValid := p.config, l.ConfigCopy()
+	if file == "" {
+		file = l.Config()
+	}
+	if agent.CheckSole(l, lastValid) != nil {
+		lastValid = "" // a user may have written it; a run takes the directory back
+	}
+	return config.Load(config.Sources{File: file, Required: p.config != "", Copy: lastValid, Getenv: p.Getenv, Flags: flags})
 }
 
 // agent makes the agent that a command works with, and warns where its settings are not those of the file.

@@ -144,6 +144,16 @@ func (h *Host) Steady(p string) error {
 	return nil
 }
 
+// Sole refuses a file or directory of which an unprivileged user controls any part: a program that root runs there would
+// run, or read, what that user chose. It is nil for a host that follows every link, and where the agent does not run as
+// root. An error of absence wraps fs.ErrNotExist.
+func (h *Host) Sole(p string) error {
+	if t, ok := h.Files.(*tree); ok && os.Geteuid() == 0 {
+		return t.root.Sole(p)
+	}
+	return nil
+}
+
 // OwnerOf is the unprivileged user who owns a directory, or the nearest one above it that exists: who can put programs
 // and configuration there that a program such as git or pip runs. It is "" for root and the agent's own user, who are
 // trusted. A program that root runs there has to run as that user.

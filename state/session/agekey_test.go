@@ -14,7 +14,7 @@ import (
 
 // Where a host has no age key the hint asks for the one that decrypts: a new key does not.
 func TestMissingAgeKeyHint(t *testing.T) {
-	d := &ageDecrypter{files: noFiles{}}
+	d := &ageDecrypter{host: &host.Host{Files: noFiles{}}}
 	_, _, err := d.Decrypt(context.Background(), armor.Header+"\n")
 	if err == nil || !strings.Contains(err.Error(), ageKeyFile) {
 		t.Fatalf("the error is %v", err)

@@ -15,6 +15,7 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/armor"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/redact"
@@ -34,7 +35,7 @@ const (
 // decrypters are the renderers that decrypt values. What they decrypt is kept secret.
 func (s *Session) decrypters() map[string]render.Decrypter {
 	return map[string]render.Decrypter{
-		"age": keeping{&ageDecrypter{files: s.Host.Files, file: s.option("age_keyfile"), log: s.log}, s},
+		"age": keeping{&ageDecrypter{host: s.Host, file: s.option("age_keyfile"), log: s.log}, s},
 		"gpg": keeping{&gpgDecrypter{
 			host: s.Host, dir: s.option("gpg_keydir"), lenient: !s.flag("gpg_decrypt_must_succeed", true), plain: map[string]string{}, log: s.log,
 		}, s},
@@ -68,9 +69,9 @@ func (k keeping) Decrypt(ctx context.Context, text string) (string, bool, error)
 
 // ageDecrypter decrypts armored age files with the keys of a file on the host.
 type ageDecrypter struct {
-	files host.Files
-	file  string
-	log   func(level, message string)
+	host *host.Host
+	file string
+	log  func(level, message string)
 
 	keys []age.Identity
 }
@@ -106,14 +107,17 @@ func (d *ageDecrypter) identities() ([]age.Identity, error) {
 	if d.file == "" {
 		d.file = ageKeyFile
 	}
-	data, err := d.files.ReadFile(d.file)
+	if err := rootsKeys(d.host, d.file); err != nil {
+		return nil, err
+	}
+	data, err := d.host.Files.ReadFile(d.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.WithHint(fmt.Errorf("a value is encrypted with age, and this host has no %s", d.file), "put the private key there that the value was encrypted for, with mode 0600; a new key does not decrypt it")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the age keys: %w", err)
 	}
-	warnReadable(d.files, d.file, d.log)
+	warnReadable(d.host.Files, d.file, d.log)
 	if d.keys, err = age.ParseIdentities(strings.NewReader(string(data))); err != nil {
 		d.keys = nil
 		return nil, fmt.Errorf("reading the age keys in %s: %w", d.file, err)
@@ -176,6 +180,9 @@ func (d *gpgDecrypter) block(ctx context.Context, block string) (string, error) 
 	if d.hung != nil {
 		return "", d.hung
 	}
+	if err := rootsKeys(d.host, d.keyDir()); err != nil {
+		return "", err
+	}
 	out, err := d.host.Commands.Run(ctx, host.Command{
 		Argv:  []string{"gpg", "--homedir", d.keyDir(), "--batch", "--no-tty", "--status-fd", "2", "-d"},
 		Env:   []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"},
@@ -222,6 +229,17 @@ func (d *gpgDecrypter) keyDir() string {
 		warnReadable(d.host.Files, d.dir, d.log)
 	}
 	return d.dir
+}
+
+// rootsKeys refuses keys that an unprivileged user controls: gpg runs programs that the configuration beside its keys names.
+func rootsKeys(h *host.Host, at string) error {
+	err := h.Sole(at)
+	var unsafe *walk.UnsafeError
+	if !errors.As(err, &unsafe) {
+		return nil // what is not there, or cannot be read, is reported by what reads it
+	}
+	return diag.WithHint(fmt.Errorf("the keys in %s are not used, since %s can change %s", at, unsafe.By, unsafe.Component),
+		"look at what is there, then: chown -R root:root %[1]s; chmod -R go-w %[1]s", unsafe.Component)
 }
 
 // warnReadable warns of keys that other users can read.

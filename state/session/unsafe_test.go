@@ -308,3 +308,45 @@ func TestGroupsOfTheHost(t *testing.T) {
 		})
 	}
 }
+
+// Keys that a user controls are not used: gpg reads its configuration beside them, which names programs.
+func TestKeysOfAUserAreNotUsed(t *testing.T) {
+	root := annsHost(t)
+	hosttest.Put(t, filepath.Join(root, "home/ann/own/gpg.conf"), "agent-program /home/ann/evil\n", 0o600)
+	hosttest.Put(t, filepath.Join(root, "home/ann/own/age.key"), "AGE-SECRET-KEY-1\n", 0o600)
+	own(t, filepath.Join(root, "home/ann"))
+	h, err := host.New(host.Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for renderer, c := range map[string]struct{ option, at, text string }{
+		"gpg": {"gpg_keydir", "/home/ann/own", "-----BEGIN PGP MESSAGE-----\n\nx\n-----END PGP MESSAGE-----"},
+		"age": {"age_keyfile", "/home/ann/own/age.key", "-----BEGIN AGE ENCRYPTED FILE-----\nx\n-----END AGE ENCRYPTED FILE-----"},
+	} {
+		hosttest.Put(t, filepath.Join(root, "pillar/top.sls"), "base: {'*': [p]}\n", 0o644)
+		hosttest.Put(t, filepath.Join(root, "pillar/p.sls"), "#!yaml|"+renderer+"\na: |\n  "+strings.ReplaceAll(c.text, "\n", "\n  ")+"\n", 0o644)
+		s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"), Options: value.NewMap(c.option, c.at),
+			Pillar: []roots.Env{{Name: "base", Dirs: []string{"/pillar"}}}})
+		if _, err := s.Pillar(t.Context()); err == nil || !strings.Contains(err.Error(), "the keys in "+c.at+" are not used, since user 64001 can change /home/ann") {
+			t.Errorf("%s: %v", renderer, err)
+		}
+	}
+}
+
+// A user's file of 100 GB that takes no room is replaced, and not summed up to say what it was.
+func TestDecodeReplacesAHugeFile(t *testing.T) {
+	root := annsHost(t)
+	file := filepath.Join(root, "home/ann/file")
+	if err := os.Truncate(file, 100<<30); err != nil {
+		t.Fatal(err)
+	}
+	sls := "/home/ann/file:\n  file.decode:\n    - encoded_data: bmV3Cg==\n    - encoding_type: base64\n    - checksum: sha256\n"
+	for _, r := range on(t, root, sls, false) {
+		if old := fmt.Sprint(r.Changes.Value("old")); r.Outcome != exec.Succeeded || !strings.HasPrefix(old, "a file of ") {
+			t.Errorf("%v: %s, it was %s", r.Outcome, r.Comment, old)
+		}
+	}
+	if text, err := os.ReadFile(file); string(text) != "new\n" {
+		t.Errorf("the file holds %d bytes, %v", len(text), err)
+	}
+}

@@ -56,7 +56,7 @@ func (c *cached) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return d, err
 	}
 	if p, ok := local(c.Name); ok {
-		return c.checkLocal(h, d, p)
+		return c.checkLocal(ctx, h, d, p)
 	}
 	c.place = c.family.cachePlace(c.Name, c.origin.env)
 	a := c.origin.sum.algorithm
@@ -65,7 +65,7 @@ func (c *cached) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	}
 	old := any(nil)
 	if isFile(h, c.place) {
-		was, err := sumOfFile(h, c.place, a)
+		was, err := sumOfFile(ctx, h, c.place, a)
 		if err != nil {
 			return d, err
 		}
@@ -93,10 +93,10 @@ func (c *cached) hash(ctx context.Context, a algorithm) (sum, error) {
 		return sum{}, err
 	}
 	defer source.Close()
-	return sum{algorithm: a}.of(source)
+	return sum{algorithm: a}.of(whileNeeded{ctx, source})
 }
 
-func (c *cached) checkLocal(h *host.Host, d module.Diff, p string) (module.Diff, error) {
+func (c *cached) checkLocal(ctx context.Context, h *host.Host, d module.Diff, p string) (module.Diff, error) {
 	p, err := absolute(h, "name", p)
 	if err != nil {
 		return d, err
@@ -105,7 +105,7 @@ func (c *cached) checkLocal(h *host.Host, d module.Diff, p string) (module.Diff,
 		return d, diag.WithHint(fmt.Errorf("%s is not there", p), "require the state that makes it")
 	}
 	if c.origin.sum.known() {
-		is, err := sumOfFile(h, p, c.origin.sum.algorithm)
+		is, err := sumOfFile(ctx, h, p, c.origin.sum.algorithm)
 		if err == nil && is.hex != c.origin.sum.hex {
 			err = mismatch(p, c.origin.sum, is)
 		}

@@ -142,12 +142,25 @@ func start(h *host.Host, file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, 512))
 }
 
-// sumOfFile hashes a file.
-func sumOfFile(h *host.Host, file string, a algorithm) (sum, error) {
+// sumOfFile hashes a file, for as long as the context lasts: a file may be larger than any disk and take no room.
+func sumOfFile(ctx context.Context, h *host.Host, file string, a algorithm) (sum, error) {
 	r, err := h.Files.Open(file)
 	if err != nil {
 		return sum{}, err
 	}
 	defer r.Close()
-	return sum{algorithm: a}.of(r)
+	return sum{algorithm: a}.of(whileNeeded{ctx, r})
+}
+
+// whileNeeded reads until a context ends.
+type whileNeeded struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (w whileNeeded) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.from.Read(p)
 }

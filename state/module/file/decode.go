@@ -26,7 +26,7 @@ type decode struct {
 	data   []byte
 }
 
-func (c *decode) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+func (c *decode) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	var d module.Diff
 	name, err := absolute(h, "name", c.Name)
 	if err != nil {
@@ -50,7 +50,15 @@ func (c *decode) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		d.Planned = value.NewMap()
 		return d, nil
 	}
-	was, err := sumOfFile(h, name, kind)
+	info, err := h.Files.Stat(name)
+	if err != nil {
+		return d, err
+	}
+	if info.Readable(name) != nil && info.Size != int64(len(c.data)) { // it is another file, whatever its hash is
+		d.Changes.Set("old", "a file of "+diag.Size(info.Size))
+		return d, nil
+	}
+	was, err := sumOfFile(ctx, h, name, kind)
 	if err != nil {
 		return d, err
 	}
