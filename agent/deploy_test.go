@@ -84,6 +84,26 @@ func TestFailedDeployRollsBackAndIsNotTriedAgain(t *testing.T) {
 	l.links("3", "3", "1")
 }
 
+func TestQuarantinedFirstBaseHoldsNoServiceBack(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publishBase("1-broken")
+	l.expect(exit.RolledBack)
+	l.publish("2")
+	r := l.expect(exit.OK)
+	noted(t, r, "base 1-broken is quarantined")
+	l.links("2", "2", "1")
+	if r.Withheld == nil || r.Withheld.Base == nil {
+		t.Errorf("withheld is %v, want the pair with base", r.Withheld)
+	}
+	l.publishBase("2")
+	l.expect(exit.OK)
+	if got := l.version("base/current"); got != "2" {
+		t.Errorf("base is %q, want 2", got)
+	}
+}
+
 func TestABaseThatFailedIsQuarantinedAlone(t *testing.T) {
 	l := newLab(t)
 	l.publishBase("1")

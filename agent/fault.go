@@ -257,7 +257,8 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	return true, nil // links that lead elsewhere are put right on the way
 }
 
-// withoutQuarantined replaces each release of a pair that is in quarantine by the one that runs.
+// withoutQuarantined replaces each release of a pair that is in quarantine by the one that runs. A host that has run
+// without base goes on so while the first base is in quarantine: its service is still brought up to date.
 func (r *run) withoutQuarantined(pair *ledger.Pair) {
 	good := r.ledger.Good
 	if good == nil {
@@ -267,21 +268,25 @@ func (r *run) withoutQuarantined(pair *ledger.Pair) {
 		for _, b := range r.ledger.Bad {
 			if b.Is(release) {
 				r.record.Note("%s is quarantined since run %s: %s", release, b.Run, b.Reason)
-				*pair = pair.With(inPlaceOf(release, *good))
+				*pair = inPlace(*pair, release, *good)
 				break
 			}
 		}
 	}
 }
 
-// inPlaceOf is the release of a pair that has the project of another release, or that release itself.
-func inPlaceOf(release artifact.Release, good ledger.Pair) artifact.Release {
+// inPlace is a pair with what runs in the place of one of its releases.
+func inPlace(pair ledger.Pair, release artifact.Release, good ledger.Pair) ledger.Pair {
+	if release.Project == artifact.Base && good.Base == nil {
+		pair.Base = nil
+		return pair
+	}
 	for _, runs := range good.Releases() {
 		if runs.Project == release.Project {
-			return runs
+			return pair.With(runs)
 		}
 	}
-	return release
+	return pair
 }
 
 // withhold records that what the channels name does not get onto the host now: the run is about what

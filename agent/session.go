@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/minion"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
@@ -307,7 +308,7 @@ func (a *Agent) Call(ctx context.Context, o *Opened, name string, args []any, kw
 		return session.Answer{}, err
 	}
 	if session.Changes(name) && !o.Test && !value.Truth(kwargs.Value("test")) && !value.Truth(kwargs.Value("concurrent")) {
-		held, err := a.lock("call " + name)
+		held, err := a.lockForCall(ctx, o, name, value.Truth(kwargs.Value("queue")))
 		if err != nil && !errors.Is(err, os.ErrPermission) {
 			return session.Answer{}, err
 		}
@@ -316,6 +317,21 @@ func (a *Agent) Call(ctx context.Context, o *Opened, name string, args []any, kw
 		}
 	}
 	return o.Session.Call(ctx, name, args, kwargs, o.Observer)
+}
+
+// lockForCall takes the lock of the host. A call that queues waits for the run that holds it.
+func (a *Agent) lockForCall(ctx context.Context, o *Opened, name string, queue bool) (*exclusive, error) {
+	for {
+		held, err := a.lock("call " + name)
+		var other *lock.Held
+		if !queue || a.Within != "" || !errors.As(err, &other) {
+			return held, err
+		}
+		say := func(format string, args ...any) { o.Notes = append(o.Notes, fmt.Sprintf(format, args...)) }
+		if err := a.quiet(ctx, say); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // findable checks that functions which read SLS files have a directory to read them from.

@@ -125,8 +125,12 @@ type returned struct {
 
 func (r *returned) Unwrap() error { return r.error }
 
-// code gives a failure the exit code that was asked for.
+// code gives a failure the exit code that was asked for. A call that did not run for the lock, or was interrupted, keeps
+// the code that says so.
 func (c *calling) code(answer session.Answer, err error) error {
+	if code := exit.Code(err); code == exit.Locked || code == exit.Interrupted {
+		return err
+	}
 	if !c.salt.passthrough || answer.Code == 0 {
 		return exit.WithCode(saltFailed, err)
 	}
