@@ -15,7 +15,7 @@ import (
 // that change the host. It is never given to a template.
 func Acting(facts Facts) Table {
 	t := New(facts)
-	return t.add(serviceActs(&facts), packageActs(&facts), fileActs(&facts), stateActs(&facts), cronActs(&facts),
+	return t.add(serviceActs(&facts), packageActs(&facts), fileActs(&facts), stateActs(&facts), copyActs(&facts), cronActs(&facts),
 		grainsActs(&facts), shadowActs(&facts))
 }
 

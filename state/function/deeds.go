@@ -18,12 +18,16 @@ type deed struct {
 	state     string // state.function
 	rename    map[string]string
 	fixed     map[string]any
-	yes       bool // the answer is True
+	yes       bool                  // the answer is True
+	without   []string              // arguments that mean nothing here
+	answer    func(a Arguments) any // the answer, where it is another than the changes
 }
 
 // deeds are the functions that states stand in for, by name.
 func deeds() map[string]deed {
 	path := map[string]string{"path": "name"}
+	fromSource, cached := map[string]string{"path": "source", "dest": "name"}, []string{"gzip", "verify_ssl", "use_etag"}
+	destination := func(a Arguments) any { return a.Value("dest") }
 	return map[string]deed{
 		"pkg.install":       {signature: "name=None", state: "pkg.installed"},
 		"pkg.remove":        {signature: "name=None", state: "pkg.removed"},
@@ -51,10 +55,16 @@ func deeds() map[string]deed {
 			fixed: map[string]any{"makedirs": true}},
 		"file.rename": {signature: "src, dst", state: "file.rename", rename: map[string]string{"src": "source", "dst": "name"},
 			fixed: map[string]any{"force": true}, yes: true},
-		"file.comment":         {signature: "path, regex, char='#'", state: "file.comment", rename: path},
-		"file.uncomment":       {signature: "path, regex, char='#'", state: "file.uncomment", rename: path},
-		"file.replace":         {signature: "path, pattern, repl", state: "file.replace", rename: path},
-		"cp.get_file":          {signature: "path, dest", state: "file.managed", rename: map[string]string{"path": "source", "dest": "name"}},
+		"file.comment":   {signature: "path, regex, char='#'", state: "file.comment", rename: path},
+		"file.uncomment": {signature: "path, regex, char='#'", state: "file.uncomment", rename: path},
+		"file.replace":   {signature: "path, pattern, repl", state: "file.replace", rename: path},
+		"file.copy": {signature: "src, dst, recurse=False, remove_existing=False", state: "file.copy", rename: map[string]string{"src": "source", "dst": "name"},
+			fixed: map[string]any{"force": true}, without: []string{"recurse", "remove_existing"}, yes: true},
+		"cp.get_file": {signature: "path, dest, makedirs=False", state: "file.managed", rename: fromSource, without: cached, answer: destination},
+		"cp.get_template": {signature: "path, dest, template='jinja', makedirs=False", state: "file.managed", rename: fromSource, without: cached,
+			answer: destination},
+		"git.clone": {signature: "cwd, url=None, name=None, opts='', git_opts='', user=None, password=None, identity=None, https_user=None, https_pass=None",
+			state: "git.cloned", rename: map[string]string{"url": "name", "cwd": "target"}, without: []string{"opts", "git_opts", "password", "ignore_retcode", "saltenv", "output_encoding"}, yes: true},
 		"alternatives.install": {signature: "name, link, path, priority", state: "alternatives.install"},
 		"alternatives.set":     {signature: "name, path", state: "alternatives.set"},
 		"alternatives.remove":  {signature: "name, path", state: "alternatives.remove"},
@@ -77,10 +87,15 @@ func (d deed) with(f *Facts) func(ctx context.Context, a Arguments) (any, error)
 			return nil, fmt.Errorf("%s is not to be had here", d.state)
 		}
 		changes, err := perform(ctx, f.Host, f.Modules(), d.state, d.arguments(a))
-		if err != nil || !d.yes {
-			return changes, err
+		switch {
+		case err != nil:
+			return nil, err
+		case d.answer != nil:
+			return d.answer(a), nil
+		case d.yes:
+			return true, nil
 		}
-		return true, nil
+		return changes, nil
 	}
 }
 
@@ -97,6 +112,9 @@ func (d deed) arguments(a Arguments) *value.Map {
 		} else if v != nil {
 			m.Set(name, v)
 		}
+	}
+	for _, name := range d.without {
+		m.Delete(name)
 	}
 	for name, v := range d.fixed {
 		m.Set(name, v)

@@ -72,6 +72,9 @@ type Packages interface {
 	// Candidates are the versions that the repositories would install, by name; those they do not
 	// have are absent. It does not refresh the indexes.
 	Candidates(ctx context.Context, names []string, release string) (map[string]string, error)
+	// Upgrades are the new versions of the packages that an upgrade would change, by name; full also counts those that
+	// need others installed or removed. It does not refresh the indexes.
+	Upgrades(ctx context.Context, full bool) (map[string]string, error)
 	// Compare orders two versions: -1, 0 or 1.
 	Compare(a, b string) int
 }

@@ -7,6 +7,6 @@ func New(facts Facts) Table {
 		alternativesTable(f), cmdTable(f), configTable(f), cpTable(f), cronTable(f), databaseTable(f), defaultsTable(f), digTable(f), diskTable(f),
 		dnsutilTable(f), environTable(f), fileTable(f), gitTable(f), grainsTable(f), groupTable(f), hashutilTable(f), hostsTable(f),
 		httpTable(f), kmodTable(f), localeTable(f), logTable(f), matchTable(f), mineTable(f, t), mountTable(f), networkTable(f),
-		pillarTable(f), pkgTable(f), psTable(f), randomTable(f), saltutilTable(), serviceTable(f), shadowTable(f), slsutilTable(f), statusTable(f),
+		pillarTable(f), pkgTable(f), pkgFilesTable(f), psTable(f), randomTable(f), saltutilTable(), serviceTable(f), serviceShowTable(f), shadowTable(f), slsutilTable(f), statusTable(f), statusMoreTable(f),
 		sysTable(f, t), sysctlTable(f), testTable(f, t), timezoneTable(f), userTable(f))
 }

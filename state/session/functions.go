@@ -127,6 +127,21 @@ func (p packages) Candidates(ctx context.Context, names []string, release string
 	return candidates, nil
 }
 
+func (p packages) Upgrades(ctx context.Context, full bool) (map[string]string, error) {
+	action := host.UpgradePackages
+	if full {
+		action = host.FullUpgradePackages
+	}
+	changes, err := p.host.Packages.Plan(ctx, host.Transaction{Action: action})
+	versions := map[string]string{}
+	for _, c := range changes {
+		if c.Old != "" && c.New != "" {
+			versions[c.Name] = c.New
+		}
+	}
+	return versions, err
+}
+
 func (p packages) Compare(a, b string) int { return p.host.Packages.Compare(a, b) }
 
 // units answers functions from the host's init system.
