@@ -169,7 +169,7 @@ func TestStepsByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, err := procedure.ParseSettings([]string{"n=two"})
+	settings, err := procedure.ParseSettings([]string{"n=two"}, procedure.Input{})
 	if err != nil {
 		t.Fatal(err)
 	}

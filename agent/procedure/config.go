@@ -7,7 +7,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
-	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
 // Layers are what a project's configuration is made of, each winning over the one before. Sample and
@@ -195,34 +194,6 @@ func (e *expansion) replace(v any, key string) any {
 		return list
 	}
 	return v
-}
-
-// ParseSettings reads k=v pairs, as set-configuration and --set take them. A key is one of the
-// configuration's own, such as user, or one of data; a:b sets b inside of a. Values are YAML.
-func ParseSettings(pairs []string) (*value.Map, error) {
-	settings := value.NewMap()
-	for _, pair := range pairs {
-		key, text, ok := strings.Cut(pair, "=")
-		path := strings.Split(key, ":")
-		if !ok || key == "" || strings.Contains(":"+key+":", "::") {
-			return nil, diag.WithHint(fmt.Errorf("%q sets nothing", pair), "write key=value, or data:section:key=value")
-		}
-		doc, err := yaml.LoadString(text, key)
-		if err != nil {
-			return nil, fmt.Errorf("the value of %s: %w", key, err)
-		}
-		if !contains(plain(), path[0]) {
-			path = append([]string{keyData}, path...)
-		}
-		var v = doc.Value
-		for i := len(path) - 1; i > 0; i-- {
-			v = value.NewMap(path[i], v)
-		}
-		if err := over(&settings, value.NewMap(path[0], v)); err != nil {
-			return nil, err
-		}
-	}
-	return settings, nil
 }
 
 func contains(list []string, s string) bool {

@@ -15,7 +15,7 @@ func FuzzSettings(f *testing.F) {
 		f.Add(pairs)
 	}
 	f.Fuzz(func(t *testing.T, pairs string) {
-		settings, err := ParseSettings(strings.Split(pairs, "\n"))
+		settings, err := ParseSettings(strings.Split(pairs, "\n"), Input{})
 		if err != nil {
 			return
 		}

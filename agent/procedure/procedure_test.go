@@ -156,7 +156,7 @@ func mapping(t *testing.T, text string) *value.Map {
 }
 
 func TestLayersOfTheConfiguration(t *testing.T) {
-	given, err := procedure.ParseSettings([]string{"port=9000", "data:db:name=x"})
+	given, err := procedure.ParseSettings([]string{"port=9000", "data:db:name=x"}, procedure.Input{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestConfigurationThatRefersToItself(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	for _, bad := range []string{"novalue", "=x", "a::b=1", ":a=1"} {
-		if _, err := procedure.ParseSettings([]string{bad}); err == nil {
+		if _, err := procedure.ParseSettings([]string{bad}, procedure.Input{}); err == nil {
 			t.Errorf("%q was taken for a setting", bad)
 		}
 	}

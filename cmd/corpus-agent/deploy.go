@@ -51,7 +51,7 @@ for longer than the timer's interval, 130 interrupted.`,
 			if now {
 				return p.now(c)
 			}
-			if err := steps.parse(&given); err != nil {
+			if err := steps.parse(&given, p.In); err != nil {
 				return err
 			}
 			if err := p.identify(args, &given.Identity); err != nil {

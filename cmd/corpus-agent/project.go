@@ -117,7 +117,7 @@ func (p *program) projectDeployCommand() *cobra.Command {
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			var given agent.Given
-			if err := steps.parse(&given); err != nil {
+			if err := steps.parse(&given, p.In); err != nil {
 				return err
 			}
 			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
@@ -201,11 +201,15 @@ func (p *program) setConfigurationCommand() *cobra.Command {
 		Use:   "set-configuration NAME KEY=VALUE...",
 		Short: "Change a project's configuration from the next deploy on",
 		Long: `set-configuration keeps values that win over the project's own files. A KEY that the configuration does
-not know itself is one of data; a:b sets b inside of a. VALUE is YAML.`,
-		Example: `  corpus-agent project set-configuration shop domain=www.example.com workers=4`,
-		Args:    cli.Args(cobra.MinimumNArgs(2)),
+not know itself is one of data; a:b sets b inside of a. VALUE is YAML.
+
+Every user of a host can read the arguments of a command. KEY=- takes a secret from the standard input, and
+KEY=@FILE from a file: the text as it is, without the line feed at its end. No value is shown.`,
+		Example: `  corpus-agent project set-configuration shop domain=www.example.com workers=4
+  corpus-agent project set-configuration shop database:password=- <password.txt`,
+		Args: cli.Args(cobra.MinimumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			settings, err := procedure.ParseSettings(args[1:])
+			settings, err := procedure.ParseSettings(args[1:], procedure.InputOf(p.In))
 			if err != nil {
 				return exit.WithCode(exit.Usage, err)
 			}

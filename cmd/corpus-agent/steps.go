@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -18,14 +19,14 @@ type stepFlags struct {
 
 func (s *stepFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.only, "only", "", "run these steps alone, with commas between them: "+strings.Join(procedure.Steps(), ", "))
-	flags.StringArrayVar(&s.set, "set", nil, "key=value of the project's configuration, for this run; may be given again")
+	flags.StringArrayVar(&s.set, "set", nil, "key=value of the project's configuration, for this run; key=- and key=@FILE take a secret from the standard input or a file; may be given again")
 }
 
-func (s *stepFlags) parse(given *agent.Given) error {
+func (s *stepFlags) parse(given *agent.Given, stdin io.Reader) error {
 	var err error
 	if given.Only, err = procedure.ParseOnly(s.only); err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	given.Settings, err = procedure.ParseSettings(s.set)
+	given.Settings, err = procedure.ParseSettings(s.set, procedure.InputOf(stdin))
 	return exit.WithCode(exit.Usage, err)
 }
