@@ -27,6 +27,14 @@ func CheckVersion(version string) error { return check("version", version, 128, 
 // CheckChannel reports whether a channel may have this name.
 func CheckChannel(name string) error { return check("channel", name, 63, "._-") }
 
+// CheckPart makes the check of a part of a host's identity, such as its instance, which errors name.
+func CheckPart(what string) func(string) error {
+	return func(name string) error { return check(what, name, 63, "._-") }
+}
+
+// CheckHost reports whether a host may have this name, with its domain or without.
+func CheckHost(name string) error { return check("host", name, 253, "._-") }
+
 // CheckUnit reports whether a systemd unit may have this name. It becomes an argument of systemctl, and a part of a path.
 func CheckUnit(name string) error { return check("unit", name, 255, `:_.\@-`) }
 
@@ -48,7 +56,7 @@ func check(what, name string, longest int, punctuation string) error {
 	if good {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%q is not a %s name", name, what),
+	return diag.WithHint(fmt.Errorf("%q is not %s name", name, an(what)),
 		"use letters, digits, dots and dashes, start with a letter or a digit, and stay within %d", longest)
 }
 
@@ -159,4 +167,12 @@ func FormatOf(name string) (Format, error) {
 		return TarXz, nil
 	}
 	return "", diag.WithHint(fmt.Errorf("%s: not an archive an agent unpacks", name), "pack it with `corpus build`, or as .tar.zst, .tar.gz, .tar.xz, .tar or .zip")
+}
+
+// an is a noun with its article.
+func an(noun string) string {
+	if strings.IndexByte("aeio", noun[0]) >= 0 { // a unit, a user
+		return "an " + noun
+	}
+	return "a " + noun
 }

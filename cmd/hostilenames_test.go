@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,14 +10,22 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/agent/config"
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // hostileNames are no names of anything: they leave a directory, are an option of a program, end a line, move a
@@ -37,8 +46,22 @@ func TestHostileNamesAreRefused(t *testing.T) {
 		"unit":             artifact.CheckUnit,
 		"user":             artifact.CheckUser,
 		"host for ssh":     cli.CheckHost,
-		"project/channel":  func(name string) error { _, err := artifact.ParseRef(name + "/testing"); return err },
-		"channel of ref":   func(name string) error { _, err := artifact.ParseRef("myapp/" + name); return err },
+		"host of a report": artifact.CheckHost,
+		"cfg's user": func(name string) error {
+			_, err := procedure.Layers{Pillar: value.NewMap("user", name)}.Merge()
+			return err
+		},
+		"cfg's group": func(name string) error {
+			_, err := procedure.Layers{Sample: value.NewMap("group", "{data_group}", "data", value.NewMap("data_group", name))}.Merge()
+			return err
+		},
+		"user of set-configuration": func(name string) error {
+			in := procedure.Input{Stdin: strings.NewReader(name + "\n")} // one line feed is taken off
+			_, err := procedure.ParseSettings([]string{"user=-"}, in)
+			return err
+		},
+		"project/channel": func(name string) error { _, err := artifact.ParseRef(name + "/testing"); return err },
+		"channel of ref":  func(name string) error { _, err := artifact.ParseRef("myapp/" + name); return err },
 		"given service": func(name string) error {
 			return grains.Request{Given: grains.Identity{Service: name, Instance: "testing"}}.Check()
 		},
@@ -55,6 +78,7 @@ func TestHostileNamesAreRefused(t *testing.T) {
 			}
 		}
 	}
+	readsHostileNames(t)
 	for place, line := range map[string]string{
 		"service": "service: %s", "instance": "instance: %s", "region": "region: %s", "node": "node: %s",
 		"channels.base": "channels: {base: %s}", "channels.service": "channels: {service: %s}", "allow_unsigned": "allow_unsigned: [%s]",
@@ -100,11 +124,54 @@ func eachHostile(t *testing.T, place, line string, read func(string) error, mayB
 			t.Errorf("%s: %q is answered with %v", place, name, err)
 			continue
 		}
+		if what, ok := map[string]string{"agent.yaml instance": "an instance name", "agent.yaml region": "a region name", "agent.yaml node": "a node name"}[place]; ok && !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %q is refused as what it is not: %v", place, name, err)
+		}
 		if list[0].Pos.Line == 0 || list[0].Pos.Col == 0 {
 			t.Errorf("%s: %q is refused without its place: %v", place, name, err)
 		}
 		if strings.ContainsAny(err.Error(), "\x1b\x00\x07\u202e") {
 			t.Errorf("%s: the refusal of %q holds control characters: %q", place, name, err)
 		}
+	}
+}
+
+// readsHostileNames signs metadata and uploads reports with hostile names, as a project's key and a host's credentials
+// allow: nothing that reads them passes such a name on.
+func readsHostileNames(t *testing.T) {
+	t.Helper()
+	role := metadata.Targets(time.Now().Add(time.Hour))
+	channels, yanks := map[string]trust.Pointer{}, map[string]trust.Yank{}
+	s := mem.New()
+	for _, name := range hostileNames() {
+		channels[name], yanks[name] = trust.Pointer{Version: name}, trust.Yank{Reason: name}
+		file := metadata.TargetFile()
+		file.Hashes = map[string]metadata.HexBytes{"sha256": make([]byte, 32)}
+		role.Signed.Targets["deploy/myapp/"+name+".tar.zst"] = file
+		role.Signed.Targets["deploy/"+name+"/1.tar.zst"] = file
+		report, err := json.Marshal(map[string]any{"id": "20260101T000000.000000", "host": name, "ended": time.Now(), "outcome": name, "agent": name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A store may refuse the key, too.
+		_, _ = s.Put(t.Context(), "reports/myapp/"+name+"/"+time.Now().UTC().Format("20060102T150405.000000")+".json", bytes.NewReader(report), int64(len(report)), store.Condition{})
+	}
+	if err := errors.Join(trust.SetChannels(role, channels), trust.SetYanks(role, yanks)); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range trust.Releases("myapp", role) {
+		t.Errorf("metadata: %q is a release", r.Version)
+	}
+	read, err := trust.Channels(role)
+	if err != nil || len(read) > 0 {
+		t.Errorf("metadata: the channels are %v, %v", read, err)
+	}
+	taken, err := trust.Yanks(role)
+	if err != nil || len(taken) > 0 {
+		t.Errorf("metadata: versions that were taken back are %q, %v", taken, err)
+	}
+	agents, err := fleet.Agents(t.Context(), s, time.Now().Add(-time.Hour))
+	if err != nil || len(agents) > 0 {
+		t.Errorf("reports: hosts are %v, %v", agents, err)
 	}
 }

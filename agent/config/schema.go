@@ -164,7 +164,11 @@ func (k Key) names() func(string) error {
 	switch k.Name {
 	case "service", "allow_unsigned":
 		return artifact.CheckProject
-	case "instance", "region", "node", "channels.base", "channels.service", "environments.dev", "environments.prod":
+	case "instance", "environments.dev", "environments.prod":
+		return artifact.CheckPart("instance")
+	case "region", "node":
+		return artifact.CheckPart(k.Name)
+	case "channels.base", "channels.service":
 		return artifact.CheckChannel
 	}
 	return nil

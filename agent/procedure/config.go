@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -62,7 +63,29 @@ func (l Layers) Merge() (*value.Map, error) {
 	if _, ok := cfg.Value(keyData).(*value.Map); !ok {
 		cfg.Set(keyData, value.NewMap())
 	}
-	return expand(cfg)
+	expanded, err := expand(cfg)
+	if err == nil {
+		err = checkAccounts(expanded)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return expanded, nil
+}
+
+// checkAccounts refuses a user or group that is no name of one: states give files to them, and useradd takes them as
+// arguments.
+func checkAccounts(cfg *value.Map) error {
+	for _, key := range []string{"user", "group"} {
+		name, ok := cfg.Get(key)
+		if !ok || name == nil {
+			continue
+		}
+		if err := artifact.CheckUser(value.Str(name)); err != nil {
+			return fmt.Errorf("%s of the configuration: %w", key, err)
+		}
+	}
+	return nil
 }
 
 // section finds the project's configuration in a document.

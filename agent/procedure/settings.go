@@ -52,7 +52,7 @@ func ParseSettings(pairs []string, in Input) (*value.Map, error) {
 			return nil, err
 		}
 	}
-	return settings, nil
+	return settings, checkAccounts(settings)
 }
 
 // value is what a pair sets its key to.

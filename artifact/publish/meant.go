@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -93,7 +93,7 @@ func builtAs(file string) (version string, err error) {
 			}
 		}
 	}
-	if json.Unmarshal(data, &statement) != nil {
+	if trust.DecodeInto(data, &statement) != nil {
 		return "", nil
 	}
 	return statement.Predicate.BuildDefinition.ExternalParameters.Version, nil

@@ -1,6 +1,10 @@
 package trust
 
-import "github.com/theupdateframework/go-tuf/v2/metadata"
+import (
+	"encoding/json"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+)
 
 // Decode reads a signed file without verifying who signed it. It is the only reader of such files: it refuses what
 // two readers may read differently (see artifact.CheckJSON), and what makes the library panic.
@@ -13,4 +17,10 @@ func Decode[T metadata.Roles](data []byte) (role *metadata.Metadata[T], err erro
 		return nil, err
 	}
 	return role, nil
+}
+
+// DecodeInto is Decode for files, and parts of files, that the library has no type for: pages of versions,
+// provenance, and what is looked at before it is verified.
+func DecodeInto(data []byte, into any) error {
+	return guardFile(data, func() error { return json.Unmarshal(data, into) })
 }

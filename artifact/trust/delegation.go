@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,7 +60,7 @@ func SignedBy(data []byte) []string {
 			KeyID string `json:"keyid"`
 		} `json:"signatures"`
 	}
-	if json.Unmarshal(data, &file) != nil {
+	if DecodeInto(data, &file) != nil {
 		return nil
 	}
 	var ids []string

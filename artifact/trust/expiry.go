@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -105,7 +104,7 @@ func keptExpiry(file string) (time.Time, error) {
 			Expires time.Time `json:"expires"`
 		} `json:"signed"`
 	}
-	if err := json.Unmarshal(data, &kept); err != nil {
+	if err := DecodeInto(data, &kept); err != nil {
 		return time.Time{}, fmt.Errorf("reading %s: %w", file, err)
 	}
 	return kept.Signed.Expires, nil

@@ -289,7 +289,7 @@ func Pages(head *Role) ([]artifact.Digest, error) {
 // parsePage reads page i of a project's pages, whose digest was checked.
 func parsePage(data []byte, i, pages int) (*page, error) {
 	var p page
-	if err := guardFile(data, func() error { return json.Unmarshal(data, &p) }); err != nil {
+	if err := DecodeInto(data, &p); err != nil {
 		return nil, err
 	}
 	for target, file := range p.Targets {

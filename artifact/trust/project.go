@@ -3,6 +3,7 @@ package trust
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -39,7 +40,11 @@ type Yank struct {
 }
 
 // Channels reads the channels of a project's role.
-func Channels(role *Role) (map[string]Pointer, error) { return field[Pointer](role, channelsField) }
+//
+// Names that no publisher gives are not among them.
+func Channels(role *Role) (map[string]Pointer, error) {
+	return named(role, channelsField, func(name string, _ Pointer) bool { return artifact.CheckChannel(name) == nil })
+}
 
 // SetChannels writes the channels of a project's role, to be signed.
 func SetChannels(role *Role, channels map[string]Pointer) error {
@@ -47,13 +52,24 @@ func SetChannels(role *Role, channels map[string]Pointer) error {
 }
 
 // Yanks reads which releases a project took back, by version.
-func Yanks(role *Role) (map[string]Yank, error) { return field[Yank](role, yanksField) }
+//
+// Names that no publisher gives are not among them.
+func Yanks(role *Role) (map[string]Yank, error) {
+	return named(role, yanksField, func(version string, _ Yank) bool { return artifact.CheckVersion(version) == nil })
+}
+
+// named is fieldOf without the entries that are not good.
+func named[V any](role *Role, field string, good func(string, V) bool) (map[string]V, error) {
+	values, err := fieldOf[V](role, field)
+	maps.DeleteFunc(values, func(name string, v V) bool { return !good(name, v) })
+	return values, err
+}
 
 // SetYanks writes which releases a project took back, to be signed.
 func SetYanks(role *Role, yanks map[string]Yank) error { return setField(role, yanksField, yanks) }
 
-// field reads a field of ours; it is empty and never nil where the role has none.
-func field[V any](role *Role, name string) (map[string]V, error) {
+// fieldOf reads a field of ours; it is empty and never nil where the role has none.
+func fieldOf[V any](role *Role, name string) (map[string]V, error) {
 	values := map[string]V{}
 	return values, readField(role, name, &values)
 }

@@ -66,7 +66,7 @@ func count(n int, what string) string {
 
 // Requirements reads from targets what channels require, by project/channel.
 func Requirements(targets *Role) (map[string]Requirement, error) {
-	return field[Requirement](targets, requiredField)
+	return fieldOf[Requirement](targets, requiredField)
 }
 
 // SetRequirements writes into targets what channels require, to be signed.

@@ -2,7 +2,6 @@ package trust
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strconv"
@@ -92,7 +91,7 @@ func versionOfFile(data []byte) int64 {
 			Version int64 `json:"version"`
 		} `json:"signed"`
 	}
-	if json.Unmarshal(data, &file) != nil {
+	if DecodeInto(data, &file) != nil {
 		return 0
 	}
 	return file.Signed.Version

@@ -1,0 +1,85 @@
+package cmd_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// jsonReaders are the functions of the packages of signed metadata that may read JSON without trust.Decode or
+// trust.DecodeInto, each with what it reads.
+func jsonReaders() map[string]string {
+	return map[string]string{
+		"trust.Decode": "the reader itself", "trust.DecodeInto": "the reader itself",
+		"trust.readField": "a field that Decode has read, written again", "trust.setField": "what the publisher writes",
+		"trust.Tree": "a part of a file that Decode has read", "trust.SetTree": "a part of a file that Decode has read",
+		"trust.isJSON": "whether a file of this host is damaged", "trust.proofs": "a file of this host", "trust.SameBytes": "a file of this host",
+		"publish.readNote": "a note that nobody signs", "publish.ParseDraft": "a draft, which is passed to artifact.CheckJSON before it is used",
+	}
+}
+
+// TestSignedMetadataHasOneReader keeps every other way to read JSON out of the packages that read signed metadata: only
+// trust.Decode and trust.DecodeInto refuse what two readers may read differently, and survive what makes the library
+// panic.
+func TestSignedMetadataHasOneReader(t *testing.T) {
+	used := map[string]bool{}
+	for _, dir := range []string{"trust", "publish"} {
+		files, err := filepath.Glob(filepath.Join("../artifact", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no sources: %v", err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for function, at := range readsJSON(t, file) {
+				name := dir + "." + function
+				if used[name] = true; jsonReaders()[name] == "" {
+					t.Errorf("%s reads JSON by itself, in %s: use trust.Decode or trust.DecodeInto, or name what it reads in jsonReaders", at, name)
+				}
+			}
+		}
+	}
+	for name := range jsonReaders() {
+		if !used[name] {
+			t.Errorf("%s reads no JSON: take it out of jsonReaders", name)
+		}
+	}
+}
+
+// readsJSON are the functions of a file that call, or hand over, a reader of JSON, and where they do.
+func readsJSON(t *testing.T, file string) map[string]string {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset, found := token.NewFileSet(), map[string]string{}
+	parsed, err := parser.ParseFile(fset, file, source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range parsed.Decls {
+		function := "a declaration"
+		if f, ok := d.(*ast.FuncDecl); ok {
+			function = f.Name.Name
+		}
+		ast.Inspect(d, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			from, _ := s.X.(*ast.Ident)
+			inJSON := from != nil && from.Name == "json" && (s.Sel.Name == "Unmarshal" || s.Sel.Name == "NewDecoder")
+			if inJSON || s.Sel.Name == "FromBytes" || s.Sel.Name == "FromFile" || s.Sel.Name == "UnmarshalJSON" {
+				found[function] = fset.Position(n.Pos()).String()
+			}
+			return true
+		})
+	}
+	return found
+}
