@@ -15,7 +15,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/agent/config"
-	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	reports "github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
@@ -170,7 +170,7 @@ func readsHostileNames(t *testing.T) {
 	if err != nil || len(taken) > 0 {
 		t.Errorf("metadata: versions that were taken back are %q, %v", taken, err)
 	}
-	agents, err := fleet.Agents(t.Context(), s, time.Now().Add(-time.Hour))
+	agents, err := reports.Agents(t.Context(), s, time.Now().Add(-time.Hour))
 	if err != nil || len(agents) > 0 {
 		t.Errorf("reports: hosts are %v, %v", agents, err)
 	}
