@@ -42,6 +42,8 @@ func (k Key) schema() map[string]any {
 		s = object(k.Keys)
 	case Sections:
 		s = map[string]any{"type": "array", "items": object(k.Keys)}
+	case Data:
+		s = map[string]any{"type": "object"}
 	case Probes:
 		s = map[string]any{"type": []string{"object", "array"}}
 	case Flag:

@@ -160,6 +160,8 @@ type Template struct {
 	Group  string `yaml:"group"`
 	// Check is a command that is given the rendered file's name and refuses it by failing.
 	Check string `yaml:"check"`
+	// HostOnly leaves the file out of packages and images: only an agent renders it.
+	HostOnly bool `yaml:"host_only"`
 }
 
 // Package is what packages say of themselves.
@@ -176,6 +178,8 @@ type Package struct {
 	Command     []string `yaml:"command"` // of an image
 	// Base is what an image is put on: a directory, an archive or an OCI image layout.
 	Base string `yaml:"base"`
+	// Pillar is what templates are rendered with for packages and images.
+	Pillar map[string]any `yaml:"pillar"`
 }
 
 // procedureDir is where a project keeps procedures of its own.

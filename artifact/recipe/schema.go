@@ -28,6 +28,7 @@ const (
 	Sections Kind = "list of mappings"
 	Probes   Kind = "mapping, or list of probes"
 	Flag     Kind = "true or false"
+	Data     Kind = "mapping of any keys"
 )
 
 // Key is one key of the file.
@@ -118,6 +119,7 @@ func templateKeys() []Key {
 		{Name: "user", Kind: Text, Check: artifact.CheckUser, Doc: "its owner; root by default"},
 		{Name: "group", Kind: Text, Check: artifact.CheckUser, Doc: "its group; root by default"},
 		{Name: "check", Kind: Text, Doc: "a command that is given the rendered file and refuses it by failing"},
+		{Name: "host_only", Kind: Flag, Doc: "only an agent renders it; packages and images come without the file"},
 	}
 }
 
@@ -132,8 +134,9 @@ func packageKeys() []Key {
 		{Name: "post_install", Kind: Path, Doc: "a script of the tree to run after installing"},
 		{Name: "pre_remove", Kind: Path, Doc: "a script of the tree to run before removing"},
 		{Name: "post_remove", Kind: Path, Doc: "a script of the tree to run after removing"},
-		{Name: "command", Kind: Texts, Doc: "what an image runs"},
+		{Name: "command", Kind: Texts, Doc: "what an image runs; paths through the release's links become those below prefix"},
 		{Name: "base", Kind: Text, Doc: "what an image is put on: a directory, a tar archive or an OCI image layout; nothing by default"},
+		{Name: "pillar", Kind: Data, Doc: "the pillar that templates are rendered with for packages and images"},
 	}
 }
 
@@ -192,6 +195,8 @@ func (p *parser) value(n *yaml.Node, k Key) {
 	switch k.Kind {
 	case Section:
 		p.section(n, k.Keys)
+	case Data:
+		p.data(n, k)
 	case Probes:
 		p.readHealth = p.health(n)
 	case Texts, Paths, Sections:
@@ -199,6 +204,32 @@ func (p *parser) value(n *yaml.Node, k Key) {
 	default:
 		p.scalar(n, k)
 	}
+}
+
+// data checks that a value is a mapping, and that its keys at all depths are texts.
+func (p *parser) data(n *yaml.Node, k Key) {
+	var into map[string]any
+	if n.Kind != yaml.MappingNode || n.Decode(&into) != nil || !plain(into) {
+		p.add(n, "%s is a %s, of texts, numbers, lists and mappings", k.Name, k.Kind).WithHint("write `key: value`, and quote keys and dates")
+	}
+}
+
+// plain reports whether all of a value is what JSON could hold.
+func plain(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, item := range v {
+			if !plain(item) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { return !plain(item) })
+	case nil, bool, string, int, int64, uint64, float64:
+		return true
+	}
+	return false
 }
 
 func (p *parser) list(n *yaml.Node, k Key) {

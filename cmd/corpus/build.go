@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/packaging/pipeline"
+	"github.com/corpus-agent/corpus-agent/state/defaults"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -57,7 +59,7 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+len(r.Hooks.All()) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
 		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut, Allow: packaging.AllowedBy(r)})
 	}
-	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at, Cache: p.cache(), OnTop: how.onTop, Commit: pipeline.Commit(how.commit)}
+	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at, Cache: p.cache(), OnTop: how.onTop, Commit: pipeline.Commit(how.commit), Render: renderDefaults}
 	request.Told = func(text string) { fmt.Fprintln(p.Err, text) }
 	if p.verbose {
 		request.Log, request.Told = p.Err, nil // the log says it too
@@ -70,6 +72,11 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 		return buildError(err)
 	}
 	return p.answer(result, "built %s %s: %s\ncontent %s", result.Name, result.Version, strings.Join(result.Outputs, ", "), result.Content)
+}
+
+// renderDefaults renders a template as packages and images hold it.
+func renderDefaults(ctx context.Context, tree fs.FS, source string, pillar map[string]any) (string, error) {
+	return defaults.Render(ctx, defaults.Template{Tree: tree, Source: source, Pillar: pillar})
 }
 
 // noteUnreached names the SLS files that no top file of the tree reaches.

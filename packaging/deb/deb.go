@@ -1,7 +1,7 @@
 // Package deb makes .deb and .rpm packages of a release.
 //
 // Both hold the release below the recipe's prefix, its systemd units where the system looks for
-// them, and the release's content digest, so that a package can be held against the artifact that was
+// them, its rendered configuration, and the release's content digest, so that a package can be held against the artifact that was
 // built with it. Owners are root's and times are fixed: the same release gives the same package.
 package deb
 
@@ -20,6 +20,7 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm"
 
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/packaging/installed"
 )
 
 // Request is one package.
@@ -30,13 +31,12 @@ type Request struct {
 	Name    string
 	Version string
 	Prefix  string
-	Arch    string // in Go's words; all for any
-	Content string // digest of the release's content
+	Arch    string           // in Go's words; all for any
+	Content string           // digest of the release's content
+	Files   []installed.File // what lies outside of the prefix
+	Scratch string           // a directory for parts of the package
 	Time    time.Time
 }
-
-// units is where packages put systemd units.
-const units = "/usr/lib/systemd/system"
 
 // Write makes the package.
 func Write(w io.Writer, r Request) error {
@@ -45,6 +45,10 @@ func Write(w io.Writer, r Request) error {
 		return err
 	}
 	about := r.Recipe.Package
+	scripts, err := r.scripts().write(about)
+	if err != nil {
+		return fmt.Errorf("making the %s: %w", r.Format, err)
+	}
 	description := strings.TrimSpace(about.Description)
 	if description == "" {
 		description = r.Name + " as a release"
@@ -55,10 +59,7 @@ func Write(w io.Writer, r Request) error {
 		Description: description + "\nContent digest: " + r.Content, MTime: r.time(),
 		Overridables: nfpm.Overridables{
 			Depends: about.Depends, Contents: contents, Umask: 0o022,
-			Scripts: nfpm.Scripts{
-				PreInstall: r.script(about.PreInstall), PostInstall: r.script(about.PostInstall),
-				PreRemove: r.script(about.PreRemove), PostRemove: r.script(about.PostRemove),
-			},
+			Scripts: scripts,
 			// The name of the machine that built it belongs into no package.
 			RPM: nfpm.RPM{BuildHost: "localhost", Summary: firstLine(description), Compression: "zstd"},
 			Deb: nfpm.Deb{Compression: "xz", Fields: map[string]string{"Corpus-Content-Digest": r.Content}},
@@ -115,7 +116,7 @@ func (r Request) script(name string) string {
 	return filepath.Join(r.Tree, name)
 }
 
-// contents lists the release below the prefix, and its units again where systemd looks.
+// contents lists the release below the prefix, and what lies elsewhere.
 func (r Request) contents() (files.Contents, error) {
 	var list files.Contents
 	err := filepath.WalkDir(r.Tree, func(file string, d fs.DirEntry, err error) error {
@@ -132,13 +133,26 @@ func (r Request) contents() (files.Contents, error) {
 		}
 		return err
 	})
-	for _, unit := range r.Recipe.UnitFiles(os.DirFS(r.Tree)) {
-		list = append(list, &files.Content{
-			Source: filepath.Join(r.Tree, unit), Destination: filepath.Join(units, filepath.Base(unit)),
-			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: 0o644, MTime: r.time()},
-		})
+	for i, f := range r.Files {
+		if err == nil {
+			var c *files.Content
+			c, err = r.elsewhere(f, filepath.Join(r.Scratch, fmt.Sprintf("file-%d", i)))
+			list = append(list, c)
+		}
 	}
 	return list, err
+}
+
+// elsewhere is a file outside of the prefix. What an administrator changed in configuration stays.
+func (r Request) elsewhere(f installed.File, source string) (*files.Content, error) {
+	c := &files.Content{
+		Source: source, Destination: f.Target, Type: files.TypeConfigNoReplace,
+		FileInfo: &files.ContentFileInfo{Owner: orDefault(f.User, "root"), Group: orDefault(f.Group, "root"), Mode: f.Mode, MTime: r.time()},
+	}
+	if f.Unit {
+		c.Type = files.TypeFile
+	}
+	return c, os.WriteFile(source, f.Data, 0o600)
 }
 
 func (r Request) content(file, target string, d fs.DirEntry) (*files.Content, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/packaging/deb"
+	"github.com/corpus-agent/corpus-agent/packaging/installed"
 )
 
 // The numbers of tags, as rpm's own documentation lists them.
@@ -94,7 +95,12 @@ func rpm(t *testing.T, change func(*deb.Request)) []byte {
 	}
 	r := deb.Request{
 		Format: "rpm", Tree: tree, Name: "myapp", Version: "1.2.3", Prefix: "/opt/myapp", Arch: "amd64", Content: "sha256:abc",
-		Recipe: recipe.Recipe{Units: []string{"myapp.service"}, Package: recipe.Package{
+		Files: []installed.File{
+			{Target: "/usr/lib/systemd/system/myapp.service", Data: []byte("[Service]\n"), Mode: 0o644, Unit: true},
+			{Target: "/etc/myapp.conf", Data: []byte("a=1\n"), Mode: 0o640, User: "myapp"},
+		},
+		Scratch: t.TempDir(),
+		Recipe: recipe.Recipe{Package: recipe.Package{
 			Description: "An app\nin two lines", License: "Apache-2.0", Homepage: "https://example.org", Depends: []string{"bash"},
 			PreInstall: "scripts/pre.sh", PostInstall: "scripts/post.sh", PreRemove: "scripts/pre.sh", PostRemove: "scripts/post.sh",
 		}},
@@ -147,10 +153,20 @@ func TestRPMSaysWhatTheRecipeSays(t *testing.T) {
 	h := parse(t, rpm(t, func(*deb.Request) {}))
 	for tag, want := range map[int]string{
 		tagName: "myapp", tagVersion: "1.2.3", tagRelease: "1", tagSummary: "An app", tagLicense: "Apache-2.0", tagURL: "https://example.org",
-		tagOS: "linux", tagArch: "x86_64", tagBuildHost: "localhost", tagPostInstall: "echo installed\n", tagPreRemove: "echo removed\n", tagPreInstall: "echo removed\n", tagPostRemove: "echo installed\n", tagCompressor: "zstd",
+		tagOS: "linux", tagArch: "x86_64", tagBuildHost: "localhost", tagCompressor: "zstd",
 	} {
 		if got := strings.Join(h.texts[tag], "|"); got != want {
 			t.Errorf("tag %d is %q, want %q", tag, got, want)
+		}
+	}
+	for tag, want := range map[int][]string{
+		tagPreInstall: {"echo removed\n"}, tagPostInstall: {"echo installed\n", "preset 'myapp.service'"},
+		tagPreRemove: {"echo removed\n", "stop 'myapp.service'"}, tagPostRemove: {"echo installed\n", "daemon-reload"},
+	} {
+		for _, part := range want {
+			if got := strings.Join(h.texts[tag], "|"); !strings.Contains(got, part) {
+				t.Errorf("the script %d lacks %q: %s", tag, part, got)
+			}
 		}
 	}
 	if d := strings.Join(h.texts[tagDescription], ""); !strings.Contains(d, "in two lines") || !strings.Contains(d, "Content digest: sha256:abc") {
@@ -169,14 +185,14 @@ func TestRPMListsTheReleaseAsRootOwnsIt(t *testing.T) {
 	got := map[string]int64{}
 	for i, name := range h.texts[tagNames] {
 		got[path.Join(h.texts[tagDirs][h.numbers[tagDirIndexes][i]], name)] = h.numbers[tagModes][i]
-		if h.texts[tagOwners][i] != "root" || h.texts[tagGroups][i] != "root" || h.numbers[tagTimes][i] != 0 {
+		if owner := map[bool]string{true: "myapp", false: "root"}[name == "myapp.conf"]; h.texts[tagOwners][i] != owner || h.texts[tagGroups][i] != "root" || h.numbers[tagTimes][i] != 0 {
 			t.Errorf("%s belongs to %s:%s and is of %d", name, h.texts[tagOwners][i], h.texts[tagGroups][i], h.numbers[tagTimes][i])
 		}
 	}
 	const file, dir, link = 0o100000, 0o040000, 0o120000
 	for name, mode := range map[string]int64{
 		"/opt/myapp": dir | 0o755, "/opt/myapp/app": file | 0o755, "/opt/myapp/etc/app.conf": file | 0o644, "/opt/myapp/current": link, // rpm does not look at the rest
-		"/usr/lib/systemd/system/myapp.service": file | 0o644,
+		"/usr/lib/systemd/system/myapp.service": file | 0o644, "/etc/myapp.conf": file | 0o640,
 	} {
 		if got[name] != mode {
 			t.Errorf("%s has mode %o, want %o", name, got[name], mode)
@@ -185,7 +201,7 @@ func TestRPMListsTheReleaseAsRootOwnsIt(t *testing.T) {
 }
 
 func TestRPMWithoutProgramsIsForAnyMachine(t *testing.T) {
-	h := parse(t, rpm(t, func(r *deb.Request) { r.Arch, r.Recipe.Package = "", recipe.Package{} }))
+	h := parse(t, rpm(t, func(r *deb.Request) { r.Arch, r.Recipe.Package, r.Files = "", recipe.Package{}, nil }))
 	if arch := h.texts[tagArch]; len(arch) != 1 || arch[0] != "noarch" {
 		t.Errorf("it is for %q", arch)
 	}

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/packaging/installed"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -35,7 +36,8 @@ type Request struct {
 	Arch    string // in Go's words
 	Content string // digest of the release's content
 	Command []string
-	Base    string // what the release is put on: a directory, an archive or a layout; empty for nothing
+	Base    string           // what the release is put on: a directory, an archive or a layout; empty for nothing
+	Files   []installed.File // configuration that lies outside of the prefix
 	Time    time.Time
 }
 
@@ -120,9 +122,27 @@ func (r Request) configure(c *v1.Config, base v1.Image) error {
 func (r Request) layer(dir, prefix string) (v1.Layer, error) {
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		return piped(func(archive *tar.Writer) error {
-			return errors.Join(parents(archive, prefix, r.time()), pack(archive, dir, strings.TrimPrefix(prefix, "/"), r.time()))
+			return errors.Join(parents(archive, prefix, r.time()), pack(archive, dir, strings.TrimPrefix(prefix, "/"), r.time()), r.packFiles(archive))
 		}), nil
 	}, tarball.WithMediaType(types.OCILayer))
+}
+
+// packFiles writes the configuration. The directories that lead to it are the base's, or made when the image is unpacked.
+// An image has no unit to start, and names of users mean nothing outside of its base: files are root's.
+func (r Request) packFiles(archive *tar.Writer) error {
+	for _, f := range r.Files {
+		if f.Unit {
+			continue
+		}
+		h := &tar.Header{Name: strings.TrimPrefix(f.Target, "/"), Typeflag: tar.TypeReg, Mode: int64(f.Mode), Size: int64(len(f.Data)), ModTime: r.time()}
+		if err := archive.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := archive.Write(f.Data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // parents writes the directories that lead to a prefix.

@@ -60,9 +60,14 @@ func (b *build) writeOne(ctx context.Context, output, temp string) (string, erro
 func (b *build) pack(ctx context.Context, format string, w io.Writer) error {
 	switch format {
 	case ".deb", ".rpm":
+		scratch, err := os.MkdirTemp(b.work, "package")
+		if err != nil {
+			return err
+		}
 		return deb.Write(w, deb.Request{
 			Format: format[1:], Tree: b.stage, Recipe: b.recipe, Name: b.result.Name, Version: b.result.Version,
 			Prefix: b.recipe.Prefix, Arch: b.result.Needs.Arch, Content: b.result.Content, Time: b.Time,
+			Files: b.files, Scratch: scratch,
 		})
 	case ".oci.tar":
 		arch := b.result.Needs.Arch
@@ -71,7 +76,7 @@ func (b *build) pack(ctx context.Context, format string, w io.Writer) error {
 		}
 		return oci.Write(w, oci.Request{
 			Tree: b.stage, Prefix: b.recipe.Prefix, Name: b.result.Name, Version: b.result.Version, Arch: arch,
-			Content: b.result.Content, Command: b.recipe.Package.Command, Base: b.onTop(), Time: b.Time,
+			Content: b.result.Content, Command: b.recipe.Package.Command, Base: b.onTop(), Files: b.files, Time: b.Time,
 		}, b.work)
 	}
 	summary, err := packaging.Build(ctx, b.stage, w, packaging.Options{Time: b.Time, Checked: true})

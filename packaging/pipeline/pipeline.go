@@ -19,6 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/needs"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/packaging"
+	"github.com/corpus-agent/corpus-agent/packaging/installed"
 )
 
 // Request is one build.
@@ -31,8 +32,9 @@ type Request struct {
 	Tool    string   // version of this program
 	Commit  Commit   // of a tree that git fetched
 	Time    time.Time
-	Log     io.Writer    // told what builders print as well, or nil
-	Told    func(string) // hears for what the build waits, or nil
+	Log     io.Writer        // told what builders print as well, or nil
+	Told    func(string)     // hears for what the build waits, or nil
+	Render  installed.Render // renders templates for packages and images; nil where the build makes none
 }
 
 // Commit is what a fetched tree is a copy of. Such a tree has no repository around it that could be
@@ -64,7 +66,8 @@ type build struct {
 	result Result
 	work   string // scratch directory, removed at the end
 	stage  string
-	base   string // root of the base system, "" for this machine
+	files  []installed.File // what packages and images hold outside of the prefix
+	base   string           // root of the base system, "" for this machine
 	log    *bytes.Buffer
 }
 

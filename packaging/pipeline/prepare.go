@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/packaging/installed"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -49,7 +50,28 @@ func (b *build) prepare(ctx context.Context) error {
 		return diag.WithHint(err, "write `name: ...` into corpus.yaml; the directory's name is taken where it says none")
 	}
 	b.result.Version, err = b.version(ctx)
-	return errors.Join(err, b.checkNames())
+	if err := errors.Join(err, b.checkNames()); err != nil {
+		return err
+	}
+	return b.installed(ctx)
+}
+
+// installed decides what packages and images hold outside of the prefix, before anything is built.
+func (b *build) installed(ctx context.Context) error {
+	if !slices.ContainsFunc(b.Outputs, func(output string) bool { return format(output) != ".tar.zst" }) {
+		return nil
+	}
+	place := installed.Place{Name: b.result.Name, Prefix: b.recipe.Prefix}
+	for i, word := range b.recipe.Package.Command {
+		word, err := place.Text(word)
+		if err != nil {
+			return diag.WithHint(fmt.Errorf("package.command of corpus.yaml: %w", err), "%s", diag.HintOf(err))
+		}
+		b.recipe.Package.Command[i] = word
+	}
+	var err error
+	b.files, err = installed.Files(ctx, installed.Request{Place: place, Tree: os.DirFS(b.Source), Recipe: b.recipe, Render: b.Render})
+	return err
 }
 
 // checkName checks the name, which is the directory's where the recipe says none. Packages take fewer.

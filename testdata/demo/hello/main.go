@@ -15,7 +15,7 @@ var version string
 func main() {
 	address := os.Getenv("HELLO_ADDRESS")
 	if address == "" {
-		address = "127.0.0.1:8000"
+		address = ":8000" // in an image, which has an address of its own
 	}
 	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello ", version) })
 	log.Fatal(http.ListenAndServe(address, nil))

@@ -1,0 +1,82 @@
+// Package defaults renders the configuration templates of a release where there is no host: for packages and images,
+// whose files are the same wherever they are installed.
+//
+// A template sees the pillar of defaults that corpus.yaml gives, and the templates of the release that it includes. What only
+// a host knows (its grains, its files, its own pillar) is an error at its place in the template, and so is a pillar key
+// that has neither a value nor a default: no file gets an empty value that the author did not write.
+package defaults
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/jinja"
+	jinjasalt "github.com/corpus-agent/corpus-agent/state/jinja/salt"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Template is a template to render.
+type Template struct {
+	Tree   fs.FS          // the release
+	Source string         // the template in the release
+	Pillar map[string]any // the defaults that corpus.yaml gives
+}
+
+// hint is how an author makes a template one that packages can hold.
+const hint = "give it a default in the template, as in salt['pillar.get']('key', 'default'), or a value under package.pillar of corpus.yaml; " +
+	"`host_only: true` beside the template leaves its file out of packages and images"
+
+// Render renders a template. Its errors carry their place in the template and a hint.
+func Render(ctx context.Context, t Template) (string, error) {
+	text, err := fs.ReadFile(t.Tree, path.Clean(t.Source))
+	if err != nil {
+		return "", err
+	}
+	env := jinja.New(jinja.Options{Loader: jinja.Tree{Read: t.read}, Globals: globals(), Filters: jinjasalt.Filters(), Tests: jinjasalt.Tests()})
+	parsed, err := env.Parse(jinja.Source{Name: t.Source, File: t.Source, Text: string(text)})
+	if err != nil {
+		return "", err
+	}
+	out, err := parsed.Render(ctx, t.vars())
+	if err != nil {
+		return "", diag.WithHint(err, "%s", hint)
+	}
+	return out.Text, nil
+}
+
+// read finds a template that another one includes, in the state trees of the release.
+func (t Template) read(_ context.Context, name string) (text, file string, err error) {
+	for _, root := range []string{"salt/config/states", "states"} {
+		file = path.Join(root, name)
+		data, err := fs.ReadFile(t.Tree, file)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return string(data), file, err
+		}
+	}
+	return "", name, fs.ErrNotExist
+}
+
+func globals() *value.Map {
+	m := value.NewMap()
+	for name, v := range jinjasalt.Globals() {
+		m.Set(name, v)
+	}
+	return m
+}
+
+// vars are the variables of a template. Those of a host are there as well, for errors that say what is wrong.
+func (t Template) vars() *value.Map {
+	given := t.Pillar
+	if given == nil {
+		given = map[string]any{}
+	}
+	data, _ := value.From(given).(*value.Map)
+	vars := value.NewMap("pillar", &pillar{object{"pillar"}, data}, "salt", &functions{object{"salt"}, data}, "saltenv", "base", "env", "base")
+	for _, name := range []string{"grains", "opts"} {
+		vars.Set(name, &unknown{object{name}})
+	}
+	return vars
+}

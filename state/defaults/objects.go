@@ -1,0 +1,144 @@
+package defaults
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/state/jinja"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// object is what the variables of a template have in common.
+type object struct{ name string }
+
+// PyType, PyRepr and PyTruth are part of value.Object.
+func (o object) PyType() string { return o.name }
+func (o object) PyRepr() string { return "<" + o.name + ">" }
+func (o object) PyTruth() bool  { return true }
+
+// unknown is a variable that only a host has.
+type unknown struct{ object }
+
+// GetAttr and GetItem refuse whatever a template asks, with a default or without: the default of a template is for hosts
+// that lack a grain, and here no grain is known.
+func (u *unknown) GetAttr(_ context.Context, name string) (any, bool, error) {
+	return nil, false, fmt.Errorf("%s.%s is known only on a host", u.name, name)
+}
+
+// GetItem is part of jinja.ItemGetter.
+func (u *unknown) GetItem(ctx context.Context, key any) (any, bool, error) {
+	return nil, false, fmt.Errorf("%s[%s] is known only on a host", u.name, value.Repr(key))
+}
+
+// pillar is the pillar of defaults.
+type pillar struct {
+	object
+	data *value.Map
+}
+
+// GetAttr finds the method get, or a value.
+func (p *pillar) GetAttr(ctx context.Context, name string) (any, bool, error) {
+	if name == "get" {
+		return jinja.Function("pillar.get", p.get), true, nil
+	}
+	return p.GetItem(ctx, name)
+}
+
+// GetItem finds a value.
+func (p *pillar) GetItem(_ context.Context, key any) (any, bool, error) { return p.data.GetKey(key) }
+
+// Explain says that a value has no default.
+func (p *pillar) Explain(name any) error { return noDefault(value.Str(name)) }
+
+// Contains is 'key' in pillar.
+func (p *pillar) Contains(key any) (bool, error) {
+	_, found, err := p.data.GetKey(key)
+	return found, err
+}
+
+// get is pillar.get('key', default).
+func (p *pillar) get(c *jinja.Call) (any, error) {
+	key, fallback, err := arguments(c)
+	if err != nil {
+		return nil, err
+	}
+	if v, found, err := p.data.GetKey(key); found || err != nil {
+		return v, err
+	}
+	return fallback, nil
+}
+
+// functions is salt in templates. It has pillar.get alone: the others look at a host.
+type functions struct {
+	object
+	data *value.Map
+}
+
+// GetAttr finds salt.pillar.
+func (f *functions) GetAttr(_ context.Context, name string) (any, bool, error) {
+	if name == "pillar" {
+		return &module{object{"salt.pillar"}, f}, true, nil
+	}
+	return nil, false, onHost(name)
+}
+
+// GetItem finds salt['pillar.get'].
+func (f *functions) GetItem(_ context.Context, key any) (any, bool, error) {
+	if key == "pillar.get" {
+		return jinja.Function("pillar.get", f.get), true, nil
+	}
+	return nil, false, onHost(value.Str(key))
+}
+
+func onHost(name string) error { return fmt.Errorf("salt['%s'] asks a host", name) }
+
+// get is salt['pillar.get']('a:b', default).
+func (f *functions) get(c *jinja.Call) (any, error) {
+	key, fallback, err := arguments(c)
+	if err != nil {
+		return nil, err
+	}
+	if v, found := value.Lookup(f.data, value.Str(key), ":"); found {
+		return v, nil
+	}
+	return fallback, nil
+}
+
+// module is salt.pillar.
+type module struct {
+	object
+	functions *functions
+}
+
+// GetAttr finds salt.pillar.get.
+func (m *module) GetAttr(ctx context.Context, name string) (any, bool, error) {
+	return m.functions.GetItem(ctx, "pillar."+name)
+}
+
+// arguments are those of both forms of get. Without a default, what is absent is false and cannot be written.
+func arguments(c *jinja.Call) (key, fallback any, err error) {
+	if len(c.Args) == 0 || len(c.Args) > 2 {
+		return nil, nil, fmt.Errorf("pillar.get takes a key and a default here")
+	}
+	if len(c.Args) == 2 {
+		return c.Args[0], c.Args[1], nil
+	}
+	if v, given := c.Kwargs.Get("default"); given {
+		return c.Args[0], v, nil
+	}
+	return c.Args[0], absent{object{"absent"}, value.Str(c.Args[0])}, nil
+}
+
+// absent is what get without a default gives for a key that is not there. A template may ask whether it is there.
+type absent struct {
+	object
+	key string
+}
+
+// PyTruth is false.
+func (absent) PyTruth() bool { return false }
+
+// PyStr refuses to be written.
+func (a absent) PyStr() (string, error) { return "", noDefault(a.key) }
+
+func noDefault(key string) error { return fmt.Errorf("the pillar key %q has no default", key) }
