@@ -21,6 +21,8 @@ type operation struct {
 	lay func(w *world, p place)
 	// refused is set where the state is refused whether there is an attack or not, since its path is below ann's directory.
 	refused bool
+	// few is how often it is tried where that is not as often as others, since it is slow.
+	few int
 	// changes are paths in the world that it changes as it should.
 	changes []string
 }
@@ -62,6 +64,8 @@ func operations() []operation {
 	return []operation{
 		{state: "file.managed", as: "over a file", kind: file, lines: []string{"contents: new"}},
 		{state: "file.managed", as: "a new file", kind: none, lines: []string{"contents: new"}},
+		// The state may write wherever ann's links lead in the root, but not outside of it, and nothing of it becomes ann's.
+		{state: "file.managed", as: "following ann's links", kind: file, lines: []string{"contents: new", "follow_unsafe: true", "show_changes: False"}, changes: []string{"etc", "home", "f"}},
 		{state: "file.managed", as: "of ann", kind: file, lines: []string{"contents: new", "user: ann", "group: ann", "mode: '0666'"}},
 		{state: "file.managed", as: "a new file of ann", kind: none, lines: []string{"contents: new", "user: ann", "mode: '0666'", "makedirs: True", "dir_mode: '0777'"}},
 		{state: "file.managed", as: "owner and mode alone", kind: file, lines: []string{"replace: False", "user: ann", "group: ann", "mode: '0666'"}},
@@ -152,6 +156,9 @@ func operations() []operation {
 		{state: "pip.installed", as: "in ann's directory", kind: file, name: "x", lines: []string{"bin_env: /srv/in/pip3", "cwd: $P/d", "requirements: salt://patch"}, entered: true},
 		{state: "virtualenv.managed", as: "ann's", kind: none, lines: []string{"venv_bin: /srv/in/virtualenv", "python: /srv/in/pip3"}, entered: true},
 		{state: "gem.installed", as: "as ann", kind: file, name: "x", lines: []string{"gem_bin: /srv/in/gem", "user: ann", "source: 'https://u:p@h.example/'"}, entered: true},
+		{state: "npm.installed", as: "in ann's directory", kind: dir, few: 2, name: "/srv/in/package", lines: []string{"dir: $P/d/f"}, entered: true, lay: func(w *world, p place) {
+			w.must(os.WriteFile(filepath.Join(p.f(), "package.json"), []byte(`{"scripts": {"preinstall": "id -u >pwned-npm", "postinstall": "id -u >pwned-npm"}}`), 0o644))
+		}},
 		{state: "npm.bootstrap", as: "ann's", kind: dir, lines: []string{"user: ann"}, entered: true},
 		{state: "file.managed", as: "setuid", kind: file, lines: []string{"replace: False", "user: root", "mode: '4755'"}, refused: true},
 		{state: "file.managed", as: "setuid, with content", kind: file, lines: []string{"contents: new", "user: root", "mode: '4755'"}},

@@ -3,6 +3,7 @@ package attack_test
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -50,11 +51,13 @@ func newStates(t *testing.T, how string) *states {
 		s.must(os.MkdirAll(filepath.Dir(file), 0o755))
 		s.must(os.WriteFile(file, []byte(text), 0o644))
 	}
+	s.must(os.MkdirAll(filepath.Join(s.dir, "srv/in/package"), 0o755))
+	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/package/package.json"), []byte(`{"name": "package", "version": "1.0.0"}`), 0o644))
 	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/file"), []byte("root's, for all\n"), 0o644))
 	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/tree.tar"), tarred(t, tree), 0o644))
 	// These stand for package managers: they leave files where they work, and print what says that nothing is installed.
-	for name, does := range map[string]string{"pip3": "id -u >pwned-ran", "gem": "id -u >pwned-ran", "virtualenv": `for dir; do :; done; mkdir -p "$dir" && id -u >"$dir/pwned-ran"`} {
-		script := "#!/bin/sh\ncase \"$*\" in *list*) echo '[]';; *version*) echo 'Python 3.0';; *) " + does + ";; esac\n"
+	for name, does := range map[string]string{"pip3": "id -u >pwned-ran", "npm": "id -u >pwned-ran", "gem": "id -u >pwned-ran", "virtualenv": `for dir; do :; done; mkdir -p "$dir" && id -u >"$dir/pwned-ran"`} {
+		script := "#!/bin/sh\ncase \"$*\" in *list*--json*) echo '{}';; *list*) echo '[]';; *version*) echo 'Python 3.0';; *) " + does + ";; esac\n"
 		s.must(os.WriteFile(filepath.Join(s.dir, "srv/in", name), []byte(script), 0o755))
 	}
 	s.repository()
@@ -158,7 +161,7 @@ func (s *states) together(a attack, fit []operation) (got outcome, found []strin
 	sls := "#!jinja|yaml\n"
 	for i, o := range fit {
 		except = append(except, o.changes...)
-		for n := range tries {
+		for n := range min(tries, cmp.Or(o.few, tries)) {
 			number := i*tries + n
 			p := place{Dir: filepath.Join(s.dir, "home/ann", fmt.Sprint(number)), Host: s.dir, Kind: o.kind}
 			if o.lay != nil {

@@ -177,7 +177,7 @@ func (w *world) run(cmd *exec.Cmd) outcome {
 	w.Helper()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.Env = append(cmd.Env, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", "CORPUS_METADATA_ENABLED=false", "AWS_SECRET_ACCESS_KEY="+secretOfTheRun)
+	cmd.Env = append(cmd.Env, "PATH=/usr/sbin:/usr/bin:/sbin:/bin:/srv/in", "HOME=/root", "LANG=C.UTF-8", "CORPUS_METADATA_ENABLED=false", "AWS_SECRET_ACCESS_KEY="+secretOfTheRun)
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type Program struct {
 	RunAs   string   // user name; "" for the agent's own
 	Dir     string   // the user's home by default
 	Target  string   // a directory that the program fills; "" for none
+	Reads   []string // files and directories, below Dir unless absolute, that decide what the program runs: see rootsOwn
 	Env     []string // NAME=value, on top of the agent's own
 	Stdin   string
 	Limit   time.Duration
@@ -114,6 +116,9 @@ func (p Program) run(ctx context.Context, h *Host, quiet bool, args []string) (s
 	if err := p.asOwner(h); err != nil {
 		return "", err
 	}
+	if err := p.rootsOwn(h); err != nil {
+		return "", err
+	}
 	out, err := h.Shell(ctx, Line{
 		Argv: append([]string{file}, args...), Text: p.Name, Dir: p.Dir, RunAs: p.RunAs, Env: p.Env, Stdin: p.Stdin, Limit: p.Limit, Umask: p.Umask, Quiet: quiet,
 	})
@@ -155,6 +160,52 @@ func (p *Program) asOwner(h *Host) error {
 		p.RunAs = owner
 	}
 	return nil
+}
+
+// rootsOwn refuses to run the program as root where an unprivileged user controls a part of what it reads or runs, though
+// root owns the directory in which it works: the program itself, if a path names it, the parts of its virtual environment or of the
+// one that it makes, and Reads. Other files in Dir may be a user's, as the data of a project are. What is not there yet is
+// fine if no such user can make it.
+func (p *Program) rootsOwn(h *Host) error {
+	if p.RunAs != "" && p.RunAs != "root" {
+		return nil
+	}
+	var parts []string
+	if strings.Contains(p.Name, "/") {
+		parts = append(parts, p.Name)
+		if env := path.Dir(path.Dir(p.Name)); h.isEnvironment(env) {
+			parts = append(parts, environmentParts(env)...)
+		}
+	}
+	if p.Target != "" {
+		parts = append(parts, environmentParts(p.Target)...)
+	}
+	for _, name := range p.Reads {
+		if !path.IsAbs(name) {
+			name = path.Join(p.Dir, name)
+		}
+		parts = append(parts, name)
+	}
+	for _, part := range parts {
+		if err := h.Sole(part); path.IsAbs(part) && err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// isEnvironment reports whether a directory is a virtual environment of Python.
+func (h *Host) isEnvironment(dir string) bool {
+	_, err := h.Files.Lstat(path.Join(dir, "pyvenv.cfg"))
+	return err == nil
+}
+
+// environmentParts are what a virtual environment of Python runs.
+func environmentParts(dir string) (parts []string) {
+	for _, name := range []string{"pyvenv.cfg", "bin", "lib", "lib64"} {
+		parts = append(parts, path.Join(dir, name))
+	}
+	return parts
 }
 
 // EndedWith reports whether an error is a program that ended with one of these codes.

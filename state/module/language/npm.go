@@ -22,7 +22,11 @@ type npm struct {
 }
 
 func (n *npm) program(env any) host.Program {
-	return host.Program{Name: "npm", RunAs: n.User, Dir: n.Dir, Hide: withoutPasswords,
+	var reads []string
+	if n.Dir != "" {
+		reads = []string{"package.json", "package-lock.json", "npm-shrinkwrap.json", ".npmrc", "node_modules"}
+	}
+	return host.Program{Name: "npm", RunAs: n.User, Dir: n.Dir, Reads: reads, Hide: withoutPasswords,
 		Env: append([]string{"NO_UPDATE_NOTIFIER=1", "npm_config_fund=false", "npm_config_audit=false"}, module.Environment(env)...)}
 }
 

@@ -30,6 +30,9 @@ type pip struct {
 func (p *pip) program(h *host.Host) (host.Program, []string) {
 	program := host.Program{Name: p.BinEnv, Package: "python3-pip", RunAs: p.User, Dir: p.Cwd, Hide: withoutPasswords,
 		Env: append(module.Environment(p.EnvVars), "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1")}
+	if p.Cwd != "" {
+		program.Reads = append([]string{"pip", "pip.py"}, pythonProject...) // python -m pip looks in the working directory first
+	}
 	if program.Name == "" {
 		program.Name = p.PipBin
 	}
@@ -50,6 +53,9 @@ func (p *pip) program(h *host.Host) (host.Program, []string) {
 	}
 	return program, nil
 }
+
+// pythonProject are the files of a project in Python that decide what runs where it is installed.
+var pythonProject = []string{"setup.py", "setup.cfg", "pyproject.toml"}
 
 func (p *pip) ask(ctx context.Context, h *host.Host, args ...string) (string, error) {
 	program, before := p.program(h)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -244,11 +245,27 @@ func (p *pipInstalled) Apply(ctx context.Context, h *host.Host, _ module.Diff) (
 		return module.Report{}, err
 	}
 	args, program.Env = append(args, more...), append(program.Env, env...)
+	program.Reads = append(program.Reads, p.sourcesOnDisk()...)
 	if err := p.do(ctx, h, program, args...); err != nil {
 		return module.Report{}, err
 	}
 	after, err := p.list(ctx, h, list...)
 	return module.Report{Changes: p.changes(before, after), Comment: "installed " + p.what()}, err
+}
+
+// sourcesOnDisk are the files on the host that decide what is installed, or are: files of requirements, packages, and what
+// builds a project in a directory.
+func (p *pipInstalled) sourcesOnDisk() (files []string) {
+	files = slices.Clone(p.files)
+	for _, r := range p.todo {
+		files = append(files, r.text)
+	}
+	for _, dir := range p.edit {
+		for _, name := range pythonProject {
+			files = append(files, path.Join(dir, name))
+		}
+	}
+	return slices.DeleteFunc(files, func(f string) bool { return !path.IsAbs(f) })
 }
 
 func orMissing(err error, program host.Program, what string) error {
