@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	files "github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/value"
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
@@ -27,6 +28,10 @@ func writers() Table {
 		"yaml":         Of("obj, default_flow_style=None, indent=2, width=80, sort_keys=True, allow_unicode=False", yamlText),
 		"configparser": Of("obj", iniText),
 		"keyvalue":     Of("obj, separator='=', line_ending='\n', quoting=False", keyValueText),
+		"python":       Of("obj, **options", dumpAs("python")),
+		"toml":         Of("obj, **options", dumpAs("toml")),
+		"plist":        Of("obj, **options", dumpAs("plist")),
+		"msgpack":      Of("obj, **options", dumpBytes),
 	}
 }
 
@@ -35,6 +40,86 @@ func readers() Table {
 		"json":     Of("stream_or_string, **options", func(text string, _ *value.Map) (any, error) { return fromJSON(text, "the text") }),
 		"yaml":     Of("stream_or_string", fromPlainYAML),
 		"keyvalue": Of("stream_or_string, separator='=', quoting=None", keyValues),
+
+		"configparser": Of("stream_or_string, **options", settingsOf),
+	}
+}
+
+// dumpAs writes as file.serialize does.
+func dumpAs(format string) func(v any, options *value.Map) (string, error) {
+	return func(v any, options *value.Map) (string, error) {
+		s, _ := files.SerializerOf(format)
+		return s.Dump(v, options)
+	}
+}
+
+// dumpBytes writes MessagePack, which is no text.
+func dumpBytes(v any, options *value.Map) ([]byte, error) {
+	text, err := dumpAs("msgpack")(v, options)
+	return []byte(text), err
+}
+
+// settingsOf reads sections of settings. References such as %(home)s are replaced by the setting of that name in the
+// section, or in the section DEFAULT, which is part of every other.
+func settingsOf(text string, options *value.Map) (any, error) {
+	s, _ := files.SerializerOf("configparser")
+	v, err := s.Load(text, options)
+	sections, ok := v.(*value.Map)
+	if err != nil || !ok {
+		return nil, err
+	}
+	common, _ := sections.Value("DEFAULT").(*value.Map)
+	all := value.NewMap()
+	for _, name := range sections.Names() {
+		if name == "DEFAULT" {
+			continue
+		}
+		own, merged := sections.Value(name).(*value.Map), value.NewMap()
+		merged.Update(common)
+		merged.Update(own)
+		read := value.NewMap()
+		for _, key := range merged.Names() {
+			if read.Set(key, merged.Value(key)); merged.Value(key) != nil {
+				text, err := interpolated(value.Str(merged.Value(key)), merged, 0)
+				if err != nil {
+					return nil, fmt.Errorf("setting %s of section %s: %w", key, name, err)
+				}
+				read.Set(key, text)
+			}
+		}
+		all.Set(name, read)
+	}
+	return all, nil
+}
+
+// interpolated replaces the references in a value.
+func interpolated(text string, settings *value.Map, depth int) (string, error) {
+	if depth > 10 {
+		return "", fmt.Errorf("its references are nested too deeply")
+	}
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, "%")
+		b.WriteString(before)
+		if !found {
+			return b.String(), nil
+		}
+		if rest, ok := strings.CutPrefix(after, "%"); ok {
+			b.WriteByte('%')
+			text = rest
+			continue
+		}
+		name, rest, ok := strings.Cut(after, ")s")
+		v, known := settings.Get(strings.ToLower(strings.TrimPrefix(name, "(")))
+		if !ok || !strings.HasPrefix(name, "(") || !known {
+			return "", value.Raise("ValueError", "%% is followed by no reference to a setting, such as %%(home)s, and is not doubled")
+		}
+		inner, err := interpolated(value.Str(v), settings, depth+1)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(inner)
+		text = rest
 	}
 }
 
@@ -53,11 +138,11 @@ func through(ctx context.Context, formats Table, format string, v any, options *
 		return f.call(ctx, []any{v}, options)
 	}
 	err := fmt.Errorf("there is no serializer %q here", format)
+	if slices.Contains([]string{"msgpack", "plist", "python", "toml", "yamlex"}, format) {
+		return nil, diag.WithHint(err, "use one of %s, or converge this host with `engine: salt-call`", strings.Join(formats.Names(), ", "))
+	}
 	if hint := diag.DidYouMean(format, formats.Names()); hint != "" {
 		return nil, diag.WithHint(err, "%s", hint)
-	}
-	if slices.Contains([]string{"msgpack", "plist", "python", "toml", "yamlex", "configparser"}, format) {
-		return nil, diag.WithHint(err, "use one of %s, or converge this host with `engine: salt-call`", strings.Join(formats.Names(), ", "))
 	}
 	return nil, diag.WithHint(err, "the serializers are %s", strings.Join(formats.Names(), ", "))
 }

@@ -1,0 +1,60 @@
+package archive
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Contents are the names in an archive, sorted.
+type Contents struct {
+	Dirs  []string // with a slash at the end
+	Files []string
+	Links []string
+}
+
+// All are all names, sorted.
+func (c Contents) All() []string {
+	all := slices.Concat(c.Dirs, c.Files, c.Links)
+	slices.Sort(all)
+	return all
+}
+
+// Top are the names that lie in no directory of the archive.
+func Top(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.Contains(strings.TrimSuffix(name, "/"), "/") })
+}
+
+// List reads what is in an archive that lies on the host. format is tar or zip, or "" to tell by its name; strip is how
+// many directories are taken away from the front of each name. The limits of archive.extracted hold.
+func List(ctx context.Context, h *host.Host, file, format string, strip int) (Contents, error) {
+	if format == "" {
+		format = formatOf(file)
+	}
+	if format != "tar" && format != "zip" {
+		return Contents{}, diag.WithHint(fmt.Errorf("the name of %s does not tell what kind of archive it is", path.Base(file)), "set archive_format to tar or zip")
+	}
+	x := &extracted{source: Source{Path: file}, format: format, options: options{strip: strip}}
+	var c Contents
+	err := x.walk(ctx, h, func(e entry, _ io.Reader) error {
+		switch e.kind {
+		case directory:
+			c.Dirs = append(c.Dirs, e.name+"/")
+		case symlink:
+			c.Links = append(c.Links, e.name)
+		default:
+			c.Files = append(c.Files, e.name)
+		}
+		return nil
+	})
+	for _, names := range [][]string{c.Dirs, c.Files, c.Links} {
+		slices.Sort(names)
+	}
+	return c, err
+}

@@ -1,0 +1,156 @@
+package session_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// twoArchives are a tar.gz and a zip archive of the same two files.
+func twoArchives(t *testing.T) (tarball, zipped string) {
+	t.Helper()
+	var a, b bytes.Buffer
+	gz := gzip.NewWriter(&a)
+	tw, zw := tar.NewWriter(gz), zip.NewWriter(&b)
+	for _, name := range []string{"app/one", "two"} {
+		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(name))}); err != nil {
+			t.Fatal(err)
+		}
+		w, err := zw.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = tw.Write([]byte(name))
+		_, _ = w.Write([]byte(name))
+	}
+	for _, c := range []interface{ Close() error }{tw, gz, zw} {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a.String(), b.String()
+}
+
+func TestArchivesAreUnpacked(t *testing.T) {
+	tarball, zipped := twoArchives(t)
+	s, root := dailyRoot(t, map[string]string{"a.tar.gz": tarball, "a.zip": zipped, "srv/salt/a.tar.gz": tarball, "log": "line\n", "bad.tar": "none"}, nil)
+	callDaily(t, s, root, []daily{
+		{name: "archive.list", args: []any{"/a.tar.gz"}, want: "['app/one', 'two']"},
+		{name: "archive.list", args: []any{"salt://a.tar.gz"}, want: "['app/one', 'two']"},
+		{name: "archive.list", args: []any{"/a.zip"}, kwargs: value.NewMap("strip_components", 1), want: "['one']"},
+		{name: "archive.list", args: []any{"/a.zip"}, kwargs: value.NewMap("verbose", true), want: "~'files': ['app/one', 'two'], 'links': [], 'top_level_dirs': [], 'top_level_files': ['two']"},
+		{name: "archive.list", args: []any{"/none.tar"}, want: "!is not there"},
+		{name: "archive.list", args: []any{"/bad.tar"}, want: "!no whole tar archive"},
+		{name: "archive.tar", args: []any{"tzf", "/a.tar.gz"}, want: "['app/one', 'two']"},
+		{name: "archive.tar", args: []any{"xzf", "/a.tar.gz"}, kwargs: value.NewMap("dest", "/t"), want: "['app/one', 'two']", file: "t/app/one", text: "app/one"},
+		{name: "archive.tar", args: []any{"czf", "/new.tar.gz"}, kwargs: value.NewMap("sources", "/t"), want: "!archive.tar extracts and lists here"},
+		{name: "archive.unzip", args: []any{"/a.zip", "/z"}, kwargs: value.NewMap("excludes", "two"), want: "['app/one', 'two']", file: "z/two"},
+		{name: "archive.unzip", args: []any{"/a.zip", "/z"}, want: "['app/one', 'two']", file: "z/two", text: "two"},
+		{name: "archive.gzip", args: []any{"/log"}, want: "[]", file: "log"},
+		{name: "archive.gunzip", args: []any{"/log.gz"}, want: "[]", file: "log", text: "line\n"},
+		{name: "archive.gunzip", args: []any{"/log"}, want: "!does not end with .gz"},
+	})
+}
+
+func TestDataOutlivesTheCall(t *testing.T) {
+	s, root := dailyRoot(t, nil, nil)
+	const file = "var/cache/corpus/datastore.json"
+	callDaily(t, s, root, []daily{
+		{name: "data.load", want: "{}"},
+		{name: "data.update", args: []any{"a", 1}, want: "True", file: file, text: "{\"a\": 1}\n"},
+		{name: "data.get", args: []any{"a"}, want: "1"},
+		{name: "data.getval", args: []any{"b", "none"}, want: "'none'"},
+		{name: "data.cas", args: []any{"a", 2, 5}, want: "False"},
+		{name: "data.cas", args: []any{"a", 2, 1}, want: "True"},
+		{name: "data.keys", want: "['a']"},
+		{name: "data.values", want: "[2]"},
+		{name: "data.has_key", args: []any{"b"}, want: "False"},
+		{name: "data.getvals", args: []any{"a", "b"}, want: "[2]"},
+		{name: "data.pop", args: []any{"a"}, want: "2", file: file, text: "{}\n"},
+		{name: "data.dump", args: []any{value.NewMap("x", value.NewList(1))}, want: "True"},
+		{name: "data.items", want: "{'x': [1]}"},
+		{name: "data.clear", want: "True", file: file, text: "{}\n"},
+	})
+	if info, err := os.Stat(filepath.Join(root, file)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the store is %v, %v; want it for its owner alone", info, err)
+	}
+	if err := os.WriteFile(filepath.Join(root, file), []byte("["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	callDaily(t, s, root, []daily{{name: "data.update", args: []any{"a", 1}, want: "!is no mapping in JSON", file: file, text: "["}})
+}
+
+func TestNetworkSystemAndLists(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	ran := ""
+	programs := func(c host.Command) (host.Output, error) {
+		switch line := filepath.Base(c.Argv[0]) + " " + strings.Join(c.Argv[1:], " "); {
+		case strings.HasPrefix(line, "ping") && strings.HasSuffix(line, "db1"):
+			return host.Output{Stdout: "4 received"}, nil
+		case strings.HasPrefix(line, "pip3 list"):
+			return host.Output{Stdout: "Jinja2==3.1\nPyYAML==6.0\n"}, nil
+		case strings.HasPrefix(line, "docker ps"):
+			return host.Output{Stdout: `{"ID":"ab","Names":"web","Image":"nginx","Command":"\"run\"","Status":"Up","State":"running"}` + "\n"}, nil
+		case strings.HasPrefix(line, "lsattr"):
+			return host.Output{Stdout: "----i---e-- /f\n"}, nil
+		case strings.HasPrefix(line, "shutdown"):
+			ran = line
+			return host.Output{}, nil
+		}
+		return host.Output{Code: 1}, nil
+	}
+	s, root := dailyRoot(t, map[string]string{
+		"proc/net/tcp": "sl local\n 0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 99 1\n" +
+			" 1: 0100007F:1F90 0200007F:0050 01 00000001:00000002 00:00000000 00000000 0 0 98 1\n",
+		"proc/net/arp":   "IP address HW type Flags HW address Mask Device\n10.0.0.2 0x1 0x2 02:00:00:00:00:01 * eth0\n",
+		"proc/7/stat":    "7 (a (b) c) R 1 7 7 0 -1 0 0 0 0 0 100 50 0 0 20 0 1 0 5 4096 2 0\n",
+		"proc/7/cmdline": "abc\x00-x\x00", "etc/passwd": passwd, "etc/group": "root:x:0:\n", "etc/machine-info": "PRETTY_HOSTNAME=\"Web one\"\n",
+	}, programs)
+	programsIn(t, root, "ping", "pip3", "docker", "lsattr", "shutdown")
+	callDaily(t, s, root, []daily{
+		{name: "network.ping", args: []any{"db1"}, want: "'4 received'"},
+		{name: "network.ping", args: []any{"db2"}, kwargs: value.NewMap("return_boolean", true), want: "False"},
+		{name: "network.ping", args: []any{"-f"}, want: "!is no host"},
+		{name: "network.connect", args: []any{"127.0.0.1", port}, want: "{'result': True, 'comment': 'Successfully connected to 127.0.0.1 (127.0.0.1) on tcp port " + strconv.Itoa(port) + "'}"},
+		{name: "network.connect", args: []any{"127.0.0.1"}, want: "~'result': False"},
+		{name: "network.netstat", want: "[{'proto': 'tcp', 'recv-q': '0', 'send-q': '0', 'local-address': '127.0.0.1:8080', 'remote-address': '0.0.0.0:0', 'inode': '99', 'state': 'LISTEN', 'user': 'root'}, " +
+			"{'proto': 'tcp', 'recv-q': '2', 'send-q': '1', 'local-address': '127.0.0.1:8080', 'remote-address': '127.0.0.2:80', 'inode': '98', 'state': 'ESTABLISHED', 'user': 'root'}]"},
+		{name: "network.active_tcp", want: "{0: {'local_addr': '127.0.0.1', 'local_port': '8080', 'remote_addr': '127.0.0.2', 'remote_port': '80'}}"},
+		{name: "network.arp", want: "{'02:00:00:00:00:01': '10.0.0.2'}"},
+		{name: "ps.top", args: []any{1, 0}, want: "[{'pid': 7, 'cmd': 'abc -x', 'user': 'root', 'status': 'running', 'cpu': {'user': 1.0, 'system': 0.5}, 'mem': {'rss': 8192, 'vms': 4096}}]"},
+		{name: "pip.list", args: []any{"py"}, want: "{'PyYAML': '6.0'}"},
+		{name: "pip.freeze", want: "['Jinja2==3.1', 'PyYAML==6.0']"},
+		{name: "docker.ps", want: "~{'ab': {'Id': 'ab', 'Names': ['web'], 'Image': 'nginx', 'Command': 'run'"},
+		{name: "file.lsattr", args: []any{"/f"}, want: "{'/f': ['i', 'e']}"},
+		{name: "system.get_computer_desc", want: "'Web one'"},
+		{name: "system.get_system_date", want: "~/20"},
+		{name: "system.reboot", args: []any{"soon"}, want: "!at_time is"},
+		{name: "system.reboot", args: []any{5}, want: "''"},
+	})
+	if ran != "shutdown -r +5" {
+		t.Errorf("system.reboot ran %q", ran)
+	}
+}
+
+// TestPlainRootKeepsItsMachine calls what would act on this machine below a root that is none.
+func TestPlainRootKeepsItsMachine(t *testing.T) {
+	s, root := dailyRoot(t, nil, nil)
+	for _, name := range []string{"system.reboot", "system.halt", "system.set_reboot_required_witnessed"} {
+		callDaily(t, s, root, []daily{{name: name, want: "!would act on the running system"}})
+	}
+}

@@ -1,0 +1,25 @@
+package session_test
+
+import (
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+func TestSerializersOfFileSerialize(t *testing.T) {
+	s, root := dailyRoot(t, nil, nil)
+	data := value.NewMap("b", value.NewMap("c", true), "a", 1)
+	ini := "[DEFAULT]\nhome = /srv\n[web]\nPath = %(home)s/www\nshare = 5%%\nlines = a\n  b\n"
+	callDaily(t, s, root, []daily{
+		{name: "slsutil.serialize", args: []any{"toml", data}, want: `'a = 1\n\n[b]\nc = true\n'`},
+		{name: "slsutil.serialize", args: []any{"python", data}, want: `"{'a': 1, 'b': {'c': True}}"`},
+		{name: "slsutil.deserialize", args: []any{"configparser", ini}, want: `{'web': {'home': '/srv', 'path': '/srv/www', 'share': '5%', 'lines': 'a\nb'}}`},
+		{name: "slsutil.deserialize", args: []any{"configparser", "[a]\nx = %(y)s\n"}, want: "!setting x of section a"},
+		{name: "slsutil.deserialize", args: []any{"configparser", "[a]\nx = %(x)s\n"}, want: "!nested too deeply"},
+		{name: "slsutil.deserialize", args: []any{"configparser", "x = 1\n"}, want: "!before any section"},
+		{name: "slsutil.deserialize", args: []any{"toml", "a = 1"}, want: "!there is no serializer \"toml\" here use one of"},
+		{name: "slsutil.serialize", args: []any{"msgpack", value.NewMap("a", 1)}, want: `b'\x81\xa1a\x01'`},
+		{name: "slsutil.serialize", args: []any{"plist", value.NewMap("a", 1)}, want: "~<key>a</key>"},
+		{name: "slsutil.serialize", args: []any{"yamlex", data}, want: "!use one of"},
+	})
+}
