@@ -26,8 +26,8 @@ integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO
 	go test -tags integration -timeout 25m -v -run 'Thousand|StoreDies|PacketLoss' ./agent
 hosts: build snapshot ## the packages, on real systemd hosts; needs root
 	go test -tags hosts -timeout 60m -count 1 -v ./packaging/hosttest/...
-attack: ## a local user's programs against everything the agent does as root, in hosts to throw away; needs root, 45 minutes on two cores
-	go test -tags attack -timeout 60m -count 1 -v ./agent/attack
+attack: ## a local user's programs against everything the agent does as root, in hosts to throw away; needs root, and an hour or more on two cores
+	go test -tags attack -timeout 180m -count 1 -v ./agent/attack
 bench: ## benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 bench-fetch: ## a deploy from MinIO beside curl, tar and sync; TMPDIR names the disk
