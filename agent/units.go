@@ -101,7 +101,7 @@ func (r *run) members(ctx context.Context, s service.System, pair ledger.Pair) (
 	}
 	members, err := service.Find(ctx, s, projects)
 	if err != nil || r.ledger.Serving == nil {
-		return members, ofWork(err)
+		return r.socketsFirst(ctx, s, members, err)
 	}
 	// A unit of a release that is left may be none of the one to come, and follows the links as well.
 	for _, unit := range r.ledger.Serving.Units {
@@ -109,7 +109,15 @@ func (r *run) members(ctx context.Context, s service.System, pair ledger.Pair) (
 			members = append(members, service.Member{Unit: unit, Project: projects[len(projects)-1]})
 		}
 	}
-	return members, nil
+	return r.socketsFirst(ctx, s, members, nil)
+}
+
+// socketsFirst orders the units that were found, unless that failed.
+func (r *run) socketsFirst(ctx context.Context, s service.System, members []service.Member, err error) ([]service.Member, error) {
+	if err == nil {
+		members, err = service.SocketsFirst(ctx, s, members)
+	}
+	return members, ofWork(err)
 }
 
 // follow writes into the ledger that links are about to lead to a pair, and which units have to follow

@@ -161,6 +161,9 @@ func (u *units) Act(ctx context.Context, verb host.UnitVerb, name string) error 
 func (u *units) act(verb host.UnitVerb, name string) error {
 	u.acted = append(u.acted, string(verb)+" "+name)
 	s := u.all[name]
+	if filepath.Ext(name) == ".socket" {
+		return u.actSocket(verb, s)
+	}
 	switch {
 	case s.refuse && verb != host.Stop:
 		s.Active, s.MainPID = "failed", 0
@@ -177,6 +180,24 @@ func (u *units) act(verb host.UnitVerb, name string) error {
 	default:
 		s.begin(u)
 	}
+	return nil
+}
+
+// actSocket refuses to start a socket while its service runs, as systemd does, and has stopped it by then.
+func (u *units) actSocket(verb host.UnitVerb, s *unit) error {
+	if verb == host.Stop || verb == host.Restart {
+		s.Active = "inactive"
+	}
+	if verb == host.Stop {
+		return nil
+	}
+	for _, service := range s.Triggers {
+		if u.all[service].MainPID != 0 {
+			return errors.New("Socket service " + service + " already active, refusing.")
+		}
+	}
+	u.clock += time.Millisecond
+	s.Active, s.Began, s.BeganAt = "active", u.clock, time.Now()
 	return nil
 }
 

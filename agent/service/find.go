@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Find lists the units of projects: those that a release names, in its order, and of a release that names
-// none those that start through its links or whose main process, which is root's, runs from one of the project's
+// Find lists the units of projects: those that a release names, in its order, with the services that named socket and
+// path units trigger, and of a release that names none those that start through its links or whose main process, which is root's, runs from one of the project's
 // releases.
 // A unit belongs to one project, and to the one that names it before any other.
 func Find(ctx context.Context, s System, projects []Project) ([]Member, error) {
@@ -27,6 +27,15 @@ func Find(ctx context.Context, s System, projects []Project) ([]Member, error) {
 	}
 	for _, p := range projects {
 		for _, m := range named(p, loaded) {
+			add(m)
+		}
+	}
+	for _, m := range slices.Clone(members) {
+		more, err := pulled(ctx, s, m)
+		if err != nil {
+			return members, err
+		}
+		for _, m := range more {
 			add(m)
 		}
 	}

@@ -37,15 +37,17 @@ type Order struct {
 	Back    bool          // this is a way back, on which a unit that is absent is no failure
 	Since   time.Duration // when the run began: a unit that was started since, and runs the release, is kept
 	Done    func(Result)  // is called with each result; may be nil
+
+	stopped []string // services that were stopped for their socket, and are started in their turn
 }
 
 // Serve restarts or reloads the units that have to run their release, each once, in their order. All are
-// tried; the error is then a *Failed.
+// tried; the error is then a *Failed. Sockets come before the services that they trigger, see SocketsFirst.
 func Serve(ctx context.Context, s System, o Order) ([]Result, error) {
 	var results []Result
 	var errs []error
 	for _, m := range o.Members {
-		result, err := serve(ctx, s, m, o)
+		result, err := serve(ctx, s, m, &o)
 		if err != nil {
 			result.Error = err.Error()
 			errs = append(errs, err)
@@ -61,7 +63,7 @@ func Serve(ctx context.Context, s System, o Order) ([]Result, error) {
 	return results, nil
 }
 
-func serve(ctx context.Context, s System, m Member, o Order) (Result, error) {
+func serve(ctx context.Context, s System, m Member, o *Order) (Result, error) {
 	r := Result{Unit: m.Unit, Release: m.Project.String(), Project: m.Project.Name, Action: Left}
 	d, err := describe(ctx, s, m.Unit)
 	if err != nil {
@@ -73,12 +75,13 @@ func serve(ctx context.Context, s System, m Member, o Order) (Result, error) {
 		return r, absent(m)
 	}
 	verb := host.UnitVerb("")
-	r.Action, verb, r.Why = decide(s, m, d, o)
+	r.Action, verb, r.Why = decide(s, m, d, *o)
 	if verb == "" {
 		return r, nil
 	}
 	began := s.Clock()
-	err = s.Act(ctx, verb, m.Unit)
+	ran, err := act(ctx, s, verb, d)
+	o.stopped = append(o.stopped, ran...)
 	r.Duration = s.Clock() - began
 	return r, err
 }
@@ -97,6 +100,8 @@ func decide(s System, m Member, d host.Service, o Order) (action string, verb ho
 		return Left, "", "there is no such unit on this host"
 	case masked(d):
 		return Left, "", "it is masked"
+	case slices.Contains(o.stopped, m.Unit):
+		return Restarted, host.Restart, ""
 	case d.Job:
 		return Left, "", "it is a job, which runs the release when it is started next"
 	}

@@ -1,0 +1,99 @@
+package service
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// An init system refuses to start a socket unit while the service that it triggers runs, and has closed the socket by
+// then. So the service is stopped with its socket, after it: a connection that came in between would start it again.
+
+// pulled are the services that a named socket or path unit triggers, and that no release names: they run the release as
+// well. The instances that a socket starts for each connection are left out, since a restart would cut them off.
+func pulled(ctx context.Context, s System, m Member) ([]Member, error) {
+	if kind := path.Ext(m.Unit); kind != ".socket" && kind != ".path" {
+		return nil, nil
+	}
+	d, err := describe(ctx, s, m.Unit)
+	if err != nil {
+		return nil, err
+	}
+	var members []Member
+	for _, unit := range triggered(d) {
+		members = append(members, Member{Unit: unit, Project: m.Project})
+	}
+	return members, nil
+}
+
+// triggered are the services that a unit starts, without those for one connection each.
+func triggered(d host.Service) []string {
+	forEach := strings.TrimSuffix(d.Name, path.Ext(d.Name)) + "@"
+	return slices.DeleteFunc(slices.Clone(d.Triggers), func(unit string) bool { return strings.HasPrefix(unit, forEach) })
+}
+
+// SocketsFirst orders units so that each socket comes before the services that it triggers. All others stay in
+// their order.
+func SocketsFirst(ctx context.Context, s System, members []Member) ([]Member, error) {
+	ordered := slices.Clone(members)
+	for _, m := range members {
+		if path.Ext(m.Unit) != ".socket" {
+			continue
+		}
+		d, err := describe(ctx, s, m.Unit)
+		if err != nil {
+			return members, err
+		}
+		at := slices.IndexFunc(ordered, func(o Member) bool { return o.Unit == m.Unit })
+		first := slices.IndexFunc(ordered, func(o Member) bool { return slices.Contains(triggered(d), o.Unit) })
+		if first >= 0 && first < at {
+			ordered = slices.Insert(slices.Delete(ordered, at, at+1), first, m)
+		}
+	}
+	return ordered, nil
+}
+
+// act does to a unit what was decided. Of a socket the services that it triggers are stopped as well: those that ran are
+// in ran, and are to be started after it.
+func act(ctx context.Context, s System, verb host.UnitVerb, d host.Service) (ran []string, err error) {
+	if path.Ext(d.Name) != ".socket" || verb != host.Restart {
+		return nil, s.Act(ctx, verb, d.Name)
+	}
+	if ran, err = up(ctx, s, triggered(d)); err != nil {
+		return nil, err
+	}
+	if err := s.Act(ctx, host.Stop, d.Name); err != nil {
+		return ran, err
+	}
+	still, err := up(ctx, s, triggered(d)) // a connection may have started one before the socket was closed
+	for _, unit := range still {
+		if err == nil {
+			err = s.Act(ctx, host.Stop, unit)
+		}
+		if !slices.Contains(ran, unit) {
+			ran = append(ran, unit)
+		}
+	}
+	if failed := s.Act(ctx, verb, d.Name); err == nil {
+		err = failed
+	}
+	return ran, err
+}
+
+// up are those of some units that run or are starting.
+func up(ctx context.Context, s System, units []string) ([]string, error) {
+	var running []string
+	for _, unit := range units {
+		d, err := describe(ctx, s, unit)
+		if err != nil {
+			return running, err
+		}
+		if d.Running() || d.Active == "activating" {
+			running = append(running, unit)
+		}
+	}
+	return running, nil
+}

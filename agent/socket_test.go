@@ -1,0 +1,51 @@
+package agent_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+)
+
+// TestSocketIsRestartedWithItsService names the units of a release in every way in which a socket can be among them.
+func TestSocketIsRestartedWithItsService(t *testing.T) {
+	for names, starts := range map[string]bool{
+		"[web.service, sk.socket]": true, "[sk.service, sk.socket]": true, "[sk.socket, sk.service]": true, "[sk.socket]": true,
+		"[sk.socket, web.service]": false,
+	} {
+		t.Run(names, func(t *testing.T) {
+			l, u := runningUnits(t, "1", "web.service", "sk.service")
+			if !starts {
+				u.all["sk.service"].Active, u.all["sk.service"].MainPID = "inactive", 0 // no connection came yet
+			}
+			socket := u.add("sk.socket", "")
+			socket.Active, socket.Triggers, socket.Began, socket.BeganAt = "active", []string{"sk.service"}, u.Clock(), time.Now()
+			named := artifacttest.Files{recipe.Name: "units: " + names + "\n"}
+			l.app("2", named)
+			r := l.expect(exit.OK)
+			want := map[bool]string{true: "2", false: ""}[starts]
+			u.runs(t, "sk.service", want)
+			if socket.Active != "active" {
+				t.Errorf("the socket is %s after %q", socket.Active, u.acted)
+			}
+			if slices.IndexFunc(u.acted, func(s string) bool { return s == "restart sk.service" }) < slices.Index(u.acted, "restart sk.socket") && starts {
+				t.Errorf("the service came before its socket: %q", u.acted)
+			}
+			if starts && !strings.Contains(did(r), "restarted sk.service for myapp 2") {
+				t.Errorf("the report says %q", did(r))
+			}
+			if _, err := l.Rollback(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			u.runs(t, "sk.service", map[bool]string{true: "1", false: ""}[starts])
+			if socket.Active != "active" {
+				t.Errorf("after the rollback the socket is %s: %q", socket.Active, u.acted)
+			}
+		})
+	}
+}
