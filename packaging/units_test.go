@@ -25,3 +25,27 @@ func TestUnitsFailWhereTheLockIsNeverFree(t *testing.T) {
 		}
 	}
 }
+
+// A webhook's URL in agent.yaml is often a secret: no package installs the file readable by every user.
+func TestConfigurationIsInstalledPrivate(t *testing.T) {
+	packages, err := os.ReadFile("../goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed := regexp.MustCompile(`(?m)^.*dst: /etc/corpus/agent\.yaml.*$`).FindAllString(string(packages), -1)
+	if len(installed) < 3 {
+		t.Fatalf("goreleaser.yaml installs agent.yaml in %d packages", len(installed))
+	}
+	for _, line := range installed {
+		if !strings.Contains(line, "mode: 0o640}") {
+			t.Errorf("goreleaser.yaml: %s", strings.TrimSpace(line))
+		}
+	}
+	script, err := os.ReadFile("scripts/postinstall.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(script), "install -m 640 $default /etc/corpus/agent.yaml") || !strings.Contains(string(script), "chmod 640 /etc/corpus/agent.yaml") {
+		t.Error("postinstall.sh does not give agent.yaml its mode")
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	getter "github.com/hashicorp/go-getter/v2"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
@@ -100,7 +101,7 @@ func (g fileGetter) GetFile(ctx context.Context, req *getter.Request) error {
 }
 
 // Get copies a directory.
-func (g fileGetter) Get(_ context.Context, req *getter.Request) error {
+func (g fileGetter) Get(ctx context.Context, req *getter.Request) error {
 	stat, err := os.Stat(req.URL().Path)
 	if err != nil {
 		return err
@@ -108,7 +109,14 @@ func (g fileGetter) Get(_ context.Context, req *getter.Request) error {
 	if !stat.IsDir() {
 		return errors.New("it is not a directory")
 	}
-	return os.CopyFS(req.Dst, os.DirFS(req.URL().Path))
+	if err := inspect(req.URL().Path, g.limit); err != nil { // before the disk is filled
+		return err
+	}
+	files, ok := os.DirFS(req.URL().Path).(fs.ReadLinkFS)
+	if !ok {
+		return errors.New("links cannot be read here")
+	}
+	return os.CopyFS(req.Dst, stoppableFS{files, ctx})
 }
 
 func writeTo(ctx context.Context, dst string, body io.ReadCloser) error {
@@ -172,3 +180,32 @@ func checkLink(dir, name string) error {
 	}
 	return nil
 }
+
+// stoppableFS opens and reads no file once its context has ended: os.CopyFS takes none.
+type stoppableFS struct {
+	fs.ReadLinkFS
+	ctx context.Context
+}
+
+// Open is part of fs.FS. Directories are given as they are, for what they can do beside it.
+func (s stoppableFS) Open(name string) (fs.File, error) {
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := s.ReadLinkFS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return f, nil
+	}
+	return stoppableFile{f, artifact.Stoppable(s.ctx, f)}, nil
+}
+
+type stoppableFile struct {
+	fs.File
+	reader io.Reader
+}
+
+// Read is part of fs.File.
+func (f stoppableFile) Read(p []byte) (int, error) { return f.reader.Read(p) }

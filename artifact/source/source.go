@@ -102,7 +102,7 @@ func (o origin) file(ctx context.Context, dst string, limit int64) (Info, error)
 	if err := o.get(ctx, temp.Name(), getter.ModeFile, limit); err != nil {
 		return Info{}, err
 	}
-	info, err := o.check(temp.Name(), limit)
+	info, err := o.check(ctx, temp.Name(), limit)
 	if err != nil {
 		return Info{}, err
 	}
@@ -110,14 +110,14 @@ func (o origin) file(ctx context.Context, dst string, limit int64) (Info, error)
 }
 
 // check reads what was fetched, compares it with what was promised, and sees it to the disk.
-func (o origin) check(path string, limit int64) (Info, error) {
+func (o origin) check(ctx context.Context, path string, limit int64) (Info, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Info{}, err
 	}
 	defer f.Close()
 	hash := sha256.New()
-	n, err := io.Copy(hash, f)
+	n, err := io.Copy(hash, artifact.Stoppable(ctx, f))
 	if err != nil {
 		return Info{}, err
 	}
@@ -132,7 +132,7 @@ func (o origin) check(path string, limit int64) (Info, error) {
 }
 
 func tooLarge(limit int64) error {
-	return diag.WithHint(fmt.Errorf("it has more than %d bytes", limit), "raise the limit if it is really that large")
+	return diag.WithHint(fmt.Errorf("it has more than %d bytes", limit), "if it is really that large, raise the limit with --max-source")
 }
 
 func (o origin) tree(ctx context.Context, dst string, limit int64) error {

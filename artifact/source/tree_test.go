@@ -229,3 +229,24 @@ func TestGitIsCancelled(t *testing.T) {
 	}
 	wantNothing(t, dir)
 }
+
+// TestDirectoryIsCancelled ends the copy of a large file, and does not begin one of more than the limit.
+func TestDirectoryIsCancelled(t *testing.T) {
+	from, dir := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(from, "big"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(from, "big"), 4<<30); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.Tree(t.Context(), "file://"+from, filepath.Join(dir, "tree"), source.Options{Limit: 1 << 30}); err == nil || !strings.Contains(diag.HintOf(err), "--max-source") {
+		t.Errorf("more than the limit: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := source.Tree(ctx, "file://"+from, filepath.Join(dir, "tree"), source.Options{})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the error is %v", err)
+	}
+	wantNothing(t, dir)
+}

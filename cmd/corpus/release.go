@@ -22,6 +22,7 @@ import (
 
 func (p *program) buildCommand() *cobra.Command {
 	var how buildHow
+	var fetch source.Options
 	c := &cobra.Command{
 		Use:   "build TREE -o FILE...",
 		Short: "Build a tree into an artifact, packages and images",
@@ -45,7 +46,7 @@ that tag, or the beginning of the commit, and the provenance names repository an
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			tree, done, err := fetched(args[0], func(dst string) (err error) {
-				how.commit, err = source.Tree(c.Context(), args[0], dst, source.Options{})
+				how.commit, err = source.Tree(c.Context(), args[0], dst, fetch)
 				return err
 			})
 			if err != nil {
@@ -58,8 +59,14 @@ that tag, or the beginning of the commit, and the provenance names repository an
 	c.Flags().StringArrayVarP(&how.outputs, "output", "o", nil, "file to write; may be given several times")
 	c.Flags().StringVar(&how.version, "version", "", "version, over what corpus.yaml and git say")
 	c.Flags().StringVar(&how.onTop, "image-base", "", "directory, tar archive or OCI image layout to put the image on, over package.base in corpus.yaml")
+	limitFlag(c, &fetch)
 	c.Flags().BoolVar(&how.check, "check", false, "build twice and name the files that differ")
 	return c
+}
+
+// limitFlag adds the flag for the size of a source that is a URL.
+func limitFlag(c *cobra.Command, fetch *source.Options) {
+	c.Flags().Int64Var(&fetch.Limit, "max-source", 5<<30, "most bytes that are fetched of a URL; of a tree, of all its files")
 }
 
 // fetched makes a path of what was named on the command line: a path as it is, and what lies behind a
@@ -86,6 +93,7 @@ func fetched(named string, fetch func(dst string) error) (file string, done func
 
 func (p *program) publishCommand() *cobra.Command {
 	request, unscanned := publish.Request{}, false
+	var fetch source.Options
 	c := &cobra.Command{
 		Use:   "publish PROJECT VERSION FILE",
 		Short: "Upload an artifact, sign it as a version, and point a channel at it",
@@ -111,7 +119,7 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 		Args:    cli.Args(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error {
 			file, done, err := fetched(args[2], func(dst string) error {
-				_, err := source.File(c.Context(), args[2], dst, source.Options{})
+				_, err := source.File(c.Context(), args[2], dst, fetch)
 				return err
 			})
 			if err != nil {
@@ -129,6 +137,7 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 	c.Flags().BoolVar(&request.Plain, "plain", false, "leave out the lists by which hosts fetch it in blocks and chunks")
 	c.Flags().BoolVar(&request.New, "new", false, "publish although the project is new and named nearly as another one, or the artifact's corpus.yaml names another project or version")
 	c.Flags().BoolVar(&request.Force, "force", false, "publish although an artifact of this version with other bytes was left in the store, unsigned")
+	limitFlag(c, &fetch)
 	c.Flags().BoolVar(&unscanned, "no-secret-scan", false, "publish without looking for secrets in the files of the artifact")
 	p.draftFlag(c)
 	return c

@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -31,7 +33,7 @@ import (
 const layoutFile = "oci-layout"
 
 // base is the image that the release is put on: an empty one where the request names none.
-func (r Request) base(scratch string) (v1.Image, error) {
+func (r Request) base(ctx context.Context, scratch string) (v1.Image, error) {
 	if r.Base == "" {
 		return blank(), nil
 	}
@@ -45,7 +47,7 @@ func (r Request) base(scratch string) (v1.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the base of the image: %w", err)
 	}
-	image, err := r.openBase(info, scratch)
+	image, err := r.openBase(ctx, info, scratch)
 	if err != nil {
 		return nil, fmt.Errorf("reading the base of the image, %s: %w", r.Base, err)
 	}
@@ -63,7 +65,7 @@ func blank() v1.Image {
 	return mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 }
 
-func (r Request) openBase(info fs.FileInfo, scratch string) (v1.Image, error) {
+func (r Request) openBase(ctx context.Context, info fs.FileInfo, scratch string) (v1.Image, error) {
 	if info.IsDir() {
 		isLayout, err := walk.Exists(filepath.Join(r.Base, layoutFile))
 		if err != nil {
@@ -73,18 +75,24 @@ func (r Request) openBase(info fs.FileInfo, scratch string) (v1.Image, error) {
 			return r.fromLayout(r.Base)
 		}
 		return r.fromLayer(func() (io.ReadCloser, error) {
-			return piped(func(w *tar.Writer) error { return packSystem(w, r.Base, r.time()) }), nil
+			return stoppable(ctx, piped(func(w *tar.Writer) error { return packSystem(w, r.Base, r.time()) })), nil
 		})
 	}
 	dir := filepath.Join(scratch, "base-layout")
-	found, err := unpackLayout(r.Base, dir)
+	found, err := unpackLayout(ctx, r.Base, dir)
 	if err != nil {
 		return nil, err
 	}
 	if found {
 		return r.fromLayout(dir)
 	}
-	return r.fromLayer(func() (io.ReadCloser, error) { return os.Open(r.Base) })
+	return r.fromLayer(func() (io.ReadCloser, error) {
+		f, err := os.Open(r.Base)
+		if err != nil {
+			return nil, err
+		}
+		return stoppable(ctx, f), nil
+	})
 }
 
 // fromLayer is an image of one layer, a tar archive.
@@ -132,6 +140,14 @@ func (r Request) pick(index v1.ImageIndex) (v1.Image, error) {
 	return nil, diag.WithHint(fmt.Errorf("the layout holds no image for linux/%s", r.Arch), "give one that does")
 }
 
+// stoppable fails to read once the context has ended: a layer is summed and packed without one.
+func stoppable(ctx context.Context, r io.ReadCloser) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{artifact.Stoppable(ctx, r), r}
+}
+
 // piped gives what write writes as an archive.
 func piped(write func(*tar.Writer) error) io.ReadCloser {
 	read, w := io.Pipe()
@@ -177,8 +193,8 @@ func special(mode fs.FileMode) (bits int64) {
 }
 
 // unpackLayout unpacks an archive that holds an image layout; false for one that does not.
-func unpackLayout(file, dir string) (bool, error) {
-	holds, err := eachEntry(file, func(h *tar.Header, _ io.Reader) (bool, error) { return path.Clean(h.Name) == layoutFile, nil })
+func unpackLayout(ctx context.Context, file, dir string) (bool, error) {
+	holds, err := eachEntry(ctx, file, func(h *tar.Header, _ io.Reader) (bool, error) { return path.Clean(h.Name) == layoutFile, nil })
 	if err != nil || !holds {
 		return false, err
 	}
@@ -190,7 +206,7 @@ func unpackLayout(file, dir string) (bool, error) {
 		return false, err
 	}
 	defer root.Close()
-	_, err = eachEntry(file, func(h *tar.Header, r io.Reader) (bool, error) {
+	_, err = eachEntry(ctx, file, func(h *tar.Header, r io.Reader) (bool, error) {
 		if h.Typeflag != tar.TypeReg {
 			return false, nil
 		}
@@ -209,13 +225,13 @@ func unpackLayout(file, dir string) (bool, error) {
 }
 
 // eachEntry shows the entries of a tar archive, packed or not, until see has seen enough.
-func eachEntry(file string, see func(*tar.Header, io.Reader) (bool, error)) (bool, error) {
+func eachEntry(ctx context.Context, file string, see func(*tar.Header, io.Reader) (bool, error)) (bool, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	plain, err := unpacked(f)
+	plain, err := unpacked(artifact.Stoppable(ctx, f))
 	if err != nil {
 		return false, err
 	}

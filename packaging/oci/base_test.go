@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"io"
@@ -65,7 +66,7 @@ func write(t *testing.T, tree, base string) string {
 	for i := range sums {
 		var b bytes.Buffer
 		request := oci.Request{Tree: tree, Prefix: "/opt/myapp", Name: "myapp", Version: "1", Arch: runtime.GOARCH, Content: "sha256:c", Command: []string{"/opt/myapp/app"}, Base: base}
-		if err := oci.Write(&b, request, t.TempDir()); err != nil {
+		if err := oci.Write(t.Context(), &b, request, t.TempDir()); err != nil {
 			t.Fatal(err)
 		}
 		sums[i] = sha256.Sum256(b.Bytes())
@@ -224,7 +225,7 @@ func TestABaseThatDoesNotFitIsAnError(t *testing.T) {
 	tree := release(t)
 	foreign := filepath.Join(t.TempDir(), "foreign.oci.tar")
 	var b bytes.Buffer
-	if err := oci.Write(&b, oci.Request{Tree: tree, Prefix: "/opt/x", Arch: "s390x"}, t.TempDir()); err != nil {
+	if err := oci.Write(t.Context(), &b, oci.Request{Tree: tree, Prefix: "/opt/x", Arch: "s390x"}, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	nonsense := filepath.Join(t.TempDir(), "nonsense.tar")
@@ -232,12 +233,36 @@ func TestABaseThatDoesNotFitIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	for base, want := range map[string]string{foreign: "s390x", nonsense: "tar", filepath.Join(t.TempDir(), "absent"): "no such file"} {
-		err := oci.Write(io.Discard, oci.Request{Tree: tree, Prefix: "/opt/x", Arch: "amd64", Base: base}, t.TempDir())
+		err := oci.Write(t.Context(), io.Discard, oci.Request{Tree: tree, Prefix: "/opt/x", Arch: "amd64", Base: base}, t.TempDir())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("on top of %s: %v, want %q", base, err, want)
 		}
 		if want != "no such file" && diag.HintOf(err) == "" {
 			t.Errorf("%v has no hint", err)
+		}
+	}
+}
+
+// TestBaseSeesTheContext ends the reading of each kind of base once the build was interrupted.
+func TestBaseSeesTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	archive := filepath.Join(t.TempDir(), "base.tar")
+	var image bytes.Buffer
+	if err := oci.Write(t.Context(), &image, oci.Request{Tree: release(t), Prefix: "/opt/x", Arch: runtime.GOARCH}, t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(archive, image.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, base := range []string{archive, system(t)} {
+		scratch := t.TempDir()
+		err := oci.Write(ctx, io.Discard, oci.Request{Tree: release(t), Prefix: "/opt/x", Arch: runtime.GOARCH, Base: base}, scratch)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", base, err)
+		}
+		if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v was made all the same, %v", base, left, err)
 		}
 	}
 }

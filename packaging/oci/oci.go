@@ -8,6 +8,7 @@ package oci
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -45,8 +46,8 @@ type Request struct {
 const ContentLabel = "io.corpus-agent.content"
 
 // Write makes the image. scratch is a directory for its parts.
-func Write(w io.Writer, r Request, scratch string) error {
-	image, err := r.image(scratch)
+func Write(ctx context.Context, w io.Writer, r Request, scratch string) error {
+	image, err := r.image(ctx, scratch)
 	if err != nil {
 		return fmt.Errorf("making the image: %w", err)
 	}
@@ -70,8 +71,8 @@ func (r Request) time() time.Time {
 	return r.Time.UTC()
 }
 
-func (r Request) image(scratch string) (v1.Image, error) {
-	base, err := r.base(scratch)
+func (r Request) image(ctx context.Context, scratch string) (v1.Image, error) {
+	base, err := r.base(ctx, scratch)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (b *build) pack(ctx context.Context, format string, w io.Writer) error {
 		if arch == "" {
 			arch = runtime.GOARCH
 		}
-		return oci.Write(w, oci.Request{
+		return oci.Write(ctx, w, oci.Request{
 			Tree: b.stage, Prefix: b.recipe.Prefix, Name: b.result.Name, Version: b.result.Version, Arch: arch,
 			Content: b.result.Content, Command: b.recipe.Package.Command, Base: b.onTop(), Files: b.files, Time: b.Time,
 		}, b.work)
