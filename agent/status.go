@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // Status is what a host can say of itself without asking anybody.
@@ -84,8 +85,9 @@ func (a *Agent) status() (Status, error) {
 		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
 		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: a.lastKeptOf(book),
 		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
-		Store: cmp.Or(a.Config.Store, book.Host.Store), linked: book.Linked,
+		Store: redact.URLs(cmp.Or(a.Config.Store, book.Host.Store)), linked: book.Linked,
 	}
+	s.Host.Store = redact.URLs(s.Host.Store) // it may have a login
 	if book.Good != nil {
 		s.Expires, s.Expiring = a.expiries(book.Good.Service.Project)
 	}
