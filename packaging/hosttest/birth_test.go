@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,4 +202,25 @@ func TestHostComesToLifeWithTheFirstPromotion(t *testing.T) {
 	}
 	s.corpus("promote", "web", "testing", "production")
 	lab.Eventually(t, time.Minute, "the timer deploys the first promotion", func() bool { return page(h) == "web 1" })
+}
+
+// TestTheEnvironmentNamesTheRootOfTrust writes all that a host must know into /etc/corpus/environment, as an image or
+// a configuration tool does, and leaves the rest to the timer. A file without a root of trust starts no run.
+func TestTheEnvironmentNamesTheRootOfTrust(t *testing.T) {
+	n, s := lab.NewNetwork(t), newStore(t)
+	s.publish("web", "1", "testing", web(t, "1", checks))
+	server := s.serve(n)
+	h := lab.Boot(t, lab.Options{Hostname: "web-testing-local1-1", Network: n, Address: "172.31.0.11"})
+	install(t, h)
+	h.Sh("systemctl stop corpus-agent.timer")
+	s.reach(h, server)
+	h.Write("/etc/corpus/environment", "CORPUS_STORE="+storeURL+"\n")
+	h.Sh("systemctl start corpus-agent.service")
+	if got := strings.Fields(h.Sh("systemctl show -p ActiveState -p ExecMainStartTimestampMonotonic --value corpus-agent.service")); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"0", "inactive"}) {
+		t.Errorf("without a root of trust the service is %s", got)
+	}
+	h.Write("/etc/corpus/environment", "CORPUS_STORE="+storeURL+"\nCORPUS_TRUST_ROOT=/root/root.json\n")
+	fast(h)
+	h.Sh("systemctl start corpus-agent.timer")
+	lab.Eventually(t, time.Minute, "the timer deploys", func() bool { return page(h) == "web 1" })
 }

@@ -158,3 +158,30 @@ it fails:
 		t.Errorf("nothing should be left:\n%s", notes)
 	}
 }
+
+// TestPackageOfAWatchedServiceGoesBack fails a release that installs a service from Debian's archive, configures it and
+// has it restarted: the packages go again, and with them the units that the way back would have restarted.
+func TestPackageOfAWatchedServiceGoesBack(t *testing.T) {
+	const good = "/etc/app.conf:\n  file.managed:\n    - contents: good\n"
+	for service, config := range map[string]string{"nginx": "/etc/nginx/conf.d/app.conf", "ssh": "/etc/ssh/sshd_config.d/app.conf"} {
+		t.Run(service, func(t *testing.T) {
+			name := map[string]string{"nginx": "nginx", "ssh": "openssh-server"}[service]
+			bad := name + ":\n  pkg.installed: []\n" + config + ":\n  file.managed:\n    - contents: '# app'\n    - require:\n      - pkg: " + name + "\n" +
+				service + ":\n  service.running:\n    - enable: true\n    - watch:\n      - file: " + config + "\nit fails:\n  test.fail_without_changes: []\n"
+			h := twoReleases(t, good, bad, func(*lab.Host) {})
+			packages := func() string { return h.Sh("dpkg-query -W -f '${Package} ${Status}\\n' | grep ' installed$' | sort") }
+			before := packages()
+			r := agent(t, h, "deploy")
+			if r.Exit != 7 {
+				t.Fatalf("exit code %d: %s (hint: %s)\n%s", r.Exit, r.Error, r.Hint, r.failures())
+			}
+			if after := packages(); after != before {
+				t.Errorf("the packages were\n%s\nand are\n%s", before, after)
+			}
+			if got := strings.TrimSpace(h.Run("systemctl", "is-active", service).Out); got == "active" {
+				t.Errorf("%s is %s", service, got)
+			}
+			agent(t, h, "deploy").converged(t)
+		})
+	}
+}

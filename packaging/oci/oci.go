@@ -19,13 +19,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/packaging/installed"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/corpus-agent/corpus-agent/packaging/installed"
 )
 
 // Request is one image.
