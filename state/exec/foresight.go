@@ -33,7 +33,7 @@ func (t try) weigh(result *Result, lacks []error) {
 		lack := host.Lacks(err)
 		step, sure := t.provider(lack)
 		switch {
-		case !t.foresees, step == nil && lack.Thing == host.ADirectory:
+		case !t.foresees, step == nil && (lack.Thing == host.ADirectory || lack.Thing == host.AUnit):
 			result.Warnings = append(result.Warnings, fmt.Sprintf("as the host is now it cannot be done: %v", err))
 		case step != nil && sure:
 			result.Comment += fmt.Sprintf("; %s makes %s first", spoken(step), lack.What())
@@ -52,6 +52,9 @@ func (t try) weigh(result *Result, lacks []error) {
 }
 
 func unknownUntil(lack *host.Lack, step *compile.Step) string {
+	if lack.Thing == host.AnyThing { // any step may help, so none is named
+		return fmt.Sprintf("unknown: as the host is now, %v, and earlier states may change that", lack.Unwrap())
+	}
 	return fmt.Sprintf("unknown, because %s is not there now and %s, which runs before, may bring it", lack.What(), spoken(step))
 }
 
@@ -92,9 +95,17 @@ func makes(s *compile.Step, thing host.Thing, name string) bool {
 			return whole && dir == name || strings.HasPrefix(dir, strings.TrimSuffix(name, "/")+"/") && value.Truth(s.Chunk.Value("makedirs"))
 		case host.ACommand:
 			return path.Base(s.Name()) == path.Base(name)
+		case host.AUnit:
+			return isUnitFile(s.Name(), name)
 		}
 	}
 	return false
+}
+
+// isUnitFile reports whether a path is where the service manager finds a unit, or the script of a service.
+func isUnitFile(file, unit string) bool {
+	dir, base := path.Split(file)
+	return strings.HasPrefix(dir, "/etc/init.d/") && base == unit || strings.Contains(dir, "/systemd/") && (base == unit || base == unit+".service")
 }
 
 // mayMake reports whether a step can leave a thing on the host that its arguments do not name, as packages and commands do.
@@ -109,6 +120,8 @@ func mayMake(s *compile.Step, thing host.Thing) bool {
 		return slices.Contains(anything, kind)
 	case host.ACommand:
 		return slices.Contains(append(anything, "archive", "git", "pip", "gem", "npm", "pecl", "virtualenv", "alternatives"), kind)
+	case host.AUnit:
+		return slices.Contains(append(anything, "archive", "file", "docker", "pip", "npm"), kind) && s.Name() != ""
 	case host.ADirectory:
 		return slices.Contains(append(anything, "archive", "git", "user", "mount", "pip", "gem", "npm", "virtualenv", "postgres", "docker"), kind)
 	}

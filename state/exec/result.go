@@ -66,8 +66,8 @@ func (r *Result) Fails() bool { return r.Outcome == Failed && !r.Remedied }
 // FailedBy reports whether the step failed because of an error of this kind, or because of a command that printed that
 // a system call failed so.
 func (r *Result) FailedBy(kind error) bool {
-	errno, ok := kind.(syscall.Errno)
-	return errors.Is(r.cause, kind) || ok && r.printed(errno)
+	var errno syscall.Errno
+	return errors.Is(r.cause, kind) || errors.As(kind, &errno) && r.printed(errno)
 }
 
 // printed reports whether the command of the step, if it ran one, printed an error.

@@ -15,6 +15,7 @@ const (
 	AGroup     Thing = "group"
 	ADirectory Thing = "directory"
 	ACommand   Thing = "command"
+	AUnit      Thing = "unit" // of the service manager
 	AnyThing   Thing = "" // that no kind is known of
 )
 

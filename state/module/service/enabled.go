@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -24,10 +25,17 @@ func (a *atBoot) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	d.Planned, d.Comment = value.NewMap(), fmt.Sprintf("would %s %s", verb, a.Name)
 	if d.Unknown {
 		d.Comment += ", if an earlier state brings it"
+		d.Lacks = noUnit(a.Name)
 		return d, nil
 	}
 	d.Changes = changed(a.Name, true)
 	return d, nil
+}
+
+// noUnit is what a state lacks whose unit is not there.
+func noUnit(name string) []error {
+	err := diag.WithHint(fmt.Errorf("there is no unit %s on this host", name), "correct the name, or require the state that brings the unit")
+	return []error{host.Lacking(err, host.AUnit, name)}
 }
 
 // todo looks at the unit. What does not exist does not start at boot.

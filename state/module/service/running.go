@@ -42,7 +42,7 @@ func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		return d, err
 	case !found:
 		d.Unknown, d.Planned = true, value.NewMap()
-		d.Comment = fmt.Sprintf("%s is not there; if an earlier state brings it, it would be started", r.Name)
+		d.Comment, d.Lacks = fmt.Sprintf("%s is not there; if an earlier state brings it, it would be started", r.Name), noUnit(r.Name)
 	case t.nothing():
 		d.Comment = r.Name + " is up"
 	default:
