@@ -29,8 +29,6 @@ type Expiry struct {
 	Root      time.Duration // 1 year by default
 }
 
-const day = 24 * time.Hour
-
 func (e Expiry) withDefaults() Expiry {
 	if e.Timestamp == 0 {
 		e.Timestamp = trust.Lifetime(metadata.TIMESTAMP)

@@ -39,7 +39,7 @@ func (s soleTree) directory(fd int, name string) error {
 	if err != nil {
 		return err
 	}
-	id := [2]uint64{uint64(st.Dev), st.Ino}
+	id := [2]uint64{st.Dev, st.Ino}
 	if s.seen[id] {
 		return nil
 	}

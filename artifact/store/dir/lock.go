@@ -120,7 +120,7 @@ func holder(f *os.File) string {
 		return unknown
 	}
 	defer list.Close()
-	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(uint64(stat.Dev)), unix.Minor(uint64(stat.Dev)), stat.Ino)
+	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev), stat.Ino)
 	for lines := bufio.NewScanner(list); lines.Scan(); {
 		// 1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF
 		words := strings.Fields(lines.Text())
