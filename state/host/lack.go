@@ -16,7 +16,7 @@ const (
 	ADirectory Thing = "directory"
 	ACommand   Thing = "command"
 	AUnit      Thing = "unit" // of the service manager
-	AnyThing   Thing = "" // that no kind is known of
+	AnyThing   Thing = ""     // that no kind is known of
 )
 
 // Lack is the error of a state that needs something that is not there, and that another state can make. A dry run looks
