@@ -56,12 +56,19 @@ func (p *Publisher) Collect(ctx context.Context, grace Grace, dry bool) (Collect
 		return all, err
 	}
 	c := &collection{Publisher: p, grace: grace, dry: dry, all: &all}
+	var damaged []error // of projects that cannot be read, which keep no other one from being collected
 	for _, project := range n.client.Projects() {
-		if err := c.collect(ctx, project); err != nil {
-			return all, fmt.Errorf("collecting garbage of %s: %w", project, err)
+		err := c.collect(ctx, project)
+		if err == nil {
+			continue
 		}
+		err = fmt.Errorf("collecting garbage of %s: %w", project, err)
+		if !trust.OfOne(err) {
+			return all, err
+		}
+		damaged = append(damaged, err)
 	}
-	return all, c.uploads(ctx)
+	return all, errors.Join(append(damaged, c.uploads(ctx))...)
 }
 
 // collection is one run of Collect.

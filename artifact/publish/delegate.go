@@ -22,6 +22,7 @@ func (p *Publisher) AddProject(ctx context.Context, name string, threshold int, 
 		return err
 	}
 	return p.change(ctx, func(n *next) error {
+		again := !n.delegates(name)
 		role, unpublished, err := n.standing(ctx, name)
 		if err != nil {
 			return err
@@ -33,8 +34,11 @@ func (p *Publisher) AddProject(ctx context.Context, name string, threshold int, 
 		if err := n.ownKeys(); err != nil {
 			return err
 		}
-		if err := n.setThreshold(name, threshold); err != nil || threshold <= before {
+		if err := n.setThreshold(name, threshold); err != nil || threshold <= before && !again {
 			return err
+		}
+		if again {
+			return n.comeBack(ctx, name)
 		}
 		n.advice = revokeSteps(name)
 		signed, err := n.keepSigned(name, role)

@@ -208,6 +208,13 @@ func roleSays(name string, role *trust.Role) ([]string, error) {
 	if trust.Upgraded(role) {
 		says = append(says, "the lists of all versions of a project in one file end (`corpus store upgrade`)")
 	}
+	ended, err := trust.Ended(role)
+	if err != nil {
+		return nil, err
+	}
+	for _, project := range slices.Sorted(maps.Keys(ended)) {
+		says = append(says, fmt.Sprintf("what %s said up to version %d of its metadata counts no longer", project, ended[project]))
+	}
 	required, err := trust.Requirements(role)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -50,6 +51,23 @@ func (p *Publisher) meant(ctx context.Context, release artifact.Release, r Reque
 		return err
 	}
 	return mistake(ifMeant, "%s is version %s, as its %s says, and was to be published as %s", r.File, version, recipe.Name, r.Version)
+}
+
+// usualChannels are names of channels that projects have, or will have.
+func usualChannels() []string { return []string{"testing", "staging", "production"} }
+
+// meantChannel refuses a channel that a project does not have where its name was probably typed by mistake: it is a letter or
+// two off that of another channel of the project, or off a usual one.
+func (n *next) meantChannel(channel string, channels map[string]trust.Pointer) error {
+	if _, there := channels[channel]; there || n.newName || slices.Contains(usualChannels(), channel) {
+		return nil
+	}
+	known := append(slices.Sorted(maps.Keys(channels)), usualChannels()...)
+	known = slices.DeleteFunc(known, func(name string) bool { return numberless(name) == numberless(channel) })
+	if like := diag.Misspelling(channel, known); like != "" {
+		return mistake(ifMeant, "the project has no channel %s, and the name is nearly that of %s", channel, like)
+	}
+	return nil
 }
 
 // numberless is a name without its digits: shop2 beside shop1 is no mistake.

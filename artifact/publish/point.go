@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -34,4 +35,31 @@ func (p *Publisher) Point(ctx context.Context, ref artifact.Ref, version string)
 		return n.point(ctx, role, ref, release, "")
 	})
 	return release, err
+}
+
+// Unpoint takes a channel out of a project: its hosts keep what they run and say that the channel is gone. What it pointed at
+// stays published.
+func (p *Publisher) Unpoint(ctx context.Context, ref artifact.Ref) (trust.Pointer, error) {
+	if err := checkRef(ref); err != nil {
+		return trust.Pointer{}, err
+	}
+	var pointer trust.Pointer
+	err := p.change(ctx, func(n *next) error {
+		n.strict = true
+		role, err := n.project(ctx, ref.Project)
+		if err != nil {
+			return err
+		}
+		channels, err := trust.Channels(role)
+		if err != nil {
+			return err
+		}
+		there := false
+		if pointer, there = channels[ref.Channel]; !there {
+			return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, ref), "`corpus ls` shows what there is")
+		}
+		delete(channels, ref.Channel)
+		return trust.SetChannels(role, channels)
+	})
+	return pointer, err
 }

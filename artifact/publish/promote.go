@@ -44,6 +44,9 @@ func (n *next) point(ctx context.Context, role *trust.Role, ref artifact.Ref, r 
 	if err != nil {
 		return err
 	}
+	if err := n.meantChannel(ref.Channel, channels); err != nil {
+		return err
+	}
 	before := channels[ref.Channel]
 	pointer := trust.Pointer{Version: r.Version, Digest: r.Digest, Serial: before.Serial + 1}
 	if pointer.Proof, err = n.prove(ctx, ref, pointer, before, from); err != nil {
@@ -142,12 +145,12 @@ func (n *next) unproven(ctx context.Context) ([]string, error) {
 // eachPointer shows the channels of all projects that can be read.
 func (n *next) eachPointer(ctx context.Context, see func(artifact.Ref, trust.Pointer, *trust.Role) error) error {
 	for _, project := range n.client.Projects() {
-		role, unpublished, err := n.standing(ctx, project)
+		role, err := n.client.Project(ctx, project)
+		if errors.Is(err, trust.ErrNoProject) || err != nil && trust.OfOne(err) {
+			continue
+		}
 		if err != nil {
 			return err
-		}
-		if unpublished || role == nil {
-			continue
 		}
 		channels, err := trust.Channels(role)
 		if err != nil {

@@ -29,7 +29,7 @@ func (p *Publisher) Prune(ctx context.Context, keep int, dry bool) ([]Pruned, er
 	for _, project := range n.client.Projects() {
 		one, err := p.prune(ctx, project, keep, dry)
 		var short *Short
-		if errors.As(err, &short) {
+		if errors.As(err, &short) || err != nil && trust.OfOne(err) {
 			one.Versions, one.Left, err = nil, err.Error(), nil
 		}
 		if err != nil {

@@ -55,6 +55,9 @@ type Publisher struct {
 	// AtOnce lets a command take keys away although hosts refuse what only these keys have signed, until
 	// others have signed it: what is right where a stolen key does more harm than hosts that stand still.
 	AtOnce bool
+	// New says that a name is meant which was probably typed by mistake, that of a channel or, in a Request, of a project; and
+	// that a project which is added again with other keys begins without the versions that it had.
+	New bool
 
 	// Waiting are the keys of rotations that are under way, beside Keys. They sign where the store lets them.
 	Waiting []keyring.Ring
@@ -142,7 +145,7 @@ func (p *Publisher) open(ctx context.Context) (*trust.Client, error) {
 
 // onto starts the next version of what a client has verified.
 func (p *Publisher) onto(client *trust.Client, etag string) *next {
-	return &next{publisher: p, client: client, etag: etag, roles: map[string]*trust.Role{}, ready: map[string]ready{}}
+	return &next{publisher: p, client: client, etag: etag, newName: p.New, roles: map[string]*trust.Role{}, ready: map[string]ready{}}
 }
 
 // checkClock refuses to sign with a clock that is before what was signed last: hosts would refuse
@@ -198,6 +201,7 @@ type next struct {
 	ready     map[string]ready       // roles that come signed, as they are
 	brief     bool                   // only the timestamp is signed anew
 
+	newName bool                   // a channel's name is meant that was probably typed by mistake
 	strict  bool                   // hosts must accept the store in the end, whatever they did before
 	allowed map[string]bool        // what hosts may refuse in the end: it was asked for
 	advice  func(of string) string // says which steps hosts accept, where these are not
@@ -221,7 +225,7 @@ func (n *next) project(ctx context.Context, name string) (*trust.Role, error) {
 	role, err := n.client.Whole(ctx, name)
 	if errors.Is(err, trust.ErrNoProject) {
 		role = metadata.Targets()
-		role.Signed.Version = 0
+		role.Signed.Version = n.client.Last(name) // 0, unless the project was removed and begins again
 	} else if err != nil {
 		return nil, err
 	}

@@ -186,6 +186,10 @@ func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
 // takeRest finds the projects, and whatever else snapshots have named.
 func (b *rebuilding) takeRest(ctx context.Context) error {
 	targets := b.client.Trusted().Targets[metadata.TARGETS]
+	ended, err := trust.Ended(targets)
+	if err != nil {
+		return err
+	}
 	names := slices.Collect(maps.Keys(b.named))
 	if len(names) == 0 || b.torn {
 		for _, project := range b.client.Projects() {
@@ -204,7 +208,12 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 		verify := func(*trust.Role) error { return nil }
 		project, _ := trust.IsHead(name)
 		if b.delegates(project) {
-			verify = func(r *trust.Role) error { return targets.VerifyDelegate(project, r) }
+			verify = func(r *trust.Role) error {
+				if r.Signed.Version <= ended[project] { // it counts no longer, and hosts have seen it
+					return nil
+				}
+				return targets.VerifyDelegate(project, r)
+			}
 		}
 		role, missing, err := b.take(ctx, name, verify)
 		if err == nil && missing != nil && name == trust.HeadRole(project) {
@@ -215,10 +224,13 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if role != nil {
+		if role != nil && role.Signed.Version > ended[project] {
 			if err := b.takePages(ctx, project, role); err != nil {
 				return err
 			}
+		}
+		if missing != nil && missing.Version <= ended[project] {
+			continue
 		}
 		if missing != nil && !slices.Contains(b.result.Lost, project) {
 			b.result.Lost, b.result.Missing = append(b.result.Lost, project), append(b.result.Missing, *missing)

@@ -24,7 +24,7 @@ type Request struct {
 	File    string // the artifact
 	Channel string // to point at it; empty for none
 	Plain   bool   // without the lists by which hosts fetch it in blocks and chunks
-	New     bool   // although the project is new and named nearly as another, or the artifact says that it is another's or another version
+	New     bool   // although the project or the channel is new and named nearly as another, or the artifact says that it is another's or another version
 	// Check refuses the unpacked tree of the artifact, before anything of it is uploaded; nil for no check.
 	Check func(ctx context.Context, tree string) error
 	Force bool // although the store holds an artifact of this version with other bytes, which nothing signed names
@@ -49,6 +49,11 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, e
 	}
 	if err := p.meant(ctx, release, r); err != nil {
 		return artifact.Release{}, err
+	}
+	if r.New && !p.New {
+		meant := *p
+		meant.New = true
+		p = &meant
 	}
 	if err := p.ensureDelegated(ctx, r.Project); err != nil {
 		return artifact.Release{}, err

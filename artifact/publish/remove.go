@@ -21,7 +21,8 @@ type RemovedProject struct {
 
 // RemoveProject takes a project out of the store: nobody may sign it any more, no channel requires proof of it, and hosts of
 // it keep what they run. It takes the targets key. With objects its artifacts are removed too, which takes the right to
-// delete; without, and where a removal was cut short, the same command removes them later.
+// delete, and what it said counts no longer, so that nothing of it comes back should the project be added again; without, and
+// where a removal was cut short, the same command removes them later.
 func (p *Publisher) RemoveProject(ctx context.Context, name string, objects bool) (RemovedProject, error) {
 	result := RemovedProject{Project: name}
 	if err := trust.CheckProject(name); err != nil {
@@ -29,7 +30,12 @@ func (p *Publisher) RemoveProject(ctx context.Context, name string, objects bool
 	}
 	err := p.change(ctx, func(n *next) error {
 		if !n.delegates(name) {
-			return noProject(name)
+			return n.endRemoved(name, objects)
+		}
+		if objects {
+			if err := n.end(name); err != nil {
+				return err
+			}
 		}
 		targets := n.targets()
 		targets.Signed.Delegations.Roles = slices.DeleteFunc(targets.Signed.Delegations.Roles, func(d metadata.DelegatedRole) bool { return d.Name == name })
@@ -64,4 +70,17 @@ func (p *Publisher) RemoveProject(ctx context.Context, name string, objects bool
 		return result, err
 	}
 	return result, nil
+}
+
+// endRemoved signs that what a project said counts no longer which was removed before, while its artifacts were not. It is
+// ErrNoProject where there is nothing to sign.
+func (n *next) endRemoved(name string, objects bool) error {
+	over, err := n.client.Over(name)
+	if err != nil {
+		return err
+	}
+	if !objects || over || n.client.Last(name) == 0 {
+		return noProject(name)
+	}
+	return n.end(name)
 }

@@ -38,6 +38,11 @@ func (p *Publisher) Require(ctx context.Context, ref artifact.Ref, q *trust.Requ
 			return mistake("make one with `corpus keys new attestation`, and let it in with `corpus project add attestation --key attestation.pub`",
 				"nobody could prove anything: the store has no attestation key")
 		}
+		if q != nil {
+			if err := n.meantChannels(ctx, ref.Project, ref.Channel, q.From); err != nil {
+				return err
+			}
+		}
 		all, err := trust.Requirements(n.targets())
 		if err != nil {
 			return err
@@ -52,6 +57,24 @@ func (p *Publisher) Require(ctx context.Context, ref artifact.Ref, q *trust.Requ
 		return n.standsUp(ctx, &result)
 	})
 	return result, err
+}
+
+// meantChannels refuses names of channels of a project that were probably typed by mistake.
+func (n *next) meantChannels(ctx context.Context, project string, names ...string) error {
+	channels := map[string]trust.Pointer{}
+	role, _, err := n.standing(ctx, project)
+	if err == nil && role != nil {
+		channels, err = trust.Channels(role)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := n.meantChannel(name, channels); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // standsUp looks whether what a channel names meets what it requires now.

@@ -167,8 +167,7 @@ func (n *next) refusals(ctx context.Context, s store.Store, projects []string) (
 
 // notAnswered passes on an error of the way to the store, which says nothing about the store's content.
 func notAnswered(err error) error {
-	var r *trust.Refused
-	if err == nil || errors.As(err, &r) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
+	if err == nil || trust.OfOne(err) {
 		return nil
 	}
 	return err

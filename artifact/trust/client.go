@@ -354,6 +354,11 @@ func (c *Client) Project(ctx context.Context, project string) (*Role, error) {
 	if !c.delegated(project) {
 		return nil, absent(ErrNoProject, project)
 	}
+	if over, err := c.Over(project); err != nil {
+		return nil, err
+	} else if over {
+		return nil, absent(ErrNoProject, project)
+	}
 	if role, ok := c.set.Targets[project]; ok {
 		return role, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
 // Listing is what a store says of a project, verified.
@@ -20,27 +21,49 @@ type Listing struct {
 	Statements map[string][]Statement `json:"statements,omitempty"`
 	// Grounds are why channels may point where they do.
 	Grounds map[string]Grounds `json:"grounds,omitempty"`
+	// Problem is why nothing of the project can be read; the other fields but Project are empty then. Err is the same.
+	Problem string `json:"problem,omitempty"`
+	Err     error  `json:"-"`
 }
 
-// List reads every project. Refresh comes first.
+// List reads every project. Refresh comes first. A project that cannot be read has its error in its Listing, and hides no
+// other one; the error of List is one that concerns them all.
 func (c *Client) List(ctx context.Context) ([]Listing, error) {
 	list := []Listing{}
 	for _, name := range c.Projects() {
-		role, err := c.Whole(ctx, name)
-		if errors.Is(err, ErrNoProject) {
-			list = append(list, Listing{Project: name, Channels: map[string]Pointer{}, Releases: []artifact.Release{}, Yanked: map[string]Yank{}})
-			continue
-		}
-		if err != nil {
+		l, err := c.listed(ctx, name)
+		if err != nil && !OfOne(err) {
 			return nil, err
 		}
-		l, err := c.listing(name, role, c.set.Targets[name])
 		if err != nil {
-			return nil, err
+			l = empty(name)
+			l.Problem, l.Err = err.Error(), err
 		}
 		list = append(list, l)
 	}
 	return list, nil
+}
+
+func (c *Client) listed(ctx context.Context, name string) (Listing, error) {
+	role, err := c.Whole(ctx, name)
+	if errors.Is(err, ErrNoProject) {
+		return empty(name), nil
+	}
+	if err != nil {
+		return Listing{}, err
+	}
+	return c.listing(name, role, c.set.Targets[name])
+}
+
+func empty(project string) Listing {
+	return Listing{Project: project, Channels: map[string]Pointer{}, Releases: []artifact.Release{}, Yanked: map[string]Yank{}}
+}
+
+// OfOne reports whether an error of reading a project concerns that project alone: what the store has of it is lost, withheld
+// or not to be believed. Any other error, such as that of a store which does not answer, concerns all of them.
+func OfOne(err error) bool {
+	var refused *Refused
+	return errors.As(err, &refused) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)
 }
 
 // listing is what a project says; signed is the file with the signatures.

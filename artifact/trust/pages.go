@@ -111,6 +111,9 @@ func (c *Client) addCapped(ctx context.Context, project string, all *Role) error
 	if meta == nil || c.head(project) != nil {
 		return nil
 	}
+	if over, err := c.Over(project); err != nil || over {
+		return err
+	}
 	set := c.headSet(project, meta)
 	set.RefTime = time.Time{} // it is history, and need not be renewed
 	err := c.eachStore(ctx, RoleKey(HeadRole(project), meta.Version), c.limit(meta), func(data []byte) error {

@@ -60,6 +60,8 @@ that, what the channel requires, and the proof that it carries: for which digest
 before, which hosts reported it healthy and when, and whose key attested that; or why hosts refuse it.
 --json has all of it under grounds.
 
+A project that cannot be read is named as such, and hides no other one; the exit code is then that of its error.
+
 The first line is the date on which the first signature that hosts need expires. From the last third of a signature's lifetime
 on, a warning names it and what renews it.`,
 		Example: `  corpus ls --store s3://bucket/prefix --trust-root keys/root.json
@@ -81,10 +83,10 @@ on, a warning names it and what renews it.`,
 				fmt.Fprintf(p.Err, "warning: %s\n", e)
 			}
 			if p.json {
-				return p.JSON(list)
+				return errors.Join(p.JSON(list), cli.AlreadyTold(unread(list)))
 			}
 			fmt.Fprintf(p.Out, "signed until %s (%s)\n", expiries[0].Expires.Format("2006-01-02 15:04"), expiries[0].Role)
-			return p.printList(list, why)
+			return errors.Join(p.printList(list, why), unread(list))
 		},
 	}
 	c.Flags().BoolVar(&why, "why", false, "say why channels may point where they do")
@@ -94,28 +96,48 @@ on, a warning names it and what renews it.`,
 func (p *program) printList(list []trust.Listing, why bool) error {
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	for _, l := range list {
+		if l.Err != nil {
+			fmt.Fprintf(w, "%s\tcannot be read\n", l.Project)
+			continue
+		}
+		if l.Serial == 0 {
+			fmt.Fprintf(w, "%s\tnothing is published\n", l.Project)
+			continue
+		}
 		fmt.Fprintf(w, "%s\tsigned until %s\n", l.Project, l.Expires.Format("2006-01-02"))
 		for _, name := range slices.Sorted(maps.Keys(l.Channels)) {
 			version := l.Channels[name].Version
-			fmt.Fprintf(w, "  %s/%s\t%s%s\n", l.Project, name, version, withdrawn(l, version))
+			// No tab: a column of its own here would widen those of the versions below.
+			fmt.Fprintf(w, "  %s/%s\t%s%s\n", l.Project, name, version, withdrawn(l, version, "  "))
 			if why {
 				printGrounds(w, l, name)
 			}
 		}
 		for _, r := range l.Releases {
-			fmt.Fprintf(w, "  %s\t%s\t%s%s\n", r.Version, diag.Size(r.Length), r.Digest, withdrawn(l, r.Version))
+			fmt.Fprintf(w, "  %s\t%s\t%s%s\n", r.Version, diag.Size(r.Length), r.Digest, withdrawn(l, r.Version, "\t"))
 		}
 	}
 	return w.Flush()
 }
 
-// withdrawn is what follows a version that was taken back.
-func withdrawn(l trust.Listing, version string) string {
+// unread are the errors of projects that could not be read.
+func unread(list []trust.Listing) error {
+	var errs []error
+	for _, l := range list {
+		if l.Err != nil {
+			errs = append(errs, fmt.Errorf("reading %s: %w", l.Project, l.Err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// withdrawn is what follows a version that was taken back, and what is to stand before that.
+func withdrawn(l trust.Listing, version, before string) string {
 	yank, ok := l.Yanked[version]
 	if !ok {
 		return ""
 	}
-	return "\t" + strings.TrimSpace("withdrawn "+yank.At.Format("2006-01-02")+" "+trust.Printable(yank.Reason))
+	return before + strings.TrimSpace("withdrawn "+yank.At.Format("2006-01-02")+" "+trust.Printable(yank.Reason))
 }
 
 func (p *program) verifyCommand() *cobra.Command {
@@ -123,7 +145,8 @@ func (p *program) verifyCommand() *cobra.Command {
 		Use:   "verify",
 		Short: "Check everything in a store as a host would",
 		Long: `verify follows the signatures of a store and reads every artifact, and what is signed beside it, to
-its end. It names all that is lost or damaged; publishing the same file again replaces that.`,
+its end. It names all that is lost or damaged; publishing the same file again replaces that. A project that cannot be read keeps
+no other one from being checked.`,
 		Example: `  corpus verify --store s3://bucket/prefix --trust-root keys/root.json`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return p.verify(c.Context()) },
@@ -148,6 +171,13 @@ func (p *program) verify(ctx context.Context) error {
 			}
 			p.explain("verified %s", r)
 		}
+	}
+	if lost := unread(list); lost != nil {
+		var err error
+		if !p.json { // there it is the error alone that is answered
+			err = p.answer(sum, "verified %d artifacts, %s, of the projects that can be read", sum.Artifacts, diag.Size(sum.Bytes))
+		}
+		return errors.Join(append([]error{err, lost}, sum.damaged...)...)
 	}
 	if len(sum.damaged) > 0 {
 		return diag.WithHint(errors.Join(sum.damaged...),

@@ -1,27 +1,47 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
 func (p *program) pointCommand() *cobra.Command {
+	remove, isNew := false, false
 	c := &cobra.Command{
 		Use:   "point PROJECT CHANNEL VERSION",
-		Short: "Point a channel at a version that is published",
+		Short: "Point a channel at a version that is published, or remove the channel",
 		Long: `point signs that a channel names a version, older or newer than the one it names now. The artifact is in the
 store and does not have to be at hand. A version that is withdrawn is refused.
 
+A channel that is new is refused without --new where its name is a letter or two off that of another one of the project, or off
+testing, staging or production.
+
+With --remove and without a version it takes the channel out of the project. Hosts that follow it keep what they run, and each
+run of them says that the project has no such channel. Versions that no other channel names may then go (corpus gc --keep).
+
 It takes the project's key and those of snapshot and timestamp. A channel that requires proof that a release was healthy
 elsewhere first (corpus project require) takes it from the store, as with corpus promote; without one the exit code is 4.`,
-		Example: `  corpus point myapp testing 1.0 --store s3://bucket/prefix --keys keys`,
-		Args:    cli.Args(cobra.ExactArgs(3)),
+		Example: `  corpus point myapp testing 1.0 --store s3://bucket/prefix --keys keys
+  corpus point myapp testing --remove --store s3://bucket/prefix --keys keys`,
+		Args: cli.Args(func(c *cobra.Command, args []string) error {
+			if remove {
+				return cobra.ExactArgs(2)(c, args)
+			}
+			return cobra.ExactArgs(3)(c, args)
+		}),
 		RunE: func(c *cobra.Command, args []string) error {
 			publisher, err := p.pinned(c.Context())
 			if err != nil {
 				return err
+			}
+			publisher.New = isNew
+			if remove {
+				return p.unpoint(c.Context(), publisher, artifact.Ref{Project: args[0], Channel: args[1]})
 			}
 			release, err := publisher.Point(c.Context(), artifact.Ref{Project: args[0], Channel: args[1]}, args[2])
 			if err != nil {
@@ -33,6 +53,24 @@ elsewhere first (corpus project require) takes it from the store, as with corpus
 			return p.answer(release, "%s/%s is %s", args[0], args[1], release.Version)
 		},
 	}
+	c.Flags().BoolVar(&remove, "remove", false, "remove the channel")
+	newChannelFlag(c, &isNew)
 	p.draftFlag(c)
 	return c
+}
+
+// newChannelFlag lets a channel be new although its name was probably typed by mistake.
+func newChannelFlag(c *cobra.Command, isNew *bool) {
+	c.Flags().BoolVar(isNew, "new", false, "although the channel is new and named nearly as another one")
+}
+
+func (p *program) unpoint(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) error {
+	pointer, err := publisher.Unpoint(ctx, ref)
+	if err != nil {
+		return code(err)
+	}
+	if p.drafted != nil {
+		return p.answerDraft()
+	}
+	return p.answer(pointer, "%s is no channel any more; it was %s, which stays published", ref, pointer.Version)
 }

@@ -23,7 +23,7 @@ func (p *program) projectCommand() *cobra.Command {
 
 func (p *program) projectAddCommand() *cobra.Command {
 	var files []string
-	threshold := 0
+	threshold, isNew := 0, false
 	c := &cobra.Command{
 		Use:   "add NAME --key PUB",
 		Short: "Let a key publish a project",
@@ -31,23 +31,27 @@ func (p *program) projectAddCommand() *cobra.Command {
 added to those that the project has. With --threshold so many of them have to sign every release.
 It takes the targets key.
 
+A project that was removed (corpus project remove) comes back as it was with the key that signed it. With another key it needs
+--new, and begins without the versions that it had; so does one that was removed with its artifacts, with any key.
+
 NAME may be attestation: its keys sign no project, but that releases were healthy (corpus attest).`,
 		Example: `  corpus project add myapp --key myapp.pub --store s3://bucket/prefix --keys keys
   corpus project add myapp --key ann.pub --key bob.pub --threshold 2 --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.addProject(c.Context(), args[0], files, threshold)
+			return p.addProject(c.Context(), args[0], files, threshold, isNew)
 		},
 	}
 	c.Flags().StringArrayVar(&files, "key", nil, "public key file of the project; may be repeated")
 	c.Flags().IntVar(&threshold, "threshold", 0, "how many of the project's keys have to sign; 0 leaves it as it is")
+	c.Flags().BoolVar(&isNew, "new", false, "begin a project that was removed without the versions that it had, which other keys have signed")
 	c.MarkFlagsOneRequired("key", "threshold")
 	p.draftFlag(c)
 	p.atOnceFlag(c)
 	return c
 }
 
-func (p *program) addProject(ctx context.Context, name string, files []string, threshold int) error {
+func (p *program) addProject(ctx context.Context, name string, files []string, threshold int, isNew bool) error {
 	keys, err := publicKeys(files)
 	if err != nil {
 		return err
@@ -56,6 +60,7 @@ func (p *program) addProject(ctx context.Context, name string, files []string, t
 	if err != nil {
 		return err
 	}
+	publisher.New = isNew
 	if err := publisher.AddProject(ctx, name, threshold, keys...); err != nil {
 		return code(err)
 	}

@@ -108,7 +108,8 @@ A file of the artifact that looks like a secret stops publish as it stops build,
 corpus.yaml allows it by name; --no-secret-scan does not look.
 
 What was probably typed by mistake is refused without --new, before anything is written: a new project whose name is a letter or
-two off that of another one, and an artifact whose corpus.yaml names another project or another version. A version that
+two off that of another one, a new channel whose name is a letter or two off that of another one of the project or off testing,
+staging or production, and an artifact whose corpus.yaml names another project or another version. A version that
 corpus build --version gave counts as the artifact's own while the provenance lies beside FILE.
 
 What corpus build wrote beside FILE, FILE.spdx.json and FILE.provenance.json without the ending of
@@ -135,7 +136,7 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 	}
 	c.Flags().StringVar(&request.Channel, "channel", "", "channel to point at the version; none by default")
 	c.Flags().BoolVar(&request.Plain, "plain", false, "leave out the lists by which hosts fetch it in blocks and chunks")
-	c.Flags().BoolVar(&request.New, "new", false, "publish although the project is new and named nearly as another one, or the artifact's corpus.yaml names another project or version")
+	c.Flags().BoolVar(&request.New, "new", false, "publish although the project or the channel is new and named nearly as another one, or the artifact's corpus.yaml names another project or version")
 	c.Flags().BoolVar(&request.Force, "force", false, "publish although an artifact of this version with other bytes was left in the store, unsigned")
 	limitFlag(c, &fetch)
 	c.Flags().BoolVar(&unscanned, "no-secret-scan", false, "publish without looking for secrets in the files of the artifact")
@@ -166,6 +167,7 @@ func (p *program) publish(ctx context.Context, request publish.Request) error {
 }
 
 func (p *program) promoteCommand() *cobra.Command {
+	isNew := false
 	c := &cobra.Command{
 		Use:   "promote PROJECT FROM TO",
 		Short: "Point a channel at what another one points at",
@@ -173,7 +175,10 @@ func (p *program) promoteCommand() *cobra.Command {
 
 A channel that requires proof that a release was healthy elsewhere first (corpus project require) takes
 it in from the store, where corpus attest put it; without one the exit code is 4. From a channel to
-itself, promote takes in a newer proof of what the channel names.`,
+itself, promote takes in a newer proof of what the channel names.
+
+TO may be a channel that is new. It is refused without --new where its name is a letter or two off that of another one of the
+project, or off testing, staging or production. corpus point --remove removes a channel.`,
 		Example: `  corpus promote myapp testing production --store s3://bucket/prefix --keys keys`,
 		Args:    cli.Args(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -181,6 +186,7 @@ itself, promote takes in a newer proof of what the channel names.`,
 			if err != nil {
 				return err
 			}
+			publisher.New = isNew
 			release, err := publisher.Promote(c.Context(), args[0], args[1], args[2])
 			if err != nil {
 				return code(err)
@@ -191,6 +197,7 @@ itself, promote takes in a newer proof of what the channel names.`,
 			return p.answer(release, "%s/%s is %s, as %s/%s", args[0], args[2], release.Version, args[0], args[1])
 		},
 	}
+	newChannelFlag(c, &isNew)
 	p.draftFlag(c)
 	return c
 }

@@ -18,7 +18,8 @@ func (p *program) projectRemoveCommand() *cobra.Command {
 and say that the store does not have it. It takes the targets key.
 
 The artifacts stay in the store, so that a project that was removed by mistake comes back with corpus project add and its key.
-With --artifacts they are removed for good, also later, by the same command. That needs the right to list and delete below
+With --artifacts they are removed for good, also later, by the same command: a project that is added again after that has none of
+the versions it had. That needs the right to list and delete below
 deploy/ and metadata/pages/.`,
 		Example: `  corpus project remove myap --store s3://bucket/prefix --keys keys
   corpus project remove myap --artifacts --store s3://bucket/prefix --keys keys`,

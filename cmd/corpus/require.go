@@ -13,7 +13,7 @@ import (
 
 func (p *program) projectRequireCommand() *cobra.Command {
 	q := trust.Requirement{}
-	none := false
+	none, isNew := false, false
 	c := &cobra.Command{
 		Use:   "require PROJECT CHANNEL --from CHANNEL",
 		Short: "Let a channel take only what was healthy on another one",
@@ -30,9 +30,9 @@ back. Hosts of agents before this version do not know of it.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			ref := artifact.Ref{Project: args[0], Channel: args[1]}
 			if none {
-				return p.require(c.Context(), ref, nil)
+				return p.require(c.Context(), ref, nil, isNew)
 			}
-			return p.require(c.Context(), ref, &q)
+			return p.require(c.Context(), ref, &q, isNew)
 		},
 	}
 	c.Flags().StringVar(&q.From, "from", "", "channel where a release has to be healthy first")
@@ -40,17 +40,19 @@ back. Hosts of agents before this version do not know of it.`,
 	c.Flags().IntVar(&q.Fresh, "fresh", trust.DefaultFresh, "so many days old may reports be when they are attested")
 	c.Flags().IntVar(&q.Holds, "holds", trust.DefaultHolds, "so many days a proof holds")
 	c.Flags().BoolVar(&none, "none", false, "require nothing any more")
+	newChannelFlag(c, &isNew)
 	c.MarkFlagsOneRequired("from", "none")
 	c.MarkFlagsMutuallyExclusive("from", "none")
 	p.draftFlag(c)
 	return c
 }
 
-func (p *program) require(ctx context.Context, ref artifact.Ref, q *trust.Requirement) error {
+func (p *program) require(ctx context.Context, ref artifact.Ref, q *trust.Requirement, isNew bool) error {
 	publisher, err := p.pinned(ctx)
 	if err != nil {
 		return err
 	}
+	publisher.New = isNew
 	result, err := publisher.Require(ctx, ref, q)
 	if err != nil {
 		return code(err)
