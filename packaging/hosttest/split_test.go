@@ -3,6 +3,7 @@
 package hosttest_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -100,9 +101,13 @@ func TestRefreshTimer(t *testing.T) {
 		t.Error("the service ran without a file that says what to refresh")
 	}
 	before := h.Read("/srv/store/metadata/timestamp.json")
-	h.Sh("mkdir -p -m 700 /etc/corpus/refresh")
-	h.Write("/etc/corpus/refresh/alice.env", "CORPUS_STORE=file:///srv/store\nCORPUS_KEYS=/home/alice/keys\n")
-	h.Sh("mkdir -p /etc/systemd/system/corpus-refresh@.timer.d; printf '[Timer]\\nOnCalendar=\\nOnCalendar=*:*:0/2\\nRandomizedDelaySec=0\\nAccuracySec=100ms\\n' > /etc/systemd/system/corpus-refresh@.timer.d/fast.conf; systemctl daemon-reload; systemctl enable --now corpus-refresh@alice.timer")
+	h.Sh("cp -r /home/alice/keys /root/keys")
+	h.Sh("cd /root && " + recipe(t, "systemctl enable --now corpus-refresh@alice.timer", "s3://bucket/prefix", "file:///srv/store"))
+	if h.Read("/srv/store/metadata/timestamp.json") == before {
+		t.Error("the recipe of docs/trust.md does not refresh the store at once")
+	}
+	before = h.Read("/srv/store/metadata/timestamp.json")
+	h.Sh("mkdir -p /etc/systemd/system/corpus-refresh@.timer.d; printf '[Timer]\\nOnCalendar=\\nOnCalendar=*:*:0/2\\nRandomizedDelaySec=0\\nAccuracySec=100ms\\n' > /etc/systemd/system/corpus-refresh@.timer.d/fast.conf; systemctl daemon-reload; systemctl restart corpus-refresh@alice.timer")
 	lab.Eventually(t, time.Minute, "the timer signs the timestamp anew", func() bool { return h.Read("/srv/store/metadata/timestamp.json") != before })
 	if got := h.Sh("systemctl show -p User --value corpus-refresh@alice.service; stat -c %U /srv/store/metadata/timestamp.json; systemctl is-enabled corpus-refresh@alice.timer"); got != "alice\nalice\nenabled" {
 		t.Errorf("the service is %s", got)
@@ -114,4 +119,21 @@ func TestRefreshTimer(t *testing.T) {
 	if active := strings.TrimSpace(h.Run("systemctl", "is-active", "corpus-refresh@alice.timer").Out); active == "active" {
 		t.Error("the timer outlives its package")
 	}
+}
+
+// recipe is the block of commands of docs/trust.md that has a line, with one text exchanged for another.
+func recipe(t *testing.T, line, from, to string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/trust.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := range strings.SplitSeq(string(text), "\n\n") {
+		if strings.Contains(block, "    "+line) {
+			plain := strings.ReplaceAll("\n"+block, "\n    ", "\n")
+			return "set -e" + strings.ReplaceAll(plain, from, to)
+		}
+	}
+	t.Fatalf("docs/trust.md has no block with %q", line)
+	return ""
 }
