@@ -36,5 +36,12 @@ func (n *next) comeBack(ctx context.Context, name string) error {
 	return mistake(hint, "the store had a project %s before, which cannot be read: %v", name, err)
 }
 
-// end signs that what the store has of a project counts no longer.
-func (n *next) end(name string) error { return trust.End(n.targets(), name, n.client.Last(name)) }
+// end signs that what the store has of a project counts no longer. It does not where a thief ran the versions up: after the way
+// back from that the project's versions are low again, and would all count no longer.
+func (n *next) end(name string) error {
+	last := n.client.Last(name)
+	if spent(last) {
+		return exhausted(name)
+	}
+	return trust.End(n.targets(), name, last)
+}

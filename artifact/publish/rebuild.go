@@ -207,9 +207,13 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 		}
 		verify := func(*trust.Role) error { return nil }
 		project, _ := trust.IsHead(name)
+		over := func(version int64) bool { // where a newer file was named, an older one does not stand for it
+			list := b.named[name]
+			return version <= ended[project] && (len(list) == 0 || list[0].Version <= ended[project])
+		}
 		if b.delegates(project) {
 			verify = func(r *trust.Role) error {
-				if r.Signed.Version <= ended[project] { // it counts no longer, and hosts have seen it
+				if over(r.Signed.Version) { // it counts no longer, and hosts have seen it
 					return nil
 				}
 				return targets.VerifyDelegate(project, r)
@@ -224,12 +228,12 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if role != nil && role.Signed.Version > ended[project] {
+		if role != nil && !over(role.Signed.Version) {
 			if err := b.takePages(ctx, project, role); err != nil {
 				return err
 			}
 		}
-		if missing != nil && missing.Version <= ended[project] {
+		if missing != nil && over(missing.Version) {
 			continue
 		}
 		if missing != nil && !slices.Contains(b.result.Lost, project) {
