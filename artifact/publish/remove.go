@@ -79,7 +79,7 @@ func (n *next) endRemoved(name string, objects bool) error {
 	if err != nil {
 		return err
 	}
-	if !objects || over || n.client.Last(name) == 0 {
+	if last := n.client.Last(name); !objects || over || last == 0 || spent(last) {
 		return noProject(name)
 	}
 	return n.end(name)
