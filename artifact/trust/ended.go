@@ -8,7 +8,7 @@ import "fmt"
 const endedField = "ended"
 
 // Ended reads from targets up to which version the metadata of projects counts no longer.
-func Ended(targets *Role) (map[string]int64, error) { return field[int64](targets, endedField) }
+func Ended(targets *Role) (map[string]int64, error) { return fieldOf[int64](targets, endedField) }
 
 // End writes into targets, to be signed, that the metadata of a project up to a version counts no longer.
 func End(targets *Role, project string, version int64) error {
