@@ -97,10 +97,14 @@ func TestReplayTellsWhatTheRunTold(t *testing.T) {
 		}
 		at += next
 	}
+	if !strings.Contains(told, "top.sls decided which states run\n") {
+		t.Errorf("the replay does not name the top file:\n%s", told)
+	}
+	again = *bytes.NewBufferString(regexp.MustCompile("(?m)^note .* decided which states run\n").ReplaceAllString(again.String(), ""))
 	live = *bytes.NewBufferString(regexp.MustCompile("(?m)^fetched .*\n").ReplaceAllString(live.String(), ""))
 	for i, line := range strings.Split(live.String(), "\n") {
 		if lines := strings.Split(again.String(), "\n"); i >= len(lines) || !strings.HasPrefix(line, strings.TrimSpace(lines[i])) {
-			t.Errorf("line %d was %q", i, line)
+			t.Errorf("line %d was %q; the run said\n%s\nand its replay\n%s", i, line, &live, &again)
 			break
 		}
 	}

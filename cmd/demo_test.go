@@ -90,7 +90,7 @@ func TestDemoCanBeTyped(t *testing.T) {
 	}
 	script := fmt.Sprintf("cd /\n%s\ncat root/etc/myapp/myapp.conf\ncorpus ls\ncorpus-agent status\n", strings.Join(typed, "\n"))
 	out := shown(t, exec.Command("sh", "-c", script))
-	for _, want := range []string{"workers = 4\n", "myapp/production  1.3\n", "deployed     base 1.0, myapp 1.3\n"} {
+	for _, want := range []string{"workers = 4\n", "myapp/production  1.3\n", "deployed      base 1.0, myapp 1.3\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("after the demo's commands nothing says %q:\n%s", want, out)
 		}

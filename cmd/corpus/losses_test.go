@@ -95,7 +95,7 @@ func loseOne(t *testing.T, file, how, who string) {
 }
 
 var (
-	dates  = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
+	dates  = regexp.MustCompile(`\d{4}-\d\d-\d\d( \d\d:\d\d)?`)
 	quoted = regexp.MustCompile("`(corpus [^`]+)`")
 	steps  = regexp.MustCompile(`(?m)^  corpus .*$`)
 )
