@@ -131,7 +131,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	}
 	// Whatever the run was asked for, the way back is gone completely.
 	r.only = procedure.Only{}
-	err = r.settleDown(ctx, good)
+	err = r.settleBack(ctx, good)
 	switch {
 	case err != nil && r.ending(ctx):
 		return interruptedGoingBack(cause)
@@ -146,6 +146,20 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 // interruptedGoingBack is the end of a run that was interrupted on its way back.
 func interruptedGoingBack(cause error) error {
 	return exit.WithCode(exit.Interrupted, fmt.Errorf("interrupted while it rolled back, which the next run finishes; the deploy failed: %w", cause))
+}
+
+// settleBack is settleDown for a pair whose files may be gone from the disk: what is missing is fetched again, before the
+// pair converges or after it failed to.
+func (r *run) settleBack(ctx context.Context, good ledger.Pair) error {
+	if r.intact(ctx, good) != nil {
+		r.refetch(ctx, good)
+	}
+	err := r.settleDown(ctx, good)
+	if err == nil || r.ending(ctx) || !r.refetch(ctx, good) {
+		return err
+	}
+	r.record.Note("the way back failed (%v), and is tried again with the release fetched again", err)
+	return r.settleDown(ctx, good)
 }
 
 // settleDown makes a pair that was gone back to the one that runs. Its hooks run as on a rollback by hand.

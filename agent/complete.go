@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -183,12 +185,21 @@ func (r *run) clearRelease(release artifact.Release) (string, error) {
 // was unpacked any more: half deleted, or emptied by a power cut. Such a release is fetched again, and what
 // is deployed converges once more. A release that is as it was signed leaves the failure as it is.
 func (r *run) heal(ctx context.Context, failure error) error {
-	if failure == nil || r.test || r.client == nil || stopped(ctx) || r.ledger.Failing != nil || r.ledger.Running != nil {
+	if failure == nil || r.ledger.Failing != nil || r.ledger.Running != nil || !r.refetch(ctx, *r.ledger.Good) {
 		return failure
 	}
-	good := *r.ledger.Good
+	r.record.Note("it did not converge (%v), and is tried again with the release fetched again", failure)
+	return r.convergeGood(ctx)
+}
+
+// refetch fetches those releases of a pair again that are not on the disk as they were unpacked, and reports whether one was
+// fetched. It fetches nothing where there is no store to ask.
+func (r *run) refetch(ctx context.Context, pair ledger.Pair) bool {
+	if r.test || r.client == nil || stopped(ctx) {
+		return false
+	}
 	again := false
-	for _, release := range good.Releases() {
+	for _, release := range pair.Releases() {
 		what := r.incomplete(ctx, release)
 		if what == "" {
 			continue
@@ -200,11 +211,30 @@ func (r *run) heal(ctx context.Context, failure error) error {
 		}
 		again = true
 	}
-	if !again {
-		return failure
+	return again
+}
+
+// soundBefore makes sure, before anything of a deploy is done on the host, that what it takes over from the deployed pair is as
+// it was unpacked: the other release of the pair, which is new, is not to blame for files that something removed.
+func (r *run) soundBefore(ctx context.Context, pair ledger.Pair) error {
+	if r.ledger.Good == nil || r.test {
+		return nil
 	}
-	r.record.Note("it did not converge (%v), and is tried again with the release fetched again", failure)
-	return r.convergeGood(ctx)
+	for _, release := range pair.Releases() {
+		if !r.ledger.Good.Has(release) || release.Local == trust.ByEditable {
+			continue
+		}
+		damage := r.sound(ctx, release)
+		if exit.Code(damage) != exit.Refused {
+			continue // of what cannot be read the deploy says the same, and judges whose fault it is
+		}
+		if err := r.replace(ctx, release); err != nil {
+			return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%w; it was not fetched again: %w", damage, err),
+				"the next run that reaches the store fetches it again: corpus-agent deploy"))
+		}
+		r.record.Note("%v; it was fetched again", damage)
+	}
+	return nil
 }
 
 // incomplete says what of a release is missing or has another content or mode than was listed when it was unpacked; "" where

@@ -55,7 +55,7 @@ func (r *run) settleCut(ctx context.Context) error {
 	// A host that waited for a person would get no more fixes until one comes. So what is good converges,
 	// and this run fails.
 	r.only = procedure.Only{}
-	return r.stuckBack(errors.Join(undone, r.settleDown(ctx, *r.ledger.Good)))
+	return r.stuckBack(errors.Join(undone, r.settleBack(ctx, *r.ledger.Good)))
 }
 
 // countCut finds out in which step a deploy was cut short last, and how often in a row that was in this

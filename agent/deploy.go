@@ -101,6 +101,9 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	if err := r.suits(pair); err != nil {
 		return r.without(ctx, err)
 	}
+	if err := r.soundBefore(ctx, pair); err != nil {
+		return err
+	}
 	if r.test {
 		return r.rehearse(ctx, pair)
 	}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // The stage of a run in which a release has to become healthy; scripts find it in CORPUS_STAGE.
@@ -51,10 +54,24 @@ func (r *run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 		if err != nil {
 			return err
 		}
-		results, err := health.Check(ctx, health.Options{Health: wanted, Dir: scripts, Env: r.hookEnv(healthStage, pair), Units: r.watch, Answering: answering})
+		results, err := health.Check(ctx, health.Options{Health: wanted, Dir: scripts, Env: r.hookEnv(healthStage, pair), Units: r.watch, Answering: answering, Journal: r.unitJournal})
 		r.record.Probes(results)
 		return err
 	})
+}
+
+// unitJournal is what a unit logged in this run, redacted and then cut to what an error shows.
+func (r *run) unitJournal(ctx context.Context, unit string) []string {
+	s, err := r.system()
+	if err != nil || s.Allowed() != nil {
+		return nil
+	}
+	began := time.Now().Add(r.began - r.clock())
+	// The program that ran before logs its end after the run began.
+	if d, err := s.Service(ctx, unit); err == nil && d.BeganAt.After(began) {
+		began = d.BeganAt
+	}
+	return host.LastLines(strings.Split(r.record.Show(strings.Join(s.Journal(ctx, unit, began), "\n")), "\n"))
 }
 
 // within makes the scripts of a release's probes absolute, so that they are the release's own, and notes

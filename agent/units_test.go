@@ -46,6 +46,7 @@ type unit struct {
 	script bool   // it is run by an interpreter, so that the process does not show the release
 	runs   string // the program, by the path that it had when it started
 	user   int    // that it runs as
+	logs   []string
 }
 
 func newUnits(l *lab, names ...string) *units {
@@ -199,6 +200,10 @@ func (u *units) actSocket(verb host.UnitVerb, s *unit) error {
 	u.clock += time.Millisecond
 	s.Active, s.Began, s.BeganAt = "active", u.clock, time.Now()
 	return nil
+}
+
+func (u *units) Journal(_ context.Context, name string, _ time.Time) []string {
+	return u.all[name].logs
 }
 
 func (u *units) Clock() time.Duration {

@@ -203,7 +203,7 @@ func firstFailure(r *report.Report) string {
 	}
 	for _, p := range r.Health {
 		if p.Error != "" {
-			return fmt.Sprintf("health %s: %s", p.Probe, p.Error)
+			return strings.Join(append([]string{fmt.Sprintf("health %s: %s", p.Probe, p.Error)}, p.Journal...), "\n")
 		}
 	}
 	for _, stage := range r.Stages {

@@ -33,6 +33,8 @@ type Options struct {
 	Units *service.Watch // of the release; nil for none
 	// Answering finds out which process answers; nil where that is not asked.
 	Answering *service.Answering
+	// Journal returns the last lines that a unit logged, as a report may show them; nil where they are not read.
+	Journal func(ctx context.Context, unit string) []string
 }
 
 // Merge is what a release says, with the host's word where it says nothing. Probes are those of
@@ -56,8 +58,12 @@ type Result struct {
 	// Answered is the process of this host that listens where the answer came from; "" where it is not known.
 	Answered string `json:"answered,omitempty"`
 
+	// Journal is what the unit logged last, where its program ended or is not up.
+	Journal []string `json:"journal,omitempty"`
+
 	Project string `json:"-"` // whose unit or probe it is; "" of a probe of the host
 	unit    string
+	logs    string // the unit whose journal says why Error happened; "" for none
 	hint    string // what to do about Error, where more is known than for any probe
 	// occupied is Error where another process has the port, which is no fault of the release.
 	occupied *service.Occupied
@@ -73,7 +79,7 @@ func (u *Unhealthy) Error() string {
 			failed = append(failed, r.failure())
 		}
 	}
-	return "the release is not healthy: " + strings.Join(failed, "; ")
+	return "the release is not healthy: " + strings.Join(failed, "; ") + u.journals()
 }
 
 // Unwrap gives the *service.Occupied of each probe whose port another process has.
@@ -151,6 +157,7 @@ func Check(ctx context.Context, o Options) ([]Result, error) {
 		}
 	}
 	results = slices.Concat(units.results, results)
+	o.readJournals(context.WithoutCancel(ctx), results)
 	if ctx.Err() != nil {
 		return results, ctx.Err()
 	}
@@ -179,6 +186,9 @@ func probeAll(ctx context.Context, results []Result, o Options) {
 // attempts tries a probe until it passes or may be tried no more.
 func attempts(ctx context.Context, p recipe.Probe, o Options) Result {
 	r := Result{Probe: p.String(), Project: p.Project}
+	if p.Kind == recipe.ProbeUnit {
+		r.logs = p.Target
+	}
 	for ctx.Err() == nil && (o.Retries == 0 || r.Tries <= o.Retries) {
 		if r.Tries > 0 {
 			if wait(ctx, o.Interval); ctx.Err() != nil {

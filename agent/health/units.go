@@ -56,6 +56,9 @@ func (u *units) look(ctx context.Context) {
 		r := Result{Probe: "unit " + s.Unit, unit: s.Unit, Project: s.Project, Tries: u.tries, Duration: time.Since(u.started), Test: s.Test}
 		if s.Err != nil {
 			r.Error, r.hint = s.Err.Error(), diag.HintOf(s.Err)
+			if s.Down {
+				r.logs = s.Unit
+			}
 			u.final = u.final || s.Final
 		}
 		u.results = append(u.results, r)

@@ -35,6 +35,8 @@ type System interface {
 	Forgive(ctx context.Context, name string)
 	// Act restarts, reloads or stops a unit and waits until that is done.
 	Act(ctx context.Context, verb host.UnitVerb, name string) error
+	// Journal returns what a unit logged since a time, oldest line first and not redacted; nil where no journal is kept.
+	Journal(ctx context.Context, name string, since time.Time) []string
 	// Clock is the monotonic clock of host.Service.Began.
 	Clock() time.Duration
 	// Own is the unit that this process runs in; "" for none.
@@ -65,6 +67,10 @@ func (s system) Act(ctx context.Context, verb host.UnitVerb, name string) error 
 		s.Forgive(ctx, name)
 	}
 	return s.host.Units.Act(ctx, verb, name, true)
+}
+
+func (s system) Journal(ctx context.Context, name string, since time.Time) []string {
+	return s.host.UnitJournal(ctx, name, since)
 }
 
 func (s system) Clock() time.Duration { return host.Monotonic() }

@@ -29,6 +29,7 @@ type Seen struct {
 	PID     int
 	Err     error // it does not
 	Final   bool  // and waiting will not help
+	Down    bool  // its program ended, or is not up yet: its journal says why
 }
 
 // Begin notes how the units are doing, for Look to compare.
@@ -54,6 +55,7 @@ func (w *Watch) Look(ctx context.Context) ([]Seen, error) {
 		}
 		seen := Seen{Unit: m.Unit, Project: m.Project.Name, Release: m.Project.String(), PID: d.MainPID}
 		seen.Test, seen.Final, seen.Err = w.judge(m, d)
+		seen.Down = seen.Err != nil && (!d.Running() || w.another(m.Unit, d))
 		all = append(all, seen)
 	}
 	return all, nil
@@ -61,7 +63,6 @@ func (w *Watch) Look(ctx context.Context) ([]Seen, error) {
 
 // judge is the test of one unit. final reports of an error that waiting will not help.
 func (w *Watch) judge(m Member, d host.Service) (test string, final bool, err error) {
-	first := w.first[m.Unit]
 	switch {
 	case !d.Running():
 		err := fmt.Errorf("it is %s: its program %s", state(d), ended(d))
@@ -69,7 +70,7 @@ func (w *Watch) judge(m Member, d host.Service) (test string, final bool, err er
 			return "", false, err // it may only be slow
 		}
 		return "", true, diag.WithHint(err, "see what it says: journalctl -u %s", m.Unit)
-	case d.Restarts > first.Restarts, d.MainPID != first.MainPID:
+	case w.another(m.Unit, d):
 		return "", true, diag.WithHint(fmt.Errorf("its program ended after it was started, and the init system started another"), "see what it says: journalctl -u %s", m.Unit)
 	case !d.Known:
 		return ByRunning, false, nil
@@ -87,6 +88,12 @@ func (w *Watch) judge(m Member, d host.Service) (test string, final bool, err er
 	}
 	return "", true, diag.WithHint(fmt.Errorf("its main process %d was started before the release was made current", d.MainPID),
 		"have it restarted: name %s in units of corpus.yaml, and not in reload", m.Unit)
+}
+
+// another reports whether the program of a unit is another process than at the beginning.
+func (w *Watch) another(unit string, d host.Service) bool {
+	first := w.first[unit]
+	return d.Restarts > first.Restarts || d.MainPID != first.MainPID
 }
 
 // other is the failure of a unit that runs another release.

@@ -2,14 +2,12 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
 
-	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -122,7 +120,7 @@ func lost(done <-chan string) string {
 // lastWords tells why a job failed, with what the unit has said since.
 func (s *systemd) lastWords(ctx context.Context, c *dbus.Conn, verb UnitVerb, unit, result string, since time.Time) error {
 	err := fmt.Errorf("%s of %s failed: %s", verb, unit, s.reason(ctx, c, unit, result))
-	if lines := s.journal(ctx, unit, since); len(lines) > 0 {
+	if lines := LastLines(s.journal(ctx, unit, since)); len(lines) > 0 {
 		err = fmt.Errorf("%w\n%s", err, strings.Join(lines, "\n"))
 	}
 	return diag.WithHint(err, "`systemctl status %s` and `journalctl -u %s` on the host tell more", unit, unit)
@@ -152,61 +150,4 @@ func (s *systemd) reason(ctx context.Context, c *dbus.Conn, unit, result string)
 		result += fmt.Sprintf(", status %d", status)
 	}
 	return result
-}
-
-// journalLines is how much of a unit's journal an error shows.
-const journalLines = 20
-
-// journal gives the last lines that a unit logged since a time.
-func (s *systemd) journal(ctx context.Context, unit string, since time.Time) []string {
-	env := environment(process.Environ(), Line{Env: []string{"LC_ALL=C"}}, nil)
-	// Lines may still be on their way; a journal that cannot be synced shows what it has.
-	_, _ = s.commands.Run(ctx, Command{Argv: []string{"journalctl", "--sync"}, Env: env, Quiet: true, Limit: 5 * time.Second})
-	out, err := s.commands.Run(ctx, Command{
-		Argv: []string{"journalctl", "--no-pager", "-q", "-o", "json", "-u", unit, "-n", fmt.Sprint(journalLines), "-S", fmt.Sprintf("@%d.%06d", since.Unix(), since.Nanosecond()/1000)},
-		Env:  env, Quiet: true, Limit: 10 * time.Second,
-	})
-	if err != nil {
-		return nil
-	}
-	return parseJournal(out.Stdout)
-}
-
-// parseJournal reads journal entries, a JSON object in each line.
-func parseJournal(text string) []string {
-	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
-		var entry struct {
-			Identifier string          `json:"SYSLOG_IDENTIFIER"`
-			Message    json.RawMessage `json:"MESSAGE"`
-		}
-		if json.Unmarshal([]byte(line), &entry) != nil {
-			continue
-		}
-		if message := journalMessage(entry.Message); message != "" {
-			lines = append(lines, strings.TrimPrefix(entry.Identifier+": "+message, ": "))
-		}
-	}
-	return lines
-}
-
-// journalMessage reads a message: text, or a list of bytes where it is not UTF-8.
-func journalMessage(raw json.RawMessage) string {
-	const longest = 500
-	var message string
-	if json.Unmarshal(raw, &message) != nil {
-		var numbers []byte
-		var list []int
-		if json.Unmarshal(raw, &list) != nil {
-			return ""
-		}
-		for _, n := range list {
-			numbers = append(numbers, byte(n))
-		}
-		message = strings.ToValidUTF8(string(numbers), "�")
-	}
-	if r := []rune(message); len(r) > longest {
-		message = string(r[:longest]) + "…"
-	}
-	return message
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -21,21 +22,41 @@ func TestUnitName(t *testing.T) {
 	}
 }
 
-const journal = `{"MESSAGE":"cannot find my configuration","SYSLOG_IDENTIFIER":"web","PRIORITY":"3"}
+const journal = `{"MESSAGE":"Started web.","SYSLOG_IDENTIFIER":"systemd","_PID":"1"}
+{"MESSAGE":"cannot find my configuration","SYSLOG_IDENTIFIER":"web","PRIORITY":"3","_PID":"77"}
 no json
 {"MESSAGE":[72,105,255],"SYSLOG_IDENTIFIER":"web"}
 {"MESSAGE":null}
 {"MESSAGE":"without a name"}
+{"MESSAGE":"\u001b[31mred\u001b[0m\u0007\u202e\nand a second line","SYSLOG_IDENTIFIER":"web"}
 `
 
 func TestParseJournal(t *testing.T) {
-	want := []string{"web: cannot find my configuration", "web: Hi\uFFFD", "without a name"}
+	want := []string{"web: cannot find my configuration", "web: Hi\uFFFD", "without a name", "web: red", "web: and a second line"}
 	if got := parseJournal(journal); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	long := parseJournal(`{"MESSAGE":"` + strings.Repeat("x", 10000) + `"}`)
-	if len(long) != 1 || len(long[0]) > 600 {
-		t.Errorf("a long line has %d bytes", len(long[0]))
+	alone := `{"MESSAGE":"web.service: Failed to set up mount namespacing","SYSLOG_IDENTIFIER":"systemd","_PID":"1"}`
+	if got := parseJournal(alone); len(got) != 1 {
+		t.Errorf("what systemd says alone: %q", got)
+	}
+}
+
+func TestLastLines(t *testing.T) {
+	var many []string
+	for i := range 30 {
+		many = append(many, fmt.Sprint("line ", i))
+	}
+	if got := LastLines(many); len(got) != 10 || got[0] != "line 20" || got[9] != "line 29" {
+		t.Errorf("of 30 short lines are shown %q", got)
+	}
+	words := strings.Repeat("word ", 95) + strings.Repeat("x", 100)
+	got := LastLines([]string{words, words, words, words, words, words})
+	if size := len(strings.Join(got, "\n")); size > 2<<10 || len(got) != 4 || strings.Contains(got[0], "x") {
+		t.Errorf("of long lines are shown %d bytes: %q", size, got)
+	}
+	if got := LastLines([]string{""}); len(got) != 0 {
+		t.Errorf("of nothing are shown %q", got)
 	}
 }
 
