@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
@@ -71,6 +72,7 @@ func (a *Agent) Session(ctx context.Context, t Trees, quick bool) (*Opened, erro
 		settings.Grains.Set("id", t.ID)
 	}
 	settings.Shell, settings.Version, settings.Remote = true, a.Version, a.Remote
+	settings.Running = a.runningNow
 	settings.Log = func(level, message string) {
 		if t.logged(level) {
 			opened.Notes = append(opened.Notes, message)
@@ -334,9 +336,21 @@ func (a *Agent) lockForCall(ctx context.Context, o *Opened, name string, queue b
 	}
 }
 
+// runningNow lists the run that holds the lock, as state.running answers.
+func (a *Agent) runningNow() []string {
+	holder, busy := lock.Taken(a.Layout.Lock())
+	switch {
+	case !busy:
+		return nil
+	case holder.PID == 0:
+		return []string{"another run is under way"}
+	}
+	return []string{fmt.Sprintf("%q is running as PID %d since %s", holder.Command, holder.PID, holder.Since.Format(time.RFC3339))}
+}
+
 // findable checks that functions which read SLS files have a directory to read them from.
 func (o *Opened) findable(name string) error {
-	if name == "state.single" || !slices.Contains(session.StateFunctions(), name) {
+	if !session.ReadsStates(name) {
 		return nil
 	}
 	if len(o.States) == 0 {

@@ -202,10 +202,29 @@ func (c *calling) show(name, id string, answer session.Answer, err error, o outp
 	if empty, ok := answer.Value.(*value.Map); ok && answer.States && empty.Len() == 0 {
 		fmt.Fprintln(c.Err, "note: the SLS files declare no states")
 	}
+	if answer.Unrun > 0 {
+		fmt.Fprintln(c.Err, "note:", unrunNote(answer, c.trees.Minion))
+	}
 	if answer.Code != 0 || answer.Failed {
 		return cli.AlreadyTold(c.code(answer, errors.New("the function failed")))
 	}
 	return nil
+}
+
+// unrunNote says how many states did not run after a failure, why, and how to run them.
+func unrunNote(answer session.Answer, minion string) string {
+	states := "1 state was"
+	if answer.Unrun > 1 {
+		states = fmt.Sprintf("%d states were", answer.Unrun)
+	}
+	why := "the state that failed has failhard: True"
+	switch {
+	case answer.Failhard && minion != "":
+		why = "failhard is set by the minion file or the command line; failhard=False runs them all"
+	case answer.Failhard:
+		why = "converge.failhard of agent.yaml is true, as by default; failhard=False runs them all"
+	}
+	return fmt.Sprintf("%s not run after the failure: %s", states, why)
 }
 
 // metadata is an answer with what --metadata shows beside it.
@@ -233,7 +252,16 @@ func (c *calling) refused(name string, answer session.Answer, err error, o outpu
 	if writeErr := c.salt.write(c.Out, shown, o); writeErr != nil {
 		return writeErr
 	}
+	if errors.As(err, &broken) && strings.HasPrefix(name, "pillar.") && !tellsProblems(answer.Value) {
+		return err
+	}
 	return cli.AlreadyTold(err)
+}
+
+// tellsProblems reports whether an answer has the problems of the pillar, as pillar.items does.
+func tellsProblems(answer any) bool {
+	m, ok := answer.(*value.Map)
+	return ok && m.Has("_errors")
 }
 
 // options settle how the answer is shown: the command line wins over the minion file, and states

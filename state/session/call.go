@@ -23,6 +23,11 @@ type Answer struct {
 	States bool // Value is results of states, by tag
 	Failed bool // a state failed, or the answer is a no
 	Code   int  // the return code that salt-call --retcode-passthrough ends with
+
+	// Unrun is how many states did not run because one before them failed and failhard is set.
+	Unrun int
+	// Failhard reports of Unrun that the configuration said so, and not only the state that failed.
+	Failhard bool
 }
 
 // The return codes of salt-call (salt/defaults/exitcodes.py).
@@ -159,6 +164,15 @@ func (s *Session) Callable() []string {
 	return names
 }
 
+// ReadsStates reports whether a function of this name reads SLS files.
+func ReadsStates(name string) bool {
+	switch name {
+	case "state.single", "state.running", "state.clear_cache":
+		return false
+	}
+	return stateFunctions()[name] != nil
+}
+
 // StateFunctions lists the functions of state.
 func StateFunctions() []string { return slices.Sorted(maps.Keys(stateFunctions())) }
 
@@ -208,6 +222,8 @@ func stateFunctions() map[string]func(*caller) (Answer, error) {
 		"state.show_states":    (*caller).showStates,
 		"state.sls_exists":     (*caller).slsExists,
 		"state.id_exists":      (*caller).idExists,
+		"state.running":        (*caller).running,
+		"state.clear_cache":    (*caller).clearCache,
 	}
 }
 
@@ -222,6 +238,9 @@ func (s *Session) with(kwargs *value.Map) (*Session, error) {
 	}
 	if v, ok := kwargs.Get("test"); ok {
 		settings.Test = value.Truth(v)
+	}
+	if v, ok := kwargs.Get("failhard"); ok {
+		settings.Failhard = value.Truth(v)
 	}
 	if v, ok := kwargs.Get("pillar"); ok && v != nil {
 		m, err := asMapping("pillar", v)
@@ -316,8 +335,32 @@ func (c *caller) runHigh(high *compile.High) (Answer, error) {
 	if len(p.Steps) == 0 {
 		return Answer{Value: value.NewMap(), States: true, Failed: true}, nil // files that say nothing
 	}
-	return results(c.Run(c.ctx, p, c.observer)), nil
+	answer := results(c.Run(c.ctx, p, c.observer))
+	if answer.Failed && c.ctx.Err() == nil {
+		answer.Unrun, answer.Failhard = unrun(p, answer), c.Failhard
+	}
+	return answer, nil
 }
+
+// unrun is how many steps of a program have no result.
+func unrun(p *compile.Program, answer Answer) int {
+	results, _ := answer.Value.(*value.Map)
+	return max(0, len(p.Steps)-results.Len())
+}
+
+// running says which run changes the host now, as Salt says of its jobs.
+func (c *caller) running() (Answer, error) {
+	runs := value.NewList()
+	if c.Running != nil {
+		for _, text := range c.Running() {
+			runs.Append(text)
+		}
+	}
+	return Answer{Value: runs}, nil
+}
+
+// clearCache answers as Salt does where nothing was cached: every run reads the SLS files again.
+func (c *caller) clearCache() (Answer, error) { return Answer{Value: value.NewList()}, nil }
 
 // exclude takes the exclude argument of a call into account.
 func (c *caller) exclude(high *compile.High) {

@@ -55,8 +55,10 @@ type Settings struct {
 
 	Test     bool
 	Failhard bool
-	Grace    time.Duration // see exec.Runner
-	Strict   bool          // what is certain to fail when it runs is an error before anything does
+	// Running lists the runs that change the host now, a text each, for state.running; nil for none.
+	Running func() []string
+	Grace   time.Duration // see exec.Runner
+	Strict  bool          // what is certain to fail when it runs is an error before anything does
 }
 
 // Session is one pass of the native engine over a host: its trees, and what was worked out of them
