@@ -25,6 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/self"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -80,9 +81,11 @@ type Agent struct {
 	// Lent is the descriptor of the lock that the run which tries this program has lent to it; 0 for none.
 	Lent int
 
-	said  *printed      // what programs printed that failed in this run
-	own   *host.OwnUnit // what states asked of the agent's unit during a run; nil outside of one
-	alone string        // the project that this agent is for, if it is not the host's service
+	said  *printed           // what programs printed that failed in this run
+	own   *host.OwnUnit      // what states asked of the agent's unit during a run; nil outside of one
+	root  *trust.CheckedRoot // that the repair of this run looked at; nil before one
+	lists *lists             // of releases' files, as runs read them; nil before the first run
+	alone string             // the project that this agent is for, if it is not the host's service
 }
 
 // ledgerPath is the file of what is deployed.

@@ -138,15 +138,8 @@ func TestRollbackThatFailsSaysWhatToDo(t *testing.T) {
 	l.publish("1")
 	l.expect(exit.OK)
 	l.publish("2-broken")
-	l.engine.during = func(r state.Request) {
-		// From now on nothing converges, the old release either.
-		_ = os.Chmod(l.Layout.Path("/srv/service/next/version"), 0o644)
-		_ = os.WriteFile(l.Layout.Project("myapp").Dir+"/next/version", []byte("broken"), 0o644)
-		for _, dir := range releases(t, l) {
-			_ = os.Chmod(filepath.Join(dir, "version"), 0o644)
-			_ = os.WriteFile(filepath.Join(dir, "version"), []byte("broken"), 0o644)
-		}
-	}
+	// From now on nothing converges, the old release either.
+	l.engine.fails = func(string) error { return exit.WithCode(exit.Failed, errors.New("a state failed")) }
 	_, err := l.deploy()
 	if exit.Code(err) != exit.RollbackFailed || !strings.Contains(diag.HintOf(err), "corpus-agent converge") {
 		t.Errorf("exit code %d, hint %q; want %d and the commands to run", exit.Code(err), diag.HintOf(err), exit.RollbackFailed)

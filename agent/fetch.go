@@ -79,13 +79,11 @@ func (a *Agent) holds(release artifact.Release) (bool, error) {
 	if len(names) == 0 {
 		return false, nil
 	}
-	data, listed, err := walk.Read(a.Layout.Tree(release.Project, release.Dir()))
-	if err != nil || !listed {
-		return err == nil, err
+	list, err := a.list(release)
+	if err != nil {
+		return false, err
 	}
-	list, err := manifest.Decode(data)
-	damaged := err != nil // it says nothing of the release
-	return damaged || len(list.Entries) == 0 || slices.ContainsFunc(list.Entries, func(e manifest.Entry) bool { return slices.Contains(names, e.Name) }), nil
+	return list == nil || len(list.Entries) == 0 || slices.ContainsFunc(list.Entries, func(e manifest.Entry) bool { return slices.Contains(names, e.Name) }), nil
 }
 
 // holdsAll is holds for each release of a pair.

@@ -33,19 +33,6 @@ func (r *run) intact(ctx context.Context, pair ledger.Pair) error {
 	return nil
 }
 
-// list is what was unpacked of a release, or nil where no list was kept, or it is not one any more: `verify` reports that.
-func (a *Agent) list(release artifact.Release) (*manifest.Manifest, error) {
-	data, err := os.ReadFile(a.Layout.Tree(release.Project, release.Dir()))
-	if found, err := walk.Found(err); err != nil || !found {
-		return nil, err
-	}
-	list, err := manifest.Decode(data)
-	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // content that was damaged says nothing of the release
-	}
-	return list, nil
-}
-
 // sound is intact for one release.
 func (r *run) sound(ctx context.Context, release artifact.Release) error {
 	list, err := r.list(release)

@@ -205,7 +205,8 @@ func (r *run) repairLinks() error {
 
 // trust sets aside what of the metadata that this host has seen is not metadata any more.
 func (s *setAside) trust() {
-	damaged, err := trust.Damaged(s.agent.Layout.Trust())
+	damaged, root, err := trust.Damaged(s.agent.Layout.Trust())
+	s.agent.root = root
 	s.errs = append(s.errs, err)
 	for _, d := range damaged {
 		s.away(d.Path, d.Why)

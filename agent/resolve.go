@@ -67,7 +67,7 @@ func (r *run) trusting(ctx context.Context, s store.Store, given []byte, pinned 
 	case !pinned:
 		return nil, r.untrusting()
 	}
-	return trust.Open(s, r.Layout.Trust(), r.now)
+	return trust.OpenChecked(s, r.Layout.Trust(), r.now, r.root)
 }
 
 // errLost is what keeps a host that has something deployed from asking the store: it lost what it was

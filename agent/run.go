@@ -141,6 +141,7 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 	if err != nil {
 		return nil, err
 	}
+	a.lists = &lists{} // of this run
 	started := a.now()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good, OtherRoot: a.Layout.Relocated()}
 	return &run{Agent: a, id: rep.ID, began: a.clock(), test: test, ledger: book, report: rep, record: report.Record(rep, a.redactor(), a.Sinks...)}, nil

@@ -56,15 +56,14 @@ func (a Archive) Save(r *Report, keep int) error {
 	}
 	sequences[r.ID] = r.Sequence
 	ids := inOrder(sequences)
-	if len(ids) <= keep {
-		return nil
-	}
 	var errs []error
-	for _, id := range ids[:len(ids)-keep] {
+	for _, id := range ids[:max(0, len(ids)-keep)] {
 		if id != r.ID {
 			errs = append(errs, os.Remove(filepath.Join(a.Dir, id+suffix)))
+			delete(sequences, id)
 		}
 	}
+	a.keepIndex(sequences)
 	return errors.Join(errs...)
 }
 
@@ -140,9 +139,12 @@ func (a Archive) sequences() (map[string]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	sequences := make(map[string]int64, len(ids))
+	sequences, known := make(map[string]int64, len(ids)), a.index()
 	for _, id := range ids {
-		sequences[id] = a.sequence(id)
+		var ok bool
+		if sequences[id], ok = known[id]; !ok {
+			sequences[id] = a.sequence(id)
+		}
 	}
 	return sequences, nil
 }

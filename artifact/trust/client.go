@@ -46,6 +46,11 @@ type Client struct {
 // Open makes a client of a host that keeps in dir what it has seen, and that was pinned there.
 // now is the host's clock; nil means time.Now.
 func Open(s store.Store, dir string, now func() time.Time) (*Client, error) {
+	return OpenChecked(s, dir, now, nil)
+}
+
+// OpenChecked is Open for a root that Damaged has checked; where the root on the disk is another one by now, it is verified.
+func OpenChecked(s store.Store, dir string, now func() time.Time, checked *CheckedRoot) (*Client, error) {
 	if now == nil {
 		now = time.Now
 	}
@@ -62,9 +67,10 @@ func Open(s store.Store, dir string, now func() time.Time) (*Client, error) {
 		return nil, diag.WithHint(errors.New("this host has not been told whom to trust"),
 			"give --trust-root once: the keys/root.json of `corpus store init`, or sha256:HEX of it")
 	}
-	c.set, err = newSet(root)
-	if err != nil {
-		return nil, refuse(rootFile, err)
+	if c.set = checked.take(root); c.set == nil {
+		if c.set, err = newSet(root); err != nil {
+			return nil, refuse(rootFile, err)
+		}
 	}
 	c.set.RefTime = now().UTC()
 	return c, nil

@@ -1,11 +1,14 @@
 package trust
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata/trustedmetadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -17,9 +20,33 @@ type Damage struct {
 	Why  string // what is wrong with it and what the loss means, as the rest of a sentence about it
 }
 
+// CheckedRoot is a root of trust that Damaged found sound, for OpenChecked: its signatures need not be verified twice.
+type CheckedRoot struct {
+	data []byte
+	set  *trustedmetadata.TrustedMetadata
+}
+
+// take returns the set of a root with this content, once, since a client changes its set; nil for another root.
+func (c *CheckedRoot) take(root []byte) *trustedmetadata.TrustedMetadata {
+	if c == nil || c.set == nil || !bytes.Equal(c.data, root) {
+		return nil
+	}
+	set := c.set
+	c.set = nil
+	return set
+}
+
+// check is isRoot for a root that is to be opened afterwards.
+func (c *CheckedRoot) check(data []byte) (err error) {
+	c.data = data
+	c.set, err = newSet(data)
+	return err
+}
+
 // Damaged looks through the directory in which a host keeps what it has seen. It judges the form of the
-// files and no signatures: those are verified where a file is used. An error is one of reading.
-func Damaged(dir string) ([]Damage, error) {
+// files and, but for the root, no signatures: those are verified where a file is used. An error is one of reading.
+func Damaged(dir string) ([]Damage, *CheckedRoot, error) {
+	root := &CheckedRoot{}
 	var found []Damage
 	var errs []error
 	look := func(name string, check func([]byte) error, means string) {
@@ -36,7 +63,7 @@ func Damaged(dir string) ([]Damage, error) {
 			found = append(found, Damage{Path: path, Why: fmt.Sprintf("was damaged (%v)%s", err, means)})
 		}
 	}
-	look(rootFile, isRoot, ", so that this host trusts no store any more")
+	look(rootFile, root.check, ", so that this host trusts no store any more")
 	look(pinFile, isPin, "")
 	look(givenFile, isGiven, ", so that this host does not know whom to trust")
 	look(versionsFile, isJSON, ", so that this host cannot tell whether a version that it ran gets other bytes")
@@ -49,7 +76,7 @@ func Damaged(dir string) ([]Damage, error) {
 	for _, path := range roles {
 		look(filepath.Join("projects", filepath.Base(path)), isJSON, "")
 	}
-	return found, errors.Join(errs...)
+	return found, root, errors.Join(errs...)
 }
 
 func isRoot(data []byte) error {

@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// lists are the lists of releases' files that were read, by the names of their files. A run asks for each several times, and the
+// list of a large release takes long to read. A nil *lists keeps none.
+type lists struct {
+	mu   sync.Mutex
+	read map[string]readList
+}
+
+// readList is a list as it was read from a file.
+type readList struct {
+	from fileStamp
+	list *manifest.Manifest // nil where the file is no list
+}
+
+// fileStamp is what of a file changes when its content does: the agent replaces a list by a rename.
+type fileStamp struct {
+	device, inode     uint64
+	size              int64
+	modified, changed syscall.Timespec
+}
+
+func stampOf(file string) (fileStamp, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return fileStamp{}, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fileStamp{}, nil
+	}
+	return fileStamp{device: uint64(st.Dev), inode: st.Ino, size: st.Size, modified: st.Mtim, changed: st.Ctim}, nil //nolint:unconvert // it has other types elsewhere
+}
+
+// of returns the list in a file, which must not be changed: nil where there is no such file, or it is no list.
+// It is read once for as long as the file stays the same. found reports whether there is a file.
+func (l *lists) of(file string) (list *manifest.Manifest, found bool, err error) {
+	if l == nil {
+		return readTree(file)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stamp, err := stampOf(file)
+	if found, err := walk.Found(err); err != nil || !found {
+		return nil, false, err
+	}
+	if known, ok := l.read[file]; ok && known.from == stamp && stamp.inode != 0 {
+		return known.list, true, nil
+	}
+	if list, found, err = readTree(file); err != nil || !found {
+		return nil, false, err
+	}
+	if l.read == nil {
+		l.read = map[string]readList{}
+	}
+	l.read[file] = readList{stamp, list}
+	return list, true, nil
+}
+
+// readTree reads a list from its file. Content that was damaged says nothing of the release: its list is nil.
+func readTree(file string) (list *manifest.Manifest, found bool, err error) {
+	data, found, err := walk.Read(file)
+	if err != nil || !found {
+		return nil, false, err
+	}
+	if list, err = manifest.Decode(data); err != nil {
+		return nil, true, nil
+	}
+	return list, true, nil
+}
+
+// list is what was unpacked of a release, or nil where no list was kept, or it is not one any more: `verify` reports that.
+func (a *Agent) list(release artifact.Release) (*manifest.Manifest, error) {
+	list, _, err := a.lists.of(a.Layout.Tree(release.Project, release.Dir()))
+	return list, err
+}

@@ -1,0 +1,37 @@
+package report
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+)
+
+// indexName is a cache of the sequences of all reports, so that a run does not open each of them for its own. A report that the
+// index does not have is opened; an index that is lost or damaged, as by a power cut, has none.
+const indexName = ".sequences"
+
+// index is what the index says, by the IDs of runs.
+func (a Archive) index() map[string]int64 {
+	var known map[string]int64
+	data, err := os.ReadFile(filepath.Join(a.Dir, indexName))
+	if err != nil || json.Unmarshal(data, &known) != nil {
+		return nil
+	}
+	return known
+}
+
+// keepIndex replaces the index. It is not made durable, and may fail: reports have their sequences, too. Writers take turns, by
+// the lock of the host.
+func (a Archive) keepIndex(sequences map[string]int64) {
+	file := filepath.Join(a.Dir, indexName)
+	data, err := json.Marshal(sequences)
+	if err == nil {
+		err = os.WriteFile(file+".new", data, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(file+".new", file)
+	}
+	if err != nil {
+		_ = os.Remove(file) // one that is out of date only costs time
+	}
+}
