@@ -1,20 +1,16 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
@@ -267,200 +263,6 @@ func (r *Recorder) Kept() error {
 	return explain(w.await())
 }
 
-// begin opens the chapter of the run's pair, or makes it.
-func (r *Recorder) begin() error {
-	if r.writer != nil {
-		return nil
-	}
-	numbers, err := r.journal.numbers()
-	if err != nil {
-		return err
-	}
-	next := 1
-	if len(numbers) > 0 {
-		last := numbers[len(numbers)-1]
-		if next, err = r.continues(last); err != nil {
-			return err
-		}
-	}
-	if r.writer == nil {
-		header := Header{Pair: r.run.Pair, Name: r.run.Name, Over: r.run.Over, Started: r.run.Now().UTC()}
-		if r.writer, err = r.journal.start(next, header); err != nil {
-			return err
-		}
-	}
-	err = r.writer.add(kindRun, runBody{r.run.ID, BootID(r.host)})
-	r.writer.need()
-	return err
-}
-
-// continues opens the last chapter, if it is this pair's, or says which number the next one gets. One
-// that cannot be read is left as it is.
-func (r *Recorder) continues(last int) (next int, err error) {
-	c, err := r.journal.read(last)
-	switch {
-	case err != nil:
-		r.run.Note("%v", err)
-		return last + 1, nil
-	case c.Pair == "":
-		return last, durable.Remove(c.path) // a power cut came before it said what it is about
-	}
-	if err := Settle(r.journal, c, r.host); err != nil {
-		return 0, err
-	}
-	if c.Pair == r.run.Pair && c.Over == r.run.Over {
-		r.writer, err = r.journal.extend(c)
-	}
-	return last + 1, err
-}
-
-// unsettled are the records whose run was cut short: it did not come to take the after-image, or a
-// power cut may have taken a part of what that shows.
-func unsettled(c *Chapter, boot string) (open []*Record) {
-	for _, r := range c.Records {
-		lost := !r.Synced && r.Boot != boot
-		if r.Before != nil && (r.After == nil || lost) && r.Undone == nil && !r.Begun {
-			open = append(open, r)
-		}
-	}
-	return open
-}
-
-// Settle completes the records of a chapter whose run was cut short: what is found now is what that
-// run left.
-func Settle(j Journal, c *Chapter, h *host.Host) error {
-	open := unsettled(c, BootID(h))
-	if len(open)+len(c.coming) == 0 {
-		return nil
-	}
-	w, err := j.extend(c)
-	if err != nil {
-		return err
-	}
-	made, err := c.made(w, h)
-	if err == nil {
-		err = settleAll(w, h, append(open, made...))
-	}
-	c.end, c.last, c.Torn = w.size, w.last, false
-	return errors.Join(err, w.close())
-}
-
-func settleAll(w *writer, h *host.Host, open []*Record) error {
-	for _, record := range open {
-		// What the run that was cut short hid, nobody knows any more: so all of it is hidden.
-		b, err := after(w, h, &recorded{subject: record.Subject, seq: record.Seq}, func(string) string { return "" })
-		if err != nil {
-			return err
-		}
-		if b != nil {
-			record.After, record.Secret, record.Synced = &b.After, record.Secret || b.Secret, true
-		}
-	}
-	return synced(w, h)
-}
-
-// synced syncs the host and, where a journal is kept, notes that.
-func synced(w *writer, h *host.Host, paths ...string) error {
-	if err := h.Sync(paths...); err != nil || w == nil {
-		return err
-	}
-	return w.write(kindSynced, nil)
-}
-
-// after writes what a subject has become. One that cannot be looked at stays open.
-func after(w *writer, h *host.Host, of *recorded, hide func(string) string) (*afterBody, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), imageTime)
-	defer cancel()
-	k := &watching{keep: texts{w}, hide: hide}
-	i, err := image.Taker{Host: h, Keep: k}.Take(ctx, of.subject)
-	if err != nil {
-		return nil, nil
-	}
-	b := &afterBody{Seq: of.seq, After: i, Secret: of.private || k.secret(of.subject, i)}
-	for n := range i.Parts {
-		i.Parts[n].Lost = "" // to be shown it is not needed
-	}
-	return b, w.add(kindAfter, b)
-}
-
-// Parallel says that several states are at work at once from now on. What one of them leaves is only
-// known when all have ended, which is when Sync is called.
-func (r *Recorder) Parallel() {
-	r.mu.Lock()
-	r.parallel = true
-	r.mu.Unlock()
-}
-
-// Settle writes what the subjects that changed have become. It returns before that is done, with the
-// error of the time before.
-func (r *Recorder) Settle() error {
-	if r.settling.Load() {
-		return nil // whoever changed something since would have waited for that
-	}
-	r.mu.Lock()
-	late := r.late
-	r.late = nil
-	if r.parallel || len(r.open) == 0 {
-		r.mu.Unlock()
-		return late
-	}
-	r.settling.Store(true)
-	go func() {
-		r.late = r.settle()
-		r.settling.Store(false)
-		r.mu.Unlock()
-	}()
-	return late
-}
-
-func (r *Recorder) settle() error {
-	for _, entry := range r.open {
-		if err := r.settleOne(entry); err != nil {
-			return explain(err)
-		}
-	}
-	r.open = nil
-	return nil
-}
-
-func (r *Recorder) settleOne(entry *recorded) error {
-	b, err := after(r.writer, r.host, entry, r.hide)
-	if b != nil && err == nil {
-		entry.after = &b.After
-	}
-	entry.open = false
-	return err
-}
-
-// Sync settles what is open and returns when neither the host nor the journal can lose what was done
-// by a power cut.
-func (r *Recorder) Sync() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.parallel = false
-	err := errors.Join(r.late, r.settle())
-	r.late = nil
-	if r.dirty {
-		err = errors.Join(err, synced(r.writer, r.host, r.trees()...))
-		r.dirty = err != nil
-		clear(r.coming)
-	}
-	if r.writer == nil {
-		return err
-	}
-	return errors.Join(err, explain(r.writer.sync()))
-}
-
-// trees are directories that programs may have written to.
-func (r *Recorder) trees() (all []string) {
-	for s := range r.records {
-		if s.Kind == host.KindTree {
-			all = append(all, s.Name)
-		}
-	}
-	return all
-}
-
 // Close settles what is open and closes the chapter.
 func (r *Recorder) Close() error {
 	err := r.Sync()
@@ -472,66 +274,4 @@ func (r *Recorder) Close() error {
 	w := r.writer
 	r.writer, r.records, r.dirs, r.coming, r.open = nil, map[host.Subject]*recorded{}, map[string]bool{}, map[string]bool{}, nil
 	return errors.Join(err, explain(w.close()))
-}
-
-// watching is a keeper that looks for secrets in the texts which it is given.
-type watching struct {
-	keep  image.Keeper
-	hide  func(string) string
-	found bool
-}
-
-func (w *watching) Keep(r io.Reader, size int64) ([]string, string, error) {
-	if size > maxText {
-		return w.keep.Keep(r, size)
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return nil, "", err
-	}
-	w.found = w.found || w.hide(string(text)) != string(text)
-	return w.keep.Keep(bytes.NewReader(text), int64(len(text)))
-}
-
-// secret reports whether nobody may be shown what an image holds: it is of an account, not everybody
-// may read it on the host either, or it holds what the run hides.
-func (w *watching) secret(s host.Subject, i image.Image) bool {
-	if w.found || notForAll(s, i) {
-		return true
-	}
-	for _, p := range i.Parts {
-		if p.Text != "" && w.hide(p.Text) != p.Text {
-			return true
-		}
-	}
-	return false
-}
-
-func notForAll(s host.Subject, i image.Image) bool {
-	if s.Kind == host.KindUser || s.Kind == host.KindGroup {
-		return true
-	}
-	for _, p := range i.Parts {
-		if p.Type == image.File && p.Mode&0o004 == 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// maxText is the longest text that is kept of what files have become, for it to be shown.
-const maxText = 64 << 10
-
-// texts keeps short texts, and of all else nothing.
-type texts struct{ w *writer }
-
-func (t texts) Keep(r io.Reader, size int64) ([]string, string, error) {
-	if size > maxText {
-		return nil, "", nil
-	}
-	var b bytes.Buffer
-	if _, err := io.Copy(&b, io.LimitReader(r, maxText+1)); err != nil || !utf8.Valid(b.Bytes()) || b.Len() == 0 {
-		return nil, "", err
-	}
-	return t.w.Keep(&b, int64(b.Len()))
 }

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -54,140 +51,6 @@ func (p *program) statusCommand() *cobra.Command {
 			return p.printStatus(s)
 		},
 	}
-}
-
-func (p *program) printStatus(s agent.Status) error {
-	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
-	say := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%s\t%s\n", name, indented("\t", fmt.Sprintf(format, args...)))
-	}
-	switch {
-	case s.Deployed != nil:
-		say("deployed", "%s", headline(s))
-		if s.Since != nil {
-			say("since", "%s", when(*s.Since))
-		}
-	case s.Bootstrapped:
-		say("deployed", "nothing")
-	default:
-		say("deployed", "nothing; this host has not been told whom to trust")
-	}
-	for _, c := range s.Channels {
-		say("channel", "%s", c)
-	}
-	if s.Previous != nil {
-		say("previous", "%s", s.Previous)
-	}
-	if s.Store != "" {
-		say("store", "%s", storeLine(s))
-	}
-	if len(s.Expires) > 0 {
-		say("signed until", "%s (%s)", s.Expires[0].Expires.Local().Format("2006-01-02 15:04"), s.Expires[0].Role)
-	}
-	for _, e := range s.Expiring {
-		say("expires soon", "%s", e)
-	}
-	if s.Running != nil {
-		say("running", "%s, process %d, since %s", s.Running.Command, s.Running.PID, when(s.Running.Since))
-	}
-	if r := s.Refused; r != nil {
-		say("refused", "%s", refusedLine(*r))
-	}
-	if s.Unwritable != "" {
-		say("disk", "%s; until then runs leave no report", s.Unwritable)
-	}
-	if s.CutShort != nil {
-		say("cut short", "run %s, deploying %s; the next run takes it up again", s.CutShort.Run, s.CutShort.Pair)
-	}
-	if s.Hold != nil {
-		say("held", "%s", strings.TrimSpace("since "+when(s.Hold.Since)+" "+s.Hold.Reason))
-	}
-	for _, r := range s.Withdrawn {
-		say("withdrawn", "%s", strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))
-	}
-	for _, b := range s.Quarantined {
-		say("quarantined", "%s since run %s: %s", b.What(), b.Run, b.Reason)
-	}
-	if f := s.Postponed; f != nil {
-		say("retried", "%s, from %s on: the host failed it %d times, last in run %s: %s", f.Pair, f.Next.Local().Format("2006-01-02 15:04:05"), f.Failures, f.Run, f.Reason)
-	}
-	for _, o := range s.Others {
-		what := "nothing deployed"
-		if o.Deployed != nil {
-			what = o.Deployed.String()
-			if o.Since != nil {
-				what += " since " + when(*o.Since)
-			}
-		}
-		say("project", "%s: %s", o.Name, what)
-	}
-	for _, u := range s.Units {
-		say("unit", "%s", unitLine(u))
-	}
-	for _, d := range s.Drift {
-		say("drift", "%s", d)
-	}
-	if s.NextRun != nil {
-		say("next run", "%s", s.NextRun.Local().Format("2006-01-02 15:04:05"))
-	}
-	if s.Hidden {
-		say("last run", "only root may see it, and whether a run is under way: sudo corpus-agent status")
-	}
-	if r := s.LastRun; r != nil {
-		say("last run", "%s %s %s", r.Command, r.Outcome, when(r.Ended))
-		if r.Error != "" {
-			say("", "%s", r.Error)
-		}
-	}
-	return w.Flush()
-}
-
-// indented is a text whose further lines begin with an indent.
-func indented(indent, text string) string {
-	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent)
-}
-
-// storeLine is the store that the next run asks, and the one that the last one asked where that is another.
-func storeLine(s agent.Status) string {
-	if s.Host.Store == "" || s.Host.Store == s.Store {
-		return s.Store
-	}
-	return fmt.Sprintf("%s, from the next run on; until now %s", s.Store, s.Host.Store)
-}
-
-// headline is what is deployed, and what runs in its place.
-func headline(s agent.Status) string {
-	text := s.Deployed.String()
-	if s.Failing != nil {
-		text = fmt.Sprintf("%s; the host stays on %s, which failed", text, s.Failing)
-	}
-	for _, u := range s.Units {
-		switch {
-		case u.Deployed:
-		case u.Release == "":
-			text += fmt.Sprintf("; %s runs an earlier release", u.Unit)
-		default:
-			text += fmt.Sprintf("; %s runs %s", u.Unit, u.Release)
-		}
-	}
-	return text
-}
-
-// unitLine says what a unit runs.
-func unitLine(u service.Unit) string {
-	text := u.Unit + ": " + u.Active
-	if u.Release != "" {
-		text += ", runs " + u.Release
-	}
-	if u.Since != nil && u.PID != 0 {
-		text += fmt.Sprintf(", process %d since %s", u.PID, when(*u.Since))
-	}
-	return text
-}
-
-// when writes a time with how long ago it was.
-func when(t time.Time) string {
-	return fmt.Sprintf("%s (%s ago)", t.Local().Format("2006-01-02 15:04:05"), diag.Elapsed(time.Since(t)))
 }
 
 func (p *program) historyCommand() *cobra.Command {

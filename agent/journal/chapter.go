@@ -1,0 +1,52 @@
+package journal
+
+import (
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+)
+
+// begin opens the chapter of the run's pair, or makes it.
+func (r *Recorder) begin() error {
+	if r.writer != nil {
+		return nil
+	}
+	numbers, err := r.journal.numbers()
+	if err != nil {
+		return err
+	}
+	next := 1
+	if len(numbers) > 0 {
+		last := numbers[len(numbers)-1]
+		if next, err = r.continues(last); err != nil {
+			return err
+		}
+	}
+	if r.writer == nil {
+		header := Header{Pair: r.run.Pair, Name: r.run.Name, Over: r.run.Over, Started: r.run.Now().UTC()}
+		if r.writer, err = r.journal.start(next, header); err != nil {
+			return err
+		}
+	}
+	err = r.writer.add(kindRun, runBody{r.run.ID, BootID(r.host)})
+	r.writer.need()
+	return err
+}
+
+// continues opens the last chapter, if it is this pair's, or says which number the next one gets. One
+// that cannot be read is left as it is.
+func (r *Recorder) continues(last int) (next int, err error) {
+	c, err := r.journal.read(last)
+	switch {
+	case err != nil:
+		r.run.Note("%v", err)
+		return last + 1, nil
+	case c.Pair == "":
+		return last, durable.Remove(c.path) // a power cut came before it said what it is about
+	}
+	if err := Settle(r.journal, c, r.host); err != nil {
+		return 0, err
+	}
+	if c.Pair == r.run.Pair && c.Over == r.run.Over {
+		r.writer, err = r.journal.extend(c)
+	}
+	return last + 1, err
+}

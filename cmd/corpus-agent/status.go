@@ -1,0 +1,183 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// printStatus prints what is known of the host, a line for each thing.
+func (p *program) printStatus(s agent.Status) error {
+	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+	l := statusLines{w}
+	l.deployed(s)
+	l.store(s)
+	l.underWay(s)
+	l.keptAway(s)
+	l.found(s)
+	l.runs(s)
+	return w.Flush()
+}
+
+// statusLines are the lines of a status: a name and a text, in columns.
+type statusLines struct{ w io.Writer }
+
+func (l statusLines) say(name, format string, args ...any) {
+	fmt.Fprintf(l.w, "%s\t%s\n", name, indented("\t", fmt.Sprintf(format, args...)))
+}
+
+// deployed prints what is deployed, and what the channels of the host are.
+func (l statusLines) deployed(s agent.Status) {
+	switch {
+	case s.Deployed != nil:
+		l.say("deployed", "%s", headline(s))
+		if s.Since != nil {
+			l.say("since", "%s", when(*s.Since))
+		}
+	case s.Bootstrapped:
+		l.say("deployed", "nothing")
+	default:
+		l.say("deployed", "nothing; this host has not been told whom to trust")
+	}
+	for _, c := range s.Channels {
+		l.say("channel", "%s", c)
+	}
+	if s.Previous != nil {
+		l.say("previous", "%s", s.Previous)
+	}
+}
+
+// store prints which store the next run asks, and until when its signatures are good.
+func (l statusLines) store(s agent.Status) {
+	if s.Store != "" {
+		l.say("store", "%s", storeLine(s))
+	}
+	if len(s.Expires) > 0 {
+		l.say("signed until", "%s (%s)", s.Expires[0].Expires.Local().Format("2006-01-02 15:04"), s.Expires[0].Role)
+	}
+	for _, e := range s.Expiring {
+		l.say("expires soon", "%s", e)
+	}
+}
+
+// underWay prints the run that is under way, and what kept runs from starting or ending.
+func (l statusLines) underWay(s agent.Status) {
+	if s.Running != nil {
+		l.say("running", "%s, process %d, since %s", s.Running.Command, s.Running.PID, when(s.Running.Since))
+	}
+	if r := s.Refused; r != nil {
+		l.say("refused", "%s", refusedLine(*r))
+	}
+	if s.Unwritable != "" {
+		l.say("disk", "%s; until then runs leave no report", s.Unwritable)
+	}
+	if s.CutShort != nil {
+		l.say("cut short", "run %s, deploying %s; the next run takes it up again", s.CutShort.Run, s.CutShort.Pair)
+	}
+}
+
+// keptAway prints the releases that are not deployed now, and why.
+func (l statusLines) keptAway(s agent.Status) {
+	if s.Hold != nil {
+		l.say("held", "%s", strings.TrimSpace("since "+when(s.Hold.Since)+" "+s.Hold.Reason))
+	}
+	for _, r := range s.Withdrawn {
+		l.say("withdrawn", "%s", strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))
+	}
+	for _, b := range s.Quarantined {
+		l.say("quarantined", "%s since run %s: %s", b.What(), b.Run, b.Reason)
+	}
+	if f := s.Postponed; f != nil {
+		l.say("retried", "%s, from %s on: the host failed it %d times, last in run %s: %s", f.Pair, f.Next.Local().Format("2006-01-02 15:04:05"), f.Failures, f.Run, f.Reason)
+	}
+}
+
+// found prints the other projects of the host, its units, and what differs from what is deployed.
+func (l statusLines) found(s agent.Status) {
+	for _, o := range s.Others {
+		what := "nothing deployed"
+		if o.Deployed != nil {
+			what = o.Deployed.String()
+			if o.Since != nil {
+				what += " since " + when(*o.Since)
+			}
+		}
+		l.say("project", "%s: %s", o.Name, what)
+	}
+	for _, u := range s.Units {
+		l.say("unit", "%s", unitLine(u))
+	}
+	for _, d := range s.Drift {
+		l.say("drift", "%s", d)
+	}
+}
+
+// runs prints the last run and the next one.
+func (l statusLines) runs(s agent.Status) {
+	if s.NextRun != nil {
+		l.say("next run", "%s", s.NextRun.Local().Format("2006-01-02 15:04:05"))
+	}
+	if s.Hidden {
+		l.say("last run", "only root may see it, and whether a run is under way: sudo corpus-agent status")
+	}
+	if r := s.LastRun; r != nil {
+		l.say("last run", "%s %s %s", r.Command, r.Outcome, when(r.Ended))
+		if r.Error != "" {
+			l.say("", "%s", r.Error)
+		}
+	}
+}
+
+// indented is a text whose further lines begin with an indent.
+func indented(indent, text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent)
+}
+
+// storeLine is the store that the next run asks, and the one that the last one asked where that is another.
+func storeLine(s agent.Status) string {
+	if s.Host.Store == "" || s.Host.Store == s.Store {
+		return s.Store
+	}
+	return fmt.Sprintf("%s, from the next run on; until now %s", s.Store, s.Host.Store)
+}
+
+// headline is what is deployed, and what runs in its place.
+func headline(s agent.Status) string {
+	text := s.Deployed.String()
+	if s.Failing != nil {
+		text = fmt.Sprintf("%s; the host stays on %s, which failed", text, s.Failing)
+	}
+	for _, u := range s.Units {
+		switch {
+		case u.Deployed:
+		case u.Release == "":
+			text += fmt.Sprintf("; %s runs an earlier release", u.Unit)
+		default:
+			text += fmt.Sprintf("; %s runs %s", u.Unit, u.Release)
+		}
+	}
+	return text
+}
+
+// unitLine says what a unit runs.
+func unitLine(u service.Unit) string {
+	text := u.Unit + ": " + u.Active
+	if u.Release != "" {
+		text += ", runs " + u.Release
+	}
+	if u.Since != nil && u.PID != 0 {
+		text += fmt.Sprintf(", process %d since %s", u.PID, when(*u.Since))
+	}
+	return text
+}
+
+// when writes a time with how long ago it was.
+func when(t time.Time) string {
+	return fmt.Sprintf("%s (%s ago)", t.Local().Format("2006-01-02 15:04:05"), diag.Elapsed(time.Since(t)))
+}
