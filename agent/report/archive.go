@@ -139,7 +139,11 @@ func (a Archive) sequences() (map[string]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	sequences, known := make(map[string]int64, len(ids)), a.index()
+	known, err := a.index()
+	if err != nil {
+		return nil, fmt.Errorf("reading the index of the reports: %w", err)
+	}
+	sequences := make(map[string]int64, len(ids))
 	for _, id := range ids {
 		var ok bool
 		if sequences[id], ok = known[id]; !ok {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // indexName is a cache of the sequences of all reports, so that a run does not open each of them for its own. A report that the
@@ -11,13 +13,16 @@ import (
 const indexName = ".sequences"
 
 // index is what the index says, by the IDs of runs.
-func (a Archive) index() map[string]int64 {
-	var known map[string]int64
-	data, err := os.ReadFile(filepath.Join(a.Dir, indexName))
-	if err != nil || json.Unmarshal(data, &known) != nil {
-		return nil
+func (a Archive) index() (map[string]int64, error) {
+	data, found, err := walk.Read(filepath.Join(a.Dir, indexName))
+	if err != nil || !found {
+		return nil, err
 	}
-	return known
+	var known map[string]int64
+	if json.Unmarshal(data, &known) != nil {
+		return nil, nil //nolint:nilerr,nilnil // a damaged index has none
+	}
+	return known, nil
 }
 
 // keepIndex replaces the index. It is not made durable, and may fail: reports have their sequences, too. Writers take turns, by
