@@ -236,10 +236,13 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// kept keeps the start of a stream.
-type kept struct{ bytes.Buffer }
+// kept keeps the start of a stream. Its buffer is no embedded one: io.Copy would take the buffer's own ReadFrom, which has no
+// limit, in the place of Write.
+type kept struct{ buffer bytes.Buffer }
 
 func (k *kept) Write(p []byte) (int, error) {
-	k.Buffer.Write(p[:min(len(p), max(0, maxOutput-k.Len()))])
+	k.buffer.Write(p[:min(len(p), max(0, maxOutput-k.buffer.Len()))])
 	return len(p), nil
 }
+
+func (k *kept) String() string { return k.buffer.String() }

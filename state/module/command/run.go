@@ -171,6 +171,18 @@ func (o *options) perform(ctx context.Context, h *host.Host, l host.Line) (modul
 	return report, nil
 }
 
+// maxShown is how many bytes of what a command printed its result has of each stream. Reports are kept for months.
+const maxShown = 256 << 10
+
+// shortened is the beginning and the end of a long output.
+func shortened(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	const half = maxShown / 2
+	return strings.ToValidUTF8(text[:half], "") + fmt.Sprintf("\n[%d bytes are left out here]\n", len(text)-maxShown) + strings.ToValidUTF8(text[len(text)-half:], "")
+}
+
 // judge turns a command's end into changes, and says whether it is a success.
 func (o *options) judge(out *host.Output, l host.Line) (*value.Map, bool) {
 	out.Stdout, out.Stderr = strings.TrimRight(out.Stdout, "\r\n \t"), strings.TrimRight(out.Stderr, "\r\n \t")
@@ -187,6 +199,7 @@ func (o *options) judge(out *host.Output, l host.Line) (*value.Map, bool) {
 	if o.HideOutput {
 		out.Stdout, out.Stderr = "", ""
 	}
+	out.Stdout, out.Stderr = shortened(out.Stdout), shortened(out.Stderr)
 	return value.NewMap("pid", out.PID, "retcode", code, "stdout", out.Stdout, "stderr", out.Stderr), ok
 }
 

@@ -1,0 +1,20 @@
+package host_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// What a command prints is kept up to 16 MiB, so that none can make the agent run out of memory.
+func TestOutputIsKeptUpToALimit(t *testing.T) {
+	h, err := host.New(host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := h.Commands.Run(context.Background(), host.Command{Argv: []string{"/bin/sh", "-c", "head -c 20000000 /dev/zero; head -c 20000000 /dev/zero >&2"}})
+	if err != nil || len(out.Stdout) != 16<<20 || len(out.Stderr) != 16<<20 {
+		t.Errorf("%d and %d bytes, %v; want %d", len(out.Stdout), len(out.Stderr), err, 16<<20)
+	}
+}
