@@ -6,18 +6,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MayRaise refuses, in a safe root, setuid and setgid bits for a file in an open directory where an unprivileged user could
-// have put another program in its place, or that such a user owned: the program would run with rights that the user does
+// MayRaise refuses, in a safe root, setuid and setgid bits for a file in an open directory where an unprivileged user, who
+// controls that directory or one above it, could have put another program in its place, or that such a user owned, now or
+// before the agent gave it to another: the program would run with rights that the user does
 // not have. A program may run as the only user who controls the directory, or with that user's private group. was
 // describes the file as it is, st as it will be with its owner and group but for the bits of mode; asked is its path in the
-// error.
-func (r *Root) MayRaise(dir int, asked string, was, st *unix.Stat_t, mode fs.FileMode) error {
+// error, and file the open file.
+func (r *Root) MayRaise(dir, file int, asked string, was, st *unix.Stat_t, mode fs.FileMode) error {
 	raw := RawMode(mode)
 	setuid, setgid := raw&unix.S_ISUID != 0, raw&unix.S_ISGID != 0
 	if !r.safe || st.Mode&unix.S_IFMT == unix.S_IFDIR || !setuid && !setgid {
 		return nil
 	}
-	by, err := r.controllers(dir)
+	by, err := r.above(dir)
 	if err != nil {
 		return err
 	}
@@ -29,7 +30,39 @@ func (r *Root) MayRaise(dir int, asked string, was, st *unix.Stat_t, mode fs.Fil
 	if r.unprivileged(was.Uid) && (setuid && st.Uid != was.Uid || setgid && st.Gid != was.Gid) {
 		return raised(asked, controller{kind: 'u', id: was.Uid}, st)
 	}
+	if uid, is := noted(file); is && st.Uid != uid {
+		return raised(asked, controller{kind: 'u', id: uid}, st)
+	}
 	return nil
+}
+
+// above are those who control an open directory, or one above it up to what stands for "/".
+func (r *Root) above(dir int) (by []controller, err error) {
+	at, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
+	for err == nil {
+		var more []controller
+		if more, err = r.controllers(at); err != nil {
+			break
+		}
+		by = append(by, more...)
+		var here, next fileID
+		if here, err = idOf(at); err != nil || here == r.top {
+			break
+		}
+		up, failed := unix.Openat(at, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err = failed; err != nil {
+			break
+		}
+		_ = unix.Close(at) // only a place
+		at = up
+		if next, err = idOf(at); next == here {
+			break
+		}
+	}
+	if at >= 0 {
+		_ = unix.Close(at)
+	}
+	return by, err
 }
 
 func raised(asked string, by controller, st *unix.Stat_t) error {

@@ -194,7 +194,10 @@ func (d *Dir) write(temp string, n New, fill func(io.Writer) error) error {
 		return pathError("create", path.Join(d.path, temp), err)
 	}
 	f := os.NewFile(uintptr(fd), path.Join(d.path, temp))
-	err = fill(f)
+	err = DropACL(fd) // before there is content that another may read
+	if err == nil {
+		err = fill(f)
+	}
 	if err == nil && (n.UID >= 0 || n.GID >= 0) {
 		err = f.Chown(n.UID, n.GID)
 	}
@@ -235,6 +238,9 @@ func (d *Dir) become(n New) error {
 		if err := d.Chown(".", n.UID, n.GID); err != nil {
 			return err
 		}
+	}
+	if err := DropACL(d.FD()); err != nil {
+		return pathError("removexattr", d.path, err)
 	}
 	return d.Chmod(".", n.Mode)
 }
@@ -307,8 +313,11 @@ func (d *Dir) empty() error {
 // Chown gives a name itself to a user and a group; -1 leaves one as it is. In a safe root a file with several names
 // is refused where its directory is an unprivileged user's and the file is not.
 func (d *Dir) Chown(name string, uid, gid int) error {
-	return d.place("chown", name, func(fd int, _ *unix.Stat_t) error {
-		return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH)
+	return d.place("chown", name, func(fd int, st *unix.Stat_t) error {
+		if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
+			return err
+		}
+		return d.root.TakeOver(fd, st, uid)
 	})
 }
 
@@ -318,7 +327,7 @@ func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
 			return unix.EOPNOTSUPP
 		}
-		if err := d.root.MayRaise(d.FD(), path.Join(d.path, name), st, st, mode); err != nil {
+		if err := d.root.MayRaise(d.FD(), fd, path.Join(d.path, name), st, st, mode); err != nil {
 			return err
 		}
 		return unix.Chmod(Handle(fd), RawMode(mode))

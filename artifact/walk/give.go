@@ -21,7 +21,10 @@ func (d *Dir) Give(name string, uid, gid int) error {
 		case kind == unix.S_IFBLK, kind == unix.S_IFCHR:
 			return unix.EPERM
 		}
-		return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH)
+		if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
+			return err
+		}
+		return d.root.TakeOver(fd, st, uid)
 	})
 }
 
@@ -49,10 +52,11 @@ func (d *Dir) New(name string) (*os.File, error) {
 	var f *os.File
 	err := d.do("create", name, func(dir int) error {
 		fd, err := unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-		if err == nil {
-			f = os.NewFile(uintptr(fd), path.Join(d.path, name))
+		if err != nil {
+			return err
 		}
-		return err
+		f = os.NewFile(uintptr(fd), path.Join(d.path, name))
+		return DropACL(fd)
 	})
 	return f, err
 }

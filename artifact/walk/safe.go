@@ -33,11 +33,15 @@ type UnsafeError struct {
 	Raised    bool   // it is a file that was to get setuid or setgid bits: see MayRaise
 	Program   bool   // a program was to get the path by its name: see ByName
 	Tree      bool   // a program was to run on a tree of which this is a part: see Sole
+	Source    bool   // its content was to be trusted: see Root.Source
 }
 
 func (e *UnsafeError) Error() string {
 	if e.Raised {
 		return fmt.Sprintf("%s: setuid and setgid bits are refused, since %s may have put the program there", e.Path, e.By)
+	}
+	if e.Source {
+		return fmt.Sprintf("%s: refused, since %s can change it, and root would do what it says", e.Path, e.By)
 	}
 	if e.Tree {
 		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could have a program that root runs there run another", e.Path, e.Component, e.By)
@@ -66,8 +70,11 @@ func (e *UnsafeError) Hint() string {
 	if e.Raised {
 		return "remove it, and have such programs made in a directory where root alone may write"
 	}
+	if e.Source {
+		return "put it where root alone may write, such as the signed part of a release, and give it to root"
+	}
 	if e.Tree {
-		return fmt.Sprintf("look at what is there, and make all of it root's: chown -R root:root %[1]s; chmod -R go-w %[1]s", e.Path)
+		return fmt.Sprintf("look at what is there, and make all of it root's: setfacl -R -b %[1]s; chown -R root:root %[1]s; chmod -R go-w %[1]s", e.Path)
 	}
 	if e.Program {
 		return "use a path below directories where root alone may write"
@@ -128,8 +135,10 @@ func (r *Root) Fixed(p string) bool {
 		if unix.Fstat(s.fd, &st) != nil || sticky && r.unprivileged(st.Uid) {
 			return false
 		}
-		if i < len(w.way)-1 && len(r.controllersOf(&st)) > 0 {
-			return false
+		if i < len(w.way)-1 {
+			if by, err := r.controllersOf(s.fd, &st); err != nil || len(by) > 0 {
+				return false
+			}
 		}
 		sticky = st.Mode&unix.S_ISVTX != 0
 	}
@@ -223,6 +232,10 @@ func (w *walker) owe(st *unix.Stat_t, link string) error {
 	if w.root.unprivileged(st.Uid) {
 		by = append(by, controller{kind: 'u', id: st.Uid})
 	}
+	if w.root.collect != nil {
+		w.root.collect(by)
+		return nil
+	}
 	if len(by) > 0 && w.root.steady {
 		return w.root.unsteady(w.asked, link, by[0])
 	}
@@ -252,43 +265,52 @@ func (r *Root) controllers(dir int) (by []controller, err error) {
 	if err := unix.Fstat(dir, &st); err != nil {
 		return nil, err
 	}
-	return r.controllersOf(&st), nil
+	return r.controllersOf(dir, &st)
 }
 
-func (r *Root) controllersOf(st *unix.Stat_t) (by []controller) {
+// controllersOf are those of an open directory or file that is described by st: its owner, and who may write to it by its
+// mode or its access control list. The bits of the group are the mask of such a list, so without them no list lets write.
+func (r *Root) controllersOf(fd int, st *unix.Stat_t) (by []controller, err error) {
 	if r.unprivileged(st.Uid) {
 		by = append(by, controller{kind: 'u', id: st.Uid})
 	}
-	if st.Mode&unix.S_ISVTX != 0 {
-		return by
+	if st.Mode&unix.S_ISVTX != 0 && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return by, nil
 	}
-	if st.Mode&0o020 != 0 && st.Gid != 0 {
-		by = append(by, r.groupOf(st)...)
+	if st.Mode&0o020 != 0 {
+		list, err := readACL(fd, accessACL)
+		if err != nil {
+			return nil, err
+		}
+		if list == nil {
+			list = []aclEntry{{tag: aclOwnGroup, perm: 2}}
+		}
+		by = append(by, r.writersOf(list, st)...)
 	}
 	if st.Mode&0o002 != 0 {
 		by = append(by, controller{kind: 'o'})
 	}
-	return by
+	return by, nil
 }
 
-// groupOf is the group of a directory that its members may write to, if it has any beside the owner and those who are
+// groupOf is a group whose members may write to a directory, if it has any beside the owner and those who are
 // trusted. Where they are not known, a group whose number is the owner's is taken for the owner's private group.
-func (r *Root) groupOf(st *unix.Stat_t) []controller {
+func (r *Root) groupOf(gid uint32, st *unix.Stat_t) []controller {
 	members, known := []uint32(nil), false
 	if r.members != nil {
-		members, known = r.members(st.Gid)
+		members, known = r.members(gid)
 	}
 	if !known {
-		if st.Gid == st.Uid {
+		if gid == st.Uid {
 			return nil
 		}
-		return []controller{{kind: 'g', id: st.Gid}}
+		return []controller{{kind: 'g', id: gid}}
 	}
 	others := slices.DeleteFunc(slices.Clone(members), func(uid uint32) bool { return uid == st.Uid || !r.unprivileged(uid) })
 	if len(others) == 0 {
 		return nil
 	}
-	return []controller{{kind: 'g', id: st.Gid, members: others}}
+	return []controller{{kind: 'g', id: gid, members: others}}
 }
 
 func (r *Root) unprivileged(uid uint32) bool {

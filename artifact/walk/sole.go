@@ -44,7 +44,7 @@ func (s soleTree) directory(fd int, name string) error {
 		return nil
 	}
 	s.seen[id] = true
-	if err := s.entry(name, &st); err != nil {
+	if err := s.entry(fd, name, &st); err != nil {
 		return err
 	}
 	names, err := d.ReadDir()
@@ -61,24 +61,22 @@ func (s soleTree) directory(fd int, name string) error {
 
 // below looks at one name in a directory. One that is gone meanwhile is fine.
 func (s soleTree) below(d *Dir, n, full string) error {
-	st, err := d.Lstat(n)
+	fd, err := RetryOpen(func() (int, error) { return unix.Openat(d.FD(), n, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0) })
 	if found, err := Found(err); !found {
-		return err
+		return pathError("open", full, err)
 	}
-	if err := s.entry(full, &st); err != nil {
-		return err
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return s.directory(fd, full)
 	}
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFDIR:
-		sub, err := unix.Openat(d.FD(), n, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return pathError("open", full, err)
-		}
-		return s.directory(sub, full)
-	case unix.S_IFLNK:
+	if err == nil {
+		err = s.entry(fd, full, &st)
+	}
+	_ = unix.Close(fd) // only a place
+	if err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
 		return s.link(full)
 	}
-	return nil
+	return err
 }
 
 // link looks at what a link leads to. One that leads nowhere leads to nothing of another user's.
@@ -103,12 +101,13 @@ func (s soleTree) opened(fd int, full string) error {
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return s.directory(fd, full)
 	}
-	_ = unix.Close(fd) // only a place
-	return s.entry(full, &st)
+	defer unix.Close(fd)
+	return s.entry(fd, full, &st)
 }
 
-// entry refuses what an unprivileged user owns or may write to. The sticky bit keeps such a user from no new name.
-func (s soleTree) entry(full string, st *unix.Stat_t) error {
+// entry refuses what an unprivileged user owns or may write to, or what such a user will be able to write to when it is made
+// in a directory. The sticky bit keeps such a user from no new name.
+func (s soleTree) entry(fd int, full string, st *unix.Stat_t) error {
 	var by []controller
 	if s.root.unprivileged(st.Uid) {
 		by = append(by, controller{kind: 'u', id: st.Uid})
@@ -116,7 +115,18 @@ func (s soleTree) entry(full string, st *unix.Stat_t) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
 		open := *st
 		open.Mode &^= unix.S_ISVTX
-		by = append(by, s.root.controllersOf(&open)...)
+		all, err := s.root.controllersOf(fd, &open)
+		if err != nil {
+			return pathError("getxattr", full, err)
+		}
+		by = append(by, all...)
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		later, err := s.root.inherited(fd, st)
+		if err != nil {
+			return pathError("getxattr", full, err)
+		}
+		by = append(by, later...)
 	}
 	if len(by) == 0 {
 		return nil

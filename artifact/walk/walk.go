@@ -35,6 +35,15 @@ type Options struct {
 	Checked bool
 }
 
+// fileID tells a directory from all others.
+type fileID struct{ dev, ino uint64 }
+
+func idOf(fd int) (fileID, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	return fileID{uint64(st.Dev), st.Ino}, err
+}
+
 // Root is a directory that stands for "/". It is safe for concurrent use.
 type Root struct {
 	dir  *os.File
@@ -48,7 +57,9 @@ type Root struct {
 	self    int  // the effective user, who is trusted beside root
 	trusted int  // another trusted user, or 0: see As
 	members func(gid uint32) (uids []uint32, known bool)
-	anchors []*anchor // see Anchored
+	anchors []*anchor          // see Anchored
+	top     fileID             // the directory that stands for "/" to the program, of which this root may be a part
+	collect func([]controller) // takes those who control a link that is followed: see Source; nil refuses them
 }
 
 // Open opens a root. The caller must close it.
@@ -64,7 +75,10 @@ func Open(o Options) (*Root, error) {
 	}
 	r := &Root{dir: dir, machine: machine, safe: o.Safe, self: os.Geteuid(), members: o.Members}
 	r.kernel = !o.Checked && r.asksKernel()
-	if r.name, err = os.Readlink(Handle(int(dir.Fd()))); err != nil {
+	if r.name, err = os.Readlink(Handle(int(dir.Fd()))); err == nil {
+		r.top, err = idOf(int(dir.Fd()))
+	}
+	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
 	return r, nil

@@ -114,4 +114,6 @@ type NewFile struct {
 	GID     int          // -1 keeps the group
 	// ReplaceLink puts the file in the place of a symbolic link, and not of what the link leads to.
 	ReplaceLink bool
+	// Restored says that the file is one of before, with the mode that it had.
+	Restored bool
 }

@@ -28,6 +28,9 @@ func (t *tree) Mkdir(p string, mode fs.FileMode) error {
 			return err
 		}
 		defer unix.Close(fd)
+		if err := walk.DropACL(fd); err != nil { // what the directory above has others inherit
+			return err
+		}
 		return unix.Chmod(walk.Handle(fd), walk.RawMode(mode))
 	})
 }
@@ -203,7 +206,7 @@ func (t *tree) Chmod(p string, mode fs.FileMode) error {
 			return err
 		}
 		defer unix.Close(fd)
-		if err := t.root.MayRaise(dir, t.below(dir, name, p), &st, &st, mode); err != nil {
+		if err := t.root.MayRaise(dir, fd, t.below(dir, name, p), &st, &st, mode); err != nil {
 			return err
 		}
 		return unix.Chmod(walk.Handle(fd), walk.RawMode(mode))
@@ -220,7 +223,7 @@ func (t *tree) Own(p string, uid, gid int, mode *fs.FileMode) error {
 		return t.own(fd, st, uid, gid, mode, func(after *unix.Stat_t, bits fs.FileMode) error {
 			// Who owned the file wrote it, and may have it open still: that counts for bits that the caller asks for too,
 			// since the directory may have been given to root a moment ago.
-			return t.root.MayRaise(dir, t.below(dir, name, p), &st, after, bits)
+			return t.root.MayRaise(dir, fd, t.below(dir, name, p), &st, after, bits)
 		})
 	})
 }
@@ -231,6 +234,7 @@ func (t *tree) own(fd int, st unix.Stat_t, uid, gid int, mode *fs.FileMode, may 
 	if mode != nil {
 		bits = *mode
 	}
+	was := st
 	chown := uid >= 0 && uint32(uid) != st.Uid || gid >= 0 && uint32(gid) != st.Gid
 	st.Uid, st.Gid = uint32(keep(uid, int(st.Uid))), uint32(keep(gid, int(st.Gid)))
 	refused := may(&st, bits)
@@ -241,9 +245,18 @@ func (t *tree) own(fd int, st unix.Stat_t, uid, gid int, mode *fs.FileMode, may 
 		if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
 			return err
 		}
+		if err := t.root.TakeOver(fd, &was, uid); err != nil {
+			return err
+		}
 	}
 	if link || refused != nil || mode == nil && !chown {
 		return nil
+	}
+	if mode == nil { // TakeOver may have taken rights of the group away
+		if err := unix.Fstat(fd, &was); err != nil {
+			return err
+		}
+		bits = bits&^fs.ModePerm | modeOf(was.Mode)&fs.ModePerm
 	}
 	return unix.Chmod(walk.Handle(fd), walk.RawMode(bits))
 }
@@ -288,11 +301,14 @@ func (t *tree) ownName(dir int, name string, st *unix.Stat_t) error {
 
 func (t *tree) Chown(p string, uid, gid int) error {
 	return t.write("chown", p, func(dir int, name string) error {
-		fd, _, err := t.place(dir, name)
+		fd, st, err := t.place(dir, name)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
-		return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH)
+		if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
+			return err
+		}
+		return t.root.TakeOver(fd, &st, uid)
 	})
 }

@@ -22,6 +22,9 @@ func Unsafe(err error) (hint string, unsafe bool) {
 	if !errors.As(err, &refused) {
 		return "", false
 	}
+	if refused.Source {
+		return refused.Hint(), true
+	}
 	return refused.Hint() + "; `follow_unsafe: true` has the state follow it all the same", true
 }
 
@@ -154,15 +157,35 @@ func (h *Host) Sole(p string) error {
 	return nil
 }
 
+// Vouched refuses a file that an unprivileged user can change, or exchange for another, and whose content root would act
+// on: a template, an SLS file, a program that gets setuid bits. Those who control the directory top as well are trusted: who
+// names the directory of a tree trusts them. top is "" for a file outside of a tree. It looks only where the agent runs as
+// root, and whatever a state follows. A file that does not exist is fine.
+func Vouched(files any, p, top string) error {
+	t, ok := files.(*tree)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	err := t.root.Source(p, top)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotDir) {
+		return nil
+	}
+	return pathError("open", p, err)
+}
+
 // OwnerOf is the unprivileged user who owns a directory, or the nearest one above it that exists: who can put programs
 // and configuration there that a program such as git or pip runs. It is "" for root and the agent's own user, who are
-// trusted. A program that root runs there has to run as that user.
+// trusted. A program that root runs there has to run as that user. A directory of root's whose access control lists let other
+// users write there is refused.
 func (h *Host) OwnerOf(dir string) (string, error) {
 	info, err := h.Files.Stat(dir)
 	for ; errors.Is(err, fs.ErrNotExist) && dir != "/"; info, err = h.Files.Stat(dir) {
 		dir = path.Dir(dir)
 	}
 	if err != nil || info.UID == 0 || info.UID == os.Geteuid() || os.Geteuid() != 0 {
+		if t, ok := h.Files.(*tree); ok && err == nil && os.Geteuid() == 0 {
+			err = t.root.Granted(dir)
+		}
 		return "", err
 	}
 	u, ok, err := h.Accounts.UserByID(info.UID)

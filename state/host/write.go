@@ -62,6 +62,9 @@ func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 
 // fill gives the temporary file its content and, before it has its name, what it must be.
 func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
+	if err := walk.DropACL(int(file.Fd())); err != nil { // what the directory has others inherit, before there is content
+		return err
+	}
 	if _, err := io.Copy(file, f.Content); err != nil {
 		return err
 	}
@@ -77,12 +80,15 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 	case err == nil:
 		mode = old.Mode & 0o7777
 		uid, gid = keep(uid, int(old.Uid)), keep(gid, int(old.Gid))
-		copyAttributes(file, walk.Handle(fd))
+		copyAttributes(file, walk.Handle(fd), t.root.KeepsACL(dir, &old, uid))
 	case !errors.Is(err, unix.ENOENT):
 		return err
 	}
 	if f.Mode != nil {
 		mode = walk.RawMode(*f.Mode)
+	}
+	if mode, err = t.raised(file, dir, name, f, uid, gid, mode); err != nil {
+		return err
 	}
 	if err := file.Chown(uid, gid); err != nil && os.Geteuid() == 0 {
 		return err
@@ -91,6 +97,25 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 		return err
 	}
 	return file.Sync()
+}
+
+// raised is the mode of a new file, without the setuid and setgid bits of the file that it replaces where an unprivileged
+// user may put files. Bits that are asked for are refused there.
+func (t *tree) raised(file *os.File, dir int, name string, f NewFile, uid, gid int, mode uint32) (uint32, error) {
+	if mode&(unix.S_ISUID|unix.S_ISGID) == 0 || f.Restored {
+		return mode, nil
+	}
+	var was unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &was); err != nil {
+		return 0, err
+	}
+	after := was
+	after.Uid, after.Gid = uint32(keep(uid, int(was.Uid))), uint32(keep(gid, int(was.Gid)))
+	err := t.root.MayRaise(dir, int(file.Fd()), t.below(dir, name, name), &was, &after, modeOf(mode))
+	if err != nil && f.Mode == nil {
+		return mode &^ (unix.S_ISUID | unix.S_ISGID), nil
+	}
+	return mode, err
 }
 
 func keep(wanted, old int) int {
@@ -102,10 +127,10 @@ func keep(wanted, old int) int {
 
 // copyAttributes gives the new file the extended attributes of the old, its SELinux label among
 // them. One that the filesystem or our rights do not allow is left out, as cp -a does, and so is
-// what vouches for the old content.
-func copyAttributes(file *os.File, old string) {
+// what vouches for the old content, and access control lists unless lists says that they may stay.
+func copyAttributes(file *os.File, old string, lists bool) {
 	for name, v := range attributesOf(old) {
-		if !vouches(name) {
+		if !vouches(name) && (lists || !walk.IsACL(name)) {
 			_ = unix.Fsetxattr(int(file.Fd()), name, v, 0)
 		}
 	}
@@ -114,7 +139,7 @@ func copyAttributes(file *os.File, old string) {
 // vouches reports whether an attribute says something about the content: what it may do as root,
 // or that it was measured. The kernel takes the first away from a file that is written to.
 func vouches(name string) bool {
-	return name == "security.capability" || name == "security.ima" || name == "security.evm"
+	return walk.IsNote(name) || name == "security.capability" || name == "security.ima" || name == "security.evm"
 }
 
 // attribute asks for a size and then for as many bytes; nil when there is nothing to have.

@@ -118,7 +118,7 @@ func (p Putter) write(want Part) error {
 	}
 	defer content.Close()
 	mode := fs.FileMode(want.Mode)
-	new := host.NewFile{Content: content, Mode: &mode, UID: -1, GID: -1, ReplaceLink: true}
+	new := host.NewFile{Content: content, Mode: &mode, UID: -1, GID: -1, ReplaceLink: true, Restored: true}
 	if p.Host.Files.CanChown() {
 		new.UID, new.GID = want.UID, want.GID
 	}

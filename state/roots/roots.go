@@ -126,8 +126,28 @@ func (r *Roots) findIn(dir, name string) (file string, ok bool, err error) {
 	return "", false, nil
 }
 
-// ReadFile reads a file that Find or FindAll gave.
-func (r *Roots) ReadFile(file string) ([]byte, error) { return r.files.ReadFile(file) }
+// ReadFile reads a file that Find or FindAll gave. It refuses a file that an unprivileged user can change who does not
+// control the whole directory of the tree: root does what files of a tree say.
+func (r *Roots) ReadFile(file string) ([]byte, error) {
+	data, err := r.files.ReadFile(file)
+	if err == nil {
+		err = r.Vouched(file)
+	}
+	return data, err
+}
+
+// Vouched is the refusal of ReadFile, for a file that is read in another way.
+func (r *Roots) Vouched(file string) error {
+	top := ""
+	for _, e := range r.envs {
+		for _, dir := range e.Dirs {
+			if strings.HasPrefix(file, strings.TrimRight(dir, "/")+"/") && len(dir) > len(top) {
+				top = dir
+			}
+		}
+	}
+	return host.Vouched(r.files, file, top)
+}
 
 // look describes what a path leads to.
 func (r *Roots) look(file string) (info host.Info, found bool, err error) {
@@ -205,7 +225,7 @@ func (r *Roots) Read(env, name string) (data []byte, file string, err error) {
 	if !ok {
 		return nil, "", fmt.Errorf("salt://%s: %w in environment %s", name, fs.ErrNotExist, env)
 	}
-	data, err = r.files.ReadFile(file)
+	data, err = r.ReadFile(file)
 	return data, file, err
 }
 

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"maps"
+	"path"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -78,6 +79,15 @@ func (s *Session) refreshed(ctx context.Context, env string, override *value.Map
 
 // renderAs renders a file with a pipe of its own.
 func (s *Session) renderAs(ctx context.Context, src render.Source, pipe string, vars *value.Map) (any, error) {
+	if path.IsAbs(src.File) {
+		scheme := "file"
+		if src.Name != src.File {
+			scheme = "salt"
+		}
+		if err := s.sources.vouched(scheme, src.File); err != nil {
+			return nil, err
+		}
+	}
 	r := *s.renderer
 	r.Default = pipe
 	all := s.slsVars(src, "", s.pillar)

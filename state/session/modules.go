@@ -145,6 +145,9 @@ func (t fileTemplates) Render(ctx context.Context, f file.Template) ([]byte, err
 	} else if ok {
 		place = path
 	}
+	if err := s.sources.Vouched(f.Source, f.Env); err != nil {
+		return nil, err
+	}
 	out, err := s.renderer.Text(withTree(ctx, s.states), f.Engine, render.Source{Name: treePath(f.Source), File: place, Env: f.Env, Text: string(f.Text)}, vars)
 	return []byte(out), err
 }

@@ -72,6 +72,24 @@ func (s *sources) local(rawURL, env string) (string, bool, error) {
 	return "", false, nil
 }
 
+// Vouched is part of file.Sources.
+func (s *sources) Vouched(rawURL, env string) error {
+	p := parsePlace(rawURL, env)
+	name, ok, err := s.local(rawURL, env)
+	if err != nil || !ok || !path.IsAbs(name) {
+		return err
+	}
+	return s.vouched(p.scheme, name)
+}
+
+// vouched refuses a file of the host or a tree that an unprivileged user can change.
+func (s *sources) vouched(scheme, name string) error {
+	if scheme == "salt" {
+		return s.tree.Vouched(name)
+	}
+	return host.Vouched(s.host.Files, name, "")
+}
+
 // Open is part of file.Sources.
 func (s *sources) Open(ctx context.Context, rawURL, env string) (file.Source, error) {
 	p := parsePlace(rawURL, env)

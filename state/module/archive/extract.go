@@ -77,7 +77,7 @@ func (x *extracted) extractInto(ctx context.Context, h *host.Host, uid, gid int)
 		return err
 	}
 	defer staged.Close()
-	w := &writer{h: h, files: staged, room: space, uid: uid, gid: gid, rules: newRules(x.limits()), made: map[string]bool{}}
+	w := &writer{h: h, files: staged, plain: host.Vouched(h.Files, x.file(), "") != nil || host.Vouched(h.Files, x.dir, "") != nil, room: space, uid: uid, gid: gid, rules: newRules(x.limits()), made: map[string]bool{}}
 	if err := x.walk(ctx, h, w.write); err != nil {
 		return err
 	}
@@ -124,6 +124,7 @@ type writer struct {
 	files    host.Files
 	room     *room
 	uid, gid int
+	plain    bool // no file gets setuid or setgid bits: a user who could write it is not the one it would run as
 	rules    *rules
 	made     map[string]bool // directories that were made
 	late     []entry         // directories, whose modes come last: one may not be writable
@@ -154,6 +155,9 @@ func (w *writer) write(e entry, content io.Reader) error {
 		return w.files.Link("/"+e.link, full)
 	}
 	mode := e.mode
+	if w.plain {
+		mode &^= fs.ModeSetuid | fs.ModeSetgid
+	}
 	if err := w.files.Write(full, host.NewFile{Content: w.room.of(content), Mode: &mode, UID: uid, GID: gid, ReplaceLink: true}); err != nil {
 		return err
 	}

@@ -41,6 +41,9 @@ func (c *duplicate) Check(_ context.Context, h *host.Host) (d module.Diff, err e
 		return d, err
 	}
 	c.there = there
+	if err := c.vouched(h); err != nil && (!there || c.Force) {
+		return d, err
+	}
 	if there && !c.Force {
 		d.Comment = c.target + " is there and stays"
 		return d, nil
@@ -124,6 +127,22 @@ func (c *duplicate) same(h *host.Host, info host.Info) (bool, error) {
 	}
 	defer two.Close()
 	return equal(one, two)
+}
+
+// vouched refuses setuid and setgid bits for a copy of what an unprivileged user can change. A user's program may go on
+// running as that user.
+func (c *duplicate) vouched(h *host.Host) error {
+	uid, gid := c.own.ids()
+	if c.source.IsDir() || uid > 0 && uid == c.source.UID && gid == c.source.GID {
+		return nil
+	}
+	if !raises(c.own.mode) && !raises(module.Mode{Given: true, Bits: copiedMode(c.source, uid, gid)}) {
+		return nil
+	}
+	if err := host.Vouched(h.Files, c.Source, ""); err != nil {
+		return fmt.Errorf("setuid and setgid bits are refused: %w", err)
+	}
+	return nil
 }
 
 func (c *duplicate) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {

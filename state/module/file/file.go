@@ -48,6 +48,9 @@ type Sources interface {
 	First(ctx context.Context, urls []string, env string) (int, error)
 	// Open opens a file. If it is not there, the error wraps fs.ErrNotExist.
 	Open(ctx context.Context, url, env string) (Source, error)
+	// Vouched refuses a source on this host that an unprivileged user can change: nothing of it may be rendered by root,
+	// or become a program that runs as another user.
+	Vouched(url, env string) error
 	// List lists all that is below a directory of the state tree, at every depth. Links that lead
 	// to directories are listed as links and followed as well.
 	List(ctx context.Context, url, env string) ([]Entry, error)

@@ -3,6 +3,8 @@ package file
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -108,6 +110,11 @@ func (m *managed) consistent() error {
 	return err
 }
 
+// raises reports whether a mode lets a program run with the rights of its owner or group.
+func raises(m module.Mode) bool {
+	return m.Given && m.Bits&(fs.ModeSetuid|fs.ModeSetgid) != 0
+}
+
 func (m *managed) hasSource() bool { return value.Truth(m.Source) }
 
 // content gathers what the file shall hold.
@@ -143,6 +150,11 @@ func (m *managed) fromSource(ctx context.Context) (content, error) {
 	o, err := m.family.origin(ctx, m.sourced, m.Name)
 	if err != nil {
 		return content{}, err
+	}
+	if raises(m.Mode) {
+		if err := m.family.Sources.Vouched(o.url, o.env); err != nil {
+			return content{}, fmt.Errorf("setuid and setgid bits are refused: %w", err)
+		}
 	}
 	if m.Template == "" {
 		return m.family.load(ctx, o)

@@ -1,0 +1,220 @@
+package attack_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// aclFor is an access control list that gives ann what the owner has.
+func aclFor(uid uint32) []byte {
+	raw := binary.LittleEndian.AppendUint32(nil, 2)
+	for _, e := range []struct {
+		tag, perm uint16
+		id        uint32
+	}{{1, 7, ^uint32(0)}, {2, 7, uid}, {4, 0, ^uint32(0)}, {0x10, 7, ^uint32(0)}, {0x20, 5, ^uint32(0)}} {
+		raw = binary.LittleEndian.AppendUint16(raw, e.tag)
+		raw = binary.LittleEndian.AppendUint16(raw, e.perm)
+		raw = binary.LittleEndian.AppendUint32(raw, e.id)
+	}
+	return raw
+}
+
+// ofAnn puts a file of ann's into the world.
+func (w *world) ofAnn(rel, text string, mode os.FileMode) string {
+	w.Helper()
+	p := filepath.Join(w.dir, rel)
+	w.must(os.MkdirAll(filepath.Dir(p), 0o755))
+	w.must(errors.Join(os.WriteFile(p, []byte(text), 0o644), os.Chown(filepath.Dir(p), ann, ann), os.Chown(p, ann, ann), os.Chmod(p, mode)))
+	return p
+}
+
+// grant lays access control lists for ann on a path.
+func (w *world) grant(p string, names ...string) {
+	w.Helper()
+	for _, name := range names {
+		if err := unix.Setxattr(p, "system.posix_acl_"+name, aclFor(ann), 0); errors.Is(err, unix.EOPNOTSUPP) {
+			w.Skip("this filesystem has no access control lists")
+		} else {
+			w.must(err)
+		}
+	}
+}
+
+// lists are the access control lists of a path.
+func lists(p string) (all []string) {
+	for _, name := range []string{"access", "default"} {
+		if n, err := unix.Lgetxattr(p, "system.posix_acl_"+name, nil); err == nil && n > 0 {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+func suidTar(t *testing.T) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "tool", Size: 1, Mode: 0o6755})
+	_, more := w.Write([]byte("x"))
+	if err := errors.Join(err, more, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// applied runs states of an SLS file, each by itself so that one that is refused keeps none of the others from running.
+func (s *states) applied(sls string) outcome {
+	s.Helper()
+	s.must(os.WriteFile(filepath.Join(s.dir, "srv/states/attack.sls"), []byte(sls), 0o644))
+	return s.entered("call", "state.apply", "attack", "--state-output", "full", "--states", "/srv/states")
+}
+
+// TestTemplatesOfUsersAreNotRendered: ann controls a source, by one of the ways in which states name one.
+func TestTemplatesOfUsersAreNotRendered(t *testing.T) {
+	const payload = `{{ salt["cmd.run"]("id -u >/srv/out/pwned; echo pwned") }}`
+	for name, sls := range map[string]string{
+		"home":          "t: {file.managed: [{name: /srv/out/t}, {source: /home/ann/in/t.j2}, {template: jinja}]}",
+		"follow_unsafe": "t: {file.managed: [{name: /srv/out/t}, {source: /home/ann/in/t.j2}, {template: jinja}, {follow_unsafe: true}]}",
+		"by a link":     "t: {file.managed: [{name: /srv/out/t}, {source: /home/ann/link.j2}, {template: jinja}, {follow_unsafe: true}]}",
+		"writable":      "t: {file.managed: [{name: /srv/out/t}, {source: 'salt://cache/t.j2'}, {template: jinja}]}",
+		"script":        "t: {cmd.script: [{name: x}, {source: 'salt://cache/t.j2'}, {template: jinja}]}",
+		"recurse":       "t: {file.recurse: [{name: /srv/out/d}, {source: 'salt://cache'}, {template: jinja}]}",
+		"append":        "t: {file.append: [{name: /srv/out/t}, {source: 'salt://cache/t.j2'}, {template: jinja}]}",
+		"import":        "{% import 'cache/t.j2' as m %}\nt: test.nop",
+		"include":       "include: [cache.x]\n",
+		"group":         "t: {file.managed: [{name: /srv/out/t}, {source: /srv/acl/t.j2}, {template: jinja}]}",
+		"root's":        "t: {file.managed: [{name: /srv/out/t}, {source: 'salt://own.j2'}, {template: jinja}]}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStates(t, "entered")
+			s.begin()
+			s.ofAnn("home/ann/in/t.j2", payload, 0o644)
+			s.ofAnn("srv/states/cache/t.j2", payload, 0o644)
+			s.ofAnn("srv/states/cache/x.sls", payload+"\nt: test.nop\n", 0o644)
+			s.must(errors.Join(os.WriteFile(s.dir+"/srv/states/own.j2", []byte(payload), 0o644), os.Symlink("/srv/states/own.j2", s.dir+"/home/ann/link.j2"),
+				os.MkdirAll(s.dir+"/srv/acl", 0o755), os.WriteFile(s.dir+"/srv/acl/t.j2", []byte(payload), 0o644)))
+			s.grant(s.dir+"/srv/acl/t.j2", "access")
+			got := s.applied(sls)
+			_, err := os.Lstat(s.dir + "/srv/out/pwned")
+			if ran := err == nil; ran != (name == "root's") {
+				t.Errorf("the template was rendered: %v\n%s", ran, got.out)
+			}
+			if name != "root's" && (got.code == 0 || !strings.Contains(got.out, "can change it, and root would do what it says") || strings.Contains(got.out, "follow_unsafe: true` has")) {
+				t.Errorf("exit code %d:\n%s", got.code, got.out)
+			}
+		})
+	}
+}
+
+// TestListsOfUsersGoWithTheirOwner: ann leaves access control lists on what becomes root's.
+func TestListsOfUsersGoWithTheirOwner(t *testing.T) {
+	s := newStates(t, "entered")
+	s.begin()
+	for _, dir := range []string{"home/ann/app", "home/ann/d"} {
+		s.grant(filepath.Dir(s.ofAnn(dir+"/tool", "x", 0o755)), "access", "default")
+	}
+	s.grant(s.ofAnn("srv/in2/secret.conf", "", 0o600), "access")
+	s.must(os.Chown(s.dir+"/srv/in2", 0, 0))
+	kept := filepath.Join(s.dir, "srv/in2/kept.conf")
+	s.must(os.WriteFile(kept, []byte("old"), 0o600))
+	s.grant(kept, "access")
+	got := s.applied(`
+app: {file.directory: [{name: /home/ann/app}, {user: root}, {group: root}, {mode: '0775'}, {recurse: [user, group]}]}
+replaced: {file.managed: [{name: /srv/in2/secret.conf}, {contents: secret}, {user: root}, {group: root}, {mode: '0660'}]}
+new: {file.managed: [{name: /home/ann/d/secret.conf}, {contents: secret}, {user: root}, {group: root}, {mode: '0660'}]}
+made: {file.directory: [{name: /home/ann/d/sub}, {user: root}, {group: root}, {mode: '0775'}]}
+kept: {file.managed: [{name: /srv/in2/kept.conf}, {contents: new}, {user: root}, {group: root}, {mode: '0640'}]}
+`)
+	if got.code != 0 {
+		t.Fatalf("exit code %d:\n%s", got.code, got.out)
+	}
+	for _, p := range []string{"home/ann/app", "home/ann/app/tool", "srv/in2/secret.conf", "home/ann/d/secret.conf", "home/ann/d/sub"} {
+		if left := lists(filepath.Join(s.dir, p)); len(left) > 0 {
+			t.Errorf("%s has lists: %v", p, left)
+		}
+	}
+	if len(lists(kept)) != 1 {
+		t.Error("the list that root had given to a file is gone")
+	}
+}
+
+// TestGitDoesNotRunWhereListsLetUsersWrite: what root clones into would be ann's to change.
+func TestGitDoesNotRunWhereListsLetUsersWrite(t *testing.T) {
+	for _, list := range []string{"access", "default"} {
+		s := newStates(t, "entered")
+		s.begin()
+		s.must(os.MkdirAll(s.dir+"/srv/clones", 0o755))
+		s.grant(s.dir+"/srv/clones", list)
+		got := s.applied("t: {git.latest: [{name: /srv/in/repo.git}, {target: /srv/clones/repo}]}")
+		if _, err := os.Lstat(s.dir + "/srv/clones/repo"); err == nil || got.code == 0 || !strings.Contains(got.out, "setfacl") {
+			t.Errorf("with a list for %s: exit code %d:\n%s", list, got.code, got.out)
+		}
+	}
+}
+
+// TestNoRootProgramOfUsersBytes: ann's bytes, or a path that she controls, would get setuid bits of root.
+func TestNoRootProgramOfUsersBytes(t *testing.T) {
+	s := newStates(t, "entered")
+	for name, c := range map[string]struct {
+		sls     string
+		refused bool
+	}{
+		"taken over":           {"a: {file.directory: [{name: /home/ann/z}, {user: root}, {recurse: [user, group]}]}\nb: {file.managed: [{name: /home/ann/z/sh}, {user: root}, {mode: '4755'}, {replace: false}]}", true},
+		"taken over elsewhere": {"a: {file.directory: [{name: /srv/app}, {user: root}, {group: root}, {recurse: [user, group]}]}\nb: {file.managed: [{name: /srv/app/sh}, {user: root}, {mode: '4755'}, {replace: false}]}", true},
+		"copied beside":        {"a: {file.directory: [{name: /home/ann/z}, {user: root}]}\nb: {file.copy: [{name: /home/ann/z/sh2}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
+		"copied":               {"a: {file.copy: [{name: /srv/out/q}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
+		"source":               {"a: {file.managed: [{name: /srv/out/q}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
+		"contents":             {"a: {file.managed: [{name: /home/ann/z/q}, {contents: x}, {user: root}, {mode: '4755'}]}", true},
+		"archive":              {"a: {archive.extracted: [{name: /srv/out/x}, {source: /home/ann/z/suid.tar}, {enforce_toplevel: false}]}", false},
+		"archive at ann's":     {"a: {archive.extracted: [{name: /home/ann/z/x}, {source: /srv/in/suid.tar}, {enforce_toplevel: false}]}", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.T = t
+			s.begin()
+			s.must(os.RemoveAll(s.dir + "/srv/app"))
+			s.ofAnn("home/ann/z/sh", "#!/bin/sh\n", 0o755)
+			s.ofAnn("srv/app/sh", "#!/bin/sh\n", 0o755)
+			s.ofAnn("home/ann/z/suid.tar", suidTar(t), 0o644)
+			s.must(os.WriteFile(s.dir+"/srv/in/suid.tar", []byte(suidTar(t)), 0o644))
+			got := s.applied(c.sls)
+			if found := raised(s.dir+"/home", s.dir+"/srv"); len(found) > 0 {
+				t.Errorf("these have the bits: %v\n%s", found, got.out)
+			}
+			if c.refused == (got.code == 0) || c.refused && !strings.Contains(got.out, "setuid and setgid bits are refused") {
+				t.Errorf("exit code %d:\n%s", got.code, got.out)
+			}
+		})
+	}
+	s.T = t
+	s.begin()
+	s.must(os.WriteFile(s.dir+"/srv/in/suid.tar", []byte(suidTar(t)), 0o644))
+	got := s.applied("a: {file.managed: [{name: /srv/out/q}, {contents: x}, {user: root}, {mode: '4755'}]}\nb: {archive.extracted: [{name: /srv/out/x}, {source: /srv/in/suid.tar}, {enforce_toplevel: false}]}")
+	if found := raised(s.dir + "/srv"); len(found) != 2 {
+		t.Errorf("of root's own, these have the bits: %v\n%s", found, got.out)
+	}
+}
+
+// raised lists the files below directories that have setuid or setgid bits and are root's.
+func raised(dirs ...string) (all []string) {
+	for _, dir := range dirs {
+		_ = filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil && info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+				all = append(all, p)
+			}
+			return err
+		})
+	}
+	return all
+}

@@ -1,0 +1,202 @@
+package walk
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// The attributes in which a filesystem keeps POSIX access control lists.
+const (
+	accessACL  = "system.posix_acl_access"  // who may do what with a file or directory
+	defaultACL = "system.posix_acl_default" // what is made in a directory gets this one
+)
+
+// Tags of the entries of a list.
+const (
+	aclUser       = 0x02
+	aclOwnGroup   = 0x04
+	aclGroup      = 0x08
+	aclMask       = 0x10
+	aclVersion    = 2
+	aclHeaderSize = 4
+	aclEntrySize  = 8
+)
+
+type aclEntry struct {
+	tag, perm uint16
+	id        uint32
+}
+
+// readACL reads a list of an open file or directory, which may be open as a place only. It is nil where there is none.
+// The permissions of entries are those that the mask of the list leaves them.
+func readACL(fd int, name string) ([]aclEntry, error) {
+	buf := make([]byte, 64<<10) // the kernel's limit for an attribute
+	var n int
+	err := Retry(func() (err error) {
+		n, err = unix.Getxattr(Handle(fd), name, buf)
+		return err
+	})
+	switch {
+	case errors.Is(err, unix.ENODATA), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOENT): // the last without /proc
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return parseACL(buf[:n])
+}
+
+func parseACL(raw []byte) ([]aclEntry, error) {
+	if len(raw) < aclHeaderSize || binary.LittleEndian.Uint32(raw) != aclVersion || (len(raw)-aclHeaderSize)%aclEntrySize != 0 {
+		return nil, unix.EINVAL
+	}
+	var all []aclEntry
+	mask := uint16(7)
+	for raw = raw[aclHeaderSize:]; len(raw) > 0; raw = raw[aclEntrySize:] {
+		e := aclEntry{binary.LittleEndian.Uint16(raw), binary.LittleEndian.Uint16(raw[2:]), binary.LittleEndian.Uint32(raw[4:])}
+		if e.tag == aclMask {
+			mask = e.perm
+		}
+		all = append(all, e)
+	}
+	for i := range all {
+		if t := all[i].tag; t == aclUser || t == aclGroup || t == aclOwnGroup {
+			all[i].perm &= mask
+		}
+	}
+	return all, nil
+}
+
+// writersOf are the users and groups that a list lets write, beside the owner and everyone.
+func (r *Root) writersOf(list []aclEntry, st *unix.Stat_t) (by []controller) {
+	for _, e := range list {
+		switch {
+		case e.perm&2 == 0:
+		case e.tag == aclUser && r.unprivileged(e.id):
+			by = append(by, controller{kind: 'u', id: e.id})
+		case e.tag == aclOwnGroup && st.Gid != 0:
+			by = append(by, r.groupOf(st.Gid, st)...)
+		case e.tag == aclGroup && e.id != 0:
+			by = append(by, r.groupOf(e.id, st)...)
+		}
+	}
+	return by
+}
+
+// inherited are the users and groups who may write to what is made in an open directory, because of its default list.
+func (r *Root) inherited(dir int, st *unix.Stat_t) ([]controller, error) {
+	list, err := readACL(dir, defaultACL)
+	return r.writersOf(list, st), err
+}
+
+// Granted refuses, in a safe root, a directory whose access control lists let an unprivileged user write to it, or to what
+// is made in it.
+func (r *Root) Granted(p string) error {
+	if !r.safe {
+		return nil
+	}
+	fd, err := r.Openat(p, unix.O_PATH)
+	if err != nil {
+		return pathError("open", p, err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return pathError("open", p, err)
+	}
+	list, err := readACL(fd, accessACL)
+	if err != nil {
+		return pathError("getxattr", p, err)
+	}
+	named := st
+	named.Gid = 0 // the directory's own group is no matter of the list
+	by := r.writersOf(list, &named)
+	if later, err := r.inherited(fd, &named); err != nil {
+		return pathError("getxattr", p, err)
+	} else if by = append(by, later...); len(by) == 0 {
+		return nil
+	}
+	return &UnsafeError{Path: p, Component: p, By: by[0].String(), Owner: int(st.Uid), Tree: true}
+}
+
+// DropACL removes the access control lists of an open file or directory, which may be open as a place only. What is left
+// are the permissions of its mode, with those of its group as the list had them.
+func DropACL(fd int) error {
+	list, err := readACL(fd, accessACL)
+	if err != nil {
+		return err
+	}
+	if list != nil {
+		if err := dropAccess(fd, list); err != nil {
+			return err
+		}
+	}
+	return absentACL(Retry(func() error { return unix.Removexattr(Handle(fd), defaultACL) }))
+}
+
+func dropAccess(fd int, list []aclEntry) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	mode := st.Mode & 0o7707 // the bits of the group are the mask of the list
+	for _, e := range list {
+		if e.tag == aclOwnGroup {
+			mode |= uint32(e.perm) << 3
+		}
+	}
+	if err := unix.Chmod(Handle(fd), mode); err != nil {
+		return err
+	}
+	return absentACL(Retry(func() error { return unix.Removexattr(Handle(fd), accessACL) }))
+}
+
+func absentACL(err error) error {
+	if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOENT) {
+		return nil // EACCES is the answer for the default list of what is no directory
+	}
+	return err
+}
+
+// fromUser is the attribute of a file that an unprivileged user owned when the agent gave it to another: its content is
+// still that user's, so that it must not get setuid or setgid bits. A file that takes its place does not have it.
+const fromUser = "trusted.corpus.from_user"
+
+// TakeOver removes what an unprivileged user, who owned an open file or directory, may have left on it for the time after
+// it was given to uid: access control lists. was describes it as it was before. It also notes on a file whose content it is.
+func (r *Root) TakeOver(fd int, was *unix.Stat_t, uid int) error {
+	kind := was.Mode & unix.S_IFMT
+	if uid < 0 || uint32(uid) == was.Uid || !r.unprivileged(was.Uid) || kind == unix.S_IFLNK {
+		return nil
+	}
+	if kind == unix.S_IFREG {
+		// Some filesystems and containers do not keep the note.
+		_ = unix.Setxattr(Handle(fd), fromUser, binary.LittleEndian.AppendUint32(nil, was.Uid), 0)
+	}
+	return DropACL(fd)
+}
+
+// KeepsACL reports whether a file that takes the place of another in an open directory, and belongs to uid, may have its
+// access control list. was describes the old file. A list that an unprivileged user may have left there, on a file that was
+// that user's or by the directory in which it was made, is for no other user's file.
+func (r *Root) KeepsACL(dir int, was *unix.Stat_t, uid int) bool {
+	if r.unprivileged(was.Uid) {
+		return int(was.Uid) == uid
+	}
+	by, err := r.controllers(dir)
+	return err == nil && len(by) == 0
+}
+
+// IsACL reports whether an attribute is an access control list.
+func IsACL(attribute string) bool { return attribute == accessACL || attribute == defaultACL }
+
+// IsNote reports whether an attribute is one of this package's, which says something about the content of a file.
+func IsNote(attribute string) bool { return attribute == fromUser }
+
+// noted is the user of a note on an open file.
+func noted(fd int) (uid uint32, is bool) {
+	var note [4]byte
+	n, err := unix.Getxattr(Handle(fd), fromUser, note[:])
+	return binary.LittleEndian.Uint32(note[:]), err == nil && n == len(note)
+}
