@@ -26,6 +26,7 @@ func SettingsFor(r Request) session.Settings {
 		Host: r.Host, ID: id, Grains: r.Grains,
 		States:   []roots.Env{{Name: "base", Dirs: r.StateRoots}},
 		Pillar:   []roots.Env{{Name: "base", Dirs: r.PillarRoots}},
+		Releases: []string{r.Service, r.Base},
 		TopRoots: r.TopRoots, Override: r.Override, Redactor: r.Redactor, Vars: r.Vars,
 		Options: value.NewMap("strict_arguments", r.StrictArguments),
 		Remote:  r.Remote, Log: r.Log, Version: r.Version,

@@ -53,7 +53,7 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err != nil {
 		return err
 	}
-	if err := p.noteUnreached(tree); err != nil {
+	if err := errors.Join(p.noteUnreached(tree), p.noteChangeable(tree, r.Writable)); err != nil {
 		return err
 	}
 	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+len(r.Hooks.All()) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
@@ -89,6 +89,15 @@ func (p *program) noteUnreached(tree string) error {
 		fmt.Fprintf(p.Err, "note: no top file of this tree reaches %s; hosts run what another top file, such as the service's, names of it\n", strings.Join(names, ", "))
 	}
 	return nil
+}
+
+// noteChangeable names the templates that hosts will not render, since the project's user may change them.
+func (p *program) noteChangeable(tree string, writable []string) error {
+	found, err := packaging.Changeable(os.DirFS(tree), writable)
+	for _, source := range found {
+		fmt.Fprintf(p.Err, "note: the template of %s lies where the project's user may change it: hosts refuse to render it; put it into the state tree\n", source)
+	}
+	return err
 }
 
 func isTree(tree string) error {

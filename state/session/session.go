@@ -9,6 +9,7 @@ package session
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
@@ -39,6 +40,7 @@ type Settings struct {
 	Grains   *value.Map
 	States   []roots.Env
 	Pillar   []roots.Env
+	Releases []string         // directories of releases on the host: who controls one as a whole is trusted with its files
 	Override *value.Map       // pillar given on the command line; wins over all files
 	Redactor *redact.Redactor // gets what is decrypted; nil for one of the session's own
 	Vars     *value.Map       // variables of every template besides the usual ones; may be nil
@@ -111,7 +113,8 @@ func New(settings Settings) *Session {
 	s.states = roots.New(settings.Trees, settings.States...)
 	s.pillars = roots.New(settings.Trees, settings.Pillar...)
 	s.options = s.minionOptions()
-	s.sources = &sources{tree: s.states, trees: settings.Trees, host: settings.Host, remote: settings.Remote}
+	s.sources = &sources{tree: s.states, trees: settings.Trees, host: settings.Host, remote: settings.Remote,
+		releases: slices.Concat(settings.Releases, allDirs(settings.States))}
 	s.functions, s.actions = s.newFunctions()
 	s.modules = s.newModules()
 	s.templates = newTemplates(s)

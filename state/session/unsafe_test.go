@@ -133,7 +133,7 @@ var attacked = map[string]struct {
 	"copy into":             {sls: "file.copy: [{name: /home/ann/dir/evil}, {source: /srv/own}]"},
 	"copy tree":             {sls: "file.copy: [{name: /srv/tree}, {source: /home/ann/d}]"},
 	"append":                {sls: "file.append: [{name: /home/ann/link}, {text: x}]"},
-	"append source":         {sls: "file.append: [{name: /srv/own}, {source: /home/ann/link}]"},
+	"append source":         {sls: "file.append: [{name: /srv/own}, {source: /home/ann/link}, {template: ''}]"},
 	"prepend":               {sls: "file.prepend: [{name: /home/ann/link}, {text: x}]"},
 	"line":                  {sls: "file.line: [{name: /home/ann/link}, {content: x}, {mode: ensure}, {after: root}]"},
 	"replace":               {sls: "file.replace: [{name: /home/ann/link}, {pattern: secret}, {repl: x}]"},
