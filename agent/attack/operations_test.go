@@ -163,7 +163,7 @@ func operations() []operation {
 		{state: "file.managed", as: "setuid", kind: file, lines: []string{"replace: False", "user: root", "mode: '4755'"}, refused: true},
 		{state: "file.managed", as: "setuid, with content", kind: file, lines: []string{"contents: new", "user: root", "mode: '4755'"}, refused: true},
 		{state: "file.directory", as: "setuid", kind: dir, lines: []string{"user: root", "file_mode: '4755'", "recurse: [user, mode]"}, refused: true},
-		{state: "file.recurse", as: "setuid", kind: dir, lines: []string{"source: salt://tree", "user: root", "file_mode: '4755'"}},
+		{state: "file.recurse", as: "setuid", kind: dir, lines: []string{"source: salt://tree", "user: root", "file_mode: '4755'"}, refused: true},
 		{state: "user.present", as: "home of ann's", kind: none, name: "new$N", lines: []string{"home: $P/d/f", "createhome: True", "usergroup: True"}, entered: true,
 			changes: accountFiles},
 		{state: "user.absent", as: "purge", kind: dir, name: "old$N", lines: []string{"purge: True"}, entered: true, refused: true, changes: accountFiles, lay: func(w *world, p place) {

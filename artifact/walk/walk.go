@@ -75,10 +75,10 @@ func Open(o Options) (*Root, error) {
 	}
 	r := &Root{dir: dir, machine: machine, safe: o.Safe, self: os.Geteuid(), members: o.Members}
 	r.kernel = !o.Checked && r.asksKernel()
-	if r.name, err = os.Readlink(Handle(int(dir.Fd()))); err == nil {
-		r.top, err = idOf(int(dir.Fd()))
+	if r.name, err = os.Readlink(Handle(int(dir.Fd()))); err != nil {
+		return nil, errors.Join(err, dir.Close())
 	}
-	if err != nil {
+	if r.top, err = idOf(int(dir.Fd())); err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
 	return r, nil
