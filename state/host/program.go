@@ -23,10 +23,21 @@ type Program struct {
 	Reads   []string // files and directories, below Dir unless absolute, that decide what the program runs: see rootsOwn
 	Env     []string // NAME=value, on top of the agent's own
 	Stdin   string
-	Limit   time.Duration
+	Limit   time.Duration // 0 for an hour, or five minutes of a question: a user's own configuration can make a program wait for ever
 	Umask   *int
 	// Hide takes what nobody may see out of what the program says; nil takes nothing out.
 	Hide func(text string) string
+}
+
+// limit is how long the program may take.
+func (p Program) limit(asks bool) time.Duration {
+	switch {
+	case p.Limit > 0:
+		return p.Limit
+	case asks:
+		return 5 * time.Minute
+	}
+	return time.Hour
 }
 
 // ProgramError is a program that ended with a code other than 0.
@@ -120,7 +131,7 @@ func (p Program) run(ctx context.Context, h *Host, quiet bool, args []string) (s
 		return "", err
 	}
 	out, err := h.Shell(ctx, Line{
-		Argv: append([]string{file}, args...), Text: p.Name, Dir: p.Dir, RunAs: p.RunAs, Env: p.Env, Stdin: p.Stdin, Limit: p.Limit, Umask: p.Umask, Quiet: quiet,
+		Argv: append([]string{file}, args...), Text: p.Name, Dir: p.Dir, RunAs: p.RunAs, Env: p.Env, Stdin: p.Stdin, Limit: p.limit(quiet), Umask: p.Umask, Quiet: quiet,
 	})
 	if err != nil {
 		return out.Stdout, fmt.Errorf("running %s: %w", path.Base(p.Name), err)
