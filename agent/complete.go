@@ -30,7 +30,7 @@ func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 	}
 	if !there {
 		if err := r.fetchAgain(ctx, good); err != nil {
-			return false, r.settleFor(good, err)
+			return false, r.settleFor(ctx, good, err)
 		}
 		fresh = true
 		r.record.Note("a release of %s was gone from the disk and was fetched again", good)
@@ -43,7 +43,7 @@ func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 		return fresh, nil
 	}
 	r.record.Note("the links were not those of %s, which is deployed; they are put right", r.ledger.Good)
-	return fresh, r.relink(*r.ledger.Good)
+	return fresh, r.relink(ctx, *r.ledger.Good)
 }
 
 // inPlace reports whether all links are as a deploy of the pair left them: those that lead to it, and
@@ -79,22 +79,25 @@ func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
 }
 
 // settleFor goes on with an earlier pair where a release of the good one is gone and cannot be fetched.
-func (r *run) settleFor(good ledger.Pair, cause error) error {
+func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) error {
 	for _, pair := range slices.Backward(r.ledger.History) {
 		if pair.Same(good) || !r.hasAll(pair) {
 			continue
 		}
 		r.record.Note("a release of %s is gone from the disk and was not fetched again (%v); this host goes on with %s", good, cause, pair)
 		r.ledger.Good, r.ledger.Previous = &pair, nil
-		return r.relink(pair)
+		return r.relink(ctx, pair)
 	}
 	return diag.WithHint(fmt.Errorf("%w: %s, and no earlier one is there: %w", errGone, good, cause),
 		"the next run that reaches the store fetches it again: corpus-agent deploy")
 }
 
-// relink makes the links lead to a pair that was deployed before.
-func (r *run) relink(pair ledger.Pair) error {
+// relink makes the links lead to a pair that was deployed before, and notes the units that do not run it.
+func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 	moving := r.moving(pair.Releases())
+	if err := r.noteStrays(ctx, pair); err != nil {
+		r.record.Note("which units do not run %s was not found out: %v", pair, err)
+	}
 	if err := r.link(pair); err != nil {
 		return err
 	}
@@ -114,7 +117,13 @@ func (r *run) relink(pair ledger.Pair) error {
 		}
 	}
 	for _, project := range moving {
-		r.noteLinked(project, r.now())
+		// A link that is repaired makes no process old: what was started since the deploy runs it.
+		if r.ledger.Linked[project].Release != currentOf(r.project(project)) {
+			r.noteLinked(project, r.now())
+		}
+	}
+	if s := r.ledger.Serving; s != nil && !s.Since.IsZero() {
+		s.Since = r.now().UTC()
 	}
 	return r.save()
 }

@@ -44,8 +44,15 @@ func (r *run) convergeGood(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		converge := r.converge
 		if fresh {
-			return r.convergeAndInstall(ctx, *r.ledger.Good)
+			converge = r.convergeAndInstall
+		}
+		switch s := r.ledger.Serving; {
+		case s != nil && !s.Since.IsZero():
+			return r.restartStrays(ctx, *r.ledger.Good, converge)
+		case fresh:
+			return converge(ctx, *r.ledger.Good)
 		}
 	}
 	if r.ledger.Serving == nil || r.test {

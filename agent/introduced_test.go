@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // first is a host on which nothing was deployed, and whose deploys know nothing but what the command line gives them.
@@ -134,6 +135,34 @@ func TestStoreThatDoesNotAnswerIsNotKept(t *testing.T) {
 	}
 	if s, err := l.Status(); err != nil || s.Host.Store != "mem://" {
 		t.Errorf("the host keeps %q, %v", s.Host.Store, err)
+	}
+}
+
+// A store that verified is kept though it has nothing new, and the hint of one that went back in time names it.
+func TestStoreThatVerifiedIsKeptThoughNothingIsNew(t *testing.T) {
+	l := first(t, "myapp-testing-useast1-1")
+	l.publish("1.0")
+	if err := l.give(rootFile(t, l.repo.Root()), grains.Identity{}); err != nil {
+		t.Fatal(err)
+	}
+	old := l.repo.Snapshot()
+	l.publish("1.0.1")
+	if err := l.tick(); err != nil {
+		t.Fatal(err)
+	}
+	other := *l.Agent
+	other.Config.Store = "https://agent:pass@other.example/store"
+	r, err := other.Deploy(context.Background(), agent.Given{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted(t, r, "@other.example/store from now on, and not mem:// any more")
+	if s, err := l.Status(); err != nil || s.Host.Store != other.Config.Store || s.Store != other.Config.Store {
+		t.Errorf("the host keeps %q and asks %q, %v", s.Host.Store, s.Store, err)
+	}
+	l.repo.Restore(old)
+	if err := l.tick(); exit.Code(err) != exit.Refused || !strings.Contains(diag.HintOf(err), "@other.example/store`") || strings.Contains(diag.HintOf(err)+strings.Join(r.Notes, ""), "pass@") {
+		t.Errorf("of a store that went back in time: %v; hint: %s", err, diag.HintOf(err))
 	}
 }
 

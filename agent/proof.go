@@ -33,8 +33,21 @@ func (r *run) healthy(ctx context.Context, pair ledger.Pair) error {
 			}
 		}
 	}
+	if err := r.proveOthers(ctx, pair, proven); err != nil {
+		r.record.Note("whether all units run %s was not found out: %v", pair, err)
+	}
 	r.ledger.Proven = proven
 	return nil
+}
+
+// unserves has the report say of a unit that it does not run what is deployed.
+func (r *run) unserves(text string) {
+	r.record.Note("%s", text)
+	r.record.Complete(func(rep *report.Report) {
+		if !slices.Contains(rep.Unserved, text) {
+			rep.Unserved = append(rep.Unserved, text)
+		}
+	})
 }
 
 // healthyNow asks whether the deployed pair is healthy, in a run that put nothing into service.

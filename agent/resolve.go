@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -168,6 +169,42 @@ func (r *run) keepRoot(given string) error {
 	return trust.Give(r.Layout.Trust(), first)
 }
 
+// keepStore keeps the store that has verified, for later runs, whatever comes of this one.
+func (r *run) keepStore() error {
+	url := r.storeURL()
+	if r.ledger.Host.Store == url {
+		return nil
+	}
+	if before := r.ledger.Host.Store; before != "" {
+		r.record.Note("this host asks the store %s from now on, and not %s any more", readable(url), readable(before))
+	}
+	r.ledger.Host.Store = url
+	return r.save()
+}
+
+// wentBack names the store in the refusal of one that went back in time: a host may have been moved to another since.
+func (r *run) wentBack(err error) error {
+	var refused *trust.Refused
+	if !errors.As(err, &refused) || refused.Check != trust.CheckVersion {
+		return err
+	}
+	url := readable(r.storeURL())
+	return diag.WithHint(err, "the store %s is older than what this host has seen. If the host is to ask another one: corpus-agent deploy --store URL (or `store` in agent.yaml); "+
+		"else restore its newest metadata, or find out who replaced it; if it was restored from an older copy on purpose, run `corpus refresh --rebuild --store %s`", url, url)
+}
+
+// readable is a URL without its password.
+func readable(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "that is configured"
+	}
+	if u.User == nil {
+		return address
+	}
+	return u.Redacted()
+}
+
 // rootGiven is the root that a person named by its content or its digest.
 func rootGiven(ctx context.Context, s store.Store, given []byte) ([]byte, error) {
 	if digest, err := artifact.ParseDigest(string(given)); err == nil {
@@ -179,9 +216,11 @@ func rootGiven(ctx context.Context, s store.Store, given []byte) ([]byte, error)
 // resolve asks the store which pair this host is to run.
 func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, error) {
 	if err := client.Refresh(ctx); err != nil {
+		return ledger.Pair{}, r.wentBack(err)
+	}
+	if err := r.keepStore(); err != nil {
 		return ledger.Pair{}, err
 	}
-	r.ledger.Host.Store = r.storeURL()
 	channel := r.Config.ServiceChannel
 	if channel == "" {
 		channel = r.identity.Instance

@@ -218,7 +218,7 @@ func (r *run) serve(ctx context.Context, pair ledger.Pair, back bool) error {
 		defer cancel()
 		order := service.Order{Members: members, Since: r.began, Done: r.unitDone, Back: back}
 		if serving := r.ledger.Serving; serving != nil {
-			order.Wanted, order.Retry = serving.Units, serving.Retry
+			order.Wanted, order.Retry, order.Strays = serving.Units, serving.Retry, serving.Since
 		}
 		order.Wanted, order.Retry = joined(order.Wanted, r.late), joined(order.Retry, r.late)
 		done, err := service.Serve(ctx, s, order)

@@ -1,6 +1,9 @@
 package ledger
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Proven says that a run asked the units and probes of a pair, and that all passed.
 type Proven struct {
@@ -17,6 +20,11 @@ type Proven struct {
 type ProvenUnit struct {
 	Unit     string `json:"unit"`
 	Restarts int    `json:"restarts,omitempty"` // how often the init system had restarted it until then
+}
+
+// Has reports whether a unit is among those that ran the pair.
+func (p *Proven) Has(unit string) bool {
+	return slices.ContainsFunc(p.Units, func(u ProvenUnit) bool { return u.Unit == unit })
 }
 
 // Proves reports whether the entry is about a pair; nil is about none.

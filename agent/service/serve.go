@@ -33,7 +33,8 @@ func masked(d host.Service) bool { return d.Masked || d.MaskedRuntime }
 type Order struct {
 	Members []Member
 	Wanted  []string      // units that ran before, and run afterwards though they do not now
-	Retry   []string      // units that an earlier run could not restart
+	Retry   []string      // units that do not run the release, or may not, as an earlier run or this one has found
+	Strays  time.Time     // those of them that were started before this may run another; zero for no such time
 	Back    bool          // this is a way back, on which a unit that is absent is no failure
 	Since   time.Duration // when the run began: a unit that was started since, and runs the release, is kept
 	Done    func(Result)  // is called with each result; may be nil
@@ -112,7 +113,7 @@ func decide(s System, m Member, d host.Service, o Order) (action string, verb ho
 		return Kept, "", "it runs the release already: " + test
 	case release == "" && d.Running() && m.Project.MovedAt > 0 && d.Began > m.Project.MovedAt:
 		return Kept, "", ByStart
-	case retry && d.Running() && (release == m.Project.Release || release == "" && d.BeganAt.After(m.Project.Linked)):
+	case retry && d.Running() && (release == m.Project.Release || release == "" && d.BeganAt.After(m.Project.Linked) && d.BeganAt.After(o.Strays)):
 		return Kept, "", "it was started since"
 	case !m.Project.Moved && !retry && (release == "" || release == m.Project.Release) && d.Active != "failed":
 		return Left, "", "the release is the one that ran before"
@@ -133,6 +134,32 @@ func process(s System, d host.Service) host.Process {
 		return host.Process{}
 	}
 	return s.Process(d.MainPID)
+}
+
+// Strays lists the units that run another release than theirs. Of a unit that gives no evidence, or has failed, that is
+// said where it was started after the links of its project had come to lead elsewhere, which wrong says by the
+// project's name.
+func Strays(ctx context.Context, s System, members []Member, wrong map[string]time.Time) ([]string, error) {
+	var strays []string
+	for _, m := range members {
+		d, err := describe(ctx, s, m.Unit)
+		if err != nil {
+			return strays, err
+		}
+		if d.Found && !masked(d) && !d.Job && stray(s, m, d, wrong) {
+			strays = append(strays, m.Unit)
+		}
+	}
+	return strays, nil
+}
+
+func stray(s System, m Member, d host.Service, wrong map[string]time.Time) bool {
+	since, led := wrong[m.Project.Name]
+	if !d.Running() {
+		return led && (d.Active == "failed" || d.Active == "activating")
+	}
+	release, _ := treesOf(m.Project).evidence(process(s, d))
+	return release != "" && release != m.Project.Release || release == "" && led && d.Known && !d.BeganAt.Before(since)
 }
 
 // Stop stops those of the units that run, for a release that is given up with nothing to take its place.
