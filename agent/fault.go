@@ -310,12 +310,12 @@ func (r *run) condemn(pair ledger.Pair, f fault) {
 	r.record.Complete(func(rep *report.Report) { rep.Fault = told })
 }
 
-// alikeOnTheWayBack reports whether a program of the release that ran before failed on the way back just as the program that
-// made the deploy fail. Both releases met the same host, so that is what failed them.
+// alikeOnTheWayBack reports whether what made the deploy fail, a program, a state, units or probes, failed the release that
+// ran before on the way back just so. Both releases met the same host, so that is what failed them.
 func alikeOnTheWayBack(cause, back error) bool {
 	var failed *hook.Failed
 	if !errors.As(cause, &failed) {
-		return false
+		return sameSymptoms(symptoms(cause), symptoms(back))
 	}
 	for _, other := range programsOf(back) {
 		if failed.Alike(other) {

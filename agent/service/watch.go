@@ -121,7 +121,13 @@ func state(d host.Service) string {
 	return d.Active + " (" + d.Sub + ")"
 }
 
+// statusUser is the status with which systemd ends a process for which it could not take the unit's user, see systemd.exec(5).
+const statusUser = 217
+
 func ended(d host.Service) string {
+	if d.Status == statusUser {
+		return fmt.Sprintf("was not started, with status 217/USER: its user %s is not there or cannot be used (getent passwd %s)", d.User, d.User)
+	}
 	if d.Result != "" && d.Result != "success" {
 		return fmt.Sprintf("ended with status %d (%s)", d.Status, d.Result)
 	}

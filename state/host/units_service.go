@@ -28,6 +28,7 @@ type Service struct {
 	Settings []string      // values that may name files: commands, environment files, watched paths
 	Triggers []string      // units that this one starts
 	Files    []string      // that the unit was read from
+	User     string        // that its programs run as; "" for root
 	Cgroup   string        // of its processes, such as /system.slice/app.service; "" where it has none
 }
 
@@ -129,6 +130,7 @@ func (d *Service) read(all map[string]any) {
 		d.BeganAt = time.UnixMicro(int64(wall)).UTC()
 	}
 	d.Triggers, _ = all["Triggers"].([]string)
+	d.User, _ = all["User"].(string)
 	d.Cgroup, _ = all["ControlGroup"].(string)
 	d.Files, _ = all["DropInPaths"].([]string)
 	if file, _ := all["FragmentPath"].(string); file != "" {

@@ -32,6 +32,9 @@ func (f *family) openEdit(h *host.Host, name string) (edit, error) {
 		return edit{}, err
 	}
 	e := edit{family: f, name: name}
+	if err := masked(h, name); err != nil {
+		return e, err
+	}
 	info, there, err := look(h.Files.Stat, name)
 	switch {
 	case err != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -42,6 +43,9 @@ func (j *job) look(h *host.Host) error {
 	}
 	j.target, j.info, j.there = j.name, info, there
 	if there && info.IsLink() {
+		if err := masked(h, j.name); err != nil && j.follow {
+			return err
+		}
 		if j.target, err = h.Files.Resolve(j.name); err != nil {
 			return err
 		}
@@ -56,6 +60,18 @@ func (j *job) look(h *host.Host) error {
 		return diag.WithHint(fmt.Errorf("%s is a directory", j.name), "remove it, or manage a file below it")
 	case !j.info.IsRegular():
 		return fmt.Errorf("%s is no regular file", j.name)
+	}
+	return nil
+}
+
+// unitDirs is where files are unit files of systemd.
+const unitDirs = "/systemd/system/"
+
+// masked is the error for a unit file that leads to /dev/null, by which systemctl masks a unit; nil for any other name.
+func masked(h *host.Host, name string) error {
+	if to, err := h.Files.Readlink(name); err == nil && to == "/dev/null" && strings.Contains(name, unitDirs) {
+		unit := path.Base(name)
+		return fmt.Errorf("%s is masked, by a link to /dev/null in the place of %s; if it is to run again: systemctl unmask %s", unit, name, unit)
 	}
 	return nil
 }

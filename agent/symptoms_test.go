@@ -1,0 +1,84 @@
+package agent_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/state"
+)
+
+// hostAtFault expects a deploy whose way back fails as well, and for which the host is to blame.
+func hostAtFault(t *testing.T, l *lab) error {
+	t.Helper()
+	r, err := l.deploy()
+	if exit.Code(err) != exit.RollbackFailed {
+		t.Fatalf("exit code %d, %v", exit.Code(err), err)
+	}
+	if got := l.inQuarantine(); len(got) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost || r.Fault.Retry == nil {
+		t.Errorf("in quarantine is %v; the fault is %+v", got, r.Fault)
+	}
+	return err
+}
+
+// TestAFailureThatIsTheSameOnTheWayBackIsTheHosts has units fail the new release and the one before alike.
+func TestAFailureThatIsTheSameOnTheWayBackIsTheHosts(t *testing.T) {
+	for name, fail := range map[string]func(s *unit){
+		"the user of the unit is gone": func(s *unit) { s.exits, s.Status, s.User = true, 217, "appuser" },
+		"the unit does not start":      func(s *unit) { s.refuse = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, u := runningUnits(t, "1", "app.service")
+			l.app("2")
+			l.engine.during = func(state.Request) { fail(u.all["app.service"]) }
+			err := hostAtFault(t, l)
+			if strings.HasPrefix(name, "the user") && !strings.Contains(err.Error(), "217/USER: its user appuser") {
+				t.Errorf("it does not name the user: %v", err)
+			}
+		})
+	}
+}
+
+// TestAProbeThatFailsOnTheWayBackAlikeIsTheHosts asks something that both releases need, and that ends.
+func TestAProbeThatFailsOnTheWayBackAlikeIsTheHosts(t *testing.T) {
+	database := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer database.Close()
+	probe := artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: " + strings.TrimPrefix(database.URL, "http://") + "\n"}
+	l := newLab(t)
+	l.ProbeAnyRoot = true
+	l.app("1", probe)
+	l.expect(exit.OK)
+	l.app("2", probe)
+	l.engine.during = func(state.Request) { database.Close() }
+	_ = hostAtFault(t, l)
+}
+
+// TestAUnitThatIsMaskedIsNoFaultOfARelease has a person mask a unit whose file a state of each release writes.
+func TestAUnitThatIsMaskedIsNoFaultOfARelease(t *testing.T) {
+	l := newLab(t)
+	l.Engine = nil
+	states := func(version string) artifacttest.Files {
+		return artifacttest.Files{"salt/config/states/top.sls": "base:\n  '*': [app]\n",
+			"salt/config/states/app.sls": "/etc/systemd/system/web.service:\n  file.managed:\n  - contents: '# " + version + "'\n  - makedirs: true\n"}
+	}
+	l.app("1", states("1"))
+	l.expect(exit.OK)
+	file := l.Layout.Path("/etc/systemd/system/web.service")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/null", filepath.Clean(file)); err != nil {
+		t.Fatal(err)
+	}
+	l.app("2", states("2"))
+	if err := hostAtFault(t, l); !strings.Contains(err.Error(), "web.service is masked") || !strings.Contains(err.Error(), "systemctl unmask web.service") {
+		t.Errorf("it does not say that the unit is masked: %v", err)
+	}
+}
