@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/minion"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -127,18 +128,30 @@ func (a *Agent) treeSettings(ctx context.Context, t Trees, quick bool) (session.
 // minionGrains are the grains of a host whose files a minion file names: those of a deploy, who the host is included, and
 // those of the file's grains_dirs.
 func (a *Agent) minionGrains(ctx context.Context, config *minion.Config) (*value.Map, []error, error) {
-	book, err := a.hostBook()
+	id, err := a.identity(ctx)
 	if err != nil {
-		return nil, nil, exit.WithCode(exit.Usage, err)
-	}
-	id, _, err := a.who(ctx, grains.Identity{}, book)
-	if err != nil {
-		id = grains.Identity{} // a host whose name says nothing has a minion file all the same
+		return nil, nil, err
 	}
 	if config == nil {
 		return a.Grains(ctx, id, "")
 	}
 	return a.Grains(ctx, id, "", config.GrainsDirs...)
+}
+
+// identity is who the host is; nothing where its name does not say. A user who may not read the ledger gets what the name says.
+func (a *Agent) identity(ctx context.Context) (grains.Identity, error) {
+	book, err := a.hostBook()
+	if errors.Is(err, os.ErrPermission) {
+		book, err = &ledger.Ledger{}, nil
+	}
+	if err != nil {
+		return grains.Identity{}, exit.WithCode(exit.Usage, err)
+	}
+	id, _, err := a.who(ctx, grains.Identity{}, book)
+	if err != nil {
+		return grains.Identity{}, nil //nolint:nilerr // a host whose name says nothing has a minion file all the same
+	}
+	return id, nil
 }
 
 // minion takes over what a minion file says.

@@ -49,6 +49,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/procedure/archive.go":   "a temporary directory among archives, which are root's",
 		"agent/procedure/git/git.go":   project,
 		"agent/procedure/procedure.go": release,
+		"agent/procedure/settings.go":  "a file that the caller names on the command line",
 		"agent/procedures.go":          state,
 		"agent/project.go":             project,
 		"agent/projectsync.go":         "links below /srv/salt and /srv/pillar, which are root's",
