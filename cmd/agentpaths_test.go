@@ -46,6 +46,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/notify/webhook.go":      etc,
 		"agent/private.go":             "asks for modes of a file and nothing else",
 		"agent/own.go":                 kernel,
+		"agent/report/index.go":        state,
 		"agent/strays.go":              "links of /srv, in directories that are root's, and only looked at",
 		"agent/procedure/archive.go":   "a temporary directory among archives, which are root's",
 		"agent/procedure/git/git.go":   project,
