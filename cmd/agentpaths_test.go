@@ -39,6 +39,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/journal/write.go":       state,
 		"agent/ledger/file.go":         state,
 		"agent/link/link.go":           project,
+		"agent/lists.go":               state,
 		"agent/local.go":               project + ", and " + operator,
 		"agent/lock/lock.go":           state,
 		"agent/minion/minion.go":       operator,
