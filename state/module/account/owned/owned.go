@@ -26,7 +26,6 @@ func User(h *host.Host, name string) (host.User, error) {
 	u, ok, err := h.Accounts.User(name)
 	if err == nil && !ok {
 		err = diag.WithHint(fmt.Errorf("user %s: %w", name, ErrNoUser), "make it in a user.present state that this one requires")
-		err = host.Lacking(err, host.AUser, name)
 	}
 	return u, err
 }
