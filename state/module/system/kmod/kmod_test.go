@@ -31,7 +31,7 @@ func prepare(t *testing.T, h *statetest.Host) {
 				name = strings.ReplaceAll(args[2], "-", "_")
 			}
 			if name == "refused" && !dry {
-				return "", statetest.Code{Code: 1, Text: "modprobe: ERROR: could not insert 'refused': Operation not permitted"}
+				return "", statetest.Code{Code: 1, Text: "modprobe: ERROR: could not insert 'refused': Exec format error"}
 			}
 			if _, err := h.Files.Stat("/lib/modules/" + name); err != nil {
 				return "", statetest.Code{Code: 1, Text: "modprobe: FATAL: Module " + name + " not found in directory /lib/modules/6.1"}
