@@ -218,3 +218,19 @@ func TestGroupsWithoutMembersControlNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestNamesThatUsersGiveAreRefusedBeneath: ann gives root's file a name in a directory of hers, which is opened as a root.
+func TestNamesThatUsersGiveAreRefusedBeneath(t *testing.T) {
+	both(t, func(t *testing.T, o walk.Options) {
+		o.Safe = true
+		below, err := open(t, o, homes(t)).Beneath("/home/ann")
+		do(t, err)
+		t.Cleanup(func() { do(t, below.Close()) })
+		if got, err := read(below, "/hard", 0); err == nil {
+			t.Errorf("/hard is read: %q", got)
+		}
+		if _, err := read(below, "/file", 0); err != nil {
+			t.Error(err)
+		}
+	})
+}

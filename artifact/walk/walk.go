@@ -101,12 +101,12 @@ func (r *Root) Openat(path string, flags int) (fd int, err error) {
 		return fd, err
 	}
 	switch {
+	case r.safe:
+		return r.openSafely(path, flags)
 	case r.noLinks && r.kernel:
 		return r.openat2(path, flags, unix.RESOLVE_NO_SYMLINKS)
 	case r.noLinks:
 		return r.openChecked(path, flags)
-	case r.safe:
-		return r.openSafely(path, flags)
 	case r.machine:
 		return RetryOpen(func() (int, error) { return unix.Open(path, flags, 0) })
 	case r.kernel:
