@@ -133,7 +133,7 @@ func apt(t *testing.T, root, verb string, packages ...string) string {
 	if err == nil {
 		return ""
 	}
-	t.Logf("apt-get cannot %s %s: %v\n%s", verb, strings.Join(packages, " "), err, tail(string(out)))
+	t.Logf("apt-get cannot %s %s: %v\n%s", verb, strings.Join(packages, " "), err, lastLines(string(out)))
 	return "apt-get cannot " + verb + " it"
 }
 
@@ -157,7 +157,7 @@ func comparePeer(t *testing.T, scratch string, p peer) row {
 			continue // it had everything to change
 		}
 		if !p.nothing(out.String(), cmd.ProcessState.ExitCode()) {
-			t.Errorf("%s had something to change or failed, with code %d:\n%s", p.program, cmd.ProcessState.ExitCode(), tail(out.String()))
+			t.Errorf("%s had something to change or failed, with code %d:\n%s", p.program, cmd.ProcessState.ExitCode(), lastLines(out.String()))
 			return row{name: p.program, absent: "does not come to rest"}
 		}
 		walls, cpus = append(walls, wall), append(cpus, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
@@ -191,8 +191,8 @@ func table(states int, rows []row) string {
 	return b.String()
 }
 
-// tail is the last lines of what a program said.
-func tail(out string) string {
+// lastLines are the last lines of what a program said.
+func lastLines(out string) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
