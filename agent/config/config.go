@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/spf13/viper"
@@ -150,11 +149,20 @@ func loadFile(v *viper.Viper, s Sources, problems *diag.List) (File, []byte) {
 	if len(found) > 0 || data == nil {
 		return file, nil
 	}
-	v.SetConfigType("yaml")
-	if err := v.ReadConfig(bytes.NewReader(data)); err != nil {
+	if err := merge(v, data); err != nil {
 		problems.AddError(diag.Pos{File: s.File}, err)
 	}
 	return file, data
+}
+
+// merge adds the settings of a file to v. Viper can read the file itself, and then the program links viper's readers of
+// TOML and of YAML too, which are larger than viper.
+func merge(v *viper.Viper, data []byte) error {
+	var settings map[string]any
+	if err := yaml.Unmarshal(data, &settings); err != nil {
+		return err
+	}
+	return v.MergeConfigMap(settings)
 }
 
 func override(v *viper.Viper, k Key, text string, at diag.Pos, problems *diag.List) {
