@@ -15,9 +15,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/smithy-go/logging"
 
+	"github.com/corpus-agent/corpus-agent/grains/ec2/account"
 	"github.com/corpus-agent/corpus-agent/grains/ec2/query"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -41,11 +40,11 @@ type Client struct {
 
 // Open loads what the SDK knows about the account.
 func Open(ctx context.Context, region, instance string) (*Client, error) {
-	account, err := config.LoadDefaultConfig(ctx, config.WithRegion(region), config.WithLogger(logging.Nop{}))
+	loaded, err := account.Load(ctx, account.Options{Region: region})
 	if err != nil {
 		return nil, fmt.Errorf("AWS configuration: %w", err)
 	}
-	return &Client{Region: region, Instance: instance, account: account}, nil
+	return &Client{Region: region, Instance: instance, account: loaded}, nil
 }
 
 // api is one of the two APIs.

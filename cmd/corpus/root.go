@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/awskms"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
@@ -107,7 +108,7 @@ func (p *program) openStore() (store.Store, error) {
 	if p.store == "" {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store was given"), "give --store URL, or set CORPUS_STORE"))
 	}
-	s, err := stores.Open(p.store, stores.Options{Retry: store.RetryPolicy{Total: p.retry, Waiting: p.waiting()}})
+	s, err := stores.OpenAs(p.store, stores.Options{Retry: store.RetryPolicy{Total: p.retry, Waiting: p.waiting()}}, awskms.Account)
 	return s, exit.WithCode(exit.Usage, err)
 }
 

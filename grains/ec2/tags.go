@@ -8,11 +8,9 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
-	"github.com/aws/smithy-go/logging"
 
+	"github.com/corpus-agent/corpus-agent/grains/ec2/account"
 	"github.com/corpus-agent/corpus-agent/grains/ec2/query"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -29,15 +27,11 @@ type tags struct {
 func (h *Host) tagFromAPI(ctx context.Context, doc *imds.InstanceIdentityDocument) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, h.options.APITimeout)
 	defer stop()
-	account, err := config.LoadDefaultConfig(ctx,
-		config.WithRegion(doc.Region),
-		config.WithLogger(logging.Nop{}),
-		config.WithEC2RoleCredentialOptions(func(o *ec2rolecreds.Options) { o.Client = h.metadata }),
-	)
+	loaded, err := account.Load(ctx, account.Options{Region: doc.Region, Metadata: h.metadata})
 	if err != nil {
 		return "", fmt.Errorf("AWS configuration: %w", err)
 	}
-	api := query.Client{Account: account, Service: "ec2", Version: "2016-11-15", Variables: []string{"AWS_ENDPOINT_URL_EC2"}, Endpoint: h.options.API, Pause: pause}
+	api := query.Client{Account: loaded, Service: "ec2", Version: "2016-11-15", Variables: []string{"AWS_ENDPOINT_URL_EC2"}, Endpoint: h.options.API, Pause: pause}
 	data, err := api.Call(ctx, "DescribeTags", url.Values{
 		"Filter.1.Name": {"resource-id"}, "Filter.1.Value.1": {doc.InstanceID},
 		"Filter.2.Name": {"key"}, "Filter.2.Value.1": {groupTag},

@@ -51,11 +51,11 @@ func Open(ctx context.Context, ref string) (signature.Signer, error) {
 	if !ok || key == "" {
 		return nil, diag.WithHint(fmt.Errorf("%q names no key of AWS KMS", ref), "write awskms:ARN")
 	}
-	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
+	region := ""
 	if a, err := arn.Parse(key); err == nil {
-		options = append(options, config.WithRegion(a.Region))
+		region = a.Region
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	cfg, err := Account(ctx, region, "")
 	if err != nil {
 		return nil, failed(key, err)
 	}
@@ -64,6 +64,19 @@ func Open(ctx context.Context, ref string) (signature.Signer, error) {
 	}
 	s := &signer{ctx: ctx, api: kms.NewFromConfig(cfg), key: key}
 	return s, s.load()
+}
+
+// Account finds the AWS account of a person or of CI: all that the SDK knows, signing in through IAM Identity Center (SSO)
+// and `aws login` included. Region and profile win over the environment; "" for none.
+func Account(ctx context.Context, region, profile string) (aws.Config, error) {
+	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
+	if region != "" {
+		options = append(options, config.WithRegion(region))
+	}
+	if profile != "" {
+		options = append(options, config.WithSharedConfigProfile(profile))
+	}
+	return config.LoadDefaultConfig(ctx, options...)
 }
 
 func failed(key string, err error) error {

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -11,9 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go/logging"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
+	"github.com/corpus-agent/corpus-agent/grains/ec2/account"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // client is the SDK's client, set up.
@@ -30,13 +32,17 @@ func (s *Store) client(ctx context.Context, call *wire.Call) (*client, error) {
 	if s.api != nil {
 		return s.api, nil
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, s.loadOptions()...)
+	load := s.opts.Account
+	if load == nil {
+		load = host
+	}
+	cfg, err := load(ctx, s.opts.Region, s.opts.Profile)
 	if err != nil {
 		var missing config.SharedConfigProfileNotExistError
 		if errors.As(err, &missing) {
 			return nil, call.Credentials(err, "aws configure list-profiles shows the profiles there are")
 		}
-		return nil, call.Credentials(err, "check the AWS_* environment and ~/.aws/config")
+		return nil, call.Credentials(err, cmp.Or(diag.HintOf(err), "check the AWS_* environment and ~/.aws/config"))
 	}
 	creds := &credentials{inner: cfg.Credentials}
 	api := &client{credentials: creds, Client: s3.NewFromConfig(cfg, func(o *s3.Options) {
@@ -54,15 +60,12 @@ func (s *Store) client(ctx context.Context, call *wire.Call) (*client, error) {
 	return api, nil
 }
 
-func (s *Store) loadOptions() []func(*config.LoadOptions) error {
-	opts := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
-	if s.opts.Region != "" {
-		opts = append(opts, config.WithRegion(s.opts.Region))
-	}
-	if s.opts.Profile != "" {
-		opts = append(opts, config.WithSharedConfigProfile(s.opts.Profile))
-	}
-	return opts
+// Account finds the credentials, region and endpoints for a bucket. Region and profile are those of the store's URL, or "".
+type Account func(ctx context.Context, region, profile string) (aws.Config, error)
+
+// host is the Account of a host, where no person signs in.
+func host(ctx context.Context, region, profile string) (aws.Config, error) {
+	return account.Load(ctx, account.Options{Region: region, Profile: profile})
 }
 
 // place says which server it is and what it is known to bear. Servers other than AWS seldom know

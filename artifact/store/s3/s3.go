@@ -27,11 +27,12 @@ import (
 // Options say where the objects are. Only Bucket is needed.
 type Options struct {
 	Bucket    string
-	Prefix    string // before every key, with a slash between; may be empty
-	Region    string // default: from the environment, the profile, or the instance's own
-	Profile   string // a profile of ~/.aws/config; default: AWS_PROFILE, or the default one
-	Endpoint  string // URL of another server than AWS; default: AWS_ENDPOINT_URL_S3 and the like
-	PathStyle *bool  // bucket in the path, not in the host name; default: for other servers than AWS
+	Prefix    string  // before every key, with a slash between; may be empty
+	Region    string  // default: from the environment, the profile, or the instance's own
+	Profile   string  // a profile of ~/.aws/config; default: AWS_PROFILE, or the default one
+	Endpoint  string  // URL of another server than AWS; default: AWS_ENDPOINT_URL_S3 and the like
+	PathStyle *bool   // bucket in the path, not in the host name; default: for other servers than AWS
+	Account   Account // default: that of a host, which has no person to sign in; see account.Load
 }
 
 // Store is a store in a bucket.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/s3"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -16,6 +17,8 @@ type address struct {
 	scheme scheme
 	url    *url.URL
 	query  url.Values
+
+	account s3.Account // for S3; nil for that of a host
 }
 
 // parse checks what all kinds of stores have in common. Its errors never quote what may be secret.

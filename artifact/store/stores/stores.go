@@ -39,8 +39,11 @@ type Options = store.Settings
 
 // Open opens the store at a URL, with the usual decorators around it. It checks the URL and does
 // no more: no file is read and no connection made before the first request.
-func Open(rawURL string, opts Options) (store.Store, error) {
-	s, err := bare(rawURL)
+func Open(rawURL string, opts Options) (store.Store, error) { return OpenAs(rawURL, opts, nil) }
+
+// OpenAs is Open for a program that finds its AWS account in a way of its own; nil is the way of hosts.
+func OpenAs(rawURL string, opts Options, account s3.Account) (store.Store, error) {
+	s, err := bare(rawURL, account)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +88,12 @@ func schemes() []scheme {
 	}
 }
 
-func bare(rawURL string) (store.Store, error) {
+func bare(rawURL string, account s3.Account) (store.Store, error) {
 	a, err := parse(rawURL)
 	if err != nil {
 		return nil, err
 	}
+	a.account = account
 	s, err := a.scheme.open(a)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", Display(rawURL), err)
@@ -121,7 +125,7 @@ func openS3(a address) (store.Store, error) {
 	}
 	opts := s3.Options{
 		Bucket: a.url.Host, Prefix: start,
-		Region: a.query.Get("region"), Profile: a.query.Get("profile"), Endpoint: a.query.Get("endpoint"),
+		Region: a.query.Get("region"), Profile: a.query.Get("profile"), Endpoint: a.query.Get("endpoint"), Account: a.account,
 	}
 	if given {
 		opts.PathStyle = &pathStyle

@@ -1,0 +1,224 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// server answers as STS, as a container's server and as an instance's metadata. A key that it gives says what it was asked for,
+// and with whose key the request was signed.
+func server(t *testing.T) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		_, by, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+		by, _, _ = strings.Cut(by, "/")
+		action := r.FormValue("Action")
+		key := strings.Join([]string{action, r.FormValue("RoleArn"), r.FormValue("RoleSessionName"), r.FormValue("ExternalId"), r.FormValue("DurationSeconds"), r.FormValue("WebIdentityToken"), "by " + by}, ";")
+		fmt.Fprintf(w, `<%[1]sResponse><%[1]sResult><AssumedRoleUser><Arn>arn:aws:sts::1:assumed-role/r/s</Arn><AssumedRoleId>i</AssumedRoleId></AssumedRoleUser>
+			<Credentials><AccessKeyId>%[2]s</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></%[1]sResult></%[1]sResponse>`, action, key)
+	})
+	mux.HandleFunc("/container", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"AccessKeyId":"container %s","SecretAccessKey":"s","Token":"t","Expiration":"2099-01-01T00:00:00Z"}`, r.Header.Get("Authorization"))
+	})
+	mux.HandleFunc("PUT /latest/api/token", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "100")
+		fmt.Fprint(w, "token")
+	})
+	mux.HandleFunc("/latest/meta-data/iam/security-credentials/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "role") })
+	mux.HandleFunc("/latest/meta-data/iam/security-credentials/role", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"Code":"Success","AccessKeyId":"instance","SecretAccessKey":"s","Token":"t","Expiration":"2099-01-01T00:00:00Z"}`)
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+const files = `
+[default]
+region = eu-west-1
+max_attempts = 7
+retry_mode = adaptive
+[profile keys]
+aws_access_key_id = keysofconfig
+aws_secret_access_key = s
+region = eu-west-2
+endpoint_url = https://all.example
+response_checksum_validation = when_required
+services = mine
+[services mine]
+s3 =
+  endpoint_url = https://s3.example
+[profile role]
+role_arn = arn:aws:iam::1:role/r
+source_profile = keys
+role_session_name = session
+external_id = ext
+duration_seconds = 7200
+[profile twice]
+role_arn = arn:aws:iam::1:role/outer
+role_session_name = outer
+source_profile = role
+[profile instance]
+role_arn = arn:aws:iam::1:role/r
+role_session_name = session
+credential_source = Ec2InstanceMetadata
+[profile environment]
+role_arn = arn:aws:iam::1:role/r
+role_session_name = session
+credential_source = Environment
+[profile container]
+role_arn = arn:aws:iam::1:role/r
+role_session_name = session
+credential_source = EcsContainer
+[profile web]
+role_arn = arn:aws:iam::1:role/r
+role_session_name = session
+web_identity_token_file = DIR/token
+[profile program]
+credential_process = echo '{"Version":1,"AccessKeyId":"program","SecretAccessKey":"s"}'
+[profile nothing]
+region = eu-west-3
+[profile code]
+role_arn = arn:aws:iam::1:role/r
+source_profile = keys
+mfa_serial = arn:aws:iam::1:mfa/me
+[profile broken]
+role_arn = arn:aws:iam::1:role/r
+source_profile = absent
+[profile sso]
+sso_account_id = 1
+sso_role_name = r
+sso_region = eu-west-1
+sso_start_url = https://start.example
+[profile session]
+sso_session = mine
+sso_account_id = 1
+sso_role_name = r
+[sso-session mine]
+sso_region = eu-west-1
+sso_start_url = https://start.example
+[profile login]
+login_session = arn:aws:iam::1:user/me
+`
+
+// places gives the test an environment of its own, with the files above and the server for all that is asked.
+func places(t *testing.T, environment string) {
+	t.Helper()
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "AWS_") {
+			t.Setenv(name, "")
+		}
+	}
+	dir, url := t.TempDir(), server(t)
+	for name, text := range map[string]string{"config": strings.ReplaceAll(files, "DIR", dir), "credentials": "[shared]\naws_access_key_id = keysofcredentials\naws_secret_access_key = s\n", "token": "jwt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(dir, "config"))
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(dir, "credentials"))
+	t.Setenv("AWS_ENDPOINT_URL_STS", url)
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", url)
+	for v := range strings.FieldsSeq(environment) {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, strings.NewReplacer("DIR", dir, "URL", url).Replace(value))
+	}
+}
+
+// seen is what a client sees of a configuration.
+func seen(t *testing.T, cfg aws.Config, err error) string {
+	t.Helper()
+	if err != nil {
+		return "no configuration"
+	}
+	got, err := cfg.Credentials.Retrieve(t.Context())
+	if err != nil {
+		return "no credentials"
+	}
+	return fmt.Sprintf("%s by %v in %s at %q, %s %d, checksums %d %d, %s, own client %t", got.AccessKeyID, got.SessionToken != "", cfg.Region, aws.ToString(cfg.BaseEndpoint),
+		cfg.RetryMode, cfg.RetryMaxAttempts, cfg.RequestChecksumCalculation, cfg.ResponseChecksumValidation, cfg.DefaultsMode, cfg.HTTPClient != nil)
+}
+
+// TestAsTheSDKFindsIt compares with the SDK's own LoadDefaultConfig.
+func TestAsTheSDKFindsIt(t *testing.T) {
+	for _, c := range []struct{ region, profile, environment, key string }{
+		{"", "", "", "instance"},
+		{"", "", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_SESSION_TOKEN=t AWS_REGION=us-east-2", "env"},
+		{"ap-south-1", "", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_REGION=us-east-2 AWS_ENDPOINT_URL=https://e.example", "env"},
+		{"", "", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_ENDPOINT_URL=https://e.example AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true", "env"},
+		{"", "", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_PROFILE=keys", "env"},
+		{"", "keys", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s", "keysofconfig"},
+		{"", "", "AWS_PROFILE=keys AWS_REQUEST_CHECKSUM_CALCULATION=when_required AWS_MAX_ATTEMPTS=2", "keysofconfig"},
+		{"", "shared", "", "keysofcredentials"},
+		{"", "role", "", "AssumeRole;arn:aws:iam::1:role/r;session;ext;7200;;by keysofconfig"},
+		{"", "twice", "", "AssumeRole;arn:aws:iam::1:role/outer;outer;;900;;by AssumeRole;arn:aws:iam::1:role"},
+		{"", "instance", "", "AssumeRole;arn:aws:iam::1:role/r;session;;900;;by instance"},
+		{"", "environment", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_REGION=us-east-2", "AssumeRole;arn:aws:iam::1:role/r;session;;900;;by env"},
+		{"", "container", "AWS_CONTAINER_CREDENTIALS_FULL_URI=URL/container AWS_CONTAINER_AUTHORIZATION_TOKEN=tok AWS_REGION=us-east-2", "AssumeRole;arn:aws:iam::1:role/r;session;;900;;by container tok"},
+		{"", "container", "AWS_REGION=us-east-2", "no configuration"},
+		{"", "nothing", "AWS_CONTAINER_CREDENTIALS_FULL_URI=URL/container AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=DIR/token", "container jwt"},
+		{"", "nothing", "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://192.0.2.1/container", "no configuration"},
+		{"", "nothing", "", "instance"},
+		{"", "web", "AWS_REGION=us-east-2", "AssumeRoleWithWebIdentity;arn:aws:iam::1:role/r;session;;;jwt;by "},
+		{"", "", "AWS_WEB_IDENTITY_TOKEN_FILE=DIR/token AWS_ROLE_ARN=arn:aws:iam::1:role/w AWS_ROLE_SESSION_NAME=w AWS_REGION=us-east-2", "AssumeRoleWithWebIdentity;arn:aws:iam::1:role/w;w;;;jwt;by "},
+		{"", "", "AWS_WEB_IDENTITY_TOKEN_FILE=DIR/token", "no configuration"},
+		{"", "program", "", "program"},
+		{"", "code", "", "no configuration"},
+		{"", "broken", "", "no configuration"},
+		{"", "absent", "", "no configuration"},
+		{"", "", "AWS_PROFILE=absent", "no configuration"},
+		{"", "", "AWS_CONFIG_FILE=DIR/absent AWS_SHARED_CREDENTIALS_FILE=DIR/absent", "instance"},
+		{"", "keys", "AWS_CA_BUNDLE=DIR/absent", "no configuration"},
+		{"", "keys", "AWS_CA_BUNDLE=DIR/token", "no configuration"},
+		{"", "keys", "AWS_CA_BUNDLE=/etc/ssl/certs/ca-certificates.crt", "keysofconfig"},
+		{"", "keys", "AWS_DEFAULTS_MODE=standard", "keysofconfig"},
+		{"", "keys", "AWS_MAX_ATTEMPTS=many", "no configuration"},
+	} {
+		t.Run(c.region+" "+c.profile+" "+c.environment, func(t *testing.T) {
+			if _, err := os.Stat("/etc/ssl/certs/ca-certificates.crt"); err != nil && strings.Contains(c.environment, "/etc/ssl") {
+				t.Skip("this machine has no bundle of authorities")
+			}
+			places(t, c.environment)
+			ours, err := Load(t.Context(), Options{Region: c.region, Profile: c.profile})
+			options := []func(*config.LoadOptions) error{config.WithRegion(c.region)}
+			if c.profile != "" {
+				options = append(options, config.WithSharedConfigProfile(c.profile))
+			}
+			theirs, theirErr := config.LoadDefaultConfig(t.Context(), options...)
+			got, want := seen(t, ours, err), seen(t, theirs, theirErr)
+			if got != want || !strings.HasPrefix(got, c.key) {
+				t.Errorf("%s (%v)\nthe SDK: %s (%v)\nwant %s", got, err, want, theirErr, c.key)
+			}
+		})
+	}
+}
+
+func TestPeopleSignInElsewhere(t *testing.T) {
+	places(t, "")
+	for profile, way := range map[string]string{"sso": "IAM Identity Center", "session": "IAM Identity Center", "login": "aws login"} {
+		_, err := Load(t.Context(), Options{Profile: profile})
+		if err == nil || !strings.Contains(err.Error(), "profile "+profile+" signs in with") || !strings.Contains(err.Error(), way) || !strings.Contains(diag.HintOf(err), "give the host a role") {
+			t.Errorf("%s: %v, hint %q", profile, err, diag.HintOf(err))
+		}
+	}
+}
+
+func TestAbsentProfileIsNamed(t *testing.T) {
+	places(t, "")
+	var absent config.SharedConfigProfileNotExistError
+	if _, err := Load(t.Context(), Options{Profile: "absent"}); !errors.As(err, &absent) || absent.Profile != "absent" {
+		t.Errorf("%v", err)
+	}
+}
