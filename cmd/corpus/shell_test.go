@@ -47,9 +47,18 @@ func (s *shell) path(name string) string { return filepath.Join(s.dir, name) }
 // run runs a command and gives its exit code. A @ starts the name of a file of the workstation.
 func (s *shell) run(line string) int {
 	s.t.Helper()
+	return s.runWords(strings.Fields(line))
+}
+
+// runWords is run for words that may have spaces in them.
+func (s *shell) runWords(words []string) int {
+	s.t.Helper()
 	var args []string
-	for _, word := range strings.Fields(line) {
-		args = append(args, strings.ReplaceAll(word, "@", s.dir+"/"))
+	for _, word := range words {
+		if !strings.Contains(word, "://") { // a login's @
+			word = strings.ReplaceAll(word, "@", s.dir+"/")
+		}
+		args = append(args, word)
 	}
 	var out, errs bytes.Buffer
 	code := Main(context.Background(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs, Getenv: func(k string) string { return s.env[k] }})

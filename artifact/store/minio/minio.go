@@ -38,6 +38,7 @@ type Store struct {
 	opts Options
 	mu   sync.Mutex
 	api  *minio.Core // nil until the first request
+	keys keys        // that it signs with
 }
 
 // New makes a store. It neither reads files nor connects.
@@ -59,6 +60,7 @@ func (s *Store) path(key string) string {
 func (s *Store) client(call *wire.Call) (*minio.Core, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() { call.Hide(s.keys.secret, s.keys.token) }()
 	if s.api != nil {
 		return s.api, nil
 	}
@@ -84,7 +86,7 @@ func (s *Store) client(call *wire.Call) (*minio.Core, error) {
 	if err != nil {
 		return nil, call.Unusable(err, "a store's URL reads minio://host:port/bucket/prefix")
 	}
-	s.api = api
+	s.api, s.keys = api, creds
 	return api, nil
 }
 

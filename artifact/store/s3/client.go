@@ -131,6 +131,7 @@ func (c *credentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	if err != nil {
 		return aws.Credentials{}, &noCredentials{err}
 	}
+	wire.Hide(ctx, value.SecretAccessKey, value.SessionToken)
 	return value, nil
 }
 

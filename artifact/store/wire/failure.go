@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/redirect"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // verdict is what a failure means.
@@ -39,11 +40,11 @@ func (c *Call) Fail(err error) error {
 
 // tell makes the error that callers of a store see.
 func (c *Call) tell(v verdict, cause error) error {
-	err := &store.Error{Op: c.Op, Object: c.Object, Kind: v.kind, Cause: cause, Again: v.again, After: c.answer.after}
+	err := &store.Error{Op: c.Op, Object: c.Object, Kind: v.kind, Cause: c.discreet(cause), Again: v.again, After: c.answer.after}
 	if v.hint == "" {
 		return err
 	}
-	return diag.WithHint(err, "%s", v.hint)
+	return diag.WithHint(err, "%s", c.redactor().Text(v.hint))
 }
 
 // Precondition tells that an object is not the version that was meant.
@@ -122,7 +123,7 @@ func (c *Call) Refused(code, message string) error {
 	return c.tell(v, c.said(code, message))
 }
 
-// said quotes the server, without what could upset a terminal.
+// said quotes the server, without secrets and what could upset a terminal.
 func (c *Call) said(code, message string) error {
 	words := []string{}
 	if code != "" {
@@ -140,7 +141,7 @@ func (c *Call) said(code, message string) error {
 			return ' '
 		}
 		return r
-	}, strings.Join(words, " ")+")")
+	}, c.redactor().Text(redact.URLs(strings.Join(words, " ")+")"))) // before it is cut
 	if len(text) > 400 {
 		text = strings.ToValidUTF8(text[:400], "") + "..."
 	}

@@ -31,6 +31,8 @@ type Call struct {
 	Object string // what messages call the object
 	ctx    context.Context
 	answer answer
+	sent   []*http.Request // as the client made them
+	hidden []string        // secrets besides those in requests
 }
 
 // answer is what the last response's head said.
@@ -100,11 +102,15 @@ func Listen(next http.RoundTripper) http.RoundTripper { return listener{next} }
 type listener struct{ next http.RoundTripper }
 
 func (l listener) RoundTrip(req *http.Request) (*http.Response, error) {
+	c, called := req.Context().Value(callKey{}).(*Call)
+	if called {
+		c.send(req)
+	}
 	resp, err := l.next.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
-	if c, ok := req.Context().Value(callKey{}).(*Call); ok {
+	if called {
 		c.answer = heard(resp)
 	}
 	bound(req, resp)
