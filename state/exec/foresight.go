@@ -33,7 +33,7 @@ func (t try) weigh(result *Result, lacks []error) {
 		lack := host.Lacks(err)
 		step, sure := t.provider(lack)
 		switch {
-		case !t.foresees, step == nil && (lack.Thing == host.ADirectory || lack.Thing == host.AUnit):
+		case !t.foresees, step == nil && lack.Thing == host.AUnit:
 			result.Warnings = append(result.Warnings, fmt.Sprintf("as the host is now it cannot be done: %v", err))
 		case step != nil && sure:
 			result.Comment += fmt.Sprintf("; %s makes %s first", spoken(step), lack.What())
@@ -123,9 +123,24 @@ func mayMake(s *compile.Step, thing host.Thing) bool {
 	case host.AUnit:
 		return slices.Contains(append(anything, "archive", "file", "docker", "pip", "npm"), kind) && s.Name() != ""
 	case host.ADirectory:
-		return slices.Contains(append(anything, "archive", "git", "user", "mount", "pip", "gem", "npm", "virtualenv", "postgres", "docker"), kind)
+		return slices.Contains(append(anything, "archive", "git", "user", "mount", "pip", "gem", "npm", "virtualenv", "postgres", "docker", "service", "lxd"), kind) ||
+			s.State() == "file" && slices.Contains([]string{"recurse", "copy", "symlink", "rename"}, s.Fun())
+	case host.APackage:
+		return slices.Contains([]string{"cmd", "module", "pkgrepo"}, kind) || bringsRepository(s)
 	}
 	return true
+}
+
+// bringsRepository reports whether a step may tell the package manager of a repository: a file among its settings, or a
+// package such as epel-release.
+func bringsRepository(s *compile.Step) bool {
+	if s.State() == "file" {
+		return slices.ContainsFunc([]string{"/etc/apt", "/etc/yum", "/etc/dnf", "/etc/zypp", "/etc/pacman", "/etc/apk"}, func(dir string) bool {
+			return strings.HasPrefix(s.Name(), dir)
+		})
+	}
+	about := s.Name() + " " + value.Str(s.Chunk.Value("pkgs"))
+	return s.State() == "pkg" && (value.Truth(s.Chunk.Value("sources")) || strings.Contains(about, "release") || strings.Contains(about, "repo"))
 }
 
 // takesAway reports whether a function leaves less on the host than there was.

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 func TestUnitFiles(t *testing.T) {
@@ -27,5 +29,29 @@ func TestALackOfAnythingNamesNoStep(t *testing.T) {
 	got := unknownUntil(host.Lacks(errors.New("the server does not answer")), nil)
 	if !strings.Contains(got, "the server does not answer") || strings.Contains(got, "runs before") {
 		t.Error(got)
+	}
+}
+
+// TestWhoMayBringAPackage has a package that no repository has come by an earlier state, if one can bring a repository.
+func TestWhoMayBringAPackage(t *testing.T) {
+	for name, c := range map[string]struct {
+		state, fun, name string
+		more             []any
+		may              bool
+	}{
+		"a repository":              {state: "pkgrepo", fun: "managed", name: "deb http://x y main", may: true},
+		"a repository that goes":    {state: "pkgrepo", fun: "absent", name: "deb http://x y main"},
+		"a list of apt":             {state: "file", fun: "managed", name: "/etc/apt/sources.list.d/x.list", may: true},
+		"another file":              {state: "file", fun: "managed", name: "/etc/motd"},
+		"a command":                 {state: "cmd", fun: "run", name: "add-repo", may: true},
+		"a package":                 {state: "pkg", fun: "installed", name: "vim"},
+		"a package with a list":     {state: "pkg", fun: "installed", name: "epel-release", may: true},
+		"one of several packages":   {state: "pkg", fun: "installed", name: "x", more: []any{"pkgs", value.Strings("vim", "remi-release")}, may: true},
+		"packages from their files": {state: "pkg", fun: "installed", name: "x", more: []any{"sources", value.NewList("x")}, may: true},
+	} {
+		s := &compile.Step{Chunk: value.NewMap(append([]any{"state", c.state, "fun", c.fun, "name", c.name}, c.more...)...)}
+		if got := mayMake(s, host.APackage); got != c.may {
+			t.Errorf("%s: %t, want %t", name, got, c.may)
+		}
 	}
 }

@@ -16,6 +16,7 @@ const (
 	ADirectory Thing = "directory"
 	ACommand   Thing = "command"
 	AUnit      Thing = "unit" // of the service manager
+	APackage   Thing = "package"
 	AnyThing   Thing = ""     // that no kind is known of
 )
 

@@ -75,7 +75,14 @@ func (a *apt) modified(path string) time.Time {
 	return info.Modified
 }
 
-func (a *apt) refreshedAt() time.Time { return a.modified(aptLists) }
+// refreshedAt is when the lists were fetched; images often come without any.
+func (a *apt) refreshedAt() time.Time {
+	names, _ := a.files.ReadDir(aptLists) // without the directory there are none
+	if !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, "_") }) {
+		return time.Time{}
+	}
+	return a.modified(aptLists)
+}
 
 func (a *apt) repositoriesAt() time.Time {
 	dir := aptSources + ".d"

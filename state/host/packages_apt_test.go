@@ -188,6 +188,12 @@ func TestYoungIndexesAreFresh(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if p.Fresh(time.Hour) {
+		t.Error("a directory without lists, as images have it, is no index")
+	}
+	if err := files.Write(aptLists+"/example.com_dists_stable_InRelease", NewFile{Content: strings.NewReader(""), UID: -1, GID: -1}); err != nil {
+		t.Fatal(err)
+	}
 	if !p.Fresh(time.Hour) || p.Fresh(0) || p.Fresh(time.Nanosecond) {
 		t.Error("indexes of just now should be fresh for an hour, not for a moment, and not without a limit")
 	}

@@ -206,6 +206,12 @@ func prepare(t *testing.T, h *statetest.Host) {
 			}
 			dir := args[len(args)-1]
 			h.Build(t, statetest.Tree{dir + "/bin/python": statetest.File("imitated").With("0755", "", "")})
+			if _, err := h.Files.Stat("/no-ensurepip"); err == nil {
+				return "", errors.New("ensurepip is not available")
+			}
+			if _, err := h.Files.Stat("/no-pip"); err != nil {
+				h.Build(t, statetest.Tree{dir + "/lib/python3.11/site-packages/pip/__init__.py": statetest.File("")})
+			}
 			return "", nil
 		},
 		"/new/bin/python": i.pip,

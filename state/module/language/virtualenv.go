@@ -49,6 +49,7 @@ type virtualenv struct {
 
 	sources Sources
 	make    bool
+	lacks   bool   // it is there without pip, as one is whose making failed half-way
 	python  string // the version that a new one has
 }
 
@@ -57,7 +58,8 @@ func (v *virtualenv) Check(ctx context.Context, h *host.Host) (module.Diff, erro
 		return module.Diff{}, diag.WithHint(fmt.Errorf("the path %q is not absolute", v.Name), "start it with a slash")
 	}
 	_, err := h.Following().Files.Stat(path.Join(v.Name, "bin/python"))
-	v.make = err != nil || v.Clear
+	v.lacks = err == nil && !hasPip(h, v.Name)
+	v.make = err != nil || v.Clear || v.lacks
 	if !v.make {
 		return v.packages().Check(ctx, h)
 	}
@@ -69,10 +71,28 @@ func (v *virtualenv) Check(ctx context.Context, h *host.Host) (module.Diff, erro
 		return module.Diff{}, err
 	}
 	d := module.Diff{Changes: value.NewMap("new", v.python), Comment: "would make the virtual environment " + v.Name}
+	if v.lacks && !v.Clear {
+		d.Comment = "pip is missing in the virtual environment " + v.Name + "; would make it again, which keeps what is in it"
+	}
 	if v.asks() {
 		d.Unknown, d.Planned = true, d.Changes
 	}
 	return d, nil
+}
+
+// hasPip reports whether pip is in a virtual environment. Debian's python3 without python3-venv leaves one without, and fails.
+func hasPip(h *host.Host, dir string) bool {
+	files := h.Following().Files
+	for _, lib := range []string{"lib", "lib64"} {
+		pythons, _ := files.ReadDir(path.Join(dir, lib)) // without the directory there are none
+		for _, python := range pythons {
+			if _, err := files.Stat(path.Join(dir, lib, python, "site-packages/pip")); err == nil {
+				return true
+			}
+		}
+	}
+	_, err := files.Stat(path.Join(dir, "bin/pip"))
+	return err == nil
 }
 
 // asks reports whether something is to be installed into it.
@@ -204,6 +224,10 @@ func (v *virtualenv) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mo
 			if v.python, err = v.version(ctx, h); err != nil {
 				return report, err
 			}
+		}
+		if !hasPip(h, v.Name) {
+			return report, diag.WithHint(fmt.Errorf("%s made the virtual environment %s without pip", program.Name, v.Name),
+				"on Debian and Ubuntu it takes the package python3-venv")
 		}
 		report.Changes.Set("new", v.python)
 		report.Comment = "made the virtual environment " + v.Name

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -157,12 +158,31 @@ func (i *installed) predict(ctx context.Context, h *host.Host, j job) (module.Di
 		}
 		d.Unknown = true
 		d.Comment = fmt.Sprintf("would install: %s; as of now, %v", strings.Join(d.Planned.Names(), ", "), err)
+		d.Lacks = i.lacks(ctx, h, j, err)
 		return d, nil
 	}
 	d.Changes = withHolds(changesMap(changes), j.holds)
 	d.Comment = describe(changes, "would be ")
 	return d, nil
 }
+
+// lacks are the packages that no repository has, where that is why a plan fails. Indexes that were never fetched, or are
+// older than a change of the repositories, tell nothing.
+func (i *installed) lacks(ctx context.Context, h *host.Host, j job, why error) []error {
+	if i.Files != nil || !h.Packages.Fresh(ever) {
+		return nil
+	}
+	names := nameList(append(slices.Clone(j.targets), j.again...))
+	offers, err := h.Packages.Offers(ctx, names, i.FromRepo)
+	names = slices.DeleteFunc(names, func(name string) bool { return offers[name].Candidate != "" })
+	if err != nil || len(names) == 0 {
+		return nil
+	}
+	return []error{host.Lacking(why, host.APackage, names...)}
+}
+
+// ever is longer than any index is old.
+const ever = 100 * 365 * 24 * time.Hour
 
 // plan is what would become of the packages.
 func (i *installed) plan(ctx context.Context, h *host.Host, j job) ([]host.PackageChange, error) {
