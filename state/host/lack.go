@@ -17,7 +17,7 @@ const (
 	ACommand   Thing = "command"
 	AUnit      Thing = "unit" // of the service manager
 	APackage   Thing = "package"
-	AnyThing   Thing = ""     // that no kind is known of
+	AnyThing   Thing = "" // that no kind is known of
 )
 
 // Lack is the error of a state that needs something that is not there, and that another state can make. A dry run looks
