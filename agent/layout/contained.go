@@ -49,8 +49,8 @@ func (l Layout) same(root *walk.Root, dir string) error {
 	nameErr := unix.Stat(dir, &byName)
 	d, err := root.OpenDir(l.Inside(dir))
 	if err == nil {
-		inside, err = d.Lstat(".")
-		err = errors.Join(err, d.Close())
+		// The descriptor answers where the user may not search the directory, and "." in it would not.
+		err = errors.Join(unix.Fstat(d.FD(), &inside), d.Close())
 	}
 	if absent(nameErr) && (absent(err) || errors.Is(nameErr, unix.ENOTDIR)) || nameErr == nil && err == nil && byName.Dev == inside.Dev && byName.Ino == inside.Ino {
 		return nil

@@ -56,3 +56,20 @@ func TestLinksThatLeadOutOfTheTreeAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestAPrivateDirectoryOfAnotherUserLeadsNowhereElse(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"var/lib/corpus", "etc/corpus"} {
+		private := filepath.Join(root, dir)
+		if err := os.MkdirAll(private, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(private, 0); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chmod(private, 0o755) })
+	}
+	if err := layout.At(root).Contained(); err != nil {
+		t.Error(err)
+	}
+}

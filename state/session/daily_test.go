@@ -112,6 +112,21 @@ func TestGrainsAreSet(t *testing.T) {
 
 const passwd = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n"
 
+// account is a user with the list of users that names it.
+type account struct{ name, passwd string }
+
+// tester is the account that runs the test, which owns the files of a root.
+func tester() account {
+	uid := os.Getuid()
+	switch uid {
+	case 0:
+		return account{"root", passwd}
+	case 1000:
+		return account{"ann", passwd}
+	}
+	return account{"tester", fmt.Sprintf("%stester:x:%d:%d::/:/bin/sh\n", passwd, uid, uid)}
+}
+
 func TestShadowAndCron(t *testing.T) {
 	tab := "MAILTO=me\n"
 	programs := func(c host.Command) (host.Output, error) {

@@ -97,7 +97,7 @@ func TestNetworkSystemAndLists(t *testing.T) {
 	}
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
-	ran := ""
+	ran, me := "", tester()
 	programs := func(c host.Command) (host.Output, error) {
 		switch line := filepath.Base(c.Argv[0]) + " " + strings.Join(c.Argv[1:], " "); {
 		case strings.HasPrefix(line, "ping") && strings.HasSuffix(line, "db1"):
@@ -119,7 +119,7 @@ func TestNetworkSystemAndLists(t *testing.T) {
 			" 1: 0100007F:1F90 0200007F:0050 01 00000001:00000002 00:00000000 00000000 0 0 98 1\n",
 		"proc/net/arp":   "IP address HW type Flags HW address Mask Device\n10.0.0.2 0x1 0x2 02:00:00:00:00:01 * eth0\n",
 		"proc/7/stat":    "7 (a (b) c) R 1 7 7 0 -1 0 0 0 0 0 100 50 0 0 20 0 1 0 5 4096 2 0\n",
-		"proc/7/cmdline": "abc\x00-x\x00", "etc/passwd": passwd, "etc/group": "root:x:0:\n", "etc/machine-info": "PRETTY_HOSTNAME=\"Web one\"\n",
+		"proc/7/cmdline": "abc\x00-x\x00", "etc/passwd": me.passwd, "etc/group": "root:x:0:\n", "etc/machine-info": "PRETTY_HOSTNAME=\"Web one\"\n",
 	}, programs)
 	programsIn(t, root, "ping", "pip3", "docker", "lsattr", "shutdown")
 	callDaily(t, s, root, []daily{
@@ -132,7 +132,7 @@ func TestNetworkSystemAndLists(t *testing.T) {
 			"{'proto': 'tcp', 'recv-q': '2', 'send-q': '1', 'local-address': '127.0.0.1:8080', 'remote-address': '127.0.0.2:80', 'inode': '98', 'state': 'ESTABLISHED', 'user': 'root'}]"},
 		{name: "network.active_tcp", want: "{0: {'local_addr': '127.0.0.1', 'local_port': '8080', 'remote_addr': '127.0.0.2', 'remote_port': '80'}}"},
 		{name: "network.arp", want: "{'02:00:00:00:00:01': '10.0.0.2'}"},
-		{name: "ps.top", args: []any{1, 0}, want: "[{'pid': 7, 'cmd': 'abc -x', 'user': 'root', 'status': 'running', 'cpu': {'user': 1.0, 'system': 0.5}, 'mem': {'rss': 8192, 'vms': 4096}}]"},
+		{name: "ps.top", args: []any{1, 0}, want: "[{'pid': 7, 'cmd': 'abc -x', 'user': '" + me.name + "', 'status': 'running', 'cpu': {'user': 1.0, 'system': 0.5}, 'mem': {'rss': 8192, 'vms': 4096}}]"},
 		{name: "pip.list", args: []any{"py"}, want: "{'PyYAML': '6.0'}"},
 		{name: "pip.freeze", want: "['Jinja2==3.1', 'PyYAML==6.0']"},
 		{name: "docker.ps", want: "~{'ab': {'Id': 'ab', 'Names': ['web'], 'Image': 'nginx', 'Command': 'run'"},

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,18 +113,19 @@ func TestStatusAndUnits(t *testing.T) {
 		}
 		return host.Output{Code: 1, Stderr: line}, nil
 	}
+	me := tester()
 	s, root := dailyRoot(t, map[string]string{
 		"proc/1/cmdline": "/sbin/init\x00splash\x00", "proc/1/comm": "init\n", "proc/2/cmdline": "", "proc/2/comm": "kthreadd\n",
 		"proc/stat": "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2\nintr 9 1 0\nctxt 77\n", "proc/diskstats": "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n",
 		"proc/vmstat": "nr_free_pages 5\n", "proc/net/netstat": "TcpExt: A B\nTcpExt: 1 2\nIpExt: C\nIpExt: 3\n",
 		"proc/net/dev": "Inter-|\n lo: 1 2 0 0 0 0 0 0 3 4 0 0 0 0 0 0\n", "proc/mounts": "/dev/sda1 / ext4 rw 0 0\nproc /proc proc rw 0 0\n",
-		"proc/meminfo": "MemTotal: 8 kB\n", "etc/passwd": passwd, "etc/group": "root:x:0:\n",
+		"proc/meminfo": "MemTotal: 8 kB\n", "etc/passwd": me.passwd, "etc/group": "root:x:0:\n",
 	}, programs)
 	programsIn(t, root, "systemctl", "df", "w")
 	callDaily(t, s, root, []daily{
 		{name: "service.show", args: []any{"web"}, want: "{'Id': 'web.service', 'After': ['a', 'b'], 'ExecStart': {'path': '/bin/web', 'argv[]': '/bin/web -x', 'pid': '0'}, 'Environment': 'A=b'}"},
 		{name: "service.show", args: []any{"none"}, want: "!systemctl ended with code 1"},
-		{name: "status.procs", want: "{'1': {'user': 'root', 'cmd': '/sbin/init splash'}, '2': {'user': 'root', 'cmd': '[kthreadd]'}}"},
+		{name: "status.procs", want: fmt.Sprintf("{'1': {'user': '%[1]s', 'cmd': '/sbin/init splash'}, '2': {'user': '%[1]s', 'cmd': '[kthreadd]'}}", me.name)},
 		{name: "status.pid", args: []any{"init|kthr"}, want: "'1\\n2'"},
 		{name: "status.pid", args: []any{"nothing"}, want: "''"},
 		{name: "status.diskusage", want: "{'/': {'available': 61440, 'total': 102400}, '/proc': {'available': 0, 'total': 0}}"},
