@@ -13,6 +13,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"time"
@@ -86,6 +87,18 @@ type Agent struct {
 	root  *trust.CheckedRoot // that the repair of this run looked at; nil before one
 	lists *lists             // of releases' files, as runs read them; nil before the first run
 	alone string             // the project that this agent is for, if it is not the host's service
+	// unread hears of each file of the agent's own that the unprivileged user of a call may not read, which then counts
+	// as absent; nil for root and outside of a call, where such a file is an error.
+	unread func(error)
+}
+
+// skips reports whether an error is about a file that a call goes on without.
+func (a *Agent) skips(err error) bool {
+	if a.unread == nil || !errors.Is(err, os.ErrPermission) {
+		return false
+	}
+	a.unread(err)
+	return true
 }
 
 // ledgerPath is the file of what is deployed.

@@ -198,5 +198,8 @@ func (a *Agent) request(ctx context.Context, id grains.Identity, service, base s
 	}
 	// The pillar that this host alone has of the project wins over what its releases bring.
 	request.Override, err = fileData(ctx, request, a.Layout, filepath.Join(a.project(id.Service).Pillar(), "init.sls"))
+	if a.skips(err) {
+		err = nil
+	}
 	return request, warnings, err
 }

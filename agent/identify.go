@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -86,7 +87,7 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 		return nil, nil, err
 	}
 	static, err := custom.ReadFile(a.Layout.StaticGrains())
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err != nil && !errors.Is(err, os.ErrNotExist) && !a.skips(err) {
 		return nil, nil, exit.WithCode(exit.Usage, err)
 	}
 	options := custom.Options{Dirs: append(a.grainDirs(baseGrains), more...), Root: root, Identity: id}
@@ -97,7 +98,7 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 		options.Skip = "the root is not the running system"
 	}
 	found := custom.Load(ctx, options)
-	if err := errors.Join(found.Unreadable...); err != nil {
+	if err := errors.Join(slices.DeleteFunc(found.Unreadable, a.skips)...); err != nil {
 		return nil, nil, exit.WithCode(exit.Usage, diag.WithHint(err, "make it readable by the agent, or remove it"))
 	}
 	warnings = found.Warnings

@@ -94,6 +94,7 @@ type Sources struct {
 	File     string              // may be absent unless Required
 	Required bool                // the file was asked for by name
 	Copy     string              // of the file that was valid last, used where the file is damaged; "" for none
+	Optional bool                // a file that the user may not read counts as absent, and File.Denied says so; not with Required
 	Getenv   func(string) string // the environment; nil for none
 	Flags    map[string]string   // given flags, by key
 }

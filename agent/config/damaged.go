@@ -17,6 +17,7 @@ type File struct {
 	Path    string
 	Content []byte   // what was read and is valid; nil where there is no file, or it is damaged
 	Damaged *Damaged // the file cannot be used, and the settings are those of its copy
+	Denied  error    // why the user may not read the file, whose settings are therefore not in use; see Sources.Optional
 }
 
 // Damaged is a configuration file that is not what a person wrote: it is gone, cannot be read, is empty, is
@@ -49,12 +50,24 @@ func source(s Sources) (f File, data []byte, problems diag.List) {
 	switch {
 	case absent && !s.Required:
 		return f, nil, nil
+	case errors.Is(err, fs.ErrPermission) && s.Optional && !s.Required:
+		f.Denied = err
+		return f, nil, nil
 	case err != nil:
-		problems.AddError(diag.Pos{File: s.File}, fmt.Errorf("reading the configuration: %w", err))
+		problems.AddError(diag.Pos{File: s.File}, unread(err))
 		return f, nil, problems
 	}
 	f.Content = data
 	return f, data, verify(data, s.File)
+}
+
+// unread says that the configuration could not be read.
+func unread(err error) error {
+	wrapped := fmt.Errorf("reading the configuration: %w", err)
+	if errors.Is(err, fs.ErrPermission) {
+		return diag.WithHint(wrapped, "the settings may hold secrets, so root alone reads them: run it as root")
+	}
+	return wrapped
 }
 
 // copy is the content of the copy, where that has settings and is valid itself; else nil.

@@ -163,6 +163,7 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	if err := c.salt.check(); err != nil {
 		return exit.WithCode(saltUsage, err)
 	}
+	c.lenient = true
 	a, err := c.agent(map[string]string{})
 	if err != nil {
 		return err

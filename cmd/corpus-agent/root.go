@@ -38,6 +38,7 @@ type program struct {
 	store   string
 	json    bool
 	verbose bool
+	lenient bool // the command works without settings that its user may not read
 }
 
 func newRoot(streams cli.IO) *cobra.Command {
@@ -98,17 +99,22 @@ func (p *program) settings(flags map[string]string) (config.Config, error) {
 	if agent.CheckSole(l, lastValid) != nil {
 		lastValid = "" // a user may have written it; a run takes the directory back
 	}
-	return config.Load(config.Sources{File: file, Required: p.config != "", Copy: lastValid, Getenv: p.Getenv, Flags: flags})
+	return config.Load(config.Sources{File: file, Required: p.config != "", Copy: lastValid, Optional: p.lenient, Getenv: p.Getenv, Flags: flags})
 }
 
 // agent makes the agent that a command works with, and warns where its settings are not those of the file.
 // What a run reports needs no such warning; see opened.
 func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 	a, err := p.opened(flags)
-	if err == nil && a.Config.File.Damaged != nil {
-		fmt.Fprintf(p.Err, "warning: %v\n  hint: %s\n", a.Config.File.Damaged, a.Config.File.Damaged.Hint())
+	if err != nil {
+		return nil, err
 	}
-	return a, err
+	if file := a.Config.File; file.Damaged != nil {
+		fmt.Fprintf(p.Err, "warning: %v\n  hint: %s\n", file.Damaged, file.Damaged.Hint())
+	} else if file.Denied != nil {
+		fmt.Fprintf(p.Err, "note: the settings of this host are not used: %v\n", file.Denied)
+	}
+	return a, nil
 }
 
 // opened is agent without the warning.
