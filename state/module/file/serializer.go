@@ -23,9 +23,6 @@ func (s Serializer) Dump(v any, options *value.Map) (string, error) {
 	return s.format.dump(v, dumpOptions{Map: options})
 }
 
-// Reads reports whether the format can be read, too.
-func (s Serializer) Reads() bool { return s.format.load != nil }
-
 // Load reads a text.
 func (s Serializer) Load(text string, options *value.Map) (any, error) {
 	return s.format.load([]byte(text), options)
