@@ -55,8 +55,8 @@ func (r *Root) openAnchored(p string, flags int) (fd int, done bool, err error) 
 		if a.below == nil || !a.leadsThere(r) {
 			return -1, false, nil
 		}
-		fd, err := a.below.openat2("/"+rest, flags, unix.RESOLVE_NO_SYMLINKS)
-		if err == nil && flags&unix.O_DIRECTORY == 0 && severalNames(fd) {
+		fd, several, err := a.below.openPlain("/"+rest, flags)
+		if err == nil && several {
 			_ = unix.Close(fd)
 			return -1, false, nil
 		}

@@ -60,7 +60,7 @@ func (d *Dir) place(op, name string, call func(fd int, st *unix.Stat_t) error) e
 		}
 		defer unix.Close(fd)
 		var st unix.Stat_t
-		if err := StatNames(fd, &st); err != nil {
+		if err := StatNames(dir, name, fd, &st); err != nil {
 			return err
 		}
 		if err := d.ownName(name, &st); err != nil {
@@ -99,7 +99,7 @@ func (d *Dir) Open(name string) (*os.File, error) {
 			return err
 		}
 		var st unix.Stat_t
-		if err := errors.Join(StatNames(fd, &st), d.ownName(name, &st)); err != nil {
+		if err := errors.Join(StatNames(dir, name, fd, &st), d.ownName(name, &st)); err != nil {
 			return errors.Join(err, unix.Close(fd))
 		}
 		f = os.NewFile(uintptr(fd), path.Join(d.path, name))

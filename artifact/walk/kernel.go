@@ -24,9 +24,13 @@ func (r *Root) asksKernel() bool {
 
 // openat2 has the kernel walk.
 func (r *Root) openat2(path string, flags int, resolve uint64) (fd int, err error) {
+	return openat2(int(r.dir.Fd()), path, flags, resolve)
+}
+
+func openat2(dir int, path string, flags int, resolve uint64) (fd int, err error) {
 	how := &unix.OpenHow{Flags: uint64(flags), Resolve: inRoot | resolve}
 	for range maxRaces {
-		fd, err = RetryOpen(func() (int, error) { return unix.Openat2(int(r.dir.Fd()), path, how) })
+		fd, err = RetryOpen(func() (int, error) { return unix.Openat2(dir, path, how) })
 		if !errors.Is(err, unix.EAGAIN) {
 			break
 		}

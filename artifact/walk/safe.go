@@ -185,8 +185,8 @@ func (r *Root) openSafely(p string, flags int) (int, error) {
 	if !r.kernel {
 		return r.openChecked(p, flags)
 	}
-	fd, err := r.openat2(p, flags, unix.RESOLVE_NO_SYMLINKS)
-	if err == nil && (flags&unix.O_DIRECTORY != 0 || !severalNames(fd)) {
+	fd, several, err := r.openPlain(p, flags)
+	if err == nil && !several {
 		return fd, nil
 	}
 	if err == nil {
@@ -197,27 +197,78 @@ func (r *Root) openSafely(p string, flags int) (int, error) {
 	return r.openChecked(p, flags)
 }
 
-func severalNames(fd int) bool {
+// openPlain lets the kernel open a path that has no links, and reports whether what was opened may have several names. A file
+// is opened in two steps: whoever counts its names has to know its directory.
+func (r *Root) openPlain(p string, flags int) (fd int, several bool, err error) {
+	way, name, err := Split(p)
+	if err != nil {
+		return -1, false, err
+	}
+	if flags&unix.O_DIRECTORY != 0 || name == "." || strings.HasSuffix(p, "/") { // a directory has one name
+		fd, err = r.openat2(p, flags, unix.RESOLVE_NO_SYMLINKS)
+		return fd, false, err
+	}
+	dir, err := r.openat2(way, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
+	if err != nil {
+		return -1, false, err
+	}
+	defer unix.Close(dir)
+	if fd, err = openat2(dir, name, flags, unix.RESOLVE_NO_SYMLINKS); err != nil {
+		return -1, false, err
+	}
 	var st unix.Stat_t
-	return StatNames(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1
+	err = StatNames(dir, name, fd, &st)
+	return fd, err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1, nil
 }
 
-// StatNames is fstat(2), except that a file which has lost the name by which it was opened counts as one with two names.
-// A user can give a file of another user a name, and take the name away between the moment in which it is opened and the
-// moment in which its names are counted. The kernel remembers by which name a descriptor was opened, and says so where
-// that name is gone. The names are counted first: as long as the name is there, it is among those that were counted.
-func StatNames(fd int, st *unix.Stat_t) error {
+// StatNames is fstat(2) of a file that was opened by a name in a directory, except that a file which has lost that name, or
+// is losing it, counts as one with two names. A user can give a file of another user a name, and take the name away between
+// the moment in which it is opened and the moment in which its names are counted.
+//
+// A descriptor knows by which name it was opened, and whether that name is gone. But the kernel counts a name as removed
+// before it removes it, and keeps the directory locked meanwhile; so the names are counted first, then a look into the directory
+// waits for who holds it, and only then the name is asked for. A file that was moved to another directory was not waited for.
+func StatNames(dir int, name string, fd int, st *unix.Stat_t) error {
 	if err := unix.Fstat(fd, st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink != 1 {
 		return err
 	}
-	name, err := os.Readlink(Handle(fd))
+	var in unix.Stat_t
+	if err := unix.Fstat(dir, &in); err != nil {
+		return err
+	}
+	if int(in.Uid) == os.Geteuid() && in.Mode&0o022 == 0 { // no other removes names there
+		return nil
+	}
+	if err := awaitRemovals(dir); err != nil {
+		return err
+	}
+	full, err := os.Readlink(Handle(fd))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // no /proc is mounted
 	}
-	if err == nil && strings.HasSuffix(name, " (deleted)") {
+	above, failed := os.Readlink(Handle(dir))
+	if full != path.Join(above, name) {
 		st.Nlink = 2
 	}
-	return err
+	return errors.Join(err, failed)
+}
+
+// awaitRemovals returns when every removal of a name that was under way in a directory has ended.
+func awaitRemovals(dir int) error {
+	fd, err := RetryOpen(func() (int, error) {
+		return unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	})
+	if errors.Is(err, unix.EACCES) { // of a user who may not list it; nothing of others is at stake then
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return Retry(func() error {
+		_, err := unix.ReadDirent(fd, make([]byte, 1024))
+		return err
+	})
 }
 
 // owe notes a link that is about to be followed, with those who control it.
@@ -355,7 +406,7 @@ func (w *walker) arrived(fd int) error {
 		return err
 	}
 	var st unix.Stat_t
-	if err := StatNames(fd, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink < 2 {
+	if err := StatNames(w.here().fd, w.last, fd, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink < 2 {
 		return err
 	}
 	by, err := w.controllers()

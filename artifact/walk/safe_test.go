@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -231,6 +232,49 @@ func TestNamesThatUsersGiveAreRefusedBeneath(t *testing.T) {
 		}
 		if _, err := read(below, "/file", 0); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestNamesThatUsersGiveForAMoment: ann gives root's file a name and takes it away again, over and over. The kernel counts a
+// name as removed before the name is gone, so that the file seems to have one name, this one.
+func TestNamesThatUsersGiveForAMoment(t *testing.T) {
+	both(t, func(t *testing.T, o walk.Options) {
+		o.Safe = true
+		root := homes(t)
+		r := open(t, o, root)
+		below, err := r.Beneath("/home/ann/own")
+		do(t, err)
+		t.Cleanup(func() { do(t, below.Close()) })
+		stop, stopped := make(chan bool), make(chan bool)
+		t.Cleanup(func() { close(stop); <-stopped })
+		go func() {
+			defer close(stopped)
+			for f := root + "/home/ann/own/moment"; ; {
+				select {
+				case <-stop:
+					return
+				default:
+					_ = os.Link(root+"/vault/secret", f)
+					_ = os.Remove(f)
+				}
+			}
+		}()
+		d, err := r.OpenDir("/home/ann/own")
+		do(t, err)
+		t.Cleanup(func() { do(t, d.Close()) })
+		for how, open := range map[string]func() (*os.File, error){
+			"Root.OpenFile": func() (*os.File, error) { return r.OpenFile("/home/ann/own/moment", 0) },
+			"below":         func() (*os.File, error) { return below.OpenFile("/moment", 0) },
+			"Dir.Open":      func() (*os.File, error) { return d.Open("moment") },
+		} {
+			for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
+				if f, err := open(); err == nil {
+					t.Errorf("%s opens root's file", how)
+					do(t, f.Close())
+					break
+				}
+			}
 		}
 	})
 }

@@ -283,7 +283,7 @@ func (t *tree) place(dir int, name string) (fd int, st unix.Stat_t, err error) {
 	if fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
 		return -1, st, err
 	}
-	if err = walk.StatNames(fd, &st); err == nil {
+	if err = walk.StatNames(dir, name, fd, &st); err == nil {
 		err = t.ownName(dir, name, &st)
 	}
 	if err != nil {
