@@ -1,0 +1,227 @@
+package cmd_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const architecture = "docs/architecture.md"
+
+// placeRow is a row of a table of docs/architecture.md that says where something is.
+type placeRow struct {
+	line  int
+	what  string
+	path  string
+	names []string // of functions, methods as Type.Method, and types
+}
+
+// TestDocsArchitectureNamesWhatExists checks that each row of the tables "path | function" of docs/architecture.md, and
+// each path of its picture, names what exists. After a move or a new name, the failure says which row to mend and how.
+func TestDocsArchitectureNamesWhatExists(t *testing.T) {
+	text, err := os.ReadFile("../" + architecture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := placeRows(string(text))
+	if len(rows) < 30 {
+		t.Errorf("%s answers %d questions; thirty are the least", architecture, len(rows))
+	}
+	repo, asked := repository(t), map[string]int{}
+	for _, row := range rows {
+		if first := asked[row.what]; first != 0 {
+			t.Errorf("%s:%d: %q is in line %d already", architecture, row.line, row.what, first)
+		}
+		asked[row.what] = row.line
+		for _, problem := range row.problems(repo) {
+			t.Errorf("%s:%d: row %q: %s", architecture, row.line, row.what, problem)
+		}
+	}
+	for _, room := range picturePaths(string(text)) {
+		if _, err := os.Stat(filepath.Join("..", room.path)); err != nil {
+			t.Errorf("%s:%d: the picture names %s, which does not exist: mend the picture", architecture, room.line, room.path)
+		}
+	}
+}
+
+// TestDocsArchitectureFailureSaysWhatToMend: a move and a new name are reported with the place where the thing is now.
+func TestDocsArchitectureFailureSaysWhatToMend(t *testing.T) {
+	repo := sources{"a/new.go": {"Moved", "T.Method"}, "a/old.go": {"Kept"}}
+	write := ": write the name of the function that does this now, or remove the row"
+	for _, c := range []struct{ path, name, want string }{
+		{"a/old.go", "Kept", ""},
+		{"a/old.go", "Moved", "a/old.go does not declare Moved; it is in a/new.go: write that path"},
+		{"a/gone.go", "T.Method", "a/gone.go does not exist; T.Method is in a/new.go: write that path"},
+		{"a/gone", "", "a/gone does not exist: write where this is now"},
+		{"a/old.go", "U.Method", "a/old.go does not declare U.Method; there is T.Method of a/new.go" + write},
+		{"a/old.go", "Renamed", "a/old.go does not declare Renamed" + write},
+	} {
+		row := placeRow{path: c.path, names: strings.Fields(c.name)}
+		if got := strings.Join(row.problems(repo), "\n"); got != c.want {
+			t.Errorf("%s in %s:\n got %q\nwant %q", c.name, c.path, got, c.want)
+		}
+	}
+}
+
+// sources is what Go files declare, by path. Other files have no entry.
+type sources map[string][]string
+
+// problems says what is wrong with a row, and what to write in it.
+func (r placeRow) problems(repo sources) (problems []string) {
+	declared, isGo := repo[r.path]
+	_, err := os.Stat(filepath.Join("..", r.path))
+	if err != nil && !isGo && len(r.names) == 0 {
+		return []string{r.path + " does not exist: write where this is now"}
+	}
+	for _, name := range r.names {
+		places := strings.Join(repo.declaring(name), " or ")
+		switch {
+		case slices.Contains(declared, name):
+		case places == "":
+			problems = append(problems, fmt.Sprintf("%s does not declare %s%s: "+
+				"write the name of the function that does this now, or remove the row", r.path, name, repo.alike(name)))
+		case isGo:
+			problems = append(problems,
+				fmt.Sprintf("%s does not declare %s; it is in %s: write that path", r.path, name, places))
+		default:
+			problems = append(problems, fmt.Sprintf("%s does not exist; %s is in %s: write that path", r.path, name, places))
+		}
+	}
+	return problems
+}
+
+// declaring lists the files that declare a name, sorted.
+func (repo sources) declaring(name string) (places []string) {
+	for path, names := range repo {
+		if slices.Contains(names, name) {
+			places = append(places, path)
+		}
+	}
+	slices.Sort(places)
+	return places
+}
+
+// alike lists the methods and functions that have the name of another type's method, as what a hint adds.
+func (repo sources) alike(name string) string {
+	var found []string
+	for path, names := range repo {
+		for _, n := range names {
+			if base(n) == base(name) {
+				found = append(found, n+" of "+path)
+			}
+		}
+	}
+	if slices.Sort(found); len(found) == 0 || len(found) > 5 {
+		return ""
+	}
+	return "; there is " + strings.Join(found, ", ")
+}
+
+func base(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+var codeSpan = regexp.MustCompile("`([^`]+)`")
+
+// placeRows reads the rows "what | path | function" of the tables of a page that have these last two columns.
+func placeRows(text string) (rows []placeRow) {
+	inside := false
+	for i, line := range strings.Split(text, "\n") {
+		cells := strings.Split(strings.Trim(line, "| "), "|")
+		if !strings.HasPrefix(line, "|") || len(cells) != 3 {
+			inside = false
+			continue
+		}
+		path := codeSpan.FindStringSubmatch(cells[1])
+		switch {
+		case strings.TrimSpace(cells[1]) == "path":
+			inside = true
+		case inside && path != nil:
+			row := placeRow{line: i + 1, what: strings.TrimSpace(cells[0]), path: path[1]}
+			for _, name := range codeSpan.FindAllStringSubmatch(cells[2], -1) {
+				row.names = append(row.names, name[1])
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+var topPath = regexp.MustCompile(`(?:^|[\s(\[|])((?:agent|artifact|cmd|grains|packaging|state)(?:/[a-z0-9-]+)+)`)
+
+// picturePaths are the paths below the top-level folders in the indented blocks of a page.
+func picturePaths(text string) (rooms []placeRow) {
+	for i, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "    ") {
+			for _, match := range topPath.FindAllStringSubmatch(line, -1) {
+				rooms = append(rooms, placeRow{line: i + 1, path: match[1]})
+			}
+		}
+	}
+	return rooms
+}
+
+// repository reads what the Go files of this repository declare, tests left out.
+func repository(t *testing.T) sources {
+	t.Helper()
+	repo := sources{}
+	for _, top := range []string{"agent", "artifact", "cmd", "grains", "packaging", "state"} {
+		err := filepath.WalkDir("../"+top, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.IsDir() && d.Name() == "testdata" {
+				return filepath.SkipDir
+			}
+			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				repo[strings.TrimPrefix(filepath.ToSlash(path), "../")], err = declaredIn(path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return repo
+}
+
+// declaredIn lists the functions, methods (as Type.Method) and types that a file declares.
+func declaredIn(path string) (names []string, err error) {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			names = append(names, receiver(d)+d.Name.Name)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if s, ok := spec.(*ast.TypeSpec); ok {
+					names = append(names, s.Name.Name)
+				}
+			}
+		}
+	}
+	return names, nil
+}
+
+// receiver is the type of a method and a dot, or "" for a function.
+func receiver(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	t := f.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	if generic, ok := t.(*ast.IndexExpr); ok {
+		t = generic.X
+	}
+	if name, ok := t.(*ast.Ident); ok {
+		return name.Name + "."
+	}
+	return ""
+}
