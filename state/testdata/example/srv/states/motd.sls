@@ -1,0 +1,4 @@
+/etc/motd:
+  file.managed:
+    - contents: Welcome to {{ grains.id }}
+    - makedirs: true
