@@ -44,8 +44,8 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Facts are the core grains of a host. Those that need a name server are worked out when they are
-// asked for by name, so that a run that never asks does not wait.
+// Facts are the core grains of a host. Those that need a name server are computed when they are
+// first read, so that a run that never reads them does not wait.
 type Facts struct {
 	known *value.Map
 	later map[string]func(context.Context) any
@@ -57,8 +57,8 @@ func (f *Facts) Map() *value.Map { return value.Copy(f.known).(*value.Map) }
 // Later names the facts that need a name server, which Map leaves out.
 func (f *Facts) Later() []string { return slices.Sorted(maps.Keys(f.later)) }
 
-// All returns every fact. Those of Later are worked out when somebody asks the mapping for them, which
-// may be long after ctx has ended; a run that never does, does not wait for a name server. The caller
+// All returns every fact. The mapping computes those of Later when they are first read, which may be
+// long after ctx has ended; a run that never reads them does not wait for a name server. The caller
 // may change the mapping.
 func (f *Facts) All(ctx context.Context) *value.Map {
 	all := f.Map()
@@ -126,7 +126,7 @@ func (s Source) collector() *collector {
 
 func (c *collector) set(name string, v any) { c.facts.Set(name, v) }
 
-// setText leaves a fact out that nothing is known about.
+// setText sets a fact, and leaves it out if the text is empty.
 func (c *collector) setText(name, text string) {
 	if text != "" {
 		c.set(name, text)
@@ -138,7 +138,7 @@ func (c *collector) text(name string) string {
 	return s
 }
 
-// pretend sets what formulas compare before they use newer features. The states language is that of
+// pretend sets the versions that formulas compare before they use newer features. The states language is that of
 // Salt 3006, and the Python version is one that Salt ran on, since some formulas choose between
 // names of Python packages by it.
 func (c *collector) pretend() {

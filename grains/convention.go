@@ -94,12 +94,12 @@ func fromRegexp(form string) (Convention, error) {
 	}
 	return Convention{
 		form: form, host: re,
-		// What a regular expression would be without its node, nobody can tell.
+		// A regular expression cannot be read without its node, so groups follow the default.
 		groupForm: standard.groupForm, groupExample: standard.groupExample, group: standard.group,
 	}, nil
 }
 
-// checkParts says whether the names that a convention uses are the ones it needs.
+// checkParts reports an error unless a convention uses the names that it needs, and no others.
 func checkParts(names []string) error {
 	for i, name := range names {
 		if !slices.Contains(partNames(), name) {
@@ -132,13 +132,13 @@ func partNames() []string {
 	return names
 }
 
-// MismatchError says that a name was not built by the convention, so that nobody knows whose it is.
+// MismatchError says that a name does not follow the convention, so that it identifies no host.
 type MismatchError struct {
 	Kind    string // what has the name: hostname or auto scaling group
 	Name    string
 	Form    string // the form that was expected
 	Example string // a name of that form; may be empty
-	Reason  string // which part is wrong, where that can be told; may be empty
+	Reason  string // which part is wrong; empty if that is not known
 }
 
 func (e *MismatchError) Error() string {
@@ -188,8 +188,8 @@ func ParseGroup(name string, c Convention) (Identity, error) {
 	return id, nil
 }
 
-// reason tells which part of a hostname breaks its rule. It is silent where the parts cannot even be
-// told apart.
+// reason returns which part of a hostname breaks its rule, or "" if the parts cannot be
+// distinguished.
 func (c Convention) reason(short string) string {
 	if c.loose == nil || len(short) > maxHostname {
 		return ""

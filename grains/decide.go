@@ -9,24 +9,24 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Local is the region of a host of which nobody says where it is.
+// Local is the region of a host for which no source gives one.
 const Local = "local"
 
 // Request is everything that may say who a host is. Parts that are empty are not known.
 type Request struct {
 	Hostname   string
 	Convention Convention
-	// Given was typed by somebody just now: it decides on a host that is not named by the
-	// convention, and must not contradict one that is.
+	// Given comes from the command line of this run. It names a host whose hostname does not follow
+	// the convention, and must not contradict one that does.
 	Given Identity
-	// Configured comes from the configuration or was given to an earlier run. It is second to Given
-	// and to a hostname that conforms, which it may contradict: the host was renamed since.
+	// Configured comes from the configuration or was given to an earlier run. Given and a hostname
+	// that conforms win over it. It may contradict the hostname: the host may have been renamed since.
 	Configured Identity
-	// Cloud knows what the metadata service says; nil where there is none to ask. It is asked last,
-	// and never on a host that is named by the convention.
+	// Cloud asks the metadata service; nil means that there is none. Decide asks it last, and never
+	// on a host whose hostname follows the convention.
 	Cloud Cloud
-	// OnCloud says that this host surely runs there, so that region and node, where nobody gave
-	// them, are worth asking for even though service and instance were given.
+	// OnCloud says that this host certainly runs there. Decide then asks for region and node if they
+	// were not given, even though service and instance were.
 	OnCloud bool
 }
 
@@ -49,8 +49,8 @@ const (
 	FromCloud    Origin = "instance metadata"
 )
 
-// ConflictError says that somebody gave this host another identity than its hostname does. Which of
-// the two is wrong only a person can tell.
+// ConflictError says that an identity was given that contradicts the hostname. Only a person can
+// decide which of the two is wrong.
 type ConflictError struct {
 	Hostname string
 	Part     string // service, instance, region or node
@@ -123,8 +123,8 @@ func (r Request) conflict(id Identity) error {
 	return nil
 }
 
-// placed takes service and instance from who and, on a cloud, asks where this is unless somebody
-// said so. A metadata service that does not answer leaves what a host without one has.
+// placed takes service and instance from who and, on a cloud, asks for region and node unless they
+// were given. If the metadata service does not answer, the host gets what a host without one gets.
 func (r Request) placed(ctx context.Context, who Identity) Identity {
 	id := r.fill(Identity{Service: who.Service, Instance: who.Instance})
 	if r.Cloud != nil && r.OnCloud && (id.Region == "" || id.Node == "") {
@@ -167,7 +167,7 @@ func (r Request) complete(id Identity) Identity {
 	return id
 }
 
-// unknownError says what each of the two that were asked answered. The hint is the hostname's.
+// unknownError joins the errors of the hostname and of the metadata service. The hint is the hostname's.
 type unknownError struct{ hostname, cloud error }
 
 func (e *unknownError) Error() string {

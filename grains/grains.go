@@ -2,7 +2,7 @@
 //
 // There are two answers, and both end up in one mapping that top files match on and templates
 // read. The first is the host's identity: which service it runs, for which instance (testing,
-// production), in which region, and as which node. It is read off the hostname, since a hostname
+// production), in which region, and as which node. It is read from the hostname, since a hostname
 // is the one name that logs, monitoring and people already use, and since reading it takes no
 // network and no service that could be down. A Convention says how hostnames are built; Parse
 // reads one; Decide says what happens on a host that is not named by the convention (yet). A
@@ -13,7 +13,7 @@
 // gathers these facts under the names and with the values that Salt's core grains have on Linux,
 // because the states people already own compare against them. It reads files and asks the kernel,
 // starts no process, and takes about a millisecond, since it is paid on every run. The few facts
-// that need a name server are worked out only when somebody asks for them.
+// that need a name server are computed only when they are read.
 //
 // Where a name is claimed twice the later layer wins, in the order of Layers: core facts, then the
 // operator's static file, then what custom programs print, then the identity. Identity comes last

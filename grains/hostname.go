@@ -32,7 +32,7 @@ func (c *collector) names(ctx context.Context) {
 }
 
 // fqdn is the canonical name that the resolver has for the hostname. A hostname with a domain is
-// taken at its word, so that the usual host asks nobody.
+// used as it is, so that most hosts ask no name server.
 func (c *collector) fqdn(ctx context.Context, hostname string) string {
 	if hostname == "" {
 		return "localhost.localdomain"

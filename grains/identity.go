@@ -28,7 +28,7 @@ func (i Identity) Cluster() string { return join(i.Group(), i.Region) }
 // String is the short hostname in the default convention, such as myapp-testing-useast1-898900.
 func (i Identity) String() string { return join(i.Cluster(), i.Node) }
 
-// IsZero reports whether nobody is known.
+// IsZero reports whether the identity is not known.
 func (i Identity) IsZero() bool { return i == Identity{} }
 
 // Grains are the grains that top files match on.

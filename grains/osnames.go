@@ -60,7 +60,7 @@ var familyOf = func() map[string]string {
 	return of
 }()
 
-// familyByID is consulted for a distribution nobody has heard of that says what it derives from.
+// familyByID has the family of a distribution that is in no table above, by what it derives from.
 var familyByID = map[string]string{
 	"alpine": "Alpine", "arch": "Arch", "centos": "RedHat", "debian": "Debian", "fedora": "RedHat",
 	"gentoo": "Gentoo", "opensuse": "Suse", "rhel": "RedHat", "suse": "Suse", "ubuntu": "Debian",

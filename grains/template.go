@@ -27,7 +27,7 @@ func fromTemplate(form string) (Convention, error) {
 		if p.part {
 			names = append(names, p.text)
 			if i > 0 && pieces[i-1].part {
-				return Convention{}, fmt.Errorf("nothing stands between {%s} and {%s}, so nobody can tell where one ends", pieces[i-1].text, p.text)
+				return Convention{}, fmt.Errorf("nothing stands between {%s} and {%s}, so the end of the first is not known", pieces[i-1].text, p.text)
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// virtual tells what the host runs on: physical, a hypervisor's name, or container. Salt asks
+// virtual finds out what the host runs on: physical, a hypervisor's name, or container. Salt asks
 // whichever of systemd-detect-virt, virt-what, dmidecode and lspci is installed, so that its answer
 // changes with the packages on a host. Here the same answer is read from where those programs look.
 func (c *collector) virtual() {
@@ -74,7 +74,7 @@ func (c *collector) clock() string {
 	return ""
 }
 
-// xen tells the two kinds of Xen guests, and the host they run on, apart.
+// xen distinguishes the two kinds of Xen guests and the host that they run on.
 func (c *collector) xen() string {
 	switch {
 	case c.machine.exists("proc/xen/xsd_kva") || strings.Contains(c.machine.read("proc/xen/capabilities"), "control_d"):
@@ -87,8 +87,8 @@ func (c *collector) xen() string {
 	return ""
 }
 
-// container tells which kind of container this is. The kind of virtual hardware below shows through
-// where it is not told.
+// container returns the kind of container that this is. If no source names it, the kind of virtual
+// hardware below the container counts.
 func (c *collector) container() (kind, subtype string) {
 	groups := c.machine.read("proc/1/cgroup")
 	environ := c.machine.read("proc/1/environ")

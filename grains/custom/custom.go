@@ -6,11 +6,11 @@
 //
 // A grains directory holds programs that print a YAML or JSON mapping, and files that are one. A
 // base project brings its own directory, a host may have another. Programs run in every run, on
-// every host, and somebody else may have written them, so they get little: a clean environment, a
-// time limit, a bounded output, and the end of whatever they leave running. A program that fails
-// costs its own grains and a warning, never the run: the others still count, and a host that cannot
-// be converged because one fact is missing helps nobody. Independent programs run side by side, and
-// their grains are merged in the order of their names all the same.
+// every host, and their authors may not be the host's operators, so they get a clean environment, a
+// time limit and a bounded output, and the processes that they leave running are ended. A program
+// that fails loses its own grains and causes a warning. The run goes on: one missing fact must not
+// keep a host from converging. Programs run side by side; their grains are merged in the order of
+// their names.
 package custom
 
 import (
@@ -40,11 +40,11 @@ type Options struct {
 	Timeout time.Duration
 	// Skip is why programs must not run, such as that the root is not this machine's; "" lets them.
 	Skip string
-	// Root is the tree that Dirs are in, "" for the machine's own. Programs are told it as CORPUS_ROOT.
+	// Root is the tree that Dirs are in, "" for the machine's own. Programs get it as CORPUS_ROOT.
 	Root string
 	// Chroot has programs run inside of Root, which then is / to them. It takes root's rights.
 	Chroot bool
-	// Identity is told to programs, as CORPUS_SERVICE and so on.
+	// Identity is given to programs, as CORPUS_SERVICE and so on.
 	Identity grains.Identity
 }
 
@@ -53,8 +53,8 @@ type Result struct {
 	Grains   *value.Map
 	Skipped  []string // programs that were not run because of Options.Skip
 	Warnings []error  // what is missing from Grains and why, with hints
-	// Unreadable are the directories and files that the host did not let be read. What they hold is not known, so
-	// nothing can be decided by these grains.
+	// Unreadable are the errors of directories and files that could not be read. Their grains are not known, so the
+	// caller must not decide anything by Grains.
 	Unreadable []error
 }
 
@@ -160,8 +160,8 @@ func list(dir string) ([]entry, error) {
 	return found, nil
 }
 
-// classify tells what a file is. Directories, hidden files, what editors and packages leave behind,
-// and texts such as a README are nothing.
+// classify returns the kind of a file. Directories, hidden files, what editors and packages leave
+// behind, and texts such as a README are other.
 func classify(path string) (kind, error) {
 	name := filepath.Base(path)
 	if strings.HasPrefix(name, ".") {

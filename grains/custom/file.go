@@ -64,8 +64,8 @@ func parse(from string, data []byte) (*value.Map, error) {
 	return nil, d
 }
 
-// maxDepth is how deep values may be nested. Nobody does, but a parser that follows a program which
-// prints brackets without end takes hundreds of megabytes.
+// maxDepth is how deep values may be nested. No real grain is nested so deep, and a parser that reads
+// a program's endless brackets takes hundreds of megabytes.
 const maxDepth = 100
 
 // shallow reports whether a JSON text is nested no deeper than is sensible, as far as it is JSON.

@@ -106,7 +106,7 @@ func lastLine(messages []byte) string {
 }
 
 // bounded keeps the start of what is written to it and says once when there is more. Writing never
-// fails, so that the writer is not told by a signal it does not expect. The buffer is not embedded:
+// fails, so that the writer gets no SIGPIPE, which it does not expect. The buffer is not embedded:
 // its ReadFrom would be preferred to Write, and takes everything.
 type bounded struct {
 	buffer bytes.Buffer

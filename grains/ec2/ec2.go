@@ -1,14 +1,14 @@
 // Package ec2 asks Amazon EC2 who a host is, for a host whose hostname does not say.
 //
 // An auto scaling group starts hosts without names. The group itself has one that follows the
-// convention, so service, instance and region are in it, and the instance id tells the hosts of a
-// group apart. The instance's own metadata service has the id, and the group's name too where
+// convention, so service, instance and region are in it, and the instance id distinguishes the
+// hosts of a group. The instance's own metadata service has the id, and the group's name too where
 // instance tags are allowed in metadata, which costs nothing to allow and needs no permission. Where
 // they are not, EC2's API is asked for the tag, with the credentials of the instance's role, which
 // then must allow ec2:DescribeTags.
 //
 // Metadata is asked for by version 2 of the service, which a program that was tricked into fetching
-// a URL cannot speak. Version 1 is used only where somebody asks for it.
+// a URL cannot speak. Version 1 is used only if Options allow it.
 //
 // A host is asked for once: a state sets the hostname from the grains, and a hostname that follows
 // the convention answers every later run.
@@ -60,7 +60,7 @@ type Options struct {
 	APITimeout time.Duration
 }
 
-// Host is the instance this program runs on, as EC2 knows it. It remembers what it was told, and is
+// Host is the instance this program runs on, as EC2 knows it. It keeps the answers it got, and is
 // not for concurrent use. It is a grains.Cloud.
 type Host struct {
 	options  Options
@@ -87,7 +87,7 @@ func New(o Options) *Host {
 	})}
 }
 
-// Likely reports whether this looks like an EC2 instance, without asking anybody: the firmware says
+// Likely reports whether this looks like an EC2 instance, without a request: the firmware says
 // so, or the environment names a metadata service. Machine is a tree to read in place of the
 // machine's own, "" for none.
 func Likely(machine string) bool {

@@ -14,7 +14,7 @@ type line struct {
 	err    error // why there was none
 }
 
-// newLine makes a line that gives up early, since off EC2 nobody is at the other end, and that never
+// newLine makes a line that gives up early, since off EC2 no server answers, and that never
 // goes through a proxy: what a proxy's metadata service says is about the proxy.
 func newLine() *line {
 	return &line{client: http.Client{
@@ -23,7 +23,7 @@ func newLine() *line {
 			ResponseHeaderTimeout: 500 * time.Millisecond,
 			DisableKeepAlives:     true,
 		},
-		// A network that wants somebody to log in first is no metadata service.
+		// A captive portal, which redirects to a login page, is no metadata service.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
