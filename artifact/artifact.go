@@ -130,7 +130,7 @@ type Release struct {
 // stores that give one version to different bytes cannot meet in one directory.
 func (r Release) Dir() string { return r.Version + "-" + r.Digest.Short() }
 
-// String names the release; one that nobody signed says so wherever it is shown.
+// String names the release; an unsigned one says so wherever it is shown.
 func (r Release) String() string {
 	if r.Local != "" {
 		return r.Project + " " + r.Version + " (unsigned)"

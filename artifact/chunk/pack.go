@@ -33,8 +33,8 @@ func (k Known) Add(x *Index) {
 	}
 }
 
-// Pack writes the chunks of a stream that nobody knows, compressed, one after the other, and makes
-// the stream's index. The pack is empty where there is nothing new.
+// Pack writes the chunks of a stream that are not in known, compressed, one after the other, and makes
+// the stream's index. The pack is empty if there is nothing new.
 func Pack(ctx context.Context, s *Stream, known Known, to io.Writer) (*Index, artifact.Digest, int64, error) {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(1))
 	if err != nil {

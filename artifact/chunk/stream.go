@@ -108,8 +108,8 @@ func (s *Stream) enter(i int) error {
 	return nil
 }
 
-// regular opens what is a regular file once it is open: what a service may write to, it may replace at
-// any moment by a pipe, which nobody must wait for.
+// regular opens a name and returns its file only if that is a regular one. A service may replace what
+// it can write to by a pipe at any moment, so opening does not block.
 func (s *Stream) regular(name string) (*os.File, int64) {
 	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

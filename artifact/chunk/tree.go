@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// ErrChanged says that chunks on this host, of a release or of those that arrived, are not there any more
-// when they are to be used: somebody changed them, or the disk did.
+// ErrChanged says that chunks which were found on this host, in a release or among those that arrived,
+// cannot be read again: a person or a failing disk changed them.
 var ErrChanged = errors.New("chunks that were on this host cannot be read from it again")
 
 // Tree is the tree of a release, put together of chunks. It is made only by Assemble, of an index

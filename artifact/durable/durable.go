@@ -36,8 +36,8 @@ func Write(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return write(path, mode, fill, true)
 }
 
-// WriteSoon is WriteFile for a file that may be lost in a power cut until Install or Sync is told of
-// it. A killed process leaves the old content or the new here too.
+// WriteSoon is WriteFile for a file that a power cut may lose until Install or Sync has made it
+// durable. A process that is killed leaves the old content or the new, as with WriteFile.
 func WriteSoon(path string, data []byte, mode fs.FileMode) error {
 	put := func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -152,7 +152,7 @@ func MkdirAll(dir string, mode fs.FileMode) error {
 }
 
 // Sweep removes the temporary files that a killed process left in a directory. The caller makes
-// sure that nobody is writing there.
+// sure that no other process is writing there.
 func Sweep(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -24,7 +24,7 @@ type Change struct {
 	What     string    `json:"what"`              // in words
 	Owner    string    `json:"owner,omitempty"`   // number of the user who owns it now
 	Modified time.Time `json:"modified,omitzero"` // when its content changed last, as the file says
-	Changed  time.Time `json:"changed,omitzero"`  // when anything of it changed last, which nobody can set; of a name that is missing, its directory
+	Changed  time.Time `json:"changed,omitzero"`  // when anything of it changed last, a time that only the kernel sets; of a missing name, its directory
 	By       string    `json:"by,omitempty"`      // who did it, where that is known
 	Code     bool      `json:"code,omitempty"`    // the agent reads or runs it as root
 	Foreign  bool      `json:"foreign,omitempty"` // it is as it was unpacked, and belongs to a user who can change it

@@ -1,9 +1,9 @@
 // Package manifest lists what a release's tree holds: every name, and the digest of every file.
 //
-// The list is in one order and one form, so that it has one digest for one tree. Whoever publishes
-// an artifact signs that digest; a host makes the list anew of what it unpacks, file by file while
-// the verified bytes pass, and compares. So the list that a host keeps is signed without ever having
-// been sent, and Audit can tell later which files are not what was unpacked.
+// The list is in one order and one form, so that it has one digest for one tree. The publisher of an
+// artifact signs that digest. A host makes the list of what it unpacks, file by file while the verified
+// bytes pass, and compares digests. So the list that a host keeps is signed although it was never
+// sent, and Audit can find later which files are not as they were unpacked.
 package manifest
 
 import (

@@ -26,8 +26,8 @@ func (p *parser) apart(top *yaml.Node) {
 	}
 }
 
-// fits finds what is said to a builder that does not hear it: keys of another one, or any of them where
-// none is named. The release would be made without it, and nobody would know.
+// fits reports settings that the builder does not read: keys of another builder, or any key if no
+// builder is named. The release would otherwise be made without them, silently.
 func (p *parser) fits(top *yaml.Node) {
 	builder, build := valueOf(top, "builder"), valueOf(top, "build")
 	if build == nil || build.Kind != yaml.MappingNode {

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Health says when a release counts as healthy. A zero value is one that was not given; whoever
-// probes has defaults.
+// Health says when a release counts as healthy. A zero value was not given: the host's configuration
+// decides then.
 type Health struct {
 	Grace    time.Duration `json:"grace,omitempty"`    // before the first try
 	Deadline time.Duration `json:"deadline,omitempty"` // all probes pass within this time, the grace included

@@ -1,9 +1,9 @@
 // Package recipe reads corpus.yaml, the file in which a source tree says how it wants to be built
 // and a release says how it wants to be treated on a host.
 //
-// The file is a person's, so its problems are reported all at once with file:line:col, and a name
-// nobody knows is an error with the name that was probably meant. One table, in schema.go, lists every
-// key with its kind and its meaning: checking, the JSON Schema and the documentation all go by it.
+// The file is a person's, so its problems are reported all at once with file:line:col, and an
+// unknown name is an error with the name that was probably meant. One table, in schema.go, lists every
+// key with its kind and its meaning; checks, the JSON Schema and the documentation are made from it.
 package recipe
 
 import (
@@ -102,7 +102,7 @@ func (r Recipe) Own(tree fs.FS) []string {
 	return names
 }
 
-// Build is what builders are told.
+// Build holds the settings of builders.
 type Build struct {
 	// Command is a program and its arguments, for the builder command.
 	Command []string `yaml:"command"`

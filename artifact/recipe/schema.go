@@ -56,7 +56,7 @@ func Keys() []Key {
 		{Name: "name", Kind: Text, Pattern: namePattern, Doc: "the project; the directory's name by default"},
 		{Name: "version", Kind: Text, Check: artifact.CheckVersion, Doc: "the version, or git for what git describes the tree as, which is the default"},
 		{Name: "builder", Kind: Text, Choices: []string{"tree", "command", "python", "node", "go"}, Doc: "what makes the release of the tree; tree takes it as it is"},
-		{Name: "build", Kind: Section, Doc: "what the builder is told", Keys: buildKeys()},
+		{Name: "build", Kind: Section, Doc: "settings of the builder", Keys: buildKeys()},
 		{Name: "prefix", Kind: Absolute, Doc: "where packages and images install the release; /opt/NAME by default"},
 		{Name: "files", Kind: Paths, Doc: "what of the tree, or of the builder's output, belongs to the release; all by default"},
 		{Name: "leave_out", Kind: Texts, Doc: "patterns of names, or of paths where they hold a slash, that do not"},

@@ -157,7 +157,7 @@ func (t *Turns) Open(ctx context.Context, from, length int64) (body io.ReadClose
 }
 
 // Failed says that a store failed, so that the next one gets its turn. Several readers that met the
-// same failure move on once. An object that was written anew meanwhile is taken as it is now: only
+// same failure move on once. An object that was replaced meanwhile is read as it is now: only
 // digests decide whether it is the right one.
 func (t *Turns) Failed(at int, err error) {
 	t.mu.Lock()

@@ -49,7 +49,7 @@ func (b *resuming) readOnce(p []byte) (int, error) {
 	return b.body.Read(p)
 }
 
-// left is how many bytes are still to come, or -1 when nobody said.
+// left is how many bytes are still to come, or -1 if the store gave no size.
 func (b *resuming) left() int64 {
 	if b.info.Size < 0 {
 		return -1

@@ -57,7 +57,7 @@ func (r *retrying) GetRange(ctx context.Context, key string, part Range) (io.Rea
 	}
 }
 
-// List begins anew after a failure and leaves out what it has yielded, which key order allows.
+// List starts again after a failure and leaves out what it has yielded, which key order allows.
 func (r *retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		p, last := r.patience(), ""

@@ -8,7 +8,7 @@ type Settings struct {
 	Timeout TimeoutPolicy
 	Limiter *rate.Limiter // bytes per second of the whole run, from NewLimiter; nil means no limit
 	Host    *rate.Limiter // bytes per second of this store's host
-	Observe func(Request) // told about every request, a repeated one each time; may be nil
+	Observe func(Request) // called after every request, retries included; may be nil
 }
 
 // Stack surrounds a store with the usual decorators. From the outside in:

@@ -36,7 +36,7 @@ type Client struct {
 	store store.Store
 	seen  seen
 	now   func() time.Time
-	renew bool   // take what expired, to sign it anew
+	renew bool   // accept what expired, to sign it again
 	given []byte // root that is pinned once it has verified something; nil where one is pinned
 	knew  bool   // the directory said at the start that the store was followed before
 	set   *trustedmetadata.TrustedMetadata
@@ -76,8 +76,8 @@ func OpenChecked(s store.Store, dir string, now func() time.Time, checked *Check
 	return c, nil
 }
 
-// OpenToRenew makes a client of a publisher, who signs anew what expired and so must be able to
-// read it. Everything but expiry is checked as on a host.
+// OpenToRenew makes a client of a publisher, who signs again what expired and so has to read it.
+// Everything but expiry is checked as on a host.
 func OpenToRenew(s store.Store, dir string) (*Client, error) {
 	c, err := Open(s, dir, nil)
 	if err != nil {

@@ -97,8 +97,8 @@ func isJSON(data []byte) error {
 	return json.Unmarshal(data, &object)
 }
 
-// Bootstrapped reports whether a host that keeps its trust in dir was ever told whom to trust, even if
-// it has lost its root since then.
+// Bootstrapped reports whether a host that keeps its trust in dir has ever pinned a root, even if it has
+// lost that root since then.
 func Bootstrapped(dir string) (bool, error) {
 	for _, name := range []string{rootFile, pinFile, timestampFile} {
 		if found, err := walk.Named(filepath.Join(dir, name)); found || err != nil {

@@ -16,7 +16,7 @@ type Delegation struct {
 	Threshold int      `json:"threshold"` // how many of them have to
 }
 
-// Delegation tells who may sign a role as the store stands; zero for one that nobody may sign.
+// Delegation returns which keys may sign a role in the store as it is now; zero if none may.
 func (c *Client) Delegation(role string) Delegation {
 	if slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], role) {
 		return RootDelegation(c.set.Root, role)
@@ -38,9 +38,9 @@ func RootDelegation(root *metadata.Metadata[metadata.RootType], role string) Del
 	return Delegation{By: fmt.Sprintf("root %d", root.Signed.Version), Keys: r.KeyIDs, Threshold: r.Threshold}
 }
 
-// lostKeys reports whether a root took a key away from snapshot or timestamp. Whoever has it may
-// have run their versions up so far that nothing good could ever follow, so they count from
-// anywhere again.
+// lostKeys reports whether a root took a key away from snapshot or timestamp. A thief of
+// the key may have run the versions up so far that no good one could follow, so hosts accept any
+// version again.
 func lostKeys(before, after *metadata.Metadata[metadata.RootType]) bool {
 	for _, role := range []string{metadata.SNAPSHOT, metadata.TIMESTAMP} {
 		kept := RootDelegation(after, role).Keys
@@ -75,8 +75,8 @@ func ShortKey(id string) string {
 	return Printable(id[:min(len(id), 8)])
 }
 
-// Printable is a text that somebody else wrote, without what would move a terminal's cursor or turn
-// its letters round.
+// Printable removes from a text of another party what would move a terminal's cursor or reorder its
+// letters.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -86,7 +86,7 @@ func Printable(text string) string {
 	}, text)
 }
 
-// keyList names keys, a few of them where somebody wrote many.
+// keyList names keys, the first few of them if a file lists many.
 func keyList(ids []string) string {
 	const most = 8
 	var short []string

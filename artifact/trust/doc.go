@@ -10,8 +10,8 @@
 //	snapshot   the version of every file above, so that none is mixed with another time's
 //	timestamp  the version of the snapshot; short-lived, so that a store cannot stand still unseen
 //
-// A host is told the first root once. From then on it follows only what that root leads to, keeps
-// what it has seen, and takes nothing older. A check that finds nothing new costs two small
+// A host gets the first root once, from a person. From then on it follows only what that root leads to,
+// keeps what it has seen, and accepts nothing older. A check that finds nothing new costs two small
 // requests: the next root, which is absent, and the timestamp.
 //
 // The product of the room is a Verified: an artifact whose every byte is the one the project's key

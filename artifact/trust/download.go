@@ -28,8 +28,8 @@ const (
 // Download fetches an artifact by its blocks: several parts at once, each block verified before it
 // is written into file, from one mirror after the other. The Verified it gives can be read at once;
 // its reader waits for the blocks, in order, and ends with io.EOF only if length and digest of the
-// whole are right too. Blocks that file holds already are not fetched again, whoever put them there,
-// since they are verified the same way. The Verified owns the file, and has to be closed.
+// whole are right too. Blocks that file holds already are not fetched again; they
+// are verified the same way. The Verified owns the file, and has to be closed.
 func (c *Client) Download(ctx context.Context, blocks *Blocks, file *os.File, progress Progress) (*Verified, error) {
 	known, err := file.Seek(0, io.SeekEnd)
 	if err != nil {

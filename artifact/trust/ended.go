@@ -3,8 +3,8 @@ package trust
 import "fmt"
 
 // endedField is a field of ours in targets, which is signed one level above every project. It maps a project to a version
-// of its metadata: files up to that version count no longer, whoever signed them. A snapshot never forgets a file, so this is
-// how a project that was removed, and is added again, begins without what it said before.
+// of its metadata: files up to that version no longer count, even if they are signed. A snapshot never forgets a
+// file, so this is how a project that was removed, and is added again, begins without what it said before.
 const endedField = "ended"
 
 // Ended reads from targets up to which version the metadata of projects counts no longer.

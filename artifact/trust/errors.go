@@ -18,13 +18,13 @@ type Check string
 // The checks a refusal can name.
 const (
 	CheckSignature Check = "signature" // not enough signatures of the keys that may sign it
-	CheckExpiry    Check = "expiry"    // out of date: frozen store, or nobody renewed it
+	CheckExpiry    Check = "expiry"    // out of date: the store is frozen, or the metadata was not refreshed
 	CheckVersion   Check = "version"   // older than what was seen, or not the version announced
 	CheckDigest    Check = "digest"    // other bytes than were signed
 	CheckLength    Check = "length"    // more or fewer bytes than were signed
 	CheckForm      Check = "form"      // not the kind of document it should be
 	CheckClock     Check = "clock"     // this host's clock is before what it has seen signed
-	CheckPin       Check = "pin"       // another root than the host was told to trust
+	CheckPin       Check = "pin"       // another root than the one that the host has pinned
 	CheckProof     Check = "proof"     // the channel requires that a release was healthy elsewhere first
 )
 
@@ -67,7 +67,7 @@ func (r *Refused) Hint() string {
 	return "do not trust this store until you know who changed it; `corpus verify` checks all of it"
 }
 
-// Withdrawn says that a release was taken back by who signed it: a host that has it is told, and no
+// Withdrawn says that the project withdrew a release. A host that runs it keeps it and reports so; no
 // other host gets it.
 type Withdrawn struct {
 	Release artifact.Release

@@ -29,8 +29,8 @@ func Lifetime(role string) time.Duration {
 	return 90 * day
 }
 
-// Soon reports whether less than a third of the lifetime is left, which is when somebody has to be reminded: what is
-// refreshed every day never comes there.
+// Soon reports whether less than a third of the lifetime is left. A person has to be reminded then: metadata that is
+// refreshed every day never gets there.
 func (e Expiry) Soon(now time.Time) bool { return e.Expires.Sub(now) < Lifetime(e.Role)/3 }
 
 // Remedy is what renews the file.

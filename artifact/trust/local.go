@@ -4,9 +4,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// Local is a tree that reached a host past the store: pushed by somebody who may log in, or linked
-// to where somebody works. No key signed it. It is never a Verified and cannot become one: what
-// takes a Verified takes no Local, and its release says wherever it is shown that it is unsigned.
+// Local is a tree that reached a host without the store: pushed by a user who may log in, or a working
+// tree that is linked. No key signed it. It is never a Verified and cannot become one: no function that
+// takes a Verified takes a Local, and its release is shown as unsigned everywhere.
 type Local struct{ release artifact.Release }
 
 // The ways in which a Local comes.

@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Pinned reports whether a host that keeps its trust in dir has been told whom to trust.
+// Pinned reports whether a host that keeps its trust in dir has a pinned root.
 func Pinned(dir string) (bool, error) { return walk.Exists(filepath.Join(dir, rootFile)) }
 
 // ReadRoot reads the file of a root that a person gave. An error says what the file is, where it is none.

@@ -108,7 +108,7 @@ func setField(role *Role, name string, values any) error {
 }
 
 // Releases lists the releases that a project's role signs, by version. Targets outside the
-// project's own path are not among them, whoever put them there.
+// project's own path are left out.
 func Releases(project string, role *Role) []artifact.Release {
 	var releases []artifact.Release
 	for target, file := range role.Signed.Targets {

@@ -21,7 +21,7 @@ type Requirement struct {
 	Holds int    `json:"holds_days"` // so many days a proof holds
 }
 
-// What a requirement says where nobody said otherwise.
+// The defaults of a requirement.
 const (
 	DefaultHosts = 1
 	DefaultFresh = 7

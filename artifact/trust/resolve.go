@@ -16,7 +16,7 @@ func (c *Client) Resolve(ctx context.Context, ref artifact.Ref) (artifact.Releas
 	if pointer.Version == "" {
 		return release, err
 	}
-	// Before the withdrawal: what nobody proved is not what was withdrawn.
+	// The proof comes first: without it the pointer does not count, and neither does what it says of a withdrawal.
 	if unproven := c.proven(ref, pointer); unproven != nil {
 		return artifact.Release{}, unproven
 	}

@@ -27,7 +27,7 @@ const (
 	rootFile      = "root.json"
 	timestampFile = "timestamp.json"
 	snapshotFile  = "snapshot.json"
-	pinFile       = "pinned" // digest of the root the host was told to trust
+	pinFile       = "pinned" // digest of the root that the host pinned
 )
 
 func digestOf(data []byte) artifact.Digest { return artifact.NewDigest(sha256.Sum256(data)) }

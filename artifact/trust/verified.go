@@ -50,11 +50,11 @@ func (v *Verified) Close() error {
 	return v.file.Close()
 }
 
-// Progress is told how many more bytes arrived. It may be nil.
+// Progress is called with the number of bytes that arrived since the last call. It may be nil.
 type Progress func(bytes int)
 
 // Fetch copies an artifact from the store into a file and verifies length and digest on the way.
-// The file must be one that nobody else can write. On success the Verified owns it.
+// No other user may be able to write to the file. On success the Verified owns it.
 func (c *Client) Fetch(ctx context.Context, r artifact.Release, into *os.File, progress Progress) (*Verified, error) {
 	body, info, err := c.store.Get(ctx, ObjectKey(r), 0)
 	if err != nil {

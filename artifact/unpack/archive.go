@@ -82,7 +82,7 @@ func decompress(r io.Reader, format artifact.Format) (io.ReadCloser, error) {
 	case artifact.TarZst:
 		return archives.Zstd{DecoderOptions: []zstd.DOption{
 			zstd.WithDecoderMaxMemory(decoderMemory), zstd.WithDecoderLowmem(true),
-			// Two stages of decoding work ahead of whoever reads.
+			// Two stages of decoding work ahead of the reader.
 			zstd.WithDecoderConcurrency(min(4, max(2, runtime.GOMAXPROCS(0)))),
 		}}.OpenReader(r)
 	case artifact.TarGz:

@@ -49,7 +49,7 @@ func createSmall(j job) (err error) {
 }
 
 // open makes an empty file. It has its mode from the start, so that it need not be changed in most
-// cases; nobody else can enter the directories above it until the release is complete.
+// cases; no other user can enter the directories above it until the release is complete.
 func open(in *directoryHandle, e entry) (int, error) {
 	for {
 		fd, err := unix.Openat(int(in.file.Fd()), path.Base(e.name), unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(e.mode))
@@ -95,7 +95,7 @@ func setTimes(fd int, at time.Time) error {
 	return nil
 }
 
-// earlyPiece is how much of a file has to be new for the disk to be told of it.
+// earlyPiece is how many new bytes of a file cause the kernel to be asked to write them.
 const earlyPiece = 8 << 20
 
 // early tells the kernel to write a large file out while the rest of it still comes, so that the sync

@@ -97,7 +97,7 @@ func (a *anchor) leadsThere(r *Root) bool {
 	return err == nil && st.Dev == a.at.Dev && st.Ino == a.at.Ino && st.Uid == a.at.Uid && st.Gid == a.at.Gid && st.Mode == a.at.Mode
 }
 
-// stat describes the directory that a path leads to, whoever controls the links on the way.
+// stat describes the directory that a path leads to. It follows links whichever user controls them.
 func (r *Root) stat(p string, st *unix.Stat_t) error {
 	if r.machine {
 		return Retry(func() error { return unix.Stat(p, st) })

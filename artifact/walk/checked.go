@@ -240,8 +240,8 @@ func (w *walker) walk(follow bool) error {
 	}
 }
 
-// dots handles "." and "..", which stays at the root. The kernel lets nobody leave a directory by them who may not
-// search it.
+// dots handles "." and "..", which stays at the root. The kernel refuses them in a
+// directory that the process may not search.
 func (w *walker) dots(name string) error {
 	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(w.here().fd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

@@ -384,8 +384,8 @@ func (w *walker) settle(fd int) error {
 	return nil
 }
 
-// lost looks at the links that were followed when the walk ended where nothing is. They lead into the directory where
-// the walk is: what is made there would be made for whoever controls the links.
+// lost looks at the links that were followed when the walk ended at a name that does not exist. They lead into the
+// directory where the walk is: a file made there would be made for the users who control the links.
 func (w *walker) lost(err error) error {
 	if !errors.Is(err, unix.ENOENT) || len(w.owed) == 0 {
 		return err

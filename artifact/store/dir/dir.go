@@ -4,8 +4,8 @@
 // A key is the path of a file below the directory, so that the tree can be looked at, copied with
 // rsync or served by any web server. Nothing above the directory is ever reached, by odd keys or by
 // symbolic links. A write goes to a temporary file beside its target, to the disk, and only then
-// to its name; a reader sees the old object or the new one, and so does whoever looks after a
-// power failure. Writers of one directory take turns on a lock file, with which conditional
+// to its name; a reader sees the old object or the new one, also after a power
+// failure. Writers of one directory take turns on a lock file, with which conditional
 // writes are honest between processes, and between hosts where the file system's locks are.
 // Temporary and lock files start with .corpus- and are never listed.
 package dir
@@ -45,8 +45,8 @@ func New(path string) *Store { return &Store{path: path} }
 const ours = ".corpus-"
 
 // smallObject is the size up to which an ETag is the hash of the content. These are the objects
-// that conditions are put on. What is larger is told apart by the identity of its file, since
-// hashing it would cost as much as reading it.
+// that conditions are put on. The ETag of a larger object is made of the identity of its
+// file, since hashing it would cost as much as reading it.
 const smallObject = 1 << 20
 
 // Get opens an object from an offset on.

@@ -54,8 +54,8 @@ func lock(ctx context.Context, root *os.Root, dir string, limit time.Duration) (
 	}
 }
 
-// openLock opens the lock file of a directory. Whoever may write the directory may open the file, and no other user:
-// one that others may read they could lock, and keep every publisher waiting.
+// openLock opens the lock file of a directory. Only users who may write to the directory may open the file: a user who
+// can read it could lock it, and so keep every publisher waiting.
 func openLock(root *os.Root, dir string) (*os.File, error) {
 	name := path.Join(dir, ours+"lock")
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)

@@ -115,7 +115,7 @@ func listening(sdk aws.HTTPClient) *http.Client {
 	}
 }
 
-// credentials are the SDK's, with failures that can be told from others.
+// credentials are the SDK's, with errors that can be distinguished from others.
 type credentials struct{ inner aws.CredentialsProvider }
 
 type noCredentials struct{ err error }

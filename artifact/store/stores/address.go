@@ -127,7 +127,7 @@ func Display(rawURL string) string {
 	return u.String()
 }
 
-// displayQuery hides the values of options that nobody knows, and of those with a login in them.
+// displayQuery hides the values of unknown options, and of those with a login in them.
 func displayQuery(query string) string {
 	if query == "" {
 		return ""

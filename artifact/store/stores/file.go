@@ -16,8 +16,8 @@ import (
 )
 
 // Files opens single files by URL, as states name them: an object of any store, or what a web
-// server answers, its query included. Plain HTTP is as good as any here, since whoever asks checks
-// what comes.
+// server answers, its query included. Plain HTTP is allowed here, since the caller checks
+// what arrives.
 type Files struct {
 	Options Options
 	Private bool // a redirect may lead from a public address to a private one

@@ -1,7 +1,7 @@
 // Package storetest says what a store must do, and lends stores that misbehave.
 //
 // Run is the conformance suite: every implementation of store.Store passes all of it, and every
-// decorator around one. Faulty is a store that fails on command, for the tests of whoever has to cope, and Log
+// decorator around one. Faulty is a store that fails on command, for tests of its callers, and Log
 // counts what was asked of a store.
 package storetest
 

@@ -68,7 +68,7 @@ func (p *put) allowed() error {
 	return nil
 }
 
-// resume finds what an earlier try has sent, or begins anew. Who may not list uploads cannot resume.
+// resume finds what an earlier try has sent, or starts an upload. Credentials that may not list uploads cannot resume.
 func (p *put) resume() (upload string, known map[int]Written, err error) {
 	p.moved(0)
 	uploads, err := p.client.Uploads(p.ctx)

@@ -4,7 +4,7 @@
 // Three clients (two for S3, one for web servers) tell of the same troubles in three ways. Here
 // each operation is a Call, which listens to the answer at the lowest level, below the client, and
 // so knows things that clients forget: how long the server asks to wait, its clock, the region
-// where a bucket really is. What fails is told through Call, so that it reads and is retried alike
+// where a bucket really is. Errors are made by Call, so that they read and are retried alike
 // whatever the client.
 //
 // A server may be hostile. Bodies of errors and listings, which clients read into memory whole,
