@@ -61,15 +61,16 @@ func (t *target) argv(words ...string) []string {
 	return append([]string{t.program(), "--wait", "-t", t.Table}, words...)
 }
 
-// ask runs iptables for an answer; no is one, which comes with a code and no output.
+// ask runs iptables for an answer; no is one, which comes with code 1 and no output. Any other code, as of a lock that
+// another process holds (4) or a kernel without the table (3), is a failure.
 func (t *target) ask(ctx context.Context, h *host.Host, words ...string) (out string, yes bool, err error) {
 	out, err = h.Tool(ctx, host.Tool{Argv: t.argv(words...), Package: "iptables"})
 	var refused *host.ToolError
 	if errors.As(err, &refused) {
-		if refused.Code == 2 { // it was asked something that it does not understand
-			return "", false, t.failed(err, words)
+		if refused.Code == 1 {
+			return "", false, nil
 		}
-		return "", false, nil
+		return "", false, t.failed(err, words)
 	}
 	return out, err == nil, err
 }
@@ -82,7 +83,12 @@ func (t *target) run(ctx context.Context, h *host.Host, words ...string) error {
 
 func (t *target) failed(err error, words []string) error {
 	line := strings.Join(append([]string{t.program(), "-t", t.Table}, words...), " ")
-	return host.Failed(err, "`"+line+"`", "check the arguments against iptables-extensions(8), and that the chain is there")
+	hint := "check the arguments against iptables-extensions(8), and that the chain is there"
+	var refused *host.ToolError
+	if errors.As(err, &refused) && refused.Code > 2 {
+		hint = "another program may hold the lock of the packet filter, or the kernel lacks a module; the next run asks again"
+	}
+	return host.Failed(err, "`"+line+"`", hint)
 }
 
 // changed is how all of them report a change.

@@ -32,6 +32,9 @@ func (f filter) run(args []string, _ string) (string, error) {
 	known := slices.ContainsFunc(lines, func(l string) bool {
 		return strings.HasPrefix(l, "-P "+chain+" ") || l == "-N "+chain
 	})
+	if busy := f.h.Text("/busy"); busy != "" {
+		return "", statetest.Code{Code: 4, Text: strings.TrimSpace(busy)}
+	}
 	no := statetest.Code{Code: 1, Text: "iptables: No chain/target/match by that name."}
 	if chain != "" && !known && verb != "-N" {
 		return "", no
