@@ -15,13 +15,15 @@ type database struct{ *Facts }
 
 func databaseTable(f *Facts) Table {
 	d := database{f}
+	mysql := Table{
+		"mysql.db_list":   Of("**connection_args", d.mysqlDatabases),
+		"mysql.db_tables": Of("name, **connection_args", d.mysqlTables),
+		"mysql.db_exists": Of("name, **connection_args", d.mysqlExists),
+	}
 	return Table{
-		"mysql.db_list":       Of("**connection_args", d.mysqlDatabases),
-		"mysql.db_tables":     Of("name, **connection_args", d.mysqlTables),
-		"mysql.db_exists":     Of("name, **connection_args", d.mysqlExists),
 		"postgres.psql_query": Of("query, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None, write=False", d.psql),
 		"postgres.db_exists":  Of("name, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None", d.psqlExists),
-	}
+	}.through(f.Host, "psql", "postgresql-client").add(mysql.through(f.Host, "mysql", "default-mysql-client"))
 }
 
 // mysql runs a statement. Neither the password nor the statement, which may hold one, stands on a command line.

@@ -22,6 +22,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -32,7 +34,7 @@ type Table map[string]*Function
 // name; one of class TypeError is about the arguments.
 func (t Table) Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error) {
 	f, ok := t[name]
-	if !ok {
+	if !ok || f.absent() != nil {
 		return nil, t.Unknown(name)
 	}
 	v, err := f.call(ctx, args, kwargs)
@@ -42,11 +44,31 @@ func (t Table) Call(ctx context.Context, name string, args []any, kwargs *value.
 	return v, nil
 }
 
-// Has reports whether there is such a function.
-func (t Table) Has(name string) bool { return t[name] != nil }
+// Has reports whether there is such a function on this host.
+func (t Table) Has(name string) bool { return t[name] != nil && t[name].absent() == nil }
 
-// Names lists the functions, sorted.
-func (t Table) Names() []string { return slices.Sorted(maps.Keys(t)) }
+// Names lists the functions that there are on this host, sorted.
+func (t Table) Names() []string {
+	names := slices.Sorted(maps.Keys(t))
+	return slices.DeleteFunc(names, func(name string) bool { return t[name].absent() != nil })
+}
+
+// through says of all functions of a table that they are there only where a program is. That is found out when one is asked
+// for, since an earlier state may have brought the program.
+func (t Table) through(h *host.Host, program, pkg string) Table {
+	for _, f := range t {
+		f.needs = func() error {
+			if h == nil || h.Files == nil {
+				return nil
+			}
+			if _, ok := h.Which(program); ok {
+				return nil
+			}
+			return diag.WithHint(fmt.Errorf("the program %s is not there", program), "on Debian it is in the package %s; templates can ask with `'MODULE.FUNCTION' in salt`", pkg)
+		}
+	}
+	return t
+}
 
 // add takes over the functions of other tables.
 func (t Table) add(tables ...Table) Table {
@@ -60,6 +82,7 @@ func (t Table) add(tables ...Table) Table {
 type Function struct {
 	signature string
 	do        reflect.Value
+	needs     func() error // why it is not on this host; nil for a function that is everywhere
 
 	once       sync.Once // signatures are read when first needed: a run calls few of the functions
 	parameters []Parameter
@@ -79,6 +102,14 @@ type Function struct {
 // do returns a value, or a value and an error.
 func Of(signature string, do any) *Function {
 	return &Function{signature: signature, do: reflect.ValueOf(do)}
+}
+
+// absent is why the function is not there on this host, as Salt's __virtual__ says it; nil where it is there.
+func (f *Function) absent() error {
+	if f.needs == nil {
+		return nil
+	}
+	return f.needs()
 }
 
 // Signature is the function's signature as Python would write it.

@@ -33,7 +33,7 @@ func gitTable(f *Facts) Table {
 		"git.status":      Of("cwd, "+gitAs, g.status),
 		"git.is_worktree": Of("cwd, user=None, password=None, output_encoding=None", g.isWorktree),
 		"git.version":     Of("versioninfo=False", g.version),
-	}
+	}.through(f.Host, "git", "git")
 }
 
 // where is a checkout, and the user to look at it as.

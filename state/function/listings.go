@@ -19,13 +19,13 @@ type listings struct{ *Facts }
 
 func listingsTable(f *Facts) Table {
 	l := listings{f}
-	return Table{
+	docker := Table{"docker.ps": Of("filters=None, **kwargs", l.containers)}.through(f.Host, "docker", "docker.io")
+	return docker.add(Table{
 		"pip.list":    Of("prefix=None, bin_env=None, user=None, cwd=None, env_vars=None, **kwargs", l.pip),
 		"pip.freeze":  Of("bin_env=None, user=None, cwd=None, use_vt=False, env_vars=None, **kwargs", l.freeze),
-		"docker.ps":   Of("filters=None, **kwargs", l.containers),
 		"file.lsattr": Of("path", l.attributes),
 		"ps.top":      Of("num_processes=5, interval=3", l.top),
-	}
+	})
 }
 
 // pipLines are the lines of pip list --format=freeze, without its advice.

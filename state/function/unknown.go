@@ -2,6 +2,7 @@ package function
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,8 +16,14 @@ var elsewhere string
 //go:embed acting.txt
 var acting string
 
+// ErrNotHere is wrapped by the error of a function that lacks its program on this host.
+var ErrNotHere = errors.New("on this host")
+
 // Unknown says that there is no such function, why, and what to do about it.
 func (t Table) Unknown(name string) error {
+	if f := t[name]; f != nil && f.absent() != nil {
+		return diag.WithHint(fmt.Errorf("there is no function %s %w: __virtual__ is False, since %w", name, ErrNotHere, f.absent()), "%s", diag.HintOf(f.absent()))
+	}
 	module, _, _ := strings.Cut(name, ".")
 	err := fmt.Errorf("there is no function %s", name)
 	hint := diag.DidYouMean(name, t.Names())

@@ -133,7 +133,7 @@ func (n noFunction) Unwrap() error      { return n.error }
 
 // unknown is the refusal of a function, with one that may have been meant.
 func unknown(name string, err error) error {
-	if hint := diag.DidYouMean(name, StateFunctions()); hint != "" {
+	if hint := diag.DidYouMean(name, StateFunctions()); hint != "" && !errors.Is(err, function.ErrNotHere) {
 		return noFunction{diag.WithHint(fmt.Errorf("there is no function %s", name), "%s", hint)}
 	}
 	return noFunction{err}

@@ -154,3 +154,25 @@ func TestPlainRootKeepsItsMachine(t *testing.T) {
 		callDaily(t, s, root, []daily{{name: name, want: "!would act on the running system"}})
 	}
 }
+
+// TestFunctionsThroughMissingPrograms are absent, as Salt's __virtual__ has it, and come with their program.
+func TestFunctionsThroughMissingPrograms(t *testing.T) {
+	t.Setenv("PATH", "/usr/bin")
+	psql := func(host.Command) (host.Output, error) { return host.Output{Stdout: "datname\napp\n"}, nil }
+	s, root := dailyRoot(t, map[string]string{"etc/passwd": passwd}, psql)
+	ask := func(want string) {
+		t.Helper()
+		text := "{{ 'postgres.db_exists' in salt }} {{ salt.postgres is defined }} {{ salt.get('mysql.db_list', 'no mysql') }} {{ 'git.revision' in salt }}"
+		callDaily(t, s, root, []daily{{name: "slsutil.renderer", kwargs: value.NewMap("string", text, "default_renderer", "jinja"), want: want}})
+	}
+	ask("'False False no mysql False'")
+	for name, program := range map[string]string{"postgres.db_exists": "psql", "mysql.db_list": "mysql", "docker.ps": "docker", "git.version": "git"} {
+		callDaily(t, s, root, []daily{
+			{name: name, args: []any{"app"}, want: "!there is no function " + name + " on this host: __virtual__ is False, since the program " + program + " is not there"},
+			{name: "sys.list_functions", args: []any{name}, want: "[]"},
+		})
+	}
+	programsIn(t, root, "psql")
+	ask("'True True no mysql False'")
+	callDaily(t, s, root, []daily{{name: "postgres.db_exists", args: []any{"app"}, kwargs: value.NewMap("host", "db.example"), want: "True"}})
+}

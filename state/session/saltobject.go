@@ -57,7 +57,7 @@ func (o *saltObject) GetItem(_ context.Context, key any) (any, bool, error) {
 // GetAttr finds a module, or what salt can do as a mapping of functions by their names.
 func (o *saltObject) GetAttr(_ context.Context, name string) (any, bool, error) {
 	switch {
-	case o.modules[name]:
+	case o.modules[name], len((&moduleObject{name, o.functions}).Names()) > 0: // which an earlier state may have brought
 		return &moduleObject{name: name, functions: o.functions}, true, nil
 	case name == "get":
 		return jinja.Function(name, o.get), true, nil
