@@ -135,6 +135,20 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	return x.compare(ctx, h)
 }
 
+// Rehearse asks in a dry run whether an archive that is not in the cache can be had: the server's answer is read, and the
+// archive is not.
+func (x *extracted) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
+	d, err := x.Check(ctx, h)
+	if err != nil || !d.Unknown || x.source.Open == nil || len(d.Lacks) > 0 {
+		return d, err
+	}
+	body, err := x.source.Open(ctx)
+	if err != nil {
+		return module.Diff{}, diag.WithHint(fmt.Errorf("fetching the archive %s: %w", x.source.Shown, err), "correct its source, or see why it cannot be reached")
+	}
+	return d, body.Close()
+}
+
 // locate finds the archive and what kind of archive it is.
 func (x *extracted) locate(ctx context.Context) (err error) {
 	x.source, err = x.sources.Archive(ctx, Wanted{x.Source, x.SourceHash, x.SourceHashName, x.SkipVerify || x.UseETag, x.Env, x.dir})

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/archive"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
@@ -374,4 +375,23 @@ func FuzzExtracting(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestADryRunAsksForTheArchive fails where the server does not have it, as the run does.
+func TestADryRunAsksForTheArchive(t *testing.T) {
+	table := archive.Functions(served{web: map[string][]byte{"a.tar": dotted()}})
+	for url, want := range map[string]string{"web://a.tar": "", "web://none.tar": "fetching the archive web://none.tar: file does not exist"} {
+		h := statetest.NewHost(t)
+		resource := hosttest.Resource(t, table, "extracted", value.NewMap("name", "/opt/", "source", url, "enforce_toplevel", false))
+		d, err := resource.(module.Rehearser).Rehearse(context.Background(), h.Host)
+		if want == "" && (err != nil || !d.Unknown) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %+v, %v", url, d, err)
+		}
+		if d, err = resource.Check(context.Background(), h.Host); err == nil {
+			_, err = resource.Apply(context.Background(), h.Host, d)
+		}
+		if (err == nil) != (want == "") {
+			t.Errorf("%s: the run says %v", url, err)
+		}
+	}
 }

@@ -160,6 +160,19 @@ func (k *keyed) read(ctx context.Context, sources Sources, env string) ([]byte, 
 	return all, nil
 }
 
+// keyThere fails where the key's URL leads to nothing. A key that is given in another way is not looked for.
+func (k *keyed) keyThere(ctx context.Context, sources Sources, env string) error {
+	if k.KeyURL == "" {
+		return nil
+	}
+	body, err := sources.Open(ctx, k.KeyURL, env)
+	if err != nil {
+		return diag.WithHint(fmt.Errorf("fetching the key of a package repository, %s: %w", host.WithoutPasswords(k.KeyURL), err),
+			"correct key_url, or see why it cannot be reached")
+	}
+	return body.Close()
+}
+
 // keyServerURL is where a key server that speaks HKP has a key.
 func keyServerURL(server, id string) string {
 	if server == "" {

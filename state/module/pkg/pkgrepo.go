@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -77,6 +78,52 @@ func (r *repository) Check(_ context.Context, h *host.Host) (module.Diff, error)
 	}
 	d.Warnings = r.foreign()
 	return d, nil
+}
+
+// Rehearse asks in a dry run whether the key can be had, and whether the server has the repository.
+func (r *repository) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
+	d, err := r.Check(ctx, h)
+	if err != nil || d.Empty() {
+		return d, err
+	}
+	if edit, err := editorFor(h, r.editRPM, r.editPacman, r.editAPK); edit != nil || err != nil {
+		return d, errors.Join(err, r.keyThere(ctx, r.sources, r.SLSEnv))
+	}
+	j, err := r.job(h)
+	if err != nil {
+		return d, err
+	}
+	if j.key {
+		err = r.keyThere(ctx, r.sources, r.SLSEnv)
+	}
+	return d, errors.Join(err, r.released(ctx, j.want))
+}
+
+// released fails where a web server says that it has no index of a repository. Whatever else keeps the index away is no
+// answer.
+func (r *repository) released(ctx context.Context, e entry) error {
+	if e.disabled || !strings.HasPrefix(e.uri, "http") {
+		return nil
+	}
+	dir := strings.TrimRight(e.uri, "/") + "/dists/" + strings.Trim(e.suite, "/") + "/"
+	if flat, ok := strings.CutSuffix(e.suite, "/"); ok {
+		dir = strings.TrimRight(e.uri, "/") + "/" + strings.TrimPrefix(flat+"/", "./")
+	}
+	for _, name := range []string{"InRelease", "Release"} {
+		body, err := r.sources.Open(ctx, dir+name, r.SLSEnv)
+		if err == nil {
+			return body.Close()
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return noRelease(dir)
+}
+
+func noRelease(dir string) error {
+	return diag.WithHint(fmt.Errorf("the server has no repository at %s: neither InRelease nor Release is there", host.WithoutPasswords(dir)),
+		"check the URI and the name of the distribution")
 }
 
 // foreign warns of arguments that say nothing to apt.
