@@ -20,6 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/ini"
 	"github.com/corpus-agent/corpus-agent/state/module/language"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
+	"github.com/corpus-agent/corpus-agent/state/module/rabbitmq"
 	"github.com/corpus-agent/corpus-agent/state/module/service"
 	"github.com/corpus-agent/corpus-agent/state/module/source"
 	"github.com/corpus-agent/corpus-agent/state/module/supervisor"
@@ -56,6 +57,7 @@ func (s *Session) newModules() module.Registry {
 	maps.Copy(all, database.Tables(s.connection))
 	maps.Copy(all, docker.Tables())
 	maps.Copy(all, language.Tables(in))
+	maps.Copy(all, rabbitmq.Tables())
 	maps.Copy(all, source.Tables())
 	return all
 }

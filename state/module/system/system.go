@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/system/alternatives"
 	"github.com/corpus-agent/corpus-agent/state/module/system/debconf"
 	"github.com/corpus-agent/corpus-agent/state/module/system/environ"
+	"github.com/corpus-agent/corpus-agent/state/module/system/firewalld"
 	"github.com/corpus-agent/corpus-agent/state/module/system/iptables"
 	"github.com/corpus-agent/corpus-agent/state/module/system/kmod"
 	"github.com/corpus-agent/corpus-agent/state/module/system/locale"
@@ -37,6 +38,7 @@ func Tables(sources Sources, pillar func(path, delimiter string) (any, bool)) mo
 		"alternatives": alternatives.Functions(),
 		"debconf":      debconf.Functions(sources),
 		"environ":      environ.Functions(),
+		"firewalld":    firewalld.Functions(),
 		"iptables":     iptables.Functions(),
 		"kmod":         kmod.Functions(),
 		"locale":       locale.Functions(),
