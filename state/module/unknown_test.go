@@ -16,6 +16,8 @@ func TestUnknown(t *testing.T) {
 		"boto_secgroup.present":   {"things in a cloud belong to no host", "engine: salt-call"},
 		"boto3_route53.hosted":    {"things in a cloud", "engine: salt-call"},
 		"win_path.exists":         {"operating system", "engine: salt-call"},
+		"ufw.allowed":             {"formula's own", "iptables"},
+		"lxd_container.present":   {"has not been written", "cmd.run"},
 		"rabbitmq_cluster.joined": {"has not been written", "cmd.run"},
 		"nobody.knows_this_thing": {"no such state function", "docs/states.md"},
 	} {
