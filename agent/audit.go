@@ -14,7 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
@@ -27,7 +29,10 @@ type Audit struct {
 	Signed  bool              `json:"signed"`         // the list is the one the project's key signed
 	Note    string            `json:"note,omitempty"` // why it is not signed
 	Changes []manifest.Change `json:"changes"`
-	Error   string            `json:"error,omitempty"` // why it could not be compared
+	// Changeable are the templates and SLS files that the project's user may change, as a place and the file. Runs refuse to
+	// render them.
+	Changeable []string `json:"changeable,omitempty"`
+	Error      string   `json:"error,omitempty"` // why it could not be compared
 }
 
 // Verify reads every file of the releases that are current and compares it with their lists. The store
@@ -105,6 +110,9 @@ func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, err
 	audit.Files = len(list.Entries)
 	says, err := a.says(release, list)
 	if err != nil {
+		return audit, err
+	}
+	if audit.Changeable, err = recipe.Changeable(walk.Files(audit.Dir), says.Writable); err != nil {
 		return audit, err
 	}
 	found, err := list.Audit(ctx, root, a.comparison(says))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -173,5 +174,20 @@ func TestWritableCodeIsTheRecipesWord(t *testing.T) {
 	}
 	if _, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused {
 		t.Errorf("verify says nothing of it: %v", err)
+	}
+}
+
+// TestVerifyNamesWhatRunsRefuseToRender: a release gives templates to its user, which no file of it shows as changed.
+func TestVerifyNamesWhatRunsRefuseToRender(t *testing.T) {
+	l := converging(t)
+	files := stateFiles("1", sets("/srv/out/a", "1"))
+	files["corpus.yaml"], files["cache/a.j2"] = "writable: [cache]\n", "x"
+	files["salt/config/states/unused.sls"] = "/etc/a:\n  file.managed:\n    - source: /srv/service/next/cache/a.j2\n    - template: jinja\n"
+	l.repo.Release("myapp", "1", "testing", files)
+	l.expect(exit.OK)
+	audits, err := l.Verify(t.Context())
+	want := []string{"salt/config/states/unused.sls:3 /srv/service/next/cache/a.j2"}
+	if err != nil || len(audits) != 1 || !slices.Equal(audits[0].Changeable, want) {
+		t.Errorf("%+v, %v; want %q", audits, err, want)
 	}
 }

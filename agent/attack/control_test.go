@@ -169,6 +169,7 @@ func TestNoRootProgramOfUsersBytes(t *testing.T) {
 	}{
 		"taken over":           {"a: {file.directory: [{name: /home/ann/z}, {user: root}, {recurse: [user, group]}]}\nb: {file.managed: [{name: /home/ann/z/sh}, {user: root}, {mode: '4755'}, {replace: false}]}", true},
 		"taken over elsewhere": {"a: {file.directory: [{name: /srv/app}, {user: root}, {group: root}, {recurse: [user, group]}]}\nb: {file.managed: [{name: /srv/app/sh}, {user: root}, {mode: '4755'}, {replace: false}]}", true},
+		"kept":                 {"a: {file.managed: [{name: /srv/only/sh}, {user: root}, {group: root}, {mode: '4755'}, {replace: False}]}", true},
 		"copied beside":        {"a: {file.directory: [{name: /home/ann/z}, {user: root}]}\nb: {file.copy: [{name: /home/ann/z/sh2}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
 		"copied":               {"a: {file.copy: [{name: /srv/out/q}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
 		"source":               {"a: {file.managed: [{name: /srv/out/q}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
@@ -182,6 +183,8 @@ func TestNoRootProgramOfUsersBytes(t *testing.T) {
 			s.must(os.RemoveAll(s.dir + "/srv/app"))
 			s.ofAnn("home/ann/z/sh", "#!/bin/sh\n", 0o755)
 			s.ofAnn("srv/app/sh", "#!/bin/sh\n", 0o755)
+			s.ofAnn("srv/only/sh", "#!/bin/sh\n", 0o755)
+			s.must(errors.Join(os.Chown(s.dir+"/srv/only", 0, 0), os.Chmod(s.dir+"/srv/only", 0o700)))
 			s.ofAnn("home/ann/z/suid.tar", suidTar(t), 0o644)
 			s.must(os.WriteFile(s.dir+"/srv/in/suid.tar", []byte(suidTar(t)), 0o644))
 			got := s.applied(c.sls)

@@ -20,7 +20,8 @@ func (p *program) verifyCommand() *cobra.Command {
 		Long: `verify reads every file of the releases that are current and names those that were changed, added or
 removed, with the user who owns them now, when they changed, and the run that did it if it was one of this
 agent's. The digest of the list it goes by was
-signed by the project's key. The store is not asked. What a release calls writable may change.
+signed by the project's key. The store is not asked. What a release calls writable may change; templates and
+SLS files among that are named, since runs refuse to render them.
 
 Exit codes: 0 all as it was unpacked, 2 nothing is deployed, 4 something was changed.`,
 		Example: `  corpus-agent verify
@@ -62,6 +63,9 @@ func (p *program) printAudit(a agent.Audit) {
 	fmt.Fprintf(p.Out, "%s: %d names, %s\n", a.Release, a.Files, verdict)
 	if a.Note != "" {
 		fmt.Fprintf(p.Out, "  %s\n", a.Note)
+	}
+	for _, name := range a.Changeable {
+		fmt.Fprintf(p.Out, "  %s: the project's user may change it, so that runs refuse to render it\n", trust.Printable(name))
 	}
 	for _, c := range a.Changes {
 		fmt.Fprintf(p.Out, "  %s %s%s\n", trust.Printable(c.Name), c.What, whoAndWhen(c))

@@ -19,8 +19,11 @@ func TestNamesInAnAuditArePrintable(t *testing.T) {
 		{Name: "a\x1b[2J\nmyapp 1: all as signed", What: "was added", Owner: "0", Changed: time.Now()},
 		{Name: "run", What: "is missing", Changed: time.Now(), By: "file.absent x in run 1"},
 	}
-	p.printAudit(agent.Audit{Changes: changes})
-	if strings.Contains(out.String(), "\x1b") || strings.Count(out.String(), "\n") != 3 {
+	p.printAudit(agent.Audit{Changes: changes, Changeable: []string{"salt/a.sls:1 /srv/\x1b[2J"}})
+	if !strings.Contains(out.String(), "runs refuse to render it") {
+		t.Errorf("it does not name what is not rendered: %s", out.String())
+	}
+	if strings.Contains(out.String(), "\x1b") || strings.Count(out.String(), "\n") != 4 {
 		t.Errorf("it prints %q", out.String())
 	}
 	if !strings.Contains(out.String(), "run is missing (by file.absent x in run 1, its directory changed ") {

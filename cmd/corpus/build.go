@@ -93,9 +93,13 @@ func (p *program) noteUnreached(tree string) error {
 
 // noteChangeable names the templates that hosts will not render, since the project's user may change them.
 func (p *program) noteChangeable(tree string, writable []string) error {
-	found, err := packaging.Changeable(os.DirFS(tree), writable)
+	found, err := recipe.Changeable(os.DirFS(tree), writable)
 	for _, source := range found {
-		fmt.Fprintf(p.Err, "note: the template of %s lies where the project's user may change it: hosts refuse to render it; put it into the state tree\n", source)
+		what := "the template of "
+		if !strings.Contains(source, " ") {
+			what = "the SLS file "
+		}
+		fmt.Fprintf(p.Err, "note: "+what+"%s lies where the project's user may change it: hosts refuse to render it; put it into the state tree\n", source)
 	}
 	return err
 }

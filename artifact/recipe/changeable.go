@@ -1,4 +1,4 @@
-package packaging
+package recipe
 
 import (
 	"errors"
@@ -10,8 +10,9 @@ import (
 )
 
 // Changeable lists the templates that SLS files of a tree name and that the project's user may change on a host: below one of
-// the writable paths, or in data/. The agent does not render them. Each is given as FILE:LINE and the source. It reads text
-// and evaluates no template, so it does not find a path that is computed as a whole.
+// the writable paths, or in data/. The agent does not render them. Each is given as FILE:LINE and the source. SLS files that
+// are themselves below one of the writable paths are given as FILE. It reads text and evaluates no template, so it does not
+// find a path that is computed as a whole.
 func Changeable(tree fs.FS, writable []string) ([]string, error) {
 	var all []string
 	for _, root := range []string{"salt", "states"} {
@@ -21,6 +22,9 @@ func Changeable(tree fs.FS, writable []string) ([]string, error) {
 			}
 			if err != nil || !d.Type().IsRegular() || path.Ext(file) != ".sls" {
 				return err
+			}
+			if belowAny("/"+file, writable) {
+				all = append(all, file)
 			}
 			data, err := fs.ReadFile(tree, file)
 			all = append(all, changeableIn(file, string(data), append([]string{"data"}, writable...))...)
