@@ -68,7 +68,7 @@ func Keys() []Key {
 		{"converge.stop_timeout", Duration, 90 * time.Second, "how long a state under way may go on when the run is asked to end; a package manager may for 10 minutes"},
 		{"hooks.timeout", Duration, 10 * time.Minute, "longest run of one hook"},
 		{"fetch.timeout", Duration, 30 * time.Minute, "longest fetch of both artifacts"},
-		{"fetch.retry", Duration, time.Duration(0), "how long a store that does not answer is asked again; 0 for 1m, or 15s and three tries where there are mirrors"},
+		{"fetch.retry", Duration, time.Duration(0), "how long a store, or the server of a state's source, that does not answer is asked again; 0 for 1m, or 15s and three tries where there are mirrors"},
 		{"fetch.rate", Number, 0, "bytes per second to fetch at most; 0 for no limit"},
 		{"fetch.private_redirects", Switch, false, "whether a server on a public address may redirect sources of states to a private one"},
 		{"fetch.host_rate", Number, 0, "bytes per second to fetch at most from one host of the store and its mirrors; 0 for no limit"},

@@ -136,9 +136,14 @@ func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 		Self: p.self(l), Lent: p.lent(),
 		Layout: l, Chroot: p.chroot, Config: settings, Sinks: p.sinks(settings),
 		OpenStore: openStore(settings),
-		Remote:    stores.Files{Private: settings.FetchPrivate}, Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
+		Remote:    stores.Files{Options: sourceOptions(settings), Private: settings.FetchPrivate}, Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
 	}, nil
+}
+
+// sourceOptions are how sources of states are fetched. They have no mirrors.
+func sourceOptions(settings config.Config) stores.Options {
+	return stores.Options{Retry: store.RetryPolicy{Total: settings.FetchRetry}}
 }
 
 // openStore opens stores that share the limit on bandwidth, and those on one host a limit of that host.

@@ -1,0 +1,78 @@
+package cmd_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// single is a state that takes a source of a server, to be run by the built agent below a root of its own.
+func single(t *testing.T, function, source string) (cmd *exec.Cmd, said *bytes.Buffer) {
+	t.Helper()
+	root := t.TempDir()
+	cmd = exec.Command(filepath.Join(bin(t), "corpus-agent"), "--root", root, "call", "--local", "state.single", function, "name=/srv/x", "source="+source, "skip_verify=True", "enforce_toplevel=False")
+	if function == "file.managed" {
+		cmd.Args = cmd.Args[:len(cmd.Args)-1]
+	}
+	cmd.Env = append(os.Environ(), "CORPUS_FETCH_RETRY=1s", "CORPUS_CONVERGE_STOP_TIMEOUT=1s", "CORPUS_METADATA_ENABLED=false")
+	said = &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = said, said
+	return cmd, said
+}
+
+// TestSourcesAreRetriedAsLongAsTheStoreIs: a server that is out of order is asked for fetch.retry, and no longer.
+func TestSourcesAreRetriedAsLongAsTheStoreIs(t *testing.T) {
+	for _, function := range []string{"file.managed", "archive.extracted"} {
+		var asked atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}))
+		t.Cleanup(server.Close)
+		cmd, said := single(t, function, server.URL+"/x.tar")
+		began := time.Now()
+		err := cmd.Run()
+		if took := time.Since(began); err == nil || took > 20*time.Second || asked.Load() < 2 || !strings.Contains(said.String(), "gave up after") {
+			t.Errorf("%s ended after %v and %d requests: %v\n%s", function, took, asked.Load(), err, said)
+		}
+	}
+}
+
+// TestAnArchiveThatStallsEndsWithTheRun: a server sends the half of an archive and no more, and the run is ended meanwhile.
+func TestAnArchiveThatStallsEndsWithTheRun(t *testing.T) {
+	stalled, over := make(chan bool, 1), make(chan bool)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000000")
+		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case stalled <- true:
+		default:
+		}
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+	}))
+	t.Cleanup(func() { close(over); server.Close() })
+	cmd, said := single(t, "archive.extracted", server.URL+"/x.tar")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-stalled
+	began := time.Now()
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	_ = cmd.Wait()
+	if took := time.Since(began); took > 20*time.Second || cmd.ProcessState.ExitCode() == 0 {
+		t.Errorf("it ended %v after SIGTERM, with %v:\n%s", took, cmd.ProcessState, said)
+	}
+}
