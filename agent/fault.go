@@ -23,7 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
 )
 
 // This file decides why a run failed, and what follows from that for later runs:
@@ -84,8 +84,8 @@ func hostErrors() []syscall.Errno {
 
 // hostFailed reports whether the host, and no release, is what an error is about.
 func hostFailed(err error) bool {
-	var busy *host.Busy
-	var unfinished *host.Unfinished
+	var busy *packages.Busy
+	var unfinished *packages.Unfinished
 	var work *workError
 	var occupied *service.Occupied // another process has the port of the release
 	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) {

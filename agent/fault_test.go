@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
 )
 
 // inQuarantine lists the releases that are in quarantine.
@@ -197,7 +197,7 @@ func TestABusyPackageManagerBlamesNoRelease(t *testing.T) {
 	l.publish("2")
 	l.engine.fails = func(what string) error {
 		if what == "+2" {
-			return fmt.Errorf("pkg.installed: %w", &host.Busy{Lock: "/var/lib/dpkg/lock", Holder: "apt-get (process 7)"})
+			return fmt.Errorf("pkg.installed: %w", &packages.Busy{Lock: "/var/lib/dpkg/lock", Holder: "apt-get (process 7)"})
 		}
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 // statesUnits is how states act on the units of a test: nothing forgives a unit first.
 type statesUnits struct {
 	host.Units
-	u *units
+	u *fakeUnits
 }
 
 func (s statesUnits) Allowed(string) error { return nil }
@@ -37,7 +37,7 @@ func (s statesUnits) Act(_ context.Context, verb host.UnitVerb, name string, _ b
 }
 
 // running has each converge do what service.running does for a unit.
-func (l *lab) running(u *units, unit string) {
+func (l *lab) running(u *fakeUnits, unit string) {
 	l.StateUnits = statesUnits{u: u}
 	var failure error
 	l.engine.during = func(r state.Request) {

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // The stage of a run in which a release has to become healthy; scripts find it in CORPUS_STAGE.
@@ -71,7 +71,7 @@ func (r *run) unitJournal(ctx context.Context, unit string) []string {
 	if d, err := s.Service(ctx, unit); err == nil && d.BeganAt.After(began) {
 		began = d.BeganAt
 	}
-	return host.LastLines(strings.Split(r.record.Show(strings.Join(s.Journal(ctx, unit, began), "\n")), "\n"))
+	return units.LastLines(strings.Split(r.record.Show(strings.Join(s.Journal(ctx, unit, began), "\n")), "\n"))
 }
 
 // within makes the scripts of a release's probes absolute, so that they are the release's own, and notes

@@ -21,7 +21,7 @@ import (
 const bob = 4711
 
 // stranger has a process of bob's listen at an address.
-func (u *units) stranger(address string) {
+func (u *fakeUnits) stranger(address string) {
 	u.alone = map[int]host.Process{812: {Program: "/usr/bin/python3", Directory: "/", User: bob, Cgroup: "/user.slice/user-4711.slice/session-1.scope"}}
 	u.sockets = []host.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob, Holders: []int{812}}}
 }
@@ -160,18 +160,18 @@ func TestReleaseThatFailsBesideOthersIsQuarantined(t *testing.T) {
 
 // TestUnitsThatAUserMakesSeemARelease are no units of it: none is restarted, and what becomes of them condemns nothing.
 func TestUnitsThatAUserMakesSeemARelease(t *testing.T) {
-	for name, arrange := range map[string]func(l *lab, u *units, s *unit){
-		"working directory": func(l *lab, u *units, s *unit) { seem(l, u, s, "/srv/service/current") },
-		"program":           func(l *lab, u *units, s *unit) { s.user, s.runs = bob, real(l, "/srv/service/current/bin/app") },
-		"user manager": func(l *lab, u *units, s *unit) {
+	for name, arrange := range map[string]func(l *lab, u *fakeUnits, s *unit){
+		"working directory": func(l *lab, u *fakeUnits, s *unit) { seem(l, u, s, "/srv/service/current") },
+		"program":           func(l *lab, u *fakeUnits, s *unit) { s.user, s.runs = bob, real(l, "/srv/service/current/bin/app") },
+		"user manager": func(l *lab, u *fakeUnits, s *unit) {
 			delete(u.all, s.Name)
 			s.Name, s.Settings = "user@4711.service", []string{"/srv/service/current/bin/app"}
 			u.all[s.Name] = s
 		},
-		"link in the path": func(l *lab, u *units, s *unit) {
+		"link in the path": func(l *lab, u *fakeUnits, s *unit) {
 			s.Settings = []string{owned(l, "/srv/service/current") + "/bin/app"}
 		},
-		"unit file": func(l *lab, u *units, s *unit) {
+		"unit file": func(l *lab, u *fakeUnits, s *unit) {
 			s.Settings, s.Files = []string{"/srv/service/current/bin/app"}, []string{owned(l, "")}
 		},
 	} {
@@ -211,7 +211,7 @@ func TestProcessOfRootProves(t *testing.T) {
 }
 
 // seem has a unit's process be a shell of bob's in a directory.
-func seem(l *lab, u *units, s *unit, dir string) {
+func seem(l *lab, u *fakeUnits, s *unit, dir string) {
 	s.user, s.MainPID = bob, 900
 	u.alone = map[int]host.Process{900: {Program: "/usr/bin/sleep", Directory: real(l, dir), User: bob, Cgroup: s.Cgroup}}
 }

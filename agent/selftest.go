@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // selfStage is the stage of a run in which the agent tries what this host would start next.
@@ -109,7 +110,7 @@ func (r *run) settleUnits(ctx context.Context) {
 	if r.undo == nil || r.undo.host == nil || r.test {
 		return
 	}
-	if err := r.undo.host.SettleUnits(context.WithoutCancel(ctx)); err != nil {
+	if err := units.Settle(context.WithoutCancel(ctx), r.undo.host); err != nil {
 		r.record.Note("files of units changed: %v; run `systemctl daemon-reload`", err)
 	}
 }
@@ -117,7 +118,7 @@ func (r *run) settleUnits(ctx context.Context) {
 func (r *run) reloadUnits(ctx context.Context) error {
 	h, err := r.host()
 	if err == nil {
-		err = h.ReloadUnits(ctx)
+		err = units.Reload(ctx, h)
 	}
 	return err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -214,7 +215,7 @@ func (a *Agent) hostWith(recorder host.Recorder, temporary func(dir string)) (*h
 	if a.Layout.Relocated() {
 		root = a.Layout.Root
 	}
-	return host.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder, Temporary: temporary, Own: a.own, Failed: a.heard().hear})
+	return machine.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder, Temporary: temporary, Own: a.own, Failed: a.heard().hear})
 }
 
 // onMachine names the deployed trees as this machine does, so that directories of the machine can

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // unitsStage is the stage of a run in which units follow the links.
@@ -43,7 +43,7 @@ func (a *Agent) clock() time.Duration {
 	if a.Units != nil {
 		return a.Units.Clock()
 	}
-	return host.Monotonic()
+	return units.Monotonic()
 }
 
 // inService are the projects of a pair, as their units know them.

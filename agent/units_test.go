@@ -21,10 +21,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// units is an init system whose units start what their paths lead to.
-type units struct {
+// fakeUnits is an init system whose units start what their paths lead to.
+type fakeUnits struct {
 	l     *lab
 	clock time.Duration
 	all   map[string]*unit
@@ -38,7 +39,7 @@ type units struct {
 
 // unit is a unit of the init system.
 type unit struct {
-	host.Service
+	units.Service
 	start  string // the program, by the path that the unit names
 	refuse bool   // it cannot be started
 	limit  bool   // it was started too often, and has to be forgiven first
@@ -49,8 +50,8 @@ type unit struct {
 	logs   []string
 }
 
-func newUnits(l *lab, names ...string) *units {
-	u := &units{l: l, all: map[string]*unit{}}
+func newUnits(l *lab, names ...string) *fakeUnits {
+	u := &fakeUnits{l: l, all: map[string]*unit{}}
 	l.Units = u
 	for _, name := range names {
 		u.add(name, "/srv/service/current/bin/app").begin(u)
@@ -59,7 +60,7 @@ func newUnits(l *lab, names ...string) *units {
 }
 
 // runningUnits is a host on which a version runs in units, which are all healthy.
-func runningUnits(t *testing.T, version string, names ...string) (*lab, *units) {
+func runningUnits(t *testing.T, version string, names ...string) (*lab, *fakeUnits) {
 	t.Helper()
 	l := newLab(t)
 	l.app(version)
@@ -67,15 +68,15 @@ func runningUnits(t *testing.T, version string, names ...string) (*lab, *units) 
 	return l, newUnits(l, names...)
 }
 
-func (u *units) add(name, start string) *unit {
-	d := host.Service{Unit: host.Unit{Name: name, Found: true, Boot: "enabled", Active: "inactive"}, Known: true, Settings: []string{start}, Cgroup: "/system.slice/" + name}
+func (u *fakeUnits) add(name, start string) *unit {
+	d := units.Service{Unit: host.Unit{Name: name, Found: true, Boot: "enabled", Active: "inactive"}, Known: true, Settings: []string{start}, Cgroup: "/system.slice/" + name}
 	u.all[name] = &unit{Service: d, start: start}
 	return u.all[name]
 }
 
 // begin starts the program that the unit's path leads to now. One of a version that exits ends at once,
 // and without an error.
-func (s *unit) begin(u *units) {
+func (s *unit) begin(u *fakeUnits) {
 	u.clock += time.Millisecond
 	u.pids++
 	s.Began, s.BeganAt, s.MainPID = u.clock, time.Now(), u.pids
@@ -91,7 +92,7 @@ func (s *unit) begin(u *units) {
 }
 
 // version is the version that a unit runs, "" for none.
-func (u *units) version(name string) string {
+func (u *fakeUnits) version(name string) string {
 	s := u.all[name]
 	if s.MainPID == 0 {
 		return ""
@@ -101,10 +102,10 @@ func (u *units) version(name string) string {
 	return version
 }
 
-func (u *units) Allowed() error { return nil }
-func (u *units) Own() string    { return "corpus-agent.service" }
+func (u *fakeUnits) Allowed() error { return nil }
+func (u *fakeUnits) Own() string    { return "corpus-agent.service" }
 
-func (u *units) Loaded(context.Context) ([]string, error) {
+func (u *fakeUnits) Loaded(context.Context) ([]string, error) {
 	var names []string
 	for name := range u.all {
 		names = append(names, name)
@@ -113,15 +114,15 @@ func (u *units) Loaded(context.Context) ([]string, error) {
 	return names, nil
 }
 
-func (u *units) Service(_ context.Context, name string) (host.Service, error) {
+func (u *fakeUnits) Service(_ context.Context, name string) (units.Service, error) {
 	if s := u.all[name]; s != nil {
 		return s.Service, nil
 	}
-	return host.Service{Unit: host.Unit{Name: name}, Known: true}, nil
+	return units.Service{Unit: host.Unit{Name: name}, Known: true}, nil
 }
 
 // Sockets has a listener on every port of 127.0.0.1 where a process listens wherever is asked.
-func (u *units) Sockets(wanted func(host.Socket) bool) []host.Socket {
+func (u *fakeUnits) Sockets(wanted func(host.Socket) bool) []host.Socket {
 	all := slices.Clone(u.sockets)
 	if len(u.listening) > 0 {
 		for port := range 1 << 16 {
@@ -132,7 +133,7 @@ func (u *units) Sockets(wanted func(host.Socket) bool) []host.Socket {
 	return slices.DeleteFunc(all, func(s host.Socket) bool { return !wanted(s) })
 }
 
-func (u *units) Process(pid int) host.Process {
+func (u *fakeUnits) Process(pid int) host.Process {
 	if p, alone := u.alone[pid]; alone {
 		return p
 	}
@@ -146,20 +147,20 @@ func (u *units) Process(pid int) host.Process {
 	return host.Process{}
 }
 
-func (u *units) Forgive(_ context.Context, name string) {
+func (u *fakeUnits) Forgive(_ context.Context, name string) {
 	if s := u.all[name]; s != nil {
 		s.limit = false
 	}
 }
 
-func (u *units) Act(ctx context.Context, verb host.UnitVerb, name string) error {
+func (u *fakeUnits) Act(ctx context.Context, verb host.UnitVerb, name string) error {
 	if verb != host.Stop {
 		u.Forgive(ctx, name)
 	}
 	return u.act(verb, name)
 }
 
-func (u *units) act(verb host.UnitVerb, name string) error {
+func (u *fakeUnits) act(verb host.UnitVerb, name string) error {
 	u.acted = append(u.acted, string(verb)+" "+name)
 	s := u.all[name]
 	if filepath.Ext(name) == ".socket" {
@@ -185,7 +186,7 @@ func (u *units) act(verb host.UnitVerb, name string) error {
 }
 
 // actSocket refuses to start a socket while its service runs, as systemd does, and has stopped it by then.
-func (u *units) actSocket(verb host.UnitVerb, s *unit) error {
+func (u *fakeUnits) actSocket(verb host.UnitVerb, s *unit) error {
 	if verb == host.Stop || verb == host.Restart {
 		s.Active = "inactive"
 	}
@@ -202,11 +203,11 @@ func (u *units) actSocket(verb host.UnitVerb, s *unit) error {
 	return nil
 }
 
-func (u *units) Journal(_ context.Context, name string, _ time.Time) []string {
+func (u *fakeUnits) Journal(_ context.Context, name string, _ time.Time) []string {
 	return u.all[name].logs
 }
 
-func (u *units) Clock() time.Duration {
+func (u *fakeUnits) Clock() time.Duration {
 	u.clock += time.Millisecond
 	return u.clock
 }
@@ -232,7 +233,7 @@ func did(r *report.Report) string {
 	return strings.Join(all, "; ")
 }
 
-func (u *units) runs(t *testing.T, name, version string) {
+func (u *fakeUnits) runs(t *testing.T, name, version string) {
 	t.Helper()
 	if got := u.version(name); got != version {
 		t.Errorf("%s runs %q, want %q", name, got, version)

@@ -48,7 +48,7 @@ func packages(t *testing.T) []pkg {
 // floor is the floor a package lives on; imports point down only.
 func floor(path string) int {
 	switch {
-	case under(path, "grains"), path == "artifact", under(path, "state/value"), path == "state/diag", path == "state/redact", path == "state/yaml", path == "artifact/durable", path == "artifact/process", path == "artifact/walk", path == "artifact/redirect",
+	case under(path, "grains"), path == "artifact", under(path, "state/value"), path == "state/diag", path == "state/redact", path == "state/yaml", path == "state/host/links", path == "artifact/durable", path == "artifact/process", path == "artifact/walk", path == "artifact/redirect",
 		path == "artifact/recipe", path == "artifact/needs":
 		return 1
 	case under(path, "state") && path != "state":
@@ -79,6 +79,9 @@ func TestImportsPointDown(t *testing.T) {
 			}
 			if under(from, "agent") && from != "agent" && to == "agent" {
 				t.Errorf("%s imports agent: its children never do", from)
+			}
+			if under(to, "state/host") && to != "state/host" && to != "state/host/links" && under(from, "state/host") && from != "state/host/machine" {
+				t.Errorf("%s imports %s: only machine joins the rooms of a host", from, to)
 			}
 			if family(from) != "" && family(to) != "" && family(from) != family(to) {
 				t.Errorf("%s imports %s: families of state functions never import each other", from, to)

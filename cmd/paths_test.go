@@ -15,9 +15,9 @@ func TestPathsGoThroughTheWalker(t *testing.T) {
 	allowed := map[string]string{
 		"state/host/listeners.go":       "/proc",
 		"state/host/process.go":         "/proc",
-		"state/host/packages_client.go": "/proc",
-		"state/host/packages_lock.go":   "/proc",
-		"state/host/packages_scope.go":  "/proc",
+		"state/host/packages/client.go": "/proc",
+		"state/host/packages/lock.go":   "/proc",
+		"state/host/packages/scope.go":  "/proc",
 		"state/host/umask.go":           "/proc",
 		"state/host/terminal.go":        "the kernel's own /dev/ptmx and /dev/pts",
 		"state/host/unsynced.go":        "a directory to sync the filesystem of; it is opened for nothing else",

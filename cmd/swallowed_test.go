@@ -61,13 +61,13 @@ func reasons() map[string][]string {
 		"it is fetched again": {"agent/delta.go:halfArrived", "artifact/trust/pages.go:page"},
 		"it looks at processes, which may have ended": {
 			"agent/own.go:waiters", "agent/own.go:parentOf", "agent/own.go:waitsForUs", "state/host/listeners.go:Sockets", "state/host/listeners.go:hold",
-			"state/host/packages_client.go:processOf", "state/host/process.go:ProcessOf", "state/host/process.go:userOf", "state/host/process.go:cgroupOf",
+			"state/host/packages/client.go:processOf", "state/host/process.go:ProcessOf", "state/host/process.go:userOf", "state/host/process.go:CgroupOf",
 		},
 		"it looks at this process or machine in /proc or /sys, which may not be mounted": {
-			"state/host/packages_scope.go:ownUnit", "state/host/temp.go:in", "state/host/tree.go:below", "grains/ec2/ec2.go:Likely",
+			"state/host/packages/scope.go:ownUnit", "state/host/temp.go:in", "state/host/tree.go:below", "grains/ec2/ec2.go:Likely",
 		},
 		"it words a message": {
-			"agent/lock/lock.go:read", "state/host/packages_lock.go:processName", "packaging/builder/system.go:maker", "artifact/store/dir/dir.go:notDirectory", "artifact/store/dir/lock.go:holder",
+			"agent/lock/lock.go:read", "state/host/packages/lock.go:processName", "packaging/builder/system.go:maker", "artifact/store/dir/dir.go:notDirectory", "artifact/store/dir/lock.go:holder",
 			"artifact/publish/keyring/keyring.go:lookAt", "artifact/publish/keyring/list.go:kindOf",
 		},
 		"what cannot be read is refused, or kept secret": {

@@ -1,6 +1,7 @@
 package grains
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"net/netip"
 	"slices"
@@ -67,6 +68,8 @@ func (c *collector) gateways() {
 	c.set("ip4_gw", four)
 	c.set("ip6_gw", six)
 }
+
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // gateway4 reads the kernel's table: interface, destination, gateway and so on, in hexadecimal and
 // in the byte order of the machine.

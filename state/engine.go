@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -93,10 +94,10 @@ func (f *Failure) Is(target error) bool {
 }
 
 // As finds in the cause of the first state that failed what kept the package manager from its work: a
-// *host.Busy or a *host.Unfinished. Nothing else of the cause can be found: it may hold secrets.
+// *packages.Busy or a *packages.Unfinished. Nothing else of the cause can be found: it may hold secrets.
 func (f *Failure) As(target any) bool {
 	switch target.(type) {
-	case **host.Busy, **host.Unfinished:
+	case **packages.Busy, **packages.Unfinished:
 		cause := f.First.Cause()
 		return cause != nil && errors.As(cause, target)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -33,7 +34,7 @@ func TestProcedureSeesItsVariablesAndKeepsSecrets(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "srv/salt/00.sls"), []byte(sls), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	h, err := host.New(host.Options{Root: root})
+	h, err := machine.New(host.Options{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}

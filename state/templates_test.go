@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -21,7 +22,7 @@ func templated(t *testing.T, dir, text, check string) state.Request {
 			t.Fatal(err)
 		}
 	}
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

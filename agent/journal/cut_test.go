@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // boot gives the lab's machine another boot.
@@ -27,7 +28,7 @@ func (l *lab) boot(id string) {
 func (l *lab) start(id string) (*host.Host, *journal.Recorder) {
 	l.t.Helper()
 	r := l.journal.Record(journal.Run{ID: id, Pair: "a", Now: time.Now, Note: l.t.Logf})
-	h, err := host.New(host.Options{Root: l.root, Recorder: r})
+	h, err := machine.New(host.Options{Root: l.root, Recorder: r})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
@@ -37,7 +38,7 @@ func newLab(t testing.TB) *lab {
 func (l *lab) run(id, pair string, work func(h *host.Host, r *journal.Recorder)) {
 	l.t.Helper()
 	r := l.journal.Record(journal.Run{ID: id, Pair: pair, Name: "myapp " + pair, Over: "before", Now: time.Now, Note: l.t.Logf, Skip: []string{"/skipped"}})
-	h, err := host.New(host.Options{Root: l.root, Recorder: r})
+	h, err := machine.New(host.Options{Root: l.root, Recorder: r})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -309,7 +310,7 @@ func TestNewerVersionIsRefused(t *testing.T) {
 func TestCutRunIsCompleted(t *testing.T) {
 	l := newLab(t)
 	r := l.journal.Record(journal.Run{ID: "1", Pair: "a", Now: time.Now, Note: t.Logf})
-	h, err := host.New(host.Options{Root: l.root, Recorder: r})
+	h, err := machine.New(host.Options{Root: l.root, Recorder: r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +337,7 @@ func TestAFullDiskStopsTheChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := l.journal.Record(journal.Run{ID: "1", Pair: "a", Now: time.Now, Note: t.Logf})
-	h, err := host.New(host.Options{Root: l.root, Recorder: r})
+	h, err := machine.New(host.Options{Root: l.root, Recorder: r})
 	if err != nil {
 		t.Fatal(err)
 	}

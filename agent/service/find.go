@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // Find lists the units of projects: those that a release names, in its order, with the services that named socket and
@@ -112,7 +112,7 @@ func Follows(ctx context.Context, s System, projects []Project, unit string) boo
 }
 
 // uses reports whether a unit belongs to a project.
-func uses(s System, d host.Service, p Project, t trees) bool {
+func uses(s System, d units.Service, p Project, t trees) bool {
 	if ofSession(d.Name) {
 		return false
 	}

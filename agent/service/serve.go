@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // Running lists those of the members that are up, are starting, or have failed: they are to run whatever
@@ -27,7 +28,7 @@ func Running(ctx context.Context, s System, members []Member) ([]string, error) 
 	return names, nil
 }
 
-func masked(d host.Service) bool { return d.Masked || d.MaskedRuntime }
+func masked(d units.Service) bool { return d.Masked || d.MaskedRuntime }
 
 // Order is what to put into service.
 type Order struct {
@@ -95,7 +96,7 @@ func absent(m Member) error {
 
 // decide says what to do about a unit: what that is called in reports, the verb for it, "" for nothing,
 // and why nothing is done.
-func decide(s System, m Member, d host.Service, o Order) (action string, verb host.UnitVerb, why string) {
+func decide(s System, m Member, d units.Service, o Order) (action string, verb host.UnitVerb, why string) {
 	switch {
 	case !d.Found:
 		return Left, "", "there is no such unit on this host"
@@ -129,7 +130,7 @@ func decide(s System, m Member, d host.Service, o Order) (action string, verb ho
 	return Left, "", "it is stopped"
 }
 
-func process(s System, d host.Service) host.Process {
+func process(s System, d units.Service) host.Process {
 	if d.MainPID == 0 {
 		return host.Process{}
 	}
@@ -153,7 +154,7 @@ func Strays(ctx context.Context, s System, members []Member, wrong map[string]ti
 	return strays, nil
 }
 
-func stray(s System, m Member, d host.Service, wrong map[string]time.Time) bool {
+func stray(s System, m Member, d units.Service, wrong map[string]time.Time) bool {
 	since, led := wrong[m.Project.Name]
 	if !d.Running() {
 		return led && (d.Active == "failed" || d.Active == "activating")

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // System is the init system and the processes of a host.
@@ -26,7 +27,7 @@ type System interface {
 	// Loaded lists the services and path units that the init system has in memory.
 	Loaded(ctx context.Context) ([]string, error)
 	// Service describes a unit; one that does not exist is not Found, which is no error.
-	Service(ctx context.Context, name string) (host.Service, error)
+	Service(ctx context.Context, name string) (units.Service, error)
 	// Process says what a process is; what may not be read is empty.
 	Process(pid int) host.Process
 	// Sockets are the TCP sockets of this host that a caller wants.
@@ -37,7 +38,7 @@ type System interface {
 	Act(ctx context.Context, verb host.UnitVerb, name string) error
 	// Journal returns what a unit logged since a time, oldest line first and not redacted; nil where no journal is kept.
 	Journal(ctx context.Context, name string, since time.Time) []string
-	// Clock is the monotonic clock of host.Service.Began.
+	// Clock is the monotonic clock of units.Service.Began.
 	Clock() time.Duration
 	// Own is the unit that this process runs in; "" for none.
 	Own() string
@@ -50,17 +51,19 @@ type system struct{ host *host.Host }
 
 func (s system) Allowed() error { return s.host.Units.Allowed("restarting units") }
 
-func (s system) Loaded(ctx context.Context) ([]string, error) { return s.host.LoadedServices(ctx) }
+func (s system) Loaded(ctx context.Context) ([]string, error) {
+	return units.Loaded(ctx, s.host)
+}
 
-func (s system) Service(ctx context.Context, name string) (host.Service, error) {
-	return s.host.Service(ctx, name)
+func (s system) Service(ctx context.Context, name string) (units.Service, error) {
+	return units.Describe(ctx, s.host, name)
 }
 
 func (s system) Process(pid int) host.Process { return s.host.ProcessOf(pid) }
 
 func (s system) Sockets(wanted func(host.Socket) bool) []host.Socket { return s.host.Sockets(wanted) }
 
-func (s system) Forgive(ctx context.Context, name string) { s.host.ForgiveFailures(ctx, name) }
+func (s system) Forgive(ctx context.Context, name string) { units.Forgive(ctx, s.host, name) }
 
 func (s system) Act(ctx context.Context, verb host.UnitVerb, name string) error {
 	if verb != host.Stop {
@@ -70,12 +73,12 @@ func (s system) Act(ctx context.Context, verb host.UnitVerb, name string) error 
 }
 
 func (s system) Journal(ctx context.Context, name string, since time.Time) []string {
-	return s.host.UnitJournal(ctx, name, since)
+	return units.Journal(ctx, s.host, name, since)
 }
 
-func (s system) Clock() time.Duration { return host.Monotonic() }
+func (s system) Clock() time.Duration { return units.Monotonic() }
 
-func (s system) Own() string { return s.host.OwnUnit() }
+func (s system) Own() string { return units.Own() }
 
 // Project is a project of the host, with the release that its units are to run.
 type Project struct {
@@ -176,7 +179,7 @@ func FullName(name string) string {
 }
 
 // describe looks at a unit.
-func describe(ctx context.Context, s System, name string) (host.Service, error) {
+func describe(ctx context.Context, s System, name string) (units.Service, error) {
 	d, err := s.Service(ctx, name)
 	if err != nil {
 		return d, fmt.Errorf("looking at %s: %w", name, err)

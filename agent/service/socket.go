@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // An init system refuses to start a socket unit while the service that it triggers runs, and has closed the socket by
@@ -30,7 +31,7 @@ func pulled(ctx context.Context, s System, m Member) ([]Member, error) {
 }
 
 // triggered are the services that a unit starts, without those for one connection each.
-func triggered(d host.Service) []string {
+func triggered(d units.Service) []string {
 	forEach := strings.TrimSuffix(d.Name, path.Ext(d.Name)) + "@"
 	return slices.DeleteFunc(slices.Clone(d.Triggers), func(unit string) bool { return strings.HasPrefix(unit, forEach) })
 }
@@ -58,7 +59,7 @@ func SocketsFirst(ctx context.Context, s System, members []Member) ([]Member, er
 
 // act does to a unit what was decided. Of a socket the services that it triggers are stopped as well: those that ran are
 // in ran, and are to be started after it.
-func act(ctx context.Context, s System, verb host.UnitVerb, d host.Service) (ran []string, err error) {
+func act(ctx context.Context, s System, verb host.UnitVerb, d units.Service) (ran []string, err error) {
 	if path.Ext(d.Name) != ".socket" || verb != host.Restart {
 		return nil, s.Act(ctx, verb, d.Name)
 	}

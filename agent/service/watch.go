@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // Watch sees to it that units run their release and go on doing so.
@@ -17,7 +17,7 @@ type Watch struct {
 	Done    []Result      // what was done about them
 	Since   time.Duration // on the monotonic clock, when the run began
 
-	first map[string]host.Service
+	first map[string]units.Service
 }
 
 // Seen is what was seen of a unit.
@@ -34,7 +34,7 @@ type Seen struct {
 
 // Begin notes how the units are doing, for Look to compare.
 func (w *Watch) Begin(ctx context.Context) error {
-	w.first = map[string]host.Service{}
+	w.first = map[string]units.Service{}
 	for _, m := range w.Members {
 		d, err := describe(ctx, w.System, m.Unit)
 		if err != nil {
@@ -62,7 +62,7 @@ func (w *Watch) Look(ctx context.Context) ([]Seen, error) {
 }
 
 // judge is the test of one unit. final reports of an error that waiting will not help.
-func (w *Watch) judge(m Member, d host.Service) (test string, final bool, err error) {
+func (w *Watch) judge(m Member, d units.Service) (test string, final bool, err error) {
 	switch {
 	case !d.Running():
 		err := fmt.Errorf("it is %s: its program %s", state(d), ended(d))
@@ -91,13 +91,13 @@ func (w *Watch) judge(m Member, d host.Service) (test string, final bool, err er
 }
 
 // another reports whether the program of a unit is another process than at the beginning.
-func (w *Watch) another(unit string, d host.Service) bool {
+func (w *Watch) another(unit string, d units.Service) bool {
 	first := w.first[unit]
 	return d.Restarts > first.Restarts || d.MainPID != first.MainPID
 }
 
 // other is the failure of a unit that runs another release.
-func (w *Watch) other(m Member, d host.Service, release, test string) error {
+func (w *Watch) other(m Member, d units.Service, release, test string) error {
 	hint := fmt.Sprintf("start it through %s, and not by a path that always leads to one release: systemctl cat %s", m.Project.Links[0], m.Unit)
 	if w.did(m.Unit) == Reloaded {
 		hint = fmt.Sprintf("a reload leaves the old program running: take %s out of reload in corpus.yaml, so that it is restarted", m.Unit)
@@ -114,7 +114,7 @@ func (w *Watch) did(unit string) string {
 	return ""
 }
 
-func state(d host.Service) string {
+func state(d units.Service) string {
 	if d.Sub == "" {
 		return d.Active
 	}
@@ -124,7 +124,7 @@ func state(d host.Service) string {
 // statusUser is the status with which systemd ends a process for which it could not take the unit's user, see systemd.exec(5).
 const statusUser = 217
 
-func ended(d host.Service) string {
+func ended(d units.Service) string {
 	if d.Status == statusUser {
 		return fmt.Sprintf("was not started, with status 217/USER: its user %s is not there or cannot be used (getent passwd %s)", d.User, d.User)
 	}
@@ -162,7 +162,7 @@ func See(ctx context.Context, s System, members []Member) ([]Unit, error) {
 	return units, nil
 }
 
-func see(s System, m Member, d host.Service) Unit {
+func see(s System, m Member, d units.Service) Unit {
 	u := Unit{Unit: m.Unit, Project: m.Project.Name, Active: d.Active, PID: d.MainPID, Deployed: true}
 	if !d.Running() {
 		return u

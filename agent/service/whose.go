@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // This file decides whose evidence counts. A unit is found as a release's by what an unprivileged user cannot fake,
@@ -32,7 +33,7 @@ func (t trees) proof(p host.Process) (release, test string) {
 
 // rootsFiles reports whether root alone can change what a unit was read from. A file that was removed since, like a
 // unit that has none, was the init system's.
-func rootsFiles(d host.Service) bool {
+func rootsFiles(d units.Service) bool {
 	for _, file := range d.Files {
 		if !rootsFile(file) {
 			return false

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 )
 
@@ -59,7 +60,7 @@ func (b *bench) apply(root string, keep bool) time.Duration {
 	if keep {
 		options.Recorder, observer = recorder, settling{recorder}
 	}
-	h, err := host.New(options)
+	h, err := machine.New(options)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func (b *bench) apply(root string, keep bool) time.Duration {
 // restore takes back what apply did.
 func (b *bench) restore(root string) (undo.Summary, time.Duration) {
 	b.Helper()
-	h, err := host.New(host.Options{Root: root, Chroot: true})
+	h, err := machine.New(host.Options{Root: root, Chroot: true})
 	if err != nil {
 		b.Fatal(err)
 	}

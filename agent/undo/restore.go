@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
@@ -217,7 +218,7 @@ func (r *restore) clear(ctx context.Context) {
 // restart restarts the units whose files were put back, when all else is done.
 func (r *restore) restart(ctx context.Context) {
 	if r.units {
-		if err := r.host.ReloadUnits(ctx); err != nil {
+		if err := units.Reload(ctx, r.host); err != nil {
 			r.did.Failed = append(r.did.Failed, Left{Subject: "units", Why: err.Error()})
 		}
 	}

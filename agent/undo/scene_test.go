@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // scene is a small host with a journal, on which runs change things and people too.
@@ -21,7 +22,7 @@ type scene struct {
 	*testing.T
 	root    string
 	journal journal.Journal
-	machine *machine // nil for the machine that the test runs on
+	machine *fakeMachine // nil for the machine that the test runs on
 	stock   *stock   // nil for the host's own package manager, which it does not have
 
 	recorder *journal.Recorder // of the run under way
@@ -31,7 +32,7 @@ func newScene(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{T: t, root: t.TempDir(), journal: journal.Journal{Dir: t.TempDir(), Limit: 1 << 20, FileLimit: 1 << 10}}
 	hosttest.Tree(t, s.root)
-	s.machine = &machine{scene: s}
+	s.machine = &fakeMachine{scene: s}
 	for _, name := range []string{"mount", "umount", "swapon", "swapoff", "modprobe", "sysctl"} {
 		hosttest.Put(t, s.path("/usr/sbin/"+name), "", 0o755)
 	}
@@ -68,7 +69,7 @@ func (s *scene) host(r host.Recorder) *host.Host {
 	if s.machine != nil {
 		o.Root, o.Commands = s.root, s.machine
 	}
-	h, err := host.New(o)
+	h, err := machine.New(o)
 	s.do(err)
 	if s.stock != nil {
 		h.Packages = s.stock
@@ -159,16 +160,16 @@ func (s *scene) expect(did undo.Summary, restored []string, left ...string) {
 	}
 }
 
-// machine imitates the tools that change the running system, by the files in which the kernel tells of it.
-type machine struct {
+// fakeMachine imitates the tools that change the running system, by the files in which the kernel tells of it.
+type fakeMachine struct {
 	scene *scene
 	ran   []string
 	fail  string // the start of a command that fails
 }
 
-func (m *machine) Allowed(string) error { return nil }
+func (m *fakeMachine) Allowed(string) error { return nil }
 
-func (m *machine) Run(_ context.Context, c host.Command) (host.Output, error) {
+func (m *fakeMachine) Run(_ context.Context, c host.Command) (host.Output, error) {
 	name, args := filepath.Base(c.Argv[0]), c.Argv[1:]
 	line := name + " " + strings.Join(args, " ")
 	if !c.Quiet {
@@ -203,7 +204,7 @@ func (m *machine) Run(_ context.Context, c host.Command) (host.Output, error) {
 }
 
 // mount takes mount -t TYPE -o OPTIONS -- DEVICE PLACE, with remount or bind among the options.
-func (m *machine) mount(args []string) {
+func (m *fakeMachine) mount(args []string) {
 	place, device := args[len(args)-1], args[len(args)-2]
 	value := func(flag string) string {
 		if i := slices.Index(args, flag); i >= 0 {
@@ -225,7 +226,7 @@ func (m *machine) mount(args []string) {
 }
 
 // script runs init scripts, which keep in /run whether they run.
-func (m *machine) script(name, verb string) host.Output {
+func (m *fakeMachine) script(name, verb string) host.Output {
 	file := m.scene.path("/run/" + name)
 	switch verb {
 	case "start", "restart":
@@ -240,9 +241,9 @@ func (m *machine) script(name, verb string) host.Output {
 	return host.Output{}
 }
 
-func (m *machine) add(file, line string) { m.scene.put(file, m.scene.text(file)+line+"\n") }
+func (m *fakeMachine) add(file, line string) { m.scene.put(file, m.scene.text(file)+line+"\n") }
 
-func (m *machine) line(file string, field int, is string) string {
+func (m *fakeMachine) line(file string, field int, is string) string {
 	for line := range strings.Lines(m.scene.text(file)) {
 		if strings.Fields(line)[field] == is {
 			return line
@@ -251,7 +252,7 @@ func (m *machine) line(file string, field int, is string) string {
 	return ""
 }
 
-func (m *machine) without(file string, field int, is string) {
+func (m *fakeMachine) without(file string, field int, is string) {
 	if line := m.line(file, field, is); line != "" {
 		m.scene.put(file, strings.Replace(m.scene.text(file), line, "", 1))
 	}

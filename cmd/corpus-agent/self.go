@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/self"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // self is the agent as this host starts it next. Below a root another one is converged.
@@ -21,7 +21,7 @@ func (p *program) self(l layout.Layout) *self.Self {
 		return nil
 	}
 	s := &self.Self{
-		Executable: executable, Files: []string{l.Config(), "/etc/corpus/environment"}, UnitDirs: host.UnitPaths(),
+		Executable: executable, Files: []string{l.Config(), "/etc/corpus/environment"}, UnitDirs: units.Paths(),
 		Env: slices.DeleteFunc(os.Environ(), func(v string) bool {
 			return strings.HasPrefix(v, "CORPUS_RUN=") || strings.HasPrefix(v, "NOTIFY_SOCKET=")
 		}),

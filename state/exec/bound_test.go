@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -32,7 +33,7 @@ func runHanging(t *testing.T, ctx context.Context, sls string, grace time.Durati
 	if err := os.WriteFile(filepath.Join(states, "t.sls"), []byte(sls), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	machine, err := host.New(host.Options{})
+	machine, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -59,7 +60,7 @@ func semantics(t *testing.T, archive *txtar.Archive) {
 // outcome runs the SLS t and describes its results.
 func outcome(t *testing.T, states string, dry, failhard bool) string {
 	t.Helper()
-	machine, err := host.New(host.Options{})
+	machine, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

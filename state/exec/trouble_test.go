@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	stateexec "github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
@@ -52,7 +53,7 @@ func TestAStepWhoseModuleSwallowsEMFILEFails(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, nil, 0o644), os.WriteFile(filepath.Join(states, "t.sls"), []byte(sls), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	machine, err := host.New(host.Options{})
+	machine, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

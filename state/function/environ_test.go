@@ -6,12 +6,13 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // TestEnvironOfTheRun makes sure that templates see what environ.setenv sets for the run.
 func TestEnvironOfTheRun(t *testing.T) {
-	h, err := host.New(host.Options{Root: t.TempDir()})
+	h, err := machine.New(host.Options{Root: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/links"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -97,9 +98,9 @@ type Network interface {
 
 type (
 	// Link is a network interface.
-	Link = host.Link
+	Link = links.Link
 	// Address is one of a link's addresses.
-	Address = host.Address
+	Address = links.Address
 )
 
 // Resolver asks the domain name system. An error means that nothing was found or nobody answered.

@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/top"
@@ -150,7 +151,7 @@ func (f *fixture) table(h *host.Host) function.Table {
 
 func TestRecorded(t *testing.T) {
 	f := readFixture(t)
-	h, err := host.New(host.Options{Root: f.root(t)})
+	h, err := machine.New(host.Options{Root: f.root(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestRecorded(t *testing.T) {
 		switch name {
 		case "host":
 		case "cmd": // needs a host that runs commands
-			own, err := host.New(host.Options{})
+			own, err := machine.New(host.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,12 +2,7 @@ package host
 
 import (
 	"context"
-	"slices"
-	"sync"
-)
-
-// Accounts are the users and groups of a host.
-//
+) // Accounts are the users and groups of a host.
 // What is asked is answered from /etc/passwd, /etc/group and /etc/shadow, read once and again after
 // something may have changed them. A name or number they lack is looked for where nsswitch.conf says
 // that accounts come from elsewhere too (LDAP, sssd ...). Changes are made by the system's own
@@ -64,199 +59,70 @@ type Shadow struct {
 	LastChange, Min, Max, Warn, Inactive, Expire int
 }
 
-// accounts answers from the files of a host and changes them by its commands.
-type accounts struct {
-	files    Files
-	commands Commands
-	recorder Recorder
-	refused  bool
-
-	mu     sync.Mutex
-	tables *tables           // nil until read
-	shadow map[string]Shadow // nil until read
-	others map[string]string // what other sources answered, "" for nothing
+// NewUser is an account to be made. What is left out is as the host's defaults say.
+type NewUser struct {
+	Name       string
+	UID        *int
+	Group      string   // the user's own group, by name or number
+	OwnGroup   *bool    // make a group of the user's name; nil does as login.defs says
+	Groups     []string // the groups it is a member of besides
+	Gecos      string
+	Home       string
+	CreateHome bool
+	Shell      string
+	NonUnique  bool // the number may be another's too
+	System     bool // take a number from the range of system accounts
+	NoLog      bool // leave the account out of lastlog and faillog
 }
 
-// tables are passwd and group, indexed by everything they are asked for.
-type tables struct {
-	allUsers   []User
-	allGroups  []Group
-	users      map[string]User
-	usersByID  map[int]User
-	groups     map[string]Group
-	groupsByID map[int]Group
-	memberOf   map[string][]string // by user, what group lines say
-	byGID      map[int][]string    // names that share a number
-	elsewhere  map[string]bool     // by database: nsswitch names more than files
+// UserChange is what shall be different about a user; nil leaves a thing as it is.
+type UserChange struct {
+	UID         *int
+	NonUnique   bool
+	Group       *string // by name or number
+	Groups      *[]string
+	KeepGroups  bool // Groups are added to those that the user has
+	Gecos       *string
+	Home        *string // the directory is neither made nor moved
+	Shell       *string
+	LockedState *bool // whether the password is locked
 }
 
-func (a *accounts) Allowed(what string) error {
-	if a.refused {
-		return &Skipped{What: what}
-	}
-	return nil
+// UserRemoval says how a user goes.
+type UserRemoval struct {
+	Purge bool // its home and mail with it
+	Force bool // even while it is logged in
 }
 
-// forget makes the next question read the files again.
-func (a *accounts) forget() {
-	a.mu.Lock()
-	a.tables, a.shadow, a.others = nil, nil, nil
-	a.mu.Unlock()
+// ShadowChange is what shall be different about a password. Days of -1 empty a field.
+type ShadowChange struct {
+	Hash                                         *string // "" for a password that is not asked for
+	LastChange, Min, Max, Warn, Inactive, Expire *int
 }
 
-// read gives the tables. They are never changed once made, so the lock guards only the reading.
-func (a *accounts) read() (*tables, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.tables != nil {
-		return a.tables, nil
-	}
-	passwd, err := a.lines("/etc/passwd")
-	if err != nil {
-		return nil, err
-	}
-	group, err := a.lines("/etc/group")
-	if err != nil {
-		return nil, err
-	}
-	nsswitch, err := a.lines("/etc/nsswitch.conf")
-	if err != nil {
-		return nil, err
-	}
-	a.tables = index(parsePasswd(passwd), parseGroup(group))
-	a.tables.elsewhere = parseSwitch(nsswitch)
-	return a.tables, nil
+// NewGroup is a group to be made.
+type NewGroup struct {
+	Name      string
+	GID       *int
+	NonUnique bool
+	System    bool
+	Members   []string
 }
 
-// index keeps the first of several lines for one name or number, as the C library does.
-func index(users []User, groups []Group) *tables {
-	t := &tables{
-		allUsers: users, allGroups: groups,
-		users: map[string]User{}, usersByID: map[int]User{}, groups: map[string]Group{}, groupsByID: map[int]Group{},
-		memberOf: map[string][]string{}, byGID: map[int][]string{},
-	}
-	for _, u := range users {
-		keepFirst(t.users, u.Name, u)
-		keepFirst(t.usersByID, u.UID, u)
-	}
-	for _, g := range groups {
-		keepFirst(t.groups, g.Name, g)
-		keepFirst(t.groupsByID, g.GID, g)
-		t.byGID[g.GID] = append(t.byGID[g.GID], g.Name)
-		for _, m := range g.Members {
-			t.memberOf[m] = append(t.memberOf[m], g.Name)
-		}
-	}
-	return t
+// GroupChange is what shall be different about a group; nil leaves a thing as it is.
+type GroupChange struct {
+	GID         *int
+	NonUnique   bool
+	Members     *[]string
+	Add, Remove []string // single members
 }
 
-func keepFirst[K comparable, V any](m map[K]V, key K, v V) {
-	if _, ok := m[key]; !ok {
-		m[key] = v
-	}
-}
-
-func (a *accounts) User(name string) (User, bool, error) {
-	t, err := a.read()
-	if err != nil {
-		return User{}, false, err
-	}
-	if u, ok := t.users[name]; ok {
-		return u, true, nil
-	}
-	return elsewhere(a, t, "passwd", named(name), parsePasswd)
-}
-
-func (a *accounts) UserByID(uid int) (User, bool, error) {
-	t, err := a.read()
-	if err != nil {
-		return User{}, false, err
-	}
-	if u, ok := t.usersByID[uid]; ok {
-		return u, true, nil
-	}
-	return elsewhere(a, t, "passwd", number(uid), parsePasswd)
-}
-
-func (a *accounts) Group(name string) (Group, bool, error) {
-	t, err := a.read()
-	if err != nil {
-		return Group{}, false, err
-	}
-	if g, ok := t.groups[name]; ok {
-		return g, true, nil
-	}
-	return elsewhere(a, t, "group", named(name), parseGroup)
-}
-
-func (a *accounts) GroupByID(gid int) (Group, bool, error) {
-	t, err := a.read()
-	if err != nil {
-		return Group{}, false, err
-	}
-	if g, ok := t.groupsByID[gid]; ok {
-		return g, true, nil
-	}
-	return elsewhere(a, t, "group", number(gid), parseGroup)
-}
-
-func (a *accounts) GroupsOf(user string) ([]string, error) {
-	u, known, err := a.User(user)
-	if err != nil {
-		return nil, err
-	}
-	t, err := a.read()
-	if err != nil {
-		return nil, err
-	}
-	// The kernel knows groups by number, so a group that shares one is had as well.
-	var names []string
-	for _, name := range t.memberOf[user] {
-		names = append(names, t.byGID[t.groups[name].GID]...)
-	}
-	if known {
-		names = append(names, t.byGID[u.GID]...)
-	}
-	if _, local := t.users[user]; known && !local {
-		more, err := a.otherGroups(t, user)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, more...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
-}
-
-func (a *accounts) AllUsers() ([]User, error) {
-	t, err := a.read()
-	if err != nil {
-		return nil, err
-	}
-	return t.allUsers, nil
-}
-
-func (a *accounts) AllGroups() ([]Group, error) {
-	t, err := a.read()
-	if err != nil {
-		return nil, err
-	}
-	return t.allGroups, nil
-}
-
-func (a *accounts) Shadow(user string) (Shadow, bool, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.shadow == nil {
-		text, err := a.lines("/etc/shadow")
-		if err != nil {
-			return Shadow{}, false, err
-		}
-		a.shadow = map[string]Shadow{}
-		for _, s := range parseShadow(text) {
-			keepFirst(a.shadow, s.Name, s)
-		}
-	}
-	s, ok := a.shadow[user]
-	return s, ok, nil
+// Crontabs are the tables of jobs that users have with cron.
+type Crontabs interface {
+	// Allowed says whether there are crontabs to act on; if not, the error is a *Skipped.
+	Allowed(what string) error
+	// Read gives a user's crontab as its user wrote it, or "" if there is none.
+	Read(ctx context.Context, user string) (string, error)
+	// Write replaces a user's crontab. cron itself refuses one that it cannot read.
+	Write(ctx context.Context, user, text string) error
 }

@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // What a command prints is kept up to 16 MiB, so that none can make the agent run out of memory.
 func TestOutputIsKeptUpToALimit(t *testing.T) {
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,13 @@
-package host
+package host_test
 
 import (
 	"context"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // TestCommandsDoNotGetTheStoresCredentials runs commands as states do, with the agent's credentials in the
@@ -13,12 +16,12 @@ func TestCommandsDoNotGetTheStoresCredentials(t *testing.T) {
 	t.Setenv("MINIO_SECRET_KEY", "of-the-store")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "of-the-store")
 	t.Setenv("APPLICATION", "kept")
-	h, err := New(Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, env := range map[string][]string{"its own": nil, "named by the state": {"AWS_SECRET_ACCESS_KEY=of-the-state"}} {
-		out, err := h.Shell(context.Background(), Line{Text: "env", Env: env, Quiet: true})
+		out, err := h.Shell(context.Background(), host.Line{Text: "env", Env: env, Quiet: true})
 		if err != nil {
 			t.Fatal(err)
 		}

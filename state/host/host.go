@@ -6,13 +6,16 @@
 // refused with a Skipped, never done and never reported as done. And each write names what it is
 // about to replace, so that a recorder can keep it.
 //
+// It is a corridor with rooms. Files, commands and the recorder are here; accounts, packages and units are here as the
+// interfaces that states see, and each has its code in a package below, as the kernel's links have. Package machine opens
+// all of them.
+//
 // Reads are kept for the run and forgotten when a write, or a command that may write anything,
 // makes them old.
 package host
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -30,8 +33,8 @@ type Host struct {
 	Env      *Environment // of commands; nil for the agent's own
 	Network  Network
 
-	parsed   *parsed  // nil keeps nothing
-	recorder Recorder // nil for none
+	parsed   *ParseCache // nil keeps nothing
+	recorder Recorder    // nil for none
 	trouble  *walk.Trouble
 	forget   func() // what was read; nil where nothing is kept
 }
@@ -56,7 +59,7 @@ func (h *Host) TroubleSince(mark int) error {
 // WithFiles is a host like h that sees its files another way.
 func (h *Host) WithFiles(files Files) *Host {
 	other := *h
-	other.Files, other.parsed, other.Network = files, &parsed{}, Network{files}
+	other.Files, other.parsed, other.Network = files, &ParseCache{}, Network{files}
 	return &other
 }
 
@@ -106,14 +109,14 @@ type Options struct {
 	LockWait time.Duration
 }
 
-// New opens a host.
-func New(o Options) (*Host, error) {
-	relocated := o.Root != "" && o.Root != "/"
-	if o.Chroot && os.Geteuid() != 0 {
-		return nil, fmt.Errorf("entering %s takes root", o.Root)
-	}
-	return open(o, relocated)
-}
+// Relocated reports whether the root is another directory than that of the machine.
+func (o Options) Relocated() bool { return o.Root != "" && o.Root != "/" }
+
+// Asleep reports whether nothing runs in the root: there is a kernel and an init system, but of the machine around it.
+func (o Options) Asleep() bool { return o.Relocated() && o.Commands == nil }
+
+// Refuses reports whether no command runs: the root is no system to enter.
+func (o Options) Refuses() bool { return o.Asleep() && !o.Chroot }
 
 // Skipped says that something was not done because it would have acted on the running system
 // instead of the tree the run is about.

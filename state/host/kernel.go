@@ -43,7 +43,7 @@ func (k kernel) SetHostname(name string) error {
 	if err := k.Allowed("setting the hostname"); err != nil {
 		return err
 	}
-	if err := replacing(k.recorder, Subject{KindHostname, "of the running system"}); err != nil {
+	if err := Record(k.recorder, Subject{KindHostname, "of the running system"}); err != nil {
 		return err
 	}
 	if err := unix.Sethostname([]byte(name)); err != nil {

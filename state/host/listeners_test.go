@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // listeners are the processes that take connections to an address.
@@ -21,7 +22,7 @@ func listeners(h *host.Host, at netip.AddrPort) []int {
 
 // TestProcessesAndSocketsHaveTheirUser looks at this process and at a socket of it.
 func TestProcessesAndSocketsHaveTheirUser(t *testing.T) {
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestProcessesAndSocketsHaveTheirUser(t *testing.T) {
 
 // TestListenersAreFound asks who listens on addresses of this process, and on one that nothing has.
 func TestListenersAreFound(t *testing.T) {
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

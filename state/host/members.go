@@ -88,7 +88,7 @@ func (m *members) read(files []*os.File) error {
 		}
 		texts[i] = string(data)
 	}
-	m.known, m.groups = filesOnly(texts[2]), membersIn(parsePasswd(texts[0]), parseGroup(texts[1]))
+	m.known, m.groups = filesOnly(texts[2]), membersIn(ParsePasswd(texts[0]), ParseGroup(texts[1]))
 	return nil
 }
 
@@ -99,7 +99,7 @@ func unchanged(a, b unix.Stat_t) bool {
 // filesOnly reports whether accounts come from the files alone. What systemd adds are users of units, each in a group of
 // its own.
 func filesOnly(nsswitch string) bool {
-	more := parseSwitch(strings.ReplaceAll(nsswitch, "systemd", "files"))
+	more := ParseSwitch(strings.ReplaceAll(nsswitch, "systemd", "files"))
 	return !more["passwd"] && !more["group"] && !more["initgroups"]
 }
 

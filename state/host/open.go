@@ -1,42 +1,46 @@
 package host
 
 import (
+	"fmt"
+	"os"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
-// open wires the doors to one another: a write tells whoever read what it changed.
-func open(o Options, relocated bool) (*Host, error) {
-	refused := relocated && !o.Chroot && o.Commands == nil
-	accounts := &accounts{recorder: o.Recorder, refused: refused}
-	packages := &packages{refused: refused, recorder: o.Recorder}
-	units := &units{refused: relocated && o.Commands == nil, bootRefused: refused, recorder: o.Recorder, own: o.Own}
-	files, err := openTree(o.Root, relocated, o, func(path string) {
-		if strings.HasPrefix(path, "/etc/") {
-			accounts.forget()
-		}
-		if holdsPackages(path) {
-			packages.forget()
-		}
-		if holdsUnits(path) {
-			units.init.forget()
-		}
-		if s, ok := units.init.(*systemd); ok && systemdReads(path) {
-			s.stale.Store(true)
-		}
-	})
+// Caches are what keeps answers about a host: the rooms that package machine opens. Each function may be nil.
+type Caches struct {
+	Changed func(path string) // a file was written, made or removed
+	Forget  func()            // anything may be another: a command ran, or a read failed
+}
+
+// Open opens the corridor of a host, which is its files, commands, kernel and network. Accounts, Crontabs, Packages and
+// Units stay nil: package machine opens them.
+func Open(o Options, c Caches) (*Host, error) {
+	if o.Chroot && os.Geteuid() != 0 {
+		return nil, fmt.Errorf("entering %s takes root", o.Root)
+	}
+	if c.Changed == nil {
+		c.Changed = func(string) {}
+	}
+	if c.Forget == nil {
+		c.Forget = func() {}
+	}
+	files, err := openTree(o.Root, o.Relocated(), o, c.Changed)
 	if err != nil {
 		return nil, err
 	}
-	forget := func() {
-		accounts.forget()
-		packages.forget()
-		units.init.forget()
-	}
+	return &Host{
+		Files: files, Commands: commandsOf(o, files, c.Forget), Network: Network{files}, Kernel: kernel{o.Asleep(), o.Recorder},
+		Env: NewEnvironment(process.Environ()...), parsed: &ParseCache{}, recorder: o.Recorder, trouble: files.trouble, forget: c.Forget,
+	}, nil
+}
+
+// commandsOf are the commands that the options give, or those of the host, with whom they tell of what they run.
+func commandsOf(o Options, files *tree, changed func()) Commands {
 	run := o.Commands
 	if run == nil {
-		own := ownCommands(o, refused, forget)
+		own := ownCommands(o, o.Refuses(), changed)
 		own.trouble, own.files, run = files.trouble, files, own
 	}
 	if o.Failed != nil {
@@ -45,19 +49,7 @@ func open(o Options, relocated bool) (*Host, error) {
 	if o.Recorder != nil {
 		run = &namedCommands{run, o.Recorder}
 	}
-	accounts.files, accounts.commands = files, run
-	env := NewEnvironment(process.Environ()...)
-	packages.manager = packageManagerOf(files, run, env, o, relocated)
-	units.init = initSystemOf(files, run, relocated, units.refused)
-	crontabs := &crontabs{files: files, commands: run, accounts: accounts, recorder: o.Recorder, refused: refused, read: &parsed{}}
-	if err := files.trouble.Since(0); err != nil { // the choices above may be wrong
-		return nil, explain(err)
-	}
-	return &Host{
-		Files: files, Commands: run, Accounts: accounts, Crontabs: crontabs, Packages: packages, Units: units, Network: Network{files},
-		Kernel: kernel{relocated && o.Commands == nil, o.Recorder}, Env: env, parsed: &parsed{}, recorder: o.Recorder,
-		trouble: files.trouble, forget: forget,
-	}, nil
+	return run
 }
 
 // ownCommands runs commands on this machine, in the root if that is a system.
@@ -69,29 +61,8 @@ func ownCommands(o Options, refused bool, changed func()) *commands {
 	return c
 }
 
-// initSystemOf finds out what runs the units of a host.
-func initSystemOf(files Files, commands Commands, relocated, asleep bool) initSystem {
-	if !relocated && bootedWithSystemd(files) {
-		return &systemd{files: files, commands: commands}
-	}
-	for _, path := range []string{"/usr/bin/systemctl", "/bin/systemctl"} {
-		if _, err := files.Stat(path); relocated && err == nil {
-			return &offline{files: files, commands: commands}
-		}
-	}
-	if hasOpenRC(files) {
-		return &openrc{sysv: sysv{files: files, commands: commands}, offline: asleep}
-	}
-	return &sysv{files: files, commands: commands}
-}
-
-// holdsUnits reports whether a file may say what units there are or when they start.
-func holdsUnits(path string) bool {
-	return strings.Contains(path, "/systemd/") || strings.HasPrefix(path, "/etc/init.d/") || strings.HasPrefix(path, "/etc/rc") || strings.HasPrefix(path, runlevels)
-}
-
-// bootedWithSystemd says whether systemd runs the machine: the directory is there for all who ask.
-func bootedWithSystemd(files Files) bool {
+// BootedWithSystemd says whether systemd runs the machine: the directory is there for all who ask.
+func BootedWithSystemd(files Files) bool {
 	info, err := files.Lstat("/run/systemd/system")
 	return err == nil && info.IsDir()
 }

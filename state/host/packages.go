@@ -94,3 +94,16 @@ type PackageChange struct {
 	// the version that left them.
 	Purged bool
 }
+
+// String says in a few words what a transaction is to do.
+func (t Transaction) String() string {
+	switch t.Action {
+	case RemovePackages:
+		return "removing packages"
+	case PurgePackages:
+		return "purging packages"
+	case UpgradePackages, FullUpgradePackages:
+		return "upgrading packages"
+	}
+	return "installing packages"
+}

@@ -35,31 +35,31 @@ type Inventory struct {
 	// Interrupted says that a change was cut off and has to be ended by hand.
 	Interrupted bool
 
-	arch     archNames
+	arch     ArchNames
 	byName   map[string][]Package
 	provided map[string][]string // the packages, as list names, that provide a name
-	provider func(virtual string) []string
+	Provider func(virtual string) []string
 	asked    sync.Map // what provider answered, by name
 }
 
-// archNames is how a family of package managers writes the architecture behind a package's name.
-type archNames struct {
-	join string                         // what stands between them
-	any  []string                       // architectures that stand for any
-	same func(native, arch string) bool // whether two are as good as one; nil for never
+// ArchNames is how a family of package managers writes the architecture behind a package's name.
+type ArchNames struct {
+	Join string                         // what stands between them
+	Any  []string                       // architectures that stand for any
+	Same func(native, arch string) bool // whether two are as good as one; nil for never
 }
 
-func debianNames() archNames { return archNames{join: ":", any: []string{"all", "any"}} }
+func debianNames() ArchNames { return ArchNames{Join: ":", Any: []string{"all", "any"}} }
 
 // NewInventory makes an inventory of packages that are named as on Debian.
 func NewInventory(native string, packages []Package) *Inventory {
-	return newInventory(native, debianNames(), packages)
+	return InventoryOf(native, debianNames(), packages)
 }
 
-func newInventory(native string, arch archNames, packages []Package) *Inventory {
+func InventoryOf(native string, arch ArchNames, packages []Package) *Inventory {
 	v := &Inventory{Native: native, arch: arch, byName: make(map[string][]Package, len(packages)), provided: map[string][]string{}}
 	for _, p := range packages {
-		name := v.listName(p)
+		name := v.NameOf(p)
 		v.byName[name] = append(v.byName[name], p)
 		if p.State != InstalledPackage {
 			continue
@@ -72,23 +72,23 @@ func newInventory(native string, arch archNames, packages []Package) *Inventory 
 	return v
 }
 
-// listName is the name that users and reports call a package by: with its architecture only where
+// NameOf is the name that users and reports call a package by: with its architecture only where
 // that is not the host's.
-func (v *Inventory) listName(p Package) string {
+func (v *Inventory) NameOf(p Package) string {
 	if p.Arch == "" || v.saysNothing(p.Arch) {
 		return p.Name
 	}
-	return p.Name + v.arch.join + p.Arch
+	return p.Name + v.arch.Join + p.Arch
 }
 
 // saysNothing reports whether an architecture is left out of names.
 func (v *Inventory) saysNothing(arch string) bool {
-	return arch == v.Native || slices.Contains(v.arch.any, arch) || v.arch.same != nil && v.arch.same(v.Native, arch)
+	return arch == v.Native || slices.Contains(v.arch.Any, arch) || v.arch.Same != nil && v.arch.Same(v.Native, arch)
 }
 
 // ListName is a name as users may write it, without an architecture that says nothing.
 func (v *Inventory) ListName(name string) string {
-	if i := strings.LastIndex(name, v.arch.join); v.arch.join != "" && i > 0 && v.saysNothing(name[i+len(v.arch.join):]) {
+	if i := strings.LastIndex(name, v.arch.Join); v.arch.Join != "" && i > 0 && v.saysNothing(name[i+len(v.arch.Join):]) {
 		return name[:i]
 	}
 	return name
@@ -130,13 +130,13 @@ func (v *Inventory) Holds() []string {
 
 // Providers lists the installed packages that provide a virtual package.
 func (v *Inventory) Providers(virtual string) []string {
-	if v.provider == nil {
+	if v.Provider == nil {
 		return v.provided[virtual]
 	}
 	if known, ok := v.asked.Load(virtual); ok {
 		return known.([]string)
 	}
-	names := v.provider(virtual)
+	names := v.Provider(virtual)
 	v.asked.Store(virtual, names)
 	return names
 }

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// parsed holds what was made of files that many states ask about.
-type parsed struct {
+// ParseCache holds what was made of files that many states ask about.
+type ParseCache struct {
 	mu   sync.Mutex
 	kept map[parsedKey]parsedFile
 }
@@ -25,10 +25,10 @@ type parsedFile struct {
 // another or has changed, so four hundred states about one file cost one reading. What parse returns
 // is shared: nobody may change it.
 func Parsed[T any](h *Host, path string, parse func(text string) T) (T, error) {
-	return parsedOf(h.Files, h.parsed, path, parse)
+	return ParsedOf(h.Files, h.parsed, path, parse)
 }
 
-func parsedOf[T any](files Files, p *parsed, path string, parse func(text string) T) (T, error) {
+func ParsedOf[T any](files Files, p *ParseCache, path string, parse func(text string) T) (T, error) {
 	var none T
 	info, err := files.Stat(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func parsedOf[T any](files Files, p *parsed, path string, parse func(text string
 	return made, nil
 }
 
-func (p *parsed) get(key parsedKey, info Info) (any, bool) {
+func (p *ParseCache) get(key parsedKey, info Info) (any, bool) {
 	if p == nil {
 		return nil, false
 	}
@@ -58,7 +58,7 @@ func (p *parsed) get(key parsedKey, info Info) (any, bool) {
 	return file.value, ok && file.as == info
 }
 
-func (p *parsed) put(key parsedKey, file parsedFile) {
+func (p *ParseCache) put(key parsedKey, file parsedFile) {
 	if p == nil {
 		return
 	}

@@ -34,7 +34,7 @@ func (p Process) Name() string {
 // counts as one of no user.
 func (h *Host) ProcessOf(pid int) Process {
 	dir := fmt.Sprintf("/proc/%d/", pid)
-	p := Process{User: userOf(dir), Cgroup: unitCgroup(cgroupOf(dir), cgroupOf("/proc/1/"))}
+	p := Process{User: userOf(dir), Cgroup: unitCgroup(CgroupOf(dir), CgroupOf("/proc/1/"))}
 	p.Program, _ = os.Readlink(dir + "exe")
 	p.Directory, _ = os.Readlink(dir + "cwd")
 	data, _ := os.ReadFile(dir + "cmdline")
@@ -84,9 +84,9 @@ func unitCgroup(cgroup, ofInit string) string {
 	return cgroup
 }
 
-// cgroupOf is the control group of a process: that of version 2, or of systemd's own hierarchy of version 1 where
+// CgroupOf is the control group of a process: that of version 2, or of systemd's own hierarchy of version 1 where
 // version 2 is not in use.
-func cgroupOf(dir string) string {
+func CgroupOf(dir string) string {
 	data, _ := os.ReadFile(dir + "cgroup")
 	return cgroupIn(string(data))
 }

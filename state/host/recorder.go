@@ -47,9 +47,9 @@ const (
 	KindCommand      Kind = "command" // a program that may have changed anything; it cannot be taken back
 )
 
-// replacing tells a recorder, if there is one, what is about to be replaced, and waits until that is
+// Record tells a recorder, if there is one, what is about to be replaced, and waits until that is
 // kept.
-func replacing(r Recorder, subjects ...Subject) error {
+func Record(r Recorder, subjects ...Subject) error {
 	if r == nil {
 		return nil
 	}

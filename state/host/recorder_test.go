@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/accounts"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // order notes what happens in which order: what is named, waited for, and run.
@@ -59,7 +61,7 @@ func recordedHost(t *testing.T, o *order) (*host.Host, string) {
 	hosttest.Put(t, filepath.Join(root, "etc/init.d/web"), "", 0o755)
 	hosttest.Put(t, filepath.Join(root, "etc/file"), "old", 0o644)
 	hosttest.Put(t, filepath.Join(root, "etc/dir/inside"), "old", 0o644)
-	h, err := host.New(host.Options{Root: root, Commands: o, Recorder: o})
+	h, err := machine.New(host.Options{Root: root, Commands: o, Recorder: o})
 	do(t, err)
 	o.events = nil
 	return h, root
@@ -226,16 +228,16 @@ func TestAccountLinesGoBackWhereTheyWere(t *testing.T) {
 	passwd := filepath.Join(root, "etc/passwd")
 	before, err := os.ReadFile(passwd)
 	do(t, err)
-	line, err := h.AccountLine("/etc/passwd", "daemon")
+	line, err := accounts.LineOf(h, "/etc/passwd", "daemon")
 	do(t, err)
 	if line.After != "root" || !strings.HasPrefix(line.Text, "daemon:x:1:1:") {
 		t.Errorf("the line is %+v", line)
 	}
-	do(t, h.SetAccountLine(ctx, "/etc/passwd", "daemon", host.AccountLine{}))
+	do(t, accounts.SetLine(ctx, h, "/etc/passwd", "daemon", accounts.Line{}))
 	if data, _ := os.ReadFile(passwd); strings.Contains(string(data), "daemon:") {
 		t.Errorf("the line is still there: %s", data)
 	}
-	do(t, h.SetAccountLine(ctx, "/etc/passwd", "daemon", line))
+	do(t, accounts.SetLine(ctx, h, "/etc/passwd", "daemon", line))
 	if data, _ := os.ReadFile(passwd); string(data) != string(before) {
 		t.Errorf("put back the file reads\n%s\nwant\n%s", data, before)
 	}

@@ -26,14 +26,14 @@ func (h *Host) CheckSudoers(ctx context.Context, file string, content []byte) er
 	if err != nil {
 		return err
 	}
-	out, err := h.Commands.Run(ctx, Command{Argv: []string{visudo, "-c", "-f", temp}, Env: toolEnvironment(), Limit: time.Minute, Quiet: true})
+	out, err := h.Commands.Run(ctx, Command{Argv: []string{visudo, "-c", "-f", temp}, Env: ToolEnvironment(), Limit: time.Minute, Quiet: true})
 	if err := errors.Join(err, h.Files.Remove(temp)); err != nil {
 		return err
 	}
 	if out.Code == 0 {
 		return nil
 	}
-	said := strings.ReplaceAll(firstLines(out.Stderr), temp, file)
+	said := strings.ReplaceAll(FirstLines(out.Stderr), temp, file)
 	return diag.WithHint(fmt.Errorf("sudo would not read %s: %s", file, said), "correct the line it names; the file is as it was")
 }
 

@@ -10,12 +10,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // TestSudoers lets the machine's own visudo judge files in a chroot.
 func TestSudoers(t *testing.T) {
 	root := hosttest.Chroot(t)
-	h, err := host.New(host.Options{Root: root, Chroot: true})
+	h, err := machine.New(host.Options{Root: root, Chroot: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestSudoers(t *testing.T) {
 // TestSudoersBelowARoot asks nobody.
 func TestSudoersBelowARoot(t *testing.T) {
 	root := t.TempDir()
-	h, err := host.New(host.Options{Root: root})
+	h, err := machine.New(host.Options{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,13 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -46,10 +50,10 @@ func (h *Host) Tool(ctx context.Context, t Tool) (string, error) {
 	if !ok {
 		return "", diag.WithHint(fmt.Errorf("%s is not installed", name), "install %s in a pkg.installed state that this one requires", t.brings())
 	}
-	if err := replacing(h.recorder, t.Changes); err != nil {
+	if err := Record(h.recorder, t.Changes); err != nil {
 		return "", err
 	}
-	c := Command{Argv: append([]string{program}, t.Argv[1:]...), Env: append(toolEnvironment(), t.Env...), Stdin: t.Stdin, Limit: t.limit(), Quiet: t.Changes == Subject{}, Named: true, Paths: t.paths()}
+	c := Command{Argv: append([]string{program}, t.Argv[1:]...), Env: append(ToolEnvironment(), t.Env...), Stdin: t.Stdin, Limit: t.limit(), Quiet: t.Changes == Subject{}, Named: true, Paths: t.paths()}
 	out, err := h.Commands.Run(ctx, c)
 	switch {
 	case err != nil:
@@ -57,9 +61,9 @@ func (h *Host) Tool(ctx context.Context, t Tool) (string, error) {
 	case out.TimedOut:
 		return out.Stdout, fmt.Errorf("%s did not end in %s", name, c.Limit)
 	case out.Code != 0:
-		text := firstLines(out.Stderr)
+		text := FirstLines(out.Stderr)
 		if text == "" {
-			text = firstLines(out.Stdout)
+			text = FirstLines(out.Stdout)
 		}
 		return out.Stdout, &ToolError{Tool: name, Code: out.Code, Text: text}
 	}
@@ -70,7 +74,7 @@ func (t Tool) limit() time.Duration {
 	if t.Limit > 0 {
 		return t.Limit
 	}
-	return toolLimit
+	return ToolLimit
 }
 
 func (t Tool) brings() string {
@@ -91,4 +95,84 @@ func Failed(err error, what, hint string) error {
 		return worded
 	}
 	return diag.WithHint(worded, "%s", hint)
+}
+
+// ToolLimit is how long a tool may take. userdel -r of a large home is the slowest.
+const ToolLimit = 10 * time.Minute
+
+// ToolError is a tool that refused. What it says goes into Text; passwords never do, since no tool
+// repeats what it reads.
+type ToolError struct {
+	Tool string
+	Code int
+	Text string
+}
+
+func (e *ToolError) Error() string {
+	if e.Text == "" {
+		return fmt.Sprintf("%s ended with code %d", e.Tool, e.Code)
+	}
+	return e.Text
+}
+
+// Hint says what the tool's code means for people. The codes are those of useradd(8) and its kin.
+func (e *ToolError) Hint() string {
+	if os.Geteuid() != 0 && e.lacksRights() {
+		return "changing the system takes root"
+	}
+	switch e.Tool + " " + strconv.Itoa(e.Code) {
+	case "useradd 1", "usermod 1", "userdel 1", "useradd 10", "usermod 10", "userdel 10", "groupadd 10", "groupmod 10", "groupdel 10",
+		"chage 15", "chpasswd 1":
+		return "look whether /etc can be written and has room, and whether another tool holds /etc/passwd.lock or /etc/group.lock"
+	case "useradd 4", "usermod 4":
+		return "choose another uid, or set unique: False"
+	case "groupadd 4", "groupmod 4":
+		return "choose another gid, or set non_unique: True"
+	case "useradd 9":
+		return "set gid to the group of that name to take it as the user's own"
+	case "useradd 12":
+		return "the account is there, its home is not: look at the directory above it, or set createhome: False"
+	case "useradd 3", "usermod 3", "useradd 19", "groupadd 3":
+		return "correct the argument it names"
+	case "usermod 8":
+		return "end the user's processes first"
+	case "userdel 8":
+		return "end the user's processes first, or set force: True to remove it all the same"
+	case "groupdel 8":
+		return "give the users that have it as their own group another one first"
+	}
+	return ""
+}
+
+// lacksRights reports whether the tool says that its user may not do this.
+func (e *ToolError) lacksRights() bool {
+	text := strings.ToLower(e.Text)
+	for _, words := range []string{"permission denied", "not permitted", "are you root", "be root", "only root", "superuser", "authentication"} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return text == ""
+}
+
+// FirstLines is a tool's message on one line.
+func FirstLines(text string) string {
+	lines := strings.FieldsFunc(strings.TrimSpace(text), func(r rune) bool { return r == '\n' })
+	return strings.Join(lines[:min(len(lines), 3)], "; ")
+}
+
+// Complaint is what a command that failed said last.
+func Complaint(out Output) error {
+	if out.Code == 0 {
+		return nil
+	}
+	if last := LastLine(out.Stderr); last != "" {
+		return errors.New(last)
+	}
+	return fmt.Errorf("it ended with code %d", out.Code)
+}
+
+func LastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
 }

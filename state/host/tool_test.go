@@ -1,4 +1,4 @@
-package host
+package host_test
 
 import (
 	"context"
@@ -9,23 +9,26 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // noted is a recorder that notes what is about to be replaced, or refuses.
 type noted struct {
-	subjects []Subject
+	subjects []host.Subject
 	refuse   error
 }
 
 func (n *noted) Kept() error { return nil }
 
-func (n *noted) Replacing(s Subject) error {
+func (n *noted) Replacing(s host.Subject) error {
 	n.subjects = append(n.subjects, s)
 	return n.refuse
 }
 
 // toolHost has one tool, which answers as told.
-func toolHost(t *testing.T, answer Output, recorder Recorder) (*Host, *scripted) {
+func toolHost(t *testing.T, answer host.Output, recorder host.Recorder) (*host.Host, *hosttest.Scripted) {
 	t.Helper()
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "usr/sbin"), 0o755); err != nil {
@@ -34,8 +37,8 @@ func toolHost(t *testing.T, answer Output, recorder Recorder) (*Host, *scripted)
 	if err := os.WriteFile(filepath.Join(root, "usr/sbin/corpus-tool"), nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run := &scripted{t: t, answers: map[string]Output{"/usr/sbin/corpus-tool": answer}}
-	h, err := New(Options{Root: root, Commands: run, Recorder: recorder})
+	run := &hosttest.Scripted{T: t, Answers: map[string]host.Output{"/usr/sbin/corpus-tool": answer}}
+	h, err := machine.New(host.Options{Root: root, Commands: run, Recorder: recorder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,64 +47,64 @@ func toolHost(t *testing.T, answer Output, recorder Recorder) (*Host, *scripted)
 
 func TestToolAsksAndChanges(t *testing.T) {
 	recorder := &noted{}
-	h, run := toolHost(t, Output{Stdout: "answer\n"}, recorder)
-	if out, err := h.Tool(context.Background(), Tool{Argv: []string{"corpus-tool", "-l"}}); err != nil || out != "answer\n" {
+	h, run := toolHost(t, host.Output{Stdout: "answer\n"}, recorder)
+	if out, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool", "-l"}}); err != nil || out != "answer\n" {
 		t.Errorf("the tool says %q, %v", out, err)
 	}
-	if len(run.writes) > 0 || len(recorder.subjects) > 0 {
-		t.Errorf("a question counts as a change: %v, %v", run.writes, recorder.subjects)
+	if len(run.Writes) > 0 || len(recorder.subjects) > 0 {
+		t.Errorf("a question counts as a change: %v, %v", run.Writes, recorder.subjects)
 	}
-	subject := Subject{Kind: "sysctl", Name: "a"}
-	if _, err := h.Tool(context.Background(), Tool{Argv: []string{"corpus-tool", "-w"}, Changes: subject}); err != nil {
+	subject := host.Subject{Kind: "sysctl", Name: "a"}
+	if _, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool", "-w"}, Changes: subject}); err != nil {
 		t.Fatal(err)
 	}
-	if len(run.writes) != 1 || len(recorder.subjects) != 1 || recorder.subjects[0] != subject {
-		t.Errorf("run was %v, recorded was %v", run.writes, recorder.subjects)
+	if len(run.Writes) != 1 || len(recorder.subjects) != 1 || recorder.subjects[0] != subject {
+		t.Errorf("run was %v, recorded was %v", run.Writes, recorder.subjects)
 	}
 }
 
 func TestToolIsNotRunUnrecorded(t *testing.T) {
-	h, run := toolHost(t, Output{}, &noted{refuse: errors.New("no room")})
-	_, err := h.Tool(context.Background(), Tool{Argv: []string{"corpus-tool"}, Changes: Subject{Kind: "sysctl", Name: "a"}})
-	if err == nil || !strings.Contains(err.Error(), "no room") || len(run.ran) > 0 {
-		t.Errorf("got %v, and ran %v", err, run.ran)
+	h, run := toolHost(t, host.Output{}, &noted{refuse: errors.New("no room")})
+	_, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool"}, Changes: host.Subject{Kind: "sysctl", Name: "a"}})
+	if err == nil || !strings.Contains(err.Error(), "no room") || len(run.Ran) > 0 {
+		t.Errorf("got %v, and ran %v", err, run.Ran)
 	}
 }
 
 func TestToolThatRefuses(t *testing.T) {
-	h, _ := toolHost(t, Output{Code: 3, Stderr: "cannot do that\nreally\n"}, nil)
-	_, err := h.Tool(context.Background(), Tool{Argv: []string{"corpus-tool"}})
-	var refused *ToolError
+	h, _ := toolHost(t, host.Output{Code: 3, Stderr: "cannot do that\nreally\n"}, nil)
+	_, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool"}})
+	var refused *host.ToolError
 	if !errors.As(err, &refused) || refused.Code != 3 {
 		t.Fatalf("got %v", err)
 	}
-	worded := Failed(err, "doing it", "try again")
+	worded := host.Failed(err, "doing it", "try again")
 	if worded.Error() != "doing it: cannot do that; really" {
 		t.Errorf("worded is %q", worded)
 	}
 	if os.Geteuid() == 0 && diag.HintOf(worded) != "try again" {
 		t.Errorf("the hint is %q", diag.HintOf(worded))
 	}
-	if Failed(nil, "doing it", "try again") != nil {
+	if host.Failed(nil, "doing it", "try again") != nil {
 		t.Error("no error was worded")
 	}
 }
 
 func TestToolThatIsNotThere(t *testing.T) {
-	h, _ := toolHost(t, Output{}, nil)
-	_, err := h.Tool(context.Background(), Tool{Argv: []string{"corpus-none"}, Package: "corpus-tools"})
-	if err == nil || !strings.Contains(diag.HintOf(Failed(err, "doing it", "try again")), "corpus-tools") {
+	h, _ := toolHost(t, host.Output{}, nil)
+	_, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-none"}, Package: "corpus-tools"})
+	if err == nil || !strings.Contains(diag.HintOf(host.Failed(err, "doing it", "try again")), "corpus-tools") {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
 }
 
 func TestToolBelowARoot(t *testing.T) {
-	h, err := New(Options{Root: t.TempDir()})
+	h, err := machine.New(host.Options{Root: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var skipped *Skipped
-	if _, err := h.Tool(context.Background(), Tool{Argv: []string{"corpus-tool"}}); !errors.As(err, &skipped) {
+	var skipped *host.Skipped
+	if _, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool"}}); !errors.As(err, &skipped) {
 		t.Errorf("a tool below a root: %v", err)
 	}
 	if err := h.Kernel.SetHostname("x"); !errors.As(err, &skipped) {
@@ -114,13 +117,13 @@ func TestToolBelowARoot(t *testing.T) {
 
 func TestEnvironmentIsTheHostsOwn(t *testing.T) {
 	t.Setenv("CORPUS_TEST_HAVE", "1")
-	a, err := New(Options{})
+	a, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.Env.Set("CORPUS_TEST_NEW", "2")
 	a.Env.Unset("CORPUS_TEST_HAVE")
-	out, err := a.Shell(context.Background(), Line{Text: "echo $CORPUS_TEST_NEW-$CORPUS_TEST_HAVE"})
+	out, err := a.Shell(context.Background(), host.Line{Text: "echo $CORPUS_TEST_NEW-$CORPUS_TEST_HAVE"})
 	if err != nil || out.Stdout != "2-\n" {
 		t.Errorf("a command finds %q, %v", out.Stdout, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // TestToolsGetNoPathsOfUsers gives tools that change something a path below a directory of a user, and one in a
@@ -23,7 +24,7 @@ func TestToolsGetNoPathsOfUsers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // TestFilesAsOrdinaryUser runs the tests of files again as nobody.
@@ -43,7 +44,7 @@ func rooted(t testing.TB) (files host.Files, root, outside string) {
 	}
 	do(t, os.WriteFile(outside+"/secret", []byte(secret), 0o640))
 	do(t, os.WriteFile(outside+"/sealed", nil, 0o600))
-	h, err := host.New(host.Options{Root: root})
+	h, err := machine.New(host.Options{Root: root})
 	do(t, err)
 	return h.Files, root, outside
 }
@@ -297,7 +298,7 @@ func (r *recorder) Replacing(s host.Subject) error {
 func TestTreeTellsTheRecorderFirst(t *testing.T) {
 	root := t.TempDir()
 	r := &recorder{refuse: "/keep"}
-	h, err := host.New(host.Options{Root: root, Recorder: r})
+	h, err := machine.New(host.Options{Root: root, Recorder: r})
 	do(t, err)
 	do(t, os.WriteFile(root+"/keep", []byte("old"), 0o644))
 	do(t, h.Files.Mkdir("/d", 0o755))
@@ -367,7 +368,7 @@ func TestSparseFilesAreNotReadIntoMemory(t *testing.T) {
 	if err := errors.Join(os.WriteFile(filepath.Join(root, "f"), nil, 0o644), os.Truncate(filepath.Join(root, "f"), 100<<30)); err != nil {
 		t.Skip("this filesystem has no such files:", err)
 	}
-	h, err := host.New(host.Options{Root: root})
+	h, err := machine.New(host.Options{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,14 +2,8 @@ package host
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/coreos/go-systemd/v22/dbus"
-
-	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Units are what an init system runs: services above all, and where it knows them sockets, timers
@@ -75,146 +69,8 @@ func (u Unit) StartsAtBoot() bool {
 	return slices.Contains([]string{"enabled", "enabled-runtime", "static", "alias", "indirect", "generated", "transient"}, u.Boot)
 }
 
-// initSystem is how one kind of host runs units. It may keep what it read until told to forget.
-type initSystem interface {
-	unit(ctx context.Context, name, process string) (Unit, error)
-	names(ctx context.Context) ([]string, error)
-	act(ctx context.Context, verb UnitVerb, name string, wait bool) error
-	setBoot(ctx context.Context, verb BootVerb, name string, runtime bool) error
-	forget()
-}
-
-// units is the part of Units that is the same everywhere: what may be done, and that every change is
-// recorded before it is made.
-type units struct {
-	init        initSystem
-	refused     bool // nothing may be done: the root is no system
-	bootRefused bool
-	recorder    Recorder
-	own         *OwnUnit // nil where nobody carries out later what is put off
-}
-
-func (u *units) Allowed(what string) error {
-	if u.refused {
-		return &Skipped{What: what}
-	}
-	return nil
-}
-
-func (u *units) AllowedAtBoot(what string) error {
-	if u.bootRefused {
-		return &Skipped{What: what}
-	}
-	return nil
-}
-
-func (u *units) Unit(ctx context.Context, name, process string) (Unit, error) {
-	if err := u.AllowedAtBoot("looking at unit " + name); err != nil {
-		return Unit{}, err
-	}
-	unit, err := u.init.unit(ctx, name, process)
-	if err == nil && u.own.is(name) {
-		unit.Active = u.own.active(unit.Active)
-	}
-	return unit, err
-}
-
-func (u *units) Names(ctx context.Context) ([]string, error) {
-	if err := u.AllowedAtBoot("listing units"); err != nil {
-		return nil, err
-	}
-	all, err := u.init.names(ctx)
-	var services []string
-	for _, name := range all {
-		if service, ok := strings.CutSuffix(name, ".service"); ok {
-			services = append(services, service)
-		}
-	}
-	return services, err
-}
-
-func (u *units) Act(ctx context.Context, verb UnitVerb, name string, wait bool) error {
-	if err := u.Allowed(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
-		return err
-	}
-	if u.own.is(name) {
-		u.own.put(verb)
-		return nil
-	}
-	return u.change(ctx, KindUnit, name, func() error { return u.init.act(ctx, verb, name, wait) })
-}
-
-func (u *units) SetBoot(ctx context.Context, verb BootVerb, name string, runtime bool) error {
-	if err := u.AllowedAtBoot(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
-		return err
-	}
-	return u.change(ctx, KindBoot, name, func() error { return u.init.setBoot(ctx, verb, name, runtime) })
-}
-
-// ReloadUnits has the init system read its files again, where it does not do so by itself.
-func (h *Host) ReloadUnits(ctx context.Context) error {
-	u, ok := unitsOf(h.Units)
-	if !ok || u.refused {
-		return nil
-	}
-	defer u.init.forget()
-	if s, ok := u.init.(*systemd); ok {
-		return s.connected(ctx, func(c *dbus.Conn) error { return s.reload(ctx, c) })
-	}
-	return nil
-}
-
-// SettleUnits has the init system read its files again if states changed one of them and nothing has had it
-// do so since.
-func (h *Host) SettleUnits(ctx context.Context) error {
-	if u, ok := unitsOf(h.Units); ok && !u.refused {
-		if s, ok := u.init.(*systemd); ok && s.stale.Load() {
-			return h.ReloadUnits(ctx)
-		}
-	}
-	return nil
-}
-
-// change records a unit and changes it.
-func (u *units) change(ctx context.Context, kind Kind, name string, do func() error) error {
-	if err := replacing(u.recorder, Subject{kind, unitName(name)}); err != nil {
-		return err
-	}
-	defer u.init.forget()
-	err := do()
-	if errors.Is(err, errNoUnit) {
-		return u.withMeant(ctx, name, err)
-	}
-	return err
-}
-
-// errNoUnit says that there is no such unit.
-var errNoUnit = errors.New("no such unit")
-
-// withMeant adds the unit that was probably meant.
-func (u *units) withMeant(ctx context.Context, name string, err error) error {
-	names, listErr := u.init.names(ctx)
-	if listErr != nil {
-		return err
-	}
-	hint := "install the package that brings it, in a state that this one requires"
-	if meant := diag.DidYouMean(strings.TrimSuffix(name, ".service"), bare(names)); meant != "" {
-		hint = meant
-	}
-	return diag.WithHint(err, "%s", hint)
-}
-
-// bare are the names of units as people write them, which for a service is without its kind.
-func bare(names []string) []string {
-	short := make([]string, len(names))
-	for i, name := range names {
-		short[i] = strings.TrimSuffix(name, ".service")
-	}
-	return short
-}
-
-// unitName is a unit's name in full.
-func unitName(name string) string {
+// UnitName is a unit's name in full.
+func UnitName(name string) string {
 	if i := strings.LastIndexByte(name, '.'); i >= 0 && slices.Contains(unitTypes(), name[i+1:]) {
 		return name
 	}
@@ -223,18 +79,4 @@ func unitName(name string) string {
 
 func unitTypes() []string {
 	return []string{"service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope"}
-}
-
-// unitsOf finds the units of a host below what wraps them.
-func unitsOf(all Units) (*units, bool) {
-	for {
-		if u, ok := all.(*units); ok {
-			return u, true
-		}
-		wrapper, ok := all.(interface{ Unwrap() Units })
-		if !ok {
-			return nil, false
-		}
-		all = wrapper.Unwrap()
-	}
 }

@@ -18,16 +18,16 @@ func (o *OwnUnit) Pending() UnitVerb {
 	return o.verb
 }
 
-func (o *OwnUnit) is(name string) bool { return o != nil && unitName(name) == o.Name }
+func (o *OwnUnit) Is(name string) bool { return o != nil && UnitName(name) == o.Name }
 
-func (o *OwnUnit) put(verb UnitVerb) {
+func (o *OwnUnit) Put(verb UnitVerb) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.verb = verb
 }
 
-// active is the state of the unit as it will be: a run that is under way in it is activating it.
-func (o *OwnUnit) active(now string) string {
+// Active is the state of the unit as it will be: a run that is under way in it is activating it.
+func (o *OwnUnit) Active(now string) string {
 	switch verb := o.Pending(); {
 	case verb == Stop:
 		return "inactive"

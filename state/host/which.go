@@ -7,12 +7,12 @@ import (
 )
 
 // Which finds a program by its name in the host's own directories.
-func (h *Host) Which(name string) (string, bool) { return which(h.Files, name) }
+func (h *Host) Which(name string) (string, bool) { return Which(h.Files, name) }
 
-// which looks where the system's tools are, whatever PATH the agent was started with, and then in
+// Which looks where the system's tools are, whatever PATH the agent was started with, and then in
 // that PATH.
-func which(files Files, name string) (string, bool) {
-	dirs := systemPath()
+func Which(files Files, name string) (string, bool) {
+	dirs := SystemPath()
 	for _, dir := range strings.Split(os.Getenv("PATH"), ":") {
 		if strings.HasPrefix(dir, "/") && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
@@ -28,12 +28,12 @@ func which(files Files, name string) (string, bool) {
 	return "", false
 }
 
-func systemPath() []string {
+func SystemPath() []string {
 	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 }
 
-// toolEnvironment is what the system's own tools get: their messages in English, nothing of the
+// ToolEnvironment is what the system's own tools get: their messages in English, nothing of the
 // agent's.
-func toolEnvironment() []string {
-	return []string{"PATH=" + strings.Join(systemPath(), ":"), "LC_ALL=C", "HOME=/"}
+func ToolEnvironment() []string {
+	return []string{"PATH=" + strings.Join(SystemPath(), ":"), "LC_ALL=C", "HOME=/"}
 }

@@ -15,7 +15,7 @@ func Tracking(ctx context.Context) (tracked context.Context, busy func() bool) {
 	return context.WithValue(ctx, workKey{}, &n), func() bool { return n.Load() > 0 }
 }
 
-func working(ctx context.Context, n int32) {
+func Working(ctx context.Context, n int32) {
 	if count, ok := ctx.Value(workKey{}).(*atomic.Int32); ok {
 		count.Add(n)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 func text(s string) host.NewFile {
@@ -155,7 +156,7 @@ func TestWriteWithoutRoomOrRightLeavesNothing(t *testing.T) {
 func TestTempFileIsPrivateAndItsOwn(t *testing.T) {
 	root := t.TempDir()
 	do(t, os.Mkdir(root+"/tmp", 0o777))
-	h, err := host.New(host.Options{Root: root})
+	h, err := machine.New(host.Options{Root: root})
 	do(t, err)
 	one, err := h.TempFile("check-*.conf", []byte("a"), 0o600)
 	do(t, err)
@@ -170,9 +171,9 @@ func TestTempFileIsPrivateAndItsOwn(t *testing.T) {
 func BenchmarkStat(b *testing.B) {
 	root := b.TempDir()
 	do(b, os.WriteFile(root+"/f", []byte("x"), 0o644))
-	relocated, err := host.New(host.Options{Root: root})
+	relocated, err := machine.New(host.Options{Root: root})
 	do(b, err)
-	machine, err := host.New(host.Options{})
+	machine, err := machine.New(host.Options{})
 	do(b, err)
 	b.Run("rooted", func(b *testing.B) {
 		for b.Loop() {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
@@ -46,7 +47,7 @@ func newHost(t *testing.T) (*host.Host, string) {
 	t.Helper()
 	root := t.TempDir()
 	hosttest.Tree(t, root)
-	h, err := host.New(host.Options{Root: root, Commands: quiet{}})
+	h, err := machine.New(host.Options{Root: root, Commands: quiet{}})
 	do(t, err)
 	return h, root
 }
@@ -193,7 +194,7 @@ func TestWhatStays(t *testing.T) {
 }
 
 func TestTheKernelsOwnFilesAreReadWhole(t *testing.T) {
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	do(t, err)
 	want, err := os.ReadFile("/proc/sys/net/ipv4/ip_default_ttl")
 	if err != nil {

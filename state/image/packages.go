@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
 )
 
 // Packages puts packages back to the versions that they had, with one order to the package manager
@@ -59,8 +60,8 @@ func Finish(ctx context.Context, h *host.Host) {
 	if err != nil || !v.Interrupted || h.Packages.Family() != "apt" {
 		return
 	}
-	var cutOff *host.Unfinished
-	if errors.As(h.SettlePackages(ctx), &cutOff) {
+	var cutOff *packages.Unfinished
+	if errors.As(packages.Settle(ctx, h), &cutOff) {
 		_, _ = h.Tool(ctx, host.Tool{Argv: []string{"dpkg", "--force-confold", "--force-confdef", "--configure", "-a"}, Env: []string{"DEBIAN_FRONTEND=noninteractive"}, Changes: host.Subject{Kind: host.KindCommand, Name: "dpkg"}})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/accounts"
 )
 
 // Putter puts parts of images back.
@@ -166,7 +167,7 @@ func (p Putter) chown(want Part) error {
 }
 
 func (p Putter) line(ctx context.Context, name string, want Part) error {
-	line := host.AccountLine{After: want.Text}
+	line := accounts.Line{After: want.Text}
 	if want.Type == Line {
 		r, err := p.Content.Open(want.Pieces)
 		if err != nil {
@@ -179,7 +180,7 @@ func (p Putter) line(ctx context.Context, name string, want Part) error {
 		}
 		line.Text = string(text)
 	}
-	return p.Host.SetAccountLine(ctx, want.Name, name, line)
+	return accounts.SetLine(ctx, p.Host, want.Name, name, line)
 }
 
 func (p Putter) unit(ctx context.Context, name string, want Part) error {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/accounts"
 )
 
 // Taker takes images of a host.
@@ -175,8 +176,8 @@ func (t Taker) walk(name string, i *Image) error {
 // account describes the lines of a user or group.
 func (t Taker) account(s host.Subject) (Image, error) {
 	var i Image
-	for _, file := range host.AccountFiles(s.Kind) {
-		line, err := t.Host.AccountLine(file, s.Name)
+	for _, file := range accounts.FilesOf(s.Kind) {
+		line, err := accounts.LineOf(t.Host, file, s.Name)
 		if err != nil {
 			return i, err
 		}

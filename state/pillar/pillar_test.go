@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/pillar"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -22,7 +23,7 @@ func compiler(t *testing.T, files map[string]string) *pillar.Compiler {
 	for name, text := range files {
 		hosttest.Put(t, filepath.Join(dir, name), text, 0o644)
 	}
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -26,7 +27,7 @@ func stateTree(t *testing.T, files map[string]string) (*session.Session, string)
 			t.Fatal(err)
 		}
 	}
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
@@ -25,11 +26,11 @@ func converge(t *testing.T, root, sls string) map[string]*exec.Result {
 	tree := t.TempDir()
 	hosttest.Put(t, filepath.Join(tree, "top.sls"), "base:\n  '*':\n    - t\n", 0o644)
 	hosttest.Put(t, filepath.Join(tree, "t.sls"), sls, 0o644)
-	h, err := host.New(host.Options{Root: root, Chroot: os.Geteuid() == 0})
+	h, err := machine.New(host.Options{Root: root, Chroot: os.Geteuid() == 0})
 	if err != nil {
 		t.Fatal(err)
 	}
-	trees, err := host.New(host.Options{})
+	trees, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -38,7 +39,7 @@ func BenchmarkHighstate(b *testing.B) {
 // unless told that they may, none may change anything.
 func (t tree) run(b testing.TB, mayChange bool) {
 	b.Helper()
-	h, err := host.New(host.Options{Root: t.root, Chroot: true})
+	h, err := machine.New(host.Options{Root: t.root, Chroot: true})
 	if err != nil {
 		b.Fatal(err)
 	}

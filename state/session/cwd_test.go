@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -20,7 +21,7 @@ func TestWorkingDirectories(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("commands of other users take root")
 	}
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestACommandInARoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("entering a root takes root")
 	}
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

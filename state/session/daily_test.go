@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
@@ -44,7 +45,7 @@ func dailyRoot(t *testing.T, files map[string]string, programs statetest.Command
 	if programs != nil {
 		o.Commands = programs
 	}
-	h, err := host.New(o)
+	h, err := machine.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -135,7 +136,7 @@ func argumentsOf(t reflect.Type, above []int) (all []argument) {
 // TestArgumentsInAllTheirForms gives each argument of each state function in each form that Salt takes: all are the
 // canonical one, and nothing that SLS files can hold makes a function panic.
 func TestArgumentsInAllTheirForms(t *testing.T) {
-	h, err := host.New(host.Options{Root: t.TempDir()})
+	h, err := machine.New(host.Options{Root: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

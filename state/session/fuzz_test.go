@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
@@ -35,7 +36,7 @@ func FuzzCompiler(f *testing.F) {
 	set, dir := settings(f, map[string]string{
 		"states/other.sls": "o:\n  test.nop:\n    - require_in:\n      - test: a\n", "states/t.sls": "", "pillar/top.sls": "base:\n  '*':\n    - p\n", "pillar/p.sls": "a: {b: [1, 2]}\n",
 	})
-	set.Host, err = host.New(host.Options{Root: dir, Commands: statetest.Commands(func(host.Command) (host.Output, error) {
+	set.Host, err = machine.New(host.Options{Root: dir, Commands: statetest.Commands(func(host.Command) (host.Output, error) {
 		return host.Output{}, errors.New("no command is run here")
 	})})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
@@ -118,7 +119,7 @@ func (c *goldenTree) placed(text string) string {
 // case that makes accounts.
 func (c *goldenTree) place(t *testing.T) {
 	t.Helper()
-	machine, err := host.New(host.Options{})
+	machine, err := machine.New(host.Options{})
 	must(t, err)
 	c.trees = machine.Files
 	if strings.HasPrefix(c.name, "76") {

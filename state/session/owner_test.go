@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -61,7 +62,7 @@ func TestGitRunsAsTheOwnerOfAClone(t *testing.T) {
 	}
 	run := func(sls string) *exec.Result {
 		hosttest.Put(t, filepath.Join(dir, "states/t.sls"), strings.ReplaceAll(strings.ReplaceAll(sls, "REMOTE", "file://"+remote), "CLONE", clone), 0o644)
-		h, err := host.New(host.Options{})
+		h, err := machine.New(host.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

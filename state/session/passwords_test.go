@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
@@ -128,7 +129,7 @@ func TestPasswordsAreInNoArguments(t *testing.T) {
 func (p password) applied(t *testing.T, h *host.Host) error {
 	given, _ := settings(t, map[string]string{"states/requirements": "--index-url https://u:" + hidden + "@h.example/\ngit+https://u:" + hidden + "@h.example/r.git\nx\n"})
 	given.Host = h
-	trees, err := host.New(host.Options{})
+	trees, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

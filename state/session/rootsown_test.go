@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -36,7 +37,7 @@ func TestRootRunsNoProgramOnPartsOfAUser(t *testing.T) {
 		_ = os.Remove(ran)
 		sls := "t: {pip.installed: [{name: x}, {bin_env: DIR/venv/bin/pip3}, {cwd: DIR/app}, {requirements: DIR/app/requirements.txt}" + more + "]}"
 		hosttest.Put(t, filepath.Join(dir, "states/t.sls"), strings.ReplaceAll(sls, "DIR", dir), 0o644)
-		h, err := host.New(host.Options{})
+		h, err := machine.New(host.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // TestNoProgramOfAUserRunsAsAnother: ann's programs lie where states set owners and modes or copy from; none of them may
@@ -103,7 +104,7 @@ func TestOwnerAndModeGoToOneFile(t *testing.T) {
 			}
 		}
 	}()
-	h, err := host.New(host.Options{Root: root})
+	h, err := machine.New(host.Options{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}

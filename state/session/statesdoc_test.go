@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
@@ -25,7 +26,7 @@ const document = "../../docs/states.md"
 // TestStatesDocument holds docs/states.md to the registry: each state has its list of functions with
 // their arguments and defaults, between a pair of marks. The words around the lists are people's.
 func TestStatesDocument(t *testing.T) {
-	h, err := host.New(host.Options{Root: t.TempDir()})
+	h, err := machine.New(host.Options{Root: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

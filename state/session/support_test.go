@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -25,7 +26,7 @@ func settings(t testing.TB, files map[string]string) (session.Settings, string) 
 			t.Fatal(err)
 		}
 	}
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -65,7 +66,7 @@ func own(t *testing.T, dir string) {
 func on(t *testing.T, root, sls string, dry bool) []*exec.Result {
 	t.Helper()
 	hosttest.Put(t, filepath.Join(root, "states/t.sls"), sls, 0o644)
-	h, err := host.New(host.Options{Root: root})
+	h, err := machine.New(host.Options{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +316,7 @@ func TestKeysOfAUserAreNotUsed(t *testing.T) {
 	hosttest.Put(t, filepath.Join(root, "home/ann/own/gpg.conf"), "agent-program /home/ann/evil\n", 0o600)
 	hosttest.Put(t, filepath.Join(root, "home/ann/own/age.key"), "AGE-SECRET-KEY-1\n", 0o600)
 	own(t, filepath.Join(root, "home/ann"))
-	h, err := host.New(host.Options{Root: root})
+	h, err := machine.New(host.Options{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}

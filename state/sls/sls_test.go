@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/sls"
@@ -23,7 +24,7 @@ func high(t *testing.T, files map[string]string) (*compile.High, error) {
 	for name, text := range files {
 		hosttest.Put(t, filepath.Join(dir, name), text, 0o644)
 	}
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

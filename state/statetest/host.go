@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // Host is the host of a case: a real tree in a temporary directory, with owners, accounts and
@@ -31,7 +32,7 @@ func NewHost(t *testing.T) *Host {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, os.Chmod(dir, 0o755))
-	real, err := host.New(host.Options{Root: dir})
+	real, err := machine.New(host.Options{Root: dir})
 	must(t, err)
 	h := &Host{Host: real, Dir: dir, Users: NewAccounts(), Cron: &Crontabs{Tabs: map[string]string{}}, watched: map[string]func() string{}}
 	h.Files = &owners{Files: real.Files, of: map[uint64]owner{}, ordinary: &h.ordinary}

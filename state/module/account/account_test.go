@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/account"
 	"github.com/corpus-agent/corpus-agent/state/module/account/cron"
@@ -138,7 +139,7 @@ func numbers(v any) any {
 
 func open(t testing.TB, root string) *host.Host {
 	t.Helper()
-	h, err := host.New(host.Options{Root: root, Chroot: true})
+	h, err := machine.New(host.Options{Root: root, Chroot: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func open(t testing.TB, root string) *host.Host {
 func TestBelowARoot(t *testing.T) {
 	root := t.TempDir()
 	hosttest.Tree(t, root)
-	h, err := host.New(host.Options{Root: root})
+	h, err := machine.New(host.Options{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/account"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
@@ -29,7 +30,7 @@ func BenchmarkNoChange(b *testing.B) {
 			name, shared, _ := strings.Cut(state, " in ")
 			b.ReportAllocs()
 			for b.Loop() {
-				h, err := host.New(host.Options{Root: root, Commands: statetest.Commands(nil)})
+				h, err := machine.New(host.Options{Root: root, Commands: statetest.Commands(nil)})
 				if err != nil {
 					b.Fatal(err)
 				}

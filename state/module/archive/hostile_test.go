@@ -16,6 +16,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/archive"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -41,7 +42,7 @@ func extraction(t *testing.T, h *host.Host, ctx context.Context, arguments ...an
 func scene(t *testing.T, data []byte) (*host.Host, string) {
 	t.Helper()
 	dir := t.TempDir()
-	h, err := host.New(host.Options{Root: dir})
+	h, err := machine.New(host.Options{Root: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

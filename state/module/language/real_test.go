@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module/language"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -48,7 +49,7 @@ func TestRealPip(t *testing.T) {
 	}
 	dir := t.TempDir()
 	wheel(t, dir, "corpusdemo", "1.0")
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	must(t, err)
 	tables, env := language.Tables(files{}), filepath.Join(dir, "env")
 	report := hosttest.Converge(t, h, tables["virtualenv"], "managed", value.NewMap("name", env, "venv_bin", "python3"))

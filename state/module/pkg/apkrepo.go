@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -54,7 +55,7 @@ func (r *repository) editAPK(h *host.Host) (*repoEdit, error) {
 	if !r.on() {
 		line = "#" + line
 	}
-	return editLine(file, text, tag, url, line, host.WithoutPasswords(r.Name)), nil
+	return editLine(file, text, tag, url, line, packages.WithoutPasswords(r.Name)), nil
 }
 
 // editLine puts a line in the place of the one that has the repository, or behind the others.
@@ -74,14 +75,14 @@ func editLine(file, text, tag, url, line, name string) *repoEdit {
 	case strings.HasPrefix(strings.TrimSpace(lines[at]), "#") == strings.HasPrefix(line, "#"):
 		return nil
 	default:
-		changes = value.NewMap("line", value.NewMap("new", host.WithoutPasswords(line), "old", host.WithoutPasswords(lines[at])))
+		changes = value.NewMap("line", value.NewMap("new", packages.WithoutPasswords(line), "old", packages.WithoutPasswords(lines[at])))
 		lines[at] = line
 	}
 	return &repoEdit{path: file, text: strings.Join(lines, "\n") + "\n", changes: changes}
 }
 
 func notAPK(name string) error {
-	return diag.WithHint(fmt.Errorf("%q is no repository of apk", host.WithoutPasswords(name)), "give its URL, such as https://dl-cdn.alpinelinux.org/alpine/v3.20/main")
+	return diag.WithHint(fmt.Errorf("%q is no repository of apk", packages.WithoutPasswords(name)), "give its URL, such as https://dl-cdn.alpinelinux.org/alpine/v3.20/main")
 }
 
 func (r *noRepository) editAPK(h *host.Host) (*repoEdit, error) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -148,7 +148,7 @@ func (e entry) difference(after entry) *value.Map {
 
 func shown(v any) any {
 	if text, ok := v.(string); ok {
-		return host.WithoutPasswords(text)
+		return packages.WithoutPasswords(text)
 	}
 	return v
 }

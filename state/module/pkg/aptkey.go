@@ -14,6 +14,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -78,7 +79,7 @@ func (k *keyed) placeOf(e entry) string {
 		_, rest, _ := strings.Cut(e.uri, "://")
 		name = rest
 	}
-	name = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(host.WithoutPasswords("://" + name)[3:], "-"), "-.")
+	name = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(packages.WithoutPasswords("://" + name)[3:], "-"), "-.")
 	return "/etc/apt/trusted.gpg.d/" + strings.TrimSuffix(strings.TrimSuffix(name, ".asc"), ".gpg") + ".asc"
 }
 
@@ -150,7 +151,7 @@ func (k *keyed) read(ctx context.Context, sources Sources, env string) ([]byte, 
 	}
 	prints, err := fingerprints(all)
 	if err != nil {
-		return nil, fmt.Errorf("the key of a package repository, %s: %w", host.WithoutPasswords(strings.Join(urls, ", ")), err)
+		return nil, fmt.Errorf("the key of a package repository, %s: %w", packages.WithoutPasswords(strings.Join(urls, ", ")), err)
 	}
 	for _, id := range ids {
 		if !hasKey(prints, id) {
@@ -203,7 +204,7 @@ func readAll(ctx context.Context, sources Sources, url, env string) ([]byte, err
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, most))
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", host.WithoutPasswords(url), err)
+		return nil, fmt.Errorf("reading %s: %w", packages.WithoutPasswords(url), err)
 	}
 	return data, nil
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -153,7 +154,7 @@ func (m *machineOf) build(name, version, release string, more nfpm.Overridables)
 // run is a host as a new run finds it.
 func (m *machineOf) run() *host.Host {
 	m.Helper()
-	h, err := host.New(host.Options{Root: m.root, Chroot: true, LockWait: time.Second})
+	h, err := machine.New(host.Options{Root: m.root, Chroot: true, LockWait: time.Second})
 	if err != nil {
 		m.Fatal(err)
 	}

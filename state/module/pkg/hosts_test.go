@@ -14,18 +14,19 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // machine opens the machine that the test runs on, which must be one to throw away.
-func machine(t *testing.T) *host.Host {
+func thisMachine(t *testing.T) *host.Host {
 	t.Helper()
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
 		t.Skip("this changes the machine it runs on; set CORPUS_THROWAWAY_HOST=1 on one to throw away")
 	}
-	h, err := host.New(host.Options{LockWait: 2 * time.Second})
+	h, err := machine.New(host.Options{LockWait: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func (r repository) index(t *testing.T) {
 // newRepository makes a repository the only one that apt knows, and removes its packages at the end.
 func newRepository(t *testing.T) repository {
 	t.Helper()
-	machine(t)
+	thisMachine(t)
 	dir, err := os.MkdirTemp("/var/tmp", "repository")
 	if err != nil {
 		t.Fatal(err)
@@ -158,14 +159,14 @@ func TestAptInstalls(t *testing.T) {
 	r.add(t, "corpus-conf", "1.0", "", conf)
 	r.index(t)
 
-	h := machine(t)
+	h := thisMachine(t)
 	// The indexes were never fetched, so the check cannot know yet.
 	o := apply(t, h, "installed", "name", "corpus-bar")
 	expect(t, o, value.NewMap("corpus-bar", change("", "1.0"), "corpus-foo", change("", "2:0.5")))
 	if !o.diff.Unknown {
 		t.Error("what is in indexes that nobody fetched is not known")
 	}
-	h = machine(t)
+	h = thisMachine(t)
 	expect(t, apply(t, h, "installed", "name", "corpus-foo", "version", "1.0"), value.NewMap("corpus-foo", change("2:0.5", "1.0")))
 	expect(t, apply(t, h, "installed", "name", "x", "pkgs", list(value.NewMap("corpus-foo", ">=1.1,<1.2"))), value.NewMap("corpus-foo", change("1.0", "1.2~rc1")))
 	expect(t, apply(t, h, "installed", "name", "corpus-virtual"), nil)
@@ -192,7 +193,7 @@ func TestAptKeepsConfiguration(t *testing.T) {
 		r.add(t, "corpus-conf", version, "", map[string]string{"etc/corpus.conf": text, "DEBIAN/conffiles": "/etc/corpus.conf\n"})
 	}
 	r.index(t)
-	h := machine(t)
+	h := thisMachine(t)
 	apply(t, h, "installed", "name", "corpus-conf", "version", "1.0")
 	if err := os.WriteFile("/etc/corpus.conf", []byte("mine\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -207,14 +208,14 @@ func TestAptRefreshesOnceAndOnlyIfNeeded(t *testing.T) {
 	r := newRepository(t)
 	r.add(t, "corpus-foo", "1.0", "", nil)
 	r.index(t)
-	h := machine(t)
+	h := thisMachine(t)
 	apply(t, h, "installed", "name", "corpus-foo")
 	r.add(t, "corpus-new", "1.0", "", nil)
 	r.index(t)
 	if o := apply(t, h, "installed", "name", "corpus-new"); o.err == nil {
 		t.Error("the same run refreshed twice")
 	}
-	h = machine(t)
+	h = thisMachine(t)
 	fetched := sh(t, "stat -c %Y%Z /var/lib/apt/lists")
 	if o := apply(t, h, "installed", "name", "corpus-foo", "refresh", true); o.err != nil || !o.diff.Empty() || sh(t, "stat -c %Y%Z /var/lib/apt/lists") != fetched {
 		t.Errorf("what is there needs no refresh: %+v", o)
@@ -228,7 +229,7 @@ func TestAptSources(t *testing.T) {
 	r.add(t, "corpus-foo", "1.1", "", nil)
 	r.add(t, "corpus-bar", "1.0", "Depends: corpus-foo\n", nil)
 	r.index(t)
-	h := machine(t)
+	h := thisMachine(t)
 	bar, foo := r.dir+"/corpus-bar_1.0_all.deb", r.dir+"/corpus-foo_1.0_all.deb"
 	expect(t, apply(t, h, "installed", "name", "x", "sources", list(value.NewMap("corpus-bar", bar))),
 		value.NewMap("corpus-bar", change("", "1.0"), "corpus-foo", change("", "1.1")))
@@ -252,7 +253,7 @@ func TestAptFails(t *testing.T) {
 	r.add(t, "corpus-impossible", "1.0", "Depends: corpus-nowhere\n", nil)
 	r.add(t, "corpus-broken", "1.0", "", map[string]string{"DEBIAN/postinst": "#!/bin/sh\nexit 3\n"})
 	r.index(t)
-	h := machine(t)
+	h := thisMachine(t)
 	fails(t, apply(t, h, "installed", "name", "corpus-fooo"), "no package corpus-fooo", `did you mean "corpus-foo"?`)
 	fails(t, apply(t, h, "installed", "name", "corpus-foo", "version", "9"), "no version 9", "1.0")
 	fails(t, apply(t, h, "installed", "name", "corpus-impossible"), "corpus-impossible : Depends: corpus-nowhere", "repositories")
@@ -276,9 +277,9 @@ func TestAptIsLocked(t *testing.T) {
 	if _, err := ready.Read(make([]byte, 2)); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, apply(t, machine(t), "installed", "name", "corpus-foo"), fmt.Sprintf("locked by python3 (process %d)", holder.Process.Pid), "let that end")
+	fails(t, apply(t, thisMachine(t), "installed", "name", "corpus-foo"), fmt.Sprintf("locked by python3 (process %d)", holder.Process.Pid), "let that end")
 	time.AfterFunc(500*time.Millisecond, func() { _ = holder.Process.Kill() })
-	if o := apply(t, machine(t), "installed", "name", "corpus-foo"); o.err != nil {
+	if o := apply(t, thisMachine(t), "installed", "name", "corpus-foo"); o.err != nil {
 		t.Errorf("a lock that is released: %v", o.err)
 	}
 }
@@ -286,7 +287,7 @@ func TestAptIsLocked(t *testing.T) {
 func TestAptWithoutNetwork(t *testing.T) {
 	newRepository(t)
 	sh(t, "echo 'deb [trusted=yes] http://user:secret@127.0.0.1:1/debian ./' > /etc/apt/sources.list")
-	o := apply(t, machine(t), "installed", "name", "corpus-foo")
+	o := apply(t, thisMachine(t), "installed", "name", "corpus-foo")
 	text := fmt.Sprint(o.err, diag.HintOf(o.err), o.report.Warnings)
 	if o.err == nil || !strings.Contains(text, "Failed to fetch") || strings.Contains(text, "secret") {
 		t.Errorf("got %v, hint %q, warnings %q", o.err, diag.HintOf(o.err), o.report.Warnings)
@@ -298,18 +299,18 @@ func TestDpkgWasInterrupted(t *testing.T) {
 	r.add(t, "corpus-slow", "1.0", "", map[string]string{"DEBIAN/postinst": "#!/bin/sh\n[ \"$1\" = configure ] && [ ! -e /run/corpus-go ] && kill -9 $PPID\nexit 0\n"})
 	r.add(t, "corpus-foo", "1.0", "", nil)
 	r.index(t)
-	h := machine(t)
+	h := thisMachine(t)
 	o := apply(t, h, "installed", "name", "corpus-slow")
 	if o.err == nil {
 		t.Fatal("dpkg was killed, and nobody noticed")
 	}
 	fails(t, o, "dpkg", "dpkg --configure -a")
-	o = apply(t, machine(t), "installed", "name", "corpus-foo")
+	o = apply(t, thisMachine(t), "installed", "name", "corpus-foo")
 	if o.err != nil { // apt may have been able to go on
 		fails(t, o, "interrupted", "dpkg --configure -a")
 	}
 	sh(t, "touch /run/corpus-go; dpkg --configure -a")
-	if o := apply(t, machine(t), "installed", "name", "corpus-foo"); o.err != nil {
+	if o := apply(t, thisMachine(t), "installed", "name", "corpus-foo"); o.err != nil {
 		t.Errorf("after it was mended: %v", o.err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -74,7 +75,7 @@ func (r *repository) Check(_ context.Context, h *host.Host) (module.Diff, error)
 	}
 	d := module.Diff{Comment: "the repository is as it should be"}
 	if j.differs || j.key {
-		d = module.Diff{Changes: r.changes(j), Comment: "would set up " + host.WithoutPasswords(j.want.String())}
+		d = module.Diff{Changes: r.changes(j), Comment: "would set up " + packages.WithoutPasswords(j.want.String())}
 	}
 	d.Warnings = r.foreign()
 	return d, nil
@@ -260,7 +261,7 @@ func (r *repository) changes(j repositoryJob) *value.Map {
 		if ppa, ok := r.ppa(); ok {
 			name = "ppa:" + ppa
 		}
-		return value.NewMap("repo", host.WithoutPasswords(name))
+		return value.NewMap("repo", packages.WithoutPasswords(name))
 	}
 	m := j.old.difference(j.want)
 	if j.key {
@@ -290,7 +291,7 @@ func (r *repository) Apply(ctx context.Context, h *host.Host, d module.Diff) (mo
 			return module.Report{}, err
 		}
 	}
-	report := module.Report{Changes: d.Changes, Comment: "set up " + host.WithoutPasswords(j.want.String())}
+	report := module.Report{Changes: d.Changes, Comment: "set up " + packages.WithoutPasswords(j.want.String())}
 	report.Warnings, err = refreshAfter(ctx, h, r.refreshes(h))
 	return report, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -60,7 +61,7 @@ func (r *noRepository) job(h *host.Host) (*lists, entry, error) {
 }
 
 func (r *noRepository) changes() *value.Map {
-	m := value.NewMap("repo", host.WithoutPasswords(r.Name))
+	m := value.NewMap("repo", packages.WithoutPasswords(r.Name))
 	if ids := r.ids(); len(ids) > 0 {
 		m.Set("keyid", ids[0])
 	}
@@ -95,7 +96,7 @@ func (r *noRepository) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 			return module.Report{}, err
 		}
 	}
-	report := module.Report{Changes: d.Changes, Comment: "removed " + host.WithoutPasswords(want.String())}
+	report := module.Report{Changes: d.Changes, Comment: "removed " + packages.WithoutPasswords(want.String())}
 	report.Warnings, err = refreshAfter(ctx, h, r.Refresh)
 	return report, err
 }

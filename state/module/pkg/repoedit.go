@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -52,7 +53,7 @@ func checkEdit(h *host.Host, edit editor, name, nothing, planned string) (module
 	if e == nil {
 		return module.Diff{Comment: nothing}, nil
 	}
-	return module.Diff{Changes: e.changes, Comment: fmt.Sprintf(planned, host.WithoutPasswords(name), e.path)}, nil
+	return module.Diff{Changes: e.changes, Comment: fmt.Sprintf(planned, packages.WithoutPasswords(name), e.path)}, nil
 }
 
 // applyEdit writes the file.
@@ -141,7 +142,7 @@ func shownSetting(key string, v any) any {
 	case slices.Contains([]string{"password", "proxy_password", "username", "proxy_username"}, key) && text != "":
 		return "***"
 	}
-	return host.WithoutPasswords(text)
+	return packages.WithoutPasswords(text)
 }
 
 // equalSetting compares values; the many ways to say yes and no are the same.

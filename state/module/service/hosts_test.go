@@ -14,18 +14,20 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/service"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // machine opens the machine that the test runs on, which must be one to throw away.
-func machine(t *testing.T) *host.Host {
+func thisMachine(t *testing.T) *host.Host {
 	t.Helper()
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
 		t.Skip("this changes the machine it runs on; set CORPUS_THROWAWAY_HOST=1 on one to throw away")
 	}
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func apply(t *testing.T, function string, pairs ...any) outcome {
 		}
 		return r
 	}
-	ctx, h := context.Background(), machine(t)
+	ctx, h := context.Background(), thisMachine(t)
 	r := make()
 	d, err := r.Check(ctx, h)
 	if err != nil || d.Empty() {
@@ -78,7 +80,7 @@ func apply(t *testing.T, function string, pairs ...any) outcome {
 	if !d.Unknown && !value.Equal(d.Changes, report.Changes) {
 		t.Errorf("%s predicted %s and did %s", function, value.Repr(d.Changes), value.Repr(report.Changes))
 	}
-	for name, h := range map[string]*host.Host{"the same run": h, "the next run": machine(t)} {
+	for name, h := range map[string]*host.Host{"the same run": h, "the next run": thisMachine(t)} {
 		if again, err := make().Check(ctx, h); err != nil || !again.Empty() {
 			t.Errorf("%s finds something to do in %s: %+v, %v", function, name, again, err)
 		}
@@ -89,7 +91,7 @@ func apply(t *testing.T, function string, pairs ...any) outcome {
 const sleeper = "[Service]\nExecStart=/bin/sleep infinity\nExecReload=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
 
 func TestServiceOnSystemd(t *testing.T) {
-	machine(t)
+	thisMachine(t)
 	unitFile(t, "corpus-web.service", sleeper)
 	defer systemctl("disable", "--now", "corpus-web.service")
 	// systemd has not been told of the file, and nobody told it to read its files again.
@@ -124,7 +126,7 @@ func TestServiceOnSystemd(t *testing.T) {
 
 // TestLinksOfAnInitScriptBesideAUnit has a unit and an init script of one name, as many packages do.
 func TestLinksOfAnInitScriptBesideAUnit(t *testing.T) {
-	machine(t)
+	thisMachine(t)
 	unitFile(t, "corpus-both.service", sleeper)
 	write(t, "/etc/init.d/corpus-both", "#!/bin/sh\n### BEGIN INIT INFO\n# Provides: corpus-both\n# Required-Start:\n# Required-Stop:\n# Default-Start: 2 3 4 5\n# Default-Stop: 0 1 6\n### END INIT INFO\n", 0o755)
 	defer systemctl("disable", "corpus-both.service")
@@ -141,7 +143,7 @@ func TestLinksOfAnInitScriptBesideAUnit(t *testing.T) {
 }
 
 func TestChangedUnitIsReadAnew(t *testing.T) {
-	h := machine(t)
+	h := thisMachine(t)
 	unitFile(t, "corpus-new.service", sleeper)
 	defer systemctl("stop", "corpus-new.service")
 	if o := apply(t, "running", "name", "corpus-new"); o.err != nil {
@@ -181,7 +183,7 @@ func TestTheFirstDropInCounts(t *testing.T) {
 		},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			ctx, h := context.Background(), machine(t)
+			ctx, h := context.Background(), thisMachine(t)
 			unit := "corpus-drop-" + kind[:2] + ".service"
 			unitFile(t, unit, sleeper)
 			defer systemctl("stop", unit)
@@ -205,7 +207,7 @@ func TestTheFirstDropInCounts(t *testing.T) {
 
 // TestSystemdKnowsWhatARunLeaves changes files that systemd reads, with no state about a unit after it.
 func TestSystemdKnowsWhatARunLeaves(t *testing.T) {
-	ctx, h := context.Background(), machine(t)
+	ctx, h := context.Background(), thisMachine(t)
 	was, err := os.ReadFile("/etc/fstab")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
@@ -215,7 +217,7 @@ func TestSystemdKnowsWhatARunLeaves(t *testing.T) {
 	if err := h.Files.Write("/etc/fstab", host.NewFile{Content: strings.NewReader(string(was) + line), UID: -1, GID: -1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.SettleUnits(ctx); err != nil {
+	if err := units.Settle(ctx, h); err != nil {
 		t.Fatal(err)
 	}
 	if got := systemctl("show", "-p", "LoadState", "--value", `mnt-corpus\x2dfstab.mount`); got != "loaded" {
@@ -224,7 +226,7 @@ func TestSystemdKnowsWhatARunLeaves(t *testing.T) {
 }
 
 func TestFailuresOnSystemd(t *testing.T) {
-	machine(t)
+	thisMachine(t)
 	unitFile(t, "corpus-broken.service", "[Service]\nType=exec\nExecStartPre=/bin/sh -c 'echo cannot find my configuration; exit 3'\nExecStart=/bin/true\n")
 	o := apply(t, "running", "name", "corpus-broken")
 	if o.err == nil || !strings.Contains(o.err.Error(), "cannot find my configuration") || !strings.Contains(o.err.Error(), "exit-code") || diag.HintOf(o.err) == "" {
@@ -248,7 +250,7 @@ func TestFailuresOnSystemd(t *testing.T) {
 }
 
 func TestOtherUnits(t *testing.T) {
-	machine(t)
+	thisMachine(t)
 	unitFile(t, "corpus-many@.service", strings.Replace(sleeper, "infinity", "1000%i", 1))
 	unitFile(t, "corpus-tick.service", "[Service]\nType=oneshot\nExecStart=/bin/true\n")
 	unitFile(t, "corpus-tick.timer", "[Timer]\nOnActiveSec=1h\n[Install]\nWantedBy=timers.target\n")
@@ -272,7 +274,7 @@ func TestOtherUnits(t *testing.T) {
 }
 
 func TestAlias(t *testing.T) {
-	machine(t)
+	thisMachine(t)
 	unitFile(t, "corpus-real.service", sleeper+"Alias=corpus-nick.service\n")
 	defer systemctl("disable", "--now", "corpus-real.service")
 	if o := apply(t, "running", "name", "corpus-real", "enable", true); o.err != nil {
@@ -300,7 +302,7 @@ esac
 `
 
 func TestInitScriptOnSystemd(t *testing.T) {
-	machine(t)
+	thisMachine(t)
 	write(t, "/etc/init.d/corpus-old", script, 0o755)
 	systemctl("daemon-reload")
 	defer func() { _ = exec.Command("update-rc.d", "-f", "corpus-old", "remove").Run() }()
@@ -320,7 +322,7 @@ func TestInitScriptOnSystemd(t *testing.T) {
 
 // TestWithoutABus stops the bus: root talks to systemd's own socket then.
 func TestWithoutABus(t *testing.T) {
-	machine(t)
+	thisMachine(t)
 	unitFile(t, "corpus-alone.service", sleeper)
 	defer systemctl("stop", "corpus-alone.service")
 	systemctl("stop", "dbus.socket", "dbus.service")
@@ -334,7 +336,7 @@ func TestWithoutABus(t *testing.T) {
 }
 
 func BenchmarkServiceThatIsUp(b *testing.B) {
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module/service"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -54,7 +55,7 @@ func openRC(t *testing.T) string {
 
 func TestOpenRC(t *testing.T) {
 	root := openRC(t)
-	h, err := host.New(host.Options{Root: root, Commands: inside{root}})
+	h, err := machine.New(host.Options{Root: root, Commands: inside{root}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestOpenRC(t *testing.T) {
 
 func TestOpenRCRefuses(t *testing.T) {
 	root := openRC(t)
-	h, err := host.New(host.Options{Root: root, Commands: inside{root}})
+	h, err := machine.New(host.Options{Root: root, Commands: inside{root}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestOpenRCRefuses(t *testing.T) {
 	if err := h.Units.SetBoot(t.Context(), host.Mask, "web", false); err == nil || !strings.Contains(err.Error(), "mask") {
 		t.Errorf("masking: %v", err)
 	}
-	asleep, err := host.New(host.Options{Root: root, Chroot: true})
+	asleep, err := machine.New(host.Options{Root: root, Chroot: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module/system"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -61,7 +62,7 @@ func TestOnHost(t *testing.T) {
 		{"timezone", "system", "", value.NewMap("name", "Europe/Paris")},
 	} {
 		t.Run(c.state+"."+c.function, func(t *testing.T) {
-			h, err := host.New(host.Options{})
+			h, err := machine.New(host.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

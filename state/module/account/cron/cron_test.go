@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/account/cron"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
@@ -68,7 +69,7 @@ func TestBelowARoot(t *testing.T) {
 // TestRealCron gives jobs to the machine's own crontab in a chroot.
 func TestRealCron(t *testing.T) {
 	root := hosttest.Chroot(t)
-	h, err := host.New(host.Options{Root: root, Chroot: true})
+	h, err := machine.New(host.Options{Root: root, Chroot: true})
 	if err != nil {
 		t.Fatal(err)
 	}

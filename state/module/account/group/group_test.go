@@ -8,6 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/account/group"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
@@ -28,7 +29,7 @@ func TestConformance(t *testing.T) {
 
 // TestRealTools lets the machine's own tools make and change groups in a chroot.
 func TestRealTools(t *testing.T) {
-	h, err := host.New(host.Options{Root: hosttest.Chroot(t), Chroot: true})
+	h, err := machine.New(host.Options{Root: hosttest.Chroot(t), Chroot: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module/account/user"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -18,7 +19,7 @@ import (
 // what the checks must have foreseen.
 func TestRealTools(t *testing.T) {
 	root := hosttest.Chroot(t)
-	h, err := host.New(host.Options{Root: root, Chroot: true})
+	h, err := machine.New(host.Options{Root: root, Chroot: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestRefusals(t *testing.T) {
 		{"a lock that nothing is behind", args("daemon", "password_lock", true, "createhome", false), "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h, err := host.New(host.Options{Root: root, Chroot: true})
+			h, err := machine.New(host.Options{Root: root, Chroot: true})
 			if err != nil {
 				t.Fatal(err)
 			}

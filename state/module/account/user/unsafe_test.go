@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module/account/user"
 )
 
@@ -26,7 +27,7 @@ func TestHomesBelowDirectoriesOfUsers(t *testing.T) {
 	must(t, os.Symlink("/etc/victim", link))
 	must(t, os.Lchown(link, mallory, mallory))
 	hosttest.Put(t, filepath.Join(root, "etc/victim/old/f"), "root's", 0o644)
-	h, err := host.New(host.Options{Root: root, Chroot: true})
+	h, err := machine.New(host.Options{Root: root, Chroot: true})
 	must(t, err)
 	ctx := context.Background()
 

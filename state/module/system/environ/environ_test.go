@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/system/environ"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
@@ -26,7 +27,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestCommandsSeeIt(t *testing.T) {
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestCommandsSeeIt(t *testing.T) {
 	if err != nil || out.Stdout != "seen\n" {
 		t.Errorf("a command that follows sees %q, %v", out.Stdout, err)
 	}
-	other, err := host.New(host.Options{})
+	other, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

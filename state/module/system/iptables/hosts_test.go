@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module/system/iptables"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -19,7 +20,7 @@ func TestOnKernel(t *testing.T) {
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
 		t.Skip("this changes the packet filter; set CORPUS_THROWAWAY_HOST=1 on a host, or in a network namespace, to throw away")
 	}
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module/system/lvm"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -39,7 +40,7 @@ func TestOnLoopDevices(t *testing.T) {
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
 		t.Skip("this makes volumes; set CORPUS_THROWAWAY_HOST=1 on a machine to throw away")
 	}
-	h, err := host.New(host.Options{})
+	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,222 @@
+// Package accounts is the room of a host for its users, groups and crontabs.
+//
+// It answers from /etc/passwd, /etc/group, /etc/shadow and, where nsswitch.conf names other sources, from getent. Changes
+// are made by the system's own tools, after the recorder has heard of them.
+package accounts
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Accounts answers from the files of a host and changes them by its commands.
+type Accounts struct {
+	files    host.Files
+	commands host.Commands
+	recorder host.Recorder
+	refused  bool
+
+	mu     sync.Mutex
+	tables *tables                // nil until read
+	shadow map[string]host.Shadow // nil until read
+	others map[string]string      // what other sources answered, "" for nothing
+}
+
+// New opens the accounts of a host.
+func New(h *host.Host, o host.Options) *Accounts {
+	return &Accounts{files: h.Files, commands: h.Commands, recorder: o.Recorder, refused: o.Refuses()}
+}
+
+// tables are passwd and group, indexed by everything they are asked for.
+type tables struct {
+	allUsers   []host.User
+	allGroups  []host.Group
+	users      map[string]host.User
+	usersByID  map[int]host.User
+	groups     map[string]host.Group
+	groupsByID map[int]host.Group
+	memberOf   map[string][]string // by user, what group lines say
+	byGID      map[int][]string    // names that share a number
+	elsewhere  map[string]bool     // by database: nsswitch names more than files
+}
+
+func (a *Accounts) Allowed(what string) error {
+	if a.refused {
+		return &host.Skipped{What: what}
+	}
+	return nil
+}
+
+// Changed forgets what a file said that was written.
+func (a *Accounts) Changed(path string) {
+	if strings.HasPrefix(path, "/etc/") {
+		a.Forget()
+	}
+}
+
+// Forget makes the next question read the files again.
+func (a *Accounts) Forget() {
+	a.mu.Lock()
+	a.tables, a.shadow, a.others = nil, nil, nil
+	a.mu.Unlock()
+}
+
+// read gives the tables. They are never changed once made, so the lock guards only the reading.
+func (a *Accounts) read() (*tables, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tables != nil {
+		return a.tables, nil
+	}
+	passwd, err := a.lines("/etc/passwd")
+	if err != nil {
+		return nil, err
+	}
+	group, err := a.lines("/etc/group")
+	if err != nil {
+		return nil, err
+	}
+	nsswitch, err := a.lines("/etc/nsswitch.conf")
+	if err != nil {
+		return nil, err
+	}
+	a.tables = index(host.ParsePasswd(passwd), host.ParseGroup(group))
+	a.tables.elsewhere = host.ParseSwitch(nsswitch)
+	return a.tables, nil
+}
+
+// index keeps the first of several lines for one name or number, as the C library does.
+func index(users []host.User, groups []host.Group) *tables {
+	t := &tables{
+		allUsers: users, allGroups: groups,
+		users: map[string]host.User{}, usersByID: map[int]host.User{}, groups: map[string]host.Group{}, groupsByID: map[int]host.Group{},
+		memberOf: map[string][]string{}, byGID: map[int][]string{},
+	}
+	for _, u := range users {
+		keepFirst(t.users, u.Name, u)
+		keepFirst(t.usersByID, u.UID, u)
+	}
+	for _, g := range groups {
+		keepFirst(t.groups, g.Name, g)
+		keepFirst(t.groupsByID, g.GID, g)
+		t.byGID[g.GID] = append(t.byGID[g.GID], g.Name)
+		for _, m := range g.Members {
+			t.memberOf[m] = append(t.memberOf[m], g.Name)
+		}
+	}
+	return t
+}
+
+func keepFirst[K comparable, V any](m map[K]V, key K, v V) {
+	if _, ok := m[key]; !ok {
+		m[key] = v
+	}
+}
+
+func (a *Accounts) User(name string) (host.User, bool, error) {
+	t, err := a.read()
+	if err != nil {
+		return host.User{}, false, err
+	}
+	if u, ok := t.users[name]; ok {
+		return u, true, nil
+	}
+	return elsewhere(a, t, "passwd", named(name), host.ParsePasswd)
+}
+
+func (a *Accounts) UserByID(uid int) (host.User, bool, error) {
+	t, err := a.read()
+	if err != nil {
+		return host.User{}, false, err
+	}
+	if u, ok := t.usersByID[uid]; ok {
+		return u, true, nil
+	}
+	return elsewhere(a, t, "passwd", number(uid), host.ParsePasswd)
+}
+
+func (a *Accounts) Group(name string) (host.Group, bool, error) {
+	t, err := a.read()
+	if err != nil {
+		return host.Group{}, false, err
+	}
+	if g, ok := t.groups[name]; ok {
+		return g, true, nil
+	}
+	return elsewhere(a, t, "group", named(name), host.ParseGroup)
+}
+
+func (a *Accounts) GroupByID(gid int) (host.Group, bool, error) {
+	t, err := a.read()
+	if err != nil {
+		return host.Group{}, false, err
+	}
+	if g, ok := t.groupsByID[gid]; ok {
+		return g, true, nil
+	}
+	return elsewhere(a, t, "group", number(gid), host.ParseGroup)
+}
+
+func (a *Accounts) GroupsOf(user string) ([]string, error) {
+	u, known, err := a.User(user)
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.read()
+	if err != nil {
+		return nil, err
+	}
+	// The kernel knows groups by number, so a group that shares one is had as well.
+	var names []string
+	for _, name := range t.memberOf[user] {
+		names = append(names, t.byGID[t.groups[name].GID]...)
+	}
+	if known {
+		names = append(names, t.byGID[u.GID]...)
+	}
+	if _, local := t.users[user]; known && !local {
+		more, err := a.otherGroups(t, user)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, more...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+func (a *Accounts) AllUsers() ([]host.User, error) {
+	t, err := a.read()
+	if err != nil {
+		return nil, err
+	}
+	return t.allUsers, nil
+}
+
+func (a *Accounts) AllGroups() ([]host.Group, error) {
+	t, err := a.read()
+	if err != nil {
+		return nil, err
+	}
+	return t.allGroups, nil
+}
+
+func (a *Accounts) Shadow(user string) (host.Shadow, bool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.shadow == nil {
+		text, err := a.lines("/etc/shadow")
+		if err != nil {
+			return host.Shadow{}, false, err
+		}
+		a.shadow = map[string]host.Shadow{}
+		for _, s := range parseShadow(text) {
+			keepFirst(a.shadow, s.Name, s)
+		}
+	}
+	s, ok := a.shadow[user]
+	return s, ok, nil
+}

@@ -1,0 +1,62 @@
+package accounts
+
+import (
+	"context"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"strconv"
+	"strings"
+)
+
+func (a *Accounts) AddGroup(ctx context.Context, n host.NewGroup) error {
+	argv := []string{"groupadd"}
+	if n.GID != nil {
+		argv = append(argv, "-g", strconv.Itoa(*n.GID))
+		if n.NonUnique {
+			argv = append(argv, "-o")
+		}
+	}
+	if n.System {
+		argv = append(argv, "-r")
+	}
+	if err := a.run(ctx, a.onGroup(n.Name, append(argv, "--", n.Name)...)); err != nil {
+		return err
+	}
+	if len(n.Members) == 0 {
+		return nil
+	}
+	return a.ChangeGroup(ctx, n.Name, host.GroupChange{Members: &n.Members})
+}
+
+func (a *Accounts) onGroup(name string, argv ...string) tool {
+	return tool{argv: argv, subjects: []host.Subject{groupSubject(name)}}
+}
+
+func (a *Accounts) ChangeGroup(ctx context.Context, name string, c host.GroupChange) error {
+	var calls [][]string
+	if c.GID != nil {
+		argv := []string{"groupmod", "-g", strconv.Itoa(*c.GID)}
+		if c.NonUnique {
+			argv = append(argv, "-o")
+		}
+		calls = append(calls, append(argv, "--", name))
+	}
+	if c.Members != nil {
+		calls = append(calls, []string{"gpasswd", "-M", strings.Join(*c.Members, ","), "--", name})
+	}
+	for _, member := range c.Add {
+		calls = append(calls, []string{"gpasswd", "-a", member, "--", name})
+	}
+	for _, member := range c.Remove {
+		calls = append(calls, []string{"gpasswd", "-d", member, "--", name})
+	}
+	for _, argv := range calls {
+		if err := a.run(ctx, a.onGroup(name, argv...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Accounts) RemoveGroup(ctx context.Context, name string) error {
+	return a.run(ctx, a.onGroup(name, "groupdel", "--", name))
+}

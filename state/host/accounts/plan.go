@@ -1,0 +1,196 @@
+package accounts
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// What useradd and groupadd choose by themselves follows from the accounts there are and from two
+// files of settings. Choosing the same way beforehand is what lets a dry run name the number a new
+// account will get.
+
+// settings are login.defs or useradd's defaults.
+type settings map[string]string
+
+func (a *Accounts) settings(path, separators string) (settings, error) {
+	text, err := a.lines(path)
+	if err != nil {
+		return nil, err
+	}
+	s := settings{}
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(line)
+		if i := strings.IndexAny(line, separators); i > 0 && line[0] != '#' {
+			s[line[:i]] = strings.Trim(strings.TrimSpace(line[i:]), `="`)
+		}
+	}
+	return s, nil
+}
+
+func (a *Accounts) loginDefs() (settings, error) { return a.settings("/etc/login.defs", " \t") }
+
+func (s settings) number(name string, fallback int) int {
+	if n, err := strconv.ParseInt(s[name], 0, 32); err == nil {
+		return int(n)
+	}
+	return fallback
+}
+
+// span is a range of ids, its ends included.
+type span struct{ min, max int }
+
+// ids reads the range of a kind of id, UID or GID.
+func (s settings) ids(kind string, system bool) span {
+	least := s.number(kind+"_MIN", 1000)
+	if system {
+		return span{max(1, s.number("SYS_"+kind+"_MIN", 101)), s.number("SYS_"+kind+"_MAX", least-1)}
+	}
+	return span{least, s.number(kind+"_MAX", 60000)}
+}
+
+// free chooses an id: for people the one after the highest in use, for the system the one before the
+// lowest, and where that end of the range is taken the first gap from the other end.
+func free[V any](r span, used map[int]V, system bool) (int, error) {
+	above, below := r.min, r.max
+	for id := range used {
+		if r.min <= id && id <= r.max {
+			above, below = max(above, id+1), min(below, id-1)
+		}
+	}
+	if system && below >= r.min {
+		return below, nil
+	}
+	if !system && above <= r.max {
+		return above, nil
+	}
+	return gap(r, used, system)
+}
+
+func gap[V any](r span, used map[int]V, downwards bool) (int, error) {
+	for i := range max(0, r.max-r.min+1) {
+		id := r.min + i
+		if downwards {
+			id = r.max - i
+		}
+		if _, taken := used[id]; !taken {
+			return id, nil
+		}
+	}
+	return 0, diag.WithHint(fmt.Errorf("no number between %d and %d is free", r.min, r.max), "widen the range in /etc/login.defs")
+}
+
+func (a *Accounts) PlanUser(n host.NewUser) (host.User, []string, error) {
+	t, err := a.read()
+	if err != nil {
+		return host.User{}, nil, err
+	}
+	login, errL := a.loginDefs()
+	defaults, errD := a.settings("/etc/default/useradd", "=")
+	if err := errors.Join(errL, errD); err != nil {
+		return host.User{}, nil, err
+	}
+	u := host.User{Name: n.Name, Password: "x", Gecos: n.Gecos, Home: n.Home, Shell: n.Shell}
+	if u.Home == "" {
+		u.Home = strings.TrimRight(or(defaults["HOME"], "/home"), "/") + "/" + n.Name
+	}
+	if u.Shell == "" {
+		u.Shell = or(defaults["SHELL"], "/bin/sh")
+	}
+	if u.UID, err = planUID(t, login, n); err != nil {
+		return u, nil, err
+	}
+	group, err := a.planOwnGroup(t, login, defaults, n, u.UID)
+	if err != nil {
+		return u, nil, err
+	}
+	u.GID = group.GID
+	names := append([]string{group.Name}, n.Groups...)
+	names = append(names, t.byGID[group.GID]...)
+	slices.Sort(names)
+	return u, slices.Compact(names), nil
+}
+
+func or(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+func planUID(t *tables, login settings, n host.NewUser) (int, error) {
+	if n.UID == nil {
+		return free(login.ids("UID", n.System), t.usersByID, n.System)
+	}
+	if owner, taken := t.usersByID[*n.UID]; taken && !n.NonUnique {
+		return 0, diag.WithHint(fmt.Errorf("uid %d is taken by user %s", *n.UID, owner.Name), "choose another uid, or set unique: False")
+	}
+	return *n.UID, nil
+}
+
+// planOwnGroup is the group of a new user: the one that is named, one of its own, or the one for
+// everybody.
+func (a *Accounts) planOwnGroup(t *tables, login, defaults settings, n host.NewUser, uid int) (host.Group, error) {
+	own := login["USERGROUPS_ENAB"] == "yes"
+	if n.OwnGroup != nil {
+		own = *n.OwnGroup
+	}
+	switch {
+	case n.Group != "":
+		return a.groupNamed(n.Group)
+	case !own:
+		return a.groupNamed(or(defaults["GROUP"], "100"))
+	}
+	if _, taken := t.groups[n.Name]; taken {
+		return host.Group{}, diag.WithHint(fmt.Errorf("a group %s exists already", n.Name), "set gid: %s to take it as the user's own", n.Name)
+	}
+	// The group gets the user's number if it can; one of the system may have any below its range too.
+	ids := login.ids("GID", n.System)
+	low := ids.min
+	if n.System {
+		low = 1
+	}
+	if _, taken := t.groupsByID[uid]; !taken && low <= uid && uid <= ids.max {
+		return host.Group{Name: n.Name, GID: uid}, nil
+	}
+	gid, err := free(ids, t.groupsByID, n.System)
+	return host.Group{Name: n.Name, GID: gid}, err
+}
+
+// groupNamed finds a group by its name or number, as -g does.
+func (a *Accounts) groupNamed(name string) (host.Group, error) {
+	g, ok, err := a.Group(name)
+	if gid, numeric := strconv.Atoi(name); !ok && err == nil && numeric == nil {
+		g, ok, err = a.GroupByID(gid)
+	}
+	if err == nil && !ok {
+		err = diag.WithHint(fmt.Errorf("group %s does not exist", name), "make it in a group.present state that this one requires")
+	}
+	return g, err
+}
+
+func (a *Accounts) PlanGroup(n host.NewGroup) (host.Group, error) {
+	t, err := a.read()
+	if err != nil {
+		return host.Group{}, err
+	}
+	g := host.Group{Name: n.Name, Password: "x", Members: n.Members}
+	if n.GID == nil {
+		login, err := a.loginDefs()
+		if err != nil {
+			return g, err
+		}
+		g.GID, err = free(login.ids("GID", n.System), t.groupsByID, n.System)
+		return g, err
+	}
+	g.GID = *n.GID
+	if owner, taken := t.groupsByID[g.GID]; taken && !n.NonUnique {
+		return g, diag.WithHint(fmt.Errorf("gid %d is taken by group %s", g.GID, owner.Name), "choose another gid, or set non_unique: True")
+	}
+	return g, nil
+}

@@ -1,0 +1,78 @@
+package hosttest
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// Scripted are commands that answer commands from a list, by the start of their command line.
+type Scripted struct {
+	T       testing.TB
+	Answers map[string]host.Output
+	Ran     []string // what was run, in order
+	Writes  []string // of these, what was not quiet
+
+	Busy  host.Output // what the package manager, and not rpm, says while another process has its lock
+	Turns int         // how many of the next commands meet that
+}
+
+// Allowed allows every command.
+func (s *Scripted) Allowed(string) error { return nil }
+
+// Run notes a command and answers it. A command that no answer begins is an error of the test.
+func (s *Scripted) Run(_ context.Context, c host.Command) (host.Output, error) {
+	line := strings.Join(c.Argv, " ")
+	s.Ran = append(s.Ran, line)
+	if !c.Quiet {
+		s.Writes = append(s.Writes, line)
+	}
+	// Whether a cache is there does not change what is asked.
+	line = strings.ReplaceAll(line, " -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=", "")
+	if s.Turns > 0 && c.Argv[0] != "rpm" {
+		s.Turns--
+		return s.Busy, nil
+	}
+	best, found := "", false
+	for start := range s.Answers {
+		if strings.HasPrefix(line, start) && len(start) >= len(best) {
+			best, found = start, true
+		}
+	}
+	if !found {
+		s.T.Errorf("nobody expected the command %s", line)
+	}
+	return s.Answers[best], nil
+}
+
+// Root opens the corridor of a host whose files are the given ones, by their paths, below a scratch directory.
+func Root(t testing.TB, files map[string]string) *host.Host {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		Put(t, filepath.Join(dir, name), text, 0o644)
+	}
+	h, err := host.Open(host.Options{Root: dir}, host.Caches{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// Recorded is a recorder that notes what is about to be replaced, and refuses it if Refuse is set.
+type Recorded struct {
+	Subjects []string
+	Refuse   error
+}
+
+// Kept says that all is kept.
+func (r *Recorded) Kept() error { return nil }
+
+// Replacing notes a subject.
+func (r *Recorded) Replacing(s host.Subject) error {
+	r.Subjects = append(r.Subjects, s.String())
+	return r.Refuse
+}

@@ -1,0 +1,46 @@
+// Package machine opens a host: the corridor of package host and its rooms.
+//
+// A write, or a command that may write anything, makes the rooms forget what they read.
+package machine
+
+import (
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/accounts"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
+)
+
+// New opens a host with all its rooms.
+func New(o host.Options) (*host.Host, error) {
+	r := &rooms{}
+	h, err := host.Open(o, host.Caches{Changed: r.changed, Forget: r.forget})
+	if err != nil {
+		return nil, err
+	}
+	r.accounts, r.packages, r.units = accounts.New(h, o), packages.New(h, o), units.New(h, o)
+	h.Accounts, h.Packages, h.Units = r.accounts, r.packages, r.units
+	h.Crontabs = accounts.NewCrontabs(h, o)
+	if err := h.TroubleSince(0); err != nil { // what the rooms found may be wrong
+		return nil, err
+	}
+	return h, nil
+}
+
+// rooms keep answers about a host until something changes what they were read from.
+type rooms struct {
+	accounts *accounts.Accounts
+	packages *packages.Packages
+	units    *units.Units
+}
+
+func (r *rooms) changed(path string) {
+	r.accounts.Changed(path)
+	r.packages.Changed(path)
+	r.units.Changed(path)
+}
+
+func (r *rooms) forget() {
+	r.accounts.Forget()
+	r.packages.Forget()
+	r.units.Forget()
+}

@@ -1,0 +1,251 @@
+package packages
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"io"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// apk is the package manager of Alpine Linux. What shall be there is in a file, the world; whatever
+// else nothing in the world needs goes away by itself. A package that the world names with a version
+// stays at that version: it is on hold.
+type apk struct{ client }
+
+const apkWorld = "/etc/apk/world"
+
+func (a *apk) family() string { return "apk" }
+
+func (a *apk) compare(x, y string) int { return compareAPK(x, y) }
+
+func (a *apk) describe(file io.Reader) (host.Package, error) { return describePkginfo(file) }
+
+func (a *apk) installed() (*host.Inventory, error) {
+	pins, err := a.pins()
+	if err != nil {
+		return nil, err
+	}
+	var packages []host.Package
+	for _, file := range []string{"/lib/apk/db/installed", "/usr/lib/apk/db/installed"} {
+		data, err := a.files.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the package database: %w", err)
+		}
+		if packages, err = parseInstalled(data); err != nil {
+			return nil, fmt.Errorf("reading the package database %s: %w", file, err)
+		}
+		break // of two, one is a link to the other
+	}
+	for i := range packages {
+		packages[i].Held = pins[packages[i].Name] != ""
+	}
+	return host.InventoryOf("", host.ArchNames{}, packages), nil
+}
+
+// parseInstalled reads stanzas of lines such as P:name and V:version, with an empty line between them.
+func parseInstalled(data []byte) ([]host.Package, error) {
+	var packages []host.Package
+	one := host.Package{State: host.InstalledPackage}
+	end := func() error {
+		if one.Name == "" && one.Version == "" {
+			return nil
+		}
+		if one.Name == "" || one.Version == "" {
+			return notUnderstood("apk", "a package without a name or a version: "+one.Name+one.Version)
+		}
+		packages = append(packages, one)
+		one = host.Package{State: host.InstalledPackage}
+		return nil
+	}
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimRight(line, "\n")
+		if len(line) == 0 {
+			if err := end(); err != nil {
+				return nil, err
+			}
+		} else if len(line) > 1 && line[1] == ':' {
+			apkField(&one, line[0], string(line[2:]))
+		}
+	}
+	return packages, end()
+}
+
+func apkField(p *host.Package, key byte, v string) {
+	switch key {
+	case 'P':
+		p.Name = v
+	case 'V':
+		p.Version = v
+	case 'p':
+		for item := range strings.FieldsSeq(v) {
+			if !strings.HasPrefix(item, "so:") && !strings.HasPrefix(item, "pc:") {
+				p.Provides = append(p.Provides, item)
+			}
+		}
+	}
+}
+
+// pins are the packages that the world names with a version, as they stand there.
+func (a *apk) pins() (map[string]string, error) {
+	data, err := a.files.ReadFile(apkWorld)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading which packages are on hold: %w", err)
+	}
+	return parseWorld(string(data)), nil
+}
+
+func parseWorld(text string) map[string]string {
+	pins := map[string]string{}
+	pinned := regexp.MustCompile(`^([^=<>~@!]+)(?:@[^=<>~]+)?=([^=<>~@]+)`)
+	for word := range strings.FieldsSeq(text) {
+		if m := pinned.FindStringSubmatch(word); m != nil {
+			pins[m[1]] = m[2]
+		}
+	}
+	return pins
+}
+
+// query runs apk for an answer from the indexes that the last refresh brought.
+func (a *apk) query(ctx context.Context, what string, args ...string) (string, error) {
+	out, err := a.insist(ctx, true, apkLocked, append([]string{"apk", "--no-network", "--no-progress"}, args...)...)
+	if err != nil {
+		return "", err
+	}
+	if out.Code != 0 {
+		return "", orBusy(apkLocked, out, whyFailed(what, out, apkClues()))
+	}
+	return out.Stdout, nil
+}
+
+func (a *apk) offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error) {
+	text, err := a.query(ctx, "asking what the repositories have", append([]string{"policy", "--"}, names...)...)
+	if err != nil {
+		return nil, err
+	}
+	return parseAPKPolicy(text, release)
+}
+
+// parseAPKPolicy reads what apk policy says:
+//
+//	foo policy:
+//	  1.0-r0:
+//	    lib/apk/db/installed
+//	    https://example.com/main
+//	    @edge https://example.com/edge
+//
+// Versions that are merely installed are no offer, nor are those behind a tag that was not asked for.
+func parseAPKPolicy(text, tag string) (map[string]host.Offer, error) {
+	offers := map[string]host.Offer{}
+	name, version := "", ""
+	for line := range strings.SplitSeq(text, "\n") {
+		trimmed := strings.TrimSpace(line)
+		switch depth := len(line) - len(strings.TrimLeft(line, " ")); {
+		case trimmed == "":
+		case depth == 0:
+			found, ok := strings.CutSuffix(trimmed, " policy:")
+			if !ok {
+				return nil, notUnderstood("apk", line)
+			}
+			name, version = found, ""
+			offers[name] = host.Offer{}
+		case depth == 2:
+			version = strings.TrimSuffix(trimmed, ":")
+		case name == "" || version == "":
+			return nil, notUnderstood("apk", line)
+		case !strings.HasSuffix(trimmed, "lib/apk/db/installed"):
+			of, _, tagged := strings.Cut(strings.TrimPrefix(trimmed, "@"), " ")
+			tagged = tagged && trimmed[0] == '@'
+			if o := offers[name]; (!tagged || of == tag) && !slices.Contains(o.Versions, version) {
+				o.Versions = append(o.Versions, version)
+				offers[name] = newestFirst(o, compareAPK)
+			}
+		}
+	}
+	return offers, nil
+}
+
+func (a *apk) names(ctx context.Context) ([]string, error) {
+	text, err := a.query(ctx, "listing what the repositories have", "search", "--quiet")
+	names := strings.Fields(text)
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+// cached reads the names of the files that apk keeps where it was told to: name-version.hash.apk.
+func (a *apk) cached() ([]host.Package, error) {
+	names, err := a.files.ReadDir("/etc/apk/cache")
+	if err != nil {
+		return nil, nil // without that directory apk keeps nothing
+	}
+	var packages []host.Package
+	file := regexp.MustCompile(`^(.+)-(\d[^-]*-r\d+)\.[0-9a-f]+\.apk$`)
+	for _, name := range names {
+		if m := file.FindStringSubmatch(name); m != nil {
+			packages = append(packages, host.Package{Name: m[1], Version: m[2]})
+		}
+	}
+	return packages, nil
+}
+
+func (a *apk) refreshedAt() time.Time { return a.newest("/var/cache/apk", "/etc/apk/cache") }
+
+func (a *apk) repositoriesAt() time.Time {
+	return a.newest("/etc/apk/repositories", "/etc/apk/repositories.d")
+}
+
+// refresh gets the indexes. A repository that does not answer is told of; the others are in use.
+func (a *apk) refresh(ctx context.Context) ([]string, error) {
+	out, err := a.change(ctx, "refreshing the package indexes", apkLocked, "apk", "--no-progress", "update")
+	if err != nil {
+		return nil, err
+	}
+	if out.Code != 0 && !strings.Contains(out.Stdout, "distinct packages available") {
+		return nil, orBusy(apkLocked, out, whyFailed("refreshing the package indexes", out, apkClues()))
+	}
+	var warnings []string
+	for line := range strings.SplitSeq(out.Stderr+"\n"+out.Stdout, "\n") {
+		for _, kind := range []string{"WARNING: ", "ERROR: "} {
+			if text, ok := strings.CutPrefix(line, kind); ok {
+				warnings = append(warnings, WithoutPasswords(text))
+			}
+		}
+	}
+	return warnings, nil
+}
+
+// hold pins packages at the versions that are installed, or takes the version out of the world.
+func (a *apk) hold(ctx context.Context, names []string, held bool) error {
+	if len(names) == 0 {
+		return nil
+	}
+	v, err := a.installed()
+	if err != nil {
+		return err
+	}
+	argv := []string{"apk", "--no-network", "--no-progress", "add", "--"}
+	for _, name := range names {
+		version := v.Version(name)
+		if held && version == "" {
+			return fmt.Errorf("package %s cannot be put on hold: it is not installed", name)
+		}
+		if held {
+			name += "=" + version
+		}
+		argv = append(argv, name)
+	}
+	out, err := a.change(ctx, "putting packages on hold", apkLocked, argv...)
+	if err == nil && out.Code != 0 {
+		err = orBusy(apkLocked, out, whyFailed("putting packages on hold", out, apkClues()))
+	}
+	return err
+}

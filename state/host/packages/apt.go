@@ -1,0 +1,327 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"io"
+	"io/fs"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// apt is the package manager of Debian and its kin: dpkg and apt-get.
+type apt struct{ client }
+
+func (a *apt) family() string { return "apt" }
+
+func (a *apt) compare(x, y string) int { return compareDebian(x, y) }
+
+func (a *apt) describe(file io.Reader) (host.Package, error) { return describeDeb(file) }
+
+func (a *apt) installed() (*host.Inventory, error) { return readDpkg(a.files) }
+
+// run starts an apt command in an environment in which nothing asks anybody.
+func (a *apt) run(ctx context.Context, quiet bool, argv ...string) (host.Output, error) {
+	env := a.variables("DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
+		"APT_LISTCHANGES_FRONTEND=none", "APT_LISTBUGS_FRONTEND=none", "UCF_FORCE_CONFFOLD=1")
+	return a.runIn(ctx, env, quiet, argv)
+}
+
+// ask runs a command that only reads. Without its cache files, apt would write them anew even for
+// that; then it is told to do without.
+func (a *apt) ask(ctx context.Context, argv ...string) (host.Output, error) {
+	if !a.cacheIsCurrent() {
+		argv = append([]string{argv[0], "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="}, argv[1:]...)
+	}
+	return a.run(ctx, true, argv...)
+}
+
+const (
+	aptLists   = "/var/lib/apt/lists"
+	aptCache   = "/var/cache/apt/pkgcache.bin"
+	aptSources = "/etc/apt/sources.list"
+)
+
+func (a *apt) cacheIsCurrent() bool {
+	built := a.modified(aptCache)
+	for _, source := range []string{dpkgStatus, aptLists, "/etc/apt/preferences", "/etc/apt/preferences.d"} {
+		if !a.modified(source).Before(built) {
+			return false
+		}
+	}
+	return a.repositoriesAt().Before(built)
+}
+
+// modified is when a file or directory last changed, the zero time for one that is not there.
+func (a *apt) modified(path string) time.Time {
+	info, err := a.files.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.Modified
+}
+
+// refreshedAt is when the lists were fetched; images often come without any.
+func (a *apt) refreshedAt() time.Time {
+	names, _ := a.files.ReadDir(aptLists) // without the directory there are none
+	if !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, "_") }) {
+		return time.Time{}
+	}
+	return a.modified(aptLists)
+}
+
+func (a *apt) repositoriesAt() time.Time {
+	dir := aptSources + ".d"
+	last := a.modified(aptSources)
+	files, _ := a.files.ReadDir(dir) // without the directory there are none
+	for _, path := range append(files, "") {
+		if at := a.modified(dir + "/" + path); at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+func (a *apt) offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error) {
+	argv := []string{"apt-cache", "-q"}
+	if release != "" {
+		argv = append(argv, "-o", "APT::Default-Release="+release)
+	}
+	out, err := a.ask(ctx, slices.Concat(argv, []string{"policy", "--"}, names)...)
+	if err != nil {
+		return nil, err
+	}
+	if out.Code != 0 {
+		return nil, a.failure(ctx, "asking what the repositories have", out)
+	}
+	return parsePolicy(out.Stdout), nil
+}
+
+// parsePolicy reads the answer of apt-cache policy. A package's lines are indented below its name,
+// its versions by five places and what has them by more. A version of a package that is not installed, and
+// that dpkg's status alone still has, is gone: no repository can give it.
+func parsePolicy(text string) map[string]host.Offer {
+	offers := map[string]host.Offer{}
+	name, version, there := "", "", false
+	for line := range strings.SplitSeq(text, "\n") {
+		fields := strings.Fields(line)
+		o := offers[name]
+		switch {
+		case len(fields) == 0:
+			continue
+		case line[0] != ' ':
+			name, version, o = strings.TrimSuffix(fields[0], ":"), "", host.Offer{}
+		case fields[0] == "Candidate:" && len(fields) > 1 && fields[1] != "(none)":
+			o.Candidate = fields[1]
+		case len(line) > 5 && line[5] != ' ' && (line[:5] == "     " || line[:5] == " *** "):
+			version, there = strings.Fields(line[5:])[0], line[:5] == " *** "
+			if there {
+				o.Versions = append(o.Versions, version)
+			}
+		case version != "" && !there && fields[len(fields)-1] != "/var/lib/dpkg/status":
+			o.Versions, there = append(o.Versions, version), true
+		}
+		offers[name] = o
+	}
+	for name, o := range offers {
+		if !slices.Contains(o.Versions, o.Candidate) {
+			o.Candidate = ""
+			offers[name] = o
+		}
+	}
+	return offers
+}
+
+func (a *apt) names(ctx context.Context) ([]string, error) {
+	out, err := a.ask(ctx, "apt-cache", "pkgnames")
+	if err != nil {
+		return nil, err
+	}
+	names := strings.Fields(out.Stdout)
+	slices.Sort(names)
+	return names, nil
+}
+
+const aptArchives = "/var/cache/apt/archives"
+
+// cached reads the names of the files that apt keeps, name_version_architecture.deb with signs
+// escaped as in URLs.
+func (a *apt) cached() ([]host.Package, error) {
+	names, err := a.files.ReadDir(aptArchives)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listing downloaded packages: %w", err)
+	}
+	var packages []host.Package
+	for _, name := range names {
+		base, ok := strings.CutSuffix(name, ".deb")
+		parts := strings.Split(base, "_")
+		if !ok || len(parts) != 3 {
+			continue
+		}
+		version, err := url.PathUnescape(parts[1])
+		if err == nil {
+			packages = append(packages, host.Package{Name: parts[0], Version: version, Arch: parts[2]})
+		}
+	}
+	return packages, nil
+}
+
+func (a *apt) refresh(ctx context.Context) ([]string, error) {
+	if err := a.waitFor(ctx, aptLists+"/lock"); err != nil {
+		return nil, err
+	}
+	out, err := a.insist(ctx, []string{"apt-get", "-q", "update"})
+	if err != nil {
+		return nil, err
+	}
+	if out.Code != 0 {
+		return nil, a.failure(ctx, "refreshing the package indexes", out)
+	}
+	var warnings []string
+	for line := range strings.SplitSeq(out.Stderr, "\n") {
+		// What is old now was there before; a failed fetch leaves the old index in use.
+		if text, ok := strings.CutPrefix(line, "W: "); ok && strings.HasPrefix(text, "Failed to fetch") {
+			warnings = append(warnings, WithoutPasswords(text))
+		}
+	}
+	return warnings, nil
+}
+
+// options are the arguments of apt-get that say how to do a transaction.
+func (a *apt) options(t host.Transaction) []string {
+	argv := []string{"-q", "-y"}
+	if t.NewConfig {
+		argv = append(argv, "-o", "DPkg::Options::=--force-confnew")
+	} else {
+		argv = append(argv, "-o", "DPkg::Options::=--force-confold", "-o", "DPkg::Options::=--force-confdef")
+	}
+	if t.Action == host.InstallPackages {
+		// The versions that are asked for are known by now, and going back may be among them.
+		argv = append(argv, "--allow-downgrades")
+	}
+	for _, option := range []struct {
+		on   bool
+		name string
+	}{
+		{t.Reinstall, "--reinstall"}, {t.OnlyUpgrade, "--only-upgrade"},
+		{t.DownloadOnly, "--download-only"}, {t.Unverified, "--allow-unauthenticated"},
+		{t.Recommends != nil && *t.Recommends, "--install-recommends"},
+		{t.Recommends != nil && !*t.Recommends, "--no-install-recommends"},
+	} {
+		if option.on {
+			argv = append(argv, option.name)
+		}
+	}
+	if t.Release != "" {
+		argv = append(argv, "-t", t.Release)
+	}
+	return argv
+}
+
+func (a *apt) order(t host.Transaction) []string {
+	verb := map[host.PackageAction]string{host.InstallPackages: "install", host.RemovePackages: "remove", host.PurgePackages: "purge",
+		host.UpgradePackages: "upgrade", host.FullUpgradePackages: "dist-upgrade"}[t.Action]
+	argv := []string{verb, "--"}
+	return append(argv, targets(t)...)
+}
+
+// targets are the packages as apt and zypper want them written.
+func targets(t host.Transaction) []string {
+	var all []string
+	for _, w := range t.Packages {
+		switch {
+		case w.File != "":
+			all = append(all, w.File)
+		case w.Version != "":
+			all = append(all, w.Name+"="+w.Version)
+		default:
+			all = append(all, w.Name)
+		}
+	}
+	return all
+}
+
+func (a *apt) perform(ctx context.Context, t host.Transaction) error {
+	if err := a.waitForOthers(ctx); err != nil {
+		return err
+	}
+	held := a.heldTargets(t)
+	argv := slices.Concat([]string{"apt-get"}, a.options(t), []string{"-o", fmt.Sprintf("DPkg::Lock::Timeout=%d", int(a.lockWait.Seconds()))},
+		allowHeld(held), a.order(t))
+	if a.scoped {
+		argv = append(inScope(t.String()), argv...)
+	}
+	out, err := a.insist(ctx, argv)
+	if err != nil {
+		return err
+	}
+	// Installing what was on hold takes it off.
+	if err := a.hold(ctx, held, true); err != nil {
+		return err
+	}
+	if out.Code != 0 {
+		return a.failure(ctx, t.String(), out)
+	}
+	return nil
+}
+
+// insist runs a command, again where another process was quicker to take a lock, within the limit.
+func (a *apt) insist(ctx context.Context, argv []string) (host.Output, error) {
+	ctx, done := unhurried(ctx)
+	defer done()
+	for start := time.Now(); ; {
+		out, err := a.run(ctx, false, argv...)
+		if err != nil || !aptLocked(out) || time.Since(start) > a.lockWait {
+			return out, err
+		}
+		if err := a.waitForOthers(ctx); err != nil {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return out, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// heldTargets lists the packages on hold that a transaction asks for by name.
+func (a *apt) heldTargets(t host.Transaction) []string {
+	v, err := a.installed()
+	if err != nil || t.Action != host.InstallPackages {
+		return nil
+	}
+	var held []string
+	for _, w := range t.Packages {
+		if v.Held(w.Name) {
+			held = append(held, w.Name)
+		}
+	}
+	return held
+}
+
+func allowHeld(held []string) []string {
+	if len(held) == 0 {
+		return nil
+	}
+	return []string{"--allow-change-held-packages"}
+}
+
+func (a *apt) hold(ctx context.Context, names []string, held bool) error {
+	if len(names) == 0 {
+		return nil
+	}
+	verb := map[bool]string{true: "hold", false: "unhold"}[held]
+	if err := a.waitFor(ctx, "/var/lib/dpkg/lock"); err != nil {
+		return err
+	}
+	out, err := a.run(ctx, false, slices.Concat([]string{"apt-mark", verb, "--"}, names)...)
+	if err == nil && out.Code != 0 {
+		err = a.failure(ctx, "putting packages on hold", out)
+	}
+	return err
+}

@@ -1,0 +1,133 @@
+package packages
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// plan lets apt-get play a transaction through. A change to a package that is on hold and was not
+// asked for by name is refused.
+func (a *apt) plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
+	v, err := a.settled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.checkNames(ctx, v, t); err != nil {
+		return nil, err
+	}
+	held := a.heldTargets(t)
+	argv := slices.Concat([]string{"apt-get", "--simulate"}, a.options(t), allowHeld(held), a.order(t))
+	out, err := a.ask(ctx, argv...)
+	if err != nil {
+		return nil, err
+	}
+	if out.Code != 0 {
+		return nil, a.failure(ctx, t.String(), out)
+	}
+	changes := parsePlan(out.Stdout, v)
+	for _, c := range changes {
+		if v.Held(c.Name) && !slices.Contains(held, c.Name) {
+			return nil, errHeld(c.Name)
+		}
+	}
+	return changes, nil
+}
+
+// checkNames refuses what is no package name. apt reads foo- as an order to remove foo, and foo.* as
+// a pattern, where there is no package of that name; so such names have to be those of packages.
+func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transaction) error {
+	syntax := regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]*(:[a-z0-9-]+)?$`)
+	var doubtful []string
+	for _, w := range t.Packages {
+		switch {
+		case w.File != "":
+		case !syntax.MatchString(w.Name):
+			return diag.WithHint(fmt.Errorf("%q is no package name", w.Name), "package names have small letters, digits and the signs + - . only")
+		case strings.ContainsAny(w.Name, "+.") || strings.HasSuffix(w.Name, "-"):
+			if v.Version(w.Name) == "" && v.Leftover(w.Name) == "" {
+				doubtful = append(doubtful, w.Name)
+			}
+		}
+	}
+	if len(doubtful) == 0 {
+		return nil
+	}
+	offers, err := a.offers(ctx, doubtful, "")
+	if err != nil {
+		return err
+	}
+	for _, name := range doubtful {
+		if _, ok := offers[name]; !ok {
+			err := fmt.Errorf("%s: the repositories have no package %s", t, name)
+			return diag.WithHint(err, "%s", likeName(ctx, a, []string{"", name}, host.Output{}))
+		}
+	}
+	return nil
+}
+
+// settled is what is installed while no other process changes it. Updates that dpkg has not merged into its
+// database yet are those of another process that is at work, or else of one that was cut off.
+func (a *apt) settled(ctx context.Context) (*host.Inventory, error) {
+	v, err := a.installed()
+	if err != nil || !v.Interrupted {
+		return v, err
+	}
+	if err := a.waitForOthers(ctx); err != nil {
+		return nil, err
+	}
+	if v, err = a.installed(); err == nil && v.Interrupted {
+		err = &Unfinished{}
+	}
+	return v, err
+}
+
+func errHeld(name string) error {
+	return diag.WithHint(fmt.Errorf("package %s would change, and it is on hold", name),
+		"name it in the state, or take it off hold with pkg.unheld or `apt-mark unhold %s`", name)
+}
+
+// parsePlan reads lines such as
+//
+//	Inst foo [1.0] (1.1 Debian:12/stable [amd64])
+//	Remv bar [2.0]
+//	Purg baz
+func parsePlan(text string, v *host.Inventory) []host.PackageChange {
+	var changes []host.PackageChange
+	for line := range strings.SplitSeq(text, "\n") {
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
+		}
+		name := v.ListName(f[1])
+		switch f[0] {
+		case "Inst":
+			changes = append(changes, host.PackageChange{Name: name, Old: v.Version(name), New: plannedVersion(f[2:])})
+		case "Remv":
+			changes = append(changes, host.PackageChange{Name: name, Old: v.Version(name)})
+		case "Purg":
+			if old := v.Version(name); old != "" {
+				changes = append(changes, host.PackageChange{Name: name, Old: old})
+			} else if old := v.Leftover(name); old != "" {
+				changes = append(changes, host.PackageChange{Name: name, Old: old, Purged: true})
+			}
+		}
+	}
+	slices.SortFunc(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	return slices.Compact(changes)
+}
+
+// plannedVersion finds the word that opens the bracket with version and origin.
+func plannedVersion(words []string) string {
+	for _, word := range words {
+		if version, ok := strings.CutPrefix(word, "("); ok {
+			return strings.TrimSuffix(version, ")")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,372 @@
+package packages
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+)
+
+const policy = `foo:
+  Installed: 1:1.0-2
+  Candidate: 2:0.5
+  Version table:
+     2:0.5 500
+        500 file:/srv/repo ./ Packages
+ *** 1:1.0-2 500
+        500 file:/srv/repo ./ Packages
+        100 /var/lib/dpkg/status
+virt:
+  Installed: (none)
+  Candidate: (none)
+  Version table:
+`
+
+// TestVersionsThatCannotBeHadAgain passes over what dpkg's status alone still knows of a package that was removed,
+// and keeps what is installed, whatever has it.
+func TestVersionsThatCannotBeHadAgain(t *testing.T) {
+	offers := parsePolicy("removed:\n  Installed: (none)\n  Candidate: 1.0\n  Version table:\n     1.0 -1\n        100 /var/lib/dpkg/status\n" +
+		"local:\n  Installed: 2.0\n  Candidate: 2.0\n  Version table:\n *** 2.0 100\n        100 /var/lib/dpkg/status\n" +
+		"both:\n  Installed: (none)\n  Candidate: 3.0\n  Version table:\n     3.0 500\n        500 http://deb.example.com stable/main amd64 Packages\n        100 /var/lib/dpkg/status\n")
+	want := map[string]host.Offer{"removed": {}, "local": {Candidate: "2.0", Versions: []string{"2.0"}}, "both": {Candidate: "3.0", Versions: []string{"3.0"}}}
+	if !reflect.DeepEqual(offers, want) {
+		t.Errorf("the offers are %+v, want %+v", offers, want)
+	}
+}
+
+// aptWith makes a Packages over apt with scripted answers.
+func aptWith(t *testing.T, recorder host.Recorder, answers map[string]host.Output) (*Packages, *hosttest.Scripted) {
+	commands := &hosttest.Scripted{T: t, Answers: answers}
+	files := rootWith(t, map[string]string{dpkgStatus: status, "/etc/apt/sources.list": "deb http://example.com stable main\n"}).Files
+	return &Packages{recorder: recorder, manager: &apt{client{files: files, commands: commands, lockWait: time.Second}}}, commands
+}
+
+func TestOffers(t *testing.T) {
+	p, commands := aptWith(t, nil, map[string]host.Output{"apt-cache": {Stdout: policy}})
+	offers, err := p.Offers(context.Background(), []string{"foo", "virt", "nothing"}, "testing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]host.Offer{"foo": {Candidate: "2:0.5", Versions: []string{"2:0.5", "1:1.0-2"}}, "virt": {}}
+	if !reflect.DeepEqual(offers, want) {
+		t.Errorf("offers are %+v, want %+v", offers, want)
+	}
+	line := commands.Ran[0]
+	if !strings.Contains(line, "Dir::Cache::pkgcache=") || !strings.Contains(line, "APT::Default-Release=testing") || len(commands.Writes) != 0 {
+		t.Errorf("a question must not write the cache: %s", line)
+	}
+}
+
+const simulated = `Reading package lists...
+Inst foo [1:1.0-2] (2:0.5 localhost [all])
+Inst libc6:i386 [2.35] (2.37 Debian:12/stable [i386])
+Inst bar:amd64 (1.0 localhost [amd64])
+Remv dpkg [1.21.22]
+Conf foo (2:0.5 localhost [all])
+Purg old
+`
+
+func TestTransaction(t *testing.T) {
+	recorder := &hosttest.Recorded{}
+	p, commands := aptWith(t, recorder, map[string]host.Output{"apt-get --simulate": {Stdout: simulated}, "apt-get -q": {}, "apt-mark hold": {}})
+	ctx := context.Background()
+	no := false
+	order := host.Transaction{Packages: []host.Wanted{{Name: "foo", Version: "2:0.5"}, {Name: "bar"}}, Recommends: &no, Release: "testing"}
+	changes, err := p.Plan(ctx, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []host.PackageChange{
+		{Name: "bar", New: "1.0"}, {Name: "dpkg", Old: "1.21.22"}, {Name: "foo", Old: "1:1.0-2", New: "2:0.5"},
+		{Name: "libc6:i386", Old: "2.35", New: "2.37"}, {Name: "old", Old: "0.9", Purged: true},
+	}
+	if !reflect.DeepEqual(changes, want) {
+		t.Errorf("the plan is %+v, want %+v", changes, want)
+	}
+	if len(commands.Writes) != 0 || len(recorder.Subjects) != 0 {
+		t.Errorf("planning did %v and recorded %v", commands.Writes, recorder.Subjects)
+	}
+	if err := p.Do(ctx, order); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"package bar", "package dpkg", "package foo", "package libc6:i386", "package old"}; !reflect.DeepEqual(recorder.Subjects, want) {
+		t.Errorf("recorded were %v, want %v", recorder.Subjects, want)
+	}
+	if len(commands.Writes) != 2 || len(commands.Ran) != 3 {
+		t.Fatalf("a plan is made once, a transaction is one call, and holds are put back; ran %q", commands.Ran)
+	}
+	line := commands.Writes[0]
+	for _, option := range []string{"-y", "--force-confold", "--force-confdef", "DPkg::Lock::Timeout=", "--no-install-recommends", "-t testing",
+		"--allow-change-held-packages", " install -- foo=2:0.5 bar"} {
+		if !strings.Contains(line, option) {
+			t.Errorf("%s lacks %s", line, option)
+		}
+	}
+	if commands.Writes[1] != "apt-mark hold -- foo" {
+		t.Errorf("%q should put foo back on hold", commands.Writes[1])
+	}
+}
+
+func TestRecorderStopsTransaction(t *testing.T) {
+	full := errors.New("the journal is full")
+	p, commands := aptWith(t, &hosttest.Recorded{Refuse: full}, map[string]host.Output{"apt-get --simulate": {Stdout: simulated}})
+	err := p.Do(context.Background(), host.Transaction{Packages: []host.Wanted{{Name: "foo"}, {Name: "bar"}}})
+	if !errors.Is(err, full) || len(commands.Writes) != 0 {
+		t.Errorf("got %v after %v, want the recorder's error and no change", err, commands.Writes)
+	}
+}
+
+// Names that apt would take for something else than a package.
+func TestNamesThatAreOrders(t *testing.T) {
+	p, commands := aptWith(t, nil, map[string]host.Output{"apt-cache": {Stdout: policy}})
+	for _, name := range []string{"foo-", "foo+", "foo.*", "fo.", "-o", "Foo", "", "a b", "foo/testing"} {
+		if _, err := p.Plan(context.Background(), host.Transaction{Packages: []host.Wanted{{Name: name}}}); err == nil {
+			t.Errorf("%q was taken for a package name", name)
+		}
+	}
+	if i := slices.IndexFunc(commands.Ran, func(line string) bool { return strings.HasPrefix(line, "apt-get") }); i >= 0 {
+		t.Errorf("apt-get was asked: %s", commands.Ran[i])
+	}
+}
+
+func TestHeldPackageInTheWay(t *testing.T) {
+	p, _ := aptWith(t, nil, map[string]host.Output{"apt-get --simulate": {Stdout: simulated}})
+	_, err := p.Plan(context.Background(), host.Transaction{Packages: []host.Wanted{{Name: "bar"}}})
+	if err == nil || !strings.Contains(err.Error(), "foo would change, and it is on hold") || diag.HintOf(err) == "" {
+		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
+	}
+}
+
+func TestRefreshOnce(t *testing.T) {
+	p, commands := aptWith(t, nil, map[string]host.Output{"apt-get -q update": {Stderr: "W: Failed to fetch http://u:secret@example.com/x  Could not resolve\nW: other\n"}})
+	ctx := context.Background()
+	if p.Fresh(time.Hour) {
+		t.Error("indexes that are not there are fresh")
+	}
+	warnings, err := p.Refresh(ctx)
+	if err != nil || len(warnings) != 1 || strings.Contains(warnings[0], "secret") {
+		t.Errorf("got %v, %v", warnings, err)
+	}
+	if _, err := p.Refresh(ctx); err != nil || len(commands.Writes) != 1 {
+		t.Errorf("the second refresh ran %v, %v", commands.Writes, err)
+	}
+	later := time.Now().Add(time.Minute)
+	if err := p.manager.(*apt).files.Chtimes("/etc/apt/sources.list", later, later); err != nil {
+		t.Fatal(err)
+	}
+	if p.Fresh(0) || p.Fresh(time.Hour) {
+		t.Error("with other repositories the indexes are fresh no more")
+	}
+}
+
+func TestYoungIndexesAreFresh(t *testing.T) {
+	p, _ := aptWith(t, nil, nil)
+	files := p.manager.(*apt).files
+	for _, dir := range []string{"/var/lib/apt", aptLists} {
+		if err := files.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.Fresh(time.Hour) {
+		t.Error("a directory without lists, as images have it, is no index")
+	}
+	if err := files.Write(aptLists+"/example.com_dists_stable_InRelease", host.NewFile{Content: strings.NewReader(""), UID: -1, GID: -1}); err != nil {
+		t.Fatal(err)
+	}
+	if !p.Fresh(time.Hour) || p.Fresh(0) || p.Fresh(time.Nanosecond) {
+		t.Error("indexes of just now should be fresh for an hour, not for a moment, and not without a limit")
+	}
+}
+
+func TestInterruptedDpkg(t *testing.T) {
+	p, commands := aptWith(t, nil, nil)
+	a := p.manager.(*apt)
+	if err := a.files.Mkdir(dpkgUpdatesDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	update := host.NewFile{Content: strings.NewReader("Package: foo\nStatus: install ok unpacked\nVersion: 2\n"), UID: -1, GID: -1}
+	if err := a.files.Write(dpkgUpdatesDir+"/0001", update); err != nil {
+		t.Fatal(err)
+	}
+	err := p.Do(context.Background(), host.Transaction{Packages: []host.Wanted{{Name: "foo"}}})
+	if err == nil || !strings.Contains(diag.HintOf(err), "dpkg --configure -a") || len(commands.Ran) != 0 {
+		t.Errorf("got %v, hint %q, after %v", err, diag.HintOf(err), commands.Ran)
+	}
+}
+
+func TestPackagesBelowARoot(t *testing.T) {
+	h := rootWith(t, map[string]string{dpkgStatus: status})
+	ctx := context.Background()
+	var skipped *host.Skipped
+	_, planErr := h.Packages.Plan(ctx, host.Transaction{})
+	_, refreshErr := h.Packages.Refresh(ctx)
+	for _, err := range []error{
+		h.Packages.Allowed("x"), planErr, refreshErr, h.Packages.Do(ctx, host.Transaction{}), h.Packages.Hold(ctx, []string{"foo"}, true),
+	} {
+		if !errors.As(err, &skipped) {
+			t.Errorf("got %v, want a refusal", err)
+		}
+	}
+}
+
+func TestLockIsWaitedFor(t *testing.T) {
+	p, _ := aptWith(t, nil, nil)
+	a := p.manager.(*apt)
+	a.lockWait = 300 * time.Millisecond
+	const lock = "/lock"
+	if err := a.files.Write(lock, host.NewFile{Content: strings.NewReader(""), UID: -1, GID: -1}); err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir() + "/lock"
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Locks of fcntl(2) do not hold against the process that has them, so another one takes it.
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("the process that holds the lock is a line of Python, which is not installed")
+	}
+	holder := exec.Command("python3", "-c", "import fcntl,sys\nf=open(sys.argv[1],'w')\nfcntl.lockf(f,fcntl.LOCK_EX)\nprint('x',flush=True)\nsys.stdin.read()", path)
+	release, _ := holder.StdinPipe()
+	ready, _ := holder.StdoutPipe()
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Wait() }()
+	if _, err := ready.Read(make([]byte, 2)); err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(host.Options{}, host.Caches{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.files = h.Files
+	err = a.waitFor(context.Background(), path)
+	if err == nil || !strings.Contains(err.Error(), "python") || !strings.Contains(err.Error(), "is locked by") || diag.HintOf(err) == "" {
+		t.Errorf("got %v, want the holder's name", err)
+	}
+	a.lockWait = 10 * time.Second
+	time.AfterFunc(150*time.Millisecond, func() { _ = release.Close() })
+	if err := a.waitFor(context.Background(), path); err != nil {
+		t.Errorf("waiting for a lock that is released: %v", err)
+	}
+}
+
+func TestAptFailures(t *testing.T) {
+	for _, c := range []struct{ name, stderr, stdout, cause, hint string }{
+		{"unknown", "E: Unable to locate package fooo", "", "no package fooo", `did you mean "foo"?`},
+		{"unknown, nothing near", "E: Unable to locate package zzzzzzzzzz", "", "no package zzzzzzzzzz", "pkgrepo.managed"},
+		{"version", "E: Version '9' for 'foo' was not found", "", "no version 9 of package foo", "2:0.5, 1:1.0-2"},
+		{"virtual", "E: Package 'virt' has no installation candidate",
+			"Package virt is a virtual package provided by:\n  foo 1.0\n  bar 2.0\nYou should explicitly select one to install.\n", "virt cannot be installed", "foo, bar"},
+		{"unmet", "E: Unable to correct problems, you have held broken packages.",
+			"The following packages have unmet dependencies:\n impossible : Depends: nowhere but it is not installable\n", "impossible : Depends: nowhere", "on hold and may stand in the way: foo, later"},
+		{"interrupted", "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem. ", "", "interrupted", "dpkg --configure -a"},
+		{"lock", "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 123 (apt-get)\nE: Unable to acquire the dpkg frontend lock", "", "process 123 (apt-get)", "let that end"},
+		{"lock of old", "E: Could not get lock /var/lib/apt/lists/lock - open (11: Resource temporarily unavailable)\n", "", "another process", "let that end"},
+		{"no root", "E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)\nE: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?", "", "may not change", "root"},
+		{"network", "E: Failed to fetch http://me:pw@x.example.com/a.deb  Temporary failure resolving 'x.example.com'\n", "", "://***@x.example.com/a.deb", "network"},
+		{"space", "E: You don't have enough free space in /var/cache/apt/archives/.", "", "little space in /var/cache/apt/archives/", "apt-get clean"},
+		{"unsigned", "E: There were unauthenticated packages and -y was used without --allow-unauthenticated", "", "unauthenticated", "skip_verify"},
+		{"script", "E: Sub-process /usr/bin/dpkg returned an error code (1)",
+			"dpkg: error processing package broken (--configure):\r\n installed broken package post-installation script subprocess returned error exit status 3\n",
+			"package broken (--configure): installed broken package post-installation script", "/var/log/apt/term.log"},
+		{"other", "W: x\nE: something\nE: else\n", "", "something; else", ""},
+		{"silent", "", "", "code 100", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, _ := aptWith(t, nil, map[string]host.Output{
+				"apt-get": {Code: 100, Stderr: c.stderr, Stdout: c.stdout}, "apt-cache -q policy": {Stdout: policy}, "apt-cache pkgnames": {Stdout: "foo\nbar\n"},
+			})
+			_, err := p.Plan(context.Background(), host.Transaction{Packages: []host.Wanted{{Name: "foo"}}})
+			if err == nil || !strings.Contains(err.Error(), c.cause) || !strings.Contains(diag.HintOf(err), c.hint) {
+				t.Errorf("got %v, hint %q, want %q, hint %q", err, diag.HintOf(err), c.cause, c.hint)
+			}
+		})
+	}
+}
+
+func TestCached(t *testing.T) {
+	h := rootWith(t, map[string]string{"/usr/bin/apt-get": "", aptArchives + "/foo_1%3a1.0-2_all.deb": "", aptArchives + "/lock": "", aptArchives + "/odd.deb": ""})
+	packages, err := h.Packages.Cached()
+	if want := []host.Package{{Name: "foo", Version: "1:1.0-2", Arch: "all"}}; err != nil || !reflect.DeepEqual(packages, want) {
+		t.Errorf("got %+v, %v, want %+v", packages, err, want)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		t.Skip("package files are made with dpkg-deb, which is not installed")
+	}
+	for _, compression := range []string{"none", "gzip", "xz", "zstd"} {
+		file := buildDeb(t, compression)
+		p, err := describeDeb(bytes.NewReader(file))
+		if want := (host.Package{Name: "tiny", Version: "1:2.0-3", Arch: "all", State: host.InstalledPackage}); err != nil || !reflect.DeepEqual(p, want) {
+			t.Errorf("%s: got %+v, %v", compression, p, err)
+		}
+		// What is behind the description need not be there.
+		if _, err := describeDeb(io.LimitReader(bytes.NewReader(file), int64(bytes.LastIndex(file, []byte("data.tar"))))); err != nil {
+			t.Errorf("%s: reading the start of a package: %v", compression, err)
+		}
+	}
+	for _, bad := range []string{"", "!<arch>\n", "no package at all, but some text", "!<arch>\ndebian-binary   1342943816  0     0     100644  99999999  `\n2.0\n"} {
+		if _, err := describeDeb(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q was taken for a package", bad)
+		}
+	}
+}
+
+func buildDeb(t testing.TB, compression string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.MkdirAll(dir+"/p/DEBIAN", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	control := "Package: tiny\nVersion: 1:2.0-3\nArchitecture: all\nMaintainer: A <a@example.com>\nDescription: x\n"
+	if err := os.WriteFile(dir+"/p/DEBIAN/control", []byte(control), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("dpkg-deb", "--uniform-compression", "-Z"+compression, "--root-owner-group", "-b", dir+"/p", dir+"/tiny.deb")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	data, err := os.ReadFile(dir + "/tiny.deb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func FuzzDescribe(f *testing.F) {
+	if _, err := exec.LookPath("dpkg-deb"); err == nil {
+		for _, compression := range []string{"none", "gzip", "xz", "zstd"} {
+			f.Add(buildDeb(f, compression))
+		}
+	}
+	f.Add([]byte("!<arch>\ncontrol.tar     1342943816  0     0     100644  4         `\nabcd"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if p, err := describeDeb(bytes.NewReader(data)); err == nil && (p.Name == "" || p.Version == "") {
+			t.Errorf("a package without name or version: %+v", p)
+		}
+	})
+}
+
+func FuzzAptAnswers(f *testing.F) {
+	f.Add(policy)
+	f.Add(simulated)
+	f.Add("Inst\nInst a (\nPurg \n")
+	f.Fuzz(func(_ *testing.T, text string) {
+		parsePolicy(text)
+		parsePlan(text, host.NewInventory("amd64", nil))
+	})
+}

@@ -1,0 +1,172 @@
+package packages
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// client is what all package managers share: how their programs are run.
+type client struct {
+	files    host.Files
+	commands host.Commands
+	lockWait time.Duration // how long to wait for others that change packages
+	// scoped starts what changes packages in a systemd scope of its own, so that a package whose script restarts the
+	// agent's unit does not kill its own installation.
+	scoped bool
+	env    *host.Environment // nil for the agent's own
+}
+
+// queryLimit is more than reading the database of a package manager takes.
+const queryLimit = 5 * time.Minute
+
+// run starts a program in an environment in which nothing asks anybody and all messages are English.
+func (c *client) run(ctx context.Context, quiet bool, argv ...string) (host.Output, error) {
+	env := c.variables("LANG=C")
+	if home, _ := env.Get("HOME"); home == "" {
+		env.Set("HOME", "/root")
+	}
+	return c.runIn(ctx, env, quiet, argv)
+}
+
+// variables is the environment of a program, with vars, each NAME=value, on top.
+func (c *client) variables(vars ...string) *host.Environment {
+	env := host.NewEnvironment(host.Variables(c.env.All(), append(vars, "LC_ALL=C")...)...)
+	if path, _ := env.Get("PATH"); path == "" {
+		env.Set("PATH", strings.Join(host.SystemPath(), ":"))
+	}
+	return env
+}
+
+func (c *client) runIn(ctx context.Context, env *host.Environment, quiet bool, argv []string) (host.Output, error) {
+	return c.commands.Run(ctx, host.Command{Argv: argv, Env: env.All(), Quiet: quiet, Named: true})
+}
+
+// change runs a program that changes packages, in a systemd scope where there is systemd. While
+// another holds the lock, it is tried again until the wait is over.
+func (c *client) change(ctx context.Context, what string, locked func(host.Output) bool, argv ...string) (host.Output, error) {
+	if c.scoped {
+		argv = append(inScope(what), argv...)
+	}
+	ctx, done := unhurried(ctx)
+	defer done()
+	return c.insist(ctx, false, locked, argv...)
+}
+
+// insist runs a program, again and again while another process holds the lock, until the wait is over.
+func (c *client) insist(ctx context.Context, quiet bool, locked func(host.Output) bool, argv ...string) (host.Output, error) {
+	start := time.Now()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		out, err := c.run(ctx, quiet, argv...)
+		if err != nil || out.Code == 0 || !locked(out) || time.Since(start)+pause > c.lockWait {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return out, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// waitForRPM waits until nobody holds the lock of rpm's database, for which rpm itself would wait
+// without an end and without a word.
+func (c *client) waitForRPM(ctx context.Context) error {
+	for _, dir := range []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm"} {
+		if err := waitForLock(ctx, c.files, c.lockWait, dir+"/.rpm.lock"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask runs a program that only reads, with a limit of its own: the callers have no context.
+func (c *client) ask(argv ...string) (host.Output, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), queryLimit)
+	defer cancel()
+	return c.run(ctx, true, argv...)
+}
+
+// newest is when the last of some files or directories changed, entries of directories included.
+func (c *client) newest(paths ...string) time.Time {
+	var last time.Time
+	for _, path := range paths {
+		info, err := c.files.Stat(path)
+		if err != nil {
+			continue
+		}
+		if info.Modified.After(last) {
+			last = info.Modified
+		}
+		if !info.IsDir() {
+			continue
+		}
+		names, _ := c.files.ReadDir(path) // one that cannot be read tells nothing
+		for _, name := range names {
+			if entry, err := c.files.Stat(path + "/" + name); err == nil && entry.Modified.After(last) {
+				last = entry.Modified
+			}
+		}
+	}
+	return last
+}
+
+// clue is a known way to fail. Cause and hint may name what the pattern matched: $1.
+type clue struct{ pattern, cause, hint string }
+
+// whyFailed turns what a program that failed printed into a cause and a hint; the first clue that fits
+// counts. What nobody knows is told in the program's own words.
+func whyFailed(what string, out host.Output, clues []clue) error {
+	text := out.Stderr + "\n" + out.Stdout
+	for _, k := range clues {
+		pattern := regexp.MustCompile(k.pattern)
+		m := pattern.FindStringSubmatchIndex(text)
+		if m == nil {
+			continue
+		}
+		words := func(template string) string {
+			said := string(pattern.ExpandString(nil, template, text, m))
+			return WithoutPasswords(strings.Join(strings.Fields(said), " "))
+		}
+		return diag.WithHint(fmt.Errorf("%s: %s", what, words(k.cause)), "%s", words(k.hint))
+	}
+	said := strings.TrimSpace(out.Stderr)
+	if said == "" {
+		said = host.LastLine(out.Stdout)
+	}
+	if said == "" {
+		said = fmt.Sprintf("it ended with code %d", out.Code)
+	}
+	return fmt.Errorf("%s: %s", what, WithoutPasswords(host.FirstLines(said)))
+}
+
+// notUnderstood says that a program printed what it never did before. Nothing is guessed then.
+func notUnderstood(program, line string) error {
+	const most = 200
+	line = strings.TrimSpace(line)
+	if len(line) > most {
+		line = line[:most] + "..."
+	}
+	return diag.WithHint(fmt.Errorf("the answer of %s is not understood: %q", program, line),
+		"its version may be newer than this agent; please report it with that line")
+}
+
+// processOf names the process whose number a lock file has in it, and whether it still runs.
+func (c *client) processOf(file string) (string, bool) {
+	data, err := c.files.ReadFile(file)
+	pid := strings.TrimSpace(string(data))
+	if err != nil || !isNumber(pid) {
+		return "", false
+	}
+	if _, err := os.Stat("/proc/" + pid); err != nil {
+		return "", false
+	}
+	name, _ := os.ReadFile("/proc/" + pid + "/comm") // without a name there is the number
+	return fmt.Sprintf("%s (process %s)", strings.TrimSpace(string(name)), pid), true
+}

@@ -1,0 +1,101 @@
+package packages
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/klauspost/compress/zstd"
+	"github.com/mholt/archives"
+)
+
+// maxControl is more than any package says about itself, in bytes.
+const maxControl = 1 << 20
+
+// describeDeb reads name, version and architecture out of a .deb. They come early in the file, so
+// most of it is left unread.
+func describeDeb(file io.Reader) (host.Package, error) {
+	name, member, err := controlMember(file)
+	if err != nil {
+		return host.Package{}, err
+	}
+	plain, err := decompress(name, member)
+	if err != nil {
+		return host.Package{}, fmt.Errorf("reading %s of a package file: %w", name, err)
+	}
+	defer plain.Close()
+	entries := tar.NewReader(io.LimitReader(plain, 16*maxControl))
+	for {
+		h, err := entries.Next()
+		if err != nil {
+			return host.Package{}, fmt.Errorf("reading %s of a package file: %w", name, err)
+		}
+		if path.Clean(h.Name) == "control" {
+			return readControl(entries)
+		}
+	}
+}
+
+var errNoDeb = errors.New("this is no Debian package file")
+
+// controlMember finds the part of a .deb that describes it. The outer format is that of ar(1).
+func controlMember(r io.Reader) (name string, member io.Reader, err error) {
+	magic := make([]byte, 8)
+	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != "!<arch>\n" {
+		return "", nil, errNoDeb
+	}
+	header := make([]byte, 60)
+	for {
+		if _, err := io.ReadFull(r, header); err != nil {
+			return "", nil, errNoDeb
+		}
+		name := strings.TrimRight(string(header[:16]), " /")
+		size, err := strconv.ParseInt(strings.TrimRight(string(header[48:58]), " "), 10, 64)
+		if err != nil || size < 0 {
+			return "", nil, errNoDeb
+		}
+		if strings.HasPrefix(name, "control.tar") {
+			return name, io.LimitReader(r, size), nil
+		}
+		if _, err := io.CopyN(io.Discard, r, size+size%2); err != nil {
+			return "", nil, errNoDeb
+		}
+	}
+}
+
+func decompress(name string, r io.Reader) (io.ReadCloser, error) {
+	switch path.Ext(name) {
+	case ".tar":
+		return io.NopCloser(r), nil
+	case ".gz":
+		return gzip.NewReader(r)
+	case ".xz":
+		return archives.Xz{}.OpenReader(r)
+	case ".zst":
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(8*maxControl))
+		if err != nil {
+			return nil, err
+		}
+		return d.IOReadCloser(), nil
+	}
+	return nil, fmt.Errorf("compression %s is unknown", path.Ext(name))
+}
+
+func readControl(r io.Reader) (p host.Package, err error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxControl))
+	if err != nil {
+		return p, fmt.Errorf("reading the control file of a package file: %w", err)
+	}
+	err = parseDpkg(bytes.NewReader(data), func(found host.Package) { p = found })
+	if err == nil && (p.Name == "" || p.Version == "") {
+		err = errNoDeb
+	}
+	return p, err
+}

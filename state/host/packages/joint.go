@@ -1,0 +1,225 @@
+package packages
+
+import (
+	"context"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"slices"
+	"strings"
+)
+
+// jointPlanner is a package manager that plays several installations through at once.
+type jointPlanner interface {
+	// needs tells which packages of a plan each of them needs, or is better with.
+	needs(ctx context.Context, changes []host.PackageChange) (map[string][]string, error)
+}
+
+// jointPlan is what several transactions, one after the other, would change.
+type jointPlan struct {
+	all   host.Transaction
+	left  map[string]host.PackageChange // what no transaction has taken yet, by name
+	needs map[string][]string
+}
+
+// PlanAhead plays transactions that come one after the other through in one call of the package manager, so that Plan
+// answers for each without another call. It does nothing where that cannot be: for package managers other than apt, for
+// transactions of different kinds, and where a package would be removed. Plan then asks for each.
+func (p *Packages) PlanAhead(ctx context.Context, list []host.Transaction) error {
+	planner, ok := p.manager.(jointPlanner)
+	if !ok || len(list) < 2 || p.Allowed(list[0].String()) != nil || p.foresaw(list[0]) {
+		return nil
+	}
+	p.mu.Lock()
+	p.alone = true // until it is known that they can be played through together
+	p.mu.Unlock()
+	list, err := p.known(ctx, list)
+	all, alike := joined(list)
+	if err != nil || !alike {
+		return ctx.Err()
+	}
+	changes, err := p.manager.plan(ctx, all)
+	if err != nil || slices.ContainsFunc(changes, func(c host.PackageChange) bool { return c.New == "" }) {
+		return ctx.Err() // Plan finds which of them cannot be done, and why
+	}
+	needs, err := planner.needs(ctx, changes)
+	if err != nil {
+		return ctx.Err()
+	}
+	j := &jointPlan{all: all, left: map[string]host.PackageChange{}, needs: needs}
+	for _, c := range changes {
+		j.left[c.Name] = c
+	}
+	if len(j.reached(all)) != len(changes) {
+		return nil // something changes that no package asks for by name
+	}
+	p.mu.Lock()
+	p.joint, p.alone = j, false
+	p.mu.Unlock()
+	return nil
+}
+
+// known are the transactions whose packages the repositories have. Plan says of the others what they lack.
+func (p *Packages) known(ctx context.Context, list []host.Transaction) ([]host.Transaction, error) {
+	var names []string
+	for _, t := range list {
+		for _, w := range t.Packages {
+			names = append(names, w.Name)
+		}
+	}
+	offers, err := p.manager.offers(ctx, names, "")
+	return slices.DeleteFunc(slices.Clone(list), func(t host.Transaction) bool {
+		return slices.ContainsFunc(t.Packages, func(w host.Wanted) bool { _, ok := offers[w.Name]; return !ok })
+	}), err
+}
+
+// foresaw reports whether Plan answers for a transaction without another call, or transactions cannot be played through
+// together.
+func (p *Packages) foresaw(t host.Transaction) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.plans[keyOf(t)]
+	return ok || p.alone || p.joint.covers(t)
+}
+
+// covers reports whether a transaction is a part of the plan.
+func (j *jointPlan) covers(t host.Transaction) bool {
+	if j == nil {
+		return false
+	}
+	packages := t.Packages
+	t.Packages = nil
+	all := j.all
+	all.Packages = nil
+	return keyOf(t) == keyOf(all) && !slices.ContainsFunc(packages, func(w host.Wanted) bool { return !slices.Contains(j.all.Packages, w) })
+}
+
+// joined is one transaction for several that differ in nothing but their packages.
+func joined(list []host.Transaction) (all host.Transaction, alike bool) {
+	if len(list) < 2 {
+		return all, false
+	}
+	all = list[0]
+	all.Packages = nil
+	options, versions := keyOf(all), map[string]string{}
+	for _, t := range list {
+		packages := t.Packages
+		t.Packages = nil
+		if t.Action != host.InstallPackages || t.Recommends != nil || keyOf(t) != options {
+			return all, false
+		}
+		for _, w := range packages {
+			version, twice := versions[w.Name]
+			if w.File != "" || twice && version != w.Version {
+				return all, false
+			}
+			if versions[w.Name] = w.Version; !twice {
+				all.Packages = append(all.Packages, w)
+			}
+		}
+	}
+	return all, true
+}
+
+// reached are the changes that a transaction and what it needs ask for.
+func (j *jointPlan) reached(t host.Transaction) []host.PackageChange {
+	var names []string
+	for _, w := range t.Packages {
+		names = append(names, w.Name)
+		names = append(names, j.needs[virtual+w.Name]...)
+	}
+	seen := map[string]bool{}
+	var changes []host.PackageChange
+	for len(names) > 0 {
+		name := names[0]
+		names = names[1:]
+		c, there := j.left[name]
+		if seen[name] || !there {
+			continue
+		}
+		seen[name] = true
+		changes = append(changes, c)
+		names = append(names, j.needs[name]...)
+	}
+	slices.SortFunc(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	return changes
+}
+
+// take gives a transaction its changes. A later one does not get them again.
+func (j *jointPlan) take(t host.Transaction) []host.PackageChange {
+	changes := j.reached(t)
+	for _, c := range changes {
+		delete(j.left, c.Name)
+	}
+	return changes
+}
+
+// virtual is put before the name that other packages provide.
+const virtual = "provided:"
+
+// needs reads the dependencies of packages from the repositories' indexes.
+func (a *apt) needs(ctx context.Context, changes []host.PackageChange) (map[string][]string, error) {
+	argv := []string{"apt-cache", "-q", "show", "--"}
+	for _, c := range changes {
+		argv = append(argv, c.Name+"="+c.New)
+	}
+	out, err := a.ask(ctx, argv...)
+	if err == nil && out.Code != 0 {
+		err = a.failure(ctx, "asking what packages need", out)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return neededAmong(out.Stdout, changes), nil
+}
+
+// neededAmong reads stanzas of packages, and gives the dependencies that are among the changes.
+func neededAmong(text string, changes []host.PackageChange) map[string][]string {
+	listed := map[string]string{} // names as the changes have them, by bare names
+	for _, c := range changes {
+		bare, _, _ := strings.Cut(c.Name, ":")
+		listed[bare] = c.Name
+	}
+	wanted, providers := map[string][]string{}, map[string][]string{}
+	for stanza := range strings.SplitSeq(text, "\n\n") {
+		name := ""
+		for line := range strings.Lines(stanza) {
+			field, v, _ := strings.Cut(line, ":")
+			switch field {
+			case "Package":
+				name = listed[strings.TrimSpace(v)]
+			case "Depends", "Pre-Depends", "Recommends":
+				wanted[name] = append(wanted[name], dependencyNames(v)...)
+			case "Provides":
+				for _, other := range dependencyNames(v) {
+					providers[other] = append(providers[other], name)
+				}
+			}
+		}
+	}
+	needs := map[string][]string{}
+	for other, names := range providers {
+		needs[virtual+other] = names
+	}
+	for name, others := range wanted {
+		for _, other := range others {
+			if real, ok := listed[other]; ok {
+				needs[name] = append(needs[name], real)
+			}
+			needs[name] = append(needs[name], providers[other]...)
+		}
+	}
+	return needs
+}
+
+// dependencyNames are the names in a field such as "a (>= 1), b | c:any".
+func dependencyNames(field string) []string {
+	var names []string
+	for part := range strings.FieldsFuncSeq(field, func(r rune) bool { return r == ',' || r == '|' }) {
+		word, _, _ := strings.Cut(strings.TrimSpace(part), " ")
+		word, _, _ = strings.Cut(word, ":")
+		word, _, _ = strings.Cut(word, "(")
+		if word != "" {
+			names = append(names, word)
+		}
+	}
+	return names
+}

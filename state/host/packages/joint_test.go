@@ -1,0 +1,64 @@
+package packages
+
+import (
+	"context"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestInstallationsArePlayedThroughAtOnce has three transactions, of which the first two need one library. apt is asked
+// three times in all, and each transaction has what it brings.
+func TestInstallationsArePlayedThroughAtOnce(t *testing.T) {
+	install := func(names ...string) (t host.Transaction) {
+		for _, name := range names {
+			t.Packages = append(t.Packages, host.Wanted{Name: name})
+		}
+		return t
+	}
+	simulated := "Inst lib (1 Debian [amd64])\nInst web (2 Debian [amd64])\nInst tool (3 Debian [all])\nInst mailer (4 Debian [amd64])\nConf lib (1)\n"
+	shown := "Package: lib\nVersion: 1\n\nPackage: web\nVersion: 2\nDepends: libc6 (>= 2), lib:any (>= 1) | other\n\n" +
+		"Package: tool\nRecommends: lib, dpkg\n\nPackage: mailer\nProvides: mail-agent (= 4)\n"
+	p, commands := aptWith(t, nil, map[string]host.Output{
+		"apt-get --simulate": {Stdout: simulated}, "apt-cache -q show": {Stdout: shown},
+		"apt-cache -q policy": {Stdout: "web:\n  Candidate: 2\ntool:\n  Candidate: 3\nmail-agent:\n  Candidate: (none)\n"},
+	})
+	list := []host.Transaction{install("web"), install("tool"), install("mail-agent")}
+	if err := p.PlanAhead(context.Background(), append(list, install("unknown"))); err != nil {
+		t.Fatal(err)
+	}
+	want := [][]host.PackageChange{{{Name: "lib", New: "1"}, {Name: "web", New: "2"}}, {{Name: "tool", New: "3"}}, {{Name: "mailer", New: "4"}}}
+	for range 2 { // a step may be asked twice
+		for i, one := range list {
+			if err := p.PlanAhead(context.Background(), list[i:]); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := p.Plan(context.Background(), one); err != nil || !reflect.DeepEqual(got, want[i]) {
+				t.Errorf("%s: %+v, %v, want %+v", one, got, err, want[i])
+			}
+		}
+	}
+	if len(commands.Ran) != 3 {
+		t.Errorf("apt was asked %d times:\n%s", len(commands.Ran), strings.Join(commands.Ran, "\n"))
+	}
+}
+
+// TestWhatCannotBePlannedTogetherIsPlannedAlone has a plan that removes something, and transactions of two kinds.
+func TestWhatCannotBePlannedTogetherIsPlannedAlone(t *testing.T) {
+	a, b := host.Transaction{Packages: []host.Wanted{{Name: "a"}}}, host.Transaction{Packages: []host.Wanted{{Name: "b"}}}
+	p, commands := aptWith(t, nil, map[string]host.Output{
+		"apt-get --simulate": {Stdout: "Inst a (1 Debian [all])\nRemv foo [1]\n"}, "apt-cache -q policy": {Stdout: "a:\n  Candidate: 1\nb:\n  Candidate: 1\n"},
+	})
+	if err := p.PlanAhead(context.Background(), []host.Transaction{a, b}); err != nil || p.joint != nil {
+		t.Errorf("a plan with a removal: %v", err)
+	}
+	b.Release = "testing"
+	p.Forget()
+	ran := len(commands.Ran)
+	for range 3 {
+		if err := p.PlanAhead(context.Background(), []host.Transaction{a, b}); err != nil || p.joint != nil || len(commands.Ran) != ran+1 {
+			t.Errorf("transactions of two kinds: %v, %q", err, commands.Ran[ran:])
+		}
+	}
+}

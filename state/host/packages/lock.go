@@ -1,0 +1,142 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// defaultLockWait is how long others may keep the package manager: an unattended upgrade takes its
+// time, a shell that somebody left open in a dialog does not end by itself.
+const defaultLockWait = 5 * time.Minute
+
+// waitFor waits until nobody holds a lock file. apt waits by itself for some of its locks, but not
+// in all versions and not for the lock of its indexes, and it does not say for whom.
+func (a *apt) waitFor(ctx context.Context, file string) error {
+	return waitForLock(ctx, a.files, a.lockWait, file)
+}
+
+// Settle waits until no other process changes packages. A change that was cut off is an
+// *Unfinished.
+func Settle(ctx context.Context, h *host.Host) error {
+	p, ok := h.Packages.(*Packages)
+	if !ok {
+		return nil
+	}
+	a, ok := p.manager.(*apt)
+	if !ok {
+		return nil
+	}
+	defer p.Forget()
+	_, err := a.settled(ctx)
+	return err
+}
+
+// waitForOthers waits until no other process changes packages.
+func (a *apt) waitForOthers(ctx context.Context) error {
+	for _, lock := range []string{"/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", aptArchives + "/lock"} {
+		if err := a.waitFor(ctx, lock); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func waitForLock(ctx context.Context, files host.Files, limit time.Duration, file string) error {
+	start := time.Now()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		holder, held := holderOf(files, file)
+		if !held {
+			return nil
+		}
+		if waited := time.Since(start); waited+pause > limit {
+			return &Busy{Lock: file, Holder: holder, Waited: waited}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), &Busy{Lock: file, Holder: holder, Waited: time.Since(start)})
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Busy says that another process changes packages, for longer than was waited. It is no failure of what
+// was to be done.
+type Busy struct {
+	Lock   string        // the file that is locked; "" where the package manager does not say
+	Holder string        // the process in words
+	Waited time.Duration // how long
+	Err    error         // in the package manager's words; nil for those of Error
+}
+
+func (b *Busy) Error() string {
+	if b.Err != nil {
+		return b.Err.Error()
+	}
+	return fmt.Sprintf("%s is locked by %s, for more than %s now", b.Lock, b.Holder, b.Waited.Round(time.Second))
+}
+
+// Hint is part of what a person is told.
+func (b *Busy) Hint() string {
+	if hint := diag.HintOf(b.Err); hint != "" {
+		return hint
+	}
+	return "let that end, or see what it waits for; the next run tries again"
+}
+
+// orBusy makes a *Busy of what a package manager said that ended because another process has its lock.
+func orBusy(locked func(host.Output) bool, out host.Output, err error) error {
+	if locked(out) {
+		return &Busy{Err: err}
+	}
+	return err
+}
+
+// Unfinished says that a change of packages was cut off, which has to be finished before the next. That
+// was there before, and is no failure of what was to be done.
+type Unfinished struct{}
+
+func (*Unfinished) Error() string { return "dpkg was interrupted while it changed packages" }
+
+// Hint is part of what a person is told.
+func (*Unfinished) Hint() string {
+	return "run `dpkg --configure -a` on the host and look at what it says"
+}
+
+// holderOf names the process that has a lock of fcntl(2) on a file. A file that cannot be opened has
+// none that this user could wait for.
+func holderOf(files host.Files, file string) (string, bool) {
+	f, err := files.Open(file)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	descriptor, ok := f.(interface{ Fd() uintptr })
+	if !ok {
+		return "", false
+	}
+	lock := unix.Flock_t{Type: unix.F_WRLCK}
+	if err := unix.FcntlFlock(descriptor.Fd(), unix.F_GETLK, &lock); err != nil || lock.Type == unix.F_UNLCK {
+		return "", false
+	}
+	return processName(int(lock.Pid)), true
+}
+
+// processName is a process in words. The kernel gives 0 or -1 for one that cannot be seen from here.
+func processName(pid int) string {
+	if pid <= 0 {
+		return "a process of another container"
+	}
+	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil {
+		return fmt.Sprintf("%s (process %d)", strings.TrimSpace(string(name)), pid)
+	}
+	return fmt.Sprintf("process %d", pid)
+}

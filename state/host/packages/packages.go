@@ -1,0 +1,256 @@
+// Package packages is the room of a host for its package manager: apt, dnf, yum, zypper, pacman or apk.
+//
+// Packages is what is the same for all of them: what may be done, what is kept for a run, and that every change is
+// recorded first. Each family has a file named for it, with _plan for what a transaction would change, _errors for what its
+// messages mean, and _version for the order of its versions. client runs the programs of all.
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// packageManager is how one family of hosts does it. It keeps nothing between calls.
+type packageManager interface {
+	family() string
+	compare(a, b string) int
+	describe(file io.Reader) (host.Package, error)
+	installed() (*host.Inventory, error)
+	offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error)
+	names(ctx context.Context) ([]string, error)
+	cached() ([]host.Package, error)
+	// refreshedAt is when the indexes were got; the zero time if nobody knows.
+	refreshedAt() time.Time
+	// repositoriesAt is when somebody last changed which repositories there are.
+	repositoriesAt() time.Time
+	refresh(ctx context.Context) (warnings []string, err error)
+	plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error)
+	perform(ctx context.Context, t host.Transaction) error
+	hold(ctx context.Context, names []string, held bool) error
+}
+
+// Packages is the part of Packages that is the same everywhere: what may be done, what is kept for
+// the run, and that every change is recorded before it is made.
+type Packages struct {
+	manager  packageManager // nil where none is known
+	refused  bool
+	recorder host.Recorder
+
+	mu        sync.Mutex
+	inventory *host.Inventory
+	refreshed time.Time // when this run did it; zero if it has not
+	plans     map[string][]host.PackageChange
+	joint     *jointPlan // see PlanAhead
+	alone     bool       // PlanAhead found that transactions cannot be played through together
+}
+
+var errNoPackageManager = diag.WithHint(errors.New("no package manager that is known here was found"),
+	"packages are managed with apt, dnf, yum, zypper, pacman and apk")
+
+// New opens the packages of a host, those of the package manager that it has.
+func New(h *host.Host, o host.Options) *Packages {
+	return &Packages{manager: packageManagerOf(h.Files, h.Commands, h.Env, o), refused: o.Refuses(), recorder: o.Recorder}
+}
+
+// Changed forgets what the database said if a file of it was written.
+func (p *Packages) Changed(path string) {
+	if holdsPackages(path) {
+		p.Forget()
+	}
+}
+
+func (p *Packages) Allowed(what string) error {
+	if p.refused {
+		return &host.Skipped{What: what}
+	}
+	if p.manager == nil {
+		return errNoPackageManager
+	}
+	return nil
+}
+
+func (p *Packages) Family() string {
+	if p.manager == nil {
+		return ""
+	}
+	return p.manager.family()
+}
+
+func (p *Packages) Compare(a, b string) int {
+	if p.manager == nil {
+		return compareDebian(a, b)
+	}
+	return p.manager.compare(a, b)
+}
+
+func (p *Packages) Describe(file io.Reader) (host.Package, error) {
+	if p.manager == nil {
+		return host.Package{}, errNoPackageManager
+	}
+	return p.manager.describe(file)
+}
+
+// Forget makes the next question read the database again.
+func (p *Packages) Forget() {
+	p.mu.Lock()
+	p.inventory, p.plans, p.joint, p.alone = nil, nil, nil, false
+	p.mu.Unlock()
+}
+
+func (p *Packages) Installed() (*host.Inventory, error) {
+	if p.manager == nil {
+		return host.NewInventory("", nil), nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inventory == nil {
+		v, err := p.manager.installed()
+		if err != nil {
+			return nil, err
+		}
+		p.inventory = v
+	}
+	return p.inventory, nil
+}
+
+func (p *Packages) Offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error) {
+	if err := p.Allowed("asking what the repositories have"); err != nil || len(names) == 0 {
+		return nil, err
+	}
+	return p.manager.offers(ctx, names, release)
+}
+
+func (p *Packages) Names(ctx context.Context) ([]string, error) {
+	if err := p.Allowed("listing what the repositories have"); err != nil {
+		return nil, err
+	}
+	return p.manager.names(ctx)
+}
+
+func (p *Packages) Cached() ([]host.Package, error) {
+	if p.manager == nil {
+		return nil, nil
+	}
+	return p.manager.cached()
+}
+
+func (p *Packages) Fresh(maxAge time.Duration) bool {
+	if p.manager == nil {
+		return false
+	}
+	p.mu.Lock()
+	at := p.refreshed
+	p.mu.Unlock()
+	if at.IsZero() {
+		at = p.manager.refreshedAt()
+		if time.Since(at) >= maxAge {
+			return false
+		}
+	}
+	return !p.manager.repositoriesAt().After(at)
+}
+
+func (p *Packages) Refresh(ctx context.Context) ([]string, error) {
+	if err := p.Allowed("refreshing the package indexes"); err != nil || p.Fresh(0) {
+		return nil, err
+	}
+	start := time.Now()
+	warnings, err := p.manager.refresh(ctx)
+	p.Forget()
+	if err == nil {
+		p.mu.Lock()
+		p.refreshed = start
+		p.mu.Unlock()
+	}
+	return warnings, err
+}
+
+func (p *Packages) Plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
+	if err := p.Allowed(t.String()); err != nil {
+		return nil, err
+	}
+	key := keyOf(t)
+	p.mu.Lock()
+	changes, ok := p.plans[key]
+	if ok {
+		p.mu.Unlock()
+		return changes, nil
+	}
+	if p.joint.covers(t) {
+		changes = p.joint.take(t)
+		p.plans = withPlan(p.plans, key, changes)
+		p.mu.Unlock()
+		return changes, nil
+	}
+	p.mu.Unlock()
+	changes, err := p.manager.plan(ctx, t)
+	if err == nil {
+		p.mu.Lock()
+		p.plans = withPlan(p.plans, key, changes)
+		p.mu.Unlock()
+	}
+	return changes, err
+}
+
+func withPlan(plans map[string][]host.PackageChange, key string, changes []host.PackageChange) map[string][]host.PackageChange {
+	if plans == nil {
+		plans = map[string][]host.PackageChange{}
+	}
+	plans[key] = changes
+	return plans
+}
+
+func (p *Packages) Do(ctx context.Context, t host.Transaction) error {
+	changes, err := p.Plan(ctx, t)
+	if err != nil {
+		return err
+	}
+	if !t.DownloadOnly {
+		var names []string
+		for _, c := range changes {
+			names = append(names, c.Name)
+		}
+		if err := p.record(names); err != nil {
+			return err
+		}
+	}
+	defer p.Forget()
+	return p.manager.perform(ctx, t)
+}
+
+func (p *Packages) record(names []string) error {
+	subjects := make([]host.Subject, len(names))
+	for i, name := range names {
+		subjects[i] = host.Subject{Kind: host.KindPackage, Name: name}
+	}
+	return host.Record(p.recorder, subjects...)
+}
+
+func (p *Packages) Hold(ctx context.Context, names []string, held bool) error {
+	if err := p.Allowed("holding packages"); err != nil || len(names) == 0 {
+		return err
+	}
+	if err := p.record(names); err != nil {
+		return err
+	}
+	defer p.Forget()
+	return p.manager.hold(ctx, names, held)
+}
+
+// key tells transactions apart.
+func keyOf(t host.Transaction) string {
+	recommends := "as set"
+	if t.Recommends != nil {
+		recommends = fmt.Sprint(*t.Recommends)
+	}
+	t.Recommends = nil
+	type plain host.Transaction // without its String
+	return fmt.Sprintf("%+v recommends %s", plain(t), recommends)
+}

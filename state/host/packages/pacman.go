@@ -1,0 +1,306 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// pacman is the package manager of Arch Linux and its kin. A repository has one version of a package.
+type pacman struct{ client }
+
+const (
+	pacmanConf  = "/etc/pacman.conf"
+	pacmanDB    = "/var/lib/pacman"
+	pacmanCache = "/var/cache/pacman/pkg"
+	pacmanLock  = pacmanDB + "/db.lck"
+)
+
+func (p *pacman) family() string { return "pacman" }
+
+func (p *pacman) compare(a, b string) int { return comparePacman(a, b) }
+
+func (p *pacman) describe(file io.Reader) (host.Package, error) { return describePkginfo(file) }
+
+// installed reads the database, a directory for each package.
+func (p *pacman) installed() (*host.Inventory, error) {
+	ignored, err := p.ignored()
+	if err != nil {
+		return nil, err
+	}
+	dirs, err := p.files.ReadDir(pacmanDB + "/local")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the package database: %w", err)
+	}
+	packages := make([]host.Package, 0, len(dirs))
+	for _, dir := range dirs {
+		if dir == "ALPM_DB_VERSION" {
+			continue
+		}
+		one, err := p.readLocal(pacmanDB + "/local/" + dir + "/desc")
+		if err != nil {
+			return nil, err
+		}
+		one.Held = ignored.holds(one.Name)
+		packages = append(packages, one)
+	}
+	return host.InventoryOf("", host.ArchNames{}, packages), nil
+}
+
+func (p *pacman) readLocal(file string) (host.Package, error) {
+	data, err := p.files.ReadFile(file)
+	if err != nil {
+		err = fmt.Errorf("reading the package database: %w", err)
+		return host.Package{}, diag.WithHint(err, "a change of packages was cut off; run `pacman -Dk` on the host and look at what it says")
+	}
+	one := parseLocal(string(data))
+	if one.Name == "" || one.Version == "" {
+		return one, diag.WithHint(fmt.Errorf("the package database is damaged: %s has no name or no version", file), "run `pacman -Dk` on the host and look at what it says")
+	}
+	return one, nil
+}
+
+// parseLocal reads blocks of a heading between percent signs, values, and an empty line.
+func parseLocal(text string) host.Package {
+	one := host.Package{State: host.InstalledPackage}
+	heading := ""
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "":
+			heading = ""
+		case heading == "":
+			heading = line
+		case heading == "%NAME%":
+			one.Name = line
+		case heading == "%VERSION%":
+			one.Version = line
+		case heading == "%PROVIDES%":
+			one.Provides = append(one.Provides, line)
+		}
+	}
+	return one
+}
+
+// ignoredNames are names and globs of packages that upgrades leave alone.
+type ignoredNames []string
+
+func (i ignoredNames) holds(name string) bool {
+	return slices.ContainsFunc(i, func(glob string) bool {
+		ok, err := path.Match(glob, name)
+		return ok && err == nil
+	})
+}
+
+func (p *pacman) ignored() (ignoredNames, error) {
+	text, err := p.conf()
+	return parseIgnored(text), err
+}
+
+func (p *pacman) conf() (string, error) {
+	data, err := p.files.ReadFile(pacmanConf)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("reading which packages are on hold: %w", err)
+	}
+	return string(data), nil
+}
+
+// parseIgnored reads the lines IgnorePkg = a b of the section options.
+func parseIgnored(text string) ignoredNames {
+	var names ignoredNames
+	section := ""
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "[") {
+			section = line
+		}
+		if key, v, ok := strings.Cut(line, "="); ok && section == "[options]" && strings.TrimSpace(key) == "IgnorePkg" {
+			names = append(names, strings.Fields(v)...)
+		}
+	}
+	return names
+}
+
+// hold edits IgnorePkg: pacman has no command for it.
+func (p *pacman) hold(_ context.Context, names []string, held bool) error {
+	if len(names) == 0 {
+		return nil
+	}
+	text, err := p.conf()
+	if err != nil {
+		return err
+	}
+	edited := editIgnored(text, names, held)
+	for _, name := range names {
+		if !held && parseIgnored(edited).holds(name) {
+			return diag.WithHint(fmt.Errorf("package %s is on hold by a pattern", name), "change IgnorePkg in %s by hand", pacmanConf)
+		}
+	}
+	if err := p.files.Write(pacmanConf, host.NewFile{Content: strings.NewReader(edited), UID: -1, GID: -1}); err != nil {
+		return fmt.Errorf("putting packages on hold: %w", err)
+	}
+	return nil
+}
+
+// editIgnored takes names out of all lines IgnorePkg, and puts held ones into the first, or into one
+// at the start of the options.
+func editIgnored(text string, names []string, held bool) string {
+	var lines []string
+	if text != "" {
+		lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	}
+	section, first, options := "", -1, -1
+	var kept []string
+	for _, line := range lines {
+		trimmed := strings.TrimSpace(line)
+		if strings.HasPrefix(trimmed, "[") {
+			section = trimmed
+		}
+		key, v, ok := strings.Cut(trimmed, "=")
+		if ok && section == "[options]" && strings.TrimSpace(key) == "IgnorePkg" {
+			rest := slices.DeleteFunc(strings.Fields(v), func(name string) bool { return slices.Contains(names, name) })
+			if held && first < 0 {
+				rest = append(rest, names...)
+			}
+			if len(rest) == 0 {
+				continue
+			}
+			line = "IgnorePkg = " + strings.Join(rest, " ")
+			if first < 0 {
+				first = len(kept)
+			}
+		}
+		kept = append(kept, line)
+		if trimmed == "[options]" && options < 0 {
+			options = len(kept)
+		}
+	}
+	if held && first < 0 {
+		line := "IgnorePkg = " + strings.Join(names, " ")
+		if options < 0 {
+			kept = append(kept, "[options]") // at the end: settings before any section are of none
+			options = len(kept)
+		}
+		kept = slices.Insert(kept, options, line)
+	}
+	return strings.Join(kept, "\n") + "\n"
+}
+
+// query runs pacman for an answer.
+func (p *pacman) query(ctx context.Context, what string, args ...string) (string, error) {
+	out, err := p.insist(ctx, true, pacmanLocked, append([]string{"pacman"}, args...)...)
+	if err != nil {
+		return "", err
+	}
+	// A damaged index is an error that pacman does not end with.
+	if out.Code != 0 || strings.HasPrefix(out.Stderr, "error:") {
+		return "", orBusy(pacmanLocked, out, whyFailed(what, out, pacmanClues()))
+	}
+	return out.Stdout, nil
+}
+
+// list reads what the repositories have, in their order.
+func (p *pacman) list(ctx context.Context, release string) ([]host.Package, error) {
+	args := []string{"-Sl"}
+	if release != "" {
+		args = append(args, "--", release)
+	}
+	text, err := p.query(ctx, "asking what the repositories have", args...)
+	if err != nil {
+		return nil, err
+	}
+	return parsePacmanList(text)
+}
+
+// parsePacmanList reads lines such as: core bash 5.2-1 [installed].
+func parsePacmanList(text string) ([]host.Package, error) {
+	var found []host.Package
+	for line := range strings.SplitSeq(text, "\n") {
+		f := strings.Fields(line)
+		if len(f) == 0 {
+			continue
+		}
+		if len(f) < 3 {
+			return nil, notUnderstood("pacman", line)
+		}
+		found = append(found, host.Package{Name: f[1], Version: f[2]})
+	}
+	return found, nil
+}
+
+func (p *pacman) offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error) {
+	found, err := p.list(ctx, release)
+	if err != nil {
+		return nil, err
+	}
+	offers := map[string]host.Offer{}
+	for _, one := range found {
+		if !slices.Contains(names, one.Name) {
+			continue
+		}
+		o := offers[one.Name]
+		first := o.Candidate // the first repository that has it wins
+		o.Versions = append(o.Versions, one.Version)
+		o = newestFirst(o, comparePacman)
+		if first != "" {
+			o.Candidate = first
+		}
+		offers[one.Name] = o
+	}
+	for _, name := range names {
+		if _, ok := offers[name]; ok || strings.HasPrefix(name, "-") {
+			continue
+		}
+		if out, err := p.insist(ctx, true, pacmanLocked, "pacman", "-Sp", "--noconfirm", "--print-format", "%n %v", "--", name); err == nil && out.Code == 0 {
+			offers[name] = host.Offer{} // others provide it
+		}
+	}
+	return offers, nil
+}
+
+func (p *pacman) names(ctx context.Context) ([]string, error) {
+	found, err := p.list(ctx, "")
+	names := make([]string, len(found))
+	for i, one := range found {
+		names[i] = one.Name
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+// cached reads the names of the files that pacman keeps: name-version-release-architecture.pkg.tar.zst.
+func (p *pacman) cached() ([]host.Package, error) {
+	names, err := p.files.ReadDir(pacmanCache)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listing downloaded packages: %w", err)
+	}
+	var packages []host.Package
+	for _, name := range names {
+		base, kind, ok := strings.Cut(name, ".pkg.tar")
+		parts := strings.Split(base, "-")
+		if n := len(parts); ok && n > 3 && !strings.HasSuffix(kind, ".sig") && !strings.HasSuffix(kind, ".part") {
+			packages = append(packages, host.Package{Name: strings.Join(parts[:n-3], "-"), Version: parts[n-3] + "-" + parts[n-2], Arch: parts[n-1]})
+		}
+	}
+	return packages, nil
+}
+
+func (p *pacman) refreshedAt() time.Time { return p.newest(pacmanDB + "/sync") }
+
+func (p *pacman) repositoriesAt() time.Time { return p.newest(pacmanConf, "/etc/pacman.d") }
+
+func (p *pacman) refresh(ctx context.Context) ([]string, error) {
+	out, err := p.change(ctx, "refreshing the package indexes", pacmanLocked, "pacman", "-Sy", "--noconfirm", "--noprogressbar")
+	if err == nil && out.Code != 0 {
+		err = orBusy(pacmanLocked, out, whyFailed("refreshing the package indexes", out, pacmanClues()))
+	}
+	return nil, err
+}

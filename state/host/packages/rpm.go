@@ -1,0 +1,178 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// rpmFormat asks rpm for what counts of a package, separated by tabs.
+const rpmFormat = `%{NAME}\t%{EPOCH}\t%{VERSION}\t%{RELEASE}\t%{ARCH}\n`
+
+// readRPM reads the package database of rpm, which has had too many formats to be read without it.
+// Held tells what is on hold.
+func (c *client) readRPM(held func(name string) bool) (*host.Inventory, error) {
+	out, err := c.ask("rpm", "-qa", "--queryformat", rpmFormat)
+	if err != nil {
+		return nil, fmt.Errorf("reading the package database: %w", err)
+	}
+	if out.Code != 0 {
+		return nil, whyFailed("reading the package database", out, rpmClues())
+	}
+	packages, err := parseRPM(out.Stdout)
+	if err != nil {
+		return nil, err
+	}
+	packages = slices.DeleteFunc(packages, func(p host.Package) bool { return p.Name == "gpg-pubkey" }) // rpm keeps keys like packages
+	for i, p := range packages {
+		packages[i].Held = held(p.Name)
+	}
+	v := host.InventoryOf(rpmNative(packages), rpmNames(), packages)
+	v.Provider = func(virtual string) []string { return c.rpmProviders(v, virtual) }
+	return v, nil
+}
+
+func rpmNames() host.ArchNames {
+	return host.ArchNames{Join: ".", Any: []string{"noarch"}, Same: func(native, arch string) bool { return is32(native) && is32(arch) }}
+}
+
+// is32 reports whether an architecture is one of the names of 32-bit PCs.
+func is32(arch string) bool {
+	return slices.Contains([]string{"i386", "i486", "i586", "i686", "athlon", "geode"}, arch)
+}
+
+func rpmClues() []clue {
+	return []clue{
+		{`(?i)database disk image is malformed|DB_RUNRECOVERY|Thread died in Berkeley DB|rpmdb open failed|cannot open Packages`,
+			"the database of rpm is damaged or locked", "run `rpm --rebuilddb` on the host and look at what it says"},
+	}
+}
+
+// parseRPM reads lines of rpmFormat. The versions of one package come in their order.
+func parseRPM(text string) ([]host.Package, error) {
+	var packages []host.Package
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if line == "" {
+			continue
+		}
+		f := strings.Split(line, "\t")
+		if len(f) != 5 || f[0] == "" || f[2] == "" {
+			return nil, notUnderstood("rpm", line)
+		}
+		packages = append(packages, host.Package{Name: f[0], Version: evr(f[1], f[2], f[3]), Arch: f[4], State: host.InstalledPackage})
+	}
+	slices.SortStableFunc(packages, func(a, b host.Package) int {
+		if a.Name != b.Name {
+			return strings.Compare(a.Name, b.Name)
+		}
+		return compareRPM(a.Version, b.Version)
+	})
+	return packages, nil
+}
+
+// evr is a version as users write it: without an epoch that is none.
+func evr(epoch, version, release string) string {
+	if release != "" {
+		version += "-" + release
+	}
+	if epoch == "" || epoch == "0" || epoch == "(none)" {
+		return version
+	}
+	return epoch + ":" + version
+}
+
+// plainEVR leaves out an epoch of 0.
+func plainEVR(v string) string { return strings.TrimPrefix(v, "0:") }
+
+// rpmNative is the architecture of rpm itself, or else that of the agent.
+func rpmNative(packages []host.Package) string {
+	if i := slices.IndexFunc(packages, func(p host.Package) bool { return p.Name == "rpm" }); i >= 0 {
+		return packages[i].Arch
+	}
+	switch runtime.GOARCH {
+	case "amd64":
+		return "x86_64"
+	case "arm64":
+		return "aarch64"
+	case "386":
+		return "i686"
+	}
+	return runtime.GOARCH
+}
+
+// rpmProviders asks which installed packages provide a name, which may also be a file.
+func (c *client) rpmProviders(v *host.Inventory, virtual string) []string {
+	if strings.HasPrefix(virtual, "-") {
+		return nil
+	}
+	out, err := c.ask("rpm", "-q", "--whatprovides", "--queryformat", rpmFormat, virtual)
+	if err != nil || out.Code != 0 {
+		return nil // rpm's way to say that there are none
+	}
+	packages, err := parseRPM(out.Stdout)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, p := range packages {
+		names = append(names, v.NameOf(p))
+	}
+	return names
+}
+
+// refuseHeld makes sure that a transaction leaves alone what is on hold and was not asked for.
+func refuseHeld(v *host.Inventory, changes []host.PackageChange, named []string, unhold string) error {
+	for _, c := range changes {
+		if v.Held(c.Name) && !slices.Contains(named, c.Name) {
+			return diag.WithHint(fmt.Errorf("package %s would change, and it is on hold", c.Name),
+				"name it in the state, or take it off hold with pkg.unheld or `%s %s`", unhold, c.Name)
+		}
+	}
+	return nil
+}
+
+// heldOf lists the packages of an installation that are on hold.
+func heldOf(v *host.Inventory, t host.Transaction) []string {
+	var held []string
+	for _, w := range t.Packages {
+		if t.Action == host.InstallPackages && v.Held(w.Name) {
+			held = append(held, w.Name)
+		}
+	}
+	return held
+}
+
+// aroundHold performs a transaction that changes packages on hold: they are taken off it, and put
+// back whatever came of the transaction.
+func aroundHold(ctx context.Context, held []string, hold func(context.Context, []string, bool) error, do func() error) error {
+	if len(held) == 0 {
+		return do()
+	}
+	if err := hold(ctx, held, false); err != nil {
+		return err
+	}
+	failure := do()
+	return errors.Join(failure, hold(context.WithoutCancel(ctx), held, true))
+}
+
+// checkPackageNames refuses what the command line of a package manager would take for something else.
+func checkPackageNames(t host.Transaction, signs string) error {
+	bad := func(r rune) bool {
+		return r > 127 || !isDigit(byte(r)) && !isLetter(byte(r)) && !strings.ContainsRune(signs, r)
+	}
+	for _, w := range t.Packages {
+		if w.File == "" && (w.Name == "" || strings.ContainsFunc(w.Name, bad) || strings.ContainsAny(w.Name[:1], "-+.~!@:")) {
+			return diag.WithHint(fmt.Errorf("%q is no package name", w.Name), "package names here have letters, digits and the signs %s", signs)
+		}
+		if strings.ContainsAny(w.Version, " \t\n<>=!*?[]/") || strings.HasPrefix(w.Version, "-") {
+			return diag.WithHint(fmt.Errorf("%q is no version of a package", w.Version), "give a version that the repositories have")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package host
+
+import (
+	"iter"
+	"strconv"
+	"strings"
+)
+
+// Records yields the lines that have the given number of fields; comments, NIS markers and what
+// somebody broke by hand are not accounts.
+func Records(text string, fields int) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for line := range strings.SplitSeq(text, "\n") {
+			f := strings.Split(line, ":")
+			if len(f) != fields || f[0] == "" || strings.ContainsAny(f[0][:1], "+-#") {
+				continue
+			}
+			if !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+func ParsePasswd(text string) []User {
+	var users []User
+	for f := range Records(text, 7) {
+		uid, errU := strconv.Atoi(f[2])
+		gid, errG := strconv.Atoi(f[3])
+		if errU == nil && errG == nil {
+			users = append(users, User{Name: f[0], Password: f[1], UID: uid, GID: gid, Gecos: f[4], Home: f[5], Shell: f[6]})
+		}
+	}
+	return users
+}
+
+func ParseGroup(text string) []Group {
+	var groups []Group
+	for f := range Records(text, 4) {
+		gid, err := strconv.Atoi(f[2])
+		if err != nil {
+			continue
+		}
+		g := Group{Name: f[0], Password: f[1], GID: gid}
+		if f[3] != "" {
+			g.Members = strings.Split(f[3], ",")
+		}
+		groups = append(groups, g)
+	}
+	return groups
+}
+
+// ParseSwitch tells for which databases nsswitch.conf names more than the files: there, a name that
+// is not in them may still be somebody.
+func ParseSwitch(text string) map[string]bool {
+	more := map[string]bool{}
+	for line := range strings.SplitSeq(text, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		database, sources, _ := strings.Cut(line, ":")
+		for source := range strings.FieldsSeq(sources) {
+			if source != "files" && source != "compat" && !strings.ContainsAny(source, "[]=") {
+				more[strings.TrimSpace(database)] = true
+			}
+		}
+	}
+	return more
+}

@@ -1,0 +1,154 @@
+package units
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+func (s *systemd) act(ctx context.Context, verb host.UnitVerb, name string, wait bool) error {
+	unit, start := host.UnitName(name), time.Now()
+	return s.connected(ctx, func(c *dbus.Conn) error {
+		if err := s.prepare(ctx, c, unit); err != nil {
+			return explainBus(err, string(verb), unit)
+		}
+		result, err := job(ctx, c, verb, unit, wait)
+		if err != nil {
+			return explainBus(err, string(verb), unit)
+		}
+		if !wait || result == "done" || result == "skipped" && verb != host.Reload {
+			return nil
+		}
+		return s.lastWords(ctx, c, verb, unit, result, start)
+	})
+}
+
+// prepare has systemd read its files again where a state changed one of them, where those of the unit are
+// not what it was loaded from, or where it could not be loaded, and makes sure that there is such a unit.
+func (s *systemd) prepare(ctx context.Context, c *dbus.Conn, unit string) error {
+	state, from, stale, err := loadState(ctx, c, unit)
+	if err != nil {
+		return err
+	}
+	if s.stale.Load() || stale || from.differs(s.files) || state != "loaded" && state != "masked" {
+		if err := s.reload(ctx, c); err != nil {
+			return err
+		}
+		if state, _, _, err = loadState(ctx, c, unit); err != nil {
+			return err
+		}
+	}
+	if state == "not-found" {
+		return fmt.Errorf("%w: %s", errNoUnit, unit)
+	}
+	return nil
+}
+
+// loadState says whether a unit is loaded, from which files, and whether systemd knows that one of them has
+// changed since.
+func loadState(ctx context.Context, c *dbus.Conn, unit string) (state string, from loadedFrom, stale bool, err error) {
+	all, err := c.GetUnitPropertiesContext(ctx, unit)
+	state, _ = all["LoadState"].(string)
+	stale, _ = all["NeedDaemonReload"].(bool)
+	from.names, _ = all["Names"].([]string)
+	from.fragment, _ = all["FragmentPath"].(string)
+	from.dropIns, _ = all["DropInPaths"].([]string)
+	return state, from, stale, err
+}
+
+// job queues a job for a unit and, if told so, waits for its result.
+func job(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, unit string, wait bool) (string, error) {
+	call := map[host.UnitVerb]func(context.Context, string, string, chan<- string) (int, error){
+		host.Start: c.StartUnitContext, host.Stop: c.StopUnitContext, host.Restart: c.RestartUnitContext,
+		host.Reload: c.ReloadUnitContext, host.ReloadOrRestart: c.ReloadOrRestartUnitContext,
+	}[verb]
+	if !wait {
+		_, err := call(ctx, unit, "replace", nil)
+		return "", err
+	}
+	// Without a subscriber systemd tells nobody of the end of jobs.
+	if err := c.Subscribe(); err != nil {
+		return "", err
+	}
+	done := make(chan string, 1)
+	id, err := call(ctx, unit, "replace", done)
+	if err != nil {
+		return "", err
+	}
+	return await(ctx, c, unit, id, done)
+}
+
+// await waits for the end of a job. Should the message of it get lost, as when the bus itself is
+// restarted, the unit is asked whether the job is still there.
+func await(ctx context.Context, c *dbus.Conn, unit string, id int, done <-chan string) (string, error) {
+	tick := time.NewTicker(2 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case result := <-done:
+			return result, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-tick.C:
+			current, err := c.GetUnitPropertyContext(ctx, unit, "Job")
+			if err != nil {
+				return "", fmt.Errorf("waiting for its job: %w", err)
+			}
+			if pair, ok := current.Value.Value().([]any); ok && len(pair) > 0 && fmt.Sprint(pair[0]) != fmt.Sprint(id) {
+				return lost(done), nil
+			}
+		}
+	}
+}
+
+// lost is the result of a job that is gone: what may have come meanwhile, or done, since the state
+// of the unit is looked at afterwards in any case.
+func lost(done <-chan string) string {
+	select {
+	case result := <-done:
+		return result
+	case <-time.After(200 * time.Millisecond):
+		return "done"
+	}
+}
+
+// lastWords tells why a job failed, with what the unit has said since.
+func (s *systemd) lastWords(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, unit, result string, since time.Time) error {
+	err := fmt.Errorf("%s of %s failed: %s", verb, unit, s.reason(ctx, c, unit, result))
+	if lines := LastLines(s.journal(ctx, unit, since)); len(lines) > 0 {
+		err = fmt.Errorf("%w\n%s", err, strings.Join(lines, "\n"))
+	}
+	return diag.WithHint(err, "`systemctl status %s` and `journalctl -u %s` on the host tell more", unit, unit)
+}
+
+// reason words the result of a job and of the unit's process.
+func (s *systemd) reason(ctx context.Context, c *dbus.Conn, unit, result string) string {
+	switch result {
+	case "dependency":
+		return "a unit that it requires did not start"
+	case "timeout":
+		return "it took longer than its unit allows"
+	case "canceled":
+		return "another order for the unit came in between"
+	}
+	if !strings.HasSuffix(unit, ".service") {
+		return result
+	}
+	all, err := c.GetUnitTypePropertiesContext(ctx, unit, "Service")
+	if err != nil {
+		return result
+	}
+	if why, _ := all["Result"].(string); why != "" && why != "success" {
+		result = why
+	}
+	if status, _ := all["ExecMainStatus"].(int32); status != 0 {
+		result += fmt.Sprintf(", status %d", status)
+	}
+	return result
+}

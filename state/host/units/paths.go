@@ -1,0 +1,122 @@
+package units
+
+import (
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Paths are the directories in which systemd looks for a system's unit files, the first first.
+func Paths() []string {
+	return []string{
+		"/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient", "/run/systemd/generator.early",
+		"/etc/systemd/system", "/etc/systemd/system.attached", "/run/systemd/system", "/run/systemd/system.attached", "/run/systemd/generator",
+		"/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "/run/systemd/generator.late",
+	}
+}
+
+// systemdReads reports whether systemd, or one of the generators that it runs when it reads its files again,
+// reads a file: unit files and drop-ins, the links of enabled units, presets, and what units are generated
+// from. A change of one of them has no effect before systemd has read them again.
+func systemdReads(p string) bool {
+	for _, part := range []string{"/systemd/system", "/systemd/transient", "/containers/systemd/"} {
+		if strings.Contains(p, part) {
+			return true
+		}
+	}
+	for _, prefix := range []string{"/etc/init.d/", "/etc/rc", "/etc/fstab", "/etc/crypttab", "/etc/veritytab", "/etc/integritytab", "/etc/exports"} {
+		if strings.HasPrefix(p, prefix) {
+			return true
+		}
+	}
+	return strings.HasPrefix(p, "/etc/systemd/") && strings.Contains(p, "-generator.conf")
+}
+
+// loadedFrom is which files systemd has read a unit from.
+type loadedFrom struct {
+	names    []string // of the unit, its aliases among them
+	fragment string
+	dropIns  []string
+}
+
+// differs reports whether the files of a unit are others than those that systemd has read it from. systemd
+// itself compares the times of files that it knows; a directory of drop-ins that came later, or a unit file
+// in a directory that goes before, it does not see (NeedDaemonReload stays false).
+func (l loadedFrom) differs(files host.Files) bool {
+	var there []string
+	masked := map[string]bool{}
+	for _, dir := range Paths() {
+		for _, name := range l.names {
+			for _, d := range dropInNames(name) {
+				found, _ := files.ReadDir(path.Join(dir, d)) // one that is not there has none
+				for _, f := range found {
+					target, _ := files.Readlink(path.Join(dir, d, f))
+					masked[f] = masked[f] || target == "/dev/null"
+					if strings.HasSuffix(f, ".conf") {
+						there = append(there, f)
+					}
+				}
+			}
+		}
+	}
+	var read []string
+	for _, p := range l.dropIns {
+		read = append(read, path.Base(p))
+	}
+	return !slices.Equal(unmasked(there, masked), unmasked(read, masked)) || l.moved(files)
+}
+
+// unmasked sorts names and leaves out those that are switched off, which some versions of systemd count.
+func unmasked(names []string, masked map[string]bool) []string {
+	names = slices.DeleteFunc(names, func(name string) bool { return masked[name] })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// moved reports whether the unit file that systemd would read now is another one than it has read.
+func (l loadedFrom) moved(files host.Files) bool {
+	if !strings.HasPrefix(l.fragment, "/") || l.fragment == "/dev/null" {
+		return false
+	}
+	name := path.Base(l.fragment)
+	for _, dir := range Paths() {
+		p := path.Join(dir, name)
+		if _, err := files.Lstat(p); err != nil {
+			continue
+		}
+		now, err := files.Resolve(p)
+		if err != nil {
+			return false
+		}
+		was, err := files.Resolve(l.fragment)
+		return err != nil || withoutUsr(now) != withoutUsr(was)
+	}
+	return false
+}
+
+// withoutUsr makes a path below /usr/lib the same as one below /lib, which on most systems is a link to it.
+func withoutUsr(p string) string { return strings.TrimPrefix(p, "/usr") }
+
+// dropInNames are the directories in which drop-ins of a unit may be: its own, those of the template that it
+// is an instance of and of the prefixes of its name, and those of all units of its kind.
+func dropInNames(unit string) []string {
+	dot := strings.LastIndexByte(unit, '.')
+	if dot < 0 {
+		return nil
+	}
+	stem, kind := unit[:dot], unit[dot+1:]
+	names := []string{unit + ".d", kind + ".d"}
+	if template, instance, ok := strings.Cut(stem, "@"); ok {
+		if instance != "" {
+			names = append(names, template+"@."+kind+".d")
+		}
+		stem = template
+	}
+	for i, c := range stem {
+		if c == '-' && i+1 < len(stem) {
+			names = append(names, stem[:i+1]+"."+kind+".d")
+		}
+	}
+	return names
+}

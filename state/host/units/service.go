@@ -1,0 +1,183 @@
+package units
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"golang.org/x/sys/unix"
+)
+
+// Service is a unit with what the init system knows of the program that it runs. Only systemd knows
+// more than Unit has; of other init systems the rest is zero.
+type Service struct {
+	host.Unit
+	Known    bool          // the fields below were filled in
+	Sub      string        // running, dead, auto-restart, exited ...
+	Result   string        // why it ended: success, exit-code, start-limit-hit ...
+	Status   int           // with which status its main program ended last
+	Job      bool          // a program that runs to its end and leaves nothing active
+	MainPID  int           // 0 where it is not known
+	Began    time.Duration // on the monotonic clock, when its main program started; 0 for never since boot
+	BeganAt  time.Time     // the same by the wall clock
+	Restarts int           // by systemd, because the program ended
+	Settings []string      // values that may name files: commands, environment files, watched paths
+	Triggers []string      // units that this one starts
+	Files    []string      // that the unit was read from
+	User     string        // that its programs run as; "" for root
+	Cgroup   string        // of its processes, such as /system.slice/app.service; "" where it has none
+}
+
+// Describe gives a unit and its main program.
+func Describe(ctx context.Context, h *host.Host, name string) (Service, error) {
+	u, ok := unitsOf(h.Units)
+	if !ok || u.refused {
+		return Service{}, &host.Skipped{What: "looking at unit " + name}
+	}
+	s, ok := u.init.(*systemd)
+	if !ok {
+		unit, err := u.init.unit(ctx, name, "")
+		return Service{Unit: unit}, err
+	}
+	return s.service(ctx, host.UnitName(name))
+}
+
+// Loaded lists the services and path units that systemd has in memory; of other init systems
+// none.
+func Loaded(ctx context.Context, h *host.Host) ([]string, error) {
+	u, ok := unitsOf(h.Units)
+	if !ok || u.refused {
+		return nil, &host.Skipped{What: "listing units"}
+	}
+	s, ok := u.init.(*systemd)
+	if !ok {
+		return nil, nil
+	}
+	var names []string
+	err := s.connected(ctx, func(c *dbus.Conn) error {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		all, err := c.ListUnitsContext(ctx)
+		for _, u := range all {
+			if kind := path.Ext(u.Name); u.LoadState == "loaded" && (kind == ".service" || kind == ".path") {
+				names = append(names, u.Name)
+			}
+		}
+		return err
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+// Forgive has systemd forget that a unit failed, and how often it was started lately: a limit
+// that a broken program used up must not keep a good one from starting.
+func Forgive(ctx context.Context, h *host.Host, name string) {
+	u, ok := unitsOf(h.Units)
+	if !ok || u.refused {
+		return
+	}
+	if s, ok := u.init.(*systemd); ok {
+		_ = s.connected(ctx, func(c *dbus.Conn) error { return c.ResetFailedUnitContext(ctx, host.UnitName(name)) }) // a unit that is not loaded has none
+	}
+}
+
+func (s *systemd) service(ctx context.Context, name string) (Service, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	conn, err := s.ask(ctx)
+	if err != nil {
+		return Service{}, err
+	}
+	all, err := conn.GetAllPropertiesContext(ctx, name)
+	if err != nil {
+		return Service{}, fmt.Errorf("looking at unit %s: %w", name, err)
+	}
+	d := Service{Unit: host.Unit{Name: name}, Known: true}
+	d.Found = all["LoadState"] != "not-found"
+	d.Active, _ = all["ActiveState"].(string)
+	d.Boot, _ = all["UnitFileState"].(string)
+	d.Masked, d.MaskedRuntime = masks(s.files, name)
+	d.read(all)
+	return d, nil
+}
+
+// read takes over what systemd said of a unit.
+func (d *Service) read(all map[string]any) {
+	d.Sub, _ = all["SubState"].(string)
+	d.Result, _ = all["Result"].(string)
+	remains, _ := all["RemainAfterExit"].(bool)
+	d.Job = all["Type"] == "oneshot" && !remains
+	pid, _ := all["MainPID"].(uint32)
+	d.MainPID = int(pid)
+	status, _ := all["ExecMainStatus"].(int32)
+	d.Status = int(status)
+	restarts, _ := all["NRestarts"].(uint32)
+	d.Restarts = int(restarts)
+	monotonic, _ := all["ExecMainStartTimestampMonotonic"].(uint64)
+	wall, _ := all["ExecMainStartTimestamp"].(uint64)
+	if monotonic == 0 { // no main program, or none that systemd knows
+		monotonic, _ = all["InactiveExitTimestampMonotonic"].(uint64)
+		wall, _ = all["InactiveExitTimestamp"].(uint64)
+	}
+	d.Began = time.Duration(monotonic) * time.Microsecond
+	if wall != 0 {
+		d.BeganAt = time.UnixMicro(int64(wall)).UTC()
+	}
+	d.Triggers, _ = all["Triggers"].([]string)
+	d.User, _ = all["User"].(string)
+	d.Cgroup, _ = all["ControlGroup"].(string)
+	d.Files, _ = all["DropInPaths"].([]string)
+	if file, _ := all["FragmentPath"].(string); file != "" {
+		d.Files = append(d.Files, file)
+	}
+	for name, v := range all {
+		if strings.HasPrefix(name, "Exec") || slices.Contains([]string{"EnvironmentFiles", "Environment", "WorkingDirectory", "RootDirectory", "Paths"}, name) {
+			d.Settings = texts(d.Settings, v)
+		}
+	}
+}
+
+// texts adds all texts in a value of D-Bus.
+func texts(list []string, v any) []string {
+	switch v := v.(type) {
+	case string:
+		return append(list, v)
+	case []string:
+		return append(list, v...)
+	case []any:
+		for _, item := range v {
+			list = texts(list, item)
+		}
+	case [][]any:
+		for _, item := range v {
+			list = texts(list, item)
+		}
+	}
+	return list
+}
+
+// Own is the unit that this process runs in; "" where there is none.
+func Own() string {
+	for part := range strings.SplitSeq(host.CgroupOf("/proc/self/"), "/") {
+		if strings.HasSuffix(part, ".service") {
+			return part
+		}
+	}
+	return ""
+}
+
+// Monotonic is the clock by which systemd says when units started.
+func Monotonic() time.Duration {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return 0
+	}
+	return time.Duration(now.Nano())
+}

@@ -1,0 +1,275 @@
+package units
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+	godbus "github.com/godbus/dbus/v5"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// systemd runs the units of a machine that systemd booted. It is asked over D-Bus, once in a run for
+// all units that are loaded, and for the file of each unit when somebody wants to know. The list of
+// all files is not asked for, but to find what was meant by a wrong name: systemd takes a quarter of
+// a second to make it, and less than a millisecond for one.
+type systemd struct {
+	files    host.Files
+	commands host.Commands
+
+	// stale says that a file which systemd reads was changed since it read them. Whatever acts on a unit has
+	// systemd read them again first, and so does the end of a run.
+	stale atomic.Bool
+
+	mu     sync.Mutex
+	conn   *dbus.Conn                 // for questions; closed when the host is garbage
+	loaded map[string]dbus.UnitStatus // by name; nil when not read
+	known  map[string]host.Unit       // what was found out so far
+}
+
+// callTimeout is how long systemd may take for an answer; jobs may take as long as their units allow.
+const callTimeout = 30 * time.Second
+
+func (s *systemd) forget() {
+	s.mu.Lock()
+	s.loaded, s.known = nil, nil
+	s.mu.Unlock()
+}
+
+// connected calls with a new connection to systemd: over the bus or, for root and without a bus, to
+// systemd's own socket.
+func (s *systemd) connected(ctx context.Context, call func(*dbus.Conn) error) error {
+	conn, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return call(conn)
+}
+
+func connect(ctx context.Context) (*dbus.Conn, error) {
+	conn, err := dbus.NewWithContext(ctx)
+	if err != nil {
+		return nil, diag.WithHint(fmt.Errorf("talking to systemd: %w", err), "check that dbus runs; root can do without")
+	}
+	return conn, nil
+}
+
+// ask gives the connection for questions. The caller has the lock.
+func (s *systemd) ask(ctx context.Context) (*dbus.Conn, error) {
+	if s.conn != nil && s.conn.Connected() {
+		return s.conn, nil
+	}
+	conn, err := connect(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, err
+	}
+	s.conn = conn
+	runtime.AddCleanup(s, func(c *dbus.Conn) { c.Close() }, conn)
+	return conn, nil
+}
+
+func (s *systemd) names(ctx context.Context) ([]string, error) {
+	var names []string
+	err := s.connected(ctx, func(c *dbus.Conn) error {
+		files, err := c.ListUnitFilesContext(ctx)
+		for _, f := range files {
+			names = append(names, path.Base(f.Path))
+		}
+		return err
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+func (s *systemd) unit(ctx context.Context, name, _ string) (host.Unit, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := host.Unit{Name: host.UnitName(name)}
+	if known, ok := s.known[u.Name]; ok {
+		return known, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	conn, err := s.ask(ctx)
+	if err != nil {
+		return u, err
+	}
+	if err := s.load(ctx, conn); err != nil {
+		return u, fmt.Errorf("listing units: %w", err)
+	}
+	if err := s.find(ctx, conn, &u); err != nil {
+		return u, fmt.Errorf("looking at unit %s: %w", u.Name, err)
+	}
+	s.known[u.Name] = u
+	return u, nil
+}
+
+// load reads the list of loaded units unless it is known.
+func (s *systemd) load(ctx context.Context, conn *dbus.Conn) error {
+	if s.loaded != nil {
+		return nil
+	}
+	units, err := conn.ListUnitsContext(ctx)
+	if err != nil {
+		return err
+	}
+	s.loaded, s.known = make(map[string]dbus.UnitStatus, len(units)), map[string]host.Unit{}
+	for _, u := range units {
+		s.loaded[u.Name] = u
+	}
+	return nil
+}
+
+// find puts together what there is to know of a unit.
+func (s *systemd) find(ctx context.Context, conn *dbus.Conn, u *host.Unit) error {
+	u.Masked, u.MaskedRuntime = masks(s.files, u.Name)
+	file, onDisk, err := unitFile(ctx, conn, u.Name)
+	switch {
+	case err != nil:
+		return err
+	case !onDisk || file.Type == "alias":
+		// The lists have no instances of templates, and of aliases only the file.
+		if err := describe(ctx, conn, u); err != nil {
+			return err
+		}
+	default:
+		u.Found, u.Boot, u.Active = true, file.Type, "inactive"
+		if status, ok := s.loaded[u.Name]; ok {
+			u.Active = status.ActiveState
+		}
+	}
+	if u.Boot == "generated" && isInitScript(s.files, scriptName(u.Name)) {
+		// Its links in the directories of the runlevels decide whether it starts.
+		u.Boot = scriptAtBoot(s.files, scriptName(u.Name))
+	}
+	return nil
+}
+
+// unitFile asks for the file of a unit, which systemd looks up on disk.
+func unitFile(ctx context.Context, conn *dbus.Conn, unit string) (dbus.UnitFile, bool, error) {
+	pattern := strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`).Replace(unit)
+	files, err := conn.ListUnitFilesByPatternsContext(ctx, nil, []string{pattern})
+	if err != nil || len(files) == 0 {
+		return dbus.UnitFile{}, false, err
+	}
+	return files[0], true, nil
+}
+
+// describe asks for all about a unit, which makes systemd load it.
+func describe(ctx context.Context, conn *dbus.Conn, u *host.Unit) error {
+	all, err := conn.GetUnitPropertiesContext(ctx, u.Name)
+	if err != nil {
+		return err
+	}
+	u.Found = all["LoadState"] != "not-found"
+	u.Active, _ = all["ActiveState"].(string)
+	u.Boot, _ = all["UnitFileState"].(string)
+	return nil
+}
+
+// masks reports whether a unit is masked, for good and until the next boot.
+func masks(files host.Files, unit string) (always, untilBoot bool) {
+	masked := func(dir string) bool {
+		target, err := files.Readlink(dir + "/systemd/system/" + unit)
+		return err == nil && target == "/dev/null"
+	}
+	return masked("/etc"), masked("/run")
+}
+
+func (s *systemd) setBoot(ctx context.Context, verb host.BootVerb, name string, untilBoot bool) error {
+	unit := host.UnitName(name)
+	switches := verb == host.Enable || verb == host.Disable
+	if switches && s.isOnlyInitScript(ctx, unit) {
+		return switchScript(ctx, s.commands, verb, scriptName(unit))
+	}
+	limited, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := s.connected(limited, func(c *dbus.Conn) error {
+		if err := change(limited, c, verb, []string{unit}, untilBoot); err != nil {
+			return err
+		}
+		return s.reload(limited, c)
+	})
+	if err != nil || !switches || untilBoot || !isInitScript(s.files, scriptName(unit)) {
+		return explainBus(err, string(verb), unit)
+	}
+	// As systemctl does: the links of an init script beside a unit say the same, for who looks at them or boots without systemd.
+	return switchScript(ctx, s.commands, verb, scriptName(unit))
+}
+
+// reload has systemd read its files again. What changes from here on is read the next time.
+func (s *systemd) reload(ctx context.Context, c *dbus.Conn) error {
+	s.stale.Store(false)
+	err := c.ReloadContext(ctx)
+	if err != nil {
+		s.stale.Store(true)
+		return fmt.Errorf("having systemd read its files again: %w", err)
+	}
+	return nil
+}
+
+func change(ctx context.Context, c *dbus.Conn, verb host.BootVerb, unit []string, untilBoot bool) (err error) {
+	switch verb {
+	case host.Enable:
+		_, _, err = c.EnableUnitFilesContext(ctx, unit, untilBoot, false)
+	case host.Disable:
+		_, err = c.DisableUnitFilesContext(ctx, unit, untilBoot)
+	case host.Mask:
+		_, err = c.MaskUnitFilesContext(ctx, unit, untilBoot, false)
+	case host.Unmask:
+		_, err = c.UnmaskUnitFilesContext(ctx, unit, untilBoot)
+	}
+	return err
+}
+
+// isOnlyInitScript reports whether a unit has no file of its own but an init script.
+func (s *systemd) isOnlyInitScript(ctx context.Context, unit string) bool {
+	if !isInitScript(s.files, scriptName(unit)) {
+		return false
+	}
+	only := false
+	err := s.connected(ctx, func(c *dbus.Conn) error {
+		file, onDisk, err := unitFile(ctx, c, unit)
+		only = !onDisk || file.Type == "generated"
+		return err
+	})
+	return err == nil && only
+}
+
+// explainBus gives an error of systemd its hint.
+func explainBus(err error, what, unit string) error {
+	var failed godbus.Error
+	if err == nil || errors.Is(err, errNoUnit) {
+		return err
+	}
+	text := fmt.Errorf("%s of %s: %w", what, unit, err)
+	if !errors.As(err, &failed) {
+		return text
+	}
+	switch name := strings.TrimPrefix(failed.Name, "org.freedesktop."); name {
+	case "systemd1.NoSuchUnit", "DBus.Error.FileNotFound":
+		return fmt.Errorf("%w: %s", errNoUnit, unit)
+	case "systemd1.UnitMasked":
+		return diag.WithHint(text, "unmask it first: service.unmasked, or unmask: True")
+	case "systemd1.LoadFailed", "systemd1.BadUnitSetting":
+		return diag.WithHint(text, "mend its unit file; `systemd-analyze verify %s` shows what is wrong", unit)
+	case "systemd1.JobTypeNotApplicable":
+		return diag.WithHint(text, "this unit cannot do that; a unit without ExecReload= can only restart")
+	case "systemd1.UnitExists":
+		return diag.WithHint(text, "a unit whose file is in /etc/systemd/system itself cannot be masked: disable it, or take the file away")
+	case "DBus.Error.AccessDenied", "DBus.Error.InteractiveAuthorizationRequired":
+		return diag.WithHint(text, "run the agent as root")
+	}
+	return text
+}

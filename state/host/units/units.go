@@ -1,0 +1,189 @@
+// Package units is the room of a host for what its init system runs: systemd, OpenRC or the scripts of SysV.
+//
+// Units is what is the same for all of them: what may be done, and that every change is recorded first. A chroot in which
+// nothing runs has its units enabled and disabled by systemctl alone.
+package units
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// initSystem is how one kind of host runs units. It may keep what it read until told to forget.
+type initSystem interface {
+	unit(ctx context.Context, name, process string) (host.Unit, error)
+	names(ctx context.Context) ([]string, error)
+	act(ctx context.Context, verb host.UnitVerb, name string, wait bool) error
+	setBoot(ctx context.Context, verb host.BootVerb, name string, runtime bool) error
+	forget()
+}
+
+// Units is the part of Units that is the same everywhere: what may be done, and that every change is
+// recorded before it is made.
+type Units struct {
+	init        initSystem
+	refused     bool // nothing may be done: the root is no system
+	bootRefused bool
+	recorder    host.Recorder
+	own         *host.OwnUnit // nil where nobody carries out later what is put off
+}
+
+// New opens the units of a host, those of the init system that it has.
+func New(h *host.Host, o host.Options) *Units {
+	return &Units{
+		init: initSystemOf(h.Files, h.Commands, o.Relocated(), o.Asleep()), refused: o.Asleep(), bootRefused: o.Refuses(),
+		recorder: o.Recorder, own: o.Own,
+	}
+}
+
+// Changed forgets what was read if a file says something else now, and remembers whether systemd has to read it, too.
+func (u *Units) Changed(path string) {
+	if holdsUnits(path) {
+		u.init.forget()
+	}
+	if s, ok := u.init.(*systemd); ok && systemdReads(path) {
+		s.stale.Store(true)
+	}
+}
+
+func (u *Units) Forget() { u.init.forget() }
+
+func (u *Units) Allowed(what string) error {
+	if u.refused {
+		return &host.Skipped{What: what}
+	}
+	return nil
+}
+
+func (u *Units) AllowedAtBoot(what string) error {
+	if u.bootRefused {
+		return &host.Skipped{What: what}
+	}
+	return nil
+}
+
+func (u *Units) Unit(ctx context.Context, name, process string) (host.Unit, error) {
+	if err := u.AllowedAtBoot("looking at unit " + name); err != nil {
+		return host.Unit{}, err
+	}
+	unit, err := u.init.unit(ctx, name, process)
+	if err == nil && u.own.Is(name) {
+		unit.Active = u.own.Active(unit.Active)
+	}
+	return unit, err
+}
+
+func (u *Units) Names(ctx context.Context) ([]string, error) {
+	if err := u.AllowedAtBoot("listing units"); err != nil {
+		return nil, err
+	}
+	all, err := u.init.names(ctx)
+	var services []string
+	for _, name := range all {
+		if service, ok := strings.CutSuffix(name, ".service"); ok {
+			services = append(services, service)
+		}
+	}
+	return services, err
+}
+
+func (u *Units) Act(ctx context.Context, verb host.UnitVerb, name string, wait bool) error {
+	if err := u.Allowed(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
+		return err
+	}
+	if u.own.Is(name) {
+		u.own.Put(verb)
+		return nil
+	}
+	return u.change(ctx, host.KindUnit, name, func() error { return u.init.act(ctx, verb, name, wait) })
+}
+
+func (u *Units) SetBoot(ctx context.Context, verb host.BootVerb, name string, runtime bool) error {
+	if err := u.AllowedAtBoot(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
+		return err
+	}
+	return u.change(ctx, host.KindBoot, name, func() error { return u.init.setBoot(ctx, verb, name, runtime) })
+}
+
+// Reload has the init system read its files again, where it does not do so by itself.
+func Reload(ctx context.Context, h *host.Host) error {
+	u, ok := unitsOf(h.Units)
+	if !ok || u.refused {
+		return nil
+	}
+	defer u.init.forget()
+	if s, ok := u.init.(*systemd); ok {
+		return s.connected(ctx, func(c *dbus.Conn) error { return s.reload(ctx, c) })
+	}
+	return nil
+}
+
+// Settle has the init system read its files again if states changed one of them and nothing has had it
+// do so since.
+func Settle(ctx context.Context, h *host.Host) error {
+	if u, ok := unitsOf(h.Units); ok && !u.refused {
+		if s, ok := u.init.(*systemd); ok && s.stale.Load() {
+			return Reload(ctx, h)
+		}
+	}
+	return nil
+}
+
+// change records a unit and changes it.
+func (u *Units) change(ctx context.Context, kind host.Kind, name string, do func() error) error {
+	if err := host.Record(u.recorder, host.Subject{Kind: kind, Name: host.UnitName(name)}); err != nil {
+		return err
+	}
+	defer u.init.forget()
+	err := do()
+	if errors.Is(err, errNoUnit) {
+		return u.withMeant(ctx, name, err)
+	}
+	return err
+}
+
+// errNoUnit says that there is no such unit.
+var errNoUnit = errors.New("no such unit")
+
+// withMeant adds the unit that was probably meant.
+func (u *Units) withMeant(ctx context.Context, name string, err error) error {
+	names, listErr := u.init.names(ctx)
+	if listErr != nil {
+		return err
+	}
+	hint := "install the package that brings it, in a state that this one requires"
+	if meant := diag.DidYouMean(strings.TrimSuffix(name, ".service"), bare(names)); meant != "" {
+		hint = meant
+	}
+	return diag.WithHint(err, "%s", hint)
+}
+
+// bare are the names of units as people write them, which for a service is without its kind.
+func bare(names []string) []string {
+	short := make([]string, len(names))
+	for i, name := range names {
+		short[i] = strings.TrimSuffix(name, ".service")
+	}
+	return short
+}
+
+// unitsOf finds the units of a host below what wraps them.
+func unitsOf(all host.Units) (*Units, bool) {
+	for {
+		if u, ok := all.(*Units); ok {
+			return u, true
+		}
+		wrapper, ok := all.(interface{ Unwrap() host.Units })
+		if !ok {
+			return nil, false
+		}
+		all = wrapper.Unwrap()
+	}
+}
