@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -25,22 +25,37 @@ import (
 // errUnasked is that a run has no store to ask.
 var errUnasked = errors.New("the store was not asked")
 
-// replace fetches a release again. The directory that is there is set aside when the new one is complete, and not before: a
-// store that fails meanwhile leaves the host with what it has.
+// releases are those that this host holds.
+func (a *Agent) releases() fetch.Held { return fetch.Held{Layout: a.Layout, Lists: a.lists} }
+
+// fetcher fetches releases for this run from the store of a client.
+func (r *run) fetcher(client *trust.Client) *fetch.Fetcher {
+	running := map[string]string{}
+	if r.ledger.Good != nil {
+		for _, release := range r.ledger.Good.Releases() {
+			running[release.Project] = release.Dir()
+		}
+	}
+	c := r.Config
+	return &fetch.Fetcher{
+		Held: r.releases(), Client: client, Store: r.store, Recorder: r.record, Run: r.id, Running: running,
+		Limits: unpack.Limits{Bytes: c.UnpackBytes, Files: c.UnpackFiles, Depth: c.UnpackDepth, Ratio: c.UnpackRatio},
+		Intact: r.isWhole, Replaced: r.noteReplaced,
+	}
+}
+
+// replace fetches a release again.
 func (r *run) replace(ctx context.Context, release artifact.Release) error {
 	if r.client == nil {
 		return errUnasked
 	}
-	err := r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error {
-		return vouched(r.client, release, r.fetchRelease(ctx, r.client, release))
-	})
-	return explainSpace(err)
+	return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetcher(r.client).Again(ctx, release) })
 }
 
 // relist brings back the lists of a pair's releases that were lost.
 func (r *run) relist(ctx context.Context, pair ledger.Pair) error {
 	for _, release := range pair.Releases() {
-		list, err := r.list(release)
+		list, err := r.releases().List(release)
 		if err != nil {
 			return err
 		}
@@ -64,7 +79,7 @@ func (r *run) listAgain(ctx context.Context, release artifact.Release) (*manifes
 		}
 		if cause == nil {
 			r.record.Note("the list of the files of %s was lost; it was fetched again with the release", release)
-			return r.list(release)
+			return r.releases().List(release)
 		}
 		if r.unlisted == nil {
 			r.unlisted = map[string]error{}
@@ -102,33 +117,6 @@ func (r *run) mayListAgain(release artifact.Release, cause error) bool {
 	return signed
 }
 
-// settle gives a release that was staged its name. What stands in its place is set aside, unless it is the release, of which
-// only the list was lost: that stays, with what its service has written to it, and nothing has to be restarted.
-func (r *run) settle(ctx context.Context, release artifact.Release, staged string) error {
-	name, file := r.project(release.Project).Release(release.Dir()), r.Layout.Tree(release.Project, release.Dir())
-	whole, err := r.isWhole(ctx, release, name)
-	if err != nil {
-		return err
-	}
-	if whole {
-		return errors.Join(durable.Sync(file), durable.SyncDir(filepath.Dir(file)), os.RemoveAll(staged))
-	}
-	aside, err := r.clearRelease(release)
-	if err != nil {
-		return err
-	}
-	if err := install(staged, name, file); err != nil {
-		if aside != "" {
-			err = errors.Join(err, durable.Rename(aside, name))
-		}
-		return err
-	}
-	if aside != "" {
-		r.noteReplaced(release)
-	}
-	return nil
-}
-
 // noteReplaced remembers that what runs of a release is to be started again. Releases are fetched side by side.
 func (r *run) noteReplaced(release artifact.Release) {
 	r.replacedMu.Lock()
@@ -146,7 +134,7 @@ func (r *run) isWhole(ctx context.Context, release artifact.Release, name string
 		return false, nil //nolint:nilerr // it is replaced
 	}
 	defer root.Close()
-	list, err := r.list(release)
+	list, err := r.releases().List(release)
 	if err != nil || list == nil {
 		return false, err
 	}

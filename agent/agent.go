@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/config"
+	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
@@ -85,7 +86,7 @@ type Agent struct {
 	said  *printed           // what programs printed that failed in this run
 	own   *host.OwnUnit      // what states asked of the agent's unit during a run; nil outside of one
 	root  *trust.CheckedRoot // that the repair of this run looked at; nil before one
-	lists *lists             // of releases' files, as runs read them; nil before the first run
+	lists *fetch.Lists       // of releases' files, as runs read them; nil before the first run
 	alone string             // the project that this agent is for, if it is not the host's service
 	// unread hears of each file of the agent's own that the unprivileged user of a call may not read, which then counts
 	// as absent; nil for root and outside of a call, where such a file is an error.

@@ -235,7 +235,7 @@ func (r *run) goodDir(project string) string {
 		return ""
 	}
 	for _, release := range r.ledger.Good.Releases() {
-		if release.Project == project && r.has(release) {
+		if release.Project == project && r.releases().Has(release) {
 			return release.Dir()
 		}
 	}

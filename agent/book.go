@@ -273,7 +273,7 @@ func (a *Agent) byLinks(book *ledger.Ledger) error {
 
 // elsewhere drops the error of a name that is not there, or is no link.
 func elsewhere(err error) error {
-	if nowhere(err) || errors.Is(err, syscall.EINVAL) {
+	if walk.Nowhere(err) || errors.Is(err, syscall.EINVAL) {
 		return nil
 	}
 	return err
@@ -303,7 +303,7 @@ func (a *Agent) linkedRelease(project string, which func(link.Set) string) (*art
 	if release.Dir() != dir {
 		return nil, nil //nolint:nilnil // another kind of release, such as a working tree
 	}
-	if held, err := a.holds(release); err != nil || !held {
+	if held, err := a.releases().Holds(release); err != nil || !held {
 		return nil, err
 	}
 	return &release, nil

@@ -41,7 +41,7 @@ func (a *Agent) says(release artifact.Release, list *manifest.Manifest) (recipe.
 
 // recipe is says for a release of which no list was read yet.
 func (a *Agent) recipe(release artifact.Release) (recipe.Recipe, error) {
-	list, err := a.list(release)
+	list, err := a.releases().List(release)
 	if err != nil {
 		return recipe.Recipe{}, err
 	}

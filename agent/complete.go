@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -24,7 +24,7 @@ import (
 // earlier pair that it still has. fresh says that there is a directory in which nothing was installed.
 func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 	good := *r.ledger.Good
-	there, err := r.holdsAll(good)
+	there, err := r.releases().Holds(good.Releases()...)
 	if err != nil {
 		return false, err
 	}
@@ -74,14 +74,14 @@ func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
 		return errUnasked
 	}
 	return r.record.Stage("fetch", pair.String(), func() error {
-		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetch(ctx, r.client, pair) })
+		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetcher(r.client).Fetch(ctx, pair.Releases()) })
 	})
 }
 
 // settleFor goes on with an earlier pair where a release of the good one is gone and cannot be fetched.
 func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) error {
 	for _, pair := range slices.Backward(r.ledger.History) {
-		if pair.Same(good) || !r.hasAll(pair) {
+		if pair.Same(good) || !r.releases().Has(pair.Releases()...) {
 			continue
 		}
 		r.record.Note("a release of %s is gone from the disk and was not fetched again (%v); this host goes on with %s", good, cause, pair)
@@ -135,7 +135,7 @@ func (r *run) previousDir(release artifact.Release) string {
 		return ""
 	}
 	for _, before := range r.ledger.Previous.Releases() {
-		if before.Project == release.Project && before.Dir() != release.Dir() && r.has(before) {
+		if before.Project == release.Project && before.Dir() != release.Dir() && r.releases().Has(before) {
 			return before.Dir()
 		}
 	}
@@ -156,38 +156,13 @@ func (r *run) clearNames() error {
 		} else if !found || info.Mode()&os.ModeSymlink != 0 {
 			continue
 		}
-		aside := path + damagedMark + r.id
+		aside := path + layout.DamagedMark + r.id
 		if err := durable.Rename(path, aside); err != nil {
 			return fmt.Errorf("setting aside %s, which is no link: %w", r.Layout.Inside(path), err)
 		}
 		r.record.Note("%s was no link; it was set aside as %s", r.Layout.Inside(path), filepath.Base(aside))
 	}
 	return nil
-}
-
-// clearRelease makes way for a release that is fetched again, and returns the name under which what stood in its place was
-// set aside, or "". What earlier runs set aside of the same release is removed.
-func (r *run) clearRelease(release artifact.Release) (string, error) {
-	path := r.project(release.Project).Release(release.Dir())
-	if found, err := walk.Named(path); err != nil || !found {
-		return "", err
-	}
-	damaged := filepath.Join(filepath.Dir(path), "."+strings.TrimPrefix(filepath.Base(path)+damagedMark, "."))
-	earlier, err := walk.Glob(damaged + "*")
-	if err != nil {
-		return "", err
-	}
-	aside := damaged + r.id
-	if err := durable.Rename(path, aside); err != nil {
-		return "", fmt.Errorf("setting aside %s, which is not what was unpacked: %w", r.Layout.Inside(path), err)
-	}
-	r.record.Note("%s was not what was unpacked; it was set aside as %s", r.Layout.Inside(path), filepath.Base(aside))
-	for _, name := range earlier {
-		if err := os.RemoveAll(name); err != nil && name != aside {
-			r.record.Note("%s, which an earlier run set aside, could not be removed: %v", r.Layout.Inside(name), err)
-		}
-	}
-	return aside, nil
 }
 
 // heal looks, after what is deployed failed to converge, whether that is because its releases are not what

@@ -90,7 +90,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 		return r.stillServes(ctx, r.heal(ctx, r.convergeGood(ctx)))
 	}
 	err = r.record.Stage("fetch", pair.String(), func() error {
-		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetch(ctx, client, pair) })
+		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetcher(client).Fetch(ctx, pair.Releases()) })
 	})
 	if err != nil {
 		return r.without(ctx, err)
@@ -163,7 +163,7 @@ func (r *run) identifyAlone(ctx context.Context) error {
 func (r *run) linked(p ledger.Pair) bool {
 	for _, release := range p.Releases() {
 		s, err := link.Of(r.project(release.Project)).Read()
-		if err != nil || s.Current != release.Dir() || s.Next != release.Dir() || !r.has(release) {
+		if err != nil || s.Current != release.Dir() || s.Next != release.Dir() || !r.releases().Has(release) {
 			return false
 		}
 	}
@@ -194,7 +194,7 @@ func (r *run) without(ctx context.Context, cause error) error {
 	cause = explainReach(cause)
 	var err error
 	switch cut := r.ledger.Running; {
-	case cut != nil && !r.test && r.hasAll(cut.Pair): // what cannot be read is taken up by a later run
+	case cut != nil && !r.test && r.releases().Has(cut.Pair.Releases()...): // what cannot be read is taken up by a later run
 		err = r.apply(ctx, cut.Pair)
 	case r.ledger.Good != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, errLost)):
 		r.record.Note("converging what is current: %v", cause)
@@ -222,16 +222,6 @@ func explainReach(err error) error {
 		return diag.WithHint(err, "see that the store's URL is right, and what `corpus verify` says of it")
 	}
 	return err
-}
-
-// hasAll is has for each release of a pair.
-func (a *Agent) hasAll(p ledger.Pair) bool {
-	for _, release := range p.Releases() {
-		if !a.has(release) {
-			return false
-		}
-	}
-	return true
 }
 
 // rehearse is the dry run of a deploy: states as they would run, no link, no hook.

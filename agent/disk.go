@@ -3,23 +3,20 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"math"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
-
-// full reports whether there was no room for something.
-func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // explainDisk says what to do about a disk, where nobody has said it yet.
 func explainDisk(err error) error {
 	switch {
 	case err == nil || diag.HintOf(err) != "":
 		return err
-	case full(err):
+	case fetch.Full(err):
 		return diag.WithHint(err, "make room on that disk, or raise the quota; the next run tries again")
 	case errors.Is(err, syscall.EROFS):
 		return diag.WithHint(err, "mount that filesystem for writing; if nobody made it read-only, its disk may be failing: see `dmesg`")
@@ -31,15 +28,6 @@ func explainDisk(err error) error {
 		return diag.WithHint(err, "the host is short of memory or processes: see `free -m`, `ulimit -u` and MemoryMax= and TasksMax= of the unit")
 	}
 	return err
-}
-
-// room checks that a file can grow to a length, before anything is fetched that could not be kept.
-func room(file string, length int64) error {
-	free, _, size := space(file)
-	if need := length - size; need > free {
-		return fmt.Errorf("%s takes %s more, and there are %s: %w", file, diag.Size(need), diag.Size(free), syscall.ENOSPC)
-	}
-	return nil
 }
 
 // leastState is how many bytes the agent's own directory needs for the ledger and a report of a run.
@@ -63,24 +51,4 @@ func (a *Agent) stateDisk() error {
 		return explainDisk(fmt.Errorf("%s has no inodes left: %w", dir, syscall.ENOSPC))
 	}
 	return nil
-}
-
-// crowded reports whether a file takes more room than it leaves to everybody else.
-func crowded(file string) bool {
-	_, others, size := space(file)
-	return others < size
-}
-
-// space is how many bytes there are for a file to grow, how many of them are not kept for root, and how
-// many it takes. Filesystems that do not say have all that is wanted.
-func space(file string) (free, others, size int64) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(file, &fs); err != nil || fs.Blocks == 0 {
-		return math.MaxInt64, math.MaxInt64, 0
-	}
-	var s unix.Stat_t
-	if err := unix.Stat(file, &s); err == nil {
-		size = s.Blocks * 512
-	}
-	return int64(fs.Bfree) * fs.Frsize, int64(fs.Bavail) * fs.Frsize, size
 }

@@ -248,7 +248,7 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	if good == nil || !good.Same(*pair) || r.ledger.Running != nil || r.ledger.Failing != nil {
 		return false, nil
 	}
-	if there, err := r.holdsAll(*good); err != nil {
+	if there, err := r.releases().Holds(good.Releases()...); err != nil {
 		return false, err
 	} else if !there {
 		r.record.Note("a release of %s, which is deployed, was gone from the disk; it is deployed again", good)

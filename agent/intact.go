@@ -35,7 +35,7 @@ func (r *run) intact(ctx context.Context, pair ledger.Pair) error {
 
 // sound is intact for one release.
 func (r *run) sound(ctx context.Context, release artifact.Release) error {
-	list, err := r.list(release)
+	list, err := r.releases().List(release)
 	if list == nil && err == nil && release.Local == "" {
 		list, err = r.listAgain(ctx, release)
 	}
@@ -145,7 +145,7 @@ func (r *run) emptied(ctx context.Context, pair ledger.Pair, outcome state.Outco
 // notSigned says why the top files of a pair are not as they were signed, or "".
 func (r *run) notSigned(pair ledger.Pair) (string, error) {
 	for _, release := range pair.Releases() {
-		list, err := r.list(release)
+		list, err := r.releases().List(release)
 		if err != nil {
 			return "", err
 		}

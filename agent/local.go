@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
@@ -97,10 +98,10 @@ func (r *run) bring(release artifact.Release, b brought) error {
 		if err := durable.MkdirAll(p.Releases(), 0o755); err != nil {
 			return err
 		}
-		if has, err := r.holds(release); has || err != nil {
+		if has, err := r.releases().Holds(release); has || err != nil {
 			return err
 		}
-		return explainSpace(b.install(p.Release(release.Dir())))
+		return fetch.ExplainSpace(b.install(p.Release(release.Dir())))
 	})
 }
 

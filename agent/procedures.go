@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -262,7 +263,7 @@ func (r *run) notifyProcedure(ctx context.Context) {
 		return
 	}
 	pair := r.report.To
-	if pair == nil || !r.hasAll(*pair) {
+	if pair == nil || !r.releases().Has(pair.Releases()...) {
 		pair = r.ledger.Good // what failed was moved away
 	}
 	if pair == nil {
@@ -324,7 +325,7 @@ func (r *run) archiveTree(ctx context.Context, pair ledger.Pair) error {
 			return err
 		}
 		if err := tree.Archive(ctx, filepath.Join(project.Archives(), r.id, layout.ArchivedTree)); err != nil {
-			return explainSpace(err)
+			return fetch.ExplainSpace(err)
 		}
 		r.kept = append(r.kept, filepath.Join(project.Archives(), r.id))
 		return r.hooks(ctx, "post-archive", *good)

@@ -9,16 +9,13 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
-
-// damagedMark is in the name of whatever was set aside because it was not what it had to be. Nothing
-// but a person reads or removes it.
-const damagedMark = ".damaged-"
 
 // repair makes sure that whatever of the agent's own is there is of the right kind: a directory where
 // there has to be one, a file where there has to be one. Anything else, such as a link that leads nowhere,
@@ -61,7 +58,7 @@ type setAside struct {
 
 // away gives something that is there another name.
 func (s *setAside) away(path, why string) {
-	aside := path + damagedMark + s.id
+	aside := path + layout.DamagedMark + s.id
 	if err := durable.Rename(path, aside); err != nil {
 		s.errs = append(s.errs, fmt.Errorf("setting aside %s, which %s: %w", s.agent.Layout.Inside(path), why, err))
 		return
@@ -78,7 +75,7 @@ func (s *setAside) directory(path string) {
 	switch info, err := os.Stat(path); {
 	case err == nil && !info.IsDir():
 		s.away(path, "was no directory")
-	case nowhere(err):
+	case walk.Nowhere(err):
 		s.away(path, "was a link that leads nowhere")
 	default:
 		s.unread(err)
@@ -88,15 +85,9 @@ func (s *setAside) directory(path string) {
 // unread remembers the error of a look that does not say what is there: the run ends with it. A name below a path that
 // leads nowhere is not there.
 func (s *setAside) unread(err error) {
-	if err != nil && !nowhere(err) {
+	if err != nil && !walk.Nowhere(err) {
 		s.errs = append(s.errs, err)
 	}
-}
-
-// nowhere reports whether an error of following a name is about where its links lead. An error of the
-// disk is not: what it hides may be there at the next run.
-func nowhere(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // below lists what is in a directory.
@@ -108,7 +99,7 @@ func (s *setAside) below(dir string) []string {
 	}
 	var all []string
 	for _, e := range entries {
-		if !strings.Contains(e.Name(), damagedMark) && !strings.HasPrefix(e.Name(), ".") {
+		if !strings.Contains(e.Name(), layout.DamagedMark) && !strings.HasPrefix(e.Name(), ".") {
 			all = append(all, filepath.Join(dir, e.Name()))
 		}
 	}
@@ -122,7 +113,7 @@ func (s *setAside) file(path string) {
 		s.away(path, "was a directory")
 	case err == nil && !info.Mode().IsRegular():
 		s.away(path, "was no regular file")
-	case nowhere(err):
+	case walk.Nowhere(err):
 		found, err := walk.Named(path)
 		if s.unread(err); found {
 			s.away(path, "was a link that leads nowhere")

@@ -103,7 +103,7 @@ func (r *run) leftBy(id string) (ledger.Pair, error) {
 	if rep.Left == nil {
 		return ledger.Pair{}, diag.WithHint(fmt.Errorf("run %s left nothing deployed, so there is nothing to go back to", id), "`corpus-agent history` lists the runs")
 	}
-	if !r.hasAll(*rep.Left) {
+	if !r.releases().Has(rep.Left.Releases()...) {
 		return ledger.Pair{}, diag.WithHint(fmt.Errorf("%s, which run %s left, is not on this host any more", rep.Left, id), "promote that version to its channel, or go back to a later run")
 	}
 	return *rep.Left, nil
@@ -210,7 +210,7 @@ func (r *run) here(pair ledger.Pair) (here, error) {
 // returns reports whether a way back by hand that failed ends where it began. A dev host stays where a
 // person has put it, and a run that was asked to end leaves the rest to the next.
 func (r *run) returns(ctx context.Context, left ledger.Pair) bool {
-	return !r.ending(ctx) && r.environment() != envDev && r.hasAll(left)
+	return !r.ending(ctx) && r.environment() != envDev && r.releases().Has(left.Releases()...)
 }
 
 // backAgain returns to the pair that a person went back from, since the one before does not work. The pair

@@ -58,7 +58,7 @@ func reasons() map[string][]string {
 			"agent/link/link.go:Name", "agent/projectsync.go:wire", "agent/registry.go:refreshEntryCopy", "artifact/durable/durable.go:MkdirAll",
 			"artifact/trust/pin.go:checkPin", "packaging/builder/system.go:there",
 		},
-		"it is fetched again": {"agent/delta.go:halfArrived", "artifact/trust/pages.go:page"},
+		"it is fetched again": {"agent/fetch/delta.go:halfArrived", "artifact/trust/pages.go:page"},
 		"it looks at processes, which may have ended": {
 			"agent/own.go:waiters", "agent/own.go:parentOf", "agent/own.go:waitsForUs", "state/host/listeners.go:Sockets", "state/host/listeners.go:hold",
 			"state/host/packages/client.go:processOf", "state/host/process.go:ProcessOf", "state/host/process.go:userOf", "state/host/process.go:CgroupOf",

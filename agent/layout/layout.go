@@ -24,6 +24,10 @@ import (
 // Layout is the tree below a root directory.
 type Layout struct{ Root string }
 
+// DamagedMark is in the name of whatever was set aside because it was not what it had to be. Nothing
+// of the agent reads such a name, and a person decides what becomes of it.
+const DamagedMark = ".damaged-"
+
 // At makes the layout below root; "" means "/".
 func At(root string) Layout {
 	if root == "" {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Found takes the error of a call that looked for something and says whether it is there. Only "does not exist"
@@ -15,6 +16,12 @@ func Found(err error) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// Nowhere reports whether an error of following a name is about where its links lead. An error of the
+// disk is not: what it hides may be there at the next run.
+func Nowhere(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // Exists reports whether a path leads to something, links followed.

@@ -1,4 +1,4 @@
-package agent
+package fetch
 
 import (
 	"context"
@@ -29,26 +29,26 @@ const (
 // fetchDelta makes a release of those that this host has and of the chunks that are missing. It
 // reports false where the whole artifact is the better way: nothing to build on, an artifact that has
 // half arrived, chunks that cost more.
-func (r *run) fetchDelta(ctx context.Context, client *trust.Client, release artifact.Release) (done bool, err error) {
-	if _, _, ok := client.Sidecar(release, trust.KindIndex); !ok || r.halfArrived(release) {
+func (f *Fetcher) fetchDelta(ctx context.Context, release artifact.Release) (done bool, err error) {
+	if _, _, ok := f.Client.Sidecar(release, trust.KindIndex); !ok || f.halfArrived(release) {
 		return false, nil
 	}
-	old, err := r.oldTrees(r.project(release.Project), release.Dir())
+	old, err := f.oldTrees(f.Layout.Project(release.Project), release.Dir())
 	defer func() { err = errors.Join(err, old.close()) }()
 	if err != nil || len(old) == 0 {
 		return false, err
 	}
-	plan, err := planDelta(ctx, client, release, old)
+	plan, err := f.planDelta(ctx, release, old)
 	if dispensable(err) && ctx.Err() == nil {
-		r.record.Note("%s is fetched as a whole: %v", release, client.Vouch(release.Project, err))
+		f.Recorder.Note("%s is fetched as a whole: %v", release, f.Client.Vouch(release.Project, err))
 		return false, nil
 	}
 	if err != nil || plan.Cost() >= chunk.FullCost(release.Length) {
 		return false, err
 	}
-	err = r.rebuild(ctx, client, release, plan)
+	err = f.rebuild(ctx, release, plan)
 	if dispensable(err) && ctx.Err() == nil {
-		r.record.Note("%s is fetched as a whole: %v", release, client.Vouch(release.Project, err))
+		f.Recorder.Note("%s is fetched as a whole: %v", release, f.Client.Vouch(release.Project, err))
 		return false, nil
 	}
 	return err == nil, err
@@ -62,13 +62,13 @@ func dispensable(err error) bool {
 }
 
 // halfArrived reports whether a fetch of the whole artifact was cut short, to be gone on with.
-func (r *run) halfArrived(release artifact.Release) bool {
-	_, err := os.Stat(r.Layout.Part(release.Digest.Hex()))
+func (f *Fetcher) halfArrived(release artifact.Release) bool {
+	_, err := os.Stat(f.Layout.Part(release.Digest.Hex()))
 	return err == nil
 }
 
-func planDelta(ctx context.Context, client *trust.Client, release artifact.Release, old trees) (*chunk.Plan, error) {
-	signed, err := client.FetchSidecar(ctx, release, trust.KindIndex)
+func (f *Fetcher) planDelta(ctx context.Context, release artifact.Release, old trees) (*chunk.Plan, error) {
+	signed, err := f.Client.FetchSidecar(ctx, release, trust.KindIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +90,9 @@ func planDelta(ctx context.Context, client *trust.Client, release artifact.Relea
 }
 
 // rebuild fetches what is missing and makes the release.
-func (r *run) rebuild(ctx context.Context, client *trust.Client, release artifact.Release, plan *chunk.Plan) (err error) {
-	r.record.Note("%s: %s of %s are new, fetched in %d requests", release, diag.Size(plan.Bytes()), diag.Size(release.Length), plan.Requests())
-	file := r.Layout.Chunks(release.Digest.Hex())
+func (f *Fetcher) rebuild(ctx context.Context, release artifact.Release, plan *chunk.Plan) (err error) {
+	f.Recorder.Note("%s: %s of %s are new, fetched in %d requests", release, diag.Size(plan.Bytes()), diag.Size(release.Length), plan.Requests())
+	file := f.Layout.Chunks(release.Digest.Hex())
 	cache, err := plan.OpenCache(file)
 	if err != nil {
 		return fmt.Errorf("fetching %s: %w", release, err)
@@ -111,15 +111,15 @@ func (r *run) rebuild(ctx context.Context, client *trust.Client, release artifac
 	if err := room(file, plan.Bytes()); err != nil {
 		return fmt.Errorf("fetching %s: %w", release, err)
 	}
-	if err := plan.Fetch(ctx, r.store, cache, r.progress(release, plan.Bytes())); err != nil {
+	if err := plan.Fetch(ctx, f.Store, cache, f.progress(release, plan.Bytes())); err != nil {
 		return err
 	}
 	tree, err := plan.Assemble(cache)
 	if err != nil {
 		return err
 	}
-	return r.place(ctx, client, release, func(dir *os.Root) (*manifest.Manifest, error) {
-		rebuilt, err := unpack.Rebuild(ctx, tree, dir, r.limits())
+	return f.place(ctx, release, func(dir *os.Root) (*manifest.Manifest, error) {
+		rebuilt, err := unpack.Rebuild(ctx, tree, dir, f.Limits)
 		return rebuilt.Tree, err
 	}, func() error {
 		kept = false
@@ -144,12 +144,12 @@ func (t trees) close() error {
 }
 
 // oldTrees opens the newest releases of a project whose lists were kept, but one that is fetched again.
-func (r *run) oldTrees(p layout.Project, but string) (trees, error) {
+func (f *Fetcher) oldTrees(p layout.Project, but string) (trees, error) {
 	dirs, err := newestFirst(p.Releases())
 	if err != nil {
 		return nil, err
 	}
-	current := r.currentOf(p)
+	current := f.Running[p.Name]
 	slices.SortStableFunc(dirs, func(a, b string) int {
 		switch {
 		case a == current && b != current:
@@ -164,7 +164,7 @@ func (r *run) oldTrees(p layout.Project, but string) (trees, error) {
 		if dir == but {
 			continue
 		}
-		data, listed, err := walk.Read(r.Layout.Tree(p.Name, dir))
+		data, listed, err := walk.Read(f.Layout.Tree(p.Name, dir))
 		if err != nil {
 			return found, err
 		}
@@ -184,17 +184,4 @@ func (r *run) oldTrees(p layout.Project, but string) (trees, error) {
 		}
 	}
 	return found, nil
-}
-
-// currentOf is the directory of the release of a project that runs, or "".
-func (r *run) currentOf(p layout.Project) string {
-	if r.ledger.Good == nil {
-		return ""
-	}
-	for _, release := range r.ledger.Good.Releases() {
-		if release.Project == p.Name {
-			return release.Dir()
-		}
-	}
-	return ""
 }

@@ -1,18 +1,17 @@
-package agent
+package fetch
 
 import (
 	"os"
 	"sync"
 	"syscall"
 
-	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// lists are the lists of releases' files that were read, by the names of their files. A run asks for each several times, and the
-// list of a large release takes long to read. A nil *lists keeps none.
-type lists struct {
+// Lists are the lists of releases' files that were read, by the names of their files. A run asks for each several times, and the
+// list of a large release takes long to read. A nil *Lists keeps none.
+type Lists struct {
 	mu   sync.Mutex
 	read map[string]readList
 }
@@ -42,9 +41,9 @@ func stampOf(file string) (fileStamp, error) {
 	return fileStamp{device: uint64(st.Dev), inode: st.Ino, size: st.Size, modified: st.Mtim, changed: st.Ctim}, nil //nolint:unconvert // it has other types elsewhere
 }
 
-// of returns the list in a file, which must not be changed: nil where there is no such file, or it is no list.
+// Of returns the list in a file, which must not be changed: nil where there is no such file, or it is no list.
 // It is read once for as long as the file stays the same. found reports whether there is a file.
-func (l *lists) of(file string) (list *manifest.Manifest, found bool, err error) {
+func (l *Lists) Of(file string) (list *manifest.Manifest, found bool, err error) {
 	if l == nil {
 		return readTree(file)
 	}
@@ -77,10 +76,4 @@ func readTree(file string) (list *manifest.Manifest, found bool, err error) {
 		return nil, true, nil
 	}
 	return list, true, nil
-}
-
-// list is what was unpacked of a release, or nil where no list was kept, or it is not one any more: `verify` reports that.
-func (a *Agent) list(release artifact.Release) (*manifest.Manifest, error) {
-	list, _, err := a.lists.of(a.Layout.Tree(release.Project, release.Dir()))
-	return list, err
 }

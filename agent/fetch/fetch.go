@@ -1,0 +1,144 @@
+// Package fetch brings releases onto a host: it resolves nothing and runs nothing, it turns a release that a store has
+// into a complete directory below the project's releases.
+//
+//	adopt what an earlier run unpacked to its end, or
+//	rebuild it from chunks of releases that the host has (delta), or
+//	fetch the artifact by blocks, resuming where an earlier run was cut short
+//	  -> unpack into a temporary directory -> compare with the signed list -> rename
+//
+// A directory gets its name last, so a release that has its name is complete.
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// Recorder shows what a fetch does.
+type Recorder interface {
+	Note(format string, args ...any)
+	Fetching(artifact string, done, total int64) // bytes
+}
+
+// Fetcher fetches releases for one run.
+type Fetcher struct {
+	Held
+	Client   *trust.Client // of the store, refreshed
+	Store    store.Store   // where chunks come from
+	Limits   unpack.Limits
+	Recorder Recorder
+	Run      string // the run's ID, which is in the name of what is set aside
+	// Running are the directories of the releases that run, by project: a delta looks into them first.
+	Running map[string]string
+	// Intact reports whether the directory of a release is as its list says, so that only the list was lost.
+	Intact func(ctx context.Context, release artifact.Release, dir string) (bool, error)
+	// Replaced is called with each release that took the place of a directory that was not intact; calls may
+	// come at the same time.
+	Replaced func(artifact.Release)
+}
+
+// Fetch makes those of the releases directories on this host that are not, side by side.
+func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error {
+	var missing []artifact.Release
+	for _, release := range releases {
+		has, err := f.Holds(release)
+		if err != nil {
+			return fmt.Errorf("looking for %s: %w", release, err)
+		}
+		if !has {
+			missing = append(missing, release)
+		}
+	}
+	if err := f.tidy(releases, missing); err != nil {
+		return err
+	}
+	// Little is live at any time and much passes through: collecting earlier costs next to nothing
+	// and keeps the peak down.
+	defer debug.SetGCPercent(debug.SetGCPercent(30))
+	group, ctx := errgroup.WithContext(ctx)
+	for _, release := range missing {
+		group.Go(func() error { return f.vouched(release, f.fetchRelease(ctx, release)) })
+	}
+	if err := group.Wait(); err != nil {
+		return ExplainSpace(err)
+	}
+	return f.tidy(releases, nil)
+}
+
+// Again fetches a release that is on the disk and is not what was unpacked, or has lost its list. The directory that is
+// there is set aside when the new one is complete, and not before: a store that fails meanwhile leaves the host with what
+// it has.
+func (f *Fetcher) Again(ctx context.Context, release artifact.Release) error {
+	return ExplainSpace(f.vouched(release, f.fetchRelease(ctx, release)))
+}
+
+// vouched adds to a refusal who signed what was refused.
+func (f *Fetcher) vouched(release artifact.Release, err error) error {
+	var hostile *unpack.Hostile
+	if errors.As(err, &hostile) {
+		return fmt.Errorf("%w; signed by %s", err, f.Client.Signers(release.Project))
+	}
+	return f.Client.Vouch(release.Project, err)
+}
+
+func (f *Fetcher) fetchRelease(ctx context.Context, release artifact.Release) (err error) {
+	if err := durable.MkdirAll(f.Layout.Incoming(), 0o700); err != nil {
+		return fmt.Errorf("fetching %s: %w", release, err)
+	}
+	if done, err := f.adopt(ctx, release); done || err != nil {
+		return err
+	}
+	if done, err := f.fetchDelta(ctx, release); done || err != nil {
+		return err
+	}
+	in, err := f.arrive(ctx, release)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.end(err)) }()
+	return f.place(ctx, release, func(dir *os.Root) (*manifest.Manifest, error) {
+		unpacked, err := unpack.Into(ctx, in.Verified, dir, f.Limits)
+		return unpacked.Tree, err
+	}, func() error { return in.end(nil) })
+}
+
+// tidy removes what is left of artifacts that are not to be fetched.
+func (f *Fetcher) tidy(releases, missing []artifact.Release) error {
+	wanted := map[string]bool{}
+	for _, release := range missing {
+		wanted[release.Digest.Hex()] = true
+		wanted[filepath.Base(f.Layout.Project(release.Project).Staged(release.Dir()))] = true
+	}
+	patterns := []string{filepath.Join(f.Layout.Incoming(), "*")}
+	for _, release := range releases {
+		patterns = append(patterns, f.Layout.Project(release.Project).Staged("*"))
+	}
+	var errs []error
+	for _, pattern := range patterns {
+		names, err := walk.Glob(pattern)
+		errs = append(errs, err)
+		for _, name := range names {
+			base := filepath.Base(name)
+			digest, _, _ := strings.Cut(base, ".")
+			if !wanted[base] && !wanted[digest] {
+				errs = append(errs, os.RemoveAll(name))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,67 @@
+package fetch
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// Held are the releases that a host holds, unpacked, with the lists of their files.
+type Held struct {
+	Layout layout.Layout
+	Lists  *Lists // nil reads a list each time
+}
+
+// List is the list of what was unpacked of a release, which must not be changed; nil where none was kept, or the file
+// holds no list any more, which `verify` reports.
+func (h Held) List(release artifact.Release) (*manifest.Manifest, error) {
+	list, _, err := h.Lists.Of(h.Layout.Tree(release.Project, release.Dir()))
+	return list, err
+}
+
+// Has reports whether each release can be used now: it is unpacked and can be read. It serves to choose among several;
+// what decides that a release is gone asks Holds.
+func (h Held) Has(releases ...artifact.Release) bool {
+	held, err := h.Holds(releases...)
+	return held && err == nil
+}
+
+// Holds reports whether each release is unpacked on this host. A directory that holds nothing of what is listed of the
+// release, such as an empty one, is what the repair of a filesystem leaves. One that cannot be read is an error. What is
+// no directory, such as a link that leads nowhere, is set aside before the release is fetched.
+func (h Held) Holds(releases ...artifact.Release) (bool, error) {
+	for _, release := range releases {
+		if held, err := h.holds(release); err != nil || !held {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (h Held) holds(release artifact.Release) (bool, error) {
+	dir, err := os.Open(h.Layout.Project(release.Project).Release(release.Dir()))
+	if err != nil && walk.Nowhere(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil && !walk.Nowhere(err) {
+		return false, fmt.Errorf("listing %s: %w", dir.Name(), err)
+	}
+	if len(names) == 0 {
+		return false, nil
+	}
+	list, err := h.List(release)
+	if err != nil {
+		return false, err
+	}
+	return list == nil || len(list.Entries) == 0 || slices.ContainsFunc(list.Entries, func(e manifest.Entry) bool { return slices.Contains(names, e.Name) }), nil
+}

@@ -1,0 +1,165 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// place lets fill make a release's tree and gives it its name when it is complete: the bytes it
+// was made of were verified, and so is the list of what it holds, where that was signed. What it was
+// made of is discarded before the sync, which would write it out; a run that is killed in between
+// leaves a staged release, which the next one adopts.
+func (f *Fetcher) place(ctx context.Context, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error), discard func() error) (err error) {
+	project := f.Layout.Project(release.Project)
+	list := f.Layout.Tree(release.Project, release.Dir())
+	// A directory that is new is synced, which is to wait for less than all of the tree.
+	if err := errors.Join(durable.MkdirAll(project.Releases(), 0o755), durable.MkdirAll(filepath.Dir(list), 0o700)); err != nil {
+		return fmt.Errorf("unpacking %s: %w", release, err)
+	}
+	temp, err := durable.TempDir(project.Releases())
+	if err != nil {
+		return fmt.Errorf("unpacking %s: %w", release, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(temp))
+		}
+	}()
+	root, err := os.OpenRoot(temp)
+	if err != nil {
+		return fmt.Errorf("unpacking %s: %w", release, err)
+	}
+	defer root.Close()
+	tree, err := fill(root)
+	if err != nil {
+		return err
+	}
+	if err := f.keepTree(release, tree); err != nil {
+		return err
+	}
+	staged := project.Staged(release.Dir())
+	if err := errors.Join(os.Chmod(temp, 0o755), os.RemoveAll(staged)); err != nil {
+		return fmt.Errorf("unpacking %s: %w", release, err)
+	}
+	if err := os.Rename(temp, staged); err != nil {
+		return fmt.Errorf("unpacking %s: %w", release, err)
+	}
+	if err := discard(); err != nil {
+		return fmt.Errorf("unpacking %s: %w", release, err)
+	}
+	return f.settle(ctx, release, staged)
+}
+
+// install gives a staged release its name. One that the disk failed to keep goes: the kernel tells of a
+// failed write once, so the next sync would find nothing wrong with it.
+func install(staged, name, list string) error {
+	err := durable.Install(staged, name, list)
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(staged))
+	}
+	return err
+}
+
+// adopt gives a release that an earlier run unpacked to its end, and did not live to name, its name,
+// if every file of it is as it was signed.
+func (f *Fetcher) adopt(ctx context.Context, release artifact.Release) (bool, error) {
+	project := f.Layout.Project(release.Project)
+	staged := project.Staged(release.Dir())
+	root, err := os.OpenRoot(staged)
+	if found, err := walk.Found(err); err != nil || !found {
+		return false, err
+	}
+	defer root.Close()
+	file := f.Layout.Tree(release.Project, release.Dir())
+	data, listed, err := walk.Read(file)
+	if err != nil {
+		return false, err
+	}
+	if listed {
+		want, signed := f.Client.Tree(release)
+		list, err := manifest.Decode(data)
+		if err == nil && signed && want == manifest.Digest(data) {
+			whole, err := list.Complete(ctx, root)
+			if err != nil {
+				return false, fmt.Errorf("verifying %s: %w", release, err)
+			}
+			if whole {
+				return true, f.settle(ctx, release, staged)
+			}
+		}
+	}
+	return false, os.RemoveAll(staged)
+}
+
+// keepTree compares the list of a tree with what was signed, and keeps it for `corpus-agent verify`
+// and for the next delta. It is durable when the release is installed.
+func (f *Fetcher) keepTree(release artifact.Release, tree *manifest.Manifest) error {
+	data := tree.Encode()
+	if want, ok := f.Client.Tree(release); ok && want != manifest.Digest(data) {
+		return &trust.Refused{Check: trust.CheckDigest, Of: release.String(), Err: fmt.Errorf("the digest of its tree is %s, and %s was signed", manifest.Digest(data), want)}
+	}
+	return durable.WriteSoon(f.Layout.Tree(release.Project, release.Dir()), data, 0o600)
+}
+
+// settle gives a release that was staged its name. What stands in its place is set aside, unless it is the release, of which
+// only the list was lost: that stays, with what its service has written to it, and nothing has to be restarted.
+func (f *Fetcher) settle(ctx context.Context, release artifact.Release, staged string) error {
+	name, file := f.Layout.Project(release.Project).Release(release.Dir()), f.Layout.Tree(release.Project, release.Dir())
+	whole, err := f.Intact(ctx, release, name)
+	if err != nil {
+		return err
+	}
+	if whole {
+		return errors.Join(durable.Sync(file), durable.SyncDir(filepath.Dir(file)), os.RemoveAll(staged))
+	}
+	aside, err := f.setAside(release)
+	if err != nil {
+		return err
+	}
+	if err := install(staged, name, file); err != nil {
+		if aside != "" {
+			err = errors.Join(err, durable.Rename(aside, name))
+		}
+		return err
+	}
+	if aside != "" {
+		f.Replaced(release)
+	}
+	return nil
+}
+
+// setAside makes way for a release that is fetched again, and returns the name under which what stood in its place was
+// set aside, or "". What earlier runs set aside of the same release is removed.
+func (f *Fetcher) setAside(release artifact.Release) (string, error) {
+	path := f.Layout.Project(release.Project).Release(release.Dir())
+	if found, err := walk.Named(path); err != nil || !found {
+		return "", err
+	}
+	damaged := filepath.Join(filepath.Dir(path), "."+strings.TrimPrefix(filepath.Base(path)+layout.DamagedMark, "."))
+	earlier, err := walk.Glob(damaged + "*")
+	if err != nil {
+		return "", err
+	}
+	aside := damaged + f.Run
+	if err := durable.Rename(path, aside); err != nil {
+		return "", fmt.Errorf("setting aside %s, which is not what was unpacked: %w", f.Layout.Inside(path), err)
+	}
+	f.Recorder.Note("%s was not what was unpacked; it was set aside as %s", f.Layout.Inside(path), filepath.Base(aside))
+	for _, name := range earlier {
+		if err := os.RemoveAll(name); err != nil && name != aside {
+			f.Recorder.Note("%s, which an earlier run set aside, could not be removed: %v", f.Layout.Inside(name), err)
+		}
+	}
+	return aside, nil
+}
