@@ -220,6 +220,11 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 	if found, err := walk.Named(r.Layout.Path(dir)); err != nil || !found {
 		return err
 	}
+	if stage == preRelease {
+		if err := r.compiles(ctx, pair); err != nil {
+			return err
+		}
+	}
 	options := hook.Options{Env: r.hookEnv(stage, pair), Dir: service, Timeout: r.Config.HookTimeout}
 	switch {
 	case r.Layout.Relocated() && !r.Chroot:

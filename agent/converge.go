@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
@@ -110,12 +111,9 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 }
 
 func (r *run) compile(ctx context.Context, pair ledger.Pair) (state.Program, error) {
-	engine := r.Engine
-	if engine == nil {
-		var err error
-		if engine, err = state.ByName(r.Config.Engine, r.Config.EngineCommand); err != nil {
-			return nil, exit.WithCode(exit.Usage, err)
-		}
+	engine, err := r.engine()
+	if err != nil {
+		return nil, err
 	}
 	request, err := r.request(ctx, pair)
 	if err != nil {
@@ -125,10 +123,50 @@ func (r *run) compile(ctx context.Context, pair ledger.Pair) (state.Program, err
 	return state.WithTemplates(engine).Compile(ctx, request)
 }
 
-// request says what to converge. A pair that links name is converged through them, so that paths in
+// compiles reports why a pair does not compile, before a hook of it has run: what a hook does cannot be taken back.
+func (r *run) compiles(ctx context.Context, pair ledger.Pair) error {
+	if !r.only.Has(procedure.Converge) {
+		return nil
+	}
+	engine, err := r.engine()
+	if err != nil {
+		return err
+	}
+	request, err := r.readOnlyRequest(ctx, pair)
+	if err != nil {
+		return err
+	}
+	request.Test = true
+	_, err = state.WithTemplates(engine).Compile(ctx, request)
+	return err
+}
+
+// engine is what converges.
+func (r *run) engine() (state.Engine, error) {
+	if r.Engine != nil {
+		return r.Engine, nil
+	}
+	engine, err := state.ByName(r.Config.Engine, r.Config.EngineCommand)
+	return engine, exit.WithCode(exit.Usage, err)
+}
+
+// request says what to converge, and keeps what converging replaces.
+func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, error) {
+	request, err := r.readOnlyRequest(ctx, pair)
+	if err != nil || r.test {
+		return request, err
+	}
+	if request.Host, err = r.recording(pair); err != nil {
+		return request, err
+	}
+	request.Host.Units, err = r.followingUnits(pair, cmp.Or(r.StateUnits, request.Host.Units))
+	return request, err
+}
+
+// readOnlyRequest says what to converge. A pair that links name is converged through them, so that paths in
 // SLS files, which people write as /srv/service/next, mean what they say; a rehearsal has only the
 // release directories.
-func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, error) {
+func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Request, error) {
 	service, base := r.pairDirs(pair)
 	if !r.test || r.linked(pair) {
 		service, base = r.linkedDirs(pair)
@@ -143,13 +181,9 @@ func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, err
 	request.Templates, err = r.templates(base, service)
 	request.Test = r.test
 	request.Log = r.log
-	if err != nil || r.test {
-		return request, err
+	if r.test && !r.linked(pair) {
+		request.Host = request.Host.Foreseeing(r.foreseenLinks(pair))
 	}
-	if request.Host, err = r.recording(pair); err != nil {
-		return request, err
-	}
-	request.Host.Units, err = r.followingUnits(pair, cmp.Or(r.StateUnits, request.Host.Units))
 	return request, err
 }
 
@@ -170,6 +204,28 @@ func (a *Agent) linkedDirs(pair ledger.Pair) (service, base string) {
 		base = filepath.Join(a.Layout.Inside(a.Layout.BaseLink()), "current")
 	}
 	return service, base
+}
+
+// foreseenLinks maps the links through which states of a deploy read a pair's releases to the releases' directories: while states
+// run, next of each project and current of base lead to them, and current of the service to the release before.
+func (a *Agent) foreseenLinks(pair ledger.Pair) map[string]string {
+	links := map[string]string{}
+	for _, release := range pair.Releases() {
+		p := a.project(release.Project)
+		dirs, names := []string{p.Dir}, []string{"next"}
+		switch {
+		case pair.Base != nil && release.Project == pair.Base.Project:
+			dirs, names = append(dirs, a.Layout.BaseLink()), append(names, "current")
+		case a.alone == "":
+			dirs = append(dirs, a.Layout.ServiceLink())
+		}
+		for _, dir := range dirs {
+			for _, name := range names {
+				links[a.Layout.Inside(filepath.Join(dir, name))] = a.Layout.Inside(p.Release(release.Dir()))
+			}
+		}
+	}
+	return links
 }
 
 // request is a converge of two release directories. Grains that could not be found out are warnings.

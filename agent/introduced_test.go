@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -164,6 +165,29 @@ func TestStoreThatVerifiedIsKeptThoughNothingIsNew(t *testing.T) {
 	l.repo.Restore(old)
 	if err := l.tick(); exit.Code(err) != exit.Refused || !strings.Contains(diag.HintOf(err), "@other.example/store`") || strings.Contains(diag.HintOf(err)+strings.Join(r.Notes, ""), "pass@") {
 		t.Errorf("of a store that went back in time: %v; hint: %s", err, diag.HintOf(err))
+	}
+}
+
+// A dry run of a first deploy whose channel is not there yet leaves no root of trust: the unit of the timer, whose condition it
+// is, would fail for want of a store.
+func TestDryRunOfAFirstDeployPinsNoRoot(t *testing.T) {
+	l := first(t, "myapp-testing-useast1-1")
+	dry := *l.Agent
+	dry.Config.Store = "mem://"
+	given := agent.Given{TrustRoot: rootFile(t, l.repo.Root())}
+	if _, err := dry.Deploy(t.Context(), given, true); exit.Code(err) != exit.Unreachable {
+		t.Errorf("without a release: %v", err)
+	}
+	l.publish("1.0")
+	if _, err := dry.Deploy(t.Context(), given, true); err != nil {
+		t.Errorf("with a release: %v", err)
+	}
+	if s, err := l.Status(); err != nil || s.Bootstrapped || s.Host.Store != "" {
+		t.Errorf("the host keeps %+v, %v", s, err)
+	}
+	names, err := filepath.Glob(filepath.Join(l.Layout.State(), "*", "root.json"))
+	if err != nil || len(names) > 0 {
+		t.Errorf("dry runs left %v, %v", names, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -64,11 +65,29 @@ func (r *run) trusting(ctx context.Context, s store.Store, given []byte, pinned 
 		if err != nil {
 			return nil, err
 		}
-		return trust.OpenGiven(s, r.Layout.Trust(), root, r.now)
+		dir, err := r.trustGiven(pinned)
+		if err != nil {
+			return nil, err
+		}
+		return trust.OpenGiven(s, dir, root, r.now)
 	case !pinned:
 		return nil, r.untrusting()
 	}
 	return trust.OpenChecked(s, r.Layout.Trust(), r.now, r.root)
+}
+
+// trustGiven is the directory in which a root that was given is pinned once it has verified the store. A dry run on a host
+// without one pins it for itself alone: the timer's runs would take it up, and know no store.
+func (r *run) trustGiven(pinned bool) (string, error) {
+	if !r.test || pinned {
+		return r.Layout.Trust(), nil
+	}
+	if err := durable.MkdirAll(r.Layout.State(), 0o700); err != nil {
+		return "", err
+	}
+	dir, err := durable.TempDir(r.Layout.State())
+	r.rehearsed = dir
+	return dir, err
 }
 
 // errLost is what keeps a host that has something deployed from asking the store: it lost what it was

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
@@ -73,6 +74,8 @@ type run struct {
 	following   *following   // the units as states see them that run before the links move; nil else
 	failedTrial *failedTrial // the last trial of the agent, if it failed
 
+	rehearsed string // the temporary directory of trust of a dry run; "" for none
+
 	decrypted map[string]bool // pairs whose secrets are known, by their keys
 
 	replacedMu sync.Mutex
@@ -122,6 +125,9 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err == nil && r.remember() {
 		err = r.save()
 	}
+	if r.rehearsed != "" {
+		err = errors.Join(err, os.RemoveAll(r.rehearsed))
+	}
 	r.keepConfiguration()
 	err = r.keepSelf(ctx, err)
 	err = explainDisk(errors.Join(err, r.closeJournal()))
@@ -141,7 +147,7 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 	if err != nil {
 		return nil, err
 	}
-	a.lists = &lists{} // of this run
+	a.lists = &fetch.Lists{} // of this run
 	started := a.now()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good, OtherRoot: a.Layout.Relocated()}
 	return &run{Agent: a, id: rep.ID, began: a.clock(), test: test, ledger: book, report: rep, record: report.Record(rep, a.redactor(), a.Sinks...)}, nil

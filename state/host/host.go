@@ -76,6 +76,20 @@ func (h *Host) Following() *Host {
 	return &other
 }
 
+// Foreseeing is a host like h on which some links lead where they will lead once a deploy has set them: what a dry run of
+// it reads through them is what the deploy will read. links maps a path to the path that stands for it. A host whose files
+// are not those of a machine or a root is returned as it is. Commands see the links as they are.
+func (h *Host) Foreseeing(links map[string]string) *Host {
+	t, ok := h.Files.(*tree)
+	if !ok || len(links) == 0 {
+		return h
+	}
+	other, foreseeing := *h, *t
+	foreseeing.links = links
+	other.Files, other.parsed, other.Network = &foreseeing, &parsed{}, Network{&foreseeing}
+	return &other
+}
+
 // Machine are the files of this machine, wherever the host's root is. Errors of reading them count as the host's.
 func (h *Host) Machine() (Files, error) {
 	files, err := openTree("", false, Options{}, func(string) {})

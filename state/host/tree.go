@@ -31,6 +31,7 @@ type tree struct {
 	umask     fs.FileMode
 	unsynced  *unsynced
 	trouble   *walk.Trouble
+	links     map[string]string // paths that lead elsewhere than they do, for [Host.Foreseeing]
 }
 
 func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
@@ -63,7 +64,23 @@ func (t *tree) Anchored(dirs []string) Files {
 }
 
 // openat opens a path, links followed.
-func (t *tree) openat(p string, flags int) (fd int, err error) { return t.root.Openat(p, flags) }
+func (t *tree) openat(p string, flags int) (fd int, err error) {
+	return t.root.Openat(t.foreseen(p), flags)
+}
+
+// foreseen is a path whose first part may be a link of t.links, as it will be. The longest link counts.
+func (t *tree) foreseen(p string) string {
+	longest := ""
+	for link := range t.links {
+		if len(link) > len(longest) && (p == link || strings.HasPrefix(p, link+"/")) {
+			longest = link
+		}
+	}
+	if longest == "" {
+		return p
+	}
+	return t.links[longest] + p[len(longest):]
+}
 
 // opener opens the directory in which a path is looked up, and gives the name in it.
 type opener func(p string) (dir int, name string, done func(), err error)

@@ -1,0 +1,57 @@
+package agent_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/state"
+)
+
+// TestDryRunReadsTheReleaseToComeThroughItsLinks has a state copy a file by the path through which people name the release
+// that is about to run. The dry run of each deploy says what the deploy then does.
+func TestDryRunReadsTheReleaseToComeThroughItsLinks(t *testing.T) {
+	l := converging(t)
+	for _, through := range []string{"/srv/projects/myapp/next", "/srv/service/next"} {
+		for _, version := range []string{"1" + through[5:8], "2" + through[5:8]} {
+			l.states(version, "/etc/version:\n  file.managed:\n    - source: "+through+"/version\n    - makedirs: True\n")
+			dry, err := l.Deploy(t.Context(), l.trusting(), true)
+			if err != nil {
+				t.Fatalf("the dry run of %s through %s: %v", version, through, err)
+			}
+			did := l.expect(exit.OK)
+			if dry.States.Pending != 1 || did.States.Changed != 1 {
+				t.Errorf("%s through %s: the dry run would change %d, and the deploy changed %d", version, through, dry.States.Pending, did.States.Changed)
+			}
+			data, err := os.ReadFile(l.Layout.Path("/etc/version"))
+			if err != nil || string(data) != version {
+				t.Errorf("the file holds %q, %v", data, err)
+			}
+		}
+	}
+}
+
+// TestHooksDoNotRunForStatesThatDoNotCompile deploys a release whose SLS names a function that does not exist: its hooks, whose
+// work cannot be taken back, do not run.
+func TestHooksDoNotRunForStatesThatDoNotCompile(t *testing.T) {
+	l := hooked(t)
+	l.Engine = state.Native{}
+	publish := func(version, function string) {
+		files := stateFiles(version, "/etc/version:\n  "+function+":\n    - contents: x\n    - makedirs: True\n")
+		files["hooks/pre-release.d/10"] = "#!/bin/sh\necho " + version + " >> /srv/hooked\n"
+		l.repo.Release("myapp", version, "testing", files)
+	}
+	publish("1", "file.managed")
+	l.expect(exit.OK)
+	publish("2", "file.manged")
+	r := l.expect(exit.RolledBack)
+	if r.Fault == nil || r.Fault.Of != report.FaultOfRelease || !strings.Contains(r.Error, "file.manged") {
+		t.Errorf("the report says %q and blames %+v", r.Error, r.Fault)
+	}
+	data, err := os.ReadFile(l.Layout.Path("/srv/hooked"))
+	if err != nil || strings.Contains(string(data), "2") {
+		t.Errorf("the hooks wrote %q, %v", data, err)
+	}
+}
