@@ -90,7 +90,7 @@ type Word struct {
 	At      time.Time `json:"at"`
 	Healthy bool      `json:"healthy"`
 	Why     string    `json:"why,omitempty"` // it is not
-	// OtherRoot says that it is healthy by the word of a run below another root alone, which shows no more than
+	// OtherRoot says that only runs below another root say anything. That it is healthy then shows no more than
 	// that its states converged in that directory.
 	OtherRoot bool `json:"other_root,omitempty"`
 }
@@ -167,8 +167,8 @@ func listBelow(ctx context.Context, s store.Store, prefix string, since time.Tim
 	return all, nil
 }
 
-// ask reads a host's reports until one says something of the release. A run below another root vouches for it only
-// where no earlier report says anything.
+// ask reads a host's reports until one says something of the release. What a run below another root says, be it good or
+// bad, counts only where no run on the host itself says anything, and the newest such run counts.
 func ask(ctx context.Context, s store.Store, h hostRuns, q Question) (*Word, error) {
 	var elsewhere *Word
 	for _, key := range h.keys[:min(len(h.keys), mostTried)] {
@@ -218,7 +218,7 @@ func (r *Report) says(q Question) *Word {
 		return nil
 	}
 	if why := r.against(q); why != "" {
-		return &Word{Host: r.Host, Run: r.ID, At: r.Ended, Why: why}
+		return &Word{Host: r.Host, Run: r.ID, At: r.Ended, Why: why, OtherRoot: r.OtherRoot}
 	}
 	if r.Exit != exit.OK || !holds(r.Left, q) {
 		return nil

@@ -87,7 +87,10 @@ func TestHostsSpeakForARelease(t *testing.T) {
 			with(func(r *fleet.Report) { r.Left = pair(1) })}, "rolled back"},
 		"healthy below another root, by an older proof": {[]fleet.Report{with(func(r *fleet.Report) { r.Proven.OtherRoot = true })}, "healthy elsewhere"},
 		"healthy below another root":                    {[]fleet.Report{with(func(r *fleet.Report) { r.OtherRoot = true })}, "healthy elsewhere"},
-		"healthy, and later below another root":         {[]fleet.Report{good, with(func(r *fleet.Report) { r.OtherRoot = true })}, "healthy"},
+		"failed, and later healthy, below another root": {[]fleet.Report{with(func(r *fleet.Report) { r.OtherRoot, r.Exit = true, exit.Failed }),
+			with(func(r *fleet.Report) { r.OtherRoot = true })}, "healthy elsewhere"},
+		"healthy, and later failed below another root": {[]fleet.Report{good, with(func(r *fleet.Report) { r.OtherRoot, r.Exit = true, exit.Failed })}, "healthy"},
+		"healthy, and later below another root":        {[]fleet.Report{good, with(func(r *fleet.Report) { r.OtherRoot = true })}, "healthy"},
 		"broken, and later healthy below another root": {[]fleet.Report{
 			with(func(r *fleet.Report) { r.Exit, r.Outcome, r.Left = exit.RolledBack, "rolled back", pair(1) }),
 			with(func(r *fleet.Report) { r.OtherRoot = true })}, "rolled back"},

@@ -96,7 +96,7 @@ func (p *program) healthy(words []fleet.Word, release artifact.Release, count co
 	var against []string
 	for _, w := range words {
 		switch {
-		case w.Healthy && w.OtherRoot && !count.otherRoot:
+		case w.OtherRoot && !count.otherRoot:
 			p.explain("%s does not count: run %s worked below another root, where no unit and no probe is asked", trust.Printable(w.Host), trust.Printable(w.Run))
 		case w.Healthy:
 			hosts = append(hosts, trust.Healthy{Host: w.Host, Run: w.Run, At: w.At.UTC().Truncate(time.Second), OtherRoot: w.OtherRoot})

@@ -196,6 +196,10 @@ func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error
 	if given == "" && p.keys != "" {
 		given = filepath.Join(p.keys, publish.RootName)
 	}
+	if given == "" {
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no root of trust is given, and there are no keys beside which it lies"),
+			"give --trust-root FILE or sha256:HEX of it, or --keys DIR with %s in it", publish.RootName))
+	}
 	root, err := trust.ReadRoot(given)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = diag.WithHint(err, "give --trust-root FILE or sha256:HEX, or copy %s from who set the store up into --keys DIR", publish.RootName)

@@ -10,6 +10,8 @@ package exec
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
@@ -153,7 +155,7 @@ func (w *walk) step(ctx context.Context, s *compile.Step, depth int) {
 	case w.flag(s).prereq:
 		w.dryAfterRequisites(ctx, s)
 	case depth+1 >= maxDepth:
-		w.put(w.notRun(s, false, "its requisites go round in a circle"))
+		w.put(w.notRun(s, false, w.circleOf()))
 	default:
 		w.step(ctx, s, depth+1)
 	}
@@ -190,8 +192,19 @@ func (w *walk) circle(ctx context.Context, s, q *compile.Step) bool {
 		}
 		return true
 	}
-	w.record(w.notRun(s, false, "its requisites go round in a circle"))
+	w.record(w.notRun(s, false, w.circleOf()))
 	return true
+}
+
+// circleOf is the comment of a step that waits for itself. It names the steps that wait for one another.
+func (w *walk) circleOf() string {
+	var names []string
+	for _, other := range w.program {
+		if name := other.SLS() + "." + other.ID(); w.active[other.Tag()] && w.running.Get(other.Tag()) == nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return "its requisites go round in a circle: " + strings.Join(names, ", ")
 }
 
 // dryAfterRequisites is the dry run of a prereq's target once what it needs has run.
@@ -252,10 +265,14 @@ func (w *walk) changed(ctx context.Context, s *compile.Step) {
 }
 
 // requisiteFailed records a step that cannot run. If it was asked by a dry run for a prereq, that
-// answer stands, without the changes that did not happen.
+// answer stands, as in Salt, without the changes that did not happen, and a run says that it did not run the step.
 func (w *walk) requisiteFailed(s *compile.Step) {
 	if r := w.pre[s.Tag()]; r != nil {
 		r.Changes = value.NewMap()
+		if !w.runner.Test {
+			r.Comment = "not run: " + w.blame(s)
+			w.runner.redact(r)
+		}
 		r.RunNum, w.number = w.number, w.number+1
 		w.put(r)
 		return
