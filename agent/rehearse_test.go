@@ -33,6 +33,39 @@ func TestDryRunReadsTheReleaseToComeThroughItsLinks(t *testing.T) {
 	}
 }
 
+// TestDryRunKnowsFilesOfEarlierStates edits a file that an earlier state makes, without a requisite: on a host without the file
+// and on one with another content.
+func TestDryRunKnowsFilesOfEarlierStates(t *testing.T) {
+	l := converging(t)
+	for i, contents := range []string{"one", "two"} {
+		l.states(contents, `/etc/conf:
+  file.managed:
+    - contents: "value `+contents+`"
+    - makedirs: True
+edited:
+  file.replace:
+    - name: /etc/conf
+    - pattern: value
+    - repl: setting
+copied:
+  file.copy:
+    - name: /etc/copy
+    - source: /etc/conf
+    - force: True
+`)
+		dry, err := l.Deploy(t.Context(), l.trusting(), true)
+		if err != nil {
+			t.Fatalf("the dry run of %s: %v", contents, err)
+		}
+		if dry.States.Pending != 3 {
+			t.Errorf("run %d: the dry run would change %d of %d states", i, dry.States.Pending, dry.States.Total)
+		}
+		if did := l.expect(exit.OK); did.States.Changed != 3 {
+			t.Errorf("run %d: the deploy changed %d states", i, did.States.Changed)
+		}
+	}
+}
+
 // TestHooksDoNotRunForStatesThatDoNotCompile deploys a release whose SLS names a function that does not exist: its hooks, whose
 // work cannot be taken back, do not run.
 func TestHooksDoNotRunForStatesThatDoNotCompile(t *testing.T) {

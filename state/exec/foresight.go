@@ -24,7 +24,49 @@ func (t try) await(result *Result, err error) {
 		result.Comment = unknownUntil(lack, step)
 	case t.prepared:
 		result.postpone()
+	default:
+		if step := t.earlier(anyChange); step != nil {
+			result.postpone()
+			result.Comment = fmt.Sprintf("known only when %s is done, which comes first and makes the same file", spoken(step))
+		}
 	}
+}
+
+// Which of the earlier steps that would change a file count.
+const (
+	anyChange = false
+	wholeFile = true // those that make all of it, or take it away
+)
+
+// earlier is the last of the earlier steps that would change the file which this step is about, or reads; nil where none would.
+func (t try) earlier(whole bool) *compile.Step {
+	if t.step.State() != "file" {
+		return nil
+	}
+	about := []string{path.Clean(t.step.Name())}
+	if source, ok := t.step.Chunk.Value("source").(string); ok && path.IsAbs(source) {
+		about = append(about, path.Clean(source))
+	}
+	for _, s := range slices.Backward(t.coming) {
+		if s.State() == "file" && s.Name() != "" && slices.Contains(about, path.Clean(s.Name())) && (!whole || makesWhole(s)) {
+			return s
+		}
+	}
+	return nil
+}
+
+func makesWhole(s *compile.Step) bool {
+	return slices.Contains([]string{"managed", "absent", "copy", "symlink", "hardlink", "rename", "serialize", "decode", "cached"}, s.Fun())
+}
+
+// editedFirst takes back what a step of a dry run found of a file that an earlier step makes as a whole.
+func (t try) editedFirst(result *Result) {
+	step := t.earlier(wholeFile)
+	if step == nil || result.Skipped != "" {
+		return
+	}
+	result.Outcome, result.Unknown, result.Changes, result.Predicted = Pending, true, value.NewMap(), value.NewMap()
+	result.Comment = fmt.Sprintf("unknown, because %s, which comes first, changes the file", spoken(step))
 }
 
 // weigh decides what becomes of a step of a dry run that would fail as the host is now.
