@@ -12,8 +12,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/agent/config"
 	reports "github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
@@ -22,6 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -140,13 +139,13 @@ func eachHostile(t *testing.T, place, line string, read func(string) error, mayB
 // allow: nothing that reads them passes such a name on.
 func readsHostileNames(t *testing.T) {
 	t.Helper()
-	role := metadata.Targets(time.Now().Add(time.Hour))
+	role := tuf.NewTargets(time.Now().Add(time.Hour))
 	channels, yanks := map[string]trust.Pointer{}, map[string]trust.Yank{}
 	s := mem.New()
 	for _, name := range hostileNames() {
 		channels[name], yanks[name] = trust.Pointer{Version: name}, trust.Yank{Reason: name}
-		file := metadata.TargetFile()
-		file.Hashes = map[string]metadata.HexBytes{"sha256": make([]byte, 32)}
+		file := tuf.TargetFile()
+		file.Hashes = map[string]tuf.HexBytes{"sha256": make([]byte, 32)}
 		role.Signed.Targets["deploy/myapp/"+name+".tar.zst"] = file
 		role.Signed.Targets["deploy/"+name+"/1.tar.zst"] = file
 		report, err := json.Marshal(map[string]any{"id": "20260101T000000.000000", "host": name, "ended": time.Now(), "outcome": name, "agent": name})

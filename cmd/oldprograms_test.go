@@ -10,12 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // before is the last commit whose programs know a project's metadata as one file alone.
@@ -123,8 +122,8 @@ func oldUnderLarge(t *testing.T, programs string) {
 		for i := range 26_000 {
 			target := trust.TargetPath("myapp", fmt.Sprintf("0.%d", i), artifact.TarZst)
 			for _, name := range []string{target, target + ".blocks", target + ".index"} {
-				file := metadata.TargetFile()
-				file.Length, file.Hashes = int64(i+1), metadata.Hashes{"sha256": make([]byte, 32)}
+				file := tuf.TargetFile()
+				file.Length, file.Hashes = int64(i+1), tuf.Hashes{"sha256": make([]byte, 32)}
 				role.Signed.Targets[name] = file
 			}
 		}

@@ -16,13 +16,13 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // Repo is a store that was set up, with all its keys.
@@ -39,7 +39,7 @@ func On(t *testing.T, s store.Store) *Repo {
 	t.Helper()
 	dir := t.TempDir()
 	p := &publish.Publisher{Store: s, Keys: publish.Keyring{Dir: filepath.Join(dir, "keys")}, Seen: filepath.Join(dir, "seen")}
-	for _, role := range metadata.TOP_LEVEL_ROLE_NAMES {
+	for _, role := range tuf.TopRoles() {
 		must(p.Keys.New(role, 1))(t)
 	}
 	must(p.Init(context.Background(), 0))(t)

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"github.com/secure-systems-lab/go-securesystemslib/cjson"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // Forger is somebody who can write to a store whatever they like and holds some of its keys. Every
@@ -42,7 +43,7 @@ func (f *Forger) Keys(role string) []keyring.Key {
 }
 
 // Public is the public part of the forger's own key of a role.
-func (f *Forger) Public(role string) *metadata.Key {
+func (f *Forger) Public(role string) *tuf.Key {
 	f.repo.t.Helper()
 	must(f.own.New(role, 1))(f.repo.t)
 	return must(f.own.Public(role))(f.repo.t)[0]
@@ -52,8 +53,8 @@ func (f *Forger) Public(role string) *metadata.Key {
 // the version that it says; Snapshot and Timestamp follow in any case, a version on unless Held.
 type Forged struct {
 	Roles     map[string]*trust.Role // targets and projects
-	Snapshot  *metadata.Metadata[metadata.SnapshotType]
-	Timestamp *metadata.Metadata[metadata.TimestampType]
+	Snapshot  *tuf.Metadata[tuf.SnapshotType]
+	Timestamp *tuf.Metadata[tuf.TimestampType]
 	Held      bool // snapshot and timestamp keep the versions they are given
 
 	Before func() // runs when the roles are described in Snapshot, before it is signed
@@ -66,14 +67,14 @@ func (f *Forger) Forge(edit func(*Forged)) {
 	forged := f.read()
 	before := map[string][]byte{}
 	for name, role := range forged.Roles {
-		before[name] = must(role.ToBytes(false))(t)
+		before[name] = must(role.ToBytes())(t)
 	}
 	edit(forged)
 	for name, role := range forged.Roles {
-		if bytes.Equal(before[name], must(role.ToBytes(false))(t)) {
+		if bytes.Equal(before[name], must(role.ToBytes())(t)) {
 			continue
 		}
-		if name != metadata.TARGETS {
+		if name != tuf.RoleTargets {
 			f.head(forged, name)
 		}
 		data := signed(t, role, f.Keys(name))
@@ -87,10 +88,10 @@ func (f *Forger) Forge(edit func(*Forged)) {
 		forged.Snapshot.Signed.Version++
 		forged.Timestamp.Signed.Version++
 	}
-	data := signed(t, forged.Snapshot, f.Keys(metadata.SNAPSHOT))
-	f.repo.Replace(trust.RoleKey(metadata.SNAPSHOT, forged.Snapshot.Signed.Version), data)
-	forged.Timestamp.Signed.Meta[trust.MetaName(metadata.SNAPSHOT)] = Described(forged.Snapshot.Signed.Version, data)
-	f.repo.Replace(trust.TimestampKey, signed(t, forged.Timestamp, f.Keys(metadata.TIMESTAMP)))
+	data := signed(t, forged.Snapshot, f.Keys(tuf.RoleSnapshot))
+	f.repo.Replace(trust.RoleKey(tuf.RoleSnapshot, forged.Snapshot.Signed.Version), data)
+	forged.Timestamp.Signed.Meta[trust.MetaName(tuf.RoleSnapshot)] = Described(forged.Snapshot.Signed.Version, data)
+	f.repo.Replace(trust.TimestampKey, signed(t, forged.Timestamp, f.Keys(tuf.RoleTimestamp)))
 }
 
 // head writes the head and the pages of a project, which say what its role says.
@@ -108,17 +109,17 @@ func (f *Forger) head(forged *Forged, name string) {
 }
 
 // Root writes the next root as edit makes it, signed by the forger and by whom else signers says.
-func (f *Forger) Root(edit func(*metadata.RootType), signers ...keyring.Key) {
+func (f *Forger) Root(edit func(*tuf.RootType), signers ...keyring.Key) {
 	t := f.repo.t
 	t.Helper()
 	version := int64(1)
-	for must(f.repo.has(trust.RoleKey(metadata.ROOT, version+1)))(t) {
+	for must(f.repo.has(trust.RoleKey(tuf.RoleRoot, version+1)))(t) {
 		version++
 	}
-	root := must(metadata.Root().FromBytes(f.repo.Object(trust.RoleKey(metadata.ROOT, version))))(t)
+	root := must(tuf.Decode[tuf.RootType](f.repo.Object(trust.RoleKey(tuf.RoleRoot, version))))(t)
 	root.Signed.Version++
 	edit(&root.Signed)
-	f.repo.Replace(trust.RoleKey(metadata.ROOT, root.Signed.Version), signed(t, root, append(f.Keys(metadata.ROOT), signers...)))
+	f.repo.Replace(trust.RoleKey(tuf.RoleRoot, root.Signed.Version), signed(t, root, append(f.Keys(tuf.RoleRoot), signers...)))
 }
 
 func (r *Repo) has(key string) (bool, error) {
@@ -133,33 +134,45 @@ func (f *Forger) read() *Forged {
 	t, repo := f.repo.t, f.repo
 	t.Helper()
 	forged := &Forged{Roles: map[string]*trust.Role{}}
-	forged.Timestamp = must(metadata.Timestamp().FromBytes(repo.Object(trust.TimestampKey)))(t)
-	version := forged.Timestamp.Signed.Meta[trust.MetaName(metadata.SNAPSHOT)].Version
-	forged.Snapshot = must(metadata.Snapshot().FromBytes(repo.Object(trust.RoleKey(metadata.SNAPSHOT, version))))(t)
+	forged.Timestamp = must(tuf.Decode[tuf.TimestampType](repo.Object(trust.TimestampKey)))(t)
+	version := forged.Timestamp.Signed.Meta[trust.MetaName(tuf.RoleSnapshot)].Version
+	forged.Snapshot = must(tuf.Decode[tuf.SnapshotType](repo.Object(trust.RoleKey(tuf.RoleSnapshot, version))))(t)
 	for file, meta := range forged.Snapshot.Signed.Meta {
 		name := strings.TrimSuffix(file, ".json")
 		if _, head := trust.IsHead(name); head {
 			continue // it follows the project's role
 		}
-		forged.Roles[name] = must(metadata.Targets().FromBytes(repo.Object(trust.RoleKey(name, meta.Version))))(t)
+		forged.Roles[name] = must(tuf.Decode[tuf.TargetsType](repo.Object(trust.RoleKey(name, meta.Version))))(t)
 	}
 	return forged
 }
 
-func signed[T metadata.Roles](t *testing.T, role *metadata.Metadata[T], keys []keyring.Key) []byte {
-	t.Helper()
-	role.ClearSignatures()
-	for _, k := range keys {
-		must(role.Sign(k))(t)
+// Sign adds the signature of a key, whether or not it may sign the role.
+func Sign[T tuf.Roles](role *tuf.Metadata[T], key keyring.Key) (tuf.Signature, error) {
+	content, err := cjson.EncodeCanonical(role.Signed)
+	if err != nil {
+		return tuf.Signature{}, err
 	}
-	return must(role.ToBytes(false))(t)
+	made, err := key.Sign(content)
+	s := tuf.Signature{KeyID: key.ID, Signature: made}
+	role.Signatures = append(role.Signatures, s)
+	return s, err
+}
+
+func signed[T tuf.Roles](t *testing.T, role *tuf.Metadata[T], keys []keyring.Key) []byte {
+	t.Helper()
+	role.Signatures = []tuf.Signature{}
+	for _, k := range keys {
+		must(Sign(role, k))(t)
+	}
+	return must(role.ToBytes())(t)
 }
 
 // Described describes a metadata file to the role that names it.
-func Described(version int64, data []byte) *metadata.MetaFiles {
+func Described(version int64, data []byte) *tuf.MetaFiles {
 	sum := sha256.Sum256(data)
-	file := metadata.MetaFile(version)
-	file.Length, file.Hashes = int64(len(data)), metadata.Hashes{"sha256": sum[:]}
+	file := tuf.MetaFile(version)
+	file.Length, file.Hashes = int64(len(data)), tuf.Hashes{"sha256": sum[:]}
 	return file
 }
 
@@ -170,8 +183,8 @@ func (f *Forger) Sneak(role *trust.Role, project, version, channel string, data 
 	sum := sha256.Sum256(data)
 	r := artifact.Release{Project: project, Version: version, Format: artifact.TarZst, Digest: artifact.NewDigest(sum), Length: int64(len(data))}
 	f.repo.Replace(trust.ObjectKey(r), data)
-	target := metadata.TargetFile()
-	target.Length, target.Hashes = r.Length, metadata.Hashes{"sha256": sum[:]}
+	target := tuf.TargetFile()
+	target.Length, target.Hashes = r.Length, tuf.Hashes{"sha256": sum[:]}
 	role.Signed.Targets[trust.TargetPath(project, version, r.Format)] = target
 	channels := must(trust.Channels(role))(t)
 	channels[channel] = trust.Pointer{Version: version, Digest: r.Digest, Serial: channels[channel].Serial + 1}

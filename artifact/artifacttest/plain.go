@@ -9,11 +9,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // PlainTar packs regular files without compressing them.
@@ -58,8 +57,8 @@ func (r *Repo) ReleaseFile(project, version, channel, file string) artifact.Rele
 func (f *Forger) Sign(role *trust.Role, target string, data []byte) artifact.Digest {
 	f.repo.t.Helper()
 	sum := sha256.Sum256(data)
-	file := metadata.TargetFile()
-	file.Length, file.Hashes = int64(len(data)), metadata.Hashes{"sha256": sum[:]}
+	file := tuf.TargetFile()
+	file.Length, file.Hashes = int64(len(data)), tuf.Hashes{"sha256": sum[:]}
 	role.Signed.Targets[target] = file
 	role.Signed.Version++
 	return artifact.NewDigest(sum)

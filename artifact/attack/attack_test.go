@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
@@ -22,6 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -284,7 +283,7 @@ func replaceKey(t *testing.T, repo *artifacttest.Repo, role string) {
 	repo.AtOnce = true
 	defer func() { repo.AtOnce = false }()
 	_, err = repo.ChangeRoot(t.Context(), publish.RootChange{
-		Add: map[string][]*metadata.Key{role: fresh}, Remove: map[string][]string{role: {id}},
+		Add: map[string][]*tuf.Key{role: fresh}, Remove: map[string][]string{role: {id}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +298,7 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 		repo, host := published(t)
 		thief := repo.Forger("timestamp", "snapshot", "targets")
 		// The thief's root names the thief's keys; it is signed by him alone.
-		thief.Root(func(root *metadata.RootType) { _ = root.AddKey(thief.Public("root"), "root") })
+		thief.Root(func(root *tuf.RootType) { _ = root.AddKey(thief.Public("root"), "root") })
 		_, err := host.Resolve("myapp/testing")
 		refused(t, err, trust.CheckSignature, "root.json")
 	})
@@ -311,11 +310,11 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		repo.Forger().Root(func(root *metadata.RootType) { root.Roles["root"].Threshold = 1 }, all[0])
+		repo.Forger().Root(func(root *tuf.RootType) { root.Roles["root"].Threshold = 1 }, all[0])
 		_, err = host.Resolve("myapp/testing")
 		refused(t, err, trust.CheckSignature, "root.json")
 		// The same key twice is no second signature.
-		repo.Forger().Root(func(root *metadata.RootType) { root.Version--; root.Roles["root"].Threshold = 1 }, all[0], all[0])
+		repo.Forger().Root(func(root *tuf.RootType) { root.Version--; root.Roles["root"].Threshold = 1 }, all[0], all[0])
 		if _, err = host.Resolve("myapp/testing"); exit.Code(err) != exit.Refused {
 			t.Errorf("a root signed twice with one key: %v, want it refused", err)
 		}
@@ -368,7 +367,7 @@ func grow(t *testing.T, repo *artifacttest.Repo, role string, keys, threshold in
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := publish.RootChange{Add: map[string][]*metadata.Key{role: all}, Threshold: map[string]int{role: threshold}}
+	change := publish.RootChange{Add: map[string][]*tuf.Key{role: all}, Threshold: map[string]int{role: threshold}}
 	if _, err := repo.ChangeRoot(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}
@@ -388,11 +387,11 @@ func one(t *testing.T, repo *artifacttest.Repo, role string) keyring.Key {
 func resign(t *testing.T, repo *artifacttest.Repo, f *artifacttest.Forged, name string, key keyring.Key) {
 	t.Helper()
 	role := f.Roles[name]
-	role.ClearSignatures()
-	if _, err := role.Sign(key); err != nil {
+	role.Signatures = []tuf.Signature{}
+	if _, err := artifacttest.Sign(role, key); err != nil {
 		t.Fatal(err)
 	}
-	data, err := role.ToBytes(false)
+	data, err := role.ToBytes()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // many publishes a project with so many versions, each with two files beside its artifact.
@@ -28,8 +27,8 @@ func many(t *testing.T, versions int) *artifacttest.Repo {
 		for i := range versions {
 			target := trust.TargetPath("myapp", fmt.Sprintf("0.%d", i), artifact.TarZst)
 			for _, name := range []string{target, target + ".blocks", target + ".index"} {
-				file := metadata.TargetFile()
-				file.Length, file.Hashes = int64(i+1), metadata.Hashes{"sha256": make([]byte, 32)}
+				file := tuf.TargetFile()
+				file.Length, file.Hashes = int64(i+1), tuf.Hashes{"sha256": make([]byte, 32)}
 				file.Hashes["sha256"][0], file.Hashes["sha256"][1] = byte(i), byte(i>>8)
 				role.Signed.Targets[name] = file
 			}
@@ -144,7 +143,7 @@ func TestManyRootsAreFollowed(t *testing.T) {
 	repo, _ := published(t)
 	thief := repo.Forger("root")
 	for range 150 {
-		thief.Root(func(*metadata.RootType) {})
+		thief.Root(func(*tuf.RootType) {})
 	}
 	sees(t, repo.Host(), "2")
 }

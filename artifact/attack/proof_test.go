@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 var (
@@ -126,13 +125,13 @@ func signedProof(t *testing.T, r artifact.Release, keys []keyring.Key, edit func
 	if err != nil {
 		t.Fatal(err)
 	}
-	role.ClearSignatures()
+	role.Signatures = []tuf.Signature{}
 	for _, k := range keys {
-		if _, err := role.Sign(k); err != nil {
+		if _, err := artifacttest.Sign(role, k); err != nil {
 			t.Fatal(err)
 		}
 	}
-	data, err := role.ToBytes(false)
+	data, err := role.ToBytes()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,10 +165,10 @@ func TestPromotionWithoutProof(t *testing.T) {
 			a.At = days(1)
 			a.Hosts = reports(a.At, "a", "b")
 		}, says: "it says that it was made at"},
-		"signed by nobody":               {keys: "nobody", says: "Verifying attestation failed"},
-		"signed with the project's key":  {keys: "myapp", says: "Verifying attestation failed"},
-		"signed with the targets key":    {keys: "targets", says: "Verifying attestation failed"},
-		"signed with a key of their own": {keys: "own", says: "Verifying attestation failed"},
+		"signed by nobody":               {keys: "nobody", says: "attestation has 0 valid signatures"},
+		"signed with the project's key":  {keys: "myapp", says: "attestation has 0 valid signatures"},
+		"signed with the targets key":    {keys: "targets", says: "attestation has 0 valid signatures"},
+		"signed with a key of their own": {keys: "own", says: "attestation has 0 valid signatures"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo, host, _ := guarded(t)
@@ -260,7 +259,7 @@ func TestPromoteRefusesWhatHostsWould(t *testing.T) {
 // withoutProofs takes the proofs out of a project's metadata, and signs it again.
 func withoutProofs(t *testing.T, repo *artifacttest.Repo, data []byte) json.RawMessage {
 	t.Helper()
-	role, err := metadata.Targets().FromBytes(data)
+	role, err := tuf.Decode[tuf.TargetsType](data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,13 +274,13 @@ func withoutProofs(t *testing.T, repo *artifacttest.Repo, data []byte) json.RawM
 	if err := trust.SetChannels(role, channels); err != nil {
 		t.Fatal(err)
 	}
-	role.ClearSignatures()
+	role.Signatures = []tuf.Signature{}
 	for _, k := range repo.Forger("myapp").Keys("myapp") {
-		if _, err := role.Sign(k); err != nil {
+		if _, err := artifacttest.Sign(role, k); err != nil {
 			t.Fatal(err)
 		}
 	}
-	signed, err := role.ToBytes(false)
+	signed, err := role.ToBytes()
 	if err != nil {
 		t.Fatal(err)
 	}

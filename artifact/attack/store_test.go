@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
@@ -23,6 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // endless is a store whose objects never end, but for those it leaves alone.
@@ -60,7 +59,7 @@ func TestEndlessData(t *testing.T) {
 	repo, _ := published(t)
 	all := repo.Snapshot()
 	root := repo.Forger("root")
-	root.Root(func(*metadata.RootType) {})
+	root.Root(func(*tuf.RootType) {})
 	for _, key := range []string{trust.TimestampKey, newest(all, "snapshot.json"), newest(all, "targets.json"), newest(all, "myapp~head.json"), trust.RoleKey("root", 2)} {
 		t.Run(key, func(t *testing.T) {
 			host := repo.Host()

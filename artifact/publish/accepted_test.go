@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // changed lists the objects that differ between two states of a store.
@@ -33,7 +32,7 @@ func changed(before, after map[string][]byte) (keys []string) {
 }
 
 // public is the public key of a role that a publisher has.
-func public(t *testing.T, p *publish.Publisher, role string) (*metadata.Key, string) {
+func public(t *testing.T, p *publish.Publisher, role string) (*tuf.Key, string) {
 	t.Helper()
 	keys, err := p.Keys.Public(role)
 	if err != nil {
@@ -56,7 +55,7 @@ func TestKeysOfAnotherStoreWriteNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, id := public(t, ours.Publisher, "timestamp")
-	draft, _, err := ours.Export(t.Context(), metadata.ROOT)
+	draft, _, err := ours.Export(t.Context(), tuf.RoleRoot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +147,7 @@ func TestRotationByTheRootsHolderAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := holder.ChangeRoot(t.Context(), publish.RootChange{Add: map[string][]*metadata.Key{role: fresh}}); err != nil {
+			if _, err := holder.ChangeRoot(t.Context(), publish.RootChange{Add: map[string][]*tuf.Key{role: fresh}}); err != nil {
 				t.Fatal(err)
 			}
 			follows("with the new key let in")
@@ -198,7 +197,7 @@ func TestEveryChangeCutAtEveryWrite(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = r.ChangeRoot(t.Context(), publish.RootChange{Add: map[string][]*metadata.Key{"targets": keys}, Threshold: map[string]int{"targets": 2}})
+			_, err = r.ChangeRoot(t.Context(), publish.RootChange{Add: map[string][]*tuf.Key{"targets": keys}, Threshold: map[string]int{"targets": 2}})
 			return err
 		},
 	} {

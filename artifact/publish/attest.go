@@ -9,12 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -77,7 +76,7 @@ func (n *next) find(ctx context.Context, ref artifact.Ref, version string) (arti
 // none does, and the channels that do.
 func (n *next) demand(from artifact.Ref) (trust.Requirement, []artifact.Ref, error) {
 	demand := trust.Requirement{From: from.Channel, Hosts: trust.DefaultHosts, Fresh: trust.DefaultFresh, Holds: trust.DefaultHolds}
-	all, err := trust.Requirements(n.client.Trusted().Targets[metadata.TARGETS])
+	all, err := trust.Requirements(n.client.Trusted().Targets[tuf.RoleTargets])
 	if err != nil {
 		return demand, nil, err
 	}
@@ -165,17 +164,17 @@ func (n *next) tryPutProof(ctx context.Context, role *trust.Role, keys []keyring
 		return Attested{}, err
 	}
 	now := n.publisher.now()
-	targets := n.client.Trusted().Targets[metadata.TARGETS]
+	targets := n.client.Trusted().Targets[tuf.RoleTargets]
 	claim := trust.Claim{Ref: artifact.Ref{Project: fresh.Project}, Pointer: trust.Pointer{Version: fresh.Version, Digest: fresh.Digest}, Requirement: demand}
 	if there != nil && there.Says(claim, now) == nil && there.Holds(claim, targets, now) != nil && agree(there) {
 		role = there.Role
 	} else {
-		role.ClearSignatures()
+		role.Signatures = []tuf.Signature{}
 	}
 	if err := addSignatures(role, keys); err != nil {
 		return Attested{}, err
 	}
-	data, err := role.ToBytes(false)
+	data, err := role.ToBytes()
 	if err != nil {
 		return Attested{}, err
 	}
@@ -203,7 +202,7 @@ func attested(n *next, key string, data []byte) (Attested, error) {
 }
 
 func proofOf(role *trust.Role) (*trust.Proof, error) {
-	data, err := role.ToBytes(false)
+	data, err := role.ToBytes()
 	if err != nil {
 		return nil, err
 	}

@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // pages lists the pages of a project's versions that may go: those that no head names which is in force or was
@@ -78,7 +77,7 @@ func (c *collection) heads(ctx context.Context, project string) ([]store.Info, e
 
 // pageKeys are the pages that a head names, unverified; none for a damaged one.
 func pageKeys(project string, head []byte) []string {
-	role, err := trust.Decode[metadata.TargetsType](head)
+	role, err := trust.Decode[tuf.TargetsType](head)
 	if err != nil {
 		return nil
 	}

@@ -10,11 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // commit signs what changed, checks as a host does that hosts will accept it, and writes it: roles, then
@@ -57,14 +56,14 @@ func (n *next) stage(ctx context.Context, may ...func(role string) trust.Delegat
 			return nil, err
 		}
 		objects = below
-		timestamp.Signed.Meta[trust.MetaName(metadata.SNAPSHOT)] = file
+		timestamp.Signed.Meta[trust.MetaName(tuf.RoleSnapshot)] = file
 	}
-	last, err := n.publisher.stageTimestamp(timestamp, keys[metadata.TIMESTAMP], store.Condition{IfMatch: n.etag})
+	last, err := n.publisher.stageTimestamp(timestamp, keys[tuf.RoleTimestamp], store.Condition{IfMatch: n.etag})
 	return append(objects, last), err
 }
 
 // stageBelow signs all but the timestamp, and describes the snapshot to it.
-func (n *next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([]object, *metadata.MetaFiles, error) {
+func (n *next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([]object, *tuf.MetaFiles, error) {
 	p := n.publisher
 	var objects []object
 	expires := p.expires(p.Expiry.withDefaults().Snapshot)
@@ -73,7 +72,7 @@ func (n *next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([
 		return nil, nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.roles)) {
-		if name != metadata.TARGETS {
+		if name != tuf.RoleTargets {
 			files, described, err := n.stageProject(ctx, name, keys[name])
 			if err != nil {
 				return nil, nil, err
@@ -103,13 +102,13 @@ func (n *next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([
 		maps.Copy(snapshot.Signed.Meta, described)
 	}
 	snapshot.Signed.Expires = expires
-	o, file, err := stageRole(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version, keys[metadata.SNAPSHOT])
+	o, file, err := stageRole(ctx, p, tuf.RoleSnapshot, snapshot, &snapshot.Signed.Version, keys[tuf.RoleSnapshot])
 	return append(objects, o), file, err
 }
 
 // clone copies a role, signatures included.
-func clone[T metadata.Roles](role *metadata.Metadata[T]) (*metadata.Metadata[T], error) {
-	data, err := role.ToBytes(false)
+func clone[T tuf.Roles](role *tuf.Metadata[T]) (*tuf.Metadata[T], error) {
+	data, err := role.ToBytes()
 	if err != nil {
 		return nil, err
 	}
@@ -118,9 +117,9 @@ func clone[T metadata.Roles](role *metadata.Metadata[T]) (*metadata.Metadata[T],
 
 // keys reads the keys of everything that is to be signed.
 func (n *next) keys(may []func(string) trust.Delegation) (map[string][]keyring.Key, error) {
-	roles := append(slices.Sorted(maps.Keys(n.roles)), metadata.TIMESTAMP)
+	roles := append(slices.Sorted(maps.Keys(n.roles)), tuf.RoleTimestamp)
 	if !n.brief {
-		roles = append(roles, metadata.SNAPSHOT)
+		roles = append(roles, tuf.RoleSnapshot)
 	}
 	all := map[string][]keyring.Key{}
 	for _, role := range roles {
@@ -136,9 +135,9 @@ func (n *next) keys(may []func(string) trust.Delegation) (map[string][]keyring.K
 }
 
 // stageTimestamp signs the next version of a timestamp.
-func (p *Publisher) stageTimestamp(timestamp *metadata.Metadata[metadata.TimestampType], keys []keyring.Key, cond store.Condition) (object, error) {
+func (p *Publisher) stageTimestamp(timestamp *tuf.Metadata[tuf.TimestampType], keys []keyring.Key, cond store.Condition) (object, error) {
 	if timestamp.Signed.Version == math.MaxInt64 {
-		return object{}, exhausted(metadata.TIMESTAMP)
+		return object{}, exhausted(tuf.RoleTimestamp)
 	}
 	timestamp.Signed.Version++
 	timestamp.Signed.Expires = p.expires(p.Expiry.withDefaults().Timestamp)
@@ -168,7 +167,7 @@ func exhausted(role string) error {
 
 // stageRole signs the next version of a role, under the first version number that is free; one that is
 // taken was left by a publisher who never committed it.
-func stageRole[T metadata.Roles](ctx context.Context, p *Publisher, name string, role *metadata.Metadata[T], version *int64, keys []keyring.Key) (object, *metadata.MetaFiles, error) {
+func stageRole[T tuf.Roles](ctx context.Context, p *Publisher, name string, role *tuf.Metadata[T], version *int64, keys []keyring.Key) (object, *tuf.MetaFiles, error) {
 	if *version == math.MaxInt64 {
 		return object{}, nil, exhausted(name)
 	}
@@ -186,8 +185,8 @@ func stageRole[T metadata.Roles](ctx context.Context, p *Publisher, name string,
 
 // stageReady takes a role that others have signed. Its version is signed too, so there is one name that
 // it can have.
-func (p *Publisher) stageReady(ctx context.Context, name string, data []byte) (object, *metadata.MetaFiles, error) {
-	role, err := trust.Decode[metadata.TargetsType](data)
+func (p *Publisher) stageReady(ctx context.Context, name string, data []byte) (object, *tuf.MetaFiles, error) {
+	role, err := trust.Decode[tuf.TargetsType](data)
 	if err != nil {
 		return object{}, nil, err
 	}

@@ -7,17 +7,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // AddProject lets keys sign a project: deploy/NAME/* and nothing else. Keys of a project that is
 // there are added to those it has. threshold is how many of its keys have to sign; 0 leaves it, and
 // is 1 for a project that is new. It takes the targets key.
-func (p *Publisher) AddProject(ctx context.Context, name string, threshold int, keys ...*metadata.Key) error {
+func (p *Publisher) AddProject(ctx context.Context, name string, threshold int, keys ...*tuf.Key) error {
 	if err := trust.CheckDelegated(name); err != nil {
 		return err
 	}
@@ -86,7 +85,7 @@ func (p *Publisher) Revoke(ctx context.Context, name string, ids ...string) (Rev
 }
 
 // ReplaceKeys lets these keys sign a project and no others: what to do when a key was lost.
-func (p *Publisher) ReplaceKeys(ctx context.Context, name string, keys ...*metadata.Key) error {
+func (p *Publisher) ReplaceKeys(ctx context.Context, name string, keys ...*tuf.Key) error {
 	fresh, err := ids(keys)
 	if err != nil {
 		return err
@@ -108,7 +107,7 @@ func noProject(name string) error {
 	return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, name), "`corpus ls` shows what there is")
 }
 
-func ids(keys []*metadata.Key) ([]string, error) {
+func ids(keys []*tuf.Key) ([]string, error) {
 	list := []string{}
 	for _, k := range keys {
 		id, err := k.ID()
@@ -134,13 +133,13 @@ func findKey(role, id string, may trust.Delegation) (string, error) {
 	return "", mistake("`corpus root show` lists them", "%d keys of %s have an ID that begins with %q", len(found), role, id)
 }
 
-func (n *next) delegate(name string, keys []*metadata.Key) error {
+func (n *next) delegate(name string, keys []*tuf.Key) error {
 	role := n.targets()
 	if role.Signed.Delegations == nil {
-		role.Signed.Delegations = &metadata.Delegations{Keys: map[string]*metadata.Key{}}
+		role.Signed.Delegations = &tuf.Delegations{Keys: map[string]*tuf.Key{}}
 	}
 	if !n.delegates(name) {
-		role.Signed.Delegations.Roles = append(role.Signed.Delegations.Roles, metadata.DelegatedRole{
+		role.Signed.Delegations.Roles = append(role.Signed.Delegations.Roles, tuf.DelegatedRole{
 			Name: name, Threshold: 1, Terminating: true, Paths: []string{trust.ProjectPaths(name)}, KeyIDs: []string{},
 		})
 	}
@@ -154,7 +153,7 @@ func (n *next) delegate(name string, keys []*metadata.Key) error {
 
 func (n *next) setThreshold(name string, threshold int) error {
 	roles := n.targets().Signed.Delegations.Roles
-	i := slices.IndexFunc(roles, func(d metadata.DelegatedRole) bool { return d.Name == name })
+	i := slices.IndexFunc(roles, func(d tuf.DelegatedRole) bool { return d.Name == name })
 	if threshold == 0 {
 		threshold = roles[i].Threshold
 	}

@@ -12,12 +12,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -135,9 +134,9 @@ func (d *described) addBlocks(ctx context.Context, file string) error {
 func (d described) sign(role *trust.Role) error {
 	for kind, data := range d.sidecars {
 		sum := sha256.Sum256(data)
-		target := metadata.TargetFile()
+		target := tuf.TargetFile()
 		target.Length = int64(len(data))
-		target.Hashes = metadata.Hashes{"sha256": sum[:]}
+		target.Hashes = tuf.Hashes{"sha256": sum[:]}
 		role.Signed.Targets[trust.SidecarTarget(d.release, kind)] = target
 	}
 	if d.tree == "" {

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/secure-systems-lab/go-securesystemslib/cjson"
-	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -42,8 +42,8 @@ type Draft struct {
 	Pages map[string]json.RawMessage `json:"pages,omitempty"`
 }
 
-// rootRole is a root as go-tuf holds it.
-type rootRole = metadata.Metadata[metadata.RootType]
+// rootRole is a root file.
+type rootRole = tuf.Metadata[tuf.RootType]
 
 // ReadDraft reads a draft file.
 func ReadDraft(file string) (*Draft, error) {
@@ -75,7 +75,7 @@ func ParseDraft(data []byte) (*Draft, error) {
 
 // check holds a draft to what one can say.
 func (d *Draft) check() error {
-	if d.Role != metadata.ROOT && d.Role != metadata.TARGETS {
+	if d.Role != tuf.RoleRoot && d.Role != tuf.RoleTargets {
 		if err := trust.CheckProject(d.Role); err != nil {
 			return err
 		}
@@ -104,12 +104,12 @@ func (d *Draft) Sign(keys []keyring.Key) error {
 		}
 	}
 	var err error
-	if d.Role == metadata.ROOT {
-		d.Metadata, err = resign[metadata.RootType](d.Metadata, keys)
+	if d.Role == tuf.RoleRoot {
+		d.Metadata, err = resign[tuf.RootType](d.Metadata, keys)
 	} else {
-		d.Metadata, err = resign[metadata.TargetsType](d.Metadata, keys)
+		d.Metadata, err = resign[tuf.TargetsType](d.Metadata, keys)
 		if err == nil && len(d.Whole) > 0 {
-			d.Whole, err = resign[metadata.TargetsType](d.Whole, keys)
+			d.Whole, err = resign[tuf.TargetsType](d.Whole, keys)
 		}
 	}
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *Draft) Sign(keys []keyring.Key) error {
 	return nil
 }
 
-func resign[T metadata.Roles](data []byte, keys []keyring.Key) ([]byte, error) {
+func resign[T tuf.Roles](data []byte, keys []keyring.Key) ([]byte, error) {
 	role, err := trust.Decode[T](data)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func resign[T metadata.Roles](data []byte, keys []keyring.Key) ([]byte, error) {
 	if err := addSignatures(role, keys); err != nil {
 		return nil, err
 	}
-	return role.ToBytes(false)
+	return role.ToBytes()
 }
 
 // Summary is what a person reads before signing, worked out of the very bytes that are signed.
@@ -155,9 +155,9 @@ func (d *Draft) Summary() (Summary, error) {
 	}
 	var content any
 	var err error
-	if d.Role == metadata.ROOT {
+	if d.Role == tuf.RoleRoot {
 		var root *rootRole
-		if root, err = trust.Decode[metadata.RootType](d.Metadata); err == nil {
+		if root, err = trust.Decode[tuf.RootType](d.Metadata); err == nil {
 			content, s.Version, s.Expires, s.Says = root.Signed, root.Signed.Version, root.Signed.Expires, rootSays(root)
 		}
 	} else {

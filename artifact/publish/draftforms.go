@@ -10,10 +10,9 @@ import (
 	"maps"
 	"reflect"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // draftProject makes a draft of a project, signed by the keys at hand: its head, its pages, and its
@@ -77,7 +76,7 @@ func (d *Draft) page(digest artifact.Digest) ([]byte, error) {
 // all is what a draft of targets or a project says, with every version. Two forms that say different
 // things are an error, since only one of them would be shown.
 func (d *Draft) all() (*trust.Role, error) {
-	role, err := trust.Decode[metadata.TargetsType](d.Metadata)
+	role, err := trust.Decode[tuf.TargetsType](d.Metadata)
 	if err != nil || d.Form == draftForm {
 		return role, err
 	}
@@ -85,7 +84,7 @@ func (d *Draft) all() (*trust.Role, error) {
 	if err != nil || len(d.Whole) == 0 {
 		return all, err
 	}
-	whole, err := trust.Decode[metadata.TargetsType](d.Whole)
+	whole, err := trust.Decode[tuf.TargetsType](d.Whole)
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +116,11 @@ var errDiffer = errors.New("the two forms of the project's metadata in the draft
 
 // content is what is signed, of every file that is.
 func (d *Draft) content() (any, error) {
-	role, err := trust.Decode[metadata.TargetsType](d.Metadata)
+	role, err := trust.Decode[tuf.TargetsType](d.Metadata)
 	if err != nil || len(d.Whole) == 0 {
 		return role.Signed, err
 	}
-	whole, err := trust.Decode[metadata.TargetsType](d.Whole)
+	whole, err := trust.Decode[tuf.TargetsType](d.Whole)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +140,7 @@ func (n *next) files(d *Draft) (ready, error) {
 			return r, err
 		}
 	}
-	head, err := trust.Decode[metadata.TargetsType](d.Metadata)
+	head, err := trust.Decode[tuf.TargetsType](d.Metadata)
 	if err != nil {
 		return r, err
 	}
@@ -159,14 +158,14 @@ func (n *next) files(d *Draft) (ready, error) {
 
 // signed holds a file of a draft against who may sign it, and gives it as it is written.
 func (n *next) signed(d *Draft, data []byte) ([]byte, error) {
-	role, err := trust.Decode[metadata.TargetsType](data)
+	role, err := trust.Decode[tuf.TargetsType](data)
 	if err != nil {
 		return nil, fmt.Errorf("reading the draft of %s: %w", d.Role, err)
 	}
 	if err := n.verify(d.Role, role); err != nil {
 		return nil, unsigned(d, n.client.Delegation(d.Role), err)
 	}
-	return role.ToBytes(false)
+	return role.ToBytes()
 }
 
 // fit refuses files that readers would refuse for their size.

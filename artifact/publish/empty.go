@@ -8,10 +8,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -67,9 +66,9 @@ func (p *Publisher) checkRootFile(root []byte) error {
 func (p *Publisher) checkLeft(ctx context.Context, name string, versions []int64, root []byte) error {
 	newest := trust.RoleKey(name, versions[0])
 	switch name {
-	case metadata.SNAPSHOT:
+	case tuf.RoleSnapshot:
 		return nil
-	case metadata.ROOT, metadata.TARGETS:
+	case tuf.RoleRoot, tuf.RoleTargets:
 	default:
 		return setUpBefore(newest)
 	}
@@ -77,11 +76,11 @@ func (p *Publisher) checkLeft(ctx context.Context, name string, versions []int64
 	if err != nil {
 		return err
 	}
-	if name == metadata.ROOT && versions[0] == 1 && sameKeys(data, root) {
+	if name == tuf.RoleRoot && versions[0] == 1 && sameKeys(data, root) {
 		return nil
 	}
-	if name == metadata.TARGETS {
-		targets, err := trust.Decode[metadata.TargetsType](data)
+	if name == tuf.RoleTargets {
+		targets, err := trust.Decode[tuf.TargetsType](data)
 		if err == nil && (targets.Signed.Delegations == nil || len(targets.Signed.Delegations.Roles) == 0) {
 			return nil
 		}

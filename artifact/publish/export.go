@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -14,12 +13,12 @@ import (
 // who signed it no longer may. verified is false for a project whose signatures do not hold, which
 // wants to be read before it is signed.
 func (p *Publisher) Export(ctx context.Context, role string) (d *Draft, verified bool, err error) {
-	if role == metadata.SNAPSHOT || role == metadata.TIMESTAMP {
+	if role == tuf.RoleSnapshot || role == tuf.RoleTimestamp {
 		return nil, false, mistake("`corpus refresh` signs it anew", "%s is signed by every publisher and needs no draft", role)
 	}
 	offline := *p
 	offline.Hand = func(made *Draft) error { d = made; return nil }
-	if role == metadata.ROOT {
+	if role == tuf.RoleRoot {
 		_, err = offline.ChangeRoot(ctx, RootChange{Renew: true})
 		return d, err == nil, err
 	}
@@ -56,15 +55,15 @@ func (p *Publisher) lookBelow(ctx context.Context) (*next, error) {
 
 // exported is what a role says, and whether keys that may have signed it.
 func (n *next) exported(ctx context.Context, role string) (*trust.Role, bool, error) {
-	targets := n.client.Trusted().Targets[metadata.TARGETS]
-	if role == metadata.TARGETS && targets != nil {
+	targets := n.client.Trusted().Targets[tuf.RoleTargets]
+	if role == tuf.RoleTargets && targets != nil {
 		return targets, true, nil
 	}
-	if role != metadata.TARGETS && targets == nil {
+	if role != tuf.RoleTargets && targets == nil {
 		return nil, false, diag.WithHint(errors.New("targets is not signed by keys that may, so that it cannot be told whose "+role+" is"),
 			"sign targets first: `corpus export targets -o targets.draft`")
 	}
-	if role != metadata.TARGETS {
+	if role != tuf.RoleTargets {
 		content, err := n.client.Project(ctx, role)
 		if err == nil {
 			return n.salvaged(ctx, role, content)
@@ -74,7 +73,7 @@ func (n *next) exported(ctx context.Context, role string) (*trust.Role, bool, er
 		}
 	}
 	content, b, err := n.newestLeft(ctx, role)
-	if err == nil && role == metadata.TARGETS {
+	if err == nil && role == tuf.RoleTargets {
 		err = n.addKnown(b, content)
 	}
 	return content, false, err

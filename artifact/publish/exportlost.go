@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -31,7 +31,7 @@ func (n *next) newestLeft(ctx context.Context, name string) (*trust.Role, *rebui
 		return nil, nil, err
 	}
 	forms := []string{name}
-	if name != metadata.TARGETS {
+	if name != tuf.RoleTargets {
 		forms = []string{trust.HeadRole(name), name}
 	}
 	highest := b.highest(forms)
@@ -54,7 +54,7 @@ func (n *next) newestLeft(ctx context.Context, name string) (*trust.Role, *rebui
 	if highest == 0 {
 		return nil, nil, diag.WithHint(fmt.Errorf("nothing is left of %s", name), "restore the store's metadata from a backup")
 	}
-	role := metadata.Targets()
+	role := tuf.NewTargets(time.Now().UTC())
 	role.Signed.Version = highest
 	return role, b, nil
 }
@@ -79,7 +79,7 @@ func (b *rebuilding) namedRole(ctx context.Context, name string, highest int64) 
 		if err != nil {
 			return nil, err
 		}
-		if role, err := trust.Decode[metadata.TargetsType](data); data != nil && err == nil {
+		if role, err := trust.Decode[tuf.TargetsType](data); data != nil && err == nil {
 			return role, nil
 		}
 	}
@@ -91,7 +91,7 @@ func (b *rebuilding) olderRole(ctx context.Context, name string, highest int64) 
 	var newest *trust.Role
 	if kept, err := b.client.Kept(name); err != nil {
 		return nil, err
-	} else if role, err := trust.Decode[metadata.TargetsType](kept); kept != nil && err == nil && (highest == 0 || role.Signed.Version <= highest) {
+	} else if role, err := trust.Decode[tuf.TargetsType](kept); kept != nil && err == nil && (highest == 0 || role.Signed.Version <= highest) {
 		newest = role
 	}
 	for _, version := range b.versions[name] {
@@ -102,7 +102,7 @@ func (b *rebuilding) olderRole(ctx context.Context, name string, highest int64) 
 		if err := notAnswered(err); err != nil {
 			return nil, err
 		}
-		if role, err := trust.Decode[metadata.TargetsType](data); data != nil && err == nil && role.Signed.Version == version {
+		if role, err := trust.Decode[tuf.TargetsType](data); data != nil && err == nil && role.Signed.Version == version {
 			return role, nil
 		}
 	}
@@ -113,7 +113,7 @@ func (b *rebuilding) olderRole(ctx context.Context, name string, highest int64) 
 // the public keys at hand: their delegation was lost with the targets that said so. It is read before it
 // is signed.
 func (n *next) addKnown(b *rebuilding, role *trust.Role) error {
-	n.roles[metadata.TARGETS] = role
+	n.roles[tuf.RoleTargets] = role
 	delegated := map[string]bool{}
 	if role.Signed.Delegations != nil {
 		for _, d := range role.Signed.Delegations.Roles {
@@ -122,7 +122,7 @@ func (n *next) addKnown(b *rebuilding, role *trust.Role) error {
 	}
 	for _, file := range slices.Sorted(maps.Keys(b.named)) {
 		project, _ := trust.IsHead(file)
-		if slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], project) || delegated[project] || trust.CheckProject(project) != nil {
+		if slices.Contains(tuf.TopRoles(), project) || delegated[project] || trust.CheckProject(project) != nil {
 			continue
 		}
 		delegated[project] = true

@@ -7,12 +7,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // signatureRoom is what a signature adds to a file, at most.
@@ -38,29 +37,29 @@ func (n *next) split(ctx context.Context, name string) (trust.Forms, error) {
 
 // upgraded reports whether the store no longer has whole lists, as targets will stand.
 func (n *next) upgraded() bool {
-	targets := n.client.Trusted().Targets[metadata.TARGETS]
-	if role, ok := n.roles[metadata.TARGETS]; ok {
+	targets := n.client.Trusted().Targets[tuf.RoleTargets]
+	if role, ok := n.roles[tuf.RoleTargets]; ok {
 		targets = role
 	}
 	return trust.Upgraded(targets)
 }
 
 // fits refuses to sign a role that would be too large for its readers with so many signatures.
-func fits[T metadata.Roles](role *metadata.Metadata[T], signatures int) error {
-	data, err := role.ToBytes(false)
+func fits[T tuf.Roles](role *tuf.Metadata[T], signatures int) error {
+	data, err := role.ToBytes()
 	if err != nil {
 		return err
 	}
-	kind := metadata.TARGETS
-	if _, ok := any(role.Signed).(metadata.TimestampType); ok {
-		kind = metadata.TIMESTAMP
+	kind := tuf.RoleTargets
+	if _, ok := any(role.Signed).(tuf.TimestampType); ok {
+		kind = tuf.RoleTimestamp
 	}
 	return trust.CheckSize(kind, len(data)+signatureRoom*signatures)
 }
 
 // stageProject signs the next version of a project: the pages that do not lie in the store, the head,
 // and the whole list.
-func (n *next) stageProject(ctx context.Context, name string, keys []keyring.Key) ([]object, map[string]*metadata.MetaFiles, error) {
+func (n *next) stageProject(ctx context.Context, name string, keys []keyring.Key) ([]object, map[string]*tuf.MetaFiles, error) {
 	forms, err := n.split(ctx, name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("signing %s: %w", name, err)
@@ -78,9 +77,9 @@ func (n *next) stageProject(ctx context.Context, name string, keys []keyring.Key
 }
 
 // describeForms are the files of a project, and what the snapshot says of them.
-func describeForms(name string, version int64, head, whole []byte) ([]object, map[string]*metadata.MetaFiles) {
+func describeForms(name string, version int64, head, whole []byte) ([]object, map[string]*tuf.MetaFiles) {
 	var objects []object
-	described := map[string]*metadata.MetaFiles{}
+	described := map[string]*tuf.MetaFiles{}
 	for _, f := range []struct {
 		role string
 		data []byte
@@ -136,8 +135,8 @@ type ready struct {
 }
 
 // stageReadyFiles takes a role that others have signed.
-func (p *Publisher) stageReadyFiles(ctx context.Context, name string, r ready) ([]object, map[string]*metadata.MetaFiles, error) {
-	objects, described := pageObjects(name, r.pages, nil), map[string]*metadata.MetaFiles{}
+func (p *Publisher) stageReadyFiles(ctx context.Context, name string, r ready) ([]object, map[string]*tuf.MetaFiles, error) {
+	objects, described := pageObjects(name, r.pages, nil), map[string]*tuf.MetaFiles{}
 	for _, f := range []struct {
 		role string
 		data []byte

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // hand makes a draft of the one role that changes, signed by the keys at hand.
@@ -19,7 +18,7 @@ func (n *next) hand(ctx context.Context) error {
 	}
 	p := n.publisher
 	for name, role := range n.roles {
-		if name != metadata.TARGETS {
+		if name != tuf.RoleTargets {
 			d, err := n.draftProject(ctx, name, role)
 			if err != nil {
 				return err
@@ -68,9 +67,9 @@ func (p *Publisher) free(ctx context.Context, name string, version int64) (int64
 
 // handRoot makes a draft of a root that these have to sign, signed by the keys at hand.
 func (p *Publisher) handRoot(root *rootRole, from int64, needs ...trust.Delegation) error {
-	root.Signatures = []metadata.Signature{}
+	root.Signatures = []tuf.Signature{}
 	for _, may := range needs {
-		good, _, err := p.atHand(metadata.ROOT, may)
+		good, _, err := p.atHand(tuf.RoleRoot, may)
 		if err != nil {
 			return err
 		}
@@ -78,9 +77,9 @@ func (p *Publisher) handRoot(root *rootRole, from int64, needs ...trust.Delegati
 			return fmt.Errorf("signing root: %w", err)
 		}
 	}
-	data, err := root.ToBytes(false)
+	data, err := root.ToBytes()
 	if err != nil {
 		return err
 	}
-	return p.Hand(&Draft{Form: draftForm, Role: metadata.ROOT, From: from, Needs: needs, Metadata: data})
+	return p.Hand(&Draft{Form: draftForm, Role: tuf.RoleRoot, From: from, Needs: needs, Metadata: data})
 }

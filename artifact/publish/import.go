@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -33,7 +32,7 @@ func (p *Publisher) Import(ctx context.Context, d *Draft) (Imported, error) {
 		return Imported{}, err
 	}
 	result := Imported{Role: d.Role, Version: s.Version}
-	if d.Role != metadata.ROOT {
+	if d.Role != tuf.RoleRoot {
 		return p.importRole(ctx, d, result)
 	}
 	if d.From == 0 {
@@ -48,7 +47,7 @@ func (p *Publisher) Import(ctx context.Context, d *Draft) (Imported, error) {
 
 // importRole commits a draft of targets or a project, and looks whether its chunks waited for it.
 func (p *Publisher) importRole(ctx context.Context, d *Draft, result Imported) (Imported, error) {
-	if d.Role == metadata.TARGETS {
+	if d.Role == tuf.RoleTargets {
 		if done, err := p.importTargets(ctx, d); done || err != nil {
 			return result, err
 		}
@@ -92,24 +91,24 @@ func (p *Publisher) uploaded(ctx context.Context, fresh []artifact.Release) erro
 func (p *Publisher) importTargets(ctx context.Context, d *Draft) (done bool, err error) {
 	err = p.retry(ctx, func() error {
 		n, err := p.lookBelow(ctx)
-		if done = err == nil && n.client.Trusted().Targets[metadata.TARGETS] == nil; !done {
+		if done = err == nil && n.client.Trusted().Targets[tuf.RoleTargets] == nil; !done {
 			return err
 		}
-		role, err := trust.Decode[metadata.TargetsType](d.Metadata)
+		role, err := trust.Decode[tuf.TargetsType](d.Metadata)
 		if err != nil {
 			return fmt.Errorf("reading the draft of %s: %w", d.Role, err)
 		}
-		if err := trust.Guard(func() error { return n.client.Trusted().Root.VerifyDelegate(metadata.TARGETS, role) }); err != nil {
-			return unsigned(d, n.client.Delegation(metadata.TARGETS), err)
+		if err := trust.Guard(func() error { return n.client.Trusted().Root.VerifyDelegate(tuf.RoleTargets, role) }); err != nil {
+			return unsigned(d, n.client.Delegation(tuf.RoleTargets), err)
 		}
-		there, err := n.unverified(ctx, metadata.TARGETS)
+		there, err := n.unverified(ctx, tuf.RoleTargets)
 		if err == nil && there.Signed.Version != d.From {
 			err = stale(d.Role, "the draft follows version %d of %s, and the store has %d", d.From, d.Role, there.Signed.Version)
 		}
 		if err != nil {
 			return err
 		}
-		data, err := role.ToBytes(false)
+		data, err := role.ToBytes()
 		if err != nil {
 			return err
 		}
@@ -131,7 +130,7 @@ func (p *Publisher) importTargets(ctx context.Context, d *Draft) (done bool, err
 
 // fresh are the releases that a draft brings to its project.
 func (n *next) fresh(ctx context.Context, d *Draft) ([]artifact.Release, error) {
-	if d.Role == metadata.TARGETS {
+	if d.Role == tuf.RoleTargets {
 		return nil, nil
 	}
 	role, err := d.all()
@@ -180,7 +179,7 @@ func (n *next) take(ctx context.Context, d *Draft) error {
 
 // provenMoves refuses a draft that moves a channel without the proof which that requires.
 func (n *next) provenMoves(ctx context.Context, project string, role *trust.Role) error {
-	if project == metadata.TARGETS {
+	if project == tuf.RoleTargets {
 		return nil
 	}
 	channels, err := trust.Channels(role)
@@ -208,10 +207,10 @@ func (n *next) provenMoves(ctx context.Context, project string, role *trust.Role
 
 // verify holds a role's signatures against who may sign it.
 func (n *next) verify(name string, role *trust.Role) error {
-	if name == metadata.TARGETS {
+	if name == tuf.RoleTargets {
 		return n.client.Trusted().Root.VerifyDelegate(name, role)
 	}
-	return n.client.Trusted().Targets[metadata.TARGETS].VerifyDelegate(name, role)
+	return n.client.Trusted().Targets[tuf.RoleTargets].VerifyDelegate(name, role)
 }
 
 // unsigned says which signatures a draft lacks.
@@ -222,14 +221,14 @@ func unsigned(d *Draft, may trust.Delegation, err error) error {
 
 // importFirst sets a store up under a root that several people signed.
 func (p *Publisher) importFirst(ctx context.Context, d *Draft) (InitResult, error) {
-	root, err := trust.Decode[metadata.RootType](d.Metadata)
+	root, err := trust.Decode[tuf.RootType](d.Metadata)
 	if err != nil {
 		return InitResult{}, err
 	}
-	if err := trust.Guard(func() error { return root.VerifyDelegate(metadata.ROOT, root) }); err != nil {
-		return InitResult{}, unsigned(d, trust.RootDelegation(root, metadata.ROOT), err)
+	if err := trust.Guard(func() error { return root.VerifyDelegate(tuf.RoleRoot, root) }); err != nil {
+		return InitResult{}, unsigned(d, trust.RootDelegation(root, tuf.RoleRoot), err)
 	}
-	data, err := root.ToBytes(false)
+	data, err := root.ToBytes()
 	if err != nil {
 		return InitResult{}, err
 	}
@@ -243,26 +242,26 @@ func (p *Publisher) importRoot(ctx context.Context, d *Draft) (RootResult, error
 		return RootResult{}, err
 	}
 	before := n.client.Trusted().Root
-	root, err := trust.Decode[metadata.RootType](d.Metadata)
+	root, err := trust.Decode[tuf.RootType](d.Metadata)
 	if err != nil {
 		return RootResult{}, err
 	}
 	if root.Signed.Version != before.Signed.Version+1 {
-		return RootResult{}, stale(metadata.ROOT, "the draft is root %d, and the store has root %d", root.Signed.Version, before.Signed.Version)
+		return RootResult{}, stale(tuf.RoleRoot, "the draft is root %d, and the store has root %d", root.Signed.Version, before.Signed.Version)
 	}
 	for _, by := range slices.Backward([]*rootRole{root, before}) {
-		if err := trust.Guard(func() error { return by.VerifyDelegate(metadata.ROOT, root) }); err != nil {
-			return RootResult{}, unsigned(d, trust.RootDelegation(by, metadata.ROOT), err)
+		if err := trust.Guard(func() error { return by.VerifyDelegate(tuf.RoleRoot, root) }); err != nil {
+			return RootResult{}, unsigned(d, trust.RootDelegation(by, tuf.RoleRoot), err)
 		}
 	}
-	data, err := root.ToBytes(false)
+	data, err := root.ToBytes()
 	if err != nil {
 		return RootResult{}, err
 	}
 	placed := false
 	result, err := n.carryOut(ctx, before, roots{final: root, direct: rootObject(root.Signed.Version, data)}, &placed)
 	if errors.Is(err, store.ErrPrecondition) && !placed {
-		err = stale(metadata.ROOT, "the draft is root %d, and the store has one by now", root.Signed.Version)
+		err = stale(tuf.RoleRoot, "the draft is root %d, and the store has one by now", root.Signed.Version)
 	}
 	return result, err
 }

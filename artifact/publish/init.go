@@ -9,14 +9,14 @@ import (
 	"io"
 	"iter"
 	"path/filepath"
-
-	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -37,11 +37,11 @@ func (p *Publisher) Init(ctx context.Context, threshold int) (InitResult, error)
 	if err != nil {
 		return InitResult{}, err
 	}
-	own := trust.RootDelegation(root, metadata.ROOT)
+	own := trust.RootDelegation(root, tuf.RoleRoot)
 	if p.Hand != nil {
 		return InitResult{}, p.handRoot(root, 0, own)
 	}
-	keys, err := p.keysFor(metadata.ROOT, own)
+	keys, err := p.keysFor(tuf.RoleRoot, own)
 	if err != nil {
 		return InitResult{}, err
 	}
@@ -110,8 +110,8 @@ func (u unmade) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 
 // firstRoot gives every role the public keys that the keyring has of it.
 func (p *Publisher) firstRoot(threshold int) (*rootRole, error) {
-	root := metadata.Root(p.expires(p.Expiry.withDefaults().Root))
-	for _, name := range metadata.TOP_LEVEL_ROLE_NAMES {
+	root := tuf.NewRoot(p.expires(p.Expiry.withDefaults().Root))
+	for _, name := range tuf.TopRoles() {
 		keys, err := p.Keys.Public(name)
 		if err != nil {
 			return nil, err
@@ -122,21 +122,21 @@ func (p *Publisher) firstRoot(threshold int) (*rootRole, error) {
 			}
 		}
 	}
-	keys := len(root.Signed.Roles[metadata.ROOT].KeyIDs)
+	keys := len(root.Signed.Roles[tuf.RoleRoot].KeyIDs)
 	if threshold == 0 {
 		threshold = keys/2 + 1
 	}
 	if threshold < 1 || threshold > keys {
 		return nil, diag.WithHint(fmt.Errorf("a threshold of %d needs as many root keys, and there are %d", threshold, keys), "make more with `corpus keys new --root-keys %d`", threshold)
 	}
-	root.Signed.Roles[metadata.ROOT].Threshold = threshold
+	root.Signed.Roles[tuf.RoleRoot].Threshold = threshold
 	return root, nil
 }
 
 // putFirstRoot writes the first root. One that is there already, and that checkEmpty let pass, is ours
 // from an attempt that was cut short: it is taken as it is.
 func (p *Publisher) putFirstRoot(ctx context.Context, root []byte) ([]byte, error) {
-	key := trust.RoleKey(metadata.ROOT, 1)
+	key := trust.RoleKey(tuf.RoleRoot, 1)
 	_, err := p.Store.Put(ctx, key, bytes.NewReader(root), int64(len(root)), store.Condition{IfAbsent: true})
 	if !errors.Is(err, store.ErrPrecondition) {
 		return root, err
@@ -150,8 +150,8 @@ func (p *Publisher) putFirstRoot(ctx context.Context, root []byte) ([]byte, erro
 
 // sameKeys reports whether two roots give every role the same keys.
 func sameKeys(a, b []byte) bool {
-	rootA, errA := trust.Decode[metadata.RootType](a)
-	rootB, errB := trust.Decode[metadata.RootType](b)
+	rootA, errA := trust.Decode[tuf.RootType](a)
+	rootB, errB := trust.Decode[tuf.RootType](b)
 	return errA == nil && errB == nil && sameRoles(rootA, rootB)
 }
 
@@ -166,34 +166,34 @@ func (p *Publisher) putEmpty(ctx context.Context, root []byte) error {
 
 // stageEmpty signs the first targets, snapshot and timestamp.
 func (p *Publisher) stageEmpty(ctx context.Context, root []byte) ([]object, error) {
-	parsed, err := trust.Decode[metadata.RootType](root)
+	parsed, err := trust.Decode[tuf.RootType](root)
 	if err != nil {
 		return nil, err
 	}
 	keys := map[string][]keyring.Key{}
-	for _, role := range []string{metadata.TARGETS, metadata.SNAPSHOT, metadata.TIMESTAMP} {
+	for _, role := range []string{tuf.RoleTargets, tuf.RoleSnapshot, tuf.RoleTimestamp} {
 		if keys[role], err = p.keysFor(role, trust.RootDelegation(parsed, role)); err != nil {
 			return nil, err
 		}
 	}
 	expires := p.expires(p.Expiry.withDefaults().Snapshot)
-	targets := metadata.Targets(expires)
+	targets := tuf.NewTargets(expires)
 	targets.Signed.Version = 0
-	first, file, err := stageRole(ctx, p, metadata.TARGETS, targets, &targets.Signed.Version, keys[metadata.TARGETS])
+	first, file, err := stageRole(ctx, p, tuf.RoleTargets, targets, &targets.Signed.Version, keys[tuf.RoleTargets])
 	if err != nil {
 		return nil, err
 	}
-	snapshot := metadata.Snapshot(expires)
+	snapshot := tuf.NewSnapshot(expires)
 	snapshot.Signed.Version = 0
-	snapshot.Signed.Meta = map[string]*metadata.MetaFiles{trust.MetaName(metadata.TARGETS): file}
-	second, file, err := stageRole(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version, keys[metadata.SNAPSHOT])
+	snapshot.Signed.Meta = map[string]*tuf.MetaFiles{trust.MetaName(tuf.RoleTargets): file}
+	second, file, err := stageRole(ctx, p, tuf.RoleSnapshot, snapshot, &snapshot.Signed.Version, keys[tuf.RoleSnapshot])
 	if err != nil {
 		return nil, err
 	}
-	timestamp := metadata.Timestamp()
+	timestamp := tuf.NewTimestamp(time.Now().UTC())
 	timestamp.Signed.Version = 0
-	timestamp.Signed.Meta = map[string]*metadata.MetaFiles{trust.MetaName(metadata.SNAPSHOT): file}
-	third, err := p.stageTimestamp(timestamp, keys[metadata.TIMESTAMP], store.Condition{IfAbsent: true})
+	timestamp.Signed.Meta = map[string]*tuf.MetaFiles{trust.MetaName(tuf.RoleSnapshot): file}
+	third, err := p.stageTimestamp(timestamp, keys[tuf.RoleTimestamp], store.Condition{IfAbsent: true})
 	return []object{first, second, third}, err
 }
 
@@ -201,7 +201,7 @@ func (p *Publisher) stageEmpty(ctx context.Context, root []byte) ([]object, erro
 // to write the first root again, over the same bytes: a store that ignores conditions loses nothing, and
 // no object is left that would have to be deleted.
 func (p *Publisher) probe(ctx context.Context, root []byte) (honoured bool, err error) {
-	key := trust.RoleKey(metadata.ROOT, 1)
+	key := trust.RoleKey(tuf.RoleRoot, 1)
 	for _, cond := range []store.Condition{{IfAbsent: true}, {IfMatch: `"0"`}} {
 		err := p.probeOnce(ctx, key, root, cond)
 		if err == nil {

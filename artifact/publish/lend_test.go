@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 func writeFile(t *testing.T, name string, data []byte) {
@@ -55,5 +54,5 @@ func adding(t *testing.T, ring publish.Keyring, role string) publish.RootChange 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return publish.RootChange{Add: map[string][]*metadata.Key{role: keys}}
+	return publish.RootChange{Add: map[string][]*tuf.Key{role: keys}}
 }

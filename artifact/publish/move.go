@@ -7,11 +7,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // A plan is a way from one root to another: what is written, in this order.
@@ -51,7 +50,7 @@ func (n *next) signRoots(before, final *rootRole, c RootChange) (roots, error) {
 		return r, err
 	}
 	below := maps.Clone(c.Add)
-	delete(below, metadata.ROOT) // the root's own keys change in one step: old and new ones sign it together
+	delete(below, tuf.RoleRoot) // the root's own keys change in one step: old and new ones sign it together
 	middle, err := RootChange{Add: below}.apply(before)
 	if err != nil || sameRoles(middle, before) || sameRoles(middle, final) {
 		return r, err
@@ -74,7 +73,7 @@ func (n *next) signRoots(before, final *rootRole, c RootChange) (roots, error) {
 func (p *Publisher) signRoot(root, before *rootRole) ([]object, error) {
 	var keys []keyring.Key
 	for _, by := range []*rootRole{before, root} {
-		some, err := p.keysFor(metadata.ROOT, trust.RootDelegation(by, metadata.ROOT))
+		some, err := p.keysFor(tuf.RoleRoot, trust.RootDelegation(by, tuf.RoleRoot))
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +87,7 @@ func (p *Publisher) signRoot(root, before *rootRole) ([]object, error) {
 }
 
 func rootObject(version int64, data []byte) []object {
-	return []object{{key: trust.RoleKey(metadata.ROOT, version), data: data, cond: store.Condition{IfAbsent: true}}}
+	return []object{{key: trust.RoleKey(tuf.RoleRoot, version), data: data, cond: store.Condition{IfAbsent: true}}}
 }
 
 // carryOut finds the plan and writes it.
@@ -105,7 +104,7 @@ func (n *next) carryOut(ctx context.Context, before *rootRole, r roots, placed *
 		}
 		if o.isRoot() {
 			*placed = true
-			if root, err = trust.Decode[metadata.RootType](o.data); err != nil {
+			if root, err = trust.Decode[tuf.RootType](o.data); err != nil {
 				return RootResult{}, err
 			}
 		}
@@ -121,21 +120,21 @@ func (n *next) unsigned(p plan, root *rootRole) []string {
 	if slices.ContainsFunc(p.objects, func(o object) bool { return o.key == trust.TimestampKey }) {
 		return left
 	}
-	if targets := set.Targets[metadata.TARGETS]; targets == nil || root.VerifyDelegate(metadata.TARGETS, targets) != nil {
-		left = append(left, metadata.TARGETS)
+	if targets := set.Targets[tuf.RoleTargets]; targets == nil || root.VerifyDelegate(tuf.RoleTargets, targets) != nil {
+		left = append(left, tuf.RoleTargets)
 	}
-	if set.Snapshot == nil || root.VerifyDelegate(metadata.SNAPSHOT, set.Snapshot) != nil {
-		left = append(left, metadata.SNAPSHOT)
+	if set.Snapshot == nil || root.VerifyDelegate(tuf.RoleSnapshot, set.Snapshot) != nil {
+		left = append(left, tuf.RoleSnapshot)
 	}
-	if set.Timestamp == nil || root.VerifyDelegate(metadata.TIMESTAMP, set.Timestamp) != nil {
-		left = append(left, metadata.TIMESTAMP)
+	if set.Timestamp == nil || root.VerifyDelegate(tuf.RoleTimestamp, set.Timestamp) != nil {
+		left = append(left, tuf.RoleTimestamp)
 	}
 	return left
 }
 
 // choose finds a plan that hosts accept.
 func (n *next) choose(ctx context.Context, before *rootRole, r roots) (plan, error) {
-	if n.client.Trusted().Targets[metadata.TARGETS] == nil {
+	if n.client.Trusted().Targets[tuf.RoleTargets] == nil {
 		return n.chooseBroken(ctx, r)
 	}
 	n.advice = func(string) string { return moveSteps }
@@ -211,16 +210,16 @@ func (n *next) stageMoved(ctx context.Context, before, final *rootRole, may ...*
 		by = append(by, func(role string) trust.Delegation { return trust.RootDelegation(root, role) })
 	}
 	refused := map[string]bool{
-		metadata.TARGETS:   final.VerifyDelegate(metadata.TARGETS, set.Targets[metadata.TARGETS]) != nil,
-		metadata.SNAPSHOT:  final.VerifyDelegate(metadata.SNAPSHOT, set.Snapshot) != nil,
-		metadata.TIMESTAMP: final.VerifyDelegate(metadata.TIMESTAMP, set.Timestamp) != nil,
+		tuf.RoleTargets:   final.VerifyDelegate(tuf.RoleTargets, set.Targets[tuf.RoleTargets]) != nil,
+		tuf.RoleSnapshot:  final.VerifyDelegate(tuf.RoleSnapshot, set.Snapshot) != nil,
+		tuf.RoleTimestamp: final.VerifyDelegate(tuf.RoleTimestamp, set.Timestamp) != nil,
 	}
 	wanted := maps.Clone(refused)
 	for role := range wanted {
 		was, is := trust.RootDelegation(before, role), trust.RootDelegation(final, role)
 		wanted[role] = wanted[role] || !slices.Equal(was.Keys, is.Keys) || was.Threshold != is.Threshold
 	}
-	if role := spentRole(set.Snapshot); role != "" && wanted[metadata.SNAPSHOT] {
+	if role := spentRole(set.Snapshot); role != "" && wanted[tuf.RoleSnapshot] {
 		return nil, exhausted(role) // signed again, it would go on; stageAgain goes back to what was before it
 	}
 	objects, err := n.stageRoles(ctx, wanted, by)
@@ -232,25 +231,25 @@ func (n *next) stageMoved(ctx context.Context, before, final *rootRole, may ...*
 }
 
 func (n *next) stageRoles(ctx context.Context, wanted map[string]bool, may []func(string) trust.Delegation) ([]object, error) {
-	if !wanted[metadata.TARGETS] && !wanted[metadata.SNAPSHOT] && !wanted[metadata.TIMESTAMP] {
+	if !wanted[tuf.RoleTargets] && !wanted[tuf.RoleSnapshot] && !wanted[tuf.RoleTimestamp] {
 		return nil, nil
 	}
-	delete(n.roles, metadata.TARGETS)
-	if wanted[metadata.TARGETS] {
+	delete(n.roles, tuf.RoleTargets)
+	if wanted[tuf.RoleTargets] {
 		n.targets()
 	}
-	n.brief = !wanted[metadata.TARGETS] && !wanted[metadata.SNAPSHOT]
+	n.brief = !wanted[tuf.RoleTargets] && !wanted[tuf.RoleSnapshot]
 	return n.stage(ctx, may...)
 }
 
 // stageAgain makes snapshot and timestamp again under a root that is not in force yet.
 func (n *next) stageAgain(ctx context.Context, root *rootRole) ([]object, error) {
 	set := n.client.Trusted()
-	before, targets := set.Root, set.Targets[metadata.TARGETS]
+	before, targets := set.Root, set.Targets[tuf.RoleTargets]
 	defer func() {
 		set.Root = before
-		if set.Targets[metadata.TARGETS] = targets; targets == nil {
-			delete(set.Targets, metadata.TARGETS)
+		if set.Targets[tuf.RoleTargets] = targets; targets == nil {
+			delete(set.Targets, tuf.RoleTargets)
 		}
 	}()
 	set.Root = root
@@ -286,7 +285,7 @@ func tellingMore(first, err error) error {
 
 // sameRoles reports whether two roots say the same of every role.
 func sameRoles(a, b *rootRole) bool {
-	return maps.EqualFunc(a.Signed.Roles, b.Signed.Roles, func(x, y *metadata.Role) bool {
+	return maps.EqualFunc(a.Signed.Roles, b.Signed.Roles, func(x, y *tuf.Role) bool {
 		return x.Threshold == y.Threshold && slices.Equal(x.KeyIDs, y.KeyIDs)
 	})
 }

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
@@ -22,10 +21,10 @@ const sameForLong = 64
 // keys of all of them away, what each of them named counts, newest versions first: a thief may have
 // written the last ones.
 func (b *rebuilding) readNames(ctx context.Context) error {
-	b.named = map[string][]*metadata.MetaFiles{}
+	b.named = map[string][]*tuf.MetaFiles{}
 	root := b.client.Trusted().Root
-	current := func(s *metadata.Metadata[metadata.SnapshotType]) bool {
-		return trust.Guard(func() error { return root.VerifyDelegate(metadata.SNAPSHOT, s) }) == nil
+	current := func(s *tuf.Metadata[tuf.SnapshotType]) bool {
+		return trust.Guard(func() error { return root.VerifyDelegate(tuf.RoleSnapshot, s) }) == nil
 	}
 	from, err := b.inForce(ctx)
 	if err != nil {
@@ -44,8 +43,8 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 		b.add(floor)
 		b.snapshot, b.newest = max(b.snapshot, floor.Signed.Version), floor.Signed.Version
 	}
-	gone := &rebuilding{named: map[string][]*metadata.MetaFiles{}}
-	for stale, versions := 0, b.versions[metadata.SNAPSHOT]; len(versions) > 0 && stale <= sameForLong; versions = versions[1:] {
+	gone := &rebuilding{named: map[string][]*tuf.MetaFiles{}}
+	for stale, versions := 0, b.versions[tuf.RoleSnapshot]; len(versions) > 0 && stale <= sameForLong; versions = versions[1:] {
 		if from > 0 && versions[0] > from { // a publisher who was interrupted left it
 			continue
 		}
@@ -86,7 +85,7 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 // snapshot's keys away count versions from the beginning, and so take the file that was in force before.
 func (b *rebuilding) dropSpent() {
 	for name, list := range b.named {
-		honest := slices.DeleteFunc(slices.Clone(list), func(m *metadata.MetaFiles) bool { return spent(m.Version) })
+		honest := slices.DeleteFunc(slices.Clone(list), func(m *tuf.MetaFiles) bool { return spent(m.Version) })
 		if len(honest) > 0 {
 			b.named[name] = honest
 		}
@@ -97,7 +96,7 @@ func (b *rebuilding) dropSpent() {
 func spent(version int64) bool { return version > math.MaxInt64-lostVersions }
 
 // spentRole names a role, of those that the snapshot in force names, which nothing can follow; "" for none.
-func spentRole(snapshot *metadata.Metadata[metadata.SnapshotType]) string {
+func spentRole(snapshot *tuf.Metadata[tuf.SnapshotType]) string {
 	for file, meta := range snapshot.Signed.Meta {
 		if spent(meta.Version) {
 			return strings.TrimSuffix(file, ".json")
@@ -107,16 +106,16 @@ func spentRole(snapshot *metadata.Metadata[metadata.SnapshotType]) string {
 }
 
 // signedBelow reports whether one of the roots let the keys of a snapshot sign it.
-func signedBelow(roots []*rootRole, s *metadata.Metadata[metadata.SnapshotType]) bool {
+func signedBelow(roots []*rootRole, s *tuf.Metadata[tuf.SnapshotType]) bool {
 	return slices.ContainsFunc(roots, func(r *rootRole) bool {
-		return trust.Guard(func() error { return r.VerifyDelegate(metadata.SNAPSHOT, s) }) == nil
+		return trust.Guard(func() error { return r.VerifyDelegate(tuf.RoleSnapshot, s) }) == nil
 	})
 }
 
 // inForce is the version of the snapshot that the newest timestamp names which holds; 0 where none does.
 func (b *rebuilding) inForce(ctx context.Context) (int64, error) {
 	root := b.client.Trusted().Root
-	kept, _, err := walk.Read(filepath.Join(b.publisher.Seen, trust.MetaName(metadata.TIMESTAMP)))
+	kept, _, err := walk.Read(filepath.Join(b.publisher.Seen, trust.MetaName(tuf.RoleTimestamp)))
 	if err != nil {
 		return 0, err
 	}
@@ -126,11 +125,11 @@ func (b *rebuilding) inForce(ctx context.Context) (int64, error) {
 	}
 	var version, newest int64
 	for i, data := range [][]byte{kept, there} {
-		t, err := trust.Decode[metadata.TimestampType](data)
-		if err != nil || trust.Guard(func() error { return root.VerifyDelegate(metadata.TIMESTAMP, t) }) != nil {
+		t, err := trust.Decode[tuf.TimestampType](data)
+		if err != nil || trust.Guard(func() error { return root.VerifyDelegate(tuf.RoleTimestamp, t) }) != nil {
 			continue
 		}
-		meta := t.Signed.Meta[trust.MetaName(metadata.SNAPSHOT)]
+		meta := t.Signed.Meta[trust.MetaName(tuf.RoleSnapshot)]
 		if meta == nil {
 			continue
 		}
@@ -147,12 +146,12 @@ func (b *rebuilding) inForce(ctx context.Context) (int64, error) {
 }
 
 // kept is the snapshot that this publisher has seen in force; nil for none, or a damaged one.
-func (b *rebuilding) kept() (*metadata.Metadata[metadata.SnapshotType], error) {
-	data, found, err := walk.Read(filepath.Join(b.publisher.Seen, trust.MetaName(metadata.SNAPSHOT)))
+func (b *rebuilding) kept() (*tuf.Metadata[tuf.SnapshotType], error) {
+	data, found, err := walk.Read(filepath.Join(b.publisher.Seen, trust.MetaName(tuf.RoleSnapshot)))
 	if err != nil || !found {
 		return nil, err
 	}
-	s, err := trust.Decode[metadata.SnapshotType](data)
+	s, err := trust.Decode[tuf.SnapshotType](data)
 	if err != nil {
 		return nil, nil //nolint:nilerr,nilnil // a damaged one says nothing
 	}
@@ -160,12 +159,12 @@ func (b *rebuilding) kept() (*metadata.Metadata[metadata.SnapshotType], error) {
 }
 
 // readSnapshot reads a snapshot of the store; nil for one that is damaged.
-func (b *rebuilding) readSnapshot(ctx context.Context, version int64) (*metadata.Metadata[metadata.SnapshotType], error) {
-	data, err := trust.ReadMetadata(ctx, b.publisher.Store, trust.RoleKey(metadata.SNAPSHOT, version))
+func (b *rebuilding) readSnapshot(ctx context.Context, version int64) (*tuf.Metadata[tuf.SnapshotType], error) {
+	data, err := trust.ReadMetadata(ctx, b.publisher.Store, trust.RoleKey(tuf.RoleSnapshot, version))
 	if err != nil {
 		return nil, notAnswered(err)
 	}
-	s, err := trust.Decode[metadata.SnapshotType](data)
+	s, err := trust.Decode[tuf.SnapshotType](data)
 	if err != nil || s.Signed.Version != version {
 		return nil, nil
 	}
@@ -173,15 +172,15 @@ func (b *rebuilding) readSnapshot(ctx context.Context, version int64) (*metadata
 }
 
 // add takes in what a snapshot names, and reports whether that is anything new.
-func (b *rebuilding) add(s *metadata.Metadata[metadata.SnapshotType]) bool {
+func (b *rebuilding) add(s *tuf.Metadata[tuf.SnapshotType]) bool {
 	fresh := false
 	for file, meta := range s.Signed.Meta {
 		name, ok := strings.CutSuffix(file, ".json")
-		if !ok || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || slices.ContainsFunc(b.named[name], func(m *metadata.MetaFiles) bool { return m.Version == meta.Version }) {
+		if !ok || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || slices.ContainsFunc(b.named[name], func(m *tuf.MetaFiles) bool { return m.Version == meta.Version }) {
 			continue
 		}
 		b.named[name] = append(b.named[name], meta)
-		slices.SortFunc(b.named[name], func(x, y *metadata.MetaFiles) int { return cmp.Compare(y.Version, x.Version) })
+		slices.SortFunc(b.named[name], func(x, y *tuf.MetaFiles) int { return cmp.Compare(y.Version, x.Version) })
 		fresh = true
 	}
 	return fresh

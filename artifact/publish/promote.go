@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -83,7 +82,7 @@ func (n *next) prove(ctx context.Context, ref artifact.Ref, pointer, before trus
 		best = stored // what is wrong with it is worth telling
 	}
 	if best != nil {
-		if pointer.Proof, err = best.Role.ToBytes(false); err != nil {
+		if pointer.Proof, err = best.Role.ToBytes(); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +94,7 @@ func (n *next) prove(ctx context.Context, ref artifact.Ref, pointer, before trus
 
 // newest is the newest of the proofs that hold.
 func (n *next) newest(claim trust.Claim, proofs ...*trust.Proof) (best *trust.Proof) {
-	targets := n.client.Trusted().Targets[metadata.TARGETS]
+	targets := n.client.Trusted().Targets[tuf.RoleTargets]
 	for _, p := range proofs {
 		if p == nil || p.Holds(claim, targets, n.publisher.now()) != nil {
 			continue
@@ -109,7 +108,7 @@ func (n *next) newest(claim trust.Claim, proofs ...*trust.Proof) (best *trust.Pr
 
 // notBehind refuses what hosts that have seen the proof before would refuse.
 func (n *next) notBehind(ref artifact.Ref, q trust.Requirement, now, before *trust.Proof) error {
-	targets := n.client.Trusted().Targets[metadata.TARGETS]
+	targets := n.client.Trusted().Targets[tuf.RoleTargets]
 	if before == nil || now == nil || !now.At.Before(before.At) || trust.SignedProof(before, targets) != nil {
 		return nil
 	}

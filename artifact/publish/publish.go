@@ -14,11 +14,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -31,13 +30,13 @@ type Expiry struct {
 
 func (e Expiry) withDefaults() Expiry {
 	if e.Timestamp == 0 {
-		e.Timestamp = trust.Lifetime(metadata.TIMESTAMP)
+		e.Timestamp = trust.Lifetime(tuf.RoleTimestamp)
 	}
 	if e.Snapshot == 0 {
-		e.Snapshot = trust.Lifetime(metadata.SNAPSHOT)
+		e.Snapshot = trust.Lifetime(tuf.RoleSnapshot)
 	}
 	if e.Root == 0 {
-		e.Root = trust.Lifetime(metadata.ROOT)
+		e.Root = trust.Lifetime(tuf.RoleRoot)
 	}
 	return e
 }
@@ -155,7 +154,7 @@ func (p *Publisher) checkClock(client *trust.Client) error {
 	if !ok || p.now().Add(trust.ClockTolerance).After(last) {
 		return nil
 	}
-	return &trust.Refused{Check: trust.CheckClock, Of: trust.MetaName(metadata.TIMESTAMP),
+	return &trust.Refused{Check: trust.CheckClock, Of: trust.MetaName(tuf.RoleTimestamp),
 		Err: trust.ClockError(last, p.now())}
 }
 
@@ -209,11 +208,11 @@ type next struct {
 
 // targets is the top targets role, to be changed.
 func (n *next) targets() *trust.Role {
-	if role, ok := n.roles[metadata.TARGETS]; ok {
+	if role, ok := n.roles[tuf.RoleTargets]; ok {
 		return role
 	}
-	role := n.client.Trusted().Targets[metadata.TARGETS]
-	n.roles[metadata.TARGETS] = role
+	role := n.client.Trusted().Targets[tuf.RoleTargets]
+	n.roles[tuf.RoleTargets] = role
 	return role
 }
 
@@ -224,7 +223,7 @@ func (n *next) project(ctx context.Context, name string) (*trust.Role, error) {
 	}
 	role, err := n.client.Whole(ctx, name)
 	if errors.Is(err, trust.ErrNoProject) {
-		role = metadata.Targets()
+		role = tuf.NewTargets(time.Now().UTC())
 		role.Signed.Version = n.client.Last(name) // 0, unless the project was removed and begins again
 	} else if err != nil {
 		return nil, err

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -119,20 +119,20 @@ func (p *Publisher) mounted(ctx context.Context) error {
 type rebuilding struct {
 	*next
 	versions map[string][]int64 // of each role in the store, newest first
-	named    map[string][]*metadata.MetaFiles
+	named    map[string][]*tuf.MetaFiles
 	newest   int64 // version of the snapshot that named comes from; 0 for several by keys that are gone
 	torn     bool  // the snapshot in force is lost, and named is of one before it
 	snapshot int64 // the highest version of a snapshot that is known of; 0 for none
 	counted  bool  // a timestamp that holds says so
 	result   Rebuilt
-	meta     map[string]*metadata.MetaFiles
+	meta     map[string]*tuf.MetaFiles
 	objects  []object
 }
 
 // stageRebuild signs a snapshot and a timestamp of what snapshots have named. ready is a targets role that
 // takes the place of the one in the store; nil for none.
 func (n *next) stageRebuild(ctx context.Context, ready []byte) (Rebuilt, []object, error) {
-	b := &rebuilding{next: n, meta: map[string]*metadata.MetaFiles{}, result: Rebuilt{Roles: map[string]int64{}, Lost: []string{}}}
+	b := &rebuilding{next: n, meta: map[string]*tuf.MetaFiles{}, result: Rebuilt{Roles: map[string]int64{}, Lost: []string{}}}
 	var err error
 	if b.versions, err = n.publisher.versions(ctx); err != nil {
 		return b.result, nil, err
@@ -154,20 +154,20 @@ func (n *next) stageRebuild(ctx context.Context, ready []byte) (Rebuilt, []objec
 func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
 	root := b.client.Trusted().Root
 	if ready != nil {
-		role, err := trust.Decode[metadata.TargetsType](ready)
+		role, err := trust.Decode[tuf.TargetsType](ready)
 		if err != nil {
 			return err
 		}
-		o, file, err := b.publisher.stageReady(ctx, metadata.TARGETS, ready)
+		o, file, err := b.publisher.stageReady(ctx, tuf.RoleTargets, ready)
 		if err != nil {
 			return err
 		}
-		b.objects, b.meta[trust.MetaName(metadata.TARGETS)] = append(b.objects, o), file
-		b.result.Roles[metadata.TARGETS] = role.Signed.Version
-		b.client.Trusted().Targets[metadata.TARGETS] = role
+		b.objects, b.meta[trust.MetaName(tuf.RoleTargets)] = append(b.objects, o), file
+		b.result.Roles[tuf.RoleTargets] = role.Signed.Version
+		b.client.Trusted().Targets[tuf.RoleTargets] = role
 		return nil
 	}
-	role, missing, err := b.take(ctx, metadata.TARGETS, func(r *trust.Role) error { return root.VerifyDelegate(metadata.TARGETS, r) })
+	role, missing, err := b.take(ctx, tuf.RoleTargets, func(r *trust.Role) error { return root.VerifyDelegate(tuf.RoleTargets, r) })
 	if err != nil {
 		return err
 	}
@@ -177,15 +177,15 @@ func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
 			"let who has the targets key run `corpus export targets -o targets.draft`, read it, `corpus sign targets.draft`, and then run `corpus import targets.draft`")
 	}
 	if role == nil {
-		return &Missing{Role: metadata.TARGETS, Why: "no version in the store is signed as the root wants it"}
+		return &Missing{Role: tuf.RoleTargets, Why: "no version in the store is signed as the root wants it"}
 	}
-	b.client.Trusted().Targets[metadata.TARGETS] = role
+	b.client.Trusted().Targets[tuf.RoleTargets] = role
 	return nil
 }
 
 // takeRest finds the projects, and whatever else snapshots have named.
 func (b *rebuilding) takeRest(ctx context.Context) error {
-	targets := b.client.Trusted().Targets[metadata.TARGETS]
+	targets := b.client.Trusted().Targets[tuf.RoleTargets]
 	ended, err := trust.Ended(targets)
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	for _, name := range names {
-		if name == metadata.TARGETS {
+		if name == tuf.RoleTargets {
 			continue
 		}
 		verify := func(*trust.Role) error { return nil }
@@ -260,7 +260,7 @@ func (b *rebuilding) take(ctx context.Context, name string, verify func(*trust.R
 		}
 		why := "the store has lost it"
 		if data != nil {
-			role, err := trust.Decode[metadata.TargetsType](data)
+			role, err := trust.Decode[tuf.TargetsType](data)
 			if err == nil && role.Signed.Version == meta.Version && trust.Guard(func() error { return verify(role) }) == nil {
 				if kept {
 					b.objects = append(b.objects, object{key: trust.RoleKey(name, meta.Version), data: data})
@@ -298,7 +298,7 @@ func (b *rebuilding) takeUnnamed(ctx context.Context, name string, verify func(*
 
 // read reads the file that a snapshot describes: of the store, or else what this publisher kept of it.
 // It is nil where neither is what was described.
-func (b *rebuilding) read(ctx context.Context, name string, meta *metadata.MetaFiles) (data []byte, kept bool, err error) {
+func (b *rebuilding) read(ctx context.Context, name string, meta *tuf.MetaFiles) (data []byte, kept bool, err error) {
 	data, err = trust.ReadMetadata(ctx, b.publisher.Store, trust.RoleKey(name, meta.Version))
 	if err == nil && meta.VerifyLengthHashes(data) == nil {
 		return data, false, nil
@@ -319,32 +319,32 @@ func (b *rebuilding) read(ctx context.Context, name string, meta *metadata.MetaF
 // keys.
 func (b *rebuilding) sign(ctx context.Context) ([]object, error) {
 	p, root := b.publisher, b.client.Trusted().Root
-	signers, err := p.keysFor(metadata.SNAPSHOT, b.client.Delegation(metadata.SNAPSHOT))
+	signers, err := p.keysFor(tuf.RoleSnapshot, b.client.Delegation(tuf.RoleSnapshot))
 	if err != nil {
 		return nil, err
 	}
-	online, err := p.keysFor(metadata.TIMESTAMP, b.client.Delegation(metadata.TIMESTAMP))
+	online, err := p.keysFor(tuf.RoleTimestamp, b.client.Delegation(tuf.RoleTimestamp))
 	if err != nil {
 		return nil, err
 	}
-	snapshot := metadata.Snapshot(p.expires(p.Expiry.withDefaults().Snapshot))
+	snapshot := tuf.NewSnapshot(p.expires(p.Expiry.withDefaults().Snapshot))
 	snapshot.Signed.Meta = b.meta
-	if snapshot.Signed.Version, err = p.lastSnapshot(ctx, root, b.versions[metadata.SNAPSHOT]); err != nil {
+	if snapshot.Signed.Version, err = p.lastSnapshot(ctx, root, b.versions[tuf.RoleSnapshot]); err != nil {
 		return nil, err
 	}
 	if snapshot.Signed.Version = max(snapshot.Signed.Version, b.snapshot); !b.counted {
 		snapshot.Signed.Version = beyond(snapshot.Signed.Version)
 	}
-	timestamp := metadata.Timestamp()
+	timestamp := tuf.NewTimestamp(time.Now().UTC())
 	var cond store.Condition
 	if timestamp.Signed.Version, cond, err = p.lastTimestamp(ctx, root, snapshot.Signed.Version); err != nil {
 		return nil, err
 	}
-	first, file, err := stageRole(ctx, p, metadata.SNAPSHOT, snapshot, &snapshot.Signed.Version, signers)
+	first, file, err := stageRole(ctx, p, tuf.RoleSnapshot, snapshot, &snapshot.Signed.Version, signers)
 	if err != nil {
 		return nil, err
 	}
-	timestamp.Signed.Meta = map[string]*metadata.MetaFiles{trust.MetaName(metadata.SNAPSHOT): file}
+	timestamp.Signed.Meta = map[string]*tuf.MetaFiles{trust.MetaName(tuf.RoleSnapshot): file}
 	second, err := p.stageTimestamp(timestamp, online, cond)
 	return []object{first, second}, err
 }
@@ -367,13 +367,13 @@ func (p *Publisher) lastTimestamp(ctx context.Context, root *rootRole, snapshot 
 		return 0, cond, err
 	}
 	version := func(data []byte) int64 {
-		t, err := trust.Decode[metadata.TimestampType](data)
-		if err != nil || root.VerifyDelegate(metadata.TIMESTAMP, t) != nil {
+		t, err := trust.Decode[tuf.TimestampType](data)
+		if err != nil || root.VerifyDelegate(tuf.RoleTimestamp, t) != nil {
 			return 0
 		}
 		return t.Signed.Version
 	}
-	kept, _, err := walk.Read(filepath.Join(p.Seen, trust.MetaName(metadata.TIMESTAMP)))
+	kept, _, err := walk.Read(filepath.Join(p.Seen, trust.MetaName(tuf.RoleTimestamp)))
 	if err != nil {
 		return 0, cond, err
 	}
@@ -417,12 +417,12 @@ func (p *Publisher) versions(ctx context.Context) (map[string][]int64, error) {
 // lastSnapshot is the highest version of a snapshot in the store whose signatures hold.
 func (p *Publisher) lastSnapshot(ctx context.Context, root *rootRole, versions []int64) (int64, error) {
 	for _, version := range versions {
-		data, err := trust.ReadMetadata(ctx, p.Store, trust.RoleKey(metadata.SNAPSHOT, version))
+		data, err := trust.ReadMetadata(ctx, p.Store, trust.RoleKey(tuf.RoleSnapshot, version))
 		if err != nil {
 			return 0, err
 		}
-		s, err := trust.Decode[metadata.SnapshotType](data)
-		if err == nil && s.Signed.Version == version && root.VerifyDelegate(metadata.SNAPSHOT, s) == nil {
+		s, err := trust.Decode[tuf.SnapshotType](data)
+		if err == nil && s.Signed.Version == version && root.VerifyDelegate(tuf.RoleSnapshot, s) == nil {
 			return version, nil
 		}
 	}
@@ -437,7 +437,7 @@ func (p *Publisher) newestGood(ctx context.Context, name string, versions []int6
 		if err != nil {
 			return nil, nil, err
 		}
-		role, err := trust.Decode[metadata.TargetsType](data)
+		role, err := trust.Decode[tuf.TargetsType](data)
 		if err == nil && role.Signed.Version == version && verify(role) == nil {
 			return role, data, nil
 		}

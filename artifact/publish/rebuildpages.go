@@ -3,10 +3,9 @@ package publish
 import (
 	"context"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // takePages puts pages back that the store has lost: as this publisher has kept them, or else out of the list of all
@@ -49,7 +48,7 @@ func (b *rebuilding) listedPages(ctx context.Context, project string, head *trus
 	if err != nil {
 		return map[artifact.Digest][]byte{}, notAnswered(err)
 	}
-	whole, err := trust.Decode[metadata.TargetsType](data)
+	whole, err := trust.Decode[tuf.TargetsType](data)
 	if err != nil {
 		return map[artifact.Digest][]byte{}, nil // it is damaged, and has none
 	}

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // Standing says how long a role is signed for.
@@ -35,7 +34,7 @@ func (p *Publisher) Refresh(ctx context.Context, within time.Duration) ([]Standi
 	var list []Standing
 	err = p.change(ctx, func(n *next) error {
 		list = []Standing{root}
-		for _, name := range append([]string{metadata.TARGETS}, n.client.Projects()...) {
+		for _, name := range append([]string{tuf.RoleTargets}, n.client.Projects()...) {
 			s, err := n.refreshRole(ctx, name, within)
 			if err != nil {
 				return err
@@ -48,7 +47,7 @@ func (p *Publisher) Refresh(ctx context.Context, within time.Duration) ([]Standi
 		}
 		list = append(list, proofs...)
 		snapshot := n.client.Trusted().Snapshot.Signed.Expires
-		fresh, err := p.freshKey(metadata.SNAPSHOT, n.client.Delegation(metadata.SNAPSHOT), n.client.Trusted().Snapshot.Signatures)
+		fresh, err := p.freshKey(tuf.RoleSnapshot, n.client.Delegation(tuf.RoleSnapshot), n.client.Trusted().Snapshot.Signatures)
 		if err != nil {
 			return err
 		}
@@ -57,8 +56,8 @@ func (p *Publisher) Refresh(ctx context.Context, within time.Duration) ([]Standi
 		if !n.brief {
 			snapshot = p.expires(expiry.Snapshot)
 		}
-		list = append(list, Standing{Role: metadata.SNAPSHOT, Expires: snapshot, Renewed: !n.brief},
-			Standing{Role: metadata.TIMESTAMP, Expires: p.expires(expiry.Timestamp), Renewed: true})
+		list = append(list, Standing{Role: tuf.RoleSnapshot, Expires: snapshot, Renewed: !n.brief},
+			Standing{Role: tuf.RoleTimestamp, Expires: p.expires(expiry.Timestamp), Renewed: true})
 		return nil
 	})
 	return list, err
@@ -69,7 +68,7 @@ func (p *Publisher) refreshRoot(ctx context.Context, within time.Duration) (Stan
 	if err != nil {
 		return Standing{}, err
 	}
-	s := Standing{Role: metadata.ROOT, Expires: n.client.Trusted().Root.Signed.Expires}
+	s := Standing{Role: tuf.RoleRoot, Expires: n.client.Trusted().Root.Signed.Expires}
 	if p.now().Add(within).Before(s.Expires) {
 		return s, nil
 	}
@@ -86,8 +85,8 @@ func (p *Publisher) refreshRoot(ctx context.Context, within time.Duration) (Stan
 // refreshRole has a role signed anew if it is due. A project that never published has none.
 func (n *next) refreshRole(ctx context.Context, name string, within time.Duration) ([]Standing, error) {
 	p := n.publisher
-	role := n.client.Trusted().Targets[metadata.TARGETS]
-	if name != metadata.TARGETS {
+	role := n.client.Trusted().Targets[tuf.RoleTargets]
+	if name != tuf.RoleTargets {
 		var err error
 		role, err = n.client.Project(ctx, name)
 		var refused *trust.Refused
@@ -125,14 +124,14 @@ func (n *next) refreshRole(ctx context.Context, name string, within time.Duratio
 
 // freshKey reports whether the keys at hand suffice to sign a role and one of them has not signed it: a key
 // that was let in since, which has to sign before the one it replaces can go.
-func (p *Publisher) freshKey(role string, may trust.Delegation, signed []metadata.Signature) (bool, error) {
+func (p *Publisher) freshKey(role string, may trust.Delegation, signed []tuf.Signature) (bool, error) {
 	held, err := p.held(role)
 	if err != nil {
 		return false, err
 	}
 	held = slices.DeleteFunc(held, func(id string) bool { return !slices.Contains(may.Keys, id) })
 	return len(held) >= may.Threshold && slices.ContainsFunc(held, func(id string) bool {
-		return !slices.ContainsFunc(signed, func(s metadata.Signature) bool { return s.KeyID == id })
+		return !slices.ContainsFunc(signed, func(s tuf.Signature) bool { return s.KeyID == id })
 	}), nil
 }
 

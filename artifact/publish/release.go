@@ -9,11 +9,10 @@ import (
 	"io"
 	"os"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -174,7 +173,7 @@ func (p *Publisher) ensureDelegated(ctx context.Context, project string) error {
 	if err != nil || n.delegates(project) {
 		return err
 	}
-	if !p.Keys.Has(metadata.TARGETS) || p.Hand != nil {
+	if !p.Keys.Has(tuf.RoleTargets) || p.Hand != nil {
 		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, project),
 			"ask who holds the targets key to run `corpus project add %s --key %s.pub`", project, project)
 	}
@@ -242,9 +241,9 @@ func (n *next) publish(ctx context.Context, about described, channel string) err
 	if err != nil {
 		return err
 	}
-	target := metadata.TargetFile()
+	target := tuf.TargetFile()
 	target.Length = r.Length
-	target.Hashes = metadata.Hashes{"sha256": sum}
+	target.Hashes = tuf.Hashes{"sha256": sum}
 	if err := about.stands(role); err != nil {
 		return err
 	}

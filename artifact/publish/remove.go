@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // RemovedProject says what became of a project.
@@ -38,7 +37,7 @@ func (p *Publisher) RemoveProject(ctx context.Context, name string, objects bool
 			}
 		}
 		targets := n.targets()
-		targets.Signed.Delegations.Roles = slices.DeleteFunc(targets.Signed.Delegations.Roles, func(d metadata.DelegatedRole) bool { return d.Name == name })
+		targets.Signed.Delegations.Roles = slices.DeleteFunc(targets.Signed.Delegations.Roles, func(d tuf.DelegatedRole) bool { return d.Name == name })
 		required, err := trust.Requirements(targets)
 		if err != nil {
 			return err

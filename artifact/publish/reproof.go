@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -36,7 +35,7 @@ func (p *Publisher) Renew(ctx context.Context, from artifact.Ref) ([]Attested, e
 		if ref.Project != from.Project || proof == nil || proof.Channel != from.Channel {
 			return nil
 		}
-		if err := trust.SignedProof(proof, n.client.Trusted().Targets[metadata.TARGETS]); err != nil {
+		if err := trust.SignedProof(proof, n.client.Trusted().Targets[tuf.RoleTargets]); err != nil {
 			return &Unproven{err: diag.WithHint(fmt.Errorf("the proof that %s carries is not signed by a key that may: %w", ref, err), "attest it by reports: `corpus attest %s %s %s`", from.Project, from.Channel, proof.Version)}
 		}
 		role, err := trust.NewProof(proof.Attestation, p.now().Add(demand.HoldsFor()))
@@ -57,7 +56,7 @@ func (p *Publisher) Renew(ctx context.Context, from artifact.Ref) ([]Attested, e
 // rotateAttestation replaces attestation keys. What channels carry is signed with the new keys in the
 // same commit, so that hosts follow at any moment. A project whose keys are not at hand has to take
 // its proofs in first; until then the old keys stay.
-func (p *Publisher) rotateAttestation(ctx context.Context, fresh []*metadata.Key, old []string) error {
+func (p *Publisher) rotateAttestation(ctx context.Context, fresh []*tuf.Key, old []string) error {
 	before, err := p.Keys.Public(trust.AttestationRole)
 	if err != nil {
 		return err
@@ -101,7 +100,7 @@ type signedPointer struct {
 
 // signedProofs lists the channels whose proofs are signed as targets stands.
 func (n *next) signedProofs(ctx context.Context) (list []signedPointer, err error) {
-	targets := n.client.Trusted().Targets[metadata.TARGETS]
+	targets := n.client.Trusted().Targets[tuf.RoleTargets]
 	err = n.eachPointer(ctx, func(ref artifact.Ref, pointer trust.Pointer, role *trust.Role) error {
 		if proof := carried(pointer); proof != nil && trust.SignedProof(proof, targets) == nil {
 			list = append(list, signedPointer{ref, pointer, role, proof})
@@ -159,5 +158,5 @@ func (n *next) resignProof(proof *trust.Proof) ([]byte, error) {
 	if err := addSignatures(proof.Role, keys); err != nil {
 		return nil, err
 	}
-	return proof.Role.ToBytes(false)
+	return proof.Role.ToBytes()
 }

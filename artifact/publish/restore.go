@@ -8,11 +8,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // keep keeps what was put into force, so that a store that loses it can be given it again.
@@ -43,7 +43,7 @@ func (p *Publisher) restoreRoots(ctx context.Context, client *trust.Client) (obj
 		if kept == nil && version == newest {
 			kept = client.RootFile()
 		}
-		key := trust.RoleKey(metadata.ROOT, version)
+		key := trust.RoleKey(tuf.RoleRoot, version)
 		there, err := trust.ReadMetadata(ctx, p.Store, key)
 		if err := notAnswered(err); err != nil {
 			return nil, nil, err
@@ -52,7 +52,7 @@ func (p *Publisher) restoreRoots(ctx context.Context, client *trust.Client) (obj
 			continue
 		}
 		objects = append(objects, object{key: key, data: kept})
-		restored = append(restored, fmt.Sprintf("%d.%s", version, trust.MetaName(metadata.ROOT)))
+		restored = append(restored, fmt.Sprintf("%d.%s", version, trust.MetaName(tuf.RoleRoot)))
 	}
 	return objects, restored, nil
 }
@@ -69,7 +69,7 @@ func (b *rebuilding) takeWhole(ctx context.Context, project string, verify func(
 	if err != nil || data == nil {
 		return nil, err
 	}
-	role, err := trust.Decode[metadata.TargetsType](data)
+	role, err := trust.Decode[tuf.TargetsType](data)
 	if err != nil || role.Signed.Version != meta.Version || trust.Guard(func() error { return verify(role) }) != nil {
 		return nil, nil
 	}

@@ -8,15 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // RootChange says how the next root differs from this one. Its maps are by role: root, targets,
 // snapshot, timestamp.
 type RootChange struct {
-	Add       map[string][]*metadata.Key
+	Add       map[string][]*tuf.Key
 	Remove    map[string][]string // IDs of keys, or the beginning of them
 	Threshold map[string]int
 	Renew     bool // sign it anew although nothing else changes
@@ -63,7 +62,7 @@ func (p *Publisher) ChangeRoot(ctx context.Context, c RootChange) (RootResult, e
 		final.Signed.Expires = p.expires(p.Expiry.withDefaults().Root)
 		if p.Hand != nil {
 			result = RootResult{Version: final.Signed.Version, Expires: final.Signed.Expires, Unsigned: []string{}}
-			return p.handRoot(final, before.Signed.Version, trust.RootDelegation(before, metadata.ROOT), trust.RootDelegation(final, metadata.ROOT))
+			return p.handRoot(final, before.Signed.Version, trust.RootDelegation(before, tuf.RoleRoot), trust.RootDelegation(final, tuf.RoleRoot))
 		}
 		if !c.Renew && sameRoles(before, final) {
 			final = before
@@ -92,11 +91,11 @@ func (c RootChange) resolved(before *rootRole) (RootChange, error) {
 
 // apply makes the next root. The keys to remove are full IDs; those that are gone already do not matter.
 func (c RootChange) apply(before *rootRole) (*rootRole, error) {
-	data, err := before.ToBytes(false)
+	data, err := before.ToBytes()
 	if err != nil {
 		return nil, err
 	}
-	root, err := trust.Decode[metadata.RootType](data)
+	root, err := trust.Decode[tuf.RootType](data)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +128,7 @@ func (c RootChange) apply(before *rootRole) (*rootRole, error) {
 
 // sound refuses a root that nobody could sign for.
 func sound(root *rootRole) error {
-	for _, role := range metadata.TOP_LEVEL_ROLE_NAMES {
+	for _, role := range tuf.TopRoles() {
 		may := trust.RootDelegation(root, role)
 		if may.Threshold < 1 || may.Threshold > len(may.Keys) {
 			return mistake("add keys first, or change the threshold in the same step", "%s would have %d keys, and a threshold of %d", role, len(may.Keys), may.Threshold)

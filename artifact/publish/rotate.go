@@ -5,10 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // Rotated says which keys took over from which.
@@ -62,7 +61,7 @@ func (p *Publisher) Rotate(ctx context.Context, role string, next keyring.Ring) 
 		return result, p.Keys.Retire(role, next)
 	}
 	switch {
-	case slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], role):
+	case slices.Contains(tuf.TopRoles(), role):
 		result.Root, err = both.rotateTop(ctx, role, fresh, result.Old)
 	case role == trust.AttestationRole:
 		err = both.rotateAttestation(ctx, fresh, result.Old)
@@ -104,20 +103,20 @@ func (p *Publisher) ownKeysOf(role string) ([]string, error) {
 }
 
 // rotateTop rotates a key that the root names.
-func (p *Publisher) rotateTop(ctx context.Context, role string, fresh []*metadata.Key, old []string) (int64, error) {
+func (p *Publisher) rotateTop(ctx context.Context, role string, fresh []*tuf.Key, old []string) (int64, error) {
 	n, err := p.readRoot(ctx)
 	if err != nil {
 		return 0, err
 	}
 	may := n.client.Delegation(role)
 	old = slices.DeleteFunc(slices.Clone(old), func(id string) bool { return !slices.Contains(may.Keys, id) })
-	add, remove := map[string][]*metadata.Key{role: fresh}, map[string][]string{role: old}
+	add, remove := map[string][]*tuf.Key{role: fresh}, map[string][]string{role: old}
 	r, err := p.ChangeRoot(ctx, RootChange{Add: add, Remove: remove})
 	return r.Version, err
 }
 
 // rotateProject rotates a project's key: targets and the project change in one commit.
-func (p *Publisher) rotateProject(ctx context.Context, project string, fresh []*metadata.Key, old []string) error {
+func (p *Publisher) rotateProject(ctx context.Context, project string, fresh []*tuf.Key, old []string) error {
 	return p.change(ctx, func(n *next) error {
 		role, err := n.client.Project(ctx, project)
 		if err != nil && !errors.Is(err, trust.ErrNoProject) {
@@ -144,7 +143,7 @@ func (p *Publisher) rotateProject(ctx context.Context, project string, fresh []*
 }
 
 // swapKeys lets keys sign what targets delegates, and takes others away that may.
-func (n *next) swapKeys(role string, fresh []*metadata.Key, old []string) error {
+func (n *next) swapKeys(role string, fresh []*tuf.Key, old []string) error {
 	may := slices.Clone(n.client.Delegation(role).Keys)
 	if err := n.delegate(role, fresh); err != nil {
 		return err

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -71,7 +70,7 @@ func (r rotation) steps(ctx context.Context, n *next) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], r.role) {
+	if !slices.Contains(tuf.TopRoles(), r.role) {
 		if _, err := n.client.Project(ctx, r.role); err != nil && !errors.Is(err, trust.ErrNoProject) {
 			return nil, err
 		}
@@ -84,7 +83,7 @@ func (r rotation) steps(ctx context.Context, n *next) ([]string, error) {
 		signs = nil
 	}
 	again := fmt.Sprintf("run `corpus keys rotate %s` again", r.role)
-	top := slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], r.role)
+	top := slices.Contains(tuf.TopRoles(), r.role)
 	switch {
 	case top && alone && !r.letIn():
 		return append(drafted("corpus root change"+flags(" --add-key ", r.role+"=", add)+flags(" --remove-key ", r.role+"=", remove), above, short), again), nil
@@ -113,9 +112,9 @@ func (r rotation) pairs(first string, ids []string) (files []string, err error) 
 
 // above is the role that names the keys of this one, and how many signatures it takes that are not at hand.
 func (r rotation) above(n *next) (role string, short int, err error) {
-	role = metadata.TARGETS
-	if slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], r.role) {
-		role = metadata.ROOT
+	role = tuf.RoleTargets
+	if slices.Contains(tuf.TopRoles(), r.role) {
+		role = tuf.RoleRoot
 	}
 	may := n.client.Delegation(role)
 	good, _, err := r.atHand(role, may)
@@ -132,9 +131,9 @@ func (r rotation) signs() (steps []string, alone bool, err error) {
 	old := slices.DeleteFunc(slices.Clone(held), func(id string) bool { return !slices.Contains(r.may.Keys, id) })
 	missing := r.may.Threshold - len(r.fresh)
 	switch {
-	case r.role == metadata.ROOT:
+	case r.role == tuf.RoleRoot:
 		return nil, true, nil
-	case r.role == metadata.SNAPSHOT || r.role == metadata.TIMESTAMP:
+	case r.role == tuf.RoleSnapshot || r.role == tuf.RoleTimestamp:
 		if len(old) >= r.may.Threshold && missing <= 0 {
 			return []string{"`corpus refresh`"}, true, nil
 		}
@@ -154,12 +153,12 @@ func (r rotation) signs() (steps []string, alone bool, err error) {
 
 // signedBy reports whether the new keys have signed what the role says, and keys that stay as far as they have to.
 func (r rotation) signedBy(n *next) bool {
-	var signatures []metadata.Signature
+	var signatures []tuf.Signature
 	set := n.client.Trusted()
 	switch role := set.Targets[r.role]; {
-	case r.role == metadata.SNAPSHOT && set.Snapshot != nil:
+	case r.role == tuf.RoleSnapshot && set.Snapshot != nil:
 		signatures = set.Snapshot.Signatures
-	case r.role == metadata.TIMESTAMP && set.Timestamp != nil:
+	case r.role == tuf.RoleTimestamp && set.Timestamp != nil:
 		signatures = set.Timestamp.Signatures
 	case role != nil:
 		signatures = role.Signatures

@@ -1,16 +1,15 @@
 package publish
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
 
 	"github.com/secure-systems-lab/go-securesystemslib/cjson"
-	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -120,51 +119,51 @@ func (s *Short) Hint() string {
 // exported is the role that a draft can be made of: snapshot and timestamp have none, and the root says
 // how many keys sign them.
 func (s *Short) exported() string {
-	if s.Role == metadata.SNAPSHOT || s.Role == metadata.TIMESTAMP {
-		return metadata.ROOT
+	if s.Role == tuf.RoleSnapshot || s.Role == tuf.RoleTimestamp {
+		return tuf.RoleRoot
 	}
 	return s.Role
 }
 
 // sign makes a role's file, with these signatures and no others. It is where every file is signed, and
 // signs none that readers would refuse for its size.
-func sign[T metadata.Roles](role *metadata.Metadata[T], keys []keyring.Key) ([]byte, error) {
-	role.Signatures = []metadata.Signature{}
+func sign[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) ([]byte, error) {
+	role.Signatures = []tuf.Signature{}
 	if err := fits(role, len(keys)); err != nil {
 		return nil, err
 	}
 	if err := addSignatures(role, keys); err != nil {
 		return nil, err
 	}
-	return role.ToBytes(false)
+	return role.ToBytes()
 }
 
 // addSignatures signs with each key that has not signed yet. The library's own way to sign keeps to
 // itself why a key did not.
-func addSignatures[T metadata.Roles](role *metadata.Metadata[T], keys []keyring.Key) error {
+func addSignatures[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) error {
 	payload, err := cjson.EncodeCanonical(role.Signed)
 	if err != nil {
 		return err
 	}
 	for _, k := range keys {
-		if slices.ContainsFunc(role.Signatures, func(s metadata.Signature) bool { return s.KeyID == k.ID }) {
+		if slices.ContainsFunc(role.Signatures, func(s tuf.Signature) bool { return s.KeyID == k.ID }) {
 			continue
 		}
-		sig, err := k.SignMessage(bytes.NewReader(payload))
+		sig, err := k.Sign(payload)
 		if err != nil {
 			return fmt.Errorf("with the key of %s: %w", k.From, err)
 		}
-		role.Signatures = append(role.Signatures, metadata.Signature{KeyID: k.ID, Signature: sig})
+		role.Signatures = append(role.Signatures, tuf.Signature{KeyID: k.ID, Signature: sig})
 	}
 	return nil
 }
 
 // metaFile describes a metadata file to the role that names it. The digest and length bound what
 // a host reads before it checks a signature.
-func metaFile(version int64, data []byte) *metadata.MetaFiles {
+func metaFile(version int64, data []byte) *tuf.MetaFiles {
 	sum := sha256.Sum256(data)
-	file := metadata.MetaFile(version)
+	file := tuf.MetaFile(version)
 	file.Length = int64(len(data))
-	file.Hashes = metadata.Hashes{"sha256": sum[:]}
+	file.Hashes = tuf.Hashes{"sha256": sum[:]}
 	return file
 }

@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -33,7 +33,7 @@ func (o object) seenByHosts() bool {
 	return o.key == trust.TimestampKey || o.isRoot()
 }
 
-func (o object) isRoot() bool { return strings.HasSuffix(o.key, "."+trust.MetaName(metadata.ROOT)) }
+func (o object) isRoot() bool { return strings.HasSuffix(o.key, "."+trust.MetaName(tuf.RoleRoot)) }
 
 // ahead is a store as it will be once some objects are written.
 type ahead struct {
@@ -85,7 +85,7 @@ func (p *Publisher) write(ctx context.Context, objects []object) error {
 // role is what an object is of, for a person.
 func (o object) role() string {
 	if o.key == trust.TimestampKey {
-		return metadata.TIMESTAMP
+		return tuf.RoleTimestamp
 	}
 	return o.key
 }
@@ -240,7 +240,7 @@ func (n *next) passes(of string, before map[string]error, last bool) bool {
 // affected lists the projects that the change may take from hosts: all of them where it changes who may
 // sign, and otherwise those that it signs.
 func (n *next) affected() []string {
-	if _, handed := n.ready[metadata.TARGETS]; handed || n.roles[metadata.TARGETS] != nil {
+	if _, handed := n.ready[tuf.RoleTargets]; handed || n.roles[tuf.RoleTargets] != nil {
 		return n.client.Projects()
 	}
 	names := append(slices.Collect(maps.Keys(n.roles)), slices.Collect(maps.Keys(n.ready))...)

@@ -3,9 +3,8 @@ package publish
 import (
 	"context"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // Upgrade ends the lists of all versions of a project in one file, which agents and publishers of
@@ -13,7 +12,7 @@ import (
 // takes the targets key, and reports whether anything was left to do.
 func (p *Publisher) Upgrade(ctx context.Context) (done bool, err error) {
 	err = p.change(ctx, func(n *next) error {
-		if done = !trust.Upgraded(n.client.Trusted().Targets[metadata.TARGETS]); !done {
+		if done = !trust.Upgraded(n.client.Trusted().Targets[tuf.RoleTargets]); !done {
 			return mistake("there is nothing left to do", "the store was upgraded before")
 		}
 		trust.SetUpgraded(n.targets())

@@ -8,16 +8,14 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-	"github.com/theupdateframework/go-tuf/v2/metadata/trustedmetadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 const (
-	targetsRole = metadata.TARGETS
+	targetsRole = tuf.RoleTargets
 
 	// maxRotations bounds how many roots a host follows in one go. Each is signed by the threshold of
 	// the one before and kept when it was verified, so only the root's own keys can make them many,
@@ -39,8 +37,8 @@ type Client struct {
 	renew bool   // accept what expired, to sign it again
 	given []byte // root that is pinned once it has verified something; nil where one is pinned
 	knew  bool   // the directory said at the start that the store was followed before
-	set   *trustedmetadata.TrustedMetadata
-	known map[string]map[string]*metadata.TargetFiles // by project: what is signed beside the head
+	set   *tuf.Set
+	known map[string]map[string]*tuf.TargetFiles // by project: what is signed beside the head
 }
 
 // Open makes a client of a host that keeps in dir what it has seen, and that was pinned there.
@@ -93,11 +91,11 @@ func OpenToRenew(s store.Store, dir string) (*Client, error) {
 
 // Trusted is what Refresh and Project have verified so far, for a publisher to make the next
 // version of.
-func (c *Client) Trusted() *trustedmetadata.TrustedMetadata { return c.set }
+func (c *Client) Trusted() *tuf.Set { return c.set }
 
 // FirstRoot fetches the store's first root and compares it with the digest a person gave.
 func FirstRoot(ctx context.Context, s store.Store, want artifact.Digest) ([]byte, error) {
-	key := RoleKey(metadata.ROOT, 1)
+	key := RoleKey(tuf.RoleRoot, 1)
 	root, err := read(ctx, s, key, maxMetadata)
 	if err != nil {
 		return nil, fmt.Errorf("fetching the first root: %w", err)
@@ -130,7 +128,7 @@ func (c *Client) Refresh(ctx context.Context) error {
 	if err := c.refreshSnapshot(ctx); err != nil {
 		return err
 	}
-	_, err := c.role(ctx, targetsRole, metadata.ROOT)
+	_, err := c.role(ctx, targetsRole, tuf.RoleRoot)
 	return err
 }
 
@@ -196,7 +194,7 @@ func (c *Client) newestOf(ctx context.Context, s store.Store) error {
 func (c *Client) followRoots(ctx context.Context, s store.Store) (probe, err error) {
 	for range maxRotations {
 		next := c.set.Root.Signed.Version + 1
-		key := RoleKey(metadata.ROOT, next)
+		key := RoleKey(tuf.RoleRoot, next)
 		data, err := read(ctx, s, key, maxMetadata)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
@@ -207,8 +205,8 @@ func (c *Client) followRoots(ctx context.Context, s store.Store) (probe, err err
 			return nil, err
 		}
 		before := c.set.Root
-		if err := guardFile(data, func() error { _, err := c.set.UpdateRoot(data); return err }); err != nil {
-			return nil, HintRebuild(refuseFile(key, data, RootDelegation(before, metadata.ROOT), err))
+		if err := guardFile(data, func() error { return c.set.UpdateRoot(data) }); err != nil {
+			return nil, HintRebuild(refuseFile(key, data, RootDelegation(before, tuf.RoleRoot), err))
 		}
 		// What is forgotten is forgotten before the root that says so is kept: a run that is cut
 		// in between does it again.
@@ -236,7 +234,7 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 	}
 	if local != nil {
 		// One that expired meanwhile is loaded all the same, to notice going back in time.
-		_ = guardFile(local, func() error { _, err := c.set.UpdateTimestamp(local); return err })
+		_ = guardFile(local, func() error { return c.set.UpdateTimestamp(local) })
 		if err := c.checkClock(); err != nil {
 			return err
 		}
@@ -248,8 +246,8 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 	if err != nil {
 		return err
 	}
-	err = guardFile(data, func() error { return c.updateTimestamp(data) })
-	if as[*metadata.ErrEqualVersionNumber](err) {
+	err = guardFile(data, func() error { return c.set.UpdateTimestamp(data) })
+	if as[*tuf.SameVersionError](err) {
 		if err := c.sameTimestamp(local, data); err != nil {
 			return err
 		}
@@ -259,7 +257,7 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 		}
 	}
 	if err != nil {
-		return HintRebuild(refuseFile(timestampFile, data, RootDelegation(c.set.Root, metadata.TIMESTAMP), err))
+		return HintRebuild(refuseFile(timestampFile, data, RootDelegation(c.set.Root, tuf.RoleTimestamp), err))
 	}
 	if err := c.checkClock(); err != nil {
 		return err
@@ -270,11 +268,11 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 // sameTimestamp refuses a timestamp that has the version of the one that was seen and says otherwise:
 // publishers give each version once, so the store was restored from a copy of before and went on from there.
 func (c *Client) sameTimestamp(seen, data []byte) error {
-	there, err := Decode[metadata.TimestampType](data)
+	there, err := Decode[tuf.TimestampType](data)
 	if err != nil {
 		return refuse(timestampFile, err)
 	}
-	snapshot, before := there.Signed.Meta[MetaName(metadata.SNAPSHOT)], c.set.Timestamp.Signed.Meta[MetaName(metadata.SNAPSHOT)]
+	snapshot, before := there.Signed.Meta[MetaName(tuf.RoleSnapshot)], c.set.Timestamp.Signed.Meta[MetaName(tuf.RoleSnapshot)]
 	if bytes.Equal(seen, data) || snapshot != nil && snapshot.Version >= before.Version && reflect.DeepEqual(snapshot.Hashes, before.Hashes) {
 		return nil
 	}
@@ -287,33 +285,20 @@ func refuseOther(of string, version int64) error {
 		"the store was restored from an older copy: restore the newest metadata, or run `corpus refresh --rebuild` with the --keys directory that published last, which puts back what it kept")
 }
 
-// updateTimestamp checks first what the library takes for granted.
-func (c *Client) updateTimestamp(data []byte) error {
-	parsed, err := Decode[metadata.TimestampType](data)
-	if err != nil {
-		return err
-	}
-	if parsed.Signed.Meta[MetaName(metadata.SNAPSHOT)] == nil {
-		return errors.New("it names no snapshot")
-	}
-	_, err = c.set.UpdateTimestamp(data)
-	return err
-}
-
 func (c *Client) refreshSnapshot(ctx context.Context) error {
 	local, err := c.seen.load(snapshotFile)
 	if err != nil {
 		return err
 	}
-	meta := c.set.Timestamp.Signed.Meta[MetaName(metadata.SNAPSHOT)]
+	meta := c.set.Timestamp.Signed.Meta[MetaName(tuf.RoleSnapshot)]
 	// The library takes what was seen for the one in force where the versions are equal. Only its bytes say
 	// that it is; else it tells no more than what is not to go back.
-	if local != nil && guardFile(local, func() error { _, err := c.set.UpdateSnapshot(local, true); return err }) == nil && meta.VerifyLengthHashes(local) == nil {
+	if local != nil && guardFile(local, func() error { return c.set.UpdateSnapshot(local, true) }) == nil && meta.VerifyLengthHashes(local) == nil {
 		return nil
 	}
-	return c.eachStore(ctx, RoleKey(metadata.SNAPSHOT, meta.Version), c.limit(meta), func(data []byte) error {
-		if err := guardFile(data, func() error { _, err := c.set.UpdateSnapshot(data, false); return err }); err != nil {
-			return refuseFile(snapshotFile, data, RootDelegation(c.set.Root, metadata.SNAPSHOT), err)
+	return c.eachStore(ctx, RoleKey(tuf.RoleSnapshot, meta.Version), c.limit(meta), func(data []byte) error {
+		if err := guardFile(data, func() error { return c.set.UpdateSnapshot(data, false) }); err != nil {
+			return refuseFile(snapshotFile, data, RootDelegation(c.set.Root, tuf.RoleSnapshot), err)
 		}
 		return c.seen.keep(snapshotFile, data)
 	})
@@ -334,7 +319,7 @@ func (c *Client) role(ctx context.Context, name, delegator string) (*Role, error
 		return nil, err
 	}
 	update := func(data []byte) error {
-		return guardFile(data, func() error { _, err := c.set.UpdateDelegatedTargets(data, name, delegator); return err })
+		return guardFile(data, func() error { return c.set.UpdateDelegatedTargets(data, name, delegator) })
 	}
 	if local != nil && update(local) == nil {
 		return c.set.Targets[name], nil
@@ -385,7 +370,7 @@ func (c *Client) Projects() []string {
 	return names
 }
 
-func (c *Client) delegations() []metadata.DelegatedRole {
+func (c *Client) delegations() []tuf.DelegatedRole {
 	targets := c.set.Targets[targetsRole]
 	if targets == nil || targets.Signed.Delegations == nil {
 		return nil
@@ -397,8 +382,7 @@ func (c *Client) delegations() []metadata.DelegatedRole {
 func (c *Client) delegated(project string) bool {
 	for _, d := range c.delegations() {
 		if d.Name == project {
-			ok, err := d.IsDelegatedPath(TargetPath(project, "0", artifact.TarZst))
-			return err == nil && ok
+			return d.Matches(TargetPath(project, "0", artifact.TarZst))
 		}
 	}
 	return false

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // checkClock refuses a clock that is before the newest thing it has seen signed: expiry would mean
@@ -26,13 +26,13 @@ func ClockError(signed, now time.Time) error {
 // expired is the error of what is out of date at a time.
 func expired(until, at time.Time) error {
 	if at.After(until) {
-		return &metadata.ErrExpiredMetadata{Msg: "it was good until " + until.Format(time.RFC3339)}
+		return &tuf.ExpiredError{Msg: "it was good until " + until.Format(time.RFC3339)}
 	}
 	return nil
 }
 
 // Created is when a timestamp was signed, where it says so.
-func Created(timestamp *metadata.Metadata[metadata.TimestampType]) (time.Time, bool) {
+func Created(timestamp *tuf.Metadata[tuf.TimestampType]) (time.Time, bool) {
 	if timestamp == nil {
 		return time.Time{}, false
 	}
@@ -42,7 +42,7 @@ func Created(timestamp *metadata.Metadata[metadata.TimestampType]) (time.Time, b
 }
 
 // SetCreated writes when a timestamp is signed.
-func SetCreated(timestamp *metadata.Metadata[metadata.TimestampType], at time.Time) {
+func SetCreated(timestamp *tuf.Metadata[tuf.TimestampType], at time.Time) {
 	if timestamp.Signed.UnrecognizedFields == nil {
 		timestamp.Signed.UnrecognizedFields = map[string]any{}
 	}

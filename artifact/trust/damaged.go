@@ -8,9 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata/trustedmetadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
@@ -23,11 +22,11 @@ type Damage struct {
 // CheckedRoot is a root of trust that Damaged found sound, for OpenChecked: its signatures need not be verified twice.
 type CheckedRoot struct {
 	data []byte
-	set  *trustedmetadata.TrustedMetadata
+	set  *tuf.Set
 }
 
 // take returns the set of a root with this content, once, since a client changes its set; nil for another root.
-func (c *CheckedRoot) take(root []byte) *trustedmetadata.TrustedMetadata {
+func (c *CheckedRoot) take(root []byte) *tuf.Set {
 	if c == nil || c.set == nil || !bytes.Equal(c.data, root) {
 		return nil
 	}

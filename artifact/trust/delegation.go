@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // Delegation says who may sign a role.
@@ -18,7 +18,7 @@ type Delegation struct {
 
 // Delegation returns which keys may sign a role in the store as it is now; zero if none may.
 func (c *Client) Delegation(role string) Delegation {
-	if slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], role) {
+	if slices.Contains(tuf.TopRoles(), role) {
 		return RootDelegation(c.set.Root, role)
 	}
 	for _, d := range c.delegations() {
@@ -30,7 +30,7 @@ func (c *Client) Delegation(role string) Delegation {
 }
 
 // RootDelegation tells whom a root lets sign a role.
-func RootDelegation(root *metadata.Metadata[metadata.RootType], role string) Delegation {
+func RootDelegation(root *tuf.Metadata[tuf.RootType], role string) Delegation {
 	r := root.Signed.Roles[role]
 	if r == nil {
 		return Delegation{}
@@ -41,8 +41,8 @@ func RootDelegation(root *metadata.Metadata[metadata.RootType], role string) Del
 // lostKeys reports whether a root took a key away from snapshot or timestamp. A thief of
 // the key may have run the versions up so far that no good one could follow, so hosts accept any
 // version again.
-func lostKeys(before, after *metadata.Metadata[metadata.RootType]) bool {
-	for _, role := range []string{metadata.SNAPSHOT, metadata.TIMESTAMP} {
+func lostKeys(before, after *tuf.Metadata[tuf.RootType]) bool {
+	for _, role := range []string{tuf.RoleSnapshot, tuf.RoleTimestamp} {
 		kept := RootDelegation(after, role).Keys
 		for _, id := range RootDelegation(before, role).Keys {
 			if !slices.Contains(kept, id) {

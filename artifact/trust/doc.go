@@ -1,7 +1,7 @@
 // Package trust decides what a host may believe of what a store says.
 //
 // It is a client of The Update Framework (https://theupdateframework.github.io/specification/),
-// with go-tuf doing the checks of signatures, versions and expiry. The parts, each a file under
+// with artifact/tuf doing the checks of signatures, versions and expiry. The parts, each a file under
 // metadata/ in the store:
 //
 //	root       names the keys of all other roles; replaced only by a threshold of root keys

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -137,17 +136,17 @@ func signers(role *Role) []string {
 // malformed refuses what is signed and yet not what it should be.
 func malformed(of string, err error) error { return &Refused{Check: CheckForm, Of: of, Err: err} }
 
-// refuse turns an error of the library into a Refused.
+// refuse turns an error of artifact/tuf into a Refused.
 func refuse(of string, err error) *Refused {
 	check := CheckForm
 	switch {
-	case as[*metadata.ErrExpiredMetadata](err):
+	case as[*tuf.ExpiredError](err):
 		check = CheckExpiry
-	case as[*metadata.ErrUnsignedMetadata](err):
+	case as[*tuf.SignatureError](err):
 		check = CheckSignature
-	case as[*metadata.ErrBadVersionNumber](err):
+	case as[*tuf.VersionError](err):
 		check = CheckVersion
-	case as[*metadata.ErrLengthOrHashMismatch](err):
+	case as[*tuf.ContentError](err):
 		check = CheckDigest
 	}
 	return &Refused{Check: check, Of: of, Err: err}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // Expiry says until when hosts believe a signed file.
@@ -21,9 +21,9 @@ type Expiry struct {
 // Lifetime is for how long publishers sign the file of a role.
 func Lifetime(role string) time.Duration {
 	switch role {
-	case metadata.TIMESTAMP:
+	case tuf.RoleTimestamp:
 		return 14 * day
-	case metadata.ROOT:
+	case tuf.RoleRoot:
 		return 365 * day
 	}
 	return 90 * day
@@ -36,9 +36,9 @@ func (e Expiry) Soon(now time.Time) bool { return e.Expires.Sub(now) < Lifetime(
 // Remedy is what renews the file.
 func (e Expiry) Remedy() string {
 	switch e.Role {
-	case metadata.TIMESTAMP, metadata.SNAPSHOT:
+	case tuf.RoleTimestamp, tuf.RoleSnapshot:
 		return "corpus refresh"
-	case metadata.ROOT:
+	case tuf.RoleRoot:
 		return "corpus refresh --within 365, with the keys of root"
 	}
 	return "corpus refresh --within 90, with the key of " + e.Role + "; publishing renews it too"
@@ -57,12 +57,12 @@ func Expiring(all []Expiry, now time.Time) []Expiry {
 // Expiries lists until when what was verified is good, the first to expire first. Refresh comes first, and of projects
 // those count that were read since.
 func (c *Client) Expiries() []Expiry {
-	list := []Expiry{{metadata.ROOT, c.set.Root.Signed.Expires}}
+	list := []Expiry{{tuf.RoleRoot, c.set.Root.Signed.Expires}}
 	if c.set.Timestamp != nil {
-		list = append(list, Expiry{metadata.TIMESTAMP, c.set.Timestamp.Signed.Expires})
+		list = append(list, Expiry{tuf.RoleTimestamp, c.set.Timestamp.Signed.Expires})
 	}
 	if c.set.Snapshot != nil {
-		list = append(list, Expiry{metadata.SNAPSHOT, c.set.Snapshot.Signed.Expires})
+		list = append(list, Expiry{tuf.RoleSnapshot, c.set.Snapshot.Signed.Expires})
 	}
 	for name, role := range c.set.Targets {
 		if project, isHead := IsHead(name); isHead {
@@ -76,7 +76,7 @@ func (c *Client) Expiries() []Expiry {
 // KeptExpiries is Expiries of what a host has verified before and keeps in dir, for the projects that are its own. It
 // asks no store. What the host has not seen is left out.
 func KeptExpiries(dir string, projects ...string) ([]Expiry, error) {
-	files := map[string]string{metadata.ROOT: rootFile, metadata.TIMESTAMP: timestampFile, metadata.SNAPSHOT: snapshotFile, targetsRole: roleFile(targetsRole)}
+	files := map[string]string{tuf.RoleRoot: rootFile, tuf.RoleTimestamp: timestampFile, tuf.RoleSnapshot: snapshotFile, targetsRole: roleFile(targetsRole)}
 	for _, project := range projects {
 		files[project] = roleFile(project)
 	}

@@ -13,9 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // A project's metadata is written in two forms, both signed by the project's keys, with one version
@@ -69,8 +68,8 @@ type Forms struct {
 
 // page is a part of a project's versions.
 type page struct {
-	Targets map[string]*metadata.TargetFiles `json:"targets"`
-	Yanked  map[string]Yank                  `json:"yanked,omitempty"`
+	Targets map[string]*tuf.TargetFiles `json:"targets"`
+	Yanked  map[string]Yank             `json:"yanked,omitempty"`
 }
 
 // Split makes the files of a project's metadata out of all that it is to say. whole says whether the
@@ -110,10 +109,10 @@ func Split(project string, role *Role, whole bool) (Forms, error) {
 // clone copies a role as far as it is changed here; it carries no signatures and no pages.
 func clone(role *Role) *Role {
 	c := *role
-	c.Signatures = []metadata.Signature{}
+	c.Signatures = []tuf.Signature{}
 	c.Signed.Targets = maps.Clone(role.Signed.Targets)
 	if c.Signed.Targets == nil {
-		c.Signed.Targets = map[string]*metadata.TargetFiles{}
+		c.Signed.Targets = map[string]*tuf.TargetFiles{}
 	}
 	c.Signed.UnrecognizedFields = maps.Clone(role.Signed.UnrecognizedFields)
 	if c.Signed.UnrecognizedFields == nil {
@@ -125,7 +124,7 @@ func clone(role *Role) *Role {
 }
 
 // channelTargets is what is signed of the versions that channels name.
-func channelTargets(role *Role) (map[string]*metadata.TargetFiles, error) {
+func channelTargets(role *Role) (map[string]*tuf.TargetFiles, error) {
 	channels, err := Channels(role)
 	if err != nil {
 		return nil, err
@@ -134,7 +133,7 @@ func channelTargets(role *Role) (map[string]*metadata.TargetFiles, error) {
 	for _, pointer := range channels {
 		named[pointer.Version] = true
 	}
-	targets := map[string]*metadata.TargetFiles{}
+	targets := map[string]*tuf.TargetFiles{}
 	for target, file := range role.Signed.Targets {
 		if named[versionOf(target)] {
 			targets[target] = file
@@ -144,7 +143,7 @@ func channelTargets(role *Role) (map[string]*metadata.TargetFiles, error) {
 }
 
 // names reports whether a version is among targets.
-func names(project string, targets map[string]*metadata.TargetFiles, version string) bool {
+func names(project string, targets map[string]*tuf.TargetFiles, version string) bool {
 	return slices.ContainsFunc(artifact.Formats(), func(f artifact.Format) bool {
 		return targets[TargetPath(project, version, f)] != nil
 	})
@@ -174,7 +173,7 @@ func paginate(project string, role *Role, yanks map[string]Yank) ([]string, map[
 	}
 	list := make([]page, pageCount(len(versions)))
 	for i := range list {
-		list[i] = page{Targets: map[string]*metadata.TargetFiles{}, Yanked: map[string]Yank{}}
+		list[i] = page{Targets: map[string]*tuf.TargetFiles{}, Yanked: map[string]Yank{}}
 	}
 	for target, file := range role.Signed.Targets {
 		list[pageOf(versionOf(target), len(list))].Targets[target] = file
@@ -226,10 +225,10 @@ func pageOf(version string, pages int) int {
 
 // capped is the list of all versions for readers of before: the channels' versions and all
 // withdrawals, and of the other versions the newest, as many as there is room for.
-func capped(role *Role, named map[string]*metadata.TargetFiles) (*Role, error) {
+func capped(role *Role, named map[string]*tuf.TargetFiles) (*Role, error) {
 	whole := clone(role)
 	whole.Signed.Targets = maps.Clone(named)
-	data, err := whole.ToBytes(false)
+	data, err := whole.ToBytes()
 	if err != nil {
 		return nil, err
 	}

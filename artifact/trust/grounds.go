@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -60,10 +59,10 @@ func (c *Client) grounds(ref artifact.Ref, pointer Pointer, project *Role) Groun
 func (c *Client) signers(name string, role *Role) []string {
 	ids := []string{}
 	for _, id := range c.Delegation(name).Keys {
-		alone := metadata.Targets()
-		alone.Signed.Delegations = &metadata.Delegations{
+		alone := tuf.NewTargets(time.Now().UTC())
+		alone.Signed.Delegations = &tuf.Delegations{
 			Keys:  c.set.Targets[targetsRole].Signed.Delegations.Keys,
-			Roles: []metadata.DelegatedRole{{Name: name, KeyIDs: []string{id}, Threshold: 1}},
+			Roles: []tuf.DelegatedRole{{Name: name, KeyIDs: []string{id}, Threshold: 1}},
 		}
 		if Guard(func() error { return alone.VerifyDelegate(name, role) }) == nil {
 			ids = append(ids, id)

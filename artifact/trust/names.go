@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -26,7 +25,7 @@ func MetaName(role string) string { return role + ".json" }
 // CheckProject reports whether a project may have this name in a store, where a project is also a
 // role beside the four of The Update Framework.
 func CheckProject(name string) error {
-	if name == AttestationRole || slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], name) {
+	if name == AttestationRole || slices.Contains(tuf.TopRoles(), name) {
 		return diag.WithHint(fmt.Errorf("%q cannot be a project: it is the name of a signing role", name), "name the project otherwise")
 	}
 	return artifact.CheckProject(name)

@@ -10,17 +10,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-	"github.com/theupdateframework/go-tuf/v2/metadata/trustedmetadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // head is what the snapshot says of a project's head; nil where the whole list counts.
-func (c *Client) head(project string) *metadata.MetaFiles {
+func (c *Client) head(project string) *tuf.MetaFiles {
 	head := c.set.Snapshot.Signed.Meta[MetaName(HeadRole(project))]
 	whole := c.set.Snapshot.Signed.Meta[MetaName(project)]
 	if head == nil || whole != nil && whole.Version > head.Version {
@@ -31,10 +29,10 @@ func (c *Client) head(project string) *metadata.MetaFiles {
 
 // loadHead verifies a project's head from what was kept or from the store. The library checks it as
 // it checks any role, on a set in which the snapshot describes the head under the project's name.
-func (c *Client) loadHead(ctx context.Context, project string, meta *metadata.MetaFiles) (*Role, error) {
+func (c *Client) loadHead(ctx context.Context, project string, meta *tuf.MetaFiles) (*Role, error) {
 	set := c.headSet(project, meta)
 	update := func(data []byte) error {
-		return guardFile(data, func() error { _, err := set.UpdateDelegatedTargets(data, project, targetsRole); return err })
+		return guardFile(data, func() error { err := set.UpdateDelegatedTargets(data, project, targetsRole); return err })
 	}
 	local, err := c.seen.load(roleFile(project))
 	if err != nil {
@@ -60,10 +58,10 @@ func (c *Client) loadHead(ctx context.Context, project string, meta *metadata.Me
 	return role, c.seen.keepPages(project, digests)
 }
 
-func (c *Client) headSet(project string, meta *metadata.MetaFiles) *trustedmetadata.TrustedMetadata {
+func (c *Client) headSet(project string, meta *tuf.MetaFiles) *tuf.Set {
 	snapshot := *c.set.Snapshot
-	snapshot.Signed.Meta = map[string]*metadata.MetaFiles{MetaName(project): meta}
-	return &trustedmetadata.TrustedMetadata{
+	snapshot.Signed.Meta = map[string]*tuf.MetaFiles{MetaName(project): meta}
+	return &tuf.Set{
 		Root: c.set.Root, Timestamp: c.set.Timestamp, Snapshot: &snapshot, RefTime: c.set.RefTime,
 		Targets: map[string]*Role{targetsRole: c.set.Targets[targetsRole]},
 	}
@@ -94,7 +92,7 @@ func (c *Client) Complete(ctx context.Context, project string, role *Role) (*Rol
 
 // Current is the file of a project that counts, as the snapshot names it: the head, or the whole list
 // where that is newer; nil for a project that never published.
-func (c *Client) Current(project string) (role string, meta *metadata.MetaFiles) {
+func (c *Client) Current(project string) (role string, meta *tuf.MetaFiles) {
 	if head := c.head(project); head != nil {
 		return HeadRole(project), head
 	}
@@ -117,7 +115,7 @@ func (c *Client) addCapped(ctx context.Context, project string, all *Role) error
 	set := c.headSet(project, meta)
 	set.RefTime = time.Time{} // it is history, and need not be renewed
 	err := c.eachStore(ctx, RoleKey(HeadRole(project), meta.Version), c.limit(meta), func(data []byte) error {
-		if err := guardFile(data, func() error { _, err := set.UpdateDelegatedTargets(data, project, targetsRole); return err }); err != nil {
+		if err := guardFile(data, func() error { err := set.UpdateDelegatedTargets(data, project, targetsRole); return err }); err != nil {
 			return refuseFile(MetaName(HeadRole(project)), data, c.Delegation(project), err)
 		}
 		return nil
@@ -228,7 +226,7 @@ func (c *Client) page(ctx context.Context, role *Role, r artifact.Release) (*pag
 }
 
 // file is what is signed of a target of a project, as far as this client or this host knows.
-func (c *Client) file(project, target string) *metadata.TargetFiles {
+func (c *Client) file(project, target string) *tuf.TargetFiles {
 	role := c.set.Targets[project]
 	if role == nil {
 		return nil
@@ -256,9 +254,9 @@ func (c *Client) file(project, target string) *metadata.TargetFiles {
 }
 
 // extend remembers what is signed of a project beside its head.
-func (c *Client) extend(project string, targets map[string]*metadata.TargetFiles) {
+func (c *Client) extend(project string, targets map[string]*tuf.TargetFiles) {
 	if c.known == nil {
-		c.known = map[string]map[string]*metadata.TargetFiles{}
+		c.known = map[string]map[string]*tuf.TargetFiles{}
 	}
 	c.known[project] = targets
 }

@@ -12,10 +12,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -126,8 +125,8 @@ func (c *Client) signsTimestamp(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	timestamp, err := Decode[metadata.TimestampType](data)
-	return err == nil && Guard(func() error { return c.set.Root.VerifyDelegate(metadata.TIMESTAMP, timestamp) }) == nil
+	timestamp, err := Decode[tuf.TimestampType](data)
+	return err == nil && Guard(func() error { return c.set.Root.VerifyDelegate(tuf.RoleTimestamp, timestamp) }) == nil
 }
 
 // Pinned reports whether the root that this client follows is pinned, and not only given.
@@ -169,7 +168,7 @@ func (c *Client) unlessForeign(ctx context.Context, err error) error {
 	}
 	trusted := c.set.Root.Signed.Version
 	for _, version := range slices.Compact([]int64{trusted, 1}) {
-		data, readErr := read(ctx, c.store, RoleKey(metadata.ROOT, version), maxMetadata)
+		data, readErr := read(ctx, c.store, RoleKey(tuf.RoleRoot, version), maxMetadata)
 		if errors.Is(readErr, store.ErrNotFound) || errors.Is(readErr, store.ErrForbidden) {
 			continue
 		}
@@ -192,10 +191,10 @@ func (c *Client) isForeign(data []byte) bool {
 	if err != nil || bytes.Equal(data, mine) {
 		return false
 	}
-	root, err := Decode[metadata.RootType](data)
-	if err != nil || Guard(func() error { return root.VerifyDelegate(metadata.ROOT, root) }) != nil {
+	root, err := Decode[tuf.RootType](data)
+	if err != nil || Guard(func() error { return root.VerifyDelegate(tuf.RoleRoot, root) }) != nil {
 		return false
 	}
-	trusted := RootDelegation(c.set.Root, metadata.ROOT).Keys
-	return !slices.ContainsFunc(RootDelegation(root, metadata.ROOT).Keys, func(id string) bool { return slices.Contains(trusted, id) })
+	trusted := RootDelegation(c.set.Root, tuf.RoleRoot).Keys
+	return !slices.ContainsFunc(RootDelegation(root, tuf.RoleRoot).Keys, func(id string) bool { return slices.Contains(trusted, id) })
 }

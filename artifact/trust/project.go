@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // Field names of ours inside signed metadata, where The Update Framework allows any.
@@ -19,8 +18,8 @@ const (
 	createdField  = "created"  // timestamp: when it was signed
 )
 
-// Role is a targets role as go-tuf holds it: the top one or a project's.
-type Role = metadata.Metadata[metadata.TargetsType]
+// Role is a targets role: the top one or a project's.
+type Role = tuf.Metadata[tuf.TargetsType]
 
 // Pointer is where a channel points. The project role's version and expiry are the channel's too;
 // Serial counts the moves of this one channel.

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -56,7 +55,7 @@ type Proof struct {
 
 // NewProof makes a proof to be signed.
 func NewProof(a Attestation, expires time.Time) (*Role, error) {
-	role := metadata.Targets(expires.UTC().Truncate(time.Second))
+	role := tuf.NewTargets(expires.UTC().Truncate(time.Second))
 	return role, setField(role, attestationField, a)
 }
 
@@ -64,7 +63,7 @@ func NewProof(a Attestation, expires time.Time) (*Role, error) {
 func ParseProof(data []byte) (*Proof, error) {
 	var p *Proof
 	err := Guard(func() error {
-		role, err := Decode[metadata.TargetsType](data)
+		role, err := Decode[tuf.TargetsType](data)
 		if err != nil {
 			return err
 		}

@@ -4,10 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // FuzzParseProof reads what a publisher put into a pointer. Whatever it is, it does not hold where nobody
@@ -19,7 +18,7 @@ func FuzzParseProof(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	data, err := good.ToBytes(false)
+	data, err := good.ToBytes()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -33,7 +32,7 @@ func FuzzParseProof(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := p.Holds(claim, metadata.Targets(), at); err == nil {
+		if err := p.Holds(claim, tuf.NewTargets(time.Now().UTC()), at); err == nil {
 			t.Error("a proof holds where nobody may attest")
 		}
 		if p.Says(claim, at) == nil && (p.Project != "myapp" || p.Digest != digest || len(p.Hosts) == 0) {

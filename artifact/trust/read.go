@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-	"github.com/theupdateframework/go-tuf/v2/metadata/trustedmetadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -20,8 +18,8 @@ func ReadMetadata(ctx context.Context, s store.Store, key string) ([]byte, error
 	return read(ctx, s, key, maxMetadata)
 }
 
-func newSet(root []byte) (set *trustedmetadata.TrustedMetadata, err error) {
-	err = guardFile(root, func() error { set, err = trustedmetadata.New(root); return err })
+func newSet(root []byte) (set *tuf.Set, err error) {
+	err = guardFile(root, func() error { set, err = tuf.NewSet(root); return err })
 	return set, err
 }
 
@@ -33,7 +31,7 @@ func guardFile(data []byte, check func() error) error {
 	return Guard(check)
 }
 
-// Guard turns a panic of the library into an error: it reads what a stranger may have written, and
+// Guard turns a panic of a verifier into an error: it reads what a stranger may have written, and
 // some malformed keys make the standard library's verifiers panic.
 func Guard(check func() error) (err error) {
 	defer func() {
@@ -45,7 +43,7 @@ func Guard(check func() error) (err error) {
 }
 
 // limit is how many bytes of a metadata file are read.
-func (c *Client) limit(meta *metadata.MetaFiles) int64 {
+func (c *Client) limit(meta *tuf.MetaFiles) int64 {
 	most := int64(maxMetadata)
 	if c.renew {
 		most = maxRepair
@@ -60,7 +58,7 @@ func (c *Client) limit(meta *metadata.MetaFiles) int64 {
 // and writes none that they refuse. role is the name of a role, or of a page.
 func CheckSize(role string, size int) error {
 	most := maxMetadata
-	if role == metadata.TIMESTAMP {
+	if role == tuf.RoleTimestamp {
 		most = maxTimestamp
 	}
 	if size <= most {
@@ -145,7 +143,7 @@ func then(all, err error) error {
 
 // SetUp reports whether a store has a first root, so that it was set up once.
 func SetUp(ctx context.Context, s store.Store) bool {
-	body, _, err := s.Get(ctx, RoleKey(metadata.ROOT, 1), 0)
+	body, _, err := s.Get(ctx, RoleKey(tuf.RoleRoot, 1), 0)
 	if err != nil {
 		return false
 	}

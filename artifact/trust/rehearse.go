@@ -8,10 +8,8 @@ import (
 	"maps"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-	"github.com/theupdateframework/go-tuf/v2/metadata/trustedmetadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -35,7 +33,7 @@ func (c *Client) Rehearse(s store.Store, now func() time.Time) (*Client, error) 
 // asks it before everything else: a root that is written after another store's roots is one that no
 // host of that store accepts. A store that lacks the root is refused too, with ErrRootMissing.
 func (c *Client) Belongs(ctx context.Context) error {
-	key := RoleKey(metadata.ROOT, c.set.Root.Signed.Version)
+	key := RoleKey(tuf.RoleRoot, c.set.Root.Signed.Version)
 	there, err := read(ctx, c.store, key, maxMetadata)
 	switch {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForbidden):
@@ -79,15 +77,15 @@ func (c *Client) Kept(name string) ([]byte, error) {
 
 // PastRoots reads the roots of the store from the pinned one on, each verified by the one before. Where
 // the store lacks one, those after it are not among them.
-func (c *Client) PastRoots(ctx context.Context) ([]*metadata.Metadata[metadata.RootType], error) {
+func (c *Client) PastRoots(ctx context.Context) ([]*tuf.Metadata[tuf.RootType], error) {
 	pin, err := c.seen.load(pinFile)
 	if err != nil {
 		return nil, err
 	}
-	var set *trustedmetadata.TrustedMetadata
-	var roots []*metadata.Metadata[metadata.RootType]
+	var set *tuf.Set
+	var roots []*tuf.Metadata[tuf.RootType]
 	for version := int64(1); version <= c.set.Root.Signed.Version; version++ {
-		data, err := read(ctx, c.store, RoleKey(metadata.ROOT, version), maxMetadata)
+		data, err := read(ctx, c.store, RoleKey(tuf.RoleRoot, version), maxMetadata)
 		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
 			set = nil
 			continue
@@ -99,7 +97,7 @@ func (c *Client) PastRoots(ctx context.Context) ([]*metadata.Metadata[metadata.R
 		case string(digestOf(data)) == string(pin):
 			set, err = newSet(data)
 		case set != nil:
-			err = guardFile(data, func() error { _, err := set.UpdateRoot(data); return err })
+			err = guardFile(data, func() error { err := set.UpdateRoot(data); return err })
 		}
 		if err != nil { // damaged, as good as missing
 			set = nil

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"path"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // Kind is a kind of object that a project signs beside an artifact. A host that does not know it
@@ -219,7 +218,7 @@ func (c *Client) recallRole(name string, verify func(*Role) error) error {
 		return fmt.Errorf("%w: this host has seen nothing of %s", ErrNoProject, name)
 	}
 	err = Guard(func() error {
-		role, err := Decode[metadata.TargetsType](data)
+		role, err := Decode[tuf.TargetsType](data)
 		if err == nil {
 			err = verify(role)
 		}

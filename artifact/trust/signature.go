@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // Signature is who signed what a host knows of a project, as it was verified when it was fetched.
@@ -23,7 +23,7 @@ func SignatureOf(dir, project string) (*Signature, error) {
 	if data == nil || err != nil {
 		return nil, err
 	}
-	role, err := Decode[metadata.TargetsType](data)
+	role, err := Decode[tuf.TargetsType](data)
 	if err != nil {
 		return nil, fmt.Errorf("reading who signed %s: %w", project, err)
 	}

@@ -11,13 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -245,8 +244,8 @@ func TestForbiddenMeansAbsentWhereTheTimestampIsReadable(t *testing.T) {
 }
 
 func TestTargetsOutsideAProjectsPathDoNotCount(t *testing.T) {
-	role := metadata.Targets()
-	file := metadata.TargetFile()
+	role := tuf.NewTargets(time.Now().UTC())
+	file := tuf.TargetFile()
 	file.Hashes["sha256"] = make([]byte, 32)
 	for _, target := range []string{"deploy/base/1.tar.zst", "deploy/myapp/x/1.tar.zst", "1.tar.zst", "deploy/myapp/..tar.zst"} {
 		role.Signed.Targets[target] = file

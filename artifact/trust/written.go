@@ -8,10 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
 // rootsDir is where a publisher keeps every root that it has seen, by version: a store that lost one can
@@ -55,9 +54,9 @@ func (c *Client) KeptList(project string) ([]byte, error) { return c.seen.load(l
 func (c *Client) keepRole(role string, data []byte, written map[string][]byte) error {
 	version := versionOfFile(data)
 	switch role {
-	case metadata.ROOT: // see KeepRoot
+	case tuf.RoleRoot: // see KeepRoot
 		return nil
-	case metadata.SNAPSHOT:
+	case tuf.RoleSnapshot:
 		return c.seen.keep(snapshotFile, data)
 	}
 	project, head := IsHead(role)
@@ -165,7 +164,7 @@ func isLost(err error) bool {
 // ahead reports whether a timestamp was signed in the future of a clock. Hosts whose clocks are right
 // refuse such a timestamp and keep none.
 func ahead(data []byte, now time.Time) bool {
-	timestamp, err := Decode[metadata.TimestampType](data)
+	timestamp, err := Decode[tuf.TimestampType](data)
 	if err != nil {
 		return false
 	}

@@ -8,11 +8,11 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/awskms"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -75,8 +75,8 @@ func (p *program) newKeys(ctx context.Context, projects []string, rootKeys int, 
 	}
 	counts := map[string]int{}
 	if len(projects) == 0 {
-		projects = metadata.TOP_LEVEL_ROLE_NAMES[:]
-		counts[metadata.ROOT] = rootKeys
+		projects = tuf.TopRoles()
+		counts[tuf.RoleRoot] = rootKeys
 	} else {
 		for _, name := range projects {
 			if err := trust.CheckDelegated(name); err != nil {

@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
@@ -86,8 +86,8 @@ func (p *program) addProject(ctx context.Context, name string, files []string, t
 	return p.answer(map[string]any{"project": name, "keys": ids}, "%s", text)
 }
 
-func publicKeys(files []string) ([]*metadata.Key, error) {
-	var keys []*metadata.Key
+func publicKeys(files []string) ([]*tuf.Key, error) {
+	var keys []*tuf.Key
 	for _, file := range files {
 		key, err := keyring.ReadPublic(file)
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"filippo.io/age"
-	"github.com/sigstore/sigstore/pkg/signature"
 	"golang.org/x/term"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -29,7 +28,7 @@ func (p *program) ring(ctx context.Context) (keyring.Ring, error) {
 	}
 	return keyring.Ring{
 		Dir: p.keys, Env: p.Getenv, Locks: p.locks,
-		Remote: func(ref string) (signature.Signer, error) { return awskms.Open(ctx, ref) }, Exposed: p.warnExposed,
+		Remote: func(ref string) (keyring.Signer, error) { return awskms.Open(ctx, ref) }, Exposed: p.warnExposed,
 	}, nil
 }
 

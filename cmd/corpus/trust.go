@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -66,11 +66,11 @@ func (p *program) rootShowCommand() *cobra.Command {
 func roleViews(ctx context.Context, client *trust.Client) []roleView {
 	set := client.Trusted()
 	expires := map[string]time.Time{
-		metadata.ROOT: set.Root.Signed.Expires, metadata.TARGETS: set.Targets[metadata.TARGETS].Signed.Expires,
-		metadata.SNAPSHOT: set.Snapshot.Signed.Expires, metadata.TIMESTAMP: set.Timestamp.Signed.Expires,
+		tuf.RoleRoot: set.Root.Signed.Expires, tuf.RoleTargets: set.Targets[tuf.RoleTargets].Signed.Expires,
+		tuf.RoleSnapshot: set.Snapshot.Signed.Expires, tuf.RoleTimestamp: set.Timestamp.Signed.Expires,
 	}
 	var views []roleView
-	roles := append([]string{metadata.ROOT, metadata.TARGETS, metadata.SNAPSHOT, metadata.TIMESTAMP}, client.Projects()...)
+	roles := append([]string{tuf.RoleRoot, tuf.RoleTargets, tuf.RoleSnapshot, tuf.RoleTimestamp}, client.Projects()...)
 	if client.Delegation(trust.AttestationRole).Threshold > 0 {
 		roles = append(roles, trust.AttestationRole)
 	}
@@ -124,7 +124,7 @@ anybody with the keys of snapshot and timestamp commits (` + "`corpus import`" +
 
 // rootChange reads the flags of `corpus root change`.
 func rootChange(add, remove, thresholds []string) (publish.RootChange, error) {
-	c := publish.RootChange{Add: map[string][]*metadata.Key{}, Remove: map[string][]string{}, Threshold: map[string]int{}}
+	c := publish.RootChange{Add: map[string][]*tuf.Key{}, Remove: map[string][]string{}, Threshold: map[string]int{}}
 	errs := []error{
 		each(add, func(role, file string) error {
 			key, err := keyring.ReadPublic(file)
@@ -152,7 +152,7 @@ func rootChange(add, remove, thresholds []string) (publish.RootChange, error) {
 func each(flags []string, take func(role, value string) error) error {
 	for _, f := range flags {
 		role, value, ok := strings.Cut(f, "=")
-		if !ok || !slices.Contains(metadata.TOP_LEVEL_ROLE_NAMES[:], role) {
+		if !ok || !slices.Contains(tuf.TopRoles(), role) {
 			return diag.WithHint(fmt.Errorf("%q does not say which role of the root is meant", f), "write ROLE=VALUE, with root, targets, snapshot or timestamp")
 		}
 		if err := take(role, value); err != nil {

@@ -15,7 +15,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -25,8 +24,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 	"github.com/aws/smithy-go/logging"
-	"github.com/sigstore/sigstore/pkg/signature"
 
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -46,7 +45,7 @@ type signer struct {
 }
 
 // Open asks KMS for a key's public part. Signing takes one request each.
-func Open(ctx context.Context, ref string) (signature.Signer, error) {
+func Open(ctx context.Context, ref string) (keyring.Signer, error) {
 	key, ok := strings.CutPrefix(ref, Prefix)
 	if !ok || key == "" {
 		return nil, diag.WithHint(fmt.Errorf("%q names no key of AWS KMS", ref), "write awskms:ARN")
@@ -117,20 +116,17 @@ func (s *signer) unfit(err error) error {
 		"make one with `aws kms create-key --key-usage SIGN_VERIFY --key-spec ECC_NIST_P256`")
 }
 
-// PublicKey is part of signature.Signer.
-func (s *signer) PublicKey(...signature.PublicKeyOption) (crypto.PublicKey, error) {
+// PublicKey is part of keyring.Signer.
+func (s *signer) PublicKey() (crypto.PublicKey, error) {
 	return s.public, nil
 }
 
-// SignMessage is part of signature.Signer. Only the digest of the message goes to KMS.
-func (s *signer) SignMessage(message io.Reader, _ ...signature.SignOption) ([]byte, error) {
-	sum := sha256.New()
-	if _, err := io.Copy(sum, message); err != nil {
-		return nil, err
-	}
+// Sign is part of keyring.Signer. Only the digest of the message goes to KMS.
+func (s *signer) Sign(message []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, timeout)
 	defer cancel()
-	digest := sum.Sum(nil)
+	sum := sha256.Sum256(message)
+	digest := sum[:]
 	out, err := s.api.Sign(ctx, &kms.SignInput{
 		KeyId: aws.String(s.key), Message: digest, MessageType: types.MessageTypeDigest, SigningAlgorithm: s.algorithm,
 	})

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sigstore/sigstore/pkg/signature"
-
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/awskms"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
@@ -135,7 +133,7 @@ func TestStoreIsSignedWithKeysInKMS(t *testing.T) {
 			repo := artifacttest.New(t)
 			next := repo.Keys
 			next.Dir = filepath.Join(t.TempDir(), "next")
-			repo.Keys.Remote = func(ref string) (signature.Signer, error) { return awskms.Open(t.Context(), ref) }
+			repo.Keys.Remote = func(ref string) (keyring.Signer, error) { return awskms.Open(t.Context(), ref) }
 			next.Remote = repo.Keys.Remote
 			if _, err := next.Refer("targets", "awskms:"+arn); err != nil {
 				t.Fatal(err)
@@ -163,7 +161,7 @@ func TestStoreIsSignedWithKeysInKMS(t *testing.T) {
 func TestKeyIsReferredToOnce(t *testing.T) {
 	kms := &service{key: p256(t, elliptic.P256()), usage: "SIGN_VERIFY"}
 	kms.start(t)
-	ring := keyring.Ring{Dir: t.TempDir(), Remote: func(ref string) (signature.Signer, error) { return awskms.Open(t.Context(), ref) }}
+	ring := keyring.Ring{Dir: t.TempDir(), Remote: func(ref string) (keyring.Signer, error) { return awskms.Open(t.Context(), ref) }}
 	first, err := ring.Refer("root", "awskms:"+arn)
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +219,7 @@ func TestSignatureThatIsNoneIsNotPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	kms.forged = true
-	if _, err := signer.SignMessage(strings.NewReader("metadata")); err == nil || !strings.Contains(err.Error(), "no signature of this key") {
+	if _, err := signer.Sign([]byte("metadata")); err == nil || !strings.Contains(err.Error(), "no signature of this key") {
 		t.Errorf("a forged signature: %v", err)
 	}
 }

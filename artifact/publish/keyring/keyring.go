@@ -20,19 +20,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sigstore/sigstore/pkg/signature"
-	"github.com/theupdateframework/go-tuf/v2/metadata"
-
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Ring is the keys at hand. With nothing but Dir it is keys that lie open in files.
 type Ring struct {
-	Dir    string                                     // of key files; empty for none
-	Env    func(name string) string                   // the environment; nil for none
-	Locks  *Locks                                     // opens and makes encrypted keys; nil for none
-	Remote func(ref string) (signature.Signer, error) // opens a reference; nil for none
+	Dir    string                           // of key files; empty for none
+	Env    func(name string) string         // the environment; nil for none
+	Locks  *Locks                           // opens and makes encrypted keys; nil for none
+	Remote func(ref string) (Signer, error) // opens a reference; nil for none
 	// Exposed is called for each private key file that other users of the machine may read, with its
 	// mode; nil for nobody who would warn of it.
 	Exposed func(file string, mode fs.FileMode)
@@ -45,7 +43,7 @@ const (
 
 // Key is a private key that is at hand.
 type Key struct {
-	signature.Signer
+	Signer
 	ID   string // as signed metadata calls it
 	From string // the file or variable it was read from
 }
@@ -192,12 +190,12 @@ func (r Ring) files(role, suffix string) ([]string, error) {
 }
 
 // Public reads the role's public keys.
-func (r Ring) Public(role string) ([]*metadata.Key, error) {
+func (r Ring) Public(role string) ([]*tuf.Key, error) {
 	files, err := r.files(role, publicSuffix)
 	if err != nil {
 		return nil, err
 	}
-	var keys []*metadata.Key
+	var keys []*tuf.Key
 	for _, file := range files {
 		key, err := ReadPublic(file)
 		if err != nil {

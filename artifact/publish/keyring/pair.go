@@ -15,9 +15,9 @@ import (
 	"path/filepath"
 
 	"filippo.io/age/armor"
-	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -116,7 +116,7 @@ func writePair(name string, public crypto.PublicKey, secret []byte) error {
 }
 
 // ReadPublic reads a public key file.
-func ReadPublic(file string) (*metadata.Key, error) {
+func ReadPublic(file string) (*tuf.Key, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading a public key: %w", err)
@@ -129,7 +129,7 @@ func ReadPublic(file string) (*metadata.Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}
-	return metadata.KeyFromPublicKey(public)
+	return tuf.NewKey(public)
 }
 
 // NewLike makes n key pairs for a role, each protected as the pair of the same number in old is, unless

@@ -1,7 +1,6 @@
 package keyring
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/x509"
@@ -12,9 +11,8 @@ import (
 	"strings"
 
 	"filippo.io/age/armor"
-	"github.com/sigstore/sigstore/pkg/signature"
-	"github.com/theupdateframework/go-tuf/v2/metadata"
 
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -39,7 +37,7 @@ func (r Ring) read(from, text string) ([]Key, error) {
 	return keys, nil
 }
 
-func (r Ring) parse(from, text string) ([]signature.Signer, error) {
+func (r Ring) parse(from, text string) ([]Signer, error) {
 	switch {
 	case isReference(text):
 		return r.remote(strings.Fields(text))
@@ -64,8 +62,8 @@ func (r Ring) parse(from, text string) ([]signature.Signer, error) {
 	return r.parse(from, string(plain))
 }
 
-func (r Ring) remote(refs []string) ([]signature.Signer, error) {
-	var signers []signature.Signer
+func (r Ring) remote(refs []string) ([]Signer, error) {
+	var signers []Signer
 	for _, ref := range refs {
 		if r.Remote == nil || !isReference(ref) {
 			return nil, errors.New("nothing here opens such a reference")
@@ -79,8 +77,8 @@ func (r Ring) remote(refs []string) ([]signature.Signer, error) {
 	return signers, nil
 }
 
-func parsePEM(data []byte) ([]signature.Signer, error) {
-	var signers []signature.Signer
+func parsePEM(data []byte) ([]Signer, error) {
+	var signers []Signer
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		s, err := parseBlock(block)
 		if err != nil {
@@ -94,7 +92,7 @@ func parsePEM(data []byte) ([]signature.Signer, error) {
 	return signers, nil
 }
 
-func parseBlock(block *pem.Block) (signature.Signer, error) {
+func parseBlock(block *pem.Block) (Signer, error) {
 	switch block.Type {
 	case privateBlock:
 	case publicBlock:
@@ -110,22 +108,22 @@ func parseBlock(block *pem.Block) (signature.Signer, error) {
 	}
 	switch private := key.(type) {
 	case ed25519.PrivateKey:
-		return signature.LoadED25519Signer(private)
+		return ed25519Signer(private), nil
 	case *ecdsa.PrivateKey:
 		if private.Curve.Params().BitSize == 256 {
-			return signature.LoadECDSASigner(private, crypto.SHA256)
+			return ecdsaSigner{private}, nil
 		}
 	}
 	return nil, fmt.Errorf("it is a %T, and only Ed25519 and ECDSA P-256 keys sign", key)
 }
 
 // idOf is a key's ID in signed metadata.
-func idOf(s signature.Signer) (string, error) {
+func idOf(s Signer) (string, error) {
 	public, err := s.PublicKey()
 	if err != nil {
 		return "", err
 	}
-	key, err := metadata.KeyFromPublicKey(public)
+	key, err := tuf.NewKey(public)
 	if err != nil {
 		return "", err
 	}
