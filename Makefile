@@ -3,8 +3,6 @@ GO_NEEDED := $(shell sed -n 's/^go //p' go.mod)
 GO_FROM := Go $(GO_NEEDED) or newer from https://go.dev/dl/ and put its bin first in PATH (README.md, Install Go)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/corpus-agent/corpus-agent/cmd/cli.Version=$(VERSION)
-# What waits for a store, a disk or a program is not inlined: that saves 1.8 MB of program.
-SMALL := $(foreach path,github.com/aws github.com/bodgit github.com/coreos github.com/corpus-agent/corpus-agent/agent github.com/corpus-agent/corpus-agent/artifact/store github.com/corpus-agent/corpus-agent/artifact/trust github.com/corpus-agent/corpus-agent/cmd github.com/corpus-agent/corpus-agent/grains github.com/corpus-agent/corpus-agent/state/image github.com/corpus-agent/corpus-agent/state/function github.com/corpus-agent/corpus-agent/state/module github.com/godbus github.com/hashicorp github.com/jmespath github.com/mholt github.com/minio github.com/nwaples github.com/pelletier github.com/sigstore github.com/spf13 github.com/theupdateframework github.com/vbauerster golang.org/x/net go.yaml.in/yaml/v3 google.golang.org math/big net crypto/tls crypto/x509,-gcflags '$(path)/...=-l')
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 export CGO_ENABLED ?= 0
@@ -15,7 +13,7 @@ go: ## says what is missing where the Go that is there cannot build this
 	@go list -m >/dev/null 2>&1 || { echo "make: $$(go version | cut -d' ' -f3) cannot build this; install $(GO_FROM)" >&2; exit 1; }
 	@command -v git >/dev/null || { echo "make: there is no git here; install it, as with: apt-get install git" >&2; exit 1; }
 build: go ## both programs, into bin/
-	go build -trimpath -ldflags '$(LDFLAGS)' $(SMALL) -o bin/ ./cmd/corpus-agent ./cmd/corpus
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/corpus-agent ./cmd/corpus
 test: go ## everything that needs no server, no root and no network
 	go vet ./...
 	go test -timeout 20m ./...

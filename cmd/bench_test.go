@@ -46,24 +46,6 @@ func BenchmarkVersion(b *testing.B) { measured(b, nil, "", "version") }
 // BenchmarkCall is what calling a function costs beyond its own work; at most 10 ms is wanted.
 func BenchmarkCall(b *testing.B) { measured(b, nil, "", "call", "test.ping") }
 
-// BenchmarkSize reports the size of the host's program, stripped as a release is; at most 25 MiB is
-// wanted.
-func BenchmarkSize(b *testing.B) {
-	file := filepath.Join(b.TempDir(), "corpus-agent")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./corpus-agent")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
-	info, err := os.Stat(file)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-	}
-	b.ReportMetric(float64(info.Size())/(1<<20), "MiB")
-}
-
 // BenchmarkNothingNew is a tick of the timer with nothing to do: at most 100 ms and 40 MiB.
 func BenchmarkNothingNew(b *testing.B) {
 	r := newReader(b)

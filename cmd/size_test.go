@@ -1,0 +1,68 @@
+package cmd_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// mostBytes is how large the program of hosts may be: 27 MiB. docs/dependencies.md says what each megabyte is for.
+const mostBytes = 27 << 20
+
+// unlinked are functions of libraries that are large and of no use on a host. Something that uses one makes the linker keep it.
+func unlinked() map[string]string {
+	return map[string]string{
+		"github.com/aws/aws-sdk-go-v2/config.LoadDefaultConfig":                 "use grains/ec2/account: people sign in with the rest",
+		"github.com/aws/aws-sdk-go-v2/service/sso.(*Client).GetRoleCredentials": "people sign in with it",
+		"github.com/aws/aws-sdk-go-v2/service/ssooidc.(*Client).CreateToken":    "people sign in with it",
+		"github.com/aws/aws-sdk-go-v2/service/signin.(*Client).":                "people sign in with it",
+		"google.golang.org/protobuf/":                                           "nothing here speaks it",
+		"github.com/sigstore/":                                                  "it links protobuf; use artifact/tuf",
+		"github.com/theupdateframework/":                                        "it links sigstore; use artifact/tuf",
+		"github.com/pelletier/go-toml/v2.Unmarshal":                             "viper reads no file here: see merge in agent/config",
+		"go.yaml.in/yaml/v3.Unmarshal":                                          "viper reads no file here: see merge in agent/config",
+		"github.com/mholt/archives.SevenZip.Extract":                            "no such archive is unpacked",
+		"github.com/mholt/archives.Rar.Extract":                                 "no such archive is unpacked",
+		"html/template.(*Template).Execute":                                     "nothing here writes pages",
+	}
+}
+
+// TestSize builds the program of hosts as `go install` does and releases do, stripped, for the machine that releases are
+// measured on.
+func TestSize(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "corpus-agent")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./corpus-agent")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	program, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes, %.2f MiB", len(program), float64(len(program))/(1<<20))
+	if len(program) > mostBytes {
+		t.Errorf("corpus-agent has %d bytes, and may have %d: `go tool nm -size -sort size` of an unstripped build says what is large", len(program), mostBytes)
+	}
+	for name, reason := range unlinked() { // names of functions outlive stripping
+		if bytes.Contains(program, []byte(name)) {
+			t.Errorf("corpus-agent links %s: %s", name, reason)
+		}
+	}
+}
+
+// TestBuildsAreAlike keeps flags that change the program out of the ways to build it: `go install` gives what is released.
+func TestBuildsAreAlike(t *testing.T) {
+	for _, file := range []string{"../Makefile", "../goreleaser.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := regexp.MustCompile(`gcflags|asmflags|go build [^\n]*-tags|(?m)^\s+tags:`).FindAllString(string(text), -1); found != nil {
+			t.Errorf("%s has %q", file, found)
+		}
+	}
+}
