@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -122,11 +123,11 @@ func (a *Agent) InitProject(ctx context.Context, name string, init Init) (remote
 }
 
 // accountName is how accounts are called that a project may have: useradd of all distributions takes these.
-var accountName = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
+var accountName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`) })
 
 // checkUser refuses what is no name of an account; "" is the default one.
 func checkUser(name string) error {
-	if name == "" || accountName.MatchString(name) {
+	if name == "" || accountName().MatchString(name) {
 		return nil
 	}
 	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--user %q is no name of a user", name),
@@ -134,11 +135,13 @@ func checkUser(name string) error {
 }
 
 // branchName is a branch that is a path of plain words.
-var branchName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`)
+var branchName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`)
+})
 
 // checkBranch refuses what git, or a shell that a hook starts, may take for something else.
 func checkBranch(name string) error {
-	if name == "" || len(name) <= 200 && branchName.MatchString(name) && !strings.Contains(name, "..") && !strings.HasSuffix(name, ".lock") {
+	if name == "" || len(name) <= 200 && branchName().MatchString(name) && !strings.Contains(name, "..") && !strings.HasSuffix(name, ".lock") {
 		return nil
 	}
 	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--branch %q is no name of a branch", name), "write a name such as main or release/1.2"))

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -55,7 +56,7 @@ type wayBack struct {
 }
 
 // isRun matches the ID of a run.
-var isRun = regexp.MustCompile(`^\d{8}T\d{6}\.\d{6}$`)
+var isRun = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{8}T\d{6}\.\d{6}$`) })
 
 // wayBack finds out where to go.
 func (r *run) wayBack(to string) (w wayBack, err error) {
@@ -67,7 +68,7 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 		w.left = *r.ledger.Failing
 	}
 	switch {
-	case isRun.MatchString(to):
+	case isRun().MatchString(to):
 		if w.target, err = r.leftBy(to); err != nil {
 			return w, err
 		}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -42,7 +43,7 @@ type Convention struct {
 	loose                   *regexp.Regexp // hostnames with the right number of parts; nil for a regular expression
 }
 
-var standard = mustTemplate(DefaultConvention)
+var standard = sync.OnceValue(func() Convention { return mustTemplate(DefaultConvention) })
 
 func mustTemplate(form string) Convention {
 	c, err := fromTemplate(form)
@@ -73,7 +74,7 @@ func NewConvention(form string) (Convention, error) {
 
 func (c Convention) orStandard() Convention {
 	if c.host == nil {
-		return standard
+		return standard()
 	}
 	return c
 }
@@ -95,7 +96,7 @@ func fromRegexp(form string) (Convention, error) {
 	return Convention{
 		form: form, host: re,
 		// A regular expression cannot be read without its node, so groups follow the default.
-		groupForm: standard.groupForm, groupExample: standard.groupExample, group: standard.group,
+		groupForm: standard().groupForm, groupExample: standard().groupExample, group: standard().group,
 	}, nil
 }
 

@@ -9,13 +9,13 @@ import (
 )
 
 // ours are the escape sequences that this project's own output has: four colours, and their end.
-var ours = regexp.MustCompile("\x1b\\[(?:0|(?:0;)?3[1236])m")
+var ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[(?:0|(?:0;)?3[1236])m") })
 
 // Screen returns a text as Controls does, with the colours of this project's own output kept.
 func Screen(text string) string {
 	var out strings.Builder
 	done := 0
-	for _, at := range ours.FindAllStringIndex(text, -1) {
+	for _, at := range ours().FindAllStringIndex(text, -1) {
 		out.WriteString(Controls(text[done:at[0]]))
 		out.WriteString(text[at[0]:at[1]])
 		done = at[1]

@@ -3,13 +3,16 @@ package redact
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // address finds what may be a URL: a scheme, and all up to a character that no URL has.
-var address = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `]+`)
+var address = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `]+`) })
 
 // parameter finds parameters of a query whose value lets its reader in.
-var parameter = regexp.MustCompile(`(?i)([?&;](?:[a-z0-9_.-]*[_.-])?(?:sig|signature|token|secret|password|passwd|pwd|key|apikey|auth|authorization|credential|code|jwt)=)[^&;#\s"'<>]+`)
+var parameter = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)([?&;](?:[a-z0-9_.-]*[_.-])?(?:sig|signature|token|secret|password|passwd|pwd|key|apikey|auth|authorization|credential|code|jwt)=)[^&;#\s"'<>]+`)
+})
 
 // URLs returns a text whose URLs show neither passwords nor tokens: [Mark] stands for the user information and for
 // the values of parameters of a query that are named like credentials. A user name alone is kept where the
@@ -18,7 +21,7 @@ func URLs(text string) string {
 	if !strings.Contains(text, "://") {
 		return text
 	}
-	return address.ReplaceAllStringFunc(text, withoutCredentials)
+	return address().ReplaceAllStringFunc(text, withoutCredentials)
 }
 
 func withoutCredentials(url string) string {
@@ -26,7 +29,7 @@ func withoutCredentials(url string) string {
 	if at := credentials(scheme, rest); at > 0 {
 		rest = Mark + rest[at:]
 	}
-	return scheme + "://" + parameter.ReplaceAllString(rest, "${1}"+Mark)
+	return scheme + "://" + parameter().ReplaceAllString(rest, "${1}"+Mark)
 }
 
 // credentials returns where the user information of a URL's rest ends, at its "@", or 0. Passwords are often
