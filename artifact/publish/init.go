@@ -63,7 +63,7 @@ func (p *Publisher) initWith(ctx context.Context, root []byte) (InitResult, erro
 	if _, err := p.stageEmpty(ctx, root); err != nil { // keys that are missing are noticed before the first write
 		return InitResult{}, err
 	}
-	root, err := p.putFirstRoot(ctx, root)
+	root, err := p.putFirstRoot(store.Creating(ctx), root)
 	if err != nil {
 		return InitResult{}, err
 	}
@@ -86,7 +86,7 @@ func (p *Publisher) initWith(ctx context.Context, root []byte) (InitResult, erro
 	return result, trust.Pin(p.Seen, root)
 }
 
-// unmade is a store whose directory may not exist yet: the first write makes it. Where a bucket is
+// unmade is a store whose directory may not exist yet: the write of the first root makes it. Where a bucket is
 // missing that write says so.
 type unmade struct{ store.Store }
 

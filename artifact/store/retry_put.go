@@ -55,6 +55,17 @@ type onceKey struct{}
 // Once is a context in which Retry makes one try of a Put and gives its answer as it is.
 func Once(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, true) }
 
+type creatingKey struct{}
+
+// Creating is a context in which a Put sets a store up: a directory that does not exist is made for it, and an empty one
+// is written into. Every other Put takes such a directory for that of a share that is not mounted.
+func Creating(ctx context.Context) context.Context {
+	return context.WithValue(ctx, creatingKey{}, true)
+}
+
+// MayCreate reports whether a context is one of [Creating].
+func MayCreate(ctx context.Context) bool { return ctx.Value(creatingKey{}) != nil }
+
 // keptBytes is how much of an upload the store keeps for the next try.
 func keptBytes(err error) int64 {
 	var e *Error

@@ -4,8 +4,9 @@
 // A key is the path of a file below the directory, so that the tree can be looked at, copied with
 // rsync or served by any web server. Nothing above the directory is ever reached, by odd keys or by
 // symbolic links. A write goes to a temporary file beside its target, to the disk, and only then
-// to its name; a reader sees the old object or the new one, also after a power
-// failure. Writers of one directory take turns on a lock file, with which conditional
+// to its name; a reader sees the old object or the new one, also after a power failure. A write neither makes the
+// store's directory nor fills an empty one, which may be the mount point of a share that is not mounted, unless it
+// sets a store up. Writers of one directory take turns on a lock file, with which conditional
 // writes are honest between processes, and between hosts where the file system's locks are.
 // Temporary and lock files start with .corpus- and are never listed.
 package dir
@@ -33,12 +34,15 @@ import (
 type Store struct {
 	// LockWait is how long a writer waits for another one; a minute by default.
 	LockWait time.Duration
+	// Create lets every Put make the directory, and write into one that is empty. Otherwise only a Put with a
+	// context of [store.Creating] does, since such a directory is mostly that of a share that is not mounted.
+	Create bool
 
 	path    string
 	cleaned sync.Map // directories whose leftovers were looked for
 }
 
-// New makes a store of the directory at path, which the first Put creates. Nothing is read yet.
+// New makes a store of the directory at path. Nothing is read yet.
 func New(path string) *Store { return &Store{path: path} }
 
 // ours starts the names of files that are no objects.
@@ -98,11 +102,17 @@ func (s *Store) root(o operation) (*os.Root, error) {
 	switch {
 	case err != nil && (absent(err) || notDirectory(s.path)):
 		return nil, diag.WithHint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore},
-			"check the path %s and, if it is on another disk or a share, that it is mounted; a write creates it", s.path)
+			"%s", s.missing())
 	case err != nil:
 		return nil, o.failed(err)
 	}
 	return root, nil
+}
+
+// missing says what to do about a directory that is absent or empty.
+func (s *Store) missing() string {
+	return fmt.Sprintf("check the path %s and, if it is on another disk or a share, that it is mounted (findmnt --target %[1]s); "+
+		"`corpus store init` sets up a new store there", s.path)
 }
 
 func notDirectory(path string) bool {

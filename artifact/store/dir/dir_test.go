@@ -21,7 +21,14 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store { return dir.New(t.TempDir()) })
+	storetest.Run(t, func(t *testing.T) store.Store { return creating(t.TempDir()) })
+}
+
+// creating is a store whose directory the first Put makes.
+func creating(path string) *dir.Store {
+	s := dir.New(path)
+	s.Create = true
+	return s
 }
 
 func put(ctx context.Context, s store.Store, key, text string, cond store.Condition) (store.Info, error) {
@@ -66,14 +73,21 @@ func TestMissingDirectory(t *testing.T) {
 	for _, listErr = range s.List(t.Context(), "") {
 		break
 	}
-	for what, err := range map[string]error{"Get": getErr, "List": listErr, "Delete": s.Delete(t.Context(), "key")} {
+	_, putErr := put(t.Context(), s, "key", "x", store.Condition{})
+	for what, err := range map[string]error{"Get": getErr, "List": listErr, "Delete": s.Delete(t.Context(), "key"), "Put": putErr} {
 		if !errors.Is(err, store.ErrNoStore) || !errors.Is(err, store.ErrUnreachable) || !strings.Contains(diag.HintOf(err), root) {
 			t.Errorf("%s: %v, hint %q", what, err, diag.HintOf(err))
 		}
 	}
-	mustPut(t, s, "deep/down/key", "x")
-	if got := keys(t, s); got != "deep/down/key" {
-		t.Errorf("after a Put: %s", got)
+	if _, err := os.Stat(filepath.Dir(root)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a refused write left directories: %v", err)
+	}
+	if _, err := put(store.Creating(t.Context()), s, "deep/down/key", "x", store.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, s, "key", "y")
+	if got := keys(t, s); got != "deep/down/key key" {
+		t.Errorf("after the store was set up: %s", got)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
@@ -84,10 +98,31 @@ func TestMissingDirectory(t *testing.T) {
 	}
 }
 
+// The mount point of a share that is not mounted is an empty directory.
+func TestAWriteDoesNotFillAMountPoint(t *testing.T) {
+	root := t.TempDir()
+	for _, there := range []string{"", "lost+found"} {
+		if err := os.MkdirAll(filepath.Join(root, there), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, err := put(t.Context(), dir.New(root), "reports/app/h/1.json", "x", store.Condition{})
+		if !errors.Is(err, store.ErrNoStore) || !strings.Contains(err.Error(), "is empty") || !strings.Contains(diag.HintOf(err), "findmnt --target "+root) {
+			t.Errorf("with %q: %v, hint %q", there, err, diag.HintOf(err))
+		}
+	}
+	if _, err := os.Stat(filepath.Join(root, "reports")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a refused write left directories: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "timestamp.json"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, dir.New(root), "reports/app/h/1.json", "x")
+}
+
 // The tree is what other programs expect: a file for each key, readable, and nothing that matters besides.
 func TestTreeOnDisk(t *testing.T) {
 	root := t.TempDir()
-	s := dir.New(root)
+	s := creating(root)
 	mustPut(t, s, "deploy/app/1.0 (final)+b.tar.zst", "artifact")
 	path := filepath.Join(root, "deploy/app/1.0 (final)+b.tar.zst")
 	data, err := os.ReadFile(path)
@@ -112,7 +147,7 @@ func TestNothingAboveIsReached(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := dir.New(root)
+	s := creating(root)
 	for _, key := range []string{"dir/secret", "file", "up/" + filepath.Base(outside) + "/secret", "../" + filepath.Base(outside) + "/secret"} {
 		if got, _, err := read(t.Context(), s, key); err == nil {
 			t.Errorf("%s: read %q", key, got)
@@ -135,7 +170,7 @@ func TestNoOrdinaryFile(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(root, "fifo"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := dir.New(root)
+	s := creating(root)
 	mustPut(t, s, "directory/key", "x")
 	for _, key := range []string{"fifo", "directory"} {
 		if _, _, err := s.Get(t.Context(), key, 0); !errors.Is(err, store.ErrNotFound) {
@@ -148,7 +183,7 @@ func TestNoOrdinaryFile(t *testing.T) {
 }
 
 func TestKeysThatADirectoryCannotHold(t *testing.T) {
-	s := dir.New(t.TempDir())
+	s := creating(t.TempDir())
 	mustPut(t, s, "a/b", "x")
 	for key, hint := range map[string]string{
 		"a":                      "directory of another",
@@ -173,7 +208,7 @@ func TestKeysThatADirectoryCannotHold(t *testing.T) {
 // A writer that died leaves a temporary file; it is never seen and cleaned by a later one.
 func TestLeftovers(t *testing.T) {
 	root := t.TempDir()
-	mustPut(t, dir.New(root), "a/key", "x")
+	mustPut(t, creating(root), "a/key", "x")
 	old := time.Now().Add(-time.Hour)
 	for _, name := range []string{".corpus-put-dead", ".corpus-put-alive", ".corpus-put-fresh"} {
 		path := filepath.Join(root, "a", name)
@@ -194,7 +229,7 @@ func TestLeftovers(t *testing.T) {
 	if err := syscall.Flock(int(alive.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	s := dir.New(root) // another process, later
+	s := creating(root) // another process, later
 	mustPut(t, s, "a/other", "y")
 	if got := keys(t, s); got != "a/key a/other" {
 		t.Errorf("listed: %s", got)
@@ -232,7 +267,7 @@ func TestPermissions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := dir.New(root)
+	s := creating(root)
 	mustPut(t, s, "open/key", "x")
 	mustPut(t, s, "closed/key", "x")
 	for path, mode := range map[string]os.FileMode{"open": 0o555, "open/key": 0, "closed": 0} {
@@ -276,7 +311,7 @@ func TestPermissions(t *testing.T) {
 // Somebody cuts the file who does not know how to write here.
 func TestFileCutWhileReading(t *testing.T) {
 	root := t.TempDir()
-	s := dir.New(root)
+	s := creating(root)
 	data := bytes.Repeat([]byte("0123456789"), 500_000)
 	if _, err := s.Put(t.Context(), "key", bytes.NewReader(data), int64(len(data)), store.Condition{}); err != nil {
 		t.Fatal(err)
@@ -297,7 +332,7 @@ func TestFileCutWhileReading(t *testing.T) {
 
 // Large objects have an ETag that costs nothing to know; it must tell quick overwrites apart.
 func TestETagsOfQuickOverwrites(t *testing.T) {
-	s, seen := dir.New(t.TempDir()), map[string]bool{}
+	s, seen := creating(t.TempDir()), map[string]bool{}
 	data := make([]byte, 1<<20+1)
 	for i := range 30 {
 		data[0] = byte(i)
@@ -312,7 +347,7 @@ func TestETagsOfQuickOverwrites(t *testing.T) {
 	}
 }
 
-func BenchmarkGet(b *testing.B) { storetest.BenchmarkGet(b, dir.New(b.TempDir())) }
+func BenchmarkGet(b *testing.B) { storetest.BenchmarkGet(b, creating(b.TempDir())) }
 
 // The lock of a directory may be opened by who may write the directory, and by no other user, who could hold it.
 func TestLockFollowsWhoMayWrite(t *testing.T) {
@@ -325,7 +360,7 @@ func TestLockFollowsWhoMayWrite(t *testing.T) {
 		if err := os.WriteFile(lock, nil, 0o644); err != nil { // as an earlier version made it
 			t.Fatal(err)
 		}
-		mustPut(t, dir.New(root), "key", "x")
+		mustPut(t, creating(root), "key", "x")
 		info, err := os.Stat(lock)
 		if err != nil {
 			t.Fatal(err)
@@ -339,7 +374,7 @@ func TestLockFollowsWhoMayWrite(t *testing.T) {
 // A writer does not wait for ever, and says for whom it waits.
 func TestLockThatIsHeldIsNamed(t *testing.T) {
 	root := t.TempDir()
-	s := dir.New(root)
+	s := creating(root)
 	s.LockWait = 50 * time.Millisecond
 	mustPut(t, s, "key", "x")
 	f, err := os.Open(filepath.Join(root, ".corpus-lock"))

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
-	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
 )
 
 // The test's program is also the other processes that write to the same directory.
@@ -46,7 +45,7 @@ func writer(t *testing.T, role, root, name string) *exec.Cmd {
 const linesEach = 15
 
 func appendLines(root, name string) error {
-	ctx, s := context.Background(), dir.New(root)
+	ctx, s := context.Background(), creating(root)
 	for i := range linesEach {
 		for {
 			text, info, err := read(ctx, s, "log")
@@ -67,7 +66,7 @@ func appendLines(root, name string) error {
 
 func TestProcessesLoseNothing(t *testing.T) {
 	root := t.TempDir()
-	s := dir.New(root)
+	s := creating(root)
 	mustPut(t, s, "log", "")
 	names := []string{"ann", "bob", "eve", "joe"}
 	var all sync.WaitGroup
@@ -96,7 +95,7 @@ func TestProcessesLoseNothing(t *testing.T) {
 const versionSize = 300_000
 
 func overwriteForEver(root string) error {
-	s := dir.New(root)
+	s := creating(root)
 	for i := 0; ; i++ {
 		text := strings.Repeat(string(rune('a'+i%26)), versionSize)
 		if _, err := put(context.Background(), s, "key", text, store.Condition{}); err != nil {
@@ -108,7 +107,7 @@ func overwriteForEver(root string) error {
 // A writer is killed at any moment: what is there is whole, and the next writer is not in its way.
 func TestKilledWriters(t *testing.T) {
 	root := t.TempDir()
-	s := dir.New(root)
+	s := creating(root)
 	mustPut(t, s, "key", strings.Repeat("z", versionSize))
 	for i := range 8 {
 		cmd := writer(t, "overwrite", root, "")

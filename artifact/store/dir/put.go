@@ -10,23 +10,19 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Put writes an object.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
 	o := operation{store.OpPut, s.path, key}
-	root, err := s.begin(ctx, o)
-	if errors.Is(err, store.ErrNoStore) {
-		if err := makeStore(s.path); err != nil {
-			return store.Info{}, o.failed(err)
-		}
-		root, err = s.begin(ctx, o)
-	}
+	root, err := s.beginPut(ctx, o)
 	if err != nil {
 		return store.Info{}, err
 	}
@@ -40,6 +36,46 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 		return store.Info{}, o.stopped(ctx)
 	}
 	return info, o.failed(err)
+}
+
+// beginPut opens the directory for a write. Where there is none, or an empty one, only a write that may set a
+// store up goes on.
+func (s *Store) beginPut(ctx context.Context, o operation) (*os.Root, error) {
+	mayCreate := s.Create || store.MayCreate(ctx)
+	root, err := s.begin(ctx, o)
+	if mayCreate && errors.Is(err, store.ErrNoStore) {
+		if err := makeStore(s.path); err != nil {
+			return nil, o.failed(err)
+		}
+		return s.begin(ctx, o)
+	}
+	if err != nil || mayCreate {
+		return root, err
+	}
+	empty, err := isEmpty(root)
+	if err == nil && !empty {
+		return root, nil
+	}
+	_ = root.Close() // nothing was written
+	if err != nil {
+		return nil, o.failed(err)
+	}
+	return nil, diag.WithHint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore, Cause: errors.New("the directory is empty")},
+		"%s", s.missing())
+}
+
+// isEmpty reports whether a directory holds nothing but what file systems are made with.
+func isEmpty(root *os.Root) (bool, error) {
+	f, err := root.Open(".")
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(8)
+	if err == io.EOF {
+		err = nil
+	}
+	return !slices.ContainsFunc(names, func(name string) bool { return name != "lost+found" }), err
 }
 
 // source is what is to be written.
