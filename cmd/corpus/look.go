@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -30,16 +32,20 @@ func (p *program) reader(ctx context.Context) (client *trust.Client, done func()
 	if err != nil {
 		return nil, nil, err
 	}
-	// A look keeps nothing: it sees the store as a host that was just started would.
+	// A look sees the store as a host that was just started would, and refuses one that went back behind what this
+	// person has seen of it.
 	dir, done, err := durable.Scratch()
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := trust.Pin(dir, root); err != nil {
-		done()
-		return nil, nil, err
+	memory := p.memoryOf(root)
+	err = trust.Pin(dir, root)
+	if err == nil && memory != "" {
+		err = trust.Remind(dir, memory, root)
 	}
-	client, err = trust.Open(s, dir, nil)
+	if err == nil {
+		client, err = trust.Open(s, dir, nil)
+	}
 	if err == nil {
 		err = client.Refresh(ctx)
 	}
@@ -47,7 +53,41 @@ func (p *program) reader(ctx context.Context) (client *trust.Client, done func()
 		done()
 		return nil, nil, err
 	}
+	p.remember(memory, dir, root)
 	return client, done, nil
+}
+
+// memoryOf is the directory that has what was seen of the store with this root: by publishers with these keys, or else by
+// this person's earlier looks, in their cache. "" says that there is none.
+func (p *program) memoryOf(root []byte) string {
+	if p.keys != "" {
+		beside := filepath.Join(p.keys, seenName)
+		if pinned, err := trust.Pinned(beside); pinned || err != nil {
+			return beside
+		}
+	}
+	cache := p.Getenv("XDG_CACHE_HOME")
+	if home := p.Getenv("HOME"); cache == "" && home != "" {
+		cache = filepath.Join(home, ".cache")
+	}
+	if !filepath.IsAbs(cache) {
+		return ""
+	}
+	return filepath.Join(cache, "corpus", seenName, fmt.Sprintf("%x", sha256.Sum256(root)))
+}
+
+// remember keeps in the cache what a look has seen. What publishers have seen is theirs to write.
+func (p *program) remember(memory, dir string, root []byte) {
+	if memory == "" || p.keys != "" && memory == filepath.Join(p.keys, seenName) {
+		return
+	}
+	err := trust.Pin(memory, root)
+	if err == nil {
+		err = trust.Remind(memory, dir, root)
+	}
+	if err != nil {
+		p.explain("what was seen of the store was not kept in %s: %v", memory, err)
+	}
 }
 
 func (p *program) listCommand() *cobra.Command {
@@ -60,7 +100,9 @@ that, what the channel requires, and the proof that it carries: for which digest
 before, which hosts reported it healthy and when, and whose key attested that; or why hosts refuse it.
 --json has all of it under grounds.
 
-A project that cannot be read is named as such, and hides no other one; the exit code is then that of its error.
+A project that cannot be read is named as such, and hides no other one; the exit code is then that of its error. A store
+that went back in time, as one that was restored from an older copy, is refused: what publishers with --keys have seen
+of it, or else earlier looks of this user (below $XDG_CACHE_HOME/corpus, ~/.cache/corpus), tells.
 
 The first line is the date on which the first signature that hosts need expires. From the last third of a signature's lifetime
 on, a warning names it and what renews it.`,
@@ -146,7 +188,7 @@ func (p *program) verifyCommand() *cobra.Command {
 		Short: "Check everything in a store as a host would",
 		Long: `verify follows the signatures of a store and reads every artifact, and what is signed beside it, to
 its end. It names all that is lost or damaged; publishing the same file again replaces that. A project that cannot be read keeps
-no other one from being checked.`,
+no other one from being checked. A store that went back in time is refused, as ` + "`corpus ls`" + ` says.`,
 		Example: `  corpus verify --store s3://bucket/prefix --trust-root keys/root.json`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return p.verify(c.Context()) },

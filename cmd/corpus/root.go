@@ -133,6 +133,9 @@ func (p *program) waiting() func(error, time.Duration) {
 // nextName is the directory beside the keys in which those of a rotation wait until they are in force.
 const nextName = "next"
 
+// seenName is the directory beside the keys in which publishers keep what they have seen of the store.
+const seenName = "seen"
+
 // publisher opens the store with the keys at hand. What the publisher has seen of the store lies
 // beside the keys; where they come from the environment, nothing is kept.
 func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
@@ -144,7 +147,7 @@ func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	publisher := &publish.Publisher{Store: s, Keys: ring, Seen: filepath.Join(ring.Dir, "seen"), AtOnce: p.atOnce}
+	publisher := &publish.Publisher{Store: s, Keys: ring, Seen: filepath.Join(ring.Dir, seenName), AtOnce: p.atOnce}
 	if ring.Dir != "" { // what a rotation that is under way has made
 		waiting := ring
 		waiting.Dir, waiting.Env = filepath.Join(ring.Dir, nextName), nil
