@@ -54,7 +54,8 @@ func (a *Agent) savedBook() (book *ledger.Ledger, lost []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	note := fmt.Sprintf("the ledger could not be read (%v); it is kept as %s and was %s: %s", corrupt.Err, a.Layout.Inside(aside), from, whatIsDeployed(book))
+	note := fmt.Sprintf("the ledger could not be read (%v); it is kept as %s and was %s: %s%s",
+		corrupt.Err, a.Layout.Inside(aside), from.way, whatIsDeployed(book), from.rest)
 	return book, []string{note}, a.saveBook(book)
 }
 
@@ -74,7 +75,7 @@ func (a *Agent) restoreMissing() (*ledger.Ledger, []string, error) {
 	if !known(book) {
 		return &ledger.Ledger{}, nil, nil
 	}
-	note := fmt.Sprintf("the ledger %s was gone and was %s: %s", a.Layout.Inside(a.ledgerPath()), from, whatIsDeployed(book))
+	note := fmt.Sprintf("the ledger %s was gone and was %s: %s%s", a.Layout.Inside(a.ledgerPath()), from.way, whatIsDeployed(book), from.rest)
 	return book, []string{note}, a.saveBook(book)
 }
 
@@ -188,28 +189,52 @@ func (a *Agent) readSaved() (*ledger.Ledger, error) {
 	return book, err
 }
 
+// restoration says where a ledger was restored from, and what else than the deployed pair it has or has not.
+type restoration struct{ way, rest string }
+
 // restored is the ledger as its copy has it, or as it follows from reports and links; from says which.
-func (a *Agent) restored() (book *ledger.Ledger, from string, err error) {
+func (a *Agent) restored() (book *ledger.Ledger, from restoration, err error) {
 	book, err = ledger.Load(a.ledgerCopy())
 	if err == nil && known(book) {
-		return book, "restored from its copy", nil
+		return book, restoration{way: "restored from its copy"}, nil
 	}
-	from = "rebuilt from links and reports"
+	from.way = "rebuilt from links and reports"
 	if err != nil {
-		from += ", since its copy could not be read"
+		from.way += ", since its copy could not be read"
 	}
-	book, err = a.rebuild()
-	return book, from, err
+	reports, err := a.archive().All()
+	if err != nil {
+		return nil, from, err
+	}
+	if book, err = a.rebuild(reports); err != nil {
+		return nil, from, err
+	}
+	from.rest = a.quarantineAgain(book, reports)
+	return book, from, nil
+}
+
+// quarantineAgain puts into a rebuilt ledger the quarantine that the last report has, and says what became of it. No
+// report has a hold. The report of an agent that wrote no quarantine proves nothing.
+func (a *Agent) quarantineAgain(book *ledger.Ledger, reports []*report.Report) string {
+	for _, r := range slices.Backward(reports) {
+		if !a.concerns(r) || !r.Proves {
+			continue
+		}
+		for _, q := range r.Quarantined {
+			pair := ledger.Pair{Service: q.Release}
+			if book.Good != nil {
+				pair = book.Good.With(q.Release)
+			}
+			book.Quarantine(ledger.Bad{Pair: pair, Release: &q.Release, Reason: q.Reason, Run: q.Run, At: r.Ended})
+		}
+		return fmt.Sprintf("; its quarantine (%d) is as of run %s, and a hold is lost", len(book.Bad), r.ID)
+	}
+	return "; which releases are quarantined, and a hold, is lost: a release that failed before may be deployed once more"
 }
 
 // rebuild makes a ledger of the reports and the links: a pair that a run made good, and that the
-// links still name, is what is deployed. Where no report says so, it is what the links name. What was
-// quarantined or held is lost, which the worst case pays with one more failed deploy that rolls back.
-func (a *Agent) rebuild() (*ledger.Ledger, error) {
-	reports, err := a.archive().All()
-	if err != nil {
-		return nil, err
-	}
+// links still name, is what is deployed. Where no report says so, it is what the links name.
+func (a *Agent) rebuild(reports []*report.Report) (*ledger.Ledger, error) {
 	book := &ledger.Ledger{}
 	for _, r := range slices.Backward(reports) {
 		if !a.concerns(r) {

@@ -72,6 +72,34 @@ func TestCorruptLedgerIsKeptAsideAndRestored(t *testing.T) {
 	})
 }
 
+// TestQuarantineSurvivesTheLossOfTheLedgerAndItsCopy takes both away, and then the reports as well.
+func TestQuarantineSurvivesTheLossOfTheLedgerAndItsCopy(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2-broken")
+	failed := l.expect(exit.RolledBack)
+	for _, path := range []string{l.Layout.Ledger(), l.Layout.LedgerCopy()} {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := l.Status(); err != nil || len(s.Quarantined) != 1 {
+		t.Errorf("status says that %v is quarantined, %v", s.Quarantined, err)
+	}
+	r := l.expect(exit.OK)
+	noted(t, r, "its quarantine (1) is as of run "+failed.ID+", and a hold is lost")
+	if r.Left.Service.Version != "1" || len(r.Quarantined) != 1 || r.Quarantined[0].Run != failed.ID {
+		t.Errorf("left %v, quarantined %+v", r.Left, r.Quarantined)
+	}
+	for _, path := range []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports()} {
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	noted(t, l.expect(exit.RolledBack), "which releases are quarantined, and a hold, is lost")
+}
+
 func corruptLedger(t *testing.T, both bool, how string) {
 	l := newLab(t)
 	l.publishBase("1")
