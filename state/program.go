@@ -65,10 +65,15 @@ func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 	all := &transcript{}
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&stdout, all), all
 	cmd.Env, cmd.Dir = p.env, p.dir
-	process.Detach(cmd)
+	tree := process.Enclose(cmd)
 	cmd.WaitDelay = stopGrace
-	cmd.Cancel = func() error { return process.Signal(cmd, syscall.SIGTERM) }
+	cmd.Cancel = func() error { return tree.Signal(syscall.SIGTERM) }
 	err := cmd.Run()
+	if ctx.Err() != nil {
+		tree.End(true)
+	} else {
+		tree.Leave() // what its states started goes on
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return Outcome{Output: all.String()}, overdue(ctx)
 	}

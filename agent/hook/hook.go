@@ -1,8 +1,8 @@
 // Package hook runs the programs that a release brings along for the moments before and after it
 // is made current.
 //
-// A hook is a stranger: it gets a clean environment, a directory, a time limit and a process group
-// of its own, so that whatever it started can be ended with it. Its output is kept, up to a bound.
+// A hook is a stranger: it gets a clean environment, a directory, a time limit and a tree of
+// processes of its own, so that whatever it started can be ended with it. Its output is kept, up to a bound.
 package hook
 
 import (
@@ -150,7 +150,7 @@ func Program(ctx context.Context, path string, o Options) (Result, error) {
 		sink = io.MultiWriter(out, o.Tee)
 	}
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Env, o.Dir, o.Stdin, sink, sink
-	ownGroup(cmd, orDefault(o.Grace, 10*time.Second))
+	tree := ownTree(cmd, orDefault(o.Grace, 10*time.Second))
 	cmd.SysProcAttr.Chroot = o.Root
 	if len(o.Files) > 0 {
 		cmd.ExtraFiles, cmd.SysProcAttr.Pdeathsig = o.Files, syscall.SIGKILL
@@ -159,7 +159,7 @@ func Program(ctx context.Context, path string, o Options) (Result, error) {
 	}
 	started := time.Now()
 	err := cmd.Run()
-	endGroup(cmd)
+	tree.End(ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay))
 	r := Result{Name: filepath.Base(path), Duration: time.Since(started), Output: out.String()}
 	if err = explain(ctx, err, o.Timeout); err != nil {
 		r.Error = err.Error()
@@ -179,21 +179,17 @@ func explain(ctx context.Context, err error, timeout time.Duration) error {
 	return err
 }
 
-// endGroup ends what a hook left behind in its group.
-func endGroup(cmd *exec.Cmd) {
-	_ = process.Signal(cmd, syscall.SIGKILL)
-}
-
-// ownGroup makes a command the leader of a process group that is ended as a whole: SIGTERM when the
+// ownTree makes a command the root of a tree of processes that is ended as a whole: SIGTERM when the
 // context is done, SIGKILL after the grace. WaitDelay bounds the wait for a pipe that something
-// which left the group still holds.
-func ownGroup(cmd *exec.Cmd, grace time.Duration) {
-	process.Detach(cmd)
+// which belongs to no tree any more still holds.
+func ownTree(cmd *exec.Cmd, grace time.Duration) *process.Tree {
+	tree := process.Enclose(cmd)
 	cmd.WaitDelay = grace + time.Second
 	cmd.Cancel = func() error {
-		time.AfterFunc(grace, func() { _ = process.Signal(cmd, syscall.SIGKILL) })
-		return process.Signal(cmd, syscall.SIGTERM)
+		time.AfterFunc(grace, func() { _ = tree.Signal(syscall.SIGKILL) })
+		return tree.Signal(syscall.SIGTERM)
 	}
+	return tree
 }
 
 func orDefault[T comparable](v, fallback T) T {

@@ -92,14 +92,20 @@ func TestHookThatLeavesItsGroupWithThePipeOpenDoesNotHoldTheRun(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	dir := hooks(t, map[string]string{"daemon": `setsid sh -c 'echo $$ >` + pids + `; exec sleep 300' & while [ ! -s ` + pids + ` ]; do :; done`})
 	_, err := hook.Run(t.Context(), dir, hook.Options{Timeout: time.Minute, Grace: 10 * time.Millisecond})
-	t.Cleanup(func() {
-		for _, pid := range read(t, pids) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	})
-	if err == nil || !strings.Contains(err.Error(), "left a process behind") {
+	if err == nil || !strings.Contains(err.Error(), "left a process behind, which was ended too") {
 		t.Errorf("error is %v, want that it left something behind", err)
 	}
+	gone(t, pids)
+}
+
+func TestHookThatHangsIsEndedWithSessionsThatItStarted(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pids")
+	dir := hooks(t, map[string]string{"daemon": `(setsid sh -c 'trap "" TERM; echo $$ >` + pids + `; exec sleep 300' >/dev/null 2>&1 &); sleep 300`})
+	_, err := hook.Run(t.Context(), dir, hook.Options{Timeout: 500 * time.Millisecond, Grace: 100 * time.Millisecond, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	if err == nil || !strings.Contains(err.Error(), "longer than 500ms") {
+		t.Errorf("error is %v, want that it took too long", err)
+	}
+	gone(t, pids)
 }
 
 func TestHookIsInterruptedWithTheRun(t *testing.T) {

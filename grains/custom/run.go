@@ -54,7 +54,7 @@ func (o Options) run(ctx context.Context, path string) (*value.Map, error) {
 	return m, cmp.Or(err, left)
 }
 
-// start runs a program in a process group of its own, so that what it forks ends with it.
+// start runs a program as a tree of processes of its own, so that what it forks ends with it.
 func (o Options) start(ctx context.Context, path string, out, messages *bounded) error {
 	attributes := &syscall.SysProcAttr{}
 	if o.Chroot {
@@ -65,16 +65,11 @@ func (o Options) start(ctx context.Context, path string, out, messages *bounded)
 	cmd.Env = o.environ()
 	cmd.Stdout, cmd.Stderr = out, messages
 	cmd.SysProcAttr = attributes
-	process.Detach(cmd)
-	cmd.Cancel = func() error { return process.Signal(cmd, syscall.SIGTERM) }
+	tree := process.Enclose(cmd)
+	cmd.Cancel = func() error { return tree.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	err := cmd.Wait()
-	// Whatever is left of the group ignored SIGTERM or was left behind on purpose. The number stays
-	// taken while anything is left; when nothing is, it is free for microseconds only.
-	_ = process.Signal(cmd, syscall.SIGKILL)
+	err := cmd.Run()
+	tree.End(ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay)) // what is left ignored SIGTERM, or was left behind on purpose
 	return err
 }
 

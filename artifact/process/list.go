@@ -1,0 +1,46 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// listed is a process as /proc lists it.
+type listed struct{ pid, parent, group int }
+
+// numbered is the ID of a process.
+type numbered int
+
+func (n numbered) name() string { return strconv.Itoa(int(n)) }
+
+func (p listed) name() string { return numbered(p.pid).name() }
+
+// processes are the processes that run, without those that have ended and wait for their parents.
+func processes() []listed {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var all []listed
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
+		if err != nil {
+			continue // it has ended
+		}
+		_, after, _ := strings.Cut(string(data[max(0, strings.LastIndexByte(string(data), ')')):]), ") ")
+		fields := strings.Fields(after) // state, parent, process group
+		if len(fields) < 3 || fields[0] == "Z" || fields[0] == "X" {
+			continue
+		}
+		parent, _ := strconv.Atoi(fields[1]) // the kernel writes numbers
+		group, _ := strconv.Atoi(fields[2])
+		all = append(all, listed{pid, parent, group})
+	}
+	return all
+}

@@ -1,0 +1,105 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// wanderers starts processes in sessions of their own, one of them without a parent in the tree, and prints their IDs.
+const wanderers = `setsid sh -c 'echo $$; exec sleep 60' & (setsid sh -c 'trap "" TERM; echo $$; exec sleep 60' &); sleep 0.3; `
+
+func TestEndOfATreeTakesWhatLeftTheProcessGroup(t *testing.T) {
+	for _, kind := range []string{"control group", "environment"} {
+		for end, script := range map[string]string{"by itself": wanderers, "overdue": wanderers + "sleep 60"} {
+			t.Run(kind+", "+end, func(t *testing.T) {
+				tree, out := enclosed(t, kind, script)
+				tree.whole = true
+				if end == "overdue" {
+					time.AfterFunc(time.Second, func() { _ = tree.Signal(syscall.SIGTERM) })
+				}
+				_ = tree.cmd.Wait() // a signal ends it
+				tree.End(end == "overdue")
+				pids := strings.Fields(out.String())
+				if len(pids) != 2 {
+					t.Fatalf("the script printed %q", out)
+				}
+				for _, pid := range pids {
+					if lives(pid) {
+						t.Errorf("process %s goes on", pid)
+					}
+				}
+				if g := tree.group; g != nil {
+					if _, err := os.Stat(g.path); !os.IsNotExist(err) {
+						t.Errorf("the control group is left: %v", err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Without systemd a hook that restarts a service by its script starts it as a child.
+func TestEndOfATreeLeavesServicesWithoutSystemd(t *testing.T) {
+	for _, kind := range []string{"control group", "environment"} {
+		t.Run(kind, func(t *testing.T) {
+			tree, out := enclosed(t, kind, wanderers)
+			tree.whole = false
+			if err := tree.cmd.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			tree.End(false)
+			for _, pid := range strings.Fields(out.String()) {
+				if !lives(pid) {
+					t.Errorf("process %s was ended", pid)
+				}
+				n, _ := strconv.Atoi(pid)
+				_ = syscall.Kill(n, syscall.SIGKILL)
+			}
+			time.Sleep(50 * time.Millisecond)
+			tree.Leave() // removes the group
+		})
+	}
+}
+
+// enclosed starts a script as a tree of a kind. What it prints goes to a file, which nothing holds the end of a wait for.
+func enclosed(t *testing.T, kind, script string) (*Tree, *printed) {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = out.Close() })
+	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd.Env, cmd.Stdout, cmd.Stderr = []string{"PATH=/usr/bin:/bin"}, out, out
+	tree := &Tree{cmd: cmd}
+	var g *group
+	if kind == "control group" {
+		if g = newGroup(); g == nil {
+			t.Skip("this machine lets nobody make control groups")
+		}
+	}
+	tree.prepare(g)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return tree, &printed{out.Name()}
+}
+
+type printed struct{ file string }
+
+func (p *printed) String() string {
+	data, _ := os.ReadFile(p.file)
+	return string(data)
+}
+
+func lives(pid string) bool {
+	data, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !bytes.Contains(data, []byte(") Z "))
+}
