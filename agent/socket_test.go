@@ -49,3 +49,20 @@ func TestSocketIsRestartedWithItsService(t *testing.T) {
 		})
 	}
 }
+
+// TestMaskedServiceBehindASocketGoesOn masks a service that runs: nothing could start it again.
+func TestMaskedServiceBehindASocketGoesOn(t *testing.T) {
+	l, u := runningUnits(t, "1", "web.service", "sk.service")
+	u.all["sk.service"].Masked = true
+	socket := u.add("sk.socket", "")
+	socket.Active, socket.Triggers, socket.Began, socket.BeganAt = "active", []string{"sk.service"}, u.Clock(), time.Now()
+	l.app("2", artifacttest.Files{recipe.Name: "units: [web.service, sk.socket]\n"})
+	r := l.expect(exit.OK)
+	if u.all["sk.service"].MainPID == 0 || socket.Active != "active" {
+		t.Errorf("the service or its socket was stopped: %q", u.acted)
+	}
+	u.runs(t, "web.service", "2")
+	if got := did(r); !strings.Contains(got, "left sk.socket for myapp 2") {
+		t.Errorf("the report says %q", got)
+	}
+}

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/service"
@@ -15,12 +17,12 @@ func symptoms(err error) []string {
 	case nil:
 		return nil
 	case *state.Failure:
-		return []string{"state " + e.First.Step.Function() + " " + e.First.ID() + ": " + e.First.Comment}
+		return []string{"state " + e.First.Step.Function() + " " + e.First.ID() + ": " + telling(e.First.Comment)}
 	case *service.Failed:
 		var all []string
 		for _, r := range e.Results {
 			if r.Error != "" {
-				all = append(all, "unit "+r.Unit+": "+r.Error)
+				all = append(all, "unit "+r.Unit+": "+telling(r.Error))
 			}
 		}
 		return all
@@ -28,7 +30,7 @@ func symptoms(err error) []string {
 		var all []string
 		for _, r := range e.Results {
 			if r.Error != "" {
-				all = append(all, "probe "+r.Probe+": "+r.Error)
+				all = append(all, "probe "+r.Probe+": "+telling(r.Error))
 			}
 		}
 		return all
@@ -44,8 +46,31 @@ func symptoms(err error) []string {
 	return nil
 }
 
-// sameSymptoms reports whether every symptom of a failure was there on the way back as well: one that was not is the
-// new release's own.
+// untold is the end of a symptom that does not say why a unit failed. Two units, or one unit of two releases, that failed
+// so have not failed alike as far as is known.
+const untold = "for no reason that is known"
+
+// telling is the text of a failure, or untold for one that says only that a unit did not start, or how its program
+// ended. From status 200 on systemd says by the status what it could not do for the program, see systemd.exec(5).
+func telling(text string) string {
+	if bare().MatchString(strings.TrimSpace(text)) {
+		return untold
+	}
+	return text
+}
+
+func bare() *regexp.Regexp {
+	const status = `status 1?\d?\d`
+	return regexp.MustCompile(`^(\S+ of \S+ failed: [a-z-]+(, ` + status + `)?` +
+		`|\S+ does not start` +
+		`|it is [a-z-]+( \([a-z-]+\))?: its program ended with ` + status + `( \([a-z-]+\))?` +
+		`|\S+ was started, and is [a-z-]+ now)$`)
+}
+
+// sameSymptoms reports whether every symptom of a failure was there on the way back as well: one that was not, or that
+// says no reason, is the new release's own.
 func sameSymptoms(cause, back []string) bool {
-	return len(cause) > 0 && !slices.ContainsFunc(cause, func(s string) bool { return !slices.Contains(back, s) })
+	return len(cause) > 0 && !slices.ContainsFunc(cause, func(s string) bool {
+		return strings.HasSuffix(s, untold) || !slices.Contains(back, s)
+	})
 }

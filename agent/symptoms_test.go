@@ -32,7 +32,7 @@ func hostAtFault(t *testing.T, l *lab) error {
 func TestAFailureThatIsTheSameOnTheWayBackIsTheHosts(t *testing.T) {
 	for name, fail := range map[string]func(s *unit){
 		"the user of the unit is gone": func(s *unit) { s.exits, s.Status, s.User = true, 217, "appuser" },
-		"the unit does not start":      func(s *unit) { s.refuse = true },
+		"the unit says why":            func(s *unit) { s.refuse, s.why = true, "\nweb: the license has expired" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service")
@@ -41,6 +41,28 @@ func TestAFailureThatIsTheSameOnTheWayBackIsTheHosts(t *testing.T) {
 			err := hostAtFault(t, l)
 			if strings.HasPrefix(name, "the user") && !strings.Contains(err.Error(), "217/USER: its user appuser") {
 				t.Errorf("it does not name the user: %v", err)
+			}
+		})
+	}
+}
+
+// TestAUnitThatDoesNotStartSaysNothingOfTheHost has both releases end for reasons that nothing tells: a new release that
+// crashes is not retried because the one before needs longer, or repair.
+func TestAUnitThatDoesNotStartSaysNothingOfTheHost(t *testing.T) {
+	for name, fail := range map[string]func(s *unit){
+		"the job failed":    func(s *unit) { s.refuse = true },
+		"the program ended": func(s *unit) { s.exits, s.Status = true, 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, u := runningUnits(t, "1", "app.service")
+			l.app("2")
+			l.engine.during = func(state.Request) { fail(u.all["app.service"]) }
+			r, err := l.deploy()
+			if exit.Code(err) != exit.RollbackFailed {
+				t.Fatalf("exit code %d, %v", exit.Code(err), err)
+			}
+			if r.Fault == nil || r.Fault.Release == nil || r.Fault.Release.Version != "2" || len(l.inQuarantine()) != 1 {
+				t.Errorf("in quarantine is %v; the fault is %+v: %v", l.inQuarantine(), r.Fault, err)
 			}
 		})
 	}

@@ -42,6 +42,7 @@ type unit struct {
 	units.Service
 	start  string // the program, by the path that the unit names
 	refuse bool   // it cannot be started
+	why    string // what it says then
 	limit  bool   // it was started too often, and has to be forgiven first
 	exits  bool   // whatever it starts ends at once
 	script bool   // it is run by an interpreter, so that the process does not show the release
@@ -169,7 +170,7 @@ func (u *fakeUnits) act(verb host.UnitVerb, name string) error {
 	switch {
 	case s.refuse && verb != host.Stop:
 		s.Active, s.MainPID = "failed", 0
-		return errors.New(name + " does not start")
+		return errors.New(name + " does not start" + s.why)
 	case s.refuse:
 		return nil
 	case s.limit && verb != host.Stop:
@@ -562,7 +563,7 @@ func TestUnitThatDidNotComeBackIsTriedAgain(t *testing.T) {
 			u.runs(t, "app.service", "")
 			u.runs(t, "other.service", "1")
 
-			for range 2 { // the first tick tries the release once more: what failed both was the host
+			for range 2 {
 				u.acted = nil
 				if _, err := l.deploy(); exit.Code(err) == exit.OK {
 					t.Error("the unit does not run, and the run says that all is well")

@@ -81,6 +81,10 @@ func serve(ctx context.Context, s System, m Member, o *Order) (Result, error) {
 	if verb == "" {
 		return r, nil
 	}
+	if kept, err := unstartable(ctx, s, verb, d); kept != "" || err != nil {
+		r.Action, r.Why = Left, kept
+		return r, err
+	}
 	began := s.Clock()
 	ran, err := act(ctx, s, verb, d)
 	o.stopped = append(o.stopped, ran...)

@@ -57,6 +57,24 @@ func SocketsFirst(ctx context.Context, s System, members []Member) ([]Member, er
 	return ordered, nil
 }
 
+// unstartable says why a socket is not restarted: a service that runs and is masked would be stopped with it, and could
+// not be started again. "" is for every other unit.
+func unstartable(ctx context.Context, s System, verb host.UnitVerb, d host.Service) (why string, err error) {
+	if path.Ext(d.Name) != ".socket" || verb != host.Restart {
+		return "", nil
+	}
+	running, err := up(ctx, s, triggered(d))
+	if err != nil {
+		return "", err
+	}
+	for _, unit := range running {
+		if service, err := describe(ctx, s, unit); err != nil || masked(service) {
+			return unit + ", which it triggers, is masked: it would be stopped and could not be started again", err
+		}
+	}
+	return "", nil
+}
+
 // act does to a unit what was decided. Of a socket the services that it triggers are stopped as well: those that ran are
 // in ran, and are to be started after it.
 func act(ctx context.Context, s System, verb host.UnitVerb, d units.Service) (ran []string, err error) {
