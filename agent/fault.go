@@ -233,10 +233,10 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 		r.record.Note("%s is quarantined since run %s: %s", bad.What(), bad.Run, bad.Reason)
 		return r.withhold(named), nil
 	case r.ledger.Hold != nil && good != nil && !good.Same(named):
-		r.record.Note("this host is held since %s; %s waits", r.ledger.Hold.Since.Format("2006-01-02 15:04"), named)
+		r.record.Note("this host is held since %s; %s waits", r.ledger.Hold.Since.Format("2006-01-02 15:04 MST"), named)
 		return r.withhold(named), nil
 	case early && good != nil:
-		r.record.Note("%s waits until %s: the host failed it %d times, last in run %s: %s", pair, wait.Next.Local().Format("2006-01-02 15:04"), wait.Failures, wait.Run, wait.Reason)
+		r.record.Note("%s waits until %s: the host failed it %d times, last in run %s: %s", pair, wait.Next.Local().Format("2006-01-02 15:04 MST"), wait.Failures, wait.Run, wait.Reason)
 		return r.withhold(named), nil
 	case wait.Failures > 0:
 		r.record.Note("%s is tried again: in run %s the host failed it: %s", pair, wait.Run, wait.Reason)
@@ -356,7 +356,7 @@ func nextTry(p ledger.Postponed) string {
 	if p.Next.Equal(p.At) {
 		return "the next run tries it again"
 	}
-	return "it is tried again from " + p.Next.Local().Format("2006-01-02 15:04") + " on"
+	return "it is tried again from " + p.Next.Local().Format("2006-01-02 15:04 MST") + " on"
 }
 
 // quarantine keeps a release from being deployed again.

@@ -234,7 +234,7 @@ func (w Why) advice(named *ledger.Pair) []string {
 	}
 	if p := w.Postponed; p != nil {
 		say(true, fmt.Sprintf("see what is wrong with the host; %s is retried at %s, or at the next run after: corpus-agent unquarantine %s",
-			p.Pair, p.Next.Local().Format("2006-01-02 15:04:05"), p.Pair.Service.Version))
+			p.Pair, p.Next.Local().Format("2006-01-02 15:04:05 MST"), p.Pair.Service.Version))
 	}
 	say(len(w.Drift) > 0 && w.Running == nil, "corpus-agent converge")
 	return next

@@ -222,6 +222,10 @@ func (l *Lines) End(r *Report) {
 		word = "dry run, nothing was done, would stay on"
 	case r.Test && r.Command == "rollback" && r.Exit == 0:
 		word = "dry run, nothing was done, would go back to"
+	case r.Test && r.Outcome == Converged:
+		word = "dry run"
+	case r.Test:
+		word = "dry run, " + word
 	case r.Outcome == RolledBack:
 		word += " to"
 	}

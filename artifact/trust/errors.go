@@ -63,7 +63,7 @@ func (r *Refused) Hint() string {
 	case CheckSignature:
 		return "if its key was revoked, let one that may sign it do so (`corpus export`, `corpus sign`, `corpus import`); if not, do not trust this store until you know who changed it"
 	}
-	return "do not trust this store until you know who changed it; `corpus verify` checks all of it"
+	return "do not trust this store until you know who changed it; `corpus verify`, on a workstation, checks all of it"
 }
 
 // Withdrawn says that the project withdrew a release. A host that runs it keeps it and reports so; no
@@ -92,7 +92,7 @@ var (
 
 // absent says what the store does not have.
 func absent(err error, what string) error {
-	return diag.WithHint(fmt.Errorf("%w: %s", err, what), "`corpus ls` shows what there is")
+	return diag.WithHint(fmt.Errorf("%w: %s", err, what), "`corpus ls`, on a workstation, shows what there is")
 }
 
 // refuseFile makes a Refused of an error about a file that says who signed it.

@@ -59,7 +59,7 @@ func (l statusLines) store(s agent.Status) {
 		l.say("store", "%s", storeLine(s))
 	}
 	if len(s.Expires) > 0 {
-		l.say("signed until", "%s (%s)", s.Expires[0].Expires.Local().Format("2006-01-02 15:04"), s.Expires[0].Role)
+		l.say("signed until", "%s (%s)", s.Expires[0].Expires.Local().Format("2006-01-02 15:04 MST"), s.Expires[0].Role)
 	}
 	for _, e := range s.Expiring {
 		l.say("expires soon", "%s", e)
@@ -94,7 +94,7 @@ func (l statusLines) keptAway(s agent.Status) {
 		l.say("quarantined", "%s since run %s: %s", b.What(), b.Run, b.Reason)
 	}
 	if f := s.Postponed; f != nil {
-		l.say("retried", "%s, from %s on: the host failed it %d times, last in run %s: %s", f.Pair, f.Next.Local().Format("2006-01-02 15:04:05"), f.Failures, f.Run, f.Reason)
+		l.say("retried", "%s, from %s on: the host failed it %d times, last in run %s: %s", f.Pair, f.Next.Local().Format("2006-01-02 15:04:05 MST"), f.Failures, f.Run, f.Reason)
 	}
 }
 
@@ -121,7 +121,7 @@ func (l statusLines) found(s agent.Status) {
 // runs prints the last run and the next one.
 func (l statusLines) runs(s agent.Status) {
 	if s.NextRun != nil {
-		l.say("next run", "%s", s.NextRun.Local().Format("2006-01-02 15:04:05"))
+		l.say("next run", "%s", s.NextRun.Local().Format("2006-01-02 15:04:05 MST"))
 	}
 	if s.Hidden {
 		l.say("last run", "only root may see it, and whether a run is under way: sudo corpus-agent status")
@@ -179,5 +179,5 @@ func unitLine(u service.Unit) string {
 
 // when writes a time with how long ago it was.
 func when(t time.Time) string {
-	return fmt.Sprintf("%s (%s ago)", t.Local().Format("2006-01-02 15:04:05"), diag.Elapsed(time.Since(t)))
+	return fmt.Sprintf("%s (%s ago)", t.Local().Format("2006-01-02 15:04:05 MST"), diag.Elapsed(time.Since(t)))
 }

@@ -64,7 +64,7 @@ func printWhy(out io.Writer, w agent.Why) error {
 		for _, k := range s.Keys {
 			keys = append(keys, k[:min(len(k), 12)])
 		}
-		fmt.Fprintf(&b, "  %s is signed by key %s, good until %s\n", s.Project, strings.Join(keys, ", "), s.Expires.Local().Format("2006-01-02 15:04"))
+		fmt.Fprintf(&b, "  %s is signed by key %s, good until %s\n", s.Project, strings.Join(keys, ", "), s.Expires.Local().Format("2006-01-02 15:04 MST"))
 	}
 	for _, d := range w.Drift {
 		fmt.Fprintf(&b, "  %s\n", indented("  ", d))

@@ -127,7 +127,7 @@ on, a warning names it and what renews it.`,
 			if p.json {
 				return errors.Join(p.JSON(list), cli.AlreadyTold(unread(list)))
 			}
-			fmt.Fprintf(p.Out, "signed until %s (%s)\n", expiries[0].Expires.Format("2006-01-02 15:04"), expiries[0].Role)
+			fmt.Fprintf(p.Out, "signed until %s (%s)\n", expiries[0].Expires.Format("2006-01-02 15:04 MST"), expiries[0].Role)
 			return errors.Join(p.printList(list, why), unread(list))
 		},
 	}

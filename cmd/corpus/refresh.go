@@ -78,7 +78,7 @@ func (p *program) printStandings(list []publish.Standing) error {
 	for _, s := range list {
 		until, what := "-", ""
 		if !s.Expires.IsZero() {
-			until = s.Expires.Format("2006-01-02 15:04")
+			until = s.Expires.Format("2006-01-02 15:04 MST")
 		}
 		switch {
 		case s.Left:

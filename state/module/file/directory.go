@@ -276,8 +276,7 @@ func (d *directory) make(h *host.Host, diff module.Diff) (module.Report, error) 
 	}
 	if !isDir(h, path.Dir(d.Name)) {
 		if !d.MakeDirs {
-			// Salt reports what it meant to do beside the failure.
-			return module.Report{Changes: diff.Changes}, noParent(d.Name)
+			return module.Report{}, noParent(d.Name)
 		}
 		if err := parents(h, d.Name, d.own); err != nil {
 			return module.Report{}, err
