@@ -200,10 +200,18 @@ func layOut(p layout.Project) error {
 	return nil
 }
 
-// promote makes the pair current, and what was current previous.
+// promote makes the pair current, and what was current previous. A next that a person removed or moved since states
+// began leads to the pair again.
 func (r *run) promote(pair ledger.Pair, before map[string]link.Set) error {
 	for _, release := range pair.Releases() {
-		if err := link.Of(r.project(release.Project)).Promote(release.Dir(), before[release.Project]); err != nil {
+		links := link.Of(r.project(release.Project))
+		if now, err := links.Read(); err == nil && now.Next != release.Dir() {
+			if err := links.SetNext(release.Dir()); err != nil {
+				return err
+			}
+			r.record.Note("next of %s was changed during the run, by another program or a person; it leads to %s again", release.Project, release)
+		}
+		if err := links.Promote(release.Dir(), before[release.Project]); err != nil {
 			return err
 		}
 	}
