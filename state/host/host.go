@@ -86,7 +86,7 @@ func (h *Host) Foreseeing(links map[string]string) *Host {
 	}
 	other, foreseeing := *h, *t
 	foreseeing.links = links
-	other.Files, other.parsed, other.Network = &foreseeing, &parsed{}, Network{&foreseeing}
+	other.Files, other.parsed, other.Network = &foreseeing, &ParseCache{}, Network{&foreseeing}
 	return &other
 }
 
