@@ -63,6 +63,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/refusals.go":            state,
 		"agent/repair.go":              state + ", and " + project,
 		"agent/report/archive.go":      state,
+		"agent/run.go":                 state,
 		"agent/self/restore.go":        etc + ", and the agent's own program and units",
 		"agent/self/self.go":           etc + ", and the agent's own program and units",
 		"agent/self/try.go":            "refuses a path of which a part is not root's",

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -43,7 +44,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	h, err := host.New(host.Options{Root: dir})
+	h, err := machine.New(host.Options{Root: dir})
 	if err != nil {
 		fmt.Println(err)
 		return

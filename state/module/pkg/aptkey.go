@@ -168,7 +168,7 @@ func (k *keyed) keyThere(ctx context.Context, sources Sources, env string) error
 	}
 	body, err := sources.Open(ctx, k.KeyURL, env)
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("fetching the key of a package repository, %s: %w", host.WithoutPasswords(k.KeyURL), err),
+		return diag.WithHint(fmt.Errorf("fetching the key of a package repository, %s: %w", packages.WithoutPasswords(k.KeyURL), err),
 			"correct key_url, or see why it cannot be reached")
 	}
 	return body.Close()

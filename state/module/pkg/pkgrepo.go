@@ -123,7 +123,7 @@ func (r *repository) released(ctx context.Context, e entry) error {
 }
 
 func noRelease(dir string) error {
-	return diag.WithHint(fmt.Errorf("the server has no repository at %s: neither InRelease nor Release is there", host.WithoutPasswords(dir)),
+	return diag.WithHint(fmt.Errorf("the server has no repository at %s: neither InRelease nor Release is there", packages.WithoutPasswords(dir)),
 		"check the URI and the name of the distribution")
 }
 
