@@ -23,7 +23,10 @@ type pkg struct {
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Deps,Doc,Name,GoFiles", module+"...").Output()
+	// By directory: a pattern of import paths makes go read the go.mod of modules that nothing here imports.
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps,Doc,Name,GoFiles", "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
