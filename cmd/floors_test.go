@@ -98,10 +98,11 @@ func room(path string) string {
 	return r
 }
 
-// family is the family of state functions that a package belongs to, or "".
+// family is the family of state functions that a package belongs to, or "". What several families share is none: owned makes
+// files that belong to a user, sshkey reads keys.
 func family(path string) string {
 	f, ok := strings.CutPrefix(path, "state/module/")
-	if !ok {
+	if !ok || f == "owned" || f == "sshkey" {
 		return ""
 	}
 	return room(f)

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
-	"github.com/corpus-agent/corpus-agent/state/module/system/mount"
+	"github.com/corpus-agent/corpus-agent/state/module/mount"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 

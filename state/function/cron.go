@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/corpus-agent/corpus-agent/state/module/account/cron"
+	"github.com/corpus-agent/corpus-agent/state/module/cron"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 

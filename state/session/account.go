@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
-	"github.com/corpus-agent/corpus-agent/state/module/account/sshauth"
+	"github.com/corpus-agent/corpus-agent/state/module/sshauth"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 

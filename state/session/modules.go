@@ -8,24 +8,43 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/module"
-	"github.com/corpus-agent/corpus-agent/state/module/account"
-	"github.com/corpus-agent/corpus-agent/state/module/account/cron"
 	"github.com/corpus-agent/corpus-agent/state/module/action"
+	"github.com/corpus-agent/corpus-agent/state/module/alias"
+	"github.com/corpus-agent/corpus-agent/state/module/alternatives"
 	"github.com/corpus-agent/corpus-agent/state/module/apache"
 	"github.com/corpus-agent/corpus-agent/state/module/archive"
-	"github.com/corpus-agent/corpus-agent/state/module/command"
+	"github.com/corpus-agent/corpus-agent/state/module/cmd"
+	"github.com/corpus-agent/corpus-agent/state/module/cron"
 	"github.com/corpus-agent/corpus-agent/state/module/database"
+	"github.com/corpus-agent/corpus-agent/state/module/debconf"
 	"github.com/corpus-agent/corpus-agent/state/module/docker"
+	"github.com/corpus-agent/corpus-agent/state/module/environ"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
+	"github.com/corpus-agent/corpus-agent/state/module/firewalld"
+	"github.com/corpus-agent/corpus-agent/state/module/git"
+	"github.com/corpus-agent/corpus-agent/state/module/group"
+	"github.com/corpus-agent/corpus-agent/state/module/hosts"
 	"github.com/corpus-agent/corpus-agent/state/module/ini"
+	"github.com/corpus-agent/corpus-agent/state/module/iptables"
+	"github.com/corpus-agent/corpus-agent/state/module/kmod"
+	"github.com/corpus-agent/corpus-agent/state/module/knownhosts"
 	"github.com/corpus-agent/corpus-agent/state/module/language"
+	"github.com/corpus-agent/corpus-agent/state/module/locale"
+	"github.com/corpus-agent/corpus-agent/state/module/lvm"
+	"github.com/corpus-agent/corpus-agent/state/module/mount"
+	"github.com/corpus-agent/corpus-agent/state/module/network"
+	"github.com/corpus-agent/corpus-agent/state/module/pdbedit"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
 	"github.com/corpus-agent/corpus-agent/state/module/rabbitmq"
+	"github.com/corpus-agent/corpus-agent/state/module/selinux"
 	"github.com/corpus-agent/corpus-agent/state/module/service"
-	"github.com/corpus-agent/corpus-agent/state/module/source"
-	"github.com/corpus-agent/corpus-agent/state/module/supervisor"
-	"github.com/corpus-agent/corpus-agent/state/module/system"
+	"github.com/corpus-agent/corpus-agent/state/module/sshauth"
+	"github.com/corpus-agent/corpus-agent/state/module/supervisord"
+	"github.com/corpus-agent/corpus-agent/state/module/sysctl"
 	"github.com/corpus-agent/corpus-agent/state/module/test"
+	"github.com/corpus-agent/corpus-agent/state/module/timezone"
+	"github.com/corpus-agent/corpus-agent/state/module/user"
+	"github.com/corpus-agent/corpus-agent/state/module/virt"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -40,47 +59,67 @@ func (s *Session) newModules() module.Registry {
 		Grains: func(path, delimiter string) (any, bool) { return value.Lookup(s.Grains, path, delimiter) },
 	}}
 	all := module.Registry{
-		"archive":     archive.Functions(archives{in.Inputs, s.sources}),
-		"cmd":         command.Functions(in),
-		"file":        file.Functions(in.Inputs),
-		"ini":         ini.Functions(),
-		"module":      action.Functions(callee{s.actions}),
-		"pkg":         pkg.Functions(packageSources{s.sources}),
-		"pkgrepo":     pkg.Repositories(packageSources{s.sources}),
-		"service":     service.Functions(),
-		"supervisord": supervisor.Functions(),
-		"test":        test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
+		"alias":           alias.Functions(),
+		"alternatives":    alternatives.Functions(),
+		"archive":         archive.Functions(archives{in.Inputs, s.sources}),
+		"cmd":             cmd.Functions(in),
+		"cron":            cron.Functions(in),
+		"debconf":         debconf.Functions(in),
+		"environ":         environ.Functions(),
+		"file":            file.Functions(in.Inputs),
+		"firewalld":       firewalld.Functions(),
+		"group":           group.Functions(),
+		"host":            hosts.Functions(),
+		"ini":             ini.Functions(),
+		"iptables":        iptables.Functions(),
+		"kmod":            kmod.Functions(),
+		"locale":          locale.Functions(),
+		"lvm":             lvm.Functions(),
+		"module":          action.Functions(callee{s.actions}),
+		"mount":           mount.Functions(),
+		"network":         network.Functions(in),
+		"pdbedit":         pdbedit.Functions(),
+		"pkg":             pkg.Functions(packageSources{s.sources}),
+		"pkgrepo":         pkg.Repositories(packageSources{s.sources}),
+		"selinux":         selinux.Functions(),
+		"service":         service.Functions(),
+		"ssh_auth":        sshauth.Functions(in),
+		"ssh_known_hosts": knownhosts.Functions(),
+		"supervisord":     supervisord.Functions(),
+		"sysctl":          sysctl.Functions(),
+		"test":            test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
+		"timezone":        timezone.Functions(),
+		"user":            user.Functions(),
+		"virt":            virt.Functions(virt.Pillar(in.Pillar)),
 	}
-	maps.Copy(all, account.Tables(in))
-	maps.Copy(all, system.Tables(in, in.Pillar))
 	maps.Copy(all, apache.Tables())
 	maps.Copy(all, database.Tables(s.connection))
 	maps.Copy(all, docker.Tables())
 	maps.Copy(all, language.Tables(in))
 	maps.Copy(all, rabbitmq.Tables())
-	maps.Copy(all, source.Tables())
+	maps.Copy(all, git.Tables())
 	return all
 }
 
 // inputs gives other families content the way in which file states get theirs.
 type inputs struct{ file.Inputs }
 
-// Script is part of command.Scripts.
+// Script is part of cmd.Scripts.
 func (in inputs) Script(ctx context.Context, source, env, template string, vars *value.Map) ([]byte, error) {
 	return in.Inputs.Rendered(ctx, file.Wanted{URL: source, Env: env, Template: template, Context: vars})
 }
 
-// Source is part of account.Sources.
+// Source is part of cron.Sources.
 func (in inputs) Source(ctx context.Context, url, env string) ([]byte, error) {
 	return in.Inputs.Rendered(ctx, file.Wanted{URL: url, Env: env})
 }
 
-// Rendered is part of account.Sources.
+// Rendered is part of cron.Sources.
 func (in inputs) Rendered(ctx context.Context, s cron.Source) ([]byte, error) {
 	return in.Inputs.Rendered(ctx, file.Wanted(s))
 }
 
-// Diff is part of account.Sources.
+// Diff is part of cron.Sources.
 func (in inputs) Diff(before, after string) string { return in.Inputs.Difference(before, after) }
 
 // connection is a setting of how a server is reached, such as mysql.user: an option, or the pillar

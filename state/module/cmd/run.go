@@ -1,0 +1,266 @@
+// Package cmd holds cmd.run and its kin: states that are a command line.
+//
+// A command is opaque. Nobody can tell without running it what it would change, so its Check finds
+// that it would run and says that the rest is unknown; unless, onlyif and creates are how an author
+// tells the run that there is nothing to do.
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Functions are the functions of cmd.
+func Functions(scripts Scripts) module.Table {
+	return module.Table{
+		"run":         func() module.Resource { return &run{} },
+		"wait":        func() module.Resource { return &waiting{} },
+		"watch":       func() module.Resource { return &waiting{} },
+		"script":      func() module.Resource { return &script{scripts: scripts} },
+		"wait_script": func() module.Resource { return &waitingScript{script: script{scripts: scripts}} },
+	}
+}
+
+// options are the arguments that all command states share.
+type options struct {
+	Name            string  `sls:"name"`
+	Dir             string  `sls:"cwd"`
+	Root            string  `sls:"root"`
+	RunAs           string  `sls:"runas"`
+	Shell           string  `sls:"shell"`
+	Env             any     `sls:"env"`
+	PrependPath     string  `sls:"prepend_path"`
+	Stateful        any     `sls:"stateful"`
+	Umask           string  `sls:"umask"`
+	Loglevel        any     `sls:"output_loglevel"` // commands are not logged apart from the report
+	HideOutput      bool    `sls:"hide_output"`
+	Timeout         float64 `sls:"timeout"` // seconds
+	IgnoreTimeout   bool    `sls:"ignore_timeout"`
+	Terminal        any     `sls:"use_vt"`
+	Stdin           string  `sls:"stdin"`
+	CleanEnv        bool    `sls:"clean_env"`
+	SuccessRetcodes phrases `sls:"success_retcodes"`
+	SuccessStdout   phrases `sls:"success_stdout"`
+	SuccessStderr   phrases `sls:"success_stderr"`
+}
+
+// testName is the command that dry runs ask: stateful: [{test_name: COMMAND}]; "" for none.
+func (o *options) testName() string {
+	list, ok := o.Stateful.(*value.List)
+	if !ok || list.Len() == 0 {
+		return ""
+	}
+	first, ok := list.Items[0].(*value.Map)
+	if !ok || !first.Has("test_name") {
+		return ""
+	}
+	return value.Str(first.Value("test_name"))
+}
+
+// phrases is a list, or a text of phrases with commas between them.
+type phrases []string
+
+// UnmarshalSLS reads numbers and texts.
+func (w *phrases) UnmarshalSLS(v any) error {
+	for _, item := range items(v) {
+		switch item.(type) {
+		case string, int, float64, bool:
+			for word := range strings.SplitSeq(value.Str(item), ",") {
+				*w = append(*w, strings.TrimSpace(word))
+			}
+		default:
+			return fmt.Errorf("a list of numbers or texts was expected, not %s", value.Repr(v))
+		}
+	}
+	return nil
+}
+
+func items(v any) []any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case *value.List:
+		return v.Items
+	case value.Tuple:
+		return v
+	}
+	return []any{v}
+}
+
+// succeeded reports whether a command ended well, by its code or by what it printed.
+func (o *options) succeeded(out host.Output) bool {
+	in := func(text string) func(string) bool {
+		return func(part string) bool { return strings.Contains(text, part) }
+	}
+	return out.Code == 0 || slices.Contains(o.SuccessRetcodes, strconv.Itoa(out.Code)) ||
+		slices.ContainsFunc(o.SuccessStdout, in(out.Stdout)) || slices.ContainsFunc(o.SuccessStderr, in(out.Stderr))
+}
+
+// line is the command line with everything the arguments say about it.
+func (o *options) line(text string) (host.Line, error) {
+	l := host.Line{
+		Text: text, Root: o.Root, Terminal: value.Truth(o.Terminal), Shell: o.Shell, Dir: o.Dir, RunAs: o.RunAs, Path: o.PrependPath, Stdin: o.Stdin, Clean: o.CleanEnv,
+		Env: module.Environment(o.Env), Limit: time.Duration(o.Timeout * float64(time.Second)),
+	}
+	if o.Umask == "" {
+		return l, nil
+	}
+	mask, err := strconv.ParseUint(o.Umask, 8, 16)
+	if err != nil {
+		return l, fmt.Errorf("umask %s is no octal number", o.Umask)
+	}
+	n := int(mask)
+	l.Umask = &n
+	return l, nil
+}
+
+// describe is a command in words short enough for a line.
+func describe(text string) string {
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if rest != "" {
+		first += " ..."
+	}
+	return "`" + first + "`"
+}
+
+// would is the Check of anything that runs a command.
+func (o *options) would(h *host.Host) (module.Diff, error) {
+	if err := h.Commands.Allowed("the command " + describe(o.Name)); err != nil {
+		return module.Diff{}, err
+	}
+	d := module.Diff{Unknown: true, Comment: "would run " + describe(o.Name)}
+	if o.Root != "" || o.RunAs == "" {
+		return d, nil
+	}
+	if _, ok, err := h.Accounts.User(o.RunAs); err == nil && !ok {
+		err = diag.WithHint(fmt.Errorf("user %s does not exist", o.RunAs), "make it in a user.present state that this one requires")
+		d.Lacks = append(d.Lacks, host.Lacking(err, host.AUser, o.RunAs))
+	}
+	return d, nil
+}
+
+// perform runs a line and reports it as cmd states do: its output is the change.
+func (o *options) perform(ctx context.Context, h *host.Host, l host.Line) (module.Report, error) {
+	if o.Dir != "" && o.Root == "" {
+		if err := h.Enterable(o.Dir, o.RunAs); err != nil {
+			return module.Report{}, err
+		}
+	}
+	out, err := h.Shell(ctx, l)
+	if err != nil {
+		return module.Report{}, err
+	}
+	changes, ok := o.judge(&out, l)
+	report := module.Report{Changes: changes, Comment: "ran " + describe(o.Name)}
+	_, listed := o.Stateful.(*value.List)
+	if truth, _ := o.Stateful.(bool); truth || listed {
+		return stateful(changes, ok)
+	}
+	if !ok {
+		return report, failure(o.Name, out, o.HideOutput)
+	}
+	return report, nil
+}
+
+// maxShown is how many bytes of what a command printed its result has of each stream. Reports are kept for months.
+const maxShown = 256 << 10
+
+// shortened is the beginning and the end of a long output.
+func shortened(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	const half = maxShown / 2
+	return strings.ToValidUTF8(text[:half], "") + fmt.Sprintf("\n[%d bytes are left out here]\n", len(text)-maxShown) + strings.ToValidUTF8(text[len(text)-half:], "")
+}
+
+// judge turns a command's end into changes, and says whether it is a success.
+func (o *options) judge(out *host.Output, l host.Line) (*value.Map, bool) {
+	out.Stdout, out.Stderr = strings.TrimRight(out.Stdout, "\r\n \t"), strings.TrimRight(out.Stderr, "\r\n \t")
+	code, ok := out.Code, o.succeeded(*out)
+	switch {
+	case out.TimedOut && o.IgnoreTimeout:
+		code, ok = 0, true
+	case out.TimedOut:
+		code, ok = 1, false
+		out.Stdout, out.Stderr = fmt.Sprintf("%s : Timed out after %g seconds", l.Text, o.Timeout), ""
+	case ok:
+		code = 0
+	}
+	if o.HideOutput {
+		out.Stdout, out.Stderr = "", ""
+	}
+	out.Stdout, out.Stderr = shortened(out.Stdout), shortened(out.Stderr)
+	return value.NewMap("pid", out.PID, "retcode", code, "stdout", out.Stdout, "stderr", out.Stderr), ok
+}
+
+func failure(name string, out host.Output, hidden bool) error {
+	err := fmt.Errorf("%s ended with code %d", describe(name), out.Code)
+	if out.TimedOut {
+		return diag.WithHint(fmt.Errorf("%s did not end in time", describe(name)), "raise its timeout argument, or start long work as a unit")
+	}
+	if last := lastLine(out.Stderr); last != "" && !hidden {
+		err = fmt.Errorf("%w: %s", err, last)
+	}
+	return err
+}
+
+func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
+
+// run is cmd.run.
+type run struct{ options }
+
+func (r *run) Check(_ context.Context, h *host.Host) (module.Diff, error) { return r.would(h) }
+
+func (r *run) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+	l, err := r.line(r.Name)
+	if err != nil {
+		return module.Report{}, err
+	}
+	return r.perform(ctx, h, l)
+}
+
+// Rehearse is Check, or runs the command that stateful names to say what the real one would change.
+func (r *run) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
+	test := r.testName()
+	if test == "" {
+		return r.Check(ctx, h)
+	}
+	if err := h.Commands.Allowed("the command " + describe(test)); err != nil {
+		return module.Diff{}, err
+	}
+	l, err := r.line(test)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	report, err := r.perform(ctx, h, l)
+	d := module.Diff{Changes: report.Changes, Comment: report.Comment}
+	if err != nil && value.Equal(report.Changes.Value("retcode"), 0) { // it ran well and said nothing that is understood
+		d.Unknown, d.Comment = true, err.Error()
+		return d, nil
+	}
+	return d, err
+}
+
+// Watched runs the command.
+func (r *run) Watched() module.Resource { return r }
+
+// waiting is cmd.wait: it does nothing but when a watch fires.
+type waiting struct{ run }
+
+func (w *waiting) Check(context.Context, *host.Host) (module.Diff, error) { return module.Diff{}, nil }
+
+func (w *waiting) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
+	return w.Check(ctx, h)
+}
+
+func (w *waiting) Watched() module.Resource { return &w.run }

@@ -1,0 +1,84 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Scripts gives the text of a script by its source URL, rendered by a template engine if one is
+// named.
+type Scripts interface {
+	Script(ctx context.Context, source, env, template string, vars *value.Map) ([]byte, error)
+}
+
+// script is cmd.script: a script from the state tree, put on the host for the time it runs.
+type script struct {
+	options
+	Source   string     `sls:"source"`
+	Template string     `sls:"template"`
+	Args     string     `sls:"args"`
+	Context  *value.Map `sls:"context"`
+	Defaults *value.Map `sls:"defaults"`
+	SLSEnv   string     `sls:"__env__"`
+
+	scripts Scripts
+}
+
+func (s *script) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if s.Root != "" {
+		return module.Diff{}, diag.WithHint(errors.New("cmd.script has no root: the script would run on the host"),
+			"put the script into the tree with file.managed, and run it with cmd.run and root")
+	}
+	return s.would(h)
+}
+
+func (s *script) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report module.Report, err error) {
+	source, args := s.Source, s.Args
+	first, rest, more := strings.Cut(s.Name, " ")
+	if source == "" {
+		source = first
+	}
+	if args == "" && more {
+		args = rest
+	}
+	vars := value.NewMap()
+	vars.Update(s.Defaults)
+	vars.Update(s.Context)
+	text, err := s.scripts.Script(ctx, source, s.SLSEnv, s.Template, vars)
+	if err != nil {
+		return module.Report{}, err
+	}
+	file, err := s.place(h, source, text)
+	if err != nil {
+		return module.Report{}, err
+	}
+	defer func() { err = errors.Join(err, h.Files.Remove(file)) }()
+	l, err := s.line(strings.TrimSpace(file + " " + args))
+	if err != nil {
+		return module.Report{}, err
+	}
+	return s.perform(ctx, h, l)
+}
+
+// place puts the script where its user can run it and nobody else can read it.
+func (s *script) place(h *host.Host, source string, text []byte) (string, error) {
+	return h.TempFor(s.RunAs, "script-*"+path.Ext(source), text, 0o700)
+}
+
+func (s *script) Watched() module.Resource { return s }
+
+// waitingScript is cmd.wait_script: it does nothing but when a watch fires.
+type waitingScript struct{ script }
+
+func (w *waitingScript) Check(context.Context, *host.Host) (module.Diff, error) {
+	return module.Diff{}, nil
+}
+
+func (w *waitingScript) Watched() module.Resource { return &w.script }

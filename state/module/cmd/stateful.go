@@ -1,0 +1,125 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// stateful reads a result out of a command's output: one JSON object, or in the last line words of
+// name=value. changed says whether there was a change and comment is the comment.
+func stateful(ran *value.Map, ok bool) (module.Report, error) {
+	out, _ := ran.Value("stdout").(string)
+	if out == "" {
+		report := module.Report{Comment: value.Str(ran.Value("stderr"))}
+		return report, codeError(ran, ok)
+	}
+	said, rest, err := readResult(out)
+	if err != nil {
+		return module.Report{Changes: ran}, err
+	}
+	report := module.Report{Comment: value.Str(orEmpty(said.Value("comment")))}
+	said.Delete("comment")
+	changed, err := isTrue(said.Value("changed"))
+	if err != nil {
+		return module.Report{Changes: ran}, err
+	}
+	if changed {
+		for key, v := range ran.All() {
+			if name := value.Str(key); !said.Has(name) {
+				said.Set(name, v)
+			}
+		}
+		said.Set("stdout", rest)
+		report.Changes = said
+	}
+	return report, codeError(ran, ok)
+}
+
+func orEmpty(v any) any {
+	if v == nil {
+		return ""
+	}
+	return v
+}
+
+func codeError(ran *value.Map, ok bool) error {
+	if ok {
+		return nil
+	}
+	return errors.New("the command ended with code " + value.Str(ran.Value("retcode")))
+}
+
+// readResult gives what the command says of itself and the output that is none of it.
+func readResult(out string) (said *value.Map, rest string, err error) {
+	if json.Valid([]byte(out)) {
+		v, err := value.FromJSON([]byte(out))
+		if m, ok := v.(*value.Map); ok && err == nil {
+			return m, "", nil
+		}
+		return nil, "", errors.New("a stateful command printed JSON that is no object")
+	}
+	last := strings.TrimRight(out, " \t\r\n")
+	rest = out[:len(out)-1] // of a single line Salt leaves all but its last letter
+	if i := strings.LastIndexByte(last, '\n'); i >= 0 {
+		rest, last = last[:i], last[i+1:]
+	}
+	said = value.NewMap()
+	for _, word := range words(last) {
+		name, v, ok := strings.Cut(word, "=")
+		if !ok || strings.Contains(v, "=") {
+			return nil, "", diag.WithHint(errors.New("a stateful command did not say how it ended"),
+				"its last line must read changed=yes comment='...', or its output be one JSON object")
+		}
+		said.Set(name, v)
+	}
+	return said, rest, nil
+}
+
+// words splits a line as a shell does, quotes and backslashes included.
+func words(line string) []string {
+	var list []string
+	var word strings.Builder
+	quote, inside := rune(0), false
+	escaped := false
+	for _, r := range line {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, inside = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, inside = r, true
+		case quote == 0 && (r == ' ' || r == '\t'):
+			if inside {
+				list = append(list, word.String())
+				word.Reset()
+				inside = false
+			}
+		default:
+			word.WriteRune(r)
+			inside = true
+		}
+	}
+	if inside {
+		list = append(list, word.String())
+	}
+	return list
+}
+
+func isTrue(v any) (bool, error) {
+	switch strings.ToLower(value.Str(v)) {
+	case "true", "yes", "1":
+		return true, nil
+	case "false", "no", "0", "none":
+		return false, nil
+	}
+	return false, errors.New("a stateful command said changed=" + value.Str(v) + ", and yes or no was expected")
+}

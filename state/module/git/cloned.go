@@ -1,0 +1,279 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// cloned is git.cloned: there is a clone, whatever is in it.
+type cloned struct {
+	access
+	Name   string `sls:"name"`
+	Target string `sls:"target,required"`
+	Branch string `sls:"branch"`
+
+	place place
+	now   string // the branch that is checked out
+}
+
+func (c *cloned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	var err error
+	if c.place, err = placeOf(h, c.Target); err != nil {
+		return module.Diff{}, err
+	}
+	if err = c.actFor(h, c.Target); err != nil {
+		return module.Diff{}, err
+	}
+	if what, err := c.awaits(h); err != nil || what != "" {
+		return module.Awaits(what, "clone "+address(c.Name)), err
+	}
+	switch c.place {
+	case occupied:
+		return module.Diff{}, inTheWay(c.Target)
+	case nothing:
+		found, err := c.remoteRefs(ctx, h, c.Name)
+		if err != nil {
+			return module.Diff{}, err
+		}
+		if _, _, known := found.find(c.Branch); c.Branch != "" && !known {
+			return module.Diff{}, found.missing(c.Branch, c.Name)
+		}
+		return module.Diff{Changes: value.NewMap("new", address(c.Name)+" => "+c.Target), Comment: fmt.Sprintf("would clone %s to %s", address(c.Name), c.Target)}, nil
+	}
+	if c.now, err = c.answer(ctx, h, c.Target, "symbolic-ref", "--short", "--quiet", "HEAD"); err != nil {
+		return module.Diff{}, err
+	}
+	if c.Branch == "" || c.Branch == c.now {
+		return module.Diff{Comment: c.Target + " is a clone"}, nil
+	}
+	return module.Diff{Changes: value.NewMap("branch", value.NewMap("old", orNone(c.now), "new", c.Branch)),
+		Comment: fmt.Sprintf("would check out the branch %s in %s", c.Branch, c.Target)}, nil
+}
+
+func (c *cloned) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if what, err := c.awaits(h); err != nil || what != "" {
+		return module.Report{}, c.absent(what, err)
+	}
+	if c.place == checkout {
+		if _, err := c.git().Do(ctx, h, in(c.Target, "checkout", c.Branch, "--")...); err != nil {
+			return module.Report{}, err
+		}
+		return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("checked out the branch %s in %s", c.Branch, c.Target)}, nil
+	}
+	args := []string{"clone"}
+	if c.Branch != "" {
+		args = append(args, "--branch", c.Branch)
+	}
+	if _, err := c.reaching(c.Name).Do(ctx, h, append(args, "--", address(c.Name), c.Target)...); err != nil {
+		return module.Report{}, fmt.Errorf("cloning %s: %w", address(c.Name), err)
+	}
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("cloned %s to %s", address(c.Name), c.Target)}, nil
+}
+
+// detached is git.detached: a checkout is at a commit and on no branch.
+type detached struct {
+	access
+	Name          string `sls:"name"`
+	Rev           string `sls:"rev,required"`
+	Target        string `sls:"target,required"`
+	Remote        string `sls:"remote"`
+	ForceClone    bool   `sls:"force_clone"`
+	ForceCheckout bool   `sls:"force_checkout"`
+	FetchRemote   bool   `sls:"fetch_remote"`
+	HardReset     bool   `sls:"hard_reset"`
+	Submodules    bool   `sls:"submodules"`
+
+	place  place
+	now    string
+	commit string
+}
+
+func (g *detached) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	var err error
+	if g.place, err = placeOf(h, g.Target); err != nil {
+		return module.Diff{}, err
+	}
+	if err = g.actFor(h, g.Target); err != nil {
+		return module.Diff{}, err
+	}
+	if what, err := g.awaits(h); err != nil || what != "" {
+		return module.Awaits(what, "check out "+address(g.Name)), err
+	}
+	if g.place == occupied && !g.ForceClone {
+		return module.Diff{}, inTheWay(g.Target)
+	}
+	found, err := g.remoteRefs(ctx, h, g.Name)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	kind, known, on := "", false, ""
+	if g.commit, kind, known = found.find(g.Rev); kind == "" {
+		return module.Diff{}, found.missing(g.Rev, g.Name)
+	}
+	if g.place == checkout {
+		g.now, err = g.answer(ctx, h, g.Target, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+		if err == nil {
+			on, err = g.answer(ctx, h, g.Target, "symbolic-ref", "--short", "--quiet", "HEAD")
+		}
+		if err != nil {
+			return module.Diff{}, err
+		}
+	}
+	if !known && strings.HasPrefix(g.now, g.Rev) {
+		g.commit = g.now
+	}
+	switch {
+	case g.now != "" && g.now == g.commit && on == "":
+		return module.Diff{Comment: g.Target + " is at its commit"}, nil
+	case g.commit == "":
+		return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: fmt.Sprintf("would check out %s of %s", g.Rev, address(g.Name))}, nil
+	}
+	return module.Diff{Changes: g.changes(), Comment: fmt.Sprintf("would check out %s of %s in %s", g.Rev, address(g.Name), g.Target)}, nil
+}
+
+func (g *detached) changes() *value.Map {
+	m := value.NewMap()
+	if g.place == occupied {
+		m.Set("forced clone", true)
+	}
+	m.Set("HEAD", value.NewMap("old", orNone(g.now), "new", g.commit))
+	return m
+}
+
+func (g *detached) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+	if what, err := g.awaits(h); err != nil || what != "" {
+		return module.Report{}, g.absent(what, err)
+	}
+	if err := g.get(ctx, h); err != nil {
+		return module.Report{}, err
+	}
+	if g.commit == "" {
+		var err error
+		if g.commit, err = g.answer(ctx, h, g.Target, "rev-parse", "--verify", "--quiet", g.Rev+"^{commit}"); err != nil || g.commit == "" {
+			return module.Report{}, errors.Join(err, fmt.Errorf("the repository %s has no commit %s", address(g.Name), g.Rev))
+		}
+	}
+	steps := [][]string{}
+	if g.HardReset && g.place == checkout {
+		steps = append(steps, []string{"reset", "--hard"})
+	}
+	move := []string{"checkout", "--detach", g.commit}
+	if g.ForceCheckout {
+		move = []string{"checkout", "--force", "--detach", g.commit}
+	}
+	for _, args := range append(steps, move) {
+		if _, err := g.git().Do(ctx, h, in(g.Target, args...)...); err != nil {
+			return module.Report{}, diag.WithHint(err, "set hard_reset: True or force_checkout: True to drop what was changed on the host")
+		}
+	}
+	report := module.Report{Changes: g.changes(), Comment: fmt.Sprintf("%s is at %s", g.Target, g.commit)}
+	if g.Submodules {
+		return report, g.submodules(ctx, h, g.Name, g.Target)
+	}
+	return report, nil
+}
+
+// get clones the repository, or fetches what is new in it.
+func (g *detached) get(ctx context.Context, h *host.Host) error {
+	git := g.reaching(g.Name)
+	if g.place == checkout {
+		if !g.FetchRemote {
+			return nil
+		}
+		if _, err := git.Do(ctx, h, in(g.Target, "fetch", "--tags", "--", address(g.Name), "+refs/heads/*:refs/remotes/"+g.Remote+"/*")...); err != nil {
+			return fmt.Errorf("fetching %s: %w", address(g.Name), err)
+		}
+		return nil
+	}
+	if g.place == occupied {
+		if err := empty(h, g.Target); err != nil {
+			return err
+		}
+	}
+	if _, err := git.Do(ctx, h, "clone", "--no-checkout", "--origin", g.Remote, "--", address(g.Name), g.Target); err != nil {
+		return fmt.Errorf("cloning %s: %w", address(g.Name), err)
+	}
+	return nil
+}
+
+// present is git.present: there is a repository of the host's own.
+type present struct {
+	Name           string `sls:"name"`
+	Force          bool   `sls:"force"`
+	Bare           bool   `sls:"bare"`
+	Template       string `sls:"template"`
+	SeparateGitDir string `sls:"separate_git_dir"`
+	Shared         any    `sls:"shared"`
+	User           string `sls:"user"`
+	Password       any    `sls:"password"`
+	OutputEncoding any    `sls:"output_encoding"`
+
+	place place
+}
+
+func (p *present) access() access { return access{User: p.User} }
+
+func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	var err error
+	if p.place, err = placeOf(h, p.Name); err != nil {
+		return module.Diff{}, err
+	}
+	as := p.access()
+	if err := as.actFor(h, p.Name); err != nil {
+		return module.Diff{}, err
+	}
+	p.User = as.User
+	if what, err := p.access().awaits(h); err != nil || what != "" {
+		return module.Awaits(what, "make the repository "+p.Name), err
+	}
+	if p.place == checkout {
+		_, err := h.Files.Stat(path.Join(p.Name, ".git"))
+		if bare := err != nil; bare == p.Bare || !p.Force {
+			return module.Diff{Comment: p.Name + " is a repository"}, nil
+		}
+		p.place = occupied
+	}
+	changes := value.NewMap("new", p.Name)
+	if p.place == occupied {
+		if !p.Force {
+			return module.Diff{}, diag.WithHint(fmt.Errorf("%s is there and is no repository", p.Name), "set force: True to remove what is in it, or name another path")
+		}
+		changes.Set("forced init", true)
+	}
+	return module.Diff{Changes: changes, Comment: "would make the repository " + p.Name}, nil
+}
+
+func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if what, err := p.access().awaits(h); err != nil || what != "" {
+		return module.Report{}, p.access().absent(what, err)
+	}
+	if p.place == occupied {
+		if err := empty(h, p.Name); err != nil {
+			return module.Report{}, err
+		}
+	}
+	args := []string{"init", "--quiet"}
+	if p.Bare {
+		args = append(args, "--bare")
+	}
+	for option, v := range map[string]string{"--template=": p.Template, "--separate-git-dir=": p.SeparateGitDir} {
+		if v != "" {
+			args = append(args, option+v)
+		}
+	}
+	if value.Truth(p.Shared) {
+		args = append(args, "--shared="+strings.ToLower(value.Str(p.Shared)))
+	}
+	if _, err := p.access().git().Do(ctx, h, append(args, "--", p.Name)...); err != nil {
+		return module.Report{}, err
+	}
+	return module.Report{Changes: d.Changes, Comment: "made the repository " + p.Name}, nil
+}

@@ -1,0 +1,237 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// configured are the arguments of states about git's configuration.
+type configured struct {
+	Name           string `sls:"name"`
+	Repo           string `sls:"repo"`
+	User           string `sls:"user"`
+	Password       any    `sls:"password"`
+	Global         bool   `sls:"global"`
+	OutputEncoding any    `sls:"output_encoding"`
+}
+
+func (c *configured) access() access { return access{User: c.User} }
+
+// args are the arguments of `git config`.
+func (c *configured) args(more ...string) []string {
+	if c.Global {
+		return append([]string{"config", "--global"}, more...)
+	}
+	return in(c.Repo, append([]string{"config", "--local"}, more...)...)
+}
+
+func (c *configured) valid() error {
+	if !c.Global && c.Repo == "" {
+		return diag.WithHint(errors.New("neither repo nor global is set"), "name the repository in repo, or set global: True")
+	}
+	return nil
+}
+
+// awaits is what has to be there first.
+func (c *configured) awaits(h *host.Host) (string, error) {
+	if as := c.access(); !c.Global {
+		if err := as.actFor(h, c.Repo); err != nil {
+			return "", err
+		}
+		c.User = as.User
+	}
+	what, err := c.access().awaits(h)
+	if err != nil || what != "" || c.Global {
+		return what, err
+	}
+	at, err := placeOf(h, c.Repo)
+	if err == nil && at != checkout {
+		what = "the repository " + c.Repo
+	}
+	return what, err
+}
+
+// values are those of keys that match a regular expression, by key; git writes keys in lower case.
+func (c *configured) values(ctx context.Context, h *host.Host, expression string) (*value.Map, error) {
+	out, err := c.access().git().Ask(ctx, h, c.args("--null", "--get-regexp", expression)...)
+	found := value.NewMap()
+	if host.EndedWith(err, 1) {
+		return found, nil
+	}
+	for entry := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		key, v, _ := strings.Cut(entry, "\n")
+		if key == "" {
+			continue
+		}
+		list, ok := found.Value(key).(*value.List)
+		if !ok {
+			list = value.NewList()
+			found.Set(key, list)
+		}
+		list.Append(v)
+	}
+	return found, err
+}
+
+// one are the values of one key.
+func (c *configured) one(ctx context.Context, h *host.Host) ([]string, error) {
+	out, err := c.access().git().Ask(ctx, h, c.args("--null", "--get-all", c.Name)...)
+	if host.EndedWith(err, 1) || err == nil && out == "" {
+		return nil, nil
+	}
+	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), err
+}
+
+// configSet is git.config_set.
+type configSet struct {
+	configured
+	Value    *string `sls:"value"`
+	Multivar any     `sls:"multivar"`
+
+	want []string
+}
+
+func (c *configSet) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	if err := c.read(); err != nil {
+		return module.Diff{}, err
+	}
+	if what, err := c.awaits(h); err != nil || what != "" {
+		return module.Awaits(what, "set "+c.Name), err
+	}
+	have, err := c.one(ctx, h)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	if slices.Equal(have, c.want) {
+		return module.Diff{Comment: c.Name + " is set as declared"}, nil
+	}
+	old := any(nil)
+	if have != nil {
+		old = value.Strings(have...)
+	}
+	return module.Diff{Changes: value.NewMap(c.Name, value.NewMap("old", old, "new", value.Strings(c.want...))), Comment: "would set " + c.Name}, nil
+}
+
+// read settles which values there shall be.
+func (c *configSet) read() error {
+	switch v := c.Multivar.(type) {
+	case nil:
+		if c.Value == nil {
+			return diag.WithHint(errors.New("neither value nor multivar is set"), "write `- value: ...`")
+		}
+		c.want = []string{*c.Value}
+	case *value.List:
+		for _, item := range v.Items {
+			c.want = append(c.want, value.Str(item))
+		}
+	default:
+		c.want = strings.Split(value.Str(v), ",")
+	}
+	if c.Value != nil && c.Multivar != nil {
+		return diag.WithHint(errors.New("both value and multivar are set"), "keep one of them")
+	}
+	return c.valid()
+}
+
+func (c *configSet) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+	if what, err := c.awaits(h); err != nil || what != "" {
+		return module.Report{}, c.access().absent(what, err)
+	}
+	have, err := c.one(ctx, h)
+	if err != nil {
+		return module.Report{}, err
+	}
+	for i, v := range c.want {
+		verb := []string{"--add", c.Name, v}
+		if i == 0 {
+			verb = []string{"--replace-all", c.Name, v}
+		}
+		if _, err := c.access().git().Do(ctx, h, c.args(verb...)...); err != nil {
+			return module.Report{}, err
+		}
+	}
+	old := any(nil)
+	if have != nil {
+		old = value.Strings(have...)
+	}
+	return module.Report{Changes: value.NewMap(c.Name, value.NewMap("old", old, "new", value.Strings(c.want...))), Comment: "set " + c.Name}, nil
+}
+
+// configUnset is git.config_unset. The name is a regular expression.
+type configUnset struct {
+	configured
+	ValueRegex string `sls:"value_regex"`
+	All        bool   `sls:"all"`
+}
+
+func (c *configUnset) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	if err := c.valid(); err != nil {
+		return module.Diff{}, err
+	}
+	if what, err := c.awaits(h); err != nil || what != "" {
+		if what != "" && err == nil {
+			return module.Diff{Comment: what + " is not there, so nothing is set"}, nil
+		}
+		return module.Diff{}, err
+	}
+	matches, err := c.matches(ctx, h)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	for key, v := range matches.All() {
+		if list := v.(*value.List); list.Len() > 1 && !c.All {
+			return module.Diff{}, diag.WithHint(fmt.Errorf("%s has several values: %s", value.Str(key), value.Repr(list)), "set all: True to remove all of them")
+		}
+	}
+	if matches.Len() == 0 {
+		return module.Diff{Comment: "nothing is set that matches " + c.Name}, nil
+	}
+	return module.Diff{Changes: matches, Comment: "would unset " + strings.Join(matches.Names(), ", ")}, nil
+}
+
+// matches are the values that go, by key.
+func (c *configUnset) matches(ctx context.Context, h *host.Host) (*value.Map, error) {
+	all, err := c.values(ctx, h, "^"+strings.TrimSuffix(strings.TrimPrefix(c.Name, "^"), "$")+"$")
+	if err != nil || c.ValueRegex == "" {
+		return all, err
+	}
+	expression, err := regexp.Compile(c.ValueRegex)
+	if err != nil {
+		return nil, fmt.Errorf("value_regex: %w", err)
+	}
+	some := value.NewMap()
+	for key, v := range all.All() {
+		list := value.NewList()
+		for _, item := range v.(*value.List).Items {
+			if expression.MatchString(value.Str(item)) {
+				list.Append(item)
+			}
+		}
+		if list.Len() > 0 {
+			some.Set(value.Str(key), list)
+		}
+	}
+	return some, nil
+}
+
+func (c *configUnset) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	for _, key := range d.Changes.Names() {
+		args := []string{"--unset-all", key}
+		if c.ValueRegex != "" {
+			args = append(args, c.ValueRegex)
+		}
+		if _, err := c.access().git().Do(ctx, h, c.args(args...)...); err != nil {
+			return module.Report{}, err
+		}
+	}
+	return module.Report{Changes: d.Changes, Comment: "unset " + strings.Join(d.Changes.Names(), ", ")}, nil
+}

@@ -1,0 +1,275 @@
+// Package git holds git.latest and its kin: states about checkouts of repositories.
+//
+// What the remote repository has is asked of it directly (git ls-remote), so that a check needs no
+// fetch and writes nothing, and a dry run names the commit that a run would check out. git itself
+// does the rest. It never asks for a password: those for https come from the environment of the one
+// command that needs them, and stand on no command line and in no configuration.
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+)
+
+// Tables are the functions of these states, by state.
+func Tables() module.Registry {
+	return module.Registry{"git": {
+		"latest": func() module.Resource {
+			return &latest{Rev: "HEAD", Remote: "origin", UpdateHead: true, FetchTags: true, SyncTags: true}
+		},
+		"cloned":       func() module.Resource { return &cloned{} },
+		"detached":     func() module.Resource { return &detached{Remote: "origin", FetchRemote: true} },
+		"present":      func() module.Resource { return &present{Bare: true} },
+		"config_set":   func() module.Resource { return &configSet{} },
+		"config_unset": func() module.Resource { return &configUnset{} },
+	}}
+}
+
+// access is how a repository is reached, and by whom.
+type access struct {
+	User           string   `sls:"user"`
+	Password       any      `sls:"password"` // of the user, where the system wants one
+	Identity       []string `sls:"identity"` // private keys for ssh
+	HTTPSUser      string   `sls:"https_user"`
+	HTTPSPass      string   `sls:"https_pass"`
+	OutputEncoding any      `sls:"output_encoding"`
+}
+
+// awaits is what has to be there first and is not: git, the user or a key; "" for nothing.
+func (a access) awaits(h *host.Host) (string, error) {
+	if ok, err := a.git().Ready(h); err != nil || !ok {
+		return "git", err
+	}
+	if a.User != "" {
+		if _, ok, err := h.Accounts.User(a.User); err != nil || !ok {
+			return "user " + a.User, err
+		}
+	}
+	for _, key := range a.Identity {
+		if strings.Contains(key, "://") {
+			return "", diag.WithHint(fmt.Errorf("identity %s is no file of the host", key), "put the key there with file.managed, mode 0600, and name its path")
+		}
+		if _, err := h.Files.Stat(key); errors.Is(err, fs.ErrNotExist) {
+			return "the key " + key, nil
+		}
+	}
+	return "", nil
+}
+
+// git is the program, without a terminal to ask at.
+func (a access) git() host.Program {
+	env := []string{"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "SUDO_UID="} // with SUDO_UID git trusts clones of that user as root
+	if len(a.Identity) > 0 {
+		command := "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes"
+		for _, key := range a.Identity {
+			command += " -i '" + strings.ReplaceAll(key, "'", `'\''`) + "'"
+		}
+		env = append(env, "GIT_SSH_COMMAND="+command)
+	}
+	return host.Program{Name: "git", RunAs: a.User, Dir: "/", Env: env, Hide: withoutPasswords}
+}
+
+// reaching is git with what it takes to log in at a URL. Passwords are handed over in the
+// environment, for git to ask a line of shell for.
+func (a access) reaching(rawURL string) host.Program {
+	p := a.git()
+	user, password := a.HTTPSUser, a.HTTPSPass
+	if u, err := url.Parse(rawURL); err == nil && u.User != nil && strings.HasPrefix(u.Scheme, "http") {
+		if secret, ok := u.User.Password(); ok {
+			user, password = u.User.Username(), secret
+		}
+	}
+	if user != "" || password != "" {
+		p.Env = append(p.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential.helper",
+			`GIT_CONFIG_VALUE_0=!f() { echo "username=$CORPUS_GIT_USER"; echo "password=$CORPUS_GIT_PASSWORD"; }; f`,
+			"CORPUS_GIT_USER="+user, "CORPUS_GIT_PASSWORD="+password)
+	}
+	return p
+}
+
+// address is a URL as it is given to git: without a password.
+func address(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil || u.User == nil || !strings.HasPrefix(u.Scheme, "http") {
+		return rawURL
+	}
+	u.User = nil
+	return u.String()
+}
+
+var passwords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\b([a-z+]+)://[^/\s@]*@`) })
+
+func withoutPasswords(text string) string { return passwords().ReplaceAllString(text, "$1://") }
+
+// refs are the branches and tags of a repository, by full name.
+type refs map[string]string
+
+// unreachable says what to do about a repository that git does not read.
+func unreachable(err error) string {
+	if strings.Contains(err.Error(), "detected dubious ownership") {
+		return "git reads a repository of this host only as its owner: have the state's user own it, run the state as its owner, or name it in that user's safe.directory"
+	}
+	return "look at its URL, at the network, and at who may read it (identity, https_user)"
+}
+
+// remoteRefs asks a repository what it has.
+func (a access) remoteRefs(ctx context.Context, h *host.Host, rawURL string) (refs, error) {
+	out, err := a.reaching(rawURL).Ask(ctx, h, "ls-remote", "--", address(rawURL))
+	if err != nil {
+		return nil, diag.WithHint(fmt.Errorf("the repository %s cannot be reached: %w", address(rawURL), err),
+			"%s", unreachable(err))
+	}
+	found := refs{}
+	for line := range strings.Lines(out) {
+		if f := strings.Fields(line); len(f) == 2 {
+			found[f[1]] = f[0]
+		}
+	}
+	return found, nil
+}
+
+var (
+	fullHash  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`) })
+	shortHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{5,63}$`) })
+)
+
+// find is the commit that a revision means; kind is HEAD, branch, tag or commit. A commit that no
+// branch or tag is at may be one all the same: known is then false.
+func (r refs) find(rev string) (commit, kind string, known bool) {
+	switch {
+	case rev == "HEAD":
+		return r["HEAD"], "HEAD", r["HEAD"] != ""
+	case r["refs/heads/"+rev] != "":
+		return r["refs/heads/"+rev], "branch", true
+	case r["refs/tags/"+rev+"^{}"] != "":
+		return r["refs/tags/"+rev+"^{}"], "tag", true
+	case r["refs/tags/"+rev] != "":
+		return r["refs/tags/"+rev], "tag", true
+	case r[rev] != "":
+		return r[rev], "commit", true
+	case fullHash().MatchString(rev):
+		return rev, "commit", true
+	case shortHash().MatchString(rev):
+		for _, hash := range r {
+			if strings.HasPrefix(hash, rev) {
+				return hash, "commit", true
+			}
+		}
+		return "", "commit", false
+	}
+	return "", "", false
+}
+
+// missing is the failure of a revision that is not there.
+func (r refs) missing(rev, rawURL string) error {
+	var names []string
+	for ref := range r {
+		if name, ok := strings.CutPrefix(ref, "refs/heads/"); ok {
+			names = append(names, name)
+		} else if name, ok := strings.CutPrefix(ref, "refs/tags/"); ok {
+			names = append(names, strings.TrimSuffix(name, "^{}"))
+		}
+	}
+	if len(r) == 0 {
+		return diag.WithHint(fmt.Errorf("the repository %s is empty", address(rawURL)), "push a commit to it first")
+	}
+	hint := diag.DidYouMean(rev, names)
+	if hint == "" {
+		hint = "name a branch, a tag or a commit of it"
+	}
+	return diag.WithHint(fmt.Errorf("the repository %s has no revision %s", address(rawURL), rev), "%s", hint)
+}
+
+// place is what is at the path of a checkout.
+type place int
+
+const (
+	nothing  place = iota // or an empty directory
+	checkout              // a repository, bare or not
+	occupied              // something else
+)
+
+// placeOf looks at a path.
+func placeOf(h *host.Host, dir string) (place, error) {
+	if !path.IsAbs(dir) {
+		return 0, diag.WithHint(fmt.Errorf("the path %q is not absolute", dir), "start it with a slash")
+	}
+	info, err := h.Files.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nothing, nil
+	}
+	if err != nil || !info.IsDir() {
+		return occupied, err
+	}
+	for _, marks := range [][]string{{".git"}, {"HEAD", "objects", "refs"}} {
+		found := 0
+		for _, name := range marks {
+			if _, err := h.Files.Stat(path.Join(dir, name)); err == nil {
+				found++
+			}
+		}
+		if found == len(marks) {
+			return checkout, nil
+		}
+	}
+	names, err := h.Files.ReadDir(dir)
+	if len(names) > 0 {
+		return occupied, err
+	}
+	return nothing, err
+}
+
+// bareAt reports whether a repository is a bare one.
+func bareAt(h *host.Host, dir string) bool {
+	_, err := h.Files.Stat(path.Join(dir, ".git"))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+func inTheWay(dir string) error {
+	return diag.WithHint(fmt.Errorf("%s is there and is no repository", dir), "set force_clone: True to remove what is in it, or name another path")
+}
+
+// empty removes what is in a directory, and a file in its place.
+func empty(h *host.Host, dir string) error {
+	info, err := h.Files.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return h.Files.Remove(dir)
+	}
+	names, err := h.Files.ReadDir(dir)
+	for _, name := range names {
+		if err := h.Files.RemoveAll(path.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// in is the arguments of git for a checkout. git refuses one of another user: actFor says who it runs as.
+func in(dir string, args ...string) []string { return append([]string{"-C", dir}, args...) }
+
+// answer is what git says about a checkout, "" where it has nothing to say (code 1, or no such
+// revision).
+func (a access) answer(ctx context.Context, h *host.Host, dir string, args ...string) (string, error) {
+	out, err := a.git().Ask(ctx, h, in(dir, args...)...)
+	if host.EndedWith(err, 1, 128) {
+		return "", nil
+	}
+	return strings.TrimSpace(out), err
+}

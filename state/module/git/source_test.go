@@ -1,0 +1,316 @@
+package git_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/git"
+	"github.com/corpus-agent/corpus-agent/state/statetest"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// git runs the machine's git on a case's tree: paths of the tree stand for those on disk.
+func runGit(h *statetest.Host, args []string, env []string) (string, error) {
+	there := func(s string) string {
+		for _, dir := range []string{"/srv", "/opt"} {
+			s = strings.ReplaceAll(s, dir, h.Dir+dir)
+		}
+		return s
+	}
+	for i := range args {
+		args[i] = there(args[i])
+	}
+	cmd := exec.Command("git", args...)
+	cmd.Dir = h.Dir
+	// The home directory comes last, so that it is the one that counts: no test touches anybody's own.
+	cmd.Env = append(slices.Clone(env), "PATH="+os.Getenv("PATH"), "HOME="+h.Dir+"/srv", "XDG_CONFIG_HOME="+h.Dir+"/srv", "GIT_CONFIG_GLOBAL="+h.Dir+"/srv/.gitconfig",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
+		"GIT_AUTHOR_DATE=1700000000 +0000", "GIT_COMMITTER_DATE=1700000000 +0000")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return strings.ReplaceAll(string(out), h.Dir, ""), statetest.Exit{Code: cmd.ProcessState.ExitCode(), Text: strings.ReplaceAll(stderr.String(), h.Dir, "")}
+	}
+	return strings.ReplaceAll(string(out), h.Dir, ""), nil
+}
+
+// do runs git for the test itself.
+func do(t *testing.T, h *statetest.Host, args ...string) string {
+	t.Helper()
+	out, err := runGit(h, args, nil)
+	if err != nil {
+		t.Fatalf("git %q: %v", args, err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// remote makes a repository with two commits: first, at the tag v1, and second, at master and next.
+func remote(t *testing.T, h *statetest.Host) {
+	t.Helper()
+	do(t, h, "init", "--quiet", "--initial-branch=master", "/srv/remote")
+	for _, name := range []string{"first", "second"} {
+		commit(t, h, "/srv/remote", name)
+		if name == "first" {
+			do(t, h, "-C", "/srv/remote", "tag", "v1")
+		}
+	}
+	do(t, h, "-C", "/srv/remote", "branch", "next")
+}
+
+func commit(t *testing.T, h *statetest.Host, dir, name string) {
+	t.Helper()
+	h.Build(t, statetest.Tree{dir + "/file": statetest.File(name)})
+	do(t, h, "-C", dir, "add", "file")
+	do(t, h, "-C", dir, "commit", "--quiet", "--message", name)
+}
+
+func suite(t *testing.T) statetest.Suite {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("this machine has no git to test with")
+	}
+	return statetest.Suite{
+		State:     "git",
+		Functions: func(*statetest.Host) module.Table { return git.Tables()["git"] },
+		Prepare: func(t *testing.T, h *statetest.Host) {
+			h.Provide(t, map[string]statetest.Program{"git": func(args []string, c host.Command) (string, error) { return runGit(h, args, c.Env) }})
+			remote(t, h)
+		},
+	}
+}
+
+func revision(h *statetest.Host, t *testing.T, rev string) string {
+	return do(t, h, "-C", "/srv/remote", "rev-parse", rev)
+}
+
+func args(items ...any) *value.Map { return value.NewMap(items...) }
+
+func TestConformance(t *testing.T) {
+	s := suite(t)
+	s.Cases = slices.Concat(latestCases(), others())
+	statetest.Run(t, s)
+}
+
+// clone is a Setup that clones the remote repository.
+func clone(more ...string) func(t *testing.T, h *statetest.Host) {
+	return func(t *testing.T, h *statetest.Host) {
+		do(t, h, append([]string{"clone", "--quiet"}, append(more, "/srv/remote", "/opt/app")...)...)
+	}
+}
+
+// latestCases are those of git.latest.
+func latestCases() []statetest.Case {
+	back := func(t *testing.T, h *statetest.Host) {
+		clone()(t, h)
+		do(t, h, "-C", "/opt/app", "reset", "--quiet", "--hard", "v1")
+	}
+	latest := func(name string, setup func(t *testing.T, h *statetest.Host), content string, want *statetest.Want, more ...any) statetest.Case {
+		c := statetest.Case{Name: "latest/" + name, Function: "latest", Setup: setup, First: want,
+			Arguments: args(append([]any{"name", "/srv/remote", "target", "/opt/app"}, more...)...)}
+		if content != "" {
+			c.After = statetest.Tree{"/opt/app/file": statetest.File(content)}
+		}
+		return c
+	}
+	ok := &statetest.Want{Result: true}
+	same := &statetest.Want{Result: true, Changes: value.NewMap()}
+	return []statetest.Case{
+		latest("a clone", nil, "second", &statetest.Want{Result: true, Comment: "cloned /srv/remote to /opt/app"}),
+		latest("a clone of a tag", nil, "first", ok, "rev", "v1"),
+		latest("a clone of a branch, on a branch", nil, "second", ok, "rev", "next", "branch", "mine"),
+		latest("a bare clone", nil, "", ok, "bare", true),
+		latest("a mirror", nil, "", ok, "mirror", true),
+		latest("a shallow clone", nil, "first", ok, "depth", 1, "rev", "v1"),
+		latest("as it should be", clone(), "second", same),
+		latest("an older commit", back, "second", ok),
+		latest("an older one is wanted", clone(), "second", &statetest.Want{Result: false, Comment: "has commits that v1", Hint: "force_reset: True"}, "rev", "v1"),
+		latest("an older one is wanted, by force", clone(), "first", ok, "rev", "v1", "force_reset", true),
+		latest("another branch", clone(), "second", ok, "rev", "next", "branch", "next"),
+		latest("a file that was changed", func(t *testing.T, h *statetest.Host) {
+			back(t, h)
+			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
+		}, "mine", &statetest.Want{Result: false, Hint: "force_reset: True"}),
+		latest("a file that was changed, by force", func(t *testing.T, h *statetest.Host) {
+			clone()(t, h)
+			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
+		}, "second", &statetest.Want{Result: true, Changes: value.NewMap("forced update", true)}, "force_reset", true),
+		latest("a file that was changed, and may be", func(t *testing.T, h *statetest.Host) {
+			clone()(t, h)
+			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
+		}, "mine", &statetest.Want{Result: true, Changes: value.NewMap(), Comment: "not committed"}),
+		latest("an update beside a change that is not committed", func(t *testing.T, h *statetest.Host) {
+			back(t, h)
+			h.Build(t, statetest.Tree{"/opt/app/mine": statetest.File("mine")})
+			do(t, h, "-C", "/opt/app", "add", "mine")
+		}, "first", &statetest.Want{Result: false, Comment: "has changes that are not committed", Hint: "force_reset: True"}),
+		latest("an update in the place of a change", func(t *testing.T, h *statetest.Host) {
+			back(t, h)
+			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
+		}, "second", ok, "force_reset", "remote-changes"),
+		latest("a change without an update", func(t *testing.T, h *statetest.Host) {
+			clone()(t, h)
+			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
+		}, "mine", same, "force_reset", "remote-changes"),
+		latest("a checkout where a bare repository is", clone("--bare"), "", &statetest.Want{Result: false, Comment: "is a bare repository", Hint: "force_clone"}),
+		latest("a bare repository where a checkout is", clone(), "second", &statetest.Want{Result: false, Comment: "is no bare repository"}, "bare", true),
+		latest("from another repository", func(t *testing.T, h *statetest.Host) {
+			clone()(t, h)
+			do(t, h, "-C", "/opt/app", "remote", "set-url", "origin", "/srv/old")
+		}, "second", &statetest.Want{Result: true, Changes: value.NewMap("new", "/srv/remote => origin")}),
+		latest("tags come and go", func(t *testing.T, h *statetest.Host) {
+			clone()(t, h)
+			do(t, h, "-C", "/opt/app", "tag", "old")
+			do(t, h, "-C", "/srv/remote", "tag", "v2")
+		}, "", &statetest.Want{Result: true, Changes: value.NewMap("new_tags", value.Strings("v2"), "deleted_tags", value.Strings("old"))}),
+		latest("something else is there", func(t *testing.T, h *statetest.Host) { h.Build(t, statetest.Tree{"/opt/app/x": statetest.File("")}) }, "",
+			&statetest.Want{Result: false, Comment: "is no repository", Hint: "force_clone"}),
+		latest("something else is there, and goes", func(t *testing.T, h *statetest.Host) { h.Build(t, statetest.Tree{"/opt/app/x": statetest.File("")}) },
+			"second", ok, "force_clone", true),
+		latest("a bare one that is old", func(t *testing.T, h *statetest.Host) {
+			do(t, h, "clone", "--quiet", "--mirror", "/srv/remote", "/opt/app")
+			commit(t, h, "/srv/remote", "third")
+		}, "", ok, "mirror", true),
+		latest("no such revision", nil, "", &statetest.Want{Result: false, Comment: "has no revision nxt", Hint: `did you mean "next"?`}, "rev", "nxt"),
+		latest("a path that is not absolute", nil, "", &statetest.Want{Result: false, Comment: "not absolute"}, "target", "app"),
+		latest("no user", nil, "", &statetest.Want{Result: false, Comment: "user zoe is not there", Hint: "require"}, "user", "zoe"),
+		latest("no key", nil, "", &statetest.Want{Result: false, Comment: "the key /srv/key is not there"}, "identity", "/srv/key"),
+		{Name: "latest/no repository", Function: "latest", Arguments: args("name", "/srv/gone", "target", "/opt/app"),
+			First: &statetest.Want{Result: false, Comment: "the repository /srv/gone cannot be reached", Hint: "look at its URL"}},
+	}
+}
+
+// others are the cases of the other functions.
+func others() []statetest.Case {
+	ok := &statetest.Want{Result: true}
+	return []statetest.Case{
+		{Name: "cloned/a clone", Function: "cloned", Arguments: args("name", "/srv/remote", "target", "/opt/app", "branch", "next"),
+			First: &statetest.Want{Result: true, Changes: value.NewMap("new", "/srv/remote => /opt/app")}},
+		{Name: "cloned/another branch", Function: "cloned", Arguments: args("name", "/srv/remote", "target", "/opt/app", "branch", "next"), Setup: clone(),
+			First: &statetest.Want{Result: true, Changes: value.NewMap("branch", value.NewMap("old", "master", "new", "next"))}},
+		{Name: "cloned/no branch", Function: "cloned", Arguments: args("name", "/srv/remote", "target", "/opt/app", "branch", "nex"),
+			First: &statetest.Want{Result: false, Hint: `did you mean "next"?`}},
+		{Name: "detached/a clone", Function: "detached", Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", "v1"), First: ok,
+			After: statetest.Tree{"/opt/app/file": statetest.File("first")}},
+		{Name: "detached/an existing one", Function: "detached", Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", "v1"), First: ok, Setup: clone(),
+			After: statetest.Tree{"/opt/app/file": statetest.File("first")}},
+		{Name: "detached/what was changed goes", Function: "detached", Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", "v1", "hard_reset", true),
+			First: ok, Setup: func(t *testing.T, h *statetest.Host) {
+				clone()(t, h)
+				h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
+			}, After: statetest.Tree{"/opt/app/file": statetest.File("first")}},
+		{Name: "present/bare", Function: "present", Arguments: args("name", "/opt/new"), First: &statetest.Want{Result: true, Changes: value.NewMap("new", "/opt/new")},
+			After: statetest.Tree{"/opt/new/HEAD": {Kind: "file"}}},
+		{Name: "present/with a checkout", Function: "present", Arguments: args("name", "/opt/new", "bare", false), First: ok, After: statetest.Tree{"/opt/new/.git": statetest.Dir()}},
+		{Name: "present/something else is there", Function: "present", Arguments: args("name", "/srv"), First: &statetest.Want{Result: false, Hint: "force: True"}},
+		{Name: "config_set/a value", Function: "config_set", Arguments: args("name", "user.name", "value", "me", "repo", "/srv/remote"),
+			First: &statetest.Want{Result: true, Changes: value.NewMap("user.name", value.NewMap("old", nil, "new", value.Strings("me")))}},
+		{Name: "config_set/several", Function: "config_set", Arguments: args("name", "a.b", "multivar", value.Strings("x", "y"), "repo", "/srv/remote"), First: ok},
+		{Name: "config_set/for all repositories", Function: "config_set", Arguments: args("name", "user.name", "value", "me", "global", true), First: ok,
+			After: statetest.Tree{"/srv/.gitconfig": statetest.File("[user]\n\tname = me\n")}},
+		{Name: "config_set/no repository", Function: "config_set", Arguments: args("name", "user.name", "value", "me"), First: &statetest.Want{Result: false, Hint: "global: True"}},
+		{Name: "config_unset/a value", Function: "config_unset", Arguments: args("name", "a.*", "repo", "/srv/remote"),
+			Setup: func(t *testing.T, h *statetest.Host) { do(t, h, "-C", "/srv/remote", "config", "a.b", "c") },
+			First: &statetest.Want{Result: true, Changes: value.NewMap("a.b", value.Strings("c"))}},
+		{Name: "config_unset/several", Function: "config_unset", Arguments: args("name", "a.b", "repo", "/srv/remote"),
+			Setup: func(t *testing.T, h *statetest.Host) {
+				do(t, h, "-C", "/srv/remote", "config", "--add", "a.b", "c")
+				do(t, h, "-C", "/srv/remote", "config", "--add", "a.b", "d")
+			}, First: &statetest.Want{Result: false, Hint: "all: True"}},
+		{Name: "config_unset/one of several", Function: "config_unset", Arguments: args("name", "a.b", "repo", "/srv/remote", "value_regex", "^c$"),
+			Setup: func(t *testing.T, h *statetest.Host) {
+				do(t, h, "-C", "/srv/remote", "config", "--add", "a.b", "c")
+				do(t, h, "-C", "/srv/remote", "config", "--add", "a.b", "d")
+			}, First: &statetest.Want{Result: true, Changes: value.NewMap("a.b", value.Strings("c"))}},
+	}
+}
+
+// TestRevisionIsForeseen holds that a dry run names the commit, also one by the first digits of its hash.
+func TestRevisionIsForeseen(t *testing.T) {
+	s := suite(t)
+	h := statetest.NewHost(t)
+	s.Prepare(t, h)
+	for rev, at := range map[string]string{"HEAD": "master", revision(h, t, "v1")[:8]: "v1", revision(h, t, "v1"): "v1"} {
+		resource := git.Tables()["git"]["latest"]()
+		if _, problems := module.Decode(resource, module.Call{Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", rev)}); len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		d, err := resource.Check(context.Background(), h.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := value.Lookup(d.Changes, "revision:new", ":")
+		if want := revision(h, t, at); got != want {
+			t.Errorf("%s is foreseen as %v, want %s", rev, got, want)
+		}
+	}
+}
+
+// TestPasswords holds that a password stands on no command line and in no error.
+func TestPasswords(t *testing.T) {
+	h := statetest.NewHost(t)
+	var env []string
+	h.Provide(t, map[string]statetest.Program{"git": func(args []string, c host.Command) (string, error) {
+		if strings.Contains(strings.Join(args, " "), "s3cret") {
+			t.Errorf("the password stands on the command line: %q", args)
+		}
+		env = c.Env
+		return "", statetest.Exit{Code: 128, Text: "fatal: Authentication failed for 'https://me:s3cret@example.org/x'"}
+	}})
+	for _, arguments := range []*value.Map{
+		args("name", "https://me:s3cret@example.org/x", "target", "/opt/app"),
+		args("name", "https://example.org/x", "target", "/opt/app", "https_user", "me", "https_pass", "s3cret"),
+	} {
+		resource := git.Tables()["git"]["latest"]()
+		if _, problems := module.Decode(resource, module.Call{Arguments: arguments}); len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		_, err := resource.Check(context.Background(), h.Host)
+		if err == nil || strings.Contains(err.Error()+diag.HintOf(err), "s3cret") || !strings.Contains(err.Error(), "Authentication failed") {
+			t.Errorf("the error is %v", err)
+		}
+		if !strings.Contains(strings.Join(env, "\n"), "CORPUS_GIT_PASSWORD=s3cret") {
+			t.Errorf("git is not given the password: %q", env)
+		}
+	}
+}
+
+// TestGitSaysWhatFailed holds that git's own reason is in the error, before its advice.
+func TestGitSaysWhatFailed(t *testing.T) {
+	for said, want := range map[string][2]string{
+		"fatal: detected dubious ownership in repository at '/srv/git/app.git'\nTo add an exception for this directory, call:\n\n\tgit config --global --add safe.directory /srv/git/app.git\n" +
+			"fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.": {"fatal: detected dubious ownership in repository at '/srv/git/app.git'", "safe.directory"},
+		"ssh: Could not resolve hostname h: Name or service not known\nfatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.": {"Could not resolve hostname h", "network"},
+	} {
+		h := statetest.NewHost(t)
+		h.Provide(t, map[string]statetest.Program{"git": func([]string, host.Command) (string, error) { return "", statetest.Exit{Code: 128, Text: said} }})
+		resource := git.Tables()["git"]["latest"]()
+		_, _ = module.Decode(resource, module.Call{Arguments: args("name", "file:///srv/git/app.git", "target", "/opt/app")})
+		_, err := resource.Check(context.Background(), h.Host)
+		if err == nil || !strings.Contains(err.Error(), want[0]) || strings.Contains(err.Error(), "access rights") || !strings.Contains(diag.HintOf(err), want[1]) {
+			t.Errorf("the error is %v\nhint: %s", err, diag.HintOf(err))
+		}
+	}
+}
+
+// TestNoGit says which package to install.
+func TestNoGit(t *testing.T) {
+	h := statetest.NewHost(t)
+	h.Commands = statetest.Commands(func(host.Command) (host.Output, error) { return host.Output{}, nil })
+	resource := git.Tables()["git"]["latest"]()
+	_, _ = module.Decode(resource, module.Call{Arguments: args("name", "/srv/remote", "target", "/opt/app")})
+	d, err := resource.Check(context.Background(), h.Host)
+	if err != nil || !d.Unknown {
+		t.Fatalf("without git a check gives %+v, %v", d, err)
+	}
+	_, err = resource.Apply(context.Background(), h.Host, d)
+	if err == nil || !strings.Contains(diag.HintOf(err), "install the package git") {
+		t.Errorf("without git a run gives %v (hint: %s)", err, diag.HintOf(err))
+	}
+}

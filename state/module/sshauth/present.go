@@ -1,0 +1,118 @@
+package sshauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/owned"
+	"github.com/corpus-agent/corpus-agent/state/module/sshkey"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// present is ssh_auth.present.
+type present struct {
+	arguments
+	obstacle error // why Apply will fail, as things are
+}
+
+func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	keys, err := p.keys(ctx)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	plan, err := p.plan(h, keys)
+	p.obstacle = plan.obstacle
+	if err != nil {
+		return module.Diff{}, err
+	}
+	if len(plan.put) == 0 && plan.obstacle == nil {
+		return module.Diff{Comment: fmt.Sprintf("user %s has %s", p.User, labels(keys))}, nil
+	}
+	p.text = p.target.file.with(plan.put, nil)
+	changes := value.NewMap(p.label(keys), plan.word)
+	return plan.diff(changes, fmt.Sprintf("user %s would get %s", p.User, labels(keys))), nil
+}
+
+// label is what a change is reported under: the key, or the state's name for a file of keys.
+func (p *present) label(keys []sshkey.Key) string {
+	if p.Source != "" {
+		return p.Name
+	}
+	return keys[0].Text
+}
+
+func (p *present) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if p.obstacle != nil {
+		return module.Report{}, p.obstacle
+	}
+	warnings, err := p.write(h)
+	if err != nil {
+		return module.Report{}, err
+	}
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("user %s got keys in %s", p.User, p.target.path), Warnings: warnings}, nil
+}
+
+// plan is what it takes to have some keys.
+type plan struct {
+	put      []sshkey.Key      // those that differ
+	words    map[string]string // by the keys' texts
+	word     string            // for all of them
+	obstacle error             // what is in the way, as things are
+}
+
+// plan compares keys with the user's file. What an earlier state of the run may yet bring, the user
+// and its home, is an obstacle and no error: a dry run goes on and warns. So is a key that is none, as
+// Salt looks at it only when it writes.
+func (a *arguments) plan(h *host.Host, keys []sshkey.Key) (plan, error) {
+	p := plan{words: map[string]string{}}
+	for _, k := range keys {
+		p.obstacle = errors.Join(p.obstacle, k.Valid())
+	}
+	err := a.find(h)
+	switch {
+	case errors.Is(err, owned.ErrNoUser):
+		// Below a root nobody makes users, so the key is skipped with its user.
+		if skipped := h.Accounts.Allowed("user " + a.User); skipped != nil {
+			return p, skipped
+		}
+		p.obstacle = err
+		a.target.file = parseFile("")
+	case err != nil:
+		return p, err
+	}
+	for _, k := range keys {
+		word := a.target.file.differs(k)
+		if word == "" {
+			continue
+		}
+		p.put = append(p.put, k)
+		p.words[k.Text] = word
+		if p.word != added {
+			p.word = word
+		}
+	}
+	if len(p.put) > 0 && a.target.path != "" {
+		p.obstacle = errors.Join(p.obstacle, a.target.home(h))
+	}
+	return p, nil
+}
+
+// diff is how a plan's changes are reported. A dry run shows only the comment, as Salt's does.
+func (p plan) diff(changes *value.Map, comment string) module.Diff {
+	d := module.Diff{Changes: changes, Planned: value.NewMap(), Comment: comment}
+	if p.obstacle != nil {
+		d.Lacks = append(d.Lacks, p.obstacle)
+	}
+	return d
+}
+
+// labels names keys for people.
+func labels(keys []sshkey.Key) string {
+	if len(keys) > 1 {
+		return fmt.Sprintf("%d keys", len(keys))
+	}
+	return keys[0].Label()
+}

@@ -1,0 +1,210 @@
+// Package sshauth holds ssh_auth.present, ssh_auth.absent and ssh_auth.manage: the keys that may log
+// in as a user.
+//
+// A key is known by its text alone; its options and its comment are what a state says about it. So a
+// state that names a key with other options changes that one line and leaves all others, comments
+// and blank lines included, as they are. Only manage takes away what it does not name.
+//
+// Many states are about one file. It is read and parsed once, and again only after it has changed.
+package sshauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/owned"
+	"github.com/corpus-agent/corpus-agent/state/module/sshkey"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Sources gives the content of files that SLS files name by URL, such as salt://keys/alice.pub.
+type Sources interface {
+	Source(ctx context.Context, url, env string) ([]byte, error)
+}
+
+// Functions are the functions of ssh_auth.
+func Functions(sources Sources) module.Table {
+	defaults := func() arguments {
+		return arguments{Enc: "ssh-rsa", Config: ".ssh/authorized_keys", sources: sources}
+	}
+	return module.Table{
+		"present": func() module.Resource { return &present{arguments: defaults()} },
+		"absent":  func() module.Resource { return &absent{arguments: defaults()} },
+		"manage":  func() module.Resource { return &manage{arguments: defaults()} },
+	}
+}
+
+// arguments are those that all functions share.
+type arguments struct {
+	Name    string   `sls:"name"`
+	User    string   `sls:"user,required"`
+	Enc     string   `sls:"enc"` // the kind of keys that do not say it themselves
+	Comment string   `sls:"comment"`
+	Source  string   `sls:"source"` // a file of keys, instead of the name
+	Options []string `sls:"options"`
+	Config  string   `sls:"config"` // authorized_keys, from the home; %h and %u stand for home and name
+	Hash    string   `sls:"fingerprint_hash_type"`
+	Env     string   `sls:"__env__"`
+
+	sources Sources
+	target  target
+	text    string // what Check wants the file to be
+}
+
+// target is the file a state is about.
+type target struct {
+	user host.User
+	path string
+	file *file
+}
+
+// keys are what a state names: one key, or those of its source.
+func (a *arguments) keys(ctx context.Context) ([]sshkey.Key, error) {
+	if _, err := sshkey.HashNamed(a.Hash); err != nil {
+		return nil, err
+	}
+	if a.Source != "" {
+		return a.sourceKeys(ctx)
+	}
+	k, err := a.key(a.Name)
+	return []sshkey.Key{k}, err
+}
+
+// key reads a key as SLS files name it: `KIND KEY COMMENT`, with options before it, or KEY COMMENT.
+func (a *arguments) key(text string) (sshkey.Key, error) {
+	if err := sshkey.Secret(text); err != nil {
+		return sshkey.Key{}, err
+	}
+	k, ok := sshkey.Parse(text)
+	if !ok {
+		k = sshkey.Key{Kind: a.Enc}
+		words := strings.Fields(text)
+		if len(words) == 0 {
+			return k, k.Valid()
+		}
+		k.Text, k.Comment = words[0], strings.Join(words[1:], " ")
+	}
+	if k.Options == "" {
+		k.Options = strings.Join(a.Options, ",")
+	}
+	if k.Comment == "" {
+		k.Comment = a.Comment
+	}
+	k.Comment = strings.Join(strings.Fields(k.Comment), " ")
+	var err error
+	if k.Kind, err = sshkey.KindNamed(k.Kind); err != nil {
+		return k, err
+	}
+	return k, fits(k)
+}
+
+// fits makes sure that a key reads as it was meant once it is a line, and that it stays one.
+func fits(k sshkey.Key) error {
+	again, ok := sshkey.Parse(k.String())
+	if strings.ContainsAny(k.String(), "\r\n") || !ok || again != k {
+		return diag.WithHint(fmt.Errorf("the options %q of %s do not fit into a line of authorized_keys", k.Options, k.Label()), "put what has blanks into double quotes: from=\"a b\"")
+	}
+	return nil
+}
+
+// sourceKeys reads a file of keys. The arguments options, but neither enc nor comment, hold for keys
+// that do not say otherwise.
+func (a *arguments) sourceKeys(ctx context.Context) ([]sshkey.Key, error) {
+	data, err := a.sources.Source(ctx, a.Source, a.Env)
+	if err != nil {
+		return nil, err
+	}
+	if err := sshkey.Secret(string(data)); err != nil {
+		return nil, fmt.Errorf("%s: %w", a.Source, err)
+	}
+	f := parseFile(string(data))
+	var keys []sshkey.Key
+	for _, k := range f.keys {
+		if k.Text == "" {
+			continue
+		}
+		if k.Options == "" {
+			k.Options = strings.Join(a.Options, ",")
+		}
+		if _, err := sshkey.KindNamed(k.Kind); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Source, err)
+		}
+		keys = append(keys, k)
+	}
+	if len(keys) == 0 {
+		return nil, diag.WithHint(fmt.Errorf("%s holds no keys", a.Source), "it should have lines of the form KIND KEY COMMENT, as .pub files have")
+	}
+	return keys, nil
+}
+
+// find finds the file of a state. The error wraps owned.ErrNoUser where there is nobody to own it.
+func (a *arguments) find(h *host.Host) error {
+	u, err := owned.User(h, a.User)
+	if err != nil {
+		return err
+	}
+	p, err := sshkey.Path(u, a.Config)
+	if err != nil {
+		return err
+	}
+	a.target = target{user: u, path: p}
+	a.target.file, err = host.Parsed(h, p, parseFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		a.target.file, err = parseFile(""), nil
+	}
+	return err
+}
+
+// write gives the file the content that Check wants.
+func (a *arguments) write(h *host.Host) (warnings []string, err error) {
+	warnings, err = owned.Write(h, a.target.path, a.text, a.target.user, owned.Private)
+	if err != nil {
+		err = fmt.Errorf("writing the keys of %s: %w", a.User, err)
+	}
+	return warnings, err
+}
+
+// home makes sure of the user's home, which a key does not bring along.
+func (t target) home(h *host.Host) error {
+	if !strings.HasPrefix(t.path, strings.TrimRight(t.user.Home, "/")+"/") {
+		return nil
+	}
+	there, err := owned.IsDirectory(h, t.user.Home)
+	if err == nil && !there {
+		err = diag.WithHint(fmt.Errorf("the home %s of user %s is not there", t.user.Home, t.user.Name), "let user.present make it with createhome: True, and require that")
+	}
+	return err
+}
+
+// Keys is what Salt's ssh.auth_keys tells of a user's file: the keys that may log in. A user or a file
+// that is not there has none.
+func Keys(h *host.Host, user, config, hash string) (*value.Map, error) {
+	with, err := sshkey.HashNamed(hash)
+	if err != nil {
+		return nil, err
+	}
+	a := arguments{User: user, Config: config}
+	if err := a.find(h); errors.Is(err, owned.ErrNoUser) {
+		return value.NewMap(), nil
+	} else if err != nil {
+		return nil, err
+	}
+	m := value.NewMap()
+	for _, k := range a.target.file.keys {
+		if k.Text == "" {
+			continue
+		}
+		options := value.NewList()
+		if k.Options != "" {
+			options = value.Strings(strings.Split(k.Options, ",")...)
+		}
+		m.Set(k.Text, value.NewMap("enc", k.Kind, "comment", k.Comment, "options", options, "fingerprint", sshkey.Fingerprint(k.Text, with)))
+	}
+	return m, nil
+}

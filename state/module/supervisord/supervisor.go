@@ -1,0 +1,227 @@
+// Package supervisord holds supervisord.running and supervisord.dead: programs that supervisor runs.
+//
+// A name is a program, or a group with a colon at its end (group: or group:*). What supervisor does
+// not know yet is added first, so a state can follow right after the file that declares its program.
+package supervisord
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Functions are the functions of supervisord.
+func Functions() module.Table {
+	return module.Table{
+		"running": func() module.Resource { return &running{} },
+		"dead":    func() module.Resource { return &dead{} },
+	}
+}
+
+// control is what the states share.
+type control struct {
+	Name     string `sls:"name"`
+	User     string `sls:"user"`
+	ConfFile string `sls:"conf_file"`
+	BinEnv   string `sls:"bin_env"` // supervisorctl, or a virtual environment that has it
+}
+
+func (c *control) program(h *host.Host) host.Program {
+	p := host.Program{Name: "supervisorctl", Package: "supervisor", RunAs: c.User, Limit: 5 * time.Minute}
+	if c.BinEnv != "" {
+		p.Name = c.BinEnv
+		if info, err := h.Files.Stat(c.BinEnv); err == nil && info.IsDir() {
+			p.Name = path.Join(c.BinEnv, "bin/supervisorctl")
+		}
+	}
+	return p
+}
+
+// target is the name as supervisor knows it.
+func (c *control) target() string {
+	if strings.HasSuffix(c.Name, ":") {
+		return c.Name + "*"
+	}
+	return c.Name
+}
+
+func (c *control) call(ctx context.Context, h *host.Host, args ...string) (string, error) {
+	if c.ConfFile != "" {
+		args = append([]string{"-c", c.ConfFile}, args...)
+	}
+	out, err := c.program(h).Do(ctx, h, args...)
+	if err == nil && strings.Contains(out, "ERROR") { // older ones end with code 0 all the same
+		err = fmt.Errorf("supervisorctl: %s", strings.TrimSpace(out))
+	}
+	return out, err
+}
+
+// processes are the states of the processes that the name means: RUNNING, STOPPED ...
+func (c *control) processes(ctx context.Context, h *host.Host) (map[string]string, error) {
+	args := []string{"status"}
+	if c.ConfFile != "" {
+		args = []string{"-c", c.ConfFile, "status"}
+	}
+	out, err := c.program(h).Ask(ctx, h, args...)
+	if err != nil && (!host.EndedWith(err, 3) || out == "") { // which it is when something does not run
+		return nil, diag.WithHint(fmt.Errorf("supervisor does not answer: %w", err), "start it, in a service.running state that this one requires")
+	}
+	group := strings.TrimSuffix(c.target(), "*")
+	found := map[string]string{}
+	for line := range strings.Lines(out) {
+		f := strings.Fields(line)
+		if len(f) > 1 && (f[0] == c.Name || strings.HasSuffix(group, ":") && strings.HasPrefix(f[0], group)) {
+			found[f[0]] = f[1]
+		}
+	}
+	return found, nil
+}
+
+func up(state string) bool { return state == "RUNNING" || state == "STARTING" }
+
+func anyStopped(states map[string]string) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(states)), func(s string) bool { return !up(s) })
+}
+
+// running is supervisord.running.
+type running struct {
+	control
+	Restart bool `sls:"restart"` // also where it runs
+	Update  bool `sls:"update"`  // have supervisor take over what changed in its configuration
+}
+
+func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	if ok, err := r.program(h).Ready(h); err != nil || !ok {
+		return module.Awaits("supervisor", "start "+r.Name), err
+	}
+	states, err := r.processes(ctx, h)
+	switch {
+	case err != nil:
+		return module.Diff{}, err
+	case len(states) == 0:
+		return module.Diff{Changes: r.changes("Adding service: ", "Starting: "), Comment: "would add and start " + r.Name}, nil
+	case anyStopped(states):
+		return module.Diff{Changes: r.changes("Starting" + r.kind() + ": "), Comment: "would start " + r.Name}, nil
+	case r.Restart:
+		return module.Diff{Changes: r.changes("Restarting" + r.kind() + ": "), Comment: "would restart " + r.Name}, nil
+	case !r.Update:
+		return module.Diff{Comment: r.Name + " is up"}, nil
+	}
+	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: "would have supervisor take over what changed in its configuration"}, nil
+}
+
+func (r *running) kind() string {
+	if strings.HasSuffix(strings.TrimSuffix(r.Name, "*"), ":") {
+		return " group"
+	}
+	return " service"
+}
+
+// changes tell what is done in Salt's words.
+func (c *control) changes(what ...string) *value.Map {
+	for i := range what {
+		what[i] += c.Name
+	}
+	return value.NewMap(c.Name, strings.Join(what, " "))
+}
+
+func (r *running) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if ok, err := r.program(h).Ready(h); err != nil || !ok {
+		return module.Report{}, orMissing(err, r.program(h))
+	}
+	states, err := r.processes(ctx, h)
+	if err != nil {
+		return module.Report{}, err
+	}
+	if r.Update {
+		out, err := r.call(ctx, h, "update")
+		if err != nil {
+			return module.Report{}, err
+		}
+		if d.Unknown && strings.TrimSpace(out) != "" {
+			d.Changes = r.changes("Updating: ")
+		}
+	} else if len(states) == 0 {
+		if err := r.add(ctx, h); err != nil {
+			return module.Report{}, err
+		}
+	}
+	after, err := r.processes(ctx, h)
+	if err != nil {
+		return module.Report{}, err
+	}
+	switch {
+	case len(after) == 0 || anyStopped(after):
+		_, err = r.call(ctx, h, "start", r.target())
+	case r.Restart && len(states) > 0:
+		_, err = r.call(ctx, h, "restart", r.target())
+	}
+	if err != nil {
+		return module.Report{}, diag.WithHint(err, "look at its log: `supervisorctl tail %s stderr`", r.Name)
+	}
+	if d.Changes == nil && anyStopped(after) {
+		d.Changes = r.changes("Starting" + r.kind() + ": ")
+	}
+	return module.Report{Changes: d.Changes, Comment: r.Name + " is up"}, nil
+}
+
+// add has supervisor read its configuration and start what is declared by this name.
+func (r *running) add(ctx context.Context, h *host.Host) error {
+	if _, err := r.call(ctx, h, "reread"); err != nil {
+		return err
+	}
+	group, _, _ := strings.Cut(r.Name, ":")
+	if _, err := r.call(ctx, h, "add", group); err != nil && !strings.Contains(err.Error(), "already active") {
+		return diag.WithHint(err, "declare [program:%s] in a file that supervisor reads, in a state that this one requires", group)
+	}
+	return nil
+}
+
+// Watched restarts the program.
+func (r *running) Watched() module.Resource {
+	again := *r
+	again.Restart = true
+	return &again
+}
+
+func orMissing(err error, p host.Program) error {
+	if err != nil {
+		return err
+	}
+	return p.Missing()
+}
+
+// dead is supervisord.dead.
+type dead struct{ control }
+
+func (d *dead) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	if ok, err := d.program(h).Ready(h); err != nil || !ok {
+		return module.Diff{Comment: "supervisor is not there, so nothing runs"}, err
+	}
+	states, err := d.processes(ctx, h)
+	switch {
+	case err != nil:
+		return module.Diff{}, err
+	case len(states) == 0:
+		return module.Diff{Comment: "there is no " + d.Name}, nil
+	case !slices.ContainsFunc(slices.Collect(maps.Values(states)), up):
+		return module.Diff{Comment: d.Name + " does not run"}, nil
+	}
+	return module.Diff{Changes: d.changes("Stopping service: "), Comment: "would stop " + d.Name}, nil
+}
+
+func (d *dead) Apply(ctx context.Context, h *host.Host, diff module.Diff) (module.Report, error) {
+	if _, err := d.call(ctx, h, "stop", d.target()); err != nil {
+		return module.Report{}, err
+	}
+	return module.Report{Changes: diff.Changes, Comment: "stopped " + d.Name}, nil
+}
