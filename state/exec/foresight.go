@@ -59,14 +59,52 @@ func makesWhole(s *compile.Step) bool {
 	return slices.Contains([]string{"managed", "absent", "copy", "symlink", "hardlink", "rename", "serialize", "decode", "cached"}, s.Fun())
 }
 
-// editedFirst takes back what a step of a dry run found of a file that an earlier step makes as a whole.
-func (t try) editedFirst(result *Result) {
-	step := t.earlier(wholeFile)
+// overtaken takes back what a step of a dry run found of a file that an earlier step makes as a whole, or of a package that an
+// earlier step installs and this one removes, or the other way round.
+func (t try) overtaken(result *Result) {
+	step, what := t.earlier(wholeFile), "the file"
+	if step == nil {
+		step, what = t.opposite(), "the packages"
+	}
 	if step == nil || result.Skipped != "" {
 		return
 	}
 	result.Outcome, result.Unknown, result.Changes, result.Predicted = Pending, true, value.NewMap(), value.NewMap()
-	result.Comment = fmt.Sprintf("unknown, because %s, which comes first, changes the file", spoken(step))
+	result.Comment = fmt.Sprintf("unknown, because %s, which comes first, changes %s", spoken(step), what)
+}
+
+// opposite is the last of the earlier steps that would install a package which this step removes, or remove one which it
+// installs; nil where none would.
+func (t try) opposite() *compile.Step {
+	if t.step.State() != "pkg" {
+		return nil
+	}
+	about := packagesOf(t.step)
+	for _, s := range slices.Backward(t.coming) {
+		if s.State() == "pkg" && takesAway(s) != takesAway(t.step) &&
+			slices.ContainsFunc(packagesOf(s), func(name string) bool { return slices.Contains(about, name) }) {
+			return s
+		}
+	}
+	return nil
+}
+
+// packagesOf are the packages that a step names: those of pkgs, each by itself or with its version, or else its name.
+func packagesOf(s *compile.Step) (names []string) {
+	list, ok := s.Chunk.Value("pkgs").(*value.List)
+	if !ok {
+		return []string{s.Name()}
+	}
+	for _, item := range list.Items {
+		if versioned, ok := item.(*value.Map); ok {
+			for _, name := range versioned.Keys() {
+				names = append(names, value.Str(name))
+			}
+			continue
+		}
+		names = append(names, value.Str(item))
+	}
+	return names
 }
 
 // weigh decides what becomes of a step of a dry run that would fail as the host is now.

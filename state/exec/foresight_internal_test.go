@@ -55,3 +55,28 @@ func TestWhoMayBringAPackage(t *testing.T) {
 		}
 	}
 }
+
+// TestPackagesThatComeAndGo has a dry run know that an earlier step installs what a later one removes, and the other way round.
+func TestPackagesThatComeAndGo(t *testing.T) {
+	step := func(fun string, args ...any) *compile.Step {
+		return &compile.Step{Chunk: value.NewMap(append([]any{"state", "pkg", "fun", fun}, args...)...)}
+	}
+	for name, c := range map[string]struct {
+		earlier, later *compile.Step
+		counts         bool
+	}{
+		"installed, then removed":     {step("installed", "name", "unzip"), step("removed", "name", "unzip"), true},
+		"removed, then installed":     {step("removed", "name", "unzip"), step("installed", "name", "unzip"), true},
+		"one of several":              {step("installed", "name", "x", "pkgs", value.Strings("vim", "unzip")), step("purged", "name", "unzip"), true},
+		"one with its version":        {step("installed", "name", "x", "pkgs", value.NewList(value.NewMap("unzip", "6.0"))), step("removed", "name", "unzip"), true},
+		"another one":                 {step("installed", "name", "vim"), step("removed", "name", "unzip"), false},
+		"installed twice":             {step("installed", "name", "unzip"), step("installed", "name", "unzip"), false},
+		"the name of a list of names": {step("installed", "name", "unzip", "pkgs", value.Strings("vim")), step("removed", "name", "unzip"), false},
+	} {
+		result := &Result{Step: c.later, Outcome: Succeeded, Changes: value.NewMap()}
+		try{step: c.later, coming: []*compile.Step{c.earlier}}.overtaken(result)
+		if result.Unknown != c.counts {
+			t.Errorf("%s: unknown is %t, want %t (%s)", name, result.Unknown, c.counts, result.Comment)
+		}
+	}
+}

@@ -226,15 +226,15 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 		}
 	case diff.Empty():
 		result.Outcome = Succeeded
-		t.editedFirst(result)
+		t.overtaken(result)
 	case t.dry && diff.Harmless:
 		result.Outcome, result.Changes = Succeeded, orEmpty(diff.Changes)
-		t.editedFirst(result)
+		t.overtaken(result)
 	case t.dry:
 		result.Outcome, result.Unknown = Pending, diff.Unknown
 		result.Changes, result.Predicted = orEmpty(diff.Planned, diff.Changes), orEmpty(diff.Changes)
 		t.weigh(result, diff.Lacks)
-		t.editedFirst(result)
+		t.overtaken(result)
 	default:
 		r.apply(ctx, resource, diff, warnings, result)
 	}
