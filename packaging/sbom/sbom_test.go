@@ -104,9 +104,12 @@ func sign(key, sums, snapshot string) (string, error) {
 
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	out, err := exec.Command(name, args...).CombinedOutput()
+	cmd := exec.Command(name, args...)
+	var said strings.Builder // go warns there, as of a module cache that it may not write to
+	cmd.Stderr = &said
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		t.Fatalf("%s %v: %v\n%s", name, args, err, said.String())
 	}
 	return string(out)
 }
