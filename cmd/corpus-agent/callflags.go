@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,8 +15,10 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/report/outputter"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // saltFlags are the options of salt-call that mean the same here. Those without a meaning here are in idleFlags.
@@ -182,6 +187,9 @@ func (s *saltFlags) write(out io.Writer, answer any, o outputter.Options) (err e
 		return outputter.Write(out, answer, o)
 	}
 	o.Color = false
+	if err := steady(name); err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|flags, 0o600)
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
@@ -192,6 +200,26 @@ func (s *saltFlags) write(out io.Writer, answer any, o outputter.Options) (err e
 		}
 	}()
 	return outputter.Write(f, answer, o)
+}
+
+// steady refuses, to root, a file in a directory that another user controls: the name may be a link of theirs.
+func steady(name string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	full, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	root, err := walk.Open(walk.Options{Safe: true, Members: host.Members("")})
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.ByName(full); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diag.WithHint(fmt.Errorf("root does not write to %s: %w", name, err), "name a file in a directory that is root's")
+	}
+	return nil
 }
 
 // isColored decides about colours: the options win over the minion file and the terminal.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -78,7 +79,7 @@ func (o file) containsGlob(p, pattern string) bool {
 
 // search looks for a regular expression anywhere in a file.
 func (o file) search(p, pattern string, flags, _ any, missingIsNothing, multiline bool) (bool, error) {
-	text, err := readText(o.Host, realpath(o.Host, o.path(p)))
+	text, err := readText(o.Host, o.path(p))
 	if absent(err) && missingIsNothing {
 		return false, nil
 	}
@@ -130,7 +131,8 @@ func regexpFlags(v any) (flags value.RegexpFlags, inline string, err error) {
 	return value.RegexpFlags{IgnoreCase: sum&ignoreCase != 0, Multiline: sum&multiline != 0}, inline, err
 }
 
-// grep runs grep(1) and tells everything about it, as cmd.run_all does.
+// grep runs grep(1) over files and answers as cmd.run_all does. grep is given what the files hold and not their names: a name
+// may mean another file, or a pipe that never ends, to a program that follows links.
 func (o file) grep(ctx context.Context, p, pattern string, options []string) (*value.Map, error) {
 	files := glob(o.Host, o.path(p))
 	if len(files) == 0 {
@@ -147,12 +149,44 @@ func (o file) grep(ctx context.Context, p, pattern string, options []string) (*v
 		}
 		argv = append(argv, words...)
 	}
-	argv = append(append(argv, pattern), files...)
-	out, err := o.Host.Shell(ctx, host.Line{Text: strings.Join(argv, " "), Argv: argv, Quiet: true})
-	if err != nil {
-		return nil, err
+	argv = append(argv, pattern)
+	all := host.Output{Code: 1}
+	for _, name := range files {
+		out, err := o.grepOne(ctx, argv, name, len(files) > 1)
+		if err != nil {
+			return nil, err
+		}
+		all.PID, all.Stdout, all.Stderr = out.PID, joinLines(all.Stdout, out.Stdout), joinLines(all.Stderr, out.Stderr)
+		if all.Code == 1 || out.Code > 1 {
+			all.Code = out.Code
+		}
 	}
-	return outcome(out), nil
+	return outcome(all), nil
+}
+
+// grepOne runs grep over what a file holds; the lines found name the file if it is one of several.
+func (o file) grepOne(ctx context.Context, argv []string, name string, several bool) (host.Output, error) {
+	line := host.Line{Text: strings.Join(append(slices.Clone(argv), name), " "), Argv: slices.Clone(argv), Quiet: true}
+	text, err := readText(o.Host, name)
+	if absent(err) {
+		return host.Output{Code: 2, Stderr: "grep: " + name + ": No such file or directory"}, nil
+	}
+	if err != nil {
+		return host.Output{}, err
+	}
+	if several {
+		line.Argv = append(line.Argv, "--with-filename", "--label="+name)
+	}
+	line.Argv, line.Stdin = append(line.Argv, "-"), text
+	return o.Host.Shell(ctx, line)
+}
+
+// joinLines puts one text below another.
+func joinLines(above, below string) string {
+	if above == "" || below == "" {
+		return above + below
+	}
+	return strings.TrimSuffix(above, "\n") + "\n" + below
 }
 
 func (o file) sum(p, form string) (string, error) {

@@ -46,7 +46,7 @@ func (o file) hashFilter(c *jinja.Call) (any, error) {
 
 // head is the beginning of a regular file, and false for what cannot be read.
 func (o file) head(name string, size int64) ([]byte, bool) {
-	files := o.Host.Following().Files
+	files := o.Host.Files
 	if info, err := files.Stat(o.path(name)); err != nil || !info.IsRegular() {
 		return nil, false
 	}
@@ -85,13 +85,13 @@ func mostlyBinary[C byte | rune](text []C, blanks string) bool {
 }
 
 func (o file) isEmpty(name string) bool {
-	info, err := o.Host.Following().Files.Stat(o.path(name))
+	info, err := o.Host.Files.Stat(o.path(name))
 	return err == nil && info.Size == 0
 }
 
 // below lists a directory and all that lies below it, in order. A link to a directory is listed and followed once.
 func (o file) below(dir string) *value.List {
-	files, seen := o.Host.Following().Files, map[any]bool{}
+	files, seen := o.Host.Files, map[any]bool{}
 	all := []any{dir}
 	var visit func(string)
 	visit = func(dir string) {

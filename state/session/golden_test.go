@@ -50,9 +50,9 @@ func TestGolden(t *testing.T) {
 }
 
 // skipped are states whose recorded result is a mistake of that Salt, and those this machine cannot
-// carry out.
+// carry out. 68 d2 is a directory that Salt says it has made, though it failed to.
 func skipped(name string) []string {
-	skip := map[string][]string{"37": {"o3"}, "67": {"l"}, "68": {"s2"}}[name[:2]]
+	skip := map[string][]string{"37": {"o3"}, "67": {"l"}, "68": {"s2", "d2"}}[name[:2]]
 	if os.Geteuid() != 0 {
 		// What runs as another user, gives files to one, or keeps a backup below /var/cache.
 		skip = append(skip, map[string][]string{"66": {"j"}, "67": {"c", "o"}, "68": {"d5"}}[name[:2]]...)
@@ -66,7 +66,7 @@ func foreseen(name, call string) []string {
 	if !strings.Contains(call, "test=True") {
 		return nil
 	}
-	return map[string][]string{"67": {"e"}, "68": {"d2"}}[name[:2]]
+	return map[string][]string{"67": {"e"}}[name[:2]]
 }
 
 // refused are trees that this engine does not run at all, by design.

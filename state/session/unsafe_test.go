@@ -351,3 +351,44 @@ func TestDecodeReplacesAHugeFile(t *testing.T) {
 		t.Errorf("the file holds %d bytes, %v", len(text), err)
 	}
 }
+
+// TestFunctionsReadNothingThroughLinksOfUsers renders templates that ask functions and filters about a path of ann's which leads
+// to what root alone may read.
+func TestFunctionsReadNothingThroughLinksOfUsers(t *testing.T) {
+	for _, expression := range []string{
+		"salt['file.search']('/home/ann/link', 'root')", "salt['file.grep']('/home/ann/link', 'root').stdout", "salt['file.grep']('/home/ann/d/f', 'f').stdout",
+		"salt['file.grep']('/home/ann/pipe', 'x').stdout", "salt['file.read']('/home/ann/link')", "'/home/ann/link'|is_text_file",
+		"'/home/ann/d'|list_files|length > 1", "'/home/ann/link'|file_hashsum",
+	} {
+		t.Run(expression, func(t *testing.T) {
+			root := annsHost(t)
+			hosttest.Put(t, filepath.Join(root, "states/t.sls"), "/srv/out:\n  file.managed:\n    - contents: \"{{ "+expression+" }}\"\n", 0o644)
+			h, err := machine.New(host.Options{Root: root})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel", "Linux"),
+				States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
+			p, err := s.Program(t.Context(), s.Named("t"))
+			if err != nil {
+				return
+			}
+			s.Run(t.Context(), p, nil)
+			data, err := os.ReadFile(filepath.Join(root, "srv/out"))
+			if err != nil || strings.TrimSpace(string(data)) != "False" {
+				t.Errorf("the template got %q, %v", data, err)
+			}
+		})
+	}
+}
+
+// TestScriptsOfUsersDoNotRunAsRoot has cmd.script name a script that ann can change.
+func TestScriptsOfUsersDoNotRunAsRoot(t *testing.T) {
+	root := annsHost(t)
+	for _, dry := range []bool{true, false} {
+		results := on(t, root, "run:\n  cmd.script:\n    - name: /home/ann/file\n", dry)
+		if r := results[0]; r.Outcome != exec.Failed || !strings.Contains(r.Comment, "root does not run /home/ann/file") {
+			t.Errorf("dry %t: %v, %s", dry, r.Outcome, r.Comment)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 
@@ -36,7 +37,26 @@ func (s *script) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, diag.WithHint(errors.New("cmd.script has no root: the script would run on the host"),
 			"put the script into the tree with file.managed, and run it with cmd.run and root")
 	}
+	if err := s.vouched(h); err != nil {
+		return module.Diff{}, err
+	}
 	return s.would(h)
+}
+
+// vouched refuses a script on the host that an unprivileged user can change, where root would run it.
+func (s *script) vouched(h *host.Host) error {
+	source := s.Source
+	if source == "" {
+		source, _, _ = strings.Cut(s.Name, " ")
+	}
+	source = strings.TrimPrefix(source, "file://")
+	if !path.IsAbs(source) || s.RunAs != "" && s.RunAs != "root" {
+		return nil
+	}
+	if err := host.Vouched(h.Files, source, ""); err != nil {
+		return diag.WithHint(fmt.Errorf("root does not run %s: %w", source, err), "take the script from the tree (salt://), give it to root, or name the user with runas")
+	}
+	return nil
 }
 
 func (s *script) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report module.Report, err error) {
@@ -47,6 +67,9 @@ func (s *script) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report
 	}
 	if args == "" && more {
 		args = rest
+	}
+	if err := s.vouched(h); err != nil {
+		return module.Report{}, err
 	}
 	vars := value.NewMap()
 	vars.Update(s.Defaults)
