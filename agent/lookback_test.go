@@ -98,6 +98,18 @@ func TestQuarantineSurvivesTheLossOfTheLedgerAndItsCopy(t *testing.T) {
 		}
 	}
 	noted(t, l.expect(exit.RolledBack), "which releases are quarantined, and a hold, is lost")
+	// The ledger had the start of the digest alone, by which nothing can be fetched.
+	releases, err := filepath.Glob(l.Layout.Project("myapp").Release("1-*"))
+	if err != nil || len(releases) != 1 {
+		t.Fatalf("releases are %v, %v", releases, err)
+	}
+	if err := os.RemoveAll(releases[0]); err != nil {
+		t.Fatal(err)
+	}
+	noted(t, l.expect(exit.OK), "which is deployed, was gone from the disk; it is deployed again")
+	if s, err := l.Status(); err != nil || s.Deployed.Service.Digest.Part() || s.Previous != nil {
+		t.Errorf("status has %+v, before it %+v, %v", s.Deployed, s.Previous, err)
+	}
 }
 
 func corruptLedger(t *testing.T, both bool, how string) {

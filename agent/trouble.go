@@ -77,6 +77,33 @@ func (r *run) learn(ctx context.Context, client *trust.Client) {
 			read++
 		}
 	}
+	r.completeDigests(ctx, client)
+}
+
+// completeDigests gives the releases of a ledger that was rebuilt from links, whose names have the start of a digest alone,
+// their digests: without them nothing of a release can be fetched again, and it compares as another one.
+func (r *run) completeDigests(ctx context.Context, client *trust.Client) {
+	complete := func(release *artifact.Release) {
+		if release == nil || !release.Digest.Part() {
+			return
+		}
+		if _, err := client.Learn(ctx, *release); err == nil { // else a later run learns it
+			*release = client.CompleteDigest(*release)
+		}
+	}
+	pairs := []*ledger.Pair{r.ledger.Good, r.ledger.Previous}
+	for i := range r.ledger.History {
+		pairs = append(pairs, &r.ledger.History[i])
+	}
+	for _, pair := range pairs {
+		if pair != nil {
+			complete(pair.Base)
+			complete(&pair.Service)
+		}
+	}
+	if good, before := r.ledger.Good, r.ledger.Previous; good != nil && before != nil && good.Same(*before) {
+		r.ledger.Previous = nil
+	}
 }
 
 // remembered are the releases of base and the service that the ledger names.

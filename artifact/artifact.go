@@ -85,6 +85,9 @@ func ParseDigest(s string) (Digest, error) {
 // artifact: a release that has one compares as another one, and nothing can be fetched by it.
 func PartOfDigest(short string) Digest { return Digest(digestPrefix + short) }
 
+// Part reports whether the digest is one of PartOfDigest.
+func (d Digest) Part() bool { return d != "" && len(d.Hex()) < 64 }
+
 // Hex is the digest without its kind.
 func (d Digest) Hex() string { return strings.TrimPrefix(string(d), digestPrefix) }
 

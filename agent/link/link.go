@@ -114,13 +114,21 @@ func (l Links) SetCurrent(release string) error { return l.point(current, releas
 
 // Promote makes a release current, and previous what was current before. A release that was current
 // already keeps what was previous then. Doing it twice is the same as doing it once.
+// A release that is not on the disk any more is forgotten.
 func (l Links) Promote(release string, before Set) error {
-	was := before.Current
-	if was == release {
-		was = before.Previous
+	there, gone := l.Reachable(before)
+	was := there.Current
+	if was == release || was == "" {
+		was = there.Previous
 	}
-	if was != "" {
+	switch {
+	case was == release:
+	case was != "":
 		if err := l.point(previous, was); err != nil {
+			return err
+		}
+	case slices.Contains(gone, previous):
+		if err := durable.Remove(filepath.Join(l.project.Dir, previous)); err != nil {
 			return err
 		}
 	}

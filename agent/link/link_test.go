@@ -146,3 +146,19 @@ func TestNameLeavesADirectoryAlone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPromoteForgetsReleasesThatAreGone makes a release current after a person removed the directories of those before it.
+func TestPromoteForgetsReleasesThatAreGone(t *testing.T) {
+	p, _ := project(t)
+	l := link.Of(p)
+	must(t, l.SetNext("a"))
+	must(t, l.SetNext("b"))
+	must(t, l.Promote("b", link.Set{Next: "a", Current: "a"}))
+	must(t, l.SetNext("c"))
+	must(t, os.RemoveAll(p.Release("b")))
+	must(t, l.Promote("c", link.Set{Next: "b", Current: "b", Previous: "a"}))
+	check(t, l, link.Set{Next: "c", Current: "c", Previous: "a"})
+	must(t, os.RemoveAll(p.Release("a")))
+	must(t, l.Promote("c", link.Set{Next: "b", Current: "b", Previous: "a"}))
+	check(t, l, link.Set{Next: "c", Current: "c"})
+}

@@ -204,6 +204,19 @@ func (c *Client) Learn(ctx context.Context, r artifact.Release) (asked bool, err
 	return p != nil, err
 }
 
+// CompleteDigest is a release of which the start of the digest alone is known, as the store signs it. It is the same one where the store
+// signs none with that start. Learn comes first.
+func (c *Client) CompleteDigest(r artifact.Release) artifact.Release {
+	file := c.file(r.Project, TargetPath(r.Project, r.Version, r.Format))
+	if file == nil || len(file.Hashes["sha256"]) != 32 {
+		return r
+	}
+	if digest := artifact.NewDigest([32]byte(file.Hashes["sha256"])); r.Digest.Part() && digest.Short() == r.Digest.Short() {
+		r.Digest, r.Length = digest, file.Length
+	}
+	return r
+}
+
 // page reads the page of a release; nil for a role without pages.
 func (c *Client) page(ctx context.Context, role *Role, r artifact.Release) (*page, error) {
 	digests, err := pageDigests(role)
