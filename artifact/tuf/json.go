@@ -1,6 +1,7 @@
 package tuf
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -83,7 +84,10 @@ func decode(data []byte, known any) (more map[string]any, err error) {
 	if err := json.Unmarshal(data, known); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(data, &more); err != nil {
+	// As float64, an integer above 2^53 would become another one, and so would what is signed.
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&more); err != nil {
 		return nil, err
 	}
 	if more == nil {
