@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -64,6 +65,35 @@ func (a *Agent) NextRun(ctx context.Context) *time.Time {
 		return nil
 	}
 	return nextElapse(out)
+}
+
+// TimerOff is why the host's timer starts no run: masked, inactive or failed. It is "" where the timer waits, where the
+// host has none, and below a root that is not the running system.
+func (a *Agent) TimerOff(ctx context.Context) string {
+	if a.Layout.Relocated() {
+		return ""
+	}
+	out, err := a.systemctl(ctx, 5*time.Second, "show", "--property=LoadState,ActiveState", timer)
+	if err != nil {
+		return ""
+	}
+	return timerOff(out)
+}
+
+// timerOff reads the answer of systemctl.
+func timerOff(answer string) string {
+	state := map[string]string{}
+	for line := range strings.Lines(answer) {
+		name, is, _ := strings.Cut(strings.TrimSpace(line), "=")
+		state[name] = is
+	}
+	switch load, active := state["LoadState"], state["ActiveState"]; {
+	case load == "masked":
+		return load
+	case load == "loaded" && active != "active" && active != "activating":
+		return active
+	}
+	return ""
 }
 
 // nextElapse reads the answer of systemctl, whose times are microseconds.

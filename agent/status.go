@@ -41,6 +41,7 @@ type Status struct {
 	Hidden       bool                `json:"hidden,omitempty"` // the last run and a run under way are for root alone to see
 	Channels     []artifact.Ref      `json:"channels,omitempty"`
 	NextRun      *time.Time          `json:"next_run,omitempty"`   // of the timer; see Agent.NextRun
+	TimerOff     string              `json:"timer_off,omitempty"`  // see Agent.TimerOff
 	Drift        []string            `json:"drift"`                // where the host is not what the ledger says
 	Failing      *ledger.Pair        `json:"failing,omitempty"`    // what a dev host stays on though it failed
 	Units        []service.Unit      `json:"units,omitempty"`      // of the deployed pair, with what they run; see Agent.RunningUnits

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"go.yaml.in/yaml/v4"
 
@@ -35,7 +36,7 @@ func (d *Damaged) Unwrap() error { return d.Err }
 
 // Hint says how to repair it.
 func (d *Damaged) Hint() string {
-	return fmt.Sprintf("repair %s, or put the copy back: cp %s %s; then: corpus-agent config check. Nothing new is deployed meanwhile. A host that is to have no settings needs a file with a comment in it", d.Path, d.Copy, d.Path)
+	return fmt.Sprintf("repair %s, or put the copy back: cp -T --remove-destination %s %s (move away a directory in its place); then: corpus-agent config check. Nothing new is deployed meanwhile. A host that is to have no settings needs a file with a comment in it", d.Path, d.Copy, d.Path)
 }
 
 // source reads the configuration file, or its copy where the file is damaged.
@@ -64,6 +65,9 @@ func source(s Sources) (f File, data []byte, problems diag.List) {
 // unread says that the configuration could not be read.
 func unread(err error) error {
 	wrapped := fmt.Errorf("reading the configuration: %w", err)
+	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
+		return diag.WithHint(wrapped, "move away what stands in the place of the file; a host that needs no settings needs no file")
+	}
 	if errors.Is(err, fs.ErrPermission) {
 		return diag.WithHint(wrapped, "the settings may hold secrets, so root alone reads them: run it as root")
 	}

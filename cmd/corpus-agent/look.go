@@ -41,7 +41,9 @@ func (p *program) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s.NextRun = a.NextRun(c.Context())
+			if s.NextRun = a.NextRun(c.Context()); s.NextRun == nil {
+				s.TimerOff = a.TimerOff(c.Context())
+			}
 			if err := a.RunningUnits(c.Context(), &s); err != nil {
 				s.Drift = append(s.Drift, fmt.Sprintf("what the units run is not known: %v", err))
 			}

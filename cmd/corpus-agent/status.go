@@ -123,6 +123,9 @@ func (l statusLines) runs(s agent.Status) {
 	if s.NextRun != nil {
 		l.say("next run", "%s", s.NextRun.Local().Format("2006-01-02 15:04:05 MST"))
 	}
+	if s.TimerOff != "" {
+		l.say("next run", "none: corpus-agent.timer is %s; systemctl enable --now corpus-agent.timer starts it", s.TimerOff)
+	}
 	if s.Hidden {
 		l.say("last run", "only root may see it, and whether a run is under way: sudo corpus-agent status")
 	}
