@@ -225,6 +225,9 @@ func TestAgainSetsAsideWhatIsNoRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	damaged := filepath.Join(f.Layout.Project("myapp").Release(release.Dir()), "a")
+	if err := os.Chmod(damaged, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(damaged, []byte("changed"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -45,10 +45,11 @@ func (t *Tree) prepare(g *group) {
 		t.cmd.SysProcAttr.UseCgroupFD, t.cmd.SysProcAttr.CgroupFD = true, int(g.dir.Fd())
 		return
 	}
-	if t.cmd.Env != nil { // else it is started with that of this process
-		t.mark = markName + "=" + rand.Text()
-		t.cmd.Env = append(slices.Clip(t.cmd.Env), t.mark)
+	if t.cmd.Env == nil { // it is started with that of this process
+		t.cmd.Env = os.Environ()
 	}
+	t.mark = markName + "=" + rand.Text()
+	t.cmd.Env = append(slices.Clip(t.cmd.Env), t.mark)
 }
 
 // Signal sends a signal to all processes of the tree, until End or Leave was called.
