@@ -55,7 +55,7 @@ func (s *shell) runWords(words []string) int {
 	s.t.Helper()
 	var args []string
 	for _, word := range words {
-		if !strings.Contains(word, "://") { // a login's @
+		if !strings.Contains(word, "://") || strings.Contains(word, "://@") { // else it is a login's @
 			word = strings.ReplaceAll(word, "@", s.dir+"/")
 		}
 		args = append(args, word)
