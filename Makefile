@@ -7,7 +7,12 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 export CGO_ENABLED ?= 0
 
-.PHONY: go build test demo integration hosts attack bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
+# What starts goroutines. cmd/race_test.go holds the list to the code.
+RACE := ./agent/fetch ./agent/fleet ./agent/health ./agent/journal ./agent/watchdog ./artifact ./artifact/chunk \
+	./artifact/manifest ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom ./packaging/oci ./state/exec \
+	./state/host ./state/module/archive
+
+.PHONY: go build test race demo integration hosts attack bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
 go: ## says what is missing where the Go that is there cannot build this
 	@command -v go >/dev/null || { echo "make: there is no Go here; install $(GO_FROM)" >&2; exit 1; }
 	@go list -m >/dev/null 2>&1 || { echo "make: $$(go version | cut -d' ' -f3) cannot build this; install $(GO_FROM)" >&2; exit 1; }
@@ -16,7 +21,10 @@ build: go ## both programs, into bin/
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/corpus-agent ./cmd/corpus
 test: go ## everything that needs no server, no root and no network
 	go vet ./...
-	go test -timeout 20m ./...
+	go test -timeout 20m -parallel 8 ./... # they wait for disks, locks and timeouts more than they compute
+race: go ## the packages that start goroutines, with the race detector; needs gcc
+	CGO_ENABLED=1 go test -race -timeout 20m -parallel 8 -run '^Test' $(RACE)
+	CGO_ENABLED=1 go test -race -timeout 20m -parallel 8 -run 'AtOnce|SameTime|OneKeys' ./artifact/publish
 demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/
 	testdata/demo/run bin demo
 integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO server; states with real programs; services, packages and images in Debian roots to throw away
@@ -24,8 +32,8 @@ integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO
 	go test -tags integration -timeout 25m -v -run 'Thousand|StoreDies|PacketLoss' ./agent
 hosts: build snapshot ## the packages, on real systemd hosts; needs root
 	go test -tags hosts -timeout 60m -count 1 -v ./packaging/hosttest/...
-attack: ## a local user's programs against everything the agent does as root, in hosts to throw away; needs root, and an hour or more on two cores
-	go test -tags attack -timeout 180m -count 1 -v ./agent/attack
+attack: ## a local user's programs against everything the agent does as root, in hosts to throw away; needs root, and half an hour of two cores
+	go test -tags attack -timeout 60m -count 1 -v ./agent/attack
 bench: ## benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 bench-fetch: ## a deploy from MinIO beside curl, tar and sync; TMPDIR names the disk

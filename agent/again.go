@@ -31,8 +31,8 @@ func (a *Agent) releases() fetch.Held { return fetch.Held{Layout: a.Layout, List
 // fetcher fetches releases for this run from the store of a client.
 func (r *run) fetcher(client *trust.Client) *fetch.Fetcher {
 	running := map[string]string{}
-	if r.ledger.Good != nil {
-		for _, release := range r.ledger.Good.Releases() {
+	if runs := r.ledger.Runs(); runs != nil {
+		for _, release := range runs.Releases() {
 			running[release.Project] = release.Dir()
 		}
 	}
@@ -149,7 +149,8 @@ func (r *run) isWhole(ctx context.Context, release artifact.Release, name string
 // releaseMode is that of the directory of a project's releases and of each release: services run as other users.
 const releaseMode = 0o755
 
-// passable makes a release's directory, and the one that it is in, what they were made: readable by every user.
+// passable makes a release's directory, and the one that it is in, what they were made: readable by every user. Those above
+// are left as an operator has them, unless not even their owner may enter them.
 func (r *run) passable(release artifact.Release) error {
 	if r.test {
 		return nil
@@ -159,21 +160,35 @@ func (r *run) passable(release artifact.Release) error {
 		return err
 	}
 	defer root.Close()
-	for _, name := range r.passages(release) {
-		dir, last, err := root.Parent(r.Layout.Inside(name))
-		if err != nil {
-			return err
-		}
-		st, err := dir.Lstat(last)
-		if mode := fs.FileMode(st.Mode & 0o7777); err == nil && mode != releaseMode {
-			if err = dir.Chmod(last, releaseMode); err == nil {
-				r.record.Note("%s had mode %04o; it has mode %04o again", r.Layout.Inside(name), mode, releaseMode)
-			}
-		}
-		if err := errors.Join(err, dir.Close()); err != nil {
+	for _, name := range []string{r.Layout.Projects(), r.project(release.Project).Dir} {
+		if err := r.opened(root, name, func(mode fs.FileMode) bool { return mode&0o700 != 0o700 }); err != nil {
 			return err
 		}
 	}
+	for _, name := range r.passages(release) {
+		if err := r.opened(root, name, func(mode fs.FileMode) bool { return mode != releaseMode }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// opened gives a directory, or the one that a link in its place leads to, releaseMode where it has a mode that is wrong.
+func (r *run) opened(root *walk.Root, name string, wrong func(fs.FileMode) bool) error {
+	dir, err := root.OpenDir(r.Layout.Inside(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	st, err := dir.Lstat(".")
+	mode := fs.FileMode(st.Mode & 0o7777)
+	if err != nil || !wrong(mode) {
+		return err
+	}
+	if err := dir.Chmod(".", releaseMode); err != nil {
+		return err
+	}
+	r.record.Note("%s had mode %04o; it has mode %04o again", r.Layout.Inside(name), mode, releaseMode)
 	return nil
 }
 

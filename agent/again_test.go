@@ -26,6 +26,7 @@ func (l *lab) forge() (top string) {
 
 // TestReleaseWithoutItsListIsFetchedAgain loses the list, and code of the release was changed.
 func TestReleaseWithoutItsListIsFetchedAgain(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
 	l.publish("1")
@@ -60,6 +61,7 @@ func TestReleaseWithoutItsListIsFetchedAgain(t *testing.T) {
 
 // TestListThatWasLostAloneLeavesTheReleaseInPlace loses the list of a release whose files are as they were.
 func TestListThatWasLostAloneLeavesTheReleaseInPlace(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -79,6 +81,7 @@ func TestListThatWasLostAloneLeavesTheReleaseInPlace(t *testing.T) {
 
 // TestProgramWithAnotherModeIsFetchedAgain has a converge that fails while a program of the release cannot be run.
 func TestProgramWithAnotherModeIsFetchedAgain(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", large("1"))
 	l.expect(exit.OK)
@@ -105,6 +108,7 @@ func TestProgramWithAnotherModeIsFetchedAgain(t *testing.T) {
 
 // TestDirectoriesOfReleasesStayReadable closes the directories on the way to what runs.
 func TestDirectoriesOfReleasesStayReadable(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -127,6 +131,7 @@ func TestDirectoriesOfReleasesStayReadable(t *testing.T) {
 
 // TestVerifyLooksAtAllReleases loses the list of the first release, and changes the second.
 func TestVerifyLooksAtAllReleases(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
 	l.publish("1")

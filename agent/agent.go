@@ -150,10 +150,11 @@ type Given struct {
 // Project is the layout of a project.
 func (a *Agent) project(name string) layout.Project { return a.Layout.Project(name) }
 
-// pairDirs are the directories of a pair's releases as the host calls them. base is empty for a
-// pair without one.
+// pairDirs are the directories of a pair's releases as the host calls them. "" is for a release that the pair has not.
 func (a *Agent) pairDirs(p ledger.Pair) (service, base string) {
-	service = a.Layout.Inside(a.project(p.Service.Project).Release(p.Service.Dir()))
+	if !p.BaseAlone() {
+		service = a.Layout.Inside(a.project(p.Service.Project).Release(p.Service.Dir()))
+	}
 	if p.Base != nil {
 		base = a.Layout.Inside(a.project(p.Base.Project).Release(p.Base.Dir()))
 	}

@@ -32,7 +32,11 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	if err := r.switchTo(ctx, pair, before); err != nil {
 		return r.back(ctx, pair, before, err)
 	}
-	r.ledger.Deployed(pair, r.now().UTC())
+	if pair.BaseAlone() {
+		r.ledger.ConvergedAlone(pair)
+	} else {
+		r.ledger.Deployed(pair, r.now().UTC())
+	}
 	r.ledger.Serving = nil
 	r.rememberWho()
 	if r.leaves != nil {
@@ -160,7 +164,7 @@ func (r *run) link(pair ledger.Pair) error {
 			return err
 		}
 	}
-	if r.ledger.Good != nil {
+	if r.ledger.Runs() != nil {
 		if err := r.clearNames(); err != nil {
 			return err
 		}
@@ -177,6 +181,9 @@ func (r *run) link(pair ledger.Pair) error {
 		if err := link.Name(r.Layout.BaseLink(), base); err != nil {
 			return err
 		}
+	}
+	if pair.BaseAlone() {
+		return nil
 	}
 	service := r.project(pair.Service.Project)
 	if r.alone == "" {
@@ -220,18 +227,13 @@ func (r *run) promote(pair ledger.Pair, before map[string]link.Set) error {
 
 // hooks runs the service's programs of a stage.
 func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
-	if !r.only.Has(procedure.Hooks) {
+	if !r.only.Has(procedure.Hooks) || pair.BaseAlone() {
 		return nil
 	}
 	service, _ := r.pairDirs(pair)
 	dir := layout.Hooks(service, stage)
 	if found, err := walk.Named(r.Layout.Path(dir)); err != nil || !found {
 		return err
-	}
-	if stage == preRelease {
-		if err := r.compiles(ctx, pair); err != nil {
-			return err
-		}
 	}
 	options := hook.Options{Env: r.hookEnv(stage, pair), Dir: service, Timeout: r.Config.HookTimeout}
 	switch {
@@ -240,6 +242,11 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 		return nil
 	case r.Layout.Relocated():
 		options.Root = r.Layout.Root
+	}
+	if stage == preRelease {
+		if err := r.compiles(ctx, pair); err != nil {
+			return err
+		}
 	}
 	return r.record.Stage(stage, "", func() error {
 		if err := r.intact(ctx, pair); err != nil {
@@ -265,7 +272,7 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 // hookEnv is all that a hook sees of its surroundings; docs/deploy.md lists it.
 func (r *run) hookEnv(stage string, pair ledger.Pair) []string {
 	service, base := r.pairDirs(pair)
-	project := r.project(pair.Service.Project)
+	project := r.project(pair.Releases()[len(pair.Releases())-1].Project)
 	env := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C.UTF-8",
 		"CORPUS_STAGE=" + stage, "CORPUS_RUN=" + r.id,

@@ -49,6 +49,7 @@ func large(version string) artifacttest.Files {
 }
 
 func TestUpgradeFetchesWhatIsNew(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", large("1"))
 	l.expect(exit.OK)
@@ -93,6 +94,7 @@ func inode(t *testing.T, name string) uint64 {
 
 // Whatever is wrong with the chunks, or with their index, the artifact itself is still there.
 func TestBadChunksLeadToTheWholeArtifact(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{".pack", ".index"} {
 		t.Run(kind, func(t *testing.T) {
 			l := newLab(t)
@@ -123,6 +125,7 @@ func TestBadChunksLeadToTheWholeArtifact(t *testing.T) {
 
 // TestDeltaThatGrowsBeyondItsRatioIsRefused holds a delta to the limits of the artifact in whose place it is.
 func TestDeltaThatGrowsBeyondItsRatioIsRefused(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Config.UnpackRatio = 16
 	l.repo.Release("myapp", "1", "testing", large("1"))
@@ -144,6 +147,7 @@ func TestDeltaThatGrowsBeyondItsRatioIsRefused(t *testing.T) {
 
 // Chunks that somebody removed are no reason to stay on the old version either.
 func TestMissingChunksLeadToTheWholeArtifact(t *testing.T) {
+	t.Parallel()
 	for _, missing := range []string{".pack", ".index"} {
 		t.Run(missing, func(t *testing.T) {
 			l := newLab(t)
@@ -168,6 +172,7 @@ func TestMissingChunksLeadToTheWholeArtifact(t *testing.T) {
 
 // An artifact that is another one altogether is fetched as a whole, at most 2 % dearer.
 func TestNothingInCommonIsFetchedWhole(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", large("1"))
 	l.expect(exit.OK)
@@ -181,6 +186,7 @@ func TestNothingInCommonIsFetchedWhole(t *testing.T) {
 }
 
 func TestArtifactsOfTheOldFormatAreDeployed(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, version := range []string{"1", "2"} {
 		file := filepath.Join(t.TempDir(), "a.tar.zst")
@@ -202,6 +208,7 @@ func TestArtifactsOfTheOldFormatAreDeployed(t *testing.T) {
 
 // A host with nothing new to deploy asks two small questions.
 func TestNoChangeIsTwoSmallRequests(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", large("1"))
 	l.publishBase("1")
@@ -215,6 +222,7 @@ func TestNoChangeIsTwoSmallRequests(t *testing.T) {
 
 // A run that was killed in the middle of a fetch leaves blocks behind, which the next one uses.
 func TestHalfAFetchIsGoneOnWith(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	release := l.repo.Release("myapp", "1", "testing", large("1"))
 	whole := ""
@@ -246,6 +254,7 @@ func TestHalfAFetchIsGoneOnWith(t *testing.T) {
 
 // A mirror takes over from a store that is away.
 func TestMirrorTakesOver(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", large("1"))
 	away := &store.Error{Op: store.OpGet, Kind: store.ErrUnreachable}

@@ -43,12 +43,12 @@ func (a *Agent) Verify(ctx context.Context) ([]Audit, error) {
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
-	if book.Good == nil {
+	if book.Runs() == nil {
 		return nil, errNothingDeployed()
 	}
 	var audits []Audit
 	var failures []error
-	for _, release := range book.Good.Releases() {
+	for _, release := range book.Runs().Releases() {
 		audit, err := a.audit(ctx, release)
 		if err != nil {
 			err = fmt.Errorf("verifying %s: %w", release, err)

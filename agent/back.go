@@ -26,15 +26,15 @@ import (
 // to where there is nothing current.
 func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
 	if !r.ending(ctx) {
-		cause = r.occupied(ctx, pair, cause)
+		cause = r.unexecuted(r.occupied(ctx, pair, cause))
 	}
 	f := r.faultOf(ctx, pair, cause)
 	switch {
 	case f.of == report.FaultOfInterruption:
 		return r.interrupted(ctx, before, cause)
-	case r.environment() == envDev:
+	case r.environment() == envDev && !pair.BaseAlone():
 		return r.stayForward(pair, before, cause)
-	case r.ledger.Good == nil:
+	case r.ledger.Good == nil && (r.ledger.Alone == nil || !pair.BaseAlone()):
 		return r.firstFailed(ctx, pair, before, cause)
 	}
 	return r.rollBack(ctx, pair, before, f)
@@ -45,9 +45,9 @@ func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link
 // release that does so each time is found out.
 func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause error) error {
 	r.record.Complete(func(rep *report.Report) { rep.Fault = &report.Fault{Of: report.FaultOfInterruption} })
-	r.followBack(ctx, r.ledger.Good)
+	r.followBack(ctx, r.ledger.Runs())
 	err := r.restoreLinks(ctx, before)
-	switch good := r.ledger.Good; {
+	switch good := r.ledger.Runs(); {
 	case err != nil || r.stopping(ctx): // its next boot starts units through the links as they are now
 	case good != nil && r.ledger.Serving != nil:
 		err = r.serveBack(ctx, *good)
@@ -68,22 +68,31 @@ func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause
 	return exit.WithCode(exit.Interrupted, errors.New("interrupted; the links are as they were before"))
 }
 
-// firstFailed leaves next on the release that failed, to be looked at, and nothing current. It is
-// not quarantined: there is nothing else this host could run, so the next run tries again.
+// firstFailed leaves next on the release that failed, to be looked at, and nothing current but a base that converged alone
+// before. It is not quarantined: there is nothing else this host could run, so the next run tries again.
 func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
 	err := r.restoreLinks(ctx, before)
+	failed := pair.Releases()[len(pair.Releases())-1] // the service, where the pair has one
+	project := r.project(failed.Project)
 	if err == nil {
-		service := link.Of(r.project(pair.Service.Project))
-		err = service.Restore(link.Set{Next: pair.Service.Dir()})
+		err = link.Of(project).Restore(link.Set{Next: failed.Dir()})
 	}
 	err = errors.Join(err, r.giveUpUnits(ctx))
-	undone := r.takeBack(ctx, undo.Scope{From: pair.Key()})
+	scope := undo.Scope{From: pair.Key()}
+	if base := r.ledger.Alone; base != nil {
+		scope.To = base.Key()
+	}
+	undone := r.takeBack(ctx, scope)
 	r.ledger.Running = nil
 	if err := errors.Join(err, undone, r.save()); err != nil {
 		return r.stuck(cause, err)
 	}
-	r.record.Note("this was the first deploy, so there is nothing to roll back to; %s/next is what failed",
-		r.Layout.Inside(r.project(pair.Service.Project).Dir))
+	r.record.Note("this was the first deploy, so there is nothing to roll back to; %s/next is what failed", r.Layout.Inside(project.Dir))
+	if base := r.ledger.Alone; base != nil {
+		if err := r.settleBack(ctx, *base); err != nil {
+			return r.stuck(cause, err)
+		}
+	}
 	return exit.WithCode(exit.Failed, cause)
 }
 
@@ -100,7 +109,7 @@ func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause er
 
 // rollBack quarantines the release at fault, puts the links back and converges the last good pair.
 func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]link.Set, f fault) error {
-	good, cause := *r.ledger.Good, f.cause
+	good, cause := *r.ledger.Runs(), f.cause
 	r.record.Note("rolling back to %s: %v", good, cause)
 	// The quarantine is written first: a cut from here on is found by the next run, which puts the
 	// links back and does not try the pair again.
@@ -231,10 +240,11 @@ func (r *run) restoreLinks(ctx context.Context, before map[string]link.Set) erro
 
 // goodDir is the directory of a project's release in the good pair, where that is on the disk, and else "".
 func (r *run) goodDir(project string) string {
-	if r.ledger.Good == nil {
+	runs := r.ledger.Runs()
+	if runs == nil {
 		return ""
 	}
-	for _, release := range r.ledger.Good.Releases() {
+	for _, release := range runs.Releases() {
 		if release.Project == project && r.releases().Has(release) {
 			return release.Dir()
 		}
@@ -295,7 +305,7 @@ func (r *run) used(p layout.Project, dir string) bool {
 	if err != nil || dir == s.Next || dir == s.Current || dir == s.Previous {
 		return true
 	}
-	for _, pair := range []*ledger.Pair{r.ledger.Good, r.ledger.Previous} {
+	for _, pair := range []*ledger.Pair{r.ledger.Runs(), r.ledger.Previous} {
 		if pair == nil {
 			continue
 		}

@@ -81,14 +81,14 @@ func (a *Agent) restoreMissing() (*ledger.Ledger, []string, error) {
 
 // known reports whether a ledger says anything.
 func known(book *ledger.Ledger) bool {
-	return book.Good != nil || book.Running != nil || book.Hold != nil || len(book.Bad) > 0
+	return book.Runs() != nil || book.Running != nil || book.Hold != nil || len(book.Bad) > 0
 }
 
 // takeDown goes on with the ledger of a newer agent, which this one was rolled back from. The file is
 // kept, and what this agent does not know is carried along.
 func (a *Agent) takeDown(book *ledger.Ledger) (*ledger.Ledger, []string, error) {
 	number := book.Version
-	if book.Good == nil {
+	if book.Runs() == nil {
 		if other, _, err := a.restored(); err == nil && known(other) {
 			book = other
 		}
@@ -113,7 +113,10 @@ func (a *Agent) setLedgerAside(mark string) (string, error) {
 }
 
 func whatIsDeployed(book *ledger.Ledger) string {
-	if book.Good == nil {
+	switch {
+	case book.Alone != nil:
+		return "it says that " + book.Alone.String() + " converged alone"
+	case book.Good == nil:
 		return "nothing that is deployed was found"
 	}
 	return "it says that " + book.Good.String() + " is deployed"
@@ -181,7 +184,7 @@ func (a *Agent) readBook() (*ledger.Ledger, error) {
 func (a *Agent) readSaved() (*ledger.Ledger, error) {
 	book, err := ledger.Load(a.ledgerPath())
 	var corrupt *ledger.Corrupt
-	if errors.As(err, &corrupt) || err == nil && book.Good == nil {
+	if errors.As(err, &corrupt) || err == nil && book.Runs() == nil {
 		if other, _, err := a.restored(); err != nil || known(other) || corrupt != nil {
 			return other, err
 		}
@@ -246,6 +249,9 @@ func (a *Agent) rebuild(reports []*report.Report) (*ledger.Ledger, error) {
 				book.Host = *r.Remembered
 			}
 		}
+		if r.BaseAlone != nil && book.Alone == nil && a.named(*r.BaseAlone) {
+			book.Alone = r.BaseAlone
+		}
 		ran := r.Left // and not what the run was asked for, which may be held or quarantined
 		if ran == nil && r.Exit == exit.OK {
 			ran = r.To // reports of older agents
@@ -254,6 +260,7 @@ func (a *Agent) rebuild(reports []*report.Report) (*ledger.Ledger, error) {
 			continue
 		}
 		since := r.Ended
+		book.Alone = nil
 		book.Good, book.Since, book.History = ran, &since, []ledger.Pair{*ran}
 		if r.From != nil && !r.From.Same(*ran) {
 			book.Previous = r.From
@@ -261,15 +268,28 @@ func (a *Agent) rebuild(reports []*report.Report) (*ledger.Ledger, error) {
 			return book, nil
 		}
 	}
-	if book.Good == nil {
+	if book.Runs() == nil {
 		return book, a.byLinks(book)
 	}
 	return book, nil
 }
 
 // byLinks takes over what the links name, as far as names tell: the digest of a release is known by its
-// start alone. That is enough to converge the release, and the next look at the store completes it.
+// start alone. That is enough to converge the release, and the next look at the store completes it. Where they name no
+// release of a service, base converged alone.
 func (a *Agent) byLinks(book *ledger.Ledger) error {
+	current := func(s link.Set) string { return s.Current }
+	if err := a.goodByLinks(book, current); err != nil || book.Good != nil || a.alone != "" {
+		return err
+	}
+	base, err := a.linkedRelease(artifact.Base, current)
+	if base != nil {
+		book.Alone = &ledger.Pair{Base: base}
+	}
+	return err
+}
+
+func (a *Agent) goodByLinks(book *ledger.Ledger, current func(link.Set) string) error {
 	service := a.alone
 	if service == "" {
 		target, err := os.Readlink(a.Layout.ServiceLink())
@@ -280,7 +300,6 @@ func (a *Agent) byLinks(book *ledger.Ledger) error {
 			return nil // base is no service: a pair of base and base would be one that no deploy made
 		}
 	}
-	current := func(s link.Set) string { return s.Current }
 	good, err := a.linkedPair(service, current)
 	if err != nil || good == nil {
 		return err

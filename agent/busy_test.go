@@ -19,6 +19,7 @@ import (
 
 // TestRunsDoNotMeet asks for everything that changes a host while a deploy converges.
 func TestRunsDoNotMeet(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -74,6 +75,7 @@ func fill(t *testing.T, dir string) {
 // TestDiskThatFillsUpWhileItConverges runs out of room for the ledger and the report at the worst
 // moment: the release is current, and the ledger cannot say so.
 func TestDiskThatFillsUpWhileItConverges(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	if err := os.MkdirAll(l.Layout.State(), 0o755); err != nil {
@@ -108,6 +110,7 @@ func TestDiskThatFillsUpWhileItConverges(t *testing.T) {
 
 // TestFullDiskBeforeTheLinksMove has no room to write down that a deploy begins: nothing begins.
 func TestFullDiskBeforeTheLinksMove(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -132,6 +135,7 @@ func TestFullDiskBeforeTheLinksMove(t *testing.T) {
 }
 
 func TestPillarOfTheHostAloneWins(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", map[string]string{
 		"version": "1", "salt/config/pillar/top.sls": "base: {'*': [app]}\n", "salt/config/pillar/app.sls": "app: {port: 80, user: web}\n",

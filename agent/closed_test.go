@@ -11,6 +11,7 @@ import (
 
 // TestStateOfAnEarlierAgentIsClosed has a state directory and a copy of the ledger that every user can read.
 func TestStateOfAnEarlierAgentIsClosed(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -48,6 +49,7 @@ func TestStateOfAnEarlierAgentIsClosed(t *testing.T) {
 
 // TestStateOfAnotherUserIsRefused has a state directory that a user without rights owns.
 func TestStateOfAnotherUserIsRefused(t *testing.T) {
+	t.Parallel()
 	needsRoot(t)
 	l := newLab(t)
 	l.publish("1")

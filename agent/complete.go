@@ -23,7 +23,7 @@ import (
 // are gone are fetched again where there is a store to ask; without one the host goes on with the newest
 // earlier pair that it still has. fresh says that there is a directory in which nothing was installed.
 func (r *run) complete(ctx context.Context) (fresh bool, err error) {
-	good := *r.ledger.Good
+	good := *r.ledger.Runs()
 	there, err := r.releases().Holds(good.Releases()...)
 	if err != nil {
 		return false, err
@@ -35,15 +35,16 @@ func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 		fresh = true
 		r.record.Note("a release of %s was gone from the disk and was fetched again", good)
 	}
-	if err := r.relist(ctx, *r.ledger.Good); err != nil {
+	if err := r.relist(ctx, *r.ledger.Runs()); err != nil {
 		return fresh, err
 	}
 	fresh = fresh || len(r.replaced) > 0
-	if r.inPlace(*r.ledger.Good) {
+	runs := *r.ledger.Runs() // which may be an earlier pair now
+	if r.inPlace(runs) {
 		return fresh, nil
 	}
-	r.record.Note("the links were not those of %s, which is deployed; they are put right", r.ledger.Good)
-	return fresh, r.relink(ctx, *r.ledger.Good)
+	r.record.Note("the links were not those of %s, which is deployed; they are put right", runs)
+	return fresh, r.relink(ctx, runs)
 }
 
 // inPlace reports whether all links are as a deploy of the pair left them: those that lead to it, and
@@ -73,9 +74,7 @@ func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
 	if r.client == nil {
 		return errUnasked
 	}
-	return r.record.Stage("fetch", pair.String(), func() error {
-		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetcher(r.client).Fetch(ctx, pair.Releases()) })
-	})
+	return r.fetch(ctx, r.client, pair)
 }
 
 // settleFor goes on with an earlier pair where a release of the good one is gone and cannot be fetched.
@@ -169,7 +168,7 @@ func (r *run) clearNames() error {
 // was unpacked any more: half deleted, or emptied by a power cut. Such a release is fetched again, and what
 // is deployed converges once more. A release that is as it was signed leaves the failure as it is.
 func (r *run) heal(ctx context.Context, failure error) error {
-	if failure == nil || r.ledger.Failing != nil || r.ledger.Running != nil || !r.refetch(ctx, *r.ledger.Good) {
+	if failure == nil || r.ledger.Failing != nil || r.ledger.Running != nil || !r.refetch(ctx, *r.ledger.Runs()) {
 		return failure
 	}
 	r.record.Note("it did not converge (%v), and is tried again with the release fetched again", failure)
@@ -201,11 +200,12 @@ func (r *run) refetch(ctx context.Context, pair ledger.Pair) bool {
 // soundBefore makes sure, before anything of a deploy is done on the host, that what it takes over from the deployed pair is as
 // it was unpacked: the other release of the pair, which is new, is not to blame for files that something removed.
 func (r *run) soundBefore(ctx context.Context, pair ledger.Pair) error {
-	if r.ledger.Good == nil || r.test {
+	runs := r.ledger.Runs()
+	if runs == nil || r.test {
 		return nil
 	}
 	for _, release := range pair.Releases() {
-		if !r.ledger.Good.Has(release) || release.Local == trust.ByEditable {
+		if !runs.Has(release) || release.Local == trust.ByEditable {
 			continue
 		}
 		damage := r.sound(ctx, release)

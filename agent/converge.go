@@ -24,8 +24,11 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 		return a.trial(ctx)
 	}
 	return a.pass(ctx, "converge", test, func(r *run) error {
-		if r.ledger.Good == nil {
+		if r.ledger.Runs() == nil {
 			return errNothingDeployed()
+		}
+		if r.ledger.Good == nil {
+			r.record.Note("nothing of the service was deployed yet; %s converges alone", r.ledger.Alone)
 		}
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
@@ -37,7 +40,7 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 	})
 }
 
-// convergeGood converges what is deployed, after it has brought back what of it was lost. Where an earlier
+// convergeGood converges what is deployed, or base alone, after it has brought back what of it was lost. Where an earlier
 // run put the links back and was cut short before the units followed them, this is the rest of its way back.
 func (r *run) convergeGood(ctx context.Context) error {
 	if !r.test && r.ledger.Failing == nil && r.ledger.Running == nil {
@@ -51,16 +54,16 @@ func (r *run) convergeGood(ctx context.Context) error {
 		}
 		switch s := r.ledger.Serving; {
 		case s != nil && !s.Since.IsZero():
-			return r.restartStrays(ctx, *r.ledger.Good, converge)
+			return r.restartStrays(ctx, *r.ledger.Runs(), converge)
 		case fresh:
-			return converge(ctx, *r.ledger.Good)
+			return converge(ctx, *r.ledger.Runs())
 		}
 	}
 	if r.ledger.Serving == nil || r.test {
-		return r.converge(ctx, *r.ledger.Good)
+		return r.converge(ctx, *r.ledger.Runs())
 	}
 	r.record.Note("%s", unfinishedUnits(*r.ledger.Serving))
-	return r.settleDown(ctx, *r.ledger.Good)
+	return r.settleDown(ctx, *r.ledger.Runs())
 }
 
 // unfinishedUnits says why units are restarted though nothing is deployed.
@@ -89,12 +92,14 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 		if r.Engine == nil && r.Config.Engine != "native" {
 			r.learnSecrets(ctx, pair)
 		}
+		down := r.unservedBefore(ctx, pair)
 		began := time.Now()
 		seen := &fromBase{Observer: r.record, inBase: func(file string) bool { return r.inBase(pair, file) }}
 		outcome, err := program.Apply(ctx, r.observing(seen)) // the outermost observer gets the redactor
 		r.took = max(r.took, time.Since(began))
 		err = errors.Join(err, r.synced())
 		r.settleUnits(ctx)
+		r.keepUnserved(ctx, down)
 		if outcome.Output != "" {
 			r.record.Output(outcome.Output)
 		}
@@ -173,7 +178,7 @@ func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Requ
 	}
 	request, warnings, err := r.Agent.request(ctx, r.identity, service, base)
 	for _, w := range warnings {
-		r.record.Note("grains: %v", w)
+		r.record.Note("grains: %v", r.unexecuted(w))
 	}
 	if err != nil {
 		return request, err
@@ -196,9 +201,11 @@ func (r *run) log(level, message string) {
 
 // linkedDirs are the links that lead to a pair's releases, as the host calls them.
 func (a *Agent) linkedDirs(pair ledger.Pair) (service, base string) {
-	service = filepath.Join(a.Layout.Inside(a.Layout.ServiceLink()), "next")
-	if a.alone != "" {
+	switch {
+	case a.alone != "":
 		service = filepath.Join(a.Layout.Inside(a.project(a.alone).Dir), "next")
+	case !pair.BaseAlone():
+		service = filepath.Join(a.Layout.Inside(a.Layout.ServiceLink()), "next")
 	}
 	if pair.Base != nil {
 		base = filepath.Join(a.Layout.Inside(a.Layout.BaseLink()), "current")

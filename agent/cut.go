@@ -34,7 +34,7 @@ func (r *run) settleCut(ctx context.Context) error {
 		return r.finishPackages(ctx)
 	}
 	r.left = &cut.Pair
-	r.followBack(ctx, r.ledger.Good)
+	r.followBack(ctx, r.ledger.Runs())
 	if err := r.restoreLinks(ctx, cut.Before); err != nil {
 		return err
 	}
@@ -49,13 +49,13 @@ func (r *run) settleCut(ctx context.Context) error {
 	if err := r.save(); undone == nil || err != nil {
 		return errors.Join(undone, err)
 	}
-	if r.ledger.Good == nil {
+	if r.ledger.Runs() == nil {
 		return r.stuckBack(undone)
 	}
 	// A host that waited for a person would get no more fixes until one comes. So what is good converges,
 	// and this run fails.
 	r.only = procedure.Only{}
-	return r.stuckBack(errors.Join(undone, r.settleBack(ctx, *r.ledger.Good)))
+	return r.stuckBack(errors.Join(undone, r.settleBack(ctx, *r.ledger.Runs())))
 }
 
 // countCut finds out in which step a deploy was cut short last, and how often in a row that was in this

@@ -23,6 +23,7 @@ import (
 )
 
 func TestReportsOfAClockThatWasAheadDoNotStay(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Config.KeepReports = 3
 	l.publish("1")
@@ -50,6 +51,7 @@ func TestReportsOfAClockThatWasAheadDoNotStay(t *testing.T) {
 
 // TestReportOfTheFutureWithoutASequence is the same with a report that an older agent wrote.
 func TestReportOfTheFutureWithoutASequence(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -64,6 +66,7 @@ func TestReportOfTheFutureWithoutASequence(t *testing.T) {
 }
 
 func TestDamagedReportDoesNotHideTheOthers(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	first := l.expect(exit.OK)
@@ -82,6 +85,7 @@ func TestDamagedReportDoesNotHideTheOthers(t *testing.T) {
 // TestDeletedOldReleaseDoesNotKeepAHostFromGoingBack removes the release that `previous` names, and then
 // deploys one that fails.
 func TestDeletedOldReleaseDoesNotKeepAHostFromGoingBack(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, version := range []string{"1", "2"} {
 		l.publish(version)
@@ -104,6 +108,7 @@ func TestDeletedOldReleaseDoesNotKeepAHostFromGoingBack(t *testing.T) {
 
 // TestRollbackVerifiesTheReleaseItGoesBackTo changes a file of the release before.
 func TestRollbackVerifiesTheReleaseItGoesBackTo(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, version := range []string{"1", "2"} {
 		l.publish(version)
@@ -396,6 +401,7 @@ func TestEveryLossAloneIsRepaired(t *testing.T) {
 
 // TestHoldDuringARun holds and releases the host while deploys are under way.
 func TestHoldDuringARun(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -444,6 +450,7 @@ func TestHoldDuringARun(t *testing.T) {
 
 // TestHoldDuringAFetch holds the host between the decision to deploy and the links.
 func TestHoldDuringAFetch(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -476,6 +483,7 @@ func (l *lab) machine(id string) {
 
 // TestRenamedHostAsksFirst gives a host the name of another service, and of another instance.
 func TestRenamedHostAsksFirst(t *testing.T) {
+	t.Parallel()
 	for name, id := range map[string][2]string{"other-testing-useast1-1": {"other", "testing"}, "myapp-production-useast1-1": {"myapp", "production"}} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -509,6 +517,7 @@ func TestRenamedHostAsksFirst(t *testing.T) {
 
 // TestCloneOfAnImageIsWhatItIsCalled starts another machine from the disk of one.
 func TestCloneOfAnImageIsWhatItIsCalled(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.machine("a")
 	l.publish("1")
@@ -522,6 +531,7 @@ func TestCloneOfAnImageIsWhatItIsCalled(t *testing.T) {
 
 // TestNamelessHostStaysWhatItWas gives a host a name that says nothing.
 func TestNamelessHostStaysWhatItWas(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.machine("a")
 	l.publish("1")

@@ -79,7 +79,9 @@ func (r *run) introduce(ctx context.Context, given Given) error {
 
 // carryOut brings the host to a pair, or converges what is current when there is nothing new.
 func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
-	r.report.To = &pair
+	if !pair.BaseAlone() {
+		r.report.To = &pair
+	}
 	keep, err := r.stay(&pair)
 	switch {
 	case err != nil:
@@ -89,17 +91,14 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	case keep:
 		return r.stillServes(ctx, r.heal(ctx, r.convergeGood(ctx)))
 	}
-	err = r.record.Stage("fetch", pair.String(), func() error {
-		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetcher(client).Fetch(ctx, pair.Releases()) })
-	})
-	if err != nil {
-		return r.without(ctx, err)
+	if err := r.fetch(ctx, client, pair); err != nil {
+		return r.withoutOne(ctx, client, pair, err)
 	}
 	if r.heldMeanwhile(pair) {
 		return r.heal(ctx, r.convergeGood(ctx))
 	}
 	if err := r.suits(pair); err != nil {
-		return r.without(ctx, err)
+		return r.withoutOne(ctx, client, pair, err)
 	}
 	if err := r.soundBefore(ctx, pair); err != nil {
 		return err
@@ -115,6 +114,13 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 		return r.without(ctx, err)
 	}
 	return r.apply(ctx, pair)
+}
+
+// fetch brings the releases of a pair onto the disk.
+func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
+	return r.record.Stage("fetch", pair.String(), func() error {
+		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetcher(client).Fetch(ctx, pair.Releases()) })
+	})
 }
 
 // identify decides who the host is and remembers what was given.
@@ -172,7 +178,10 @@ func (r *run) linked(p ledger.Pair) bool {
 
 // namesLead reports whether /srv/base and /srv/service lead to the projects of a pair.
 func (r *run) namesLead(p ledger.Pair) bool {
-	names := map[string]layout.Project{r.Layout.ServiceLink(): r.project(p.Service.Project)}
+	names := map[string]layout.Project{}
+	if !p.BaseAlone() {
+		names[r.Layout.ServiceLink()] = r.project(p.Service.Project)
+	}
 	if p.Base != nil {
 		names[r.Layout.BaseLink()] = r.project(p.Base.Project)
 	}
@@ -196,7 +205,7 @@ func (r *run) without(ctx context.Context, cause error) error {
 	switch cut := r.ledger.Running; {
 	case cut != nil && !r.test && r.releases().Has(cut.Pair.Releases()...): // what cannot be read is taken up by a later run
 		err = r.apply(ctx, cut.Pair)
-	case r.ledger.Good != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, errLost)):
+	case r.ledger.Runs() != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, errLost)):
 		r.record.Note("converging what is current: %v", cause)
 		err = r.convergeGood(ctx)
 	default:
@@ -226,7 +235,7 @@ func explainReach(err error) error {
 
 // rehearse is the dry run of a deploy: states as they would run, no link, no hook.
 func (r *run) rehearse(ctx context.Context, pair ledger.Pair) error {
-	if r.ledger.Good == nil || !r.ledger.Good.Same(pair) {
+	if runs := r.ledger.Runs(); runs == nil || !runs.Same(pair) {
 		r.record.Note("would deploy %s", pair)
 	}
 	return r.converge(ctx, pair)

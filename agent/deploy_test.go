@@ -22,6 +22,7 @@ import (
 )
 
 func TestFirstDeployThenUpgradeThenNothingNew(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
 	l.publish("1")
@@ -45,6 +46,7 @@ func TestFirstDeployThenUpgradeThenNothingNew(t *testing.T) {
 }
 
 func TestUnitsCanStartFromCurrentDuringTheFirstConverge(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.engine.during = func(state.Request) {
@@ -56,6 +58,7 @@ func TestUnitsCanStartFromCurrentDuringTheFirstConverge(t *testing.T) {
 }
 
 func TestStoreWithoutABaseDeploysTheServiceAlone(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	noted(t, l.expect(exit.OK), "no base")
@@ -63,6 +66,7 @@ func TestStoreWithoutABaseDeploysTheServiceAlone(t *testing.T) {
 }
 
 func TestFailedDeployRollsBackAndIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
 	l.publish("1")
@@ -85,6 +89,7 @@ func TestFailedDeployRollsBackAndIsNotTriedAgain(t *testing.T) {
 }
 
 func TestQuarantinedFirstBaseHoldsNoServiceBack(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -105,6 +110,7 @@ func TestQuarantinedFirstBaseHoldsNoServiceBack(t *testing.T) {
 }
 
 func TestABaseThatFailedIsQuarantinedAlone(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
 	l.publish("1")
@@ -123,6 +129,7 @@ func TestABaseThatFailedIsQuarantinedAlone(t *testing.T) {
 }
 
 func TestFirstDeployThatFailsLeavesEvidenceAndNothingCurrent(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1-broken")
 	noted(t, l.expect(exit.Failed), "nothing to roll back to")
@@ -134,6 +141,7 @@ func TestFirstDeployThatFailsLeavesEvidenceAndNothingCurrent(t *testing.T) {
 }
 
 func TestRollbackThatFailsSaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -156,6 +164,7 @@ func releases(t *testing.T, l *lab) []string {
 }
 
 func TestDryRunMovesNoLinkAndKeepsNoReport(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -183,6 +192,7 @@ func TestDryRunMovesNoLinkAndKeepsNoReport(t *testing.T) {
 }
 
 func TestUnreachableStoreConvergesWhatIsCurrent(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -194,6 +204,7 @@ func TestUnreachableStoreConvergesWhatIsCurrent(t *testing.T) {
 }
 
 func TestRefusedMetadataConvergesWhatIsCurrent(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -205,6 +216,7 @@ func TestRefusedMetadataConvergesWhatIsCurrent(t *testing.T) {
 }
 
 func TestTamperedArtifactIsNotUnpacked(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -224,6 +236,7 @@ func TestTamperedArtifactIsNotUnpacked(t *testing.T) {
 }
 
 func TestHostThatWasNotToldWhomToTrustIsAUsageError(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	_, err := l.Deploy(context.Background(), agent.Given{}, false)
@@ -233,6 +246,7 @@ func TestHostThatWasNotToldWhomToTrustIsAUsageError(t *testing.T) {
 }
 
 func TestTrustRootCanBeADigest(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	root := l.repo.Root()
@@ -262,6 +276,7 @@ func TestSecondRunAtTheSameTimeIsToldWhoRuns(t *testing.T) {
 }
 
 func TestArgumentsThatContradictTheHostnameAreAUsageError(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	if _, err := l.Deploy(context.Background(), given("other", "testing"), false); exit.Code(err) != exit.Usage {
@@ -270,6 +285,7 @@ func TestArgumentsThatContradictTheHostnameAreAUsageError(t *testing.T) {
 }
 
 func TestIdentityIsRememberedOnAHostThatIsNotNamedByConvention(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Hostname = func() (string, error) { return "laptop", nil }
 	l.publish("1")
@@ -300,6 +316,7 @@ func mustStatus(t *testing.T, l *lab) agent.Status {
 }
 
 func TestHoldKeepsNewReleasesAway(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -317,6 +334,7 @@ func TestHoldKeepsNewReleasesAway(t *testing.T) {
 }
 
 func TestRollbackByHandStaysUntilSomethingNewIsPublished(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -337,6 +355,7 @@ func TestRollbackByHandStaysUntilSomethingNewIsPublished(t *testing.T) {
 }
 
 func TestGoodReleasesSurviveAnyNumberOfFailures(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Config.KeepReleases, l.Config.KeepFailed = 2, 2
 	l.publish("1")
@@ -361,6 +380,7 @@ func TestGoodReleasesSurviveAnyNumberOfFailures(t *testing.T) {
 }
 
 func TestInterruptPutsTheLinksBackAndBlamesNobody(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)

@@ -36,6 +36,7 @@ func (l *lab) quarantined() []ledger.Bad {
 // TestReleaseIsTriedAgainWhenTheDiskFailedIt deploys a version while the disk is full, and again when
 // somebody has made room.
 func TestReleaseIsTriedAgainWhenTheDiskFailedIt(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -58,6 +59,7 @@ func TestReleaseIsTriedAgainWhenTheDiskFailedIt(t *testing.T) {
 // TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals has a disk that stays full: no release is ever
 // quarantined for it, and what waits is converged meanwhile.
 func TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	now := time.Now()
 	l.Now = func() time.Time { now = now.Add(time.Millisecond); return now }
@@ -95,6 +97,7 @@ func TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals(t *testing.T) {
 
 // TestWayBackWithoutRoomSaysWhatToDo cannot even go back, and gets there when there is room.
 func TestWayBackWithoutRoomSaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)

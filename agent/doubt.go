@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -37,7 +38,7 @@ func (r *run) orDoubt(err error) error {
 
 // inDoubt reports whether the run keeps what is deployed instead of a pair.
 func (r *run) inDoubt(named ledger.Pair) bool {
-	good := r.ledger.Good
+	good := r.ledger.Runs()
 	if len(r.doubts) == 0 || good == nil || r.ledger.Running != nil {
 		return false
 	}
@@ -54,7 +55,7 @@ func (r *run) doubtConfiguration() error {
 	if damaged == nil {
 		return nil
 	}
-	if r.ledger.Good == nil {
+	if r.ledger.Runs() == nil {
 		return exit.WithCode(exit.Usage, damaged)
 	}
 	r.doubt(damaged)
@@ -90,7 +91,14 @@ func (r *run) copyConfiguration(content []byte) error {
 func (a *Agent) who(ctx context.Context, given grains.Identity, book *ledger.Ledger) (id grains.Identity, doubt, err error) {
 	id, err = a.Identify(ctx, given, book.Host)
 	was := book.As
-	if was == nil || book.Good == nil || was.Machine == "" {
+	if was == nil && err != nil && given == (grains.Identity{}) {
+		forgotten, unread := a.asDeployed(book)
+		if unread != nil {
+			return id, nil, unread
+		}
+		was = forgotten
+	}
+	if was == nil || book.Good == nil || was.Machine == "" && err == nil {
 		return id, nil, err
 	}
 	switch machine, unread := a.machine(); {
@@ -149,4 +157,28 @@ func (a *Agent) machine() (string, error) {
 	}
 	sum := sha256.Sum256([]byte("corpus-agent " + id)) // the ID itself is confidential, see machine-id(5)
 	return hex.EncodeToString(sum[:16]), nil
+}
+
+// asDeployed is who a host was whose ledger is lost, by what is deployed on it: the service of the release, and the channel
+// that names the release, or the only one, by what this host has seen of the store. It is nil where that is not to be found out.
+func (a *Agent) asDeployed(book *ledger.Ledger) (*ledger.As, error) {
+	if book.Good == nil {
+		return nil, nil //nolint:nilnil // it is not known
+	}
+	release := book.Good.Service
+	signature, err := trust.SignatureOf(a.Layout.Trust(), release.Project)
+	if err != nil || signature == nil {
+		return nil, err
+	}
+	var channels []string
+	for name, pointer := range signature.Channels {
+		if pointer.Version == release.Version || len(signature.Channels) == 1 {
+			channels = append(channels, name)
+		}
+	}
+	if len(channels) != 1 {
+		return nil, nil //nolint:nilnil // it is not known
+	}
+	machine, err := a.machine()
+	return &ledger.As{Service: release.Project, Instance: channels[0], Machine: machine}, err
 }

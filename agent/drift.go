@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
@@ -18,11 +18,13 @@ func (a *Agent) drift(s Status) []string {
 	if s.Failing != nil {
 		return []string{fmt.Sprintf("this dev host stays on %s, which failed", s.Failing)}
 	}
-	if s.Deployed == nil || s.Running != nil || s.CutShort != nil {
+	runs := s.runs()
+	if runs == nil || s.Running != nil || s.CutShort != nil {
 		return nil // on the way from one to the other nothing has drifted
 	}
-	var found []string
-	for _, release := range s.Deployed.Releases() {
+	lost, unseen := a.dataLost(*runs)
+	found := append(lost, unseen...)
+	for _, release := range runs.Releases() {
 		links, dir := s.Links[release.Project], release.Dir()
 		there, err := walk.Exists(a.project(release.Project).Release(dir))
 		if err != nil {
@@ -82,11 +84,7 @@ func (a *Agent) TimerOff(ctx context.Context) string {
 
 // timerOff reads the answer of systemctl.
 func timerOff(answer string) string {
-	state := map[string]string{}
-	for line := range strings.Lines(answer) {
-		name, is, _ := strings.Cut(strings.TrimSpace(line), "=")
-		state[name] = is
-	}
+	state := service.Properties(answer)
 	switch load, active := state["LoadState"], state["ActiveState"]; {
 	case load == "masked":
 		return load

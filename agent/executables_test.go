@@ -99,6 +99,7 @@ func TestExecutablesTakeThePlaceOfProcedures(t *testing.T) {
 
 // TestArchiveThatCannotBeWritten stops before anything has changed, and says what to look at.
 func TestArchiveThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "1")})
 	l.expect(exit.OK)

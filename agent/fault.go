@@ -77,7 +77,7 @@ func hostErrors() []syscall.Errno {
 	return []syscall.Errno{
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO, // a disk or a share
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOBUFS, // a limit, or memory
-		syscall.ETIMEDOUT,
+		syscall.ETIMEDOUT, syscall.ENETUNREACH,
 		syscall.ENOSYS, // an old kernel, or a container's filter
 	}
 }
@@ -88,7 +88,12 @@ func hostFailed(err error) bool {
 	var unfinished *packages.Unfinished
 	var work *workError
 	var occupied *service.Occupied // another process has the port of the release
-	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) {
+	var unstarted *noexec
+	var states *state.Failure
+	if errors.As(err, &states) && states.Outage() {
+		return true
+	}
+	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) || errors.As(err, &unstarted) {
 		return true
 	}
 	return hostErrno(err)
@@ -117,7 +122,7 @@ func ofWork(err error) error {
 // ran before is not: where the other release is new, that made the difference. It is nil where both ran
 // before.
 func (r *run) guilty(pair ledger.Pair, file string) *artifact.Release {
-	known := func(release artifact.Release) bool { return r.ledger.Good != nil && r.ledger.Good.Has(release) }
+	known := func(release artifact.Release) bool { return r.ledger.Runs() != nil && r.ledger.Runs().Has(release) }
 	service, base := &pair.Service, pair.Base
 	if base != nil && known(*base) {
 		base = nil
@@ -125,7 +130,7 @@ func (r *run) guilty(pair ledger.Pair, file string) *artifact.Release {
 	if known(*service) {
 		return base
 	}
-	if base != nil && r.inBase(pair, file) {
+	if pair.BaseAlone() || base != nil && r.inBase(pair, file) {
 		return base
 	}
 	return service
@@ -215,7 +220,7 @@ func (r *run) findSLS(pair ledger.Pair, name string) string {
 // stay reports whether the host keeps what it has, and says why. Where a release of the pair is in
 // quarantine, what runs in its place stands in for it, so that the other is still brought up to date.
 func (r *run) stay(pair *ledger.Pair) (bool, error) {
-	named, good := *pair, r.ledger.Good
+	named, good := *pair, r.ledger.Runs()
 	_ = r.requested(r.ledger) // since the run began
 	if r.inDoubt(named) {
 		return r.withhold(named), nil
@@ -229,6 +234,10 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	case quarantined && good == nil:
 		return false, exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", bad.What(), bad.Reason),
 			"publish a corrected version, or retry this one: corpus-agent unquarantine %s", ledger.Release(bad).Version))
+	case quarantined && r.ledger.Good == nil && !pair.BaseAlone():
+		r.trouble = exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s), and only %s converges", bad.What(), bad.Reason, good),
+			"publish a corrected version, or retry this one: corpus-agent unquarantine %s", ledger.Release(bad).Version))
+		return r.withhold(named), nil
 	case quarantined && !good.Same(*pair):
 		r.record.Note("%s is quarantined since run %s: %s", bad.What(), bad.Run, bad.Reason)
 		return r.withhold(named), nil
@@ -260,7 +269,7 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 // withoutQuarantined replaces each release of a pair that is in quarantine by the one that runs. A host that has run
 // without base goes on so while the first base is in quarantine: its service is still brought up to date.
 func (r *run) withoutQuarantined(pair *ledger.Pair) {
-	good := r.ledger.Good
+	good := r.ledger.Runs()
 	if good == nil {
 		return
 	}
@@ -359,6 +368,9 @@ func nextTry(p ledger.Postponed) string {
 	return "it is tried again from " + p.Next.Local().Format("2006-01-02 15:04 MST") + " on"
 }
 
+// byHand is why a release is quarantined from which a person went back.
+const byHand = "rolled back by hand"
+
 // quarantine keeps a release from being deployed again.
 func (r *run) quarantine(pair ledger.Pair, release artifact.Release, reason string) {
 	r.ledger.Quarantine(ledger.Bad{Pair: pair, Release: &release, Reason: reason, Run: r.id, At: r.now().UTC()})
@@ -368,7 +380,7 @@ func (r *run) quarantine(pair ledger.Pair, release artifact.Release, reason stri
 func (r *run) leave(left ledger.Pair) {
 	for _, release := range left.Releases() {
 		if r.ledger.Good == nil || !r.ledger.Good.Has(release) {
-			r.quarantine(left, release, "rolled back by hand")
+			r.quarantine(left, release, byHand)
 		}
 	}
 	r.ledger.Previous = nil

@@ -40,6 +40,7 @@ func (l *lab) pairRuns(base, service string) {
 // TestReleaseInQuarantineStaysOutWithAnotherBase fails a release of the service in its own ways, and
 // then brings new bases: each is deployed, with the service that ran.
 func TestReleaseInQuarantineStaysOutWithAnotherBase(t *testing.T) {
+	t.Parallel()
 	for name, fail := range map[string]func(l *lab){
 		"states": func(l *lab) { l.publish("2-broken"); l.expect(exit.RolledBack) },
 		"a probe": func(l *lab) {
@@ -101,6 +102,7 @@ func (l *lab) failIn(file, when string) {
 
 // TestTheFileOfAFailureDecidesWhichReleaseIsQuarantined deploys a new base and a new service at once.
 func TestTheFileOfAFailureDecidesWhichReleaseIsQuarantined(t *testing.T) {
+	t.Parallel()
 	for file, want := range map[string]struct{ bad, base, service string }{
 		"/srv/base/current/states/common.sls":              {"base 2", "1", "2"},
 		"/srv/service/next/salt/config/states/myapp.sls":   {"myapp 2", "2", "1"},
@@ -126,6 +128,7 @@ func TestTheFileOfAFailureDecidesWhichReleaseIsQuarantined(t *testing.T) {
 // TestStatesOfTheEngineNameTheirFile has the native engine fail a state of base that a service's SLS
 // includes.
 func TestStatesOfTheEngineNameTheirFile(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Engine = nil
 	base := func(version, state string) {
@@ -156,6 +159,7 @@ func TestStatesOfTheEngineNameTheirFile(t *testing.T) {
 
 // TestErrorsOfTheHostBlameNoRelease has errors of system calls come up from where files are read.
 func TestErrorsOfTheHostBlameNoRelease(t *testing.T) {
+	t.Parallel()
 	for _, errno := range []syscall.Errno{syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EAGAIN} {
 		for name, wrap := range map[string]func(error) error{
 			"plain": func(err error) error { return fmt.Errorf("reading: %w", err) },
@@ -168,29 +172,33 @@ func TestErrorsOfTheHostBlameNoRelease(t *testing.T) {
 				return list.Err()
 			},
 		} {
-			l := newLab(t)
-			l.publish("1")
-			l.expect(exit.OK)
-			l.publish("2")
-			l.engine.fails = func(what string) error {
-				if what == "+2" {
-					return wrap(errno)
+			t.Run(fmt.Sprintf("%v in %s", errno, name), func(t *testing.T) {
+				t.Parallel()
+				l := newLab(t)
+				l.publish("1")
+				l.expect(exit.OK)
+				l.publish("2")
+				l.engine.fails = func(what string) error {
+					if what == "+2" {
+						return wrap(errno)
+					}
+					return nil
 				}
-				return nil
-			}
-			_, err := l.deploy()
-			if exit.Code(err) != exit.RolledBack || len(l.quarantined()) != 0 {
-				t.Errorf("%v in %s: exit code %d, in quarantine %v", errno, name, exit.Code(err), l.inQuarantine())
-			}
-			l.engine.fails = nil
-			l.expect(exit.OK)
-			l.links("2", "2", "1")
+				_, err := l.deploy()
+				if exit.Code(err) != exit.RolledBack || len(l.quarantined()) != 0 {
+					t.Errorf("exit code %d, in quarantine %v", exit.Code(err), l.inQuarantine())
+				}
+				l.engine.fails = nil
+				l.expect(exit.OK)
+				l.links("2", "2", "1")
+			})
 		}
 	}
 }
 
 // TestABusyPackageManagerBlamesNoRelease has another process keep the lock.
 func TestABusyPackageManagerBlamesNoRelease(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -212,6 +220,7 @@ func TestABusyPackageManagerBlamesNoRelease(t *testing.T) {
 
 // TestFailureWhileTheHostShutsDownIsAnInterruption has a state fail that lost a race with the shutdown.
 func TestFailureWhileTheHostShutsDownIsAnInterruption(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -227,6 +236,7 @@ func TestFailureWhileTheHostShutsDownIsAnInterruption(t *testing.T) {
 // TestAReleaseThatRebootsTheHostEachTimeIsQuarantined shuts the host down in each deploy, the first one
 // of the host included.
 func TestAReleaseThatRebootsTheHostEachTimeIsQuarantined(t *testing.T) {
+	t.Parallel()
 	for _, first := range []bool{false, true} {
 		l := newLab(t)
 		if !first {
@@ -254,6 +264,7 @@ func TestAReleaseThatRebootsTheHostEachTimeIsQuarantined(t *testing.T) {
 // TestWhatIsWithheldIsNotReportedAsDeployed holds a host, or quarantines a release, and asks what the
 // runs after that say.
 func TestWhatIsWithheldIsNotReportedAsDeployed(t *testing.T) {
+	t.Parallel()
 	for name, withhold := range map[string]func(l *lab){
 		"held": func(l *lab) {
 			if err := l.Hold("until Friday"); err != nil {
@@ -293,6 +304,7 @@ func TestWhatIsWithheldIsNotReportedAsDeployed(t *testing.T) {
 // TestAnOlderAgentReadsTheQuarantine decodes a ledger as the agent before did: entries name the pair,
 // and the file is of version 1.
 func TestAnOlderAgentReadsTheQuarantine(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
 	l.publish("1")

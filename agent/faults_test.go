@@ -158,6 +158,7 @@ func TestStoreThatMisbehavesLeavesTheHostAsItIs(t *testing.T) {
 }
 
 func TestFullDiskWhileUnpackingChangesNothing(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -190,6 +191,7 @@ func TestFullDiskWhileUnpackingChangesNothing(t *testing.T) {
 }
 
 func TestRootThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	mounted(t, l.Layout.Root, "ro", func() {
@@ -273,6 +275,7 @@ func TestHookThatFailsRollsBack(t *testing.T) {
 }
 
 func TestDeployInsideOfADeployIsRefused(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	refused := false
@@ -290,6 +293,7 @@ func TestDeployInsideOfADeployIsRefused(t *testing.T) {
 // TestMissingObjectIsNamed holds the error of an artifact that is signed and not there to what a
 // person needs.
 func TestMissingObjectIsNamed(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	release := l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
 	if err := l.repo.Store.Delete(t.Context(), trust.ObjectKey(release)); err != nil {

@@ -136,6 +136,7 @@ func TestConnectionIsResetEveryNBytes(t *testing.T) {
 // TestDiskFullDuringAFetch has no room for what arrives, or for what is unpacked. Nothing of it stays
 // under a name that is read, and with room the release comes, for no byte that is here already.
 func TestDiskFullDuringAFetch(t *testing.T) {
+	t.Parallel()
 	for way, suffix := range fetches() {
 		for where, small := range map[string]func(*lab) string{
 			"incoming": func(l *lab) string { return l.Layout.Incoming() },

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/service"
@@ -35,6 +36,16 @@ func (f *following) Act(ctx context.Context, verb host.UnitVerb, name string, wa
 		return err
 	}
 	if ctx.Err() != nil || f.Allowed("") != nil || !f.follows(ctx, name) {
+		return err
+	}
+	f.note(name, true, err)
+	return nil
+}
+
+// Stays watches a unit that was started. One that follows the links is watched after they have moved.
+func (f *following) Stays(ctx context.Context, name string, started time.Time) error {
+	err := f.Units.Stays(ctx, name, started)
+	if err == nil || ctx.Err() != nil || !f.follows(ctx, name) {
 		return err
 	}
 	f.note(name, true, err)

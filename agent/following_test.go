@@ -74,6 +74,7 @@ func TestReleaseThatCrashesUsesUpTheStartLimit(t *testing.T) {
 
 // TestGoodReleaseOverOneThatCrashes is not refused because the state starts the old one before the links move.
 func TestGoodReleaseOverOneThatCrashes(t *testing.T) {
+	t.Parallel()
 	for name, broken := range map[string]string{"start limit": "1.crashes", "ends at once": "1.exits"} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -171,6 +172,7 @@ func TestStatusOfAScriptAfterACut(t *testing.T) {
 
 // TestWayBackToWhatDoesNotWorkReturns goes back by hand, to a release that does not start any more.
 func TestWayBackToWhatDoesNotWorkReturns(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.app("1.crashes")
 	l.expect(exit.OK)
@@ -194,6 +196,7 @@ func TestWayBackToWhatDoesNotWorkReturns(t *testing.T) {
 
 // TestWayBackRunsHooksThoughStatesFail runs those of the good release, and asks its probes.
 func TestWayBackRunsHooksThoughStatesFail(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	hook := artifacttest.Files{"hooks/post-release.d/10-say": "#!/bin/sh\n", recipe.Name: "units: []\n"}
 	l.ProbeAnyRoot = true

@@ -27,6 +27,7 @@ func rootFile(t *testing.T, root []byte) string {
 
 // A root of another store is not pinned: the next deploy with the right one goes on.
 func TestWrongRootIsNotPinned(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1.0")
 	other := rootFile(t, artifacttest.New(t).Root())
@@ -46,6 +47,7 @@ func TestWrongRootIsNotPinned(t *testing.T) {
 
 // A host that lost its root of trust goes on when it is given again, and remembers what it had seen of the store.
 func TestTrustRootAfterALostRoot(t *testing.T) {
+	t.Parallel()
 	for _, lost := range [][]string{{"root.json"}, {"root.json", "pinned"}} {
 		t.Run(strings.Join(lost, " and "), func(t *testing.T) {
 			l := newLab(t)
@@ -82,6 +84,7 @@ func TestTrustRootAfterALostRoot(t *testing.T) {
 
 // A file that is no root is named, and is no reason to distrust the store.
 func TestTrustRootThatIsNoRoot(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1.0")
 	file := filepath.Join(l.repo.Keys.Dir, "root.pub")

@@ -28,12 +28,14 @@ func (l *lab) publishHealth(version, url string) {
 }
 
 func TestHealthProbesBelowARootAreSkippedWithTheReason(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishHealth("1", "http://127.0.0.1:1/")
 	noted(t, l.expect(exit.OK), "1 health probes were skipped: they would ask the running system")
 }
 
 func TestReleaseThatDoesNotBecomeHealthyIsRolledBack(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if strings.Contains(l.version("service/current"), "sick") {
@@ -74,6 +76,7 @@ func TestHostThatStaysSickAfterTheRollbackNeedsAPerson(t *testing.T) {
 }
 
 func TestScriptsOfProbesAreThoseOfTheirRelease(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.ProbeAnyRoot = true
 	seen := filepath.Join(t.TempDir(), "seen")

@@ -45,7 +45,8 @@ func (r *run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 	if len(wanted.Probes) == 0 && r.watch == nil {
 		return nil
 	}
-	scripts := r.project(pair.Service.Project).Release(pair.Service.Dir())
+	last := pair.Releases()[len(pair.Releases())-1]
+	scripts := r.project(last.Project).Release(last.Dir())
 	return r.record.Stage(healthStage, pair.String(), func() error {
 		if err := r.intact(ctx, pair); err != nil {
 			return err

@@ -122,7 +122,7 @@ func (a *Agent) carryOutRequests(book *ledger.Ledger, save func() error) error {
 
 // heldMeanwhile reports whether the host was held since the run decided to deploy a pair.
 func (r *run) heldMeanwhile(pair ledger.Pair) bool {
-	if r.test || r.requested(r.ledger) != nil || r.ledger.Hold == nil || r.ledger.Good == nil || r.ledger.Running != nil || r.ledger.Good.Same(pair) {
+	if r.test || r.requested(r.ledger) != nil || r.ledger.Hold == nil || r.ledger.Runs() == nil || r.ledger.Running != nil || r.ledger.Runs().Same(pair) {
 		return false
 	}
 	r.record.Note("this host was held since this run began; %s waits", pair)

@@ -47,10 +47,10 @@ func (r *run) sound(ctx context.Context, release artifact.Release) error {
 		return err
 	}
 	if err := r.passable(release); err != nil {
-		return unreadable(release, err)
+		return unreadable(release, ofWork(err))
 	}
 	if err := r.reclaim(release, says, list); err != nil {
-		return unreadable(release, err)
+		return unreadable(release, ofWork(err))
 	}
 	if list == nil {
 		return nil // a pushed tree, or a release whose list cannot come back

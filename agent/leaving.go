@@ -40,12 +40,48 @@ func (r *run) leaving() *report.Report {
 	if out.Output != "" {
 		out.Output = stays
 	}
-	out.Notes, out.Stages = slices.Clone(out.Notes), slices.Clone(out.Stages)
+	out.Notes, out.Stages, out.Quarantined = slices.Clone(out.Notes), slices.Clone(out.Stages), slices.Clone(out.Quarantined)
+	said = append(said, firstLines(said)...)
+	said = append(said, r.reasonsLeaving(out.Quarantined)...)
 	within := strings.NewReplacer(said...)
 	out.Error, out.Hint = within.Replace(out.Error), within.Replace(out.Hint)
 	redact.Each(&out.Notes, within.Replace)
 	redact.Each(&out.Stages, within.Replace)
+	redact.Each(&out.Quarantined, within.Replace)
 	return &out
+}
+
+// firstLines are the first lines of texts of several, with what stands for these: a quarantine keeps no more of its reason.
+func firstLines(said []string) (first []string) {
+	for i := 0; i+1 < len(said); i += 2 {
+		if line, _, several := strings.Cut(strings.TrimSpace(said[i]), "\n"); several && line != "" {
+			first = append(first, line, said[i+1])
+		}
+	}
+	return first
+}
+
+// reasonsLeaving takes out why earlier runs quarantined or postponed what they deployed. Such a reason may quote what a
+// program printed, and only the run that heard it knows which part of it does.
+func (r *run) reasonsLeaving(quarantined []report.Quarantined) (said []string) {
+	earlier := func(reason, run string) {
+		if reason = strings.TrimSpace(reason); reason != "" && run != r.report.ID && reason != byHand {
+			said = append(said, reason, "why is "+stays)
+		}
+	}
+	for _, q := range quarantined {
+		earlier(q.Reason, q.Run)
+	}
+	if r.ledger == nil {
+		return said
+	}
+	for _, b := range r.ledger.Bad {
+		earlier(b.Reason, b.Run)
+	}
+	if p := r.ledger.Postponed; p != nil {
+		earlier(p.Reason, p.Run)
+	}
+	return said
 }
 
 // stepLeaving takes private content out of a step. It returns what was taken and stands elsewhere in the report, too.

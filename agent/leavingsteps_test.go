@@ -7,8 +7,10 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -71,5 +73,39 @@ func TestCommentsThatQuoteProgramsDoNotLeaveTheHost(t *testing.T) {
 	}
 	if strings.Contains(out.Error, "swordfish") {
 		t.Errorf("the error is %q", out.Error)
+	}
+}
+
+// TestReasonsOfAQuarantineDoNotLeaveTheHost has what a program printed in the reasons that later runs repeat.
+func TestReasonsOfAQuarantineDoNotLeaveTheHost(t *testing.T) {
+	const comment = "`deploy` ended with code 1: k=swordfish\nmore of it"
+	const first = "`deploy` ended with code 1: k=swordfish"
+	release := func(v string) artifact.Release {
+		return artifact.Release{Project: "myapp", Version: v}
+	}
+	one, two := release("1"), release("2")
+	rep := &report.Report{
+		ID: "9", Error: "myapp 1 is quarantined (cmd.run of a failed: k=swordfish-1) and there is nothing else to run",
+		Steps: []report.Step{{ID: "deploy", Function: "cmd.run", Name: "deploy", Result: report.StepFailed, Comment: comment}},
+		Quarantined: []report.Quarantined{
+			{Release: one, Reason: "cmd.run of a failed: k=swordfish-1", Run: "8"},
+			{Release: two, Reason: "cmd.run of deploy failed: " + first, Run: "9"},
+			{Release: release("3"), Reason: byHand, Run: "7"},
+		},
+		Notes: []string{"myapp 1 is quarantined since run 8: cmd.run of a failed: k=swordfish-1", "myapp 2 is tried again: in run 6 the host failed it: apt: swordfish-6"},
+	}
+	r := &run{Agent: &Agent{}, report: rep, ledger: &ledger.Ledger{
+		Bad:       []ledger.Bad{{Release: &one, Reason: "cmd.run of a failed: k=swordfish-1", Run: "8"}},
+		Postponed: &ledger.Postponed{Reason: "apt: swordfish-6", Run: "6"},
+	}}
+	data, err := json.Marshal(r.leaving())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(data); strings.Contains(text, "swordfish") || strings.Count(text, "why is "+stays) != 4 || !strings.Contains(text, byHand) {
+		t.Errorf("what leaves the host is %s", text)
+	}
+	if kept, _ := json.Marshal(rep); strings.Count(string(kept), "swordfish") != 6 {
+		t.Errorf("the host's own report has lost something: %s", kept)
 	}
 }

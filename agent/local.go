@@ -56,8 +56,8 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given, br
 			return err
 		}
 		pair := ledger.Pair{Service: release}
-		if r.alone == "" && r.ledger.Good != nil {
-			pair.Base = r.ledger.Good.Base
+		if runs := r.ledger.Runs(); r.alone == "" && runs != nil {
+			pair.Base = runs.Base
 		}
 		r.report.To = &pair
 		if err := r.bring(release, b); err != nil {

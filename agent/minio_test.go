@@ -108,6 +108,7 @@ func TestThousandAgents(t *testing.T) {
 // TestStoreDiesDuringFetch kills the server while an artifact comes in, or what is new in one, and starts
 // it again.
 func TestStoreDiesDuringFetch(t *testing.T) {
+	t.Parallel()
 	server := minioserver.New(t)
 	for way, suffix := range fetches() {
 		t.Run(way, func(t *testing.T) {

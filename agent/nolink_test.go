@@ -10,6 +10,7 @@ import (
 
 // TestStatusSaysWhatStandsInThePlaceOfALink puts a directory and a plain file where current was.
 func TestStatusSaysWhatStandsInThePlaceOfALink(t *testing.T) {
+	t.Parallel()
 	for what, put := range map[string]func(path string) error{
 		"a directory":  func(path string) error { return os.Mkdir(path, 0o755) },
 		"a plain file": func(path string) error { return os.WriteFile(path, []byte("x"), 0o644) },

@@ -36,7 +36,7 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 		return nil, false, err
 	}
 	if !introduced {
-		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"), "copy keys/root.json of the publisher to this host, and give it to the first deploy: `corpus-agent deploy --store URL --trust-root FILE`"))
+		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has no root of trust"), "copy keys/root.json of the publisher to this host, and give it to the first deploy: `corpus-agent deploy --store URL --trust-root FILE`"))
 	}
 	switch load := a.unitLoad(ctx); load {
 	case "loaded":

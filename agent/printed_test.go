@@ -16,6 +16,7 @@ func TestAHookThatPrintsAnErrorOfTheHostQuarantinesNothing(t *testing.T) {
 	for _, printed := range []string{
 		"echo: I/O error", "cp: error writing 'x': No space left on device", "touch: cannot touch 'x': Read-only file system",
 		"sh: 1: cannot open x: Too many open files", "fork: Cannot allocate memory",
+		"E: Failed to fetch x  Temporary failure resolving deb.example.com", "connect: Network is unreachable",
 	} {
 		t.Run(printed, func(t *testing.T) {
 			l := hooked(t)

@@ -48,6 +48,7 @@ func (l *lab) host(path string) string {
 func stages(r interface{ StageNames() []string }) string { return strings.Join(r.StageNames(), " ") }
 
 func TestMergedOrderOfADeploy(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishSalt("1", map[string]string{
 		"10_b.sls": sets("/srv/out/b", "{{ cfg.data.greeting }} {{ cfg.version }}"), "00_a.sls": sets("/srv/out/a", "{{ cfg.data_root }}"),
@@ -87,6 +88,7 @@ func TestMergedOrderOfADeploy(t *testing.T) {
 }
 
 func TestInstallStopsAtTheFirstFailureAndRollsBack(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "1"), "rollback.sls": sets("/srv/out/rollback", "to {{ cfg.version }}")})
 	l.expect(exit.OK)
@@ -102,6 +104,7 @@ func TestInstallStopsAtTheFirstFailureAndRollsBack(t *testing.T) {
 }
 
 func TestNothingToInstallIsAMistake(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishSalt("1", map[string]string{"fixperms.sls": sets("/srv/out/f", "1")})
 	_, err := l.deploy()
@@ -111,6 +114,7 @@ func TestNothingToInstallIsAMistake(t *testing.T) {
 }
 
 func TestProjectsOwnProceduresTakeTheirPlace(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	own := map[string]string{
 		"00.sls": sets("/srv/out/a", "1"), "fixperms.sls": sets("/srv/out/fixperms", "{{ cfg.user }}"),
@@ -138,6 +142,7 @@ func TestProjectsOwnProceduresTakeTheirPlace(t *testing.T) {
 }
 
 func TestArchiveThatDoesNotFitIsSaidBeforeItStarts(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", ".salt/00.sls": sets("/srv/out/a", "1"), "corpus.yaml": "writable: [big]\n", "big": strings.Repeat("x", 1<<20)})
 	l.expect(exit.OK)
@@ -157,6 +162,7 @@ func TestArchiveThatDoesNotFitIsSaidBeforeItStarts(t *testing.T) {
 }
 
 func TestStepsByName(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "{{ cfg.data.n }}"), "PILLAR.sample": "data: {n: one}\n", "fixperms.sls": sets("/srv/out/f", "1")})
 	l.expect(exit.OK)
@@ -194,6 +200,7 @@ func TestStepsByName(t *testing.T) {
 }
 
 func TestDevDoesNotRollBackByItself(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Config.Dev = []string{"testing"}
 	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "1")})
@@ -219,6 +226,7 @@ func TestDevDoesNotRollBackByItself(t *testing.T) {
 }
 
 func TestBrokenRegistryIsKeptAside(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "1")})
 	l.expect(exit.OK)
@@ -246,6 +254,7 @@ func TestBrokenRegistryIsKeptAside(t *testing.T) {
 }
 
 func TestWorkingTreeOfTheHostsOwnServiceHoldsTheHost(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Config.Dev = []string{"testing"}
 	l.publishBase("1")
@@ -294,6 +303,7 @@ func TestWorkingTreeOfTheHostsOwnServiceHoldsTheHost(t *testing.T) {
 // TestLedgerOfANewerVersionIsTakenDown is a host whose agent was rolled back over a change of the ledger's
 // form: it goes on with what it understands, and keeps what it does not.
 func TestLedgerOfANewerVersionIsTakenDown(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -325,6 +335,7 @@ func TestLedgerOfANewerVersionIsTakenDown(t *testing.T) {
 }
 
 func TestReadOnlyReleaseNeedsNoArchive(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)

@@ -68,7 +68,7 @@ func (r *run) projectFacts(pair ledger.Pair) *value.Map {
 
 // saveProject writes the registry's entry after what succeeded.
 func (r *run) saveProject(ctx context.Context, pair ledger.Pair) error {
-	if r.test || r.entry == nil {
+	if r.test || r.entry == nil || pair.BaseAlone() {
 		return nil
 	}
 	cfg, err := r.configuration(ctx, pair)

@@ -26,7 +26,7 @@ import (
 // procedures and links. Doing it again does what is missing.
 func (r *run) sync(ctx context.Context, pair ledger.Pair) error {
 	follows, err := r.follows(pair, procedure.Sync)
-	if err != nil || !r.only.Has(procedure.Sync) || r.entry == nil && !follows {
+	if err != nil || !r.only.Has(procedure.Sync) || r.entry == nil && !follows || pair.BaseAlone() {
 		return err
 	}
 	return r.record.Stage(procedure.Sync, pair.Service.Project, func() error {

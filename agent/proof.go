@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // This file keeps the proof that a pair was healthy. Only a run that asked the units and probes of the pair
@@ -110,22 +111,25 @@ func (r *run) stillServes(ctx context.Context, result error) error {
 	if err != nil {
 		r.record.Note("whether the units still run %s was not found out: %v", r.ledger.Good, err)
 	}
-	for _, text := range unserved {
-		r.record.Note("%s", text)
+	for _, u := range unserved {
+		r.unserves(u.text)
 	}
-	r.record.Complete(func(rep *report.Report) { rep.Unserved = unserved })
 	return result
 }
 
+// unserving is a unit that does not run what it proved healthy, or ended since.
+type unserving struct {
+	unit, text string
+	passing    bool // it is on its way up or down, or was not started since the host booted
+}
+
 // unserved says which of the units that proved a pair do not run it, or ended since.
-func (r *run) unserved(ctx context.Context, proven ledger.Proven) (unserved []string, err error) {
+func (r *run) unserved(ctx context.Context, proven ledger.Proven) (unserved []unserving, err error) {
 	s, members, err := r.deployedUnits(ctx, proven.Pair)
 	if err != nil || s == nil {
 		return nil, err
 	}
-	members = slices.DeleteFunc(members, func(m service.Member) bool {
-		return !slices.ContainsFunc(proven.Units, func(u ledger.ProvenUnit) bool { return u.Unit == m.Unit })
-	})
+	members = slices.DeleteFunc(members, func(m service.Member) bool { return !proven.Has(m.Unit) })
 	w := r.watchOver(s, members)
 	if w == nil {
 		return nil, nil
@@ -139,12 +143,66 @@ func (r *run) unserved(ctx context.Context, proven ledger.Proven) (unserved []st
 		d, failed := s.Service(ctx, unit.Unit)
 		switch {
 		case unit.Err != nil:
-			unserved = append(unserved, fmt.Sprintf("%s does not run %s: %v", unit.Unit, unit.Release, unit.Err))
+			text := fmt.Sprintf("%s does not run %s: %v", unit.Unit, unit.Release, unit.Err)
+			unserved = append(unserved, unserving{unit.Unit, text, failed != nil || passing(d)})
 		case failed == nil && d.Restarts > was.Restarts:
-			unserved = append(unserved, fmt.Sprintf("%s ended %s since run %s found it healthy, and was restarted by the init system", unit.Unit, times(d.Restarts-was.Restarts), proven.Run))
+			text := fmt.Sprintf("%s ended %s since run %s found it healthy, and was restarted by the init system", unit.Unit, times(d.Restarts-was.Restarts), proven.Run)
+			unserved = append(unserved, unserving{unit: unit.Unit, text: text})
 		}
 	}
 	return unserved, err
+}
+
+// passing reports whether a unit is down for a reason that says nothing of its program: it is being started or stopped, or
+// the host booted and has not started it yet.
+func passing(d units.Service) bool {
+	starts := d.Active == "activating" && d.Sub != "auto-restart"
+	return !d.Running() && (starts || d.Active == "deactivating" || d.Known && d.Began == 0)
+}
+
+// unservedBefore looks at the units that proved the deployed pair before states of this run may start them again.
+func (r *run) unservedBefore(ctx context.Context, pair ledger.Pair) []unserving {
+	proven := r.ledger.Proven
+	if r.test || !proven.Proves(&pair) || !proven.Proves(r.ledger.Good) || len(proven.Units) == 0 {
+		return nil
+	}
+	before, err := r.unserved(ctx, *proven)
+	if err != nil {
+		r.record.Note("whether the units ran %s before it converged was not found out: %v", pair, err)
+	}
+	return slices.DeleteFunc(before, func(u unserving) bool { return u.passing })
+}
+
+// keepUnserved writes into the ledger which of the units that did not run what is deployed before it converged run it now:
+// states started them again, and nothing has proven them since.
+func (r *run) keepUnserved(ctx context.Context, before []unserving) {
+	if len(before) == 0 {
+		return
+	}
+	proven := r.ledger.Proven
+	after, err := r.unserved(context.WithoutCancel(ctx), *proven)
+	for _, b := range before {
+		if err == nil && slices.ContainsFunc(after, func(a unserving) bool { return a.unit == b.unit }) {
+			continue
+		}
+		text := fmt.Sprintf("%s was started again by the states of run %s, which found: %s; to prove it healthy again: corpus-agent deploy --only health", b.unit, r.id, b.text)
+		if !slices.ContainsFunc(proven.Unserved, func(known string) bool { return strings.HasPrefix(known, b.unit+" ") }) {
+			proven.Unserved = append(proven.Unserved, text)
+		}
+	}
+	if err := r.save(); err != nil {
+		r.record.Note("which units have to be proven again was not kept: %v", err)
+	}
+}
+
+// repeatUnserved has the report say again which units later runs found not to run what is deployed, until a run proves them.
+func (r *run) repeatUnserved() {
+	if !r.ledger.Proven.Proves(r.ledger.Good) {
+		return
+	}
+	for _, text := range r.ledger.Proven.Unserved {
+		r.unserves(text)
+	}
 }
 
 func times(n int) string {

@@ -5,8 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/state"
 )
 
 // proved is the run that a report says proved what the host has healthy; "" for none.
@@ -20,6 +23,7 @@ func proved(r *report.Report) string {
 // TestOnlyARunThatAskedUnitsAndProbesIsProof has a service that ends now and then after its deploy, and looks
 // at what the ticks after that say.
 func TestOnlyARunThatAskedUnitsAndProbesIsProof(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	u := newUnits(l, "app.service")
 	l.app("1")
@@ -48,9 +52,66 @@ func TestOnlyARunThatAskedUnitsAndProbesIsProof(t *testing.T) {
 	noted(t, converged, "app.service does not run myapp 2")
 }
 
+// TestAUnitThatStatesStartAgainIsUnproven has a service die after its deploy, and after each tick whose states start it again.
+func TestAUnitThatStatesStartAgainIsUnproven(t *testing.T) {
+	t.Parallel()
+	l, u := runningUnits(t, "1", "app.service")
+	app := u.all["app.service"]
+	l.app("2")
+	first := l.expect(exit.OK)
+	l.engine.during = func(state.Request) {
+		if app.Active == "failed" {
+			app.begin(u)
+		}
+	}
+	unproven := func(r *report.Report) {
+		t.Helper()
+		if len(r.Unserved) != 1 || !strings.Contains(r.Unserved[0], "app.service was started again") || !strings.Contains(r.Unserved[0], "--only health") {
+			t.Errorf("the report says %q of a unit that a state started again", r.Unserved)
+		}
+	}
+	for range 2 {
+		app.Active, app.Sub, app.MainPID = "failed", "failed", 0
+		unproven(l.expect(exit.OK))
+	}
+	unproven(l.expect(exit.OK)) // it runs, and nothing has proven it since
+	only, err := procedure.ParseOnly("health")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof, err := l.Deploy(context.Background(), agent.Given{Only: only}, false)
+	if err != nil || proved(proof) != proof.ID || len(proof.Unserved) > 0 {
+		t.Errorf("a run that asks units and probes is proven by %q, not %s; unserved: %q; %v", proved(proof), first.ID, proof.Unserved, err)
+	}
+	if tick := l.expect(exit.OK); len(tick.Unserved) > 0 {
+		t.Errorf("after a new proof: %q", tick.Unserved)
+	}
+}
+
+// TestAUnitOnItsWayUpIsProvenStill has a tick come before the host has started the unit after its boot, or while it starts.
+func TestAUnitOnItsWayUpIsProvenStill(t *testing.T) {
+	t.Parallel()
+	for name, down := range map[string]func(s *unit){
+		"the host booted": func(s *unit) { s.Active, s.Sub, s.MainPID, s.Began = "inactive", "dead", 0, 0 },
+		"it is starting":  func(s *unit) { s.Active, s.Sub, s.MainPID = "activating", "start", 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, u := runningUnits(t, "1", "app.service")
+			l.app("2")
+			l.expect(exit.OK)
+			l.engine.during = func(state.Request) { u.all["app.service"].begin(u) }
+			down(u.all["app.service"])
+			if tick := l.expect(exit.OK); len(tick.Unserved) > 0 {
+				t.Errorf("the tick says %q", tick.Unserved)
+			}
+		})
+	}
+}
+
 // TestAProofFromBelowAnotherRootSaysSo also after the tree has become a host of its own, as an image does that was
 // deployed to before its first boot.
 func TestAProofFromBelowAnotherRootSaysSo(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.app("1")
 	if r := l.expect(exit.OK); !r.OtherRoot || r.Proven == nil || !r.Proven.OtherRoot {
@@ -60,6 +121,7 @@ func TestAProofFromBelowAnotherRootSaysSo(t *testing.T) {
 
 // TestAReleaseThatWasLeftByHandIsInEveryReport goes back by hand, and looks at the tick after that.
 func TestAReleaseThatWasLeftByHandIsInEveryReport(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	newUnits(l, "app.service")
 	l.app("1")
@@ -106,6 +168,7 @@ func TestAShutdownThatStopsTheTimerIsNoBrokenAgent(t *testing.T) {
 
 // TestRollbackGoesToAnyEarlierReleaseThatIsKept goes back twice, and over a release that was removed.
 func TestRollbackGoesToAnyEarlierReleaseThatIsKept(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, version := range []string{"1", "2", "3"} {
 		l.publish(version)
@@ -141,6 +204,7 @@ func TestRollbackGoesToAnyEarlierReleaseThatIsKept(t *testing.T) {
 
 // TestWhySaysWhatTheChannelNames quarantines what the channel names.
 func TestWhySaysWhatTheChannelNames(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -166,6 +230,7 @@ func TestWhySaysWhatTheChannelNames(t *testing.T) {
 
 // TestWhyAfterAnInterruptedDeploy interrupts the deploy of what the channel names.
 func TestWhyAfterAnInterruptedDeploy(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)

@@ -14,6 +14,7 @@ import (
 
 // TestALockThatIsNeverFreeIsAFailure holds the lock while the timer starts one run after the other.
 func TestALockThatIsNeverFreeIsAFailure(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Config.Metrics = "/metrics/corpus.prom"
 	if err := os.MkdirAll(l.Layout.Path("/metrics"), 0o755); err != nil {

@@ -246,3 +246,43 @@ func (a *Agent) projectDirs() ([]string, error) {
 	}
 	return dirs, errors.Join(s.errs...)
 }
+
+// dataLost says which projects of a pair have lost their data directory, which no deploy touches, and of which that cannot
+// be seen.
+func (a *Agent) dataLost(pair ledger.Pair) (lost, unseen []string) {
+	for _, release := range pair.Releases() {
+		p := a.project(release.Project)
+		found, err := walk.Named(p.Data())
+		switch {
+		case err != nil:
+			unseen = append(unseen, fmt.Sprintf("%s cannot be looked at: %v", a.Layout.Inside(p.Data()), err))
+		case !found:
+			lost = append(lost, fmt.Sprintf("%s is gone, and with it all that %s kept there", a.Layout.Inside(p.Data()), release.Project))
+		}
+	}
+	return lost, unseen
+}
+
+// repairData makes data directories of what runs again that are gone, and says so: what was in them does not come back.
+func (r *run) repairData() error {
+	runs := r.ledger.Runs()
+	if runs == nil {
+		return nil
+	}
+	lost, unseen := r.dataLost(*runs)
+	for _, text := range unseen {
+		r.record.Note("%s", text)
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	for _, text := range lost {
+		r.record.Note("%s; a new, empty one is made: bring its content back from a backup", text)
+	}
+	for _, release := range runs.Releases() {
+		if err := layOut(r.project(release.Project)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

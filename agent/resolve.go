@@ -110,7 +110,7 @@ func (r *run) untrusting() error {
 		return err
 	}
 	if r.ledger.Good == nil && !before {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has not been told whom to trust"),
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has no root of trust"),
 			"give --trust-root once: the keys/root.json of `corpus store init`, or sha256:HEX of it"))
 	}
 	return diag.WithHint(&trust.Refused{Check: trust.CheckPin, Of: "the store", Err: errors.New("this host has lost its root of trust, and it is never taken from the store")},
@@ -277,14 +277,10 @@ func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.
 }
 
 // known are the releases that the ledger names.
-func (r *run) known() (list []artifact.Release) {
-	pairs := slices.Clone(r.ledger.History)
-	for _, pair := range []*ledger.Pair{r.ledger.Good, r.ledger.Previous} {
-		if pair != nil {
-			pairs = append(pairs, *pair)
-		}
-	}
-	for _, pair := range pairs {
+func (r *run) known() []artifact.Release { return releasesOf(r.ledger) }
+
+func releasesOf(book *ledger.Ledger) (list []artifact.Release) {
+	for _, pair := range book.Pairs() {
 		list = append(list, pair.Releases()...)
 	}
 	return list
@@ -293,13 +289,7 @@ func (r *run) known() (list []artifact.Release) {
 // noteWithdrawn tells and remembers which of the releases that this host has were withdrawn.
 func (r *run) noteWithdrawn(ctx context.Context, client *trust.Client) error {
 	var found []ledger.Withdrawn
-	pairs := slices.Clone(r.ledger.History)
-	for _, pair := range []*ledger.Pair{r.ledger.Good, r.ledger.Previous} {
-		if pair != nil {
-			pairs = append(pairs, *pair)
-		}
-	}
-	for _, pair := range pairs {
+	for _, pair := range r.ledger.Pairs() {
 		for _, release := range pair.Releases() {
 			// Other projects, of a host that was something else before, are none of its business.
 			ours := release.Project == artifact.Base || release.Project == r.identity.Service

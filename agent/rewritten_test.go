@@ -68,6 +68,7 @@ func TestLinkThatIsWrittenAgain(t *testing.T) {
 
 // TestAdviceIsAboutWhatTheChannelsName quarantines a release that no channel names any more.
 func TestAdviceIsAboutWhatTheChannelsName(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -93,6 +94,7 @@ func TestAdviceIsAboutWhatTheChannelsName(t *testing.T) {
 
 // TestServiceLinkToBase rebuilds the ledger of a host whose /srv/service somebody pointed at base.
 func TestServiceLinkToBase(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
 	l.publish("1")

@@ -113,7 +113,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 		r.record.Note("what earlier runs left was not all removed: %v", err)
 	}
 	if !test {
-		err = r.repairLinks()
+		err = errors.Join(r.repairLinks(), r.repairData())
 	}
 	defer r.freeWaiters(ctx)()
 	if err == nil {
@@ -130,7 +130,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	}
 	r.keepConfiguration()
 	err = r.keepSelf(ctx, err)
-	err = explainDisk(errors.Join(err, r.closeJournal()))
+	err = explainDisk(r.unexecuted(errors.Join(err, r.closeJournal())))
 	r.finish(ctx, err)
 	return r.report, r.redacted(errors.Join(err, r.closeJournal()))
 }
@@ -224,6 +224,7 @@ func (r *run) sweep() error {
 // finish completes the report, keeps it, and tells about it. A dry run leaves no report behind and
 // tells nobody else, since it did nothing.
 func (r *run) finish(ctx context.Context, err error) {
+	r.repeatUnserved()
 	r.record.Complete(func(rep *report.Report) {
 		rep.Ended = r.now().UTC()
 		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
@@ -233,7 +234,7 @@ func (r *run) finish(ctx context.Context, err error) {
 		if rep.Command == "rollback" && !r.acted && (rep.Exit == exit.Usage || rep.Exit == exit.Refused) {
 			rep.Outcome = report.Refused
 		}
-		rep.Left, rep.Channels, rep.Remembered = r.ledger.Good, r.ledger.Channels, &r.ledger.Host
+		rep.Left, rep.BaseAlone, rep.Channels, rep.Remembered = r.ledger.Good, r.ledger.Alone, r.ledger.Channels, &r.ledger.Host
 		rep.Quarantined, rep.Proves = r.inQuarantine(), true
 		rep.Expires, rep.Expiring = r.expires()
 		if r.ledger.Proven.Proves(r.ledger.Good) {

@@ -221,7 +221,7 @@ func (r *run) rehearseNext(ctx context.Context) error {
 			return err
 		}
 	}
-	pair := r.ledger.Good
+	pair := r.ledger.Runs()
 	if running := r.ledger.Running; running != nil && !running.Back {
 		pair = &running.Pair
 	}

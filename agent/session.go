@@ -94,7 +94,7 @@ func (a *Agent) Session(ctx context.Context, t Trees, quick bool) (*Opened, erro
 
 // treeSettings are the settings of the trees' first source: a minion file, or what is deployed.
 func (a *Agent) treeSettings(ctx context.Context, t Trees, quick bool) (session.Settings, *Opened, error) {
-	opened := &Opened{Output: minion.Output{Mode: a.Config.StateOutput, Verbose: a.Config.StateVerbose, Color: true}}
+	opened := &Opened{Output: minion.Output{Mode: a.callMode(), Verbose: a.Config.StateVerbose, Color: true}}
 	if t.Minion == "" && !quick {
 		settings, err := a.deployedSettings(ctx)
 		return settings, opened, err
@@ -189,8 +189,11 @@ func (a *Agent) deployedSettings(ctx context.Context) (session.Settings, error) 
 		id = grains.Identity{} // a function that needs none can still be called
 	}
 	service, base := "", ""
-	if book.Good != nil {
-		service, base = a.linkedDirs(*book.Good)
+	runs := book.Runs()
+	if runs != nil {
+		service, base = a.linkedDirs(*runs)
+	}
+	if service != "" {
 		service = filepath.Join(filepath.Dir(service), "current")
 	}
 	request, _, err := a.request(ctx, id, service, base)
@@ -199,7 +202,7 @@ func (a *Agent) deployedSettings(ctx context.Context) (session.Settings, error) 
 	}
 	settings := state.SettingsFor(request)
 	settings.Strict = false // a call says what one state is up to, as salt-call would
-	if book.Good == nil {
+	if runs == nil {
 		settings.States, settings.Pillar = nil, nil
 	}
 	return settings, nil
@@ -408,4 +411,13 @@ func (a *Agent) WhyStep(ctx context.Context, t Trees, word string) ([]session.Ex
 		return nil, err
 	}
 	return opened.Explain(ctx, word)
+}
+
+// callMode is how much of each state a call shows. A person who calls a function wants to see what changes; what agent.yaml
+// has by default is for runs by the timer.
+func (a *Agent) callMode() string {
+	if a.Config.StateOutput == "mixed" {
+		return "changes"
+	}
+	return a.Config.StateOutput
 }

@@ -23,8 +23,8 @@ func (a *Agent) ShowGrains(ctx context.Context) (*value.Map, error) {
 		id = grains.Identity{}
 	}
 	base := ""
-	if book.Good != nil && book.Good.Base != nil {
-		_, dir := a.pairDirs(*book.Good)
+	if runs := book.Runs(); runs != nil && runs.Base != nil {
+		_, dir := a.pairDirs(*runs)
 		base = a.Layout.Path(dir)
 	}
 	all, _, err := a.Grains(ctx, id, base)
@@ -38,14 +38,15 @@ func (a *Agent) ShowPillar(ctx context.Context) (*value.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	if book.Good == nil {
+	runs := book.Runs()
+	if runs == nil {
 		return nil, errNothingDeployed()
 	}
 	id, _, err := a.who(ctx, grains.Identity{}, book)
 	if err != nil {
 		return nil, err
 	}
-	service, base := a.linkedDirs(*book.Good)
+	service, base := a.linkedDirs(*runs)
 	request, _, err := a.request(ctx, id, service, base)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 // TestAFullStateDirectoryIsShown fills the filesystem of the state directory: the run takes the lock and says what to do
 // about the disk, and so does status.
 func TestAFullStateDirectoryIsShown(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	dir := l.Layout.State()
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -26,7 +26,8 @@ type Status struct {
 	Host         ledger.Host         `json:"host"`
 	Deployed     *ledger.Pair        `json:"deployed,omitempty"`
 	Since        *time.Time          `json:"since,omitempty"`
-	Previous     *ledger.Pair        `json:"previous,omitempty"` // what `rollback` goes back to
+	BaseAlone    *ledger.Pair        `json:"base_alone,omitempty"` // base that converged alone, since nothing of the service could be deployed
+	Previous     *ledger.Pair        `json:"previous,omitempty"`   // what `rollback` goes back to
 	Links        map[string]link.Set `json:"links"`
 	CutShort     *ledger.Running     `json:"cut_short,omitempty"`
 	Hold         *ledger.Hold        `json:"hold,omitempty"`
@@ -51,6 +52,9 @@ type Status struct {
 
 	linked map[string]ledger.Linked // when the links were moved
 }
+
+// runs is what is deployed, or else base alone.
+func (s Status) runs() *ledger.Pair { return cmp.Or(s.Deployed, s.BaseAlone) }
 
 // Status reads what is known. It takes no lock and changes nothing.
 func (a *Agent) Status() (Status, error) {
@@ -84,13 +88,13 @@ func (a *Agent) status() (Status, error) {
 	}
 	s := Status{
 		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
-		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, Since: book.Since, Previous: a.lastKeptOf(book),
+		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, BaseAlone: book.Alone, Since: book.Since, Previous: a.lastKeptOf(book),
 		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 		Store: redact.URLs(cmp.Or(a.Config.Store, book.Host.Store)), linked: book.Linked,
 	}
 	s.Host.Store = redact.URLs(s.Host.Store) // it may have a login
-	if book.Good != nil {
-		s.Expires, s.Expiring = a.expiries(book.Good.Service.Project)
+	if runs := book.Runs(); runs != nil {
+		s.Expires, s.Expiring = a.expiries(runs.Service.Project)
 	}
 	s.Refused = a.refusals()
 	if err := a.stateDisk(); err != nil {
@@ -128,7 +132,7 @@ func projects(book *ledger.Ledger) []string {
 			names = append(names, pair.Service.Project)
 		}
 	}
-	if book.Running != nil {
+	if book.Running != nil && !book.Running.Pair.BaseAlone() {
 		names = append(names, book.Running.Pair.Service.Project)
 	}
 	slices.Sort(names)

@@ -23,6 +23,7 @@ func (l *lab) publishNeeding(version, says string) {
 }
 
 func TestAReleaseThatCannotRunHereIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ says, want string }{
 		"architecture": {`{"arch": "vax"}`, "it is built for vax, and this host is "},
 		"interpreter":  {`{"programs": ["/usr/bin/python9"]}`, "/usr/bin/python9 is not there"},
@@ -54,6 +55,7 @@ func TestAReleaseThatCannotRunHereIsRefused(t *testing.T) {
 }
 
 func TestADryRunRefusesToo(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -64,6 +66,7 @@ func TestADryRunRefusesToo(t *testing.T) {
 }
 
 func TestWhatTheHostGetsLaterIsNoReasonAnyMore(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishNeeding("1", `{"programs": ["/usr/bin/python9"]}`)
 	l.expect(exit.Refused)
@@ -93,6 +96,7 @@ func (l *lab) publishTemplate(version, template string) {
 }
 
 func TestTemplatesOfARecipeAreRenderedAsStates(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Engine = state.Native{}
 	conf := l.Layout.Path("/etc/myapp/app.conf")
@@ -116,6 +120,7 @@ func TestTemplatesOfARecipeAreRenderedAsStates(t *testing.T) {
 }
 
 func TestATemplateThatDoesNotCompileChangesNothing(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Engine = state.Native{}
 	l.publishTemplate("1", "port={{ pillar.port }}\n")

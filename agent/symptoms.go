@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/service"
@@ -11,18 +12,18 @@ import (
 )
 
 // symptoms are the failures of states, units and probes that an error joins, as texts that are equal where two releases
-// failed alike. Texts that name a process or the directory of a release never are.
+// failed alike. Texts that name a process or the directories of two releases never are.
 func symptoms(err error) []string {
 	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
 	case nil:
 		return nil
 	case *state.Failure:
-		return []string{"state " + e.First.Step.Function() + " " + e.First.ID() + ": " + telling(e.First.Comment)}
+		return []string{"state " + e.First.Step.Function() + " " + e.First.ID() + ": " + anyRelease(telling(e.First.Comment))}
 	case *service.Failed:
 		var all []string
 		for _, r := range e.Results {
 			if r.Error != "" {
-				all = append(all, "unit "+r.Unit+": "+telling(r.Error))
+				all = append(all, "unit "+r.Unit+": "+anyRelease(telling(r.Error)))
 			}
 		}
 		return all
@@ -30,7 +31,7 @@ func symptoms(err error) []string {
 		var all []string
 		for _, r := range e.Results {
 			if r.Error != "" {
-				all = append(all, "probe "+r.Probe+": "+telling(r.Error))
+				all = append(all, anyRelease("probe "+r.Probe+": "+telling(r.Error)))
 			}
 		}
 		return all
@@ -45,6 +46,19 @@ func symptoms(err error) []string {
 	}
 	return nil
 }
+
+// anyRelease is a text in which the directory of a release is that of any: the script of a probe is each release's own. A
+// text that names two says which runs in the place of which, and stays as it is.
+func anyRelease(text string) string {
+	dirs := releaseDir().FindAllString(text, -1)
+	slices.Sort(dirs)
+	if dirs = slices.Compact(dirs); len(dirs) != 1 {
+		return text
+	}
+	return strings.ReplaceAll(text, dirs[0], "/projects/-/releases/-")
+}
+
+var releaseDir = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/projects/[^/\s]+/releases/[^/\s:;,"']+`) })
 
 // untold is the end of a symptom that does not say why a unit failed. Two units, or one unit of two releases, that failed
 // so have not failed alike as far as is known.

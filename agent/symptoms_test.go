@@ -70,6 +70,7 @@ func TestAUnitThatDoesNotStartSaysNothingOfTheHost(t *testing.T) {
 
 // TestAProbeThatFailsOnTheWayBackAlikeIsTheHosts asks something that both releases need, and that ends.
 func TestAProbeThatFailsOnTheWayBackAlikeIsTheHosts(t *testing.T) {
+	t.Parallel()
 	database := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer database.Close()
 	probe := artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: " + strings.TrimPrefix(database.URL, "http://") + "\n"}
@@ -82,8 +83,29 @@ func TestAProbeThatFailsOnTheWayBackAlikeIsTheHosts(t *testing.T) {
 	_ = hostAtFault(t, l)
 }
 
+// TestAScriptOfAReleaseThatFailsOnTheWayBackAlikeBlamesTheHost has each release bring the probe that asks for the database.
+func TestAScriptOfAReleaseThatFailsOnTheWayBackAlikeBlamesTheHost(t *testing.T) {
+	t.Parallel()
+	database := filepath.Join(t.TempDir(), "up")
+	if err := os.WriteFile(database, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	probe := artifacttest.Files{
+		recipe.Name: "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - script: bin/check\n",
+		"bin/check": "#!/bin/sh\n[ -e " + database + " ] && exit\necho \"$0: the database does not answer\"\nexit 1\n",
+	}
+	l := newLab(t)
+	l.ProbeAnyRoot = true
+	l.app("1", probe)
+	l.expect(exit.OK)
+	l.app("2", probe)
+	l.engine.during = func(state.Request) { _ = os.Remove(database) }
+	_ = hostAtFault(t, l)
+}
+
 // TestAUnitThatIsMaskedIsNoFaultOfARelease has a person mask a unit whose file a state of each release writes.
 func TestAUnitThatIsMaskedIsNoFaultOfARelease(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Engine = nil
 	states := func(version string) artifacttest.Files {

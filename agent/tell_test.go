@@ -63,6 +63,7 @@ func TestReceiverThatIsDownChangesNothing(t *testing.T) {
 }
 
 func TestReportIsPutIntoTheStore(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Config.UploadReports = true
 	l.publish("1")

@@ -16,6 +16,7 @@ import (
 // TestTemporaryFilesOfStatesAreSwept leaves what a state leaves that is killed between making its
 // temporary file and giving it its name, in a directory that no later run has a reason to look at.
 func TestTemporaryFilesOfStatesAreSwept(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	left := filepath.Join(l.Layout.Path("/etc/app"), ".corpus-tmp-1-0")
@@ -59,6 +60,7 @@ func TestTemporaryFilesOfStatesAreSwept(t *testing.T) {
 // TestReportIsPutBesideAFailedReleaseOfACutRun finds a failed release that its own run did not come to
 // report on.
 func TestReportIsPutBesideAFailedReleaseOfACutRun(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -78,6 +80,7 @@ func TestReportIsPutBesideAFailedReleaseOfACutRun(t *testing.T) {
 
 // TestRollbackThatIsCutShortIsFinished kills a rollback by hand while its states run.
 func TestRollbackThatIsCutShortIsFinished(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)

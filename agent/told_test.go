@@ -41,6 +41,7 @@ func failingHook(t *testing.T) string {
 
 // TestHookThatFailsQuarantinesItsRelease before and after the release, whatever base is new with it.
 func TestHookThatFailsQuarantinesItsRelease(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs hooks in a root of their own")
 	}
@@ -120,6 +121,7 @@ func TestReplayTellsWhatTheRunTold(t *testing.T) {
 
 // TestOrdinaryUsersGetAHint: the state of the agent can be read by its user alone.
 func TestOrdinaryUsersGetAHint(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be refused as another user")
 	}
@@ -148,6 +150,7 @@ func TestOrdinaryUsersGetAHint(t *testing.T) {
 
 // TestServiceWhoseTopHidesBase is told of, once.
 func TestServiceWhoseTopHidesBase(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.Engine = nil
 	state := "/etc/NAME:\n  file.managed:\n    - makedirs: True\n    - contents: one\n"
@@ -166,6 +169,7 @@ func TestServiceWhoseTopHidesBase(t *testing.T) {
 
 // TestDryRollbackSaysWhatWouldHappen and not that the host converged.
 func TestDryRollbackSaysWhatWouldHappen(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)

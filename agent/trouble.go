@@ -2,20 +2,24 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
 // pairOf is the pair that a host runs where the store cannot say of one project what to run: that
 // project stays as it is, and the other is deployed. The failure stays the result of the run. A host
-// that has no release of the project gets nothing.
+// that has no release of the service gets base alone, and one that has none of base gets nothing.
 func (r *run) pairOf(ctx context.Context, pair ledger.Pair, has *artifact.Release, serviceErr, baseErr error) (ledger.Pair, error) {
 	switch good := r.ledger.Good; {
 	case serviceErr == nil && baseErr == nil:
 		return pair, nil
+	case serviceErr != nil && baseErr == nil && pair.Base != nil && good == nil && !stopped(ctx):
+		return r.aloneFor(*pair.Base, serviceErr), nil
 	case stopped(ctx) || serviceErr != nil && (baseErr != nil || has == nil):
 		return pair, firstError(serviceErr, baseErr)
 	case serviceErr != nil:
@@ -30,18 +34,71 @@ func (r *run) pairOf(ctx context.Context, pair ledger.Pair, has *artifact.Releas
 	return pair, nil
 }
 
+// aloneFor is the pair of base alone, which a host gets as long as nothing of its service can be deployed.
+func (r *run) aloneFor(base artifact.Release, cause error) ledger.Pair {
+	r.trouble, r.troubled = cause, []string{r.identity.Service}
+	r.record.Note("%s converges alone, since nothing of %s can be deployed yet: %v", base, r.identity.Service, cause)
+	return ledger.Pair{Base: &base}
+}
+
+// parts are what is left of a pair to deploy where only one of its releases can be had: with what runs in the place of the
+// other, or base alone.
+func (r *run) parts(pair ledger.Pair) (parts []ledger.Pair) {
+	if pair.Base == nil || pair.BaseAlone() || r.trouble != nil {
+		return nil
+	}
+	good := r.ledger.Good
+	if good == nil {
+		return []ledger.Pair{{Base: pair.Base}}
+	}
+	for _, release := range pair.Releases() {
+		if part := good.With(release); !part.Same(*good) && !part.Same(pair) && good.Service.Project == pair.Service.Project {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// withoutOne goes on with a part of a pair of which one release cannot be had, and else as without. A store that does not
+// answer, or a host that fails, gives no part either.
+func (r *run) withoutOne(ctx context.Context, client *trust.Client, pair ledger.Pair, cause error) error {
+	if stopped(ctx) || r.ledger.Running != nil || errors.Is(cause, store.ErrUnreachable) || hostErrno(cause) {
+		return r.without(ctx, cause)
+	}
+	for _, part := range r.parts(pair) {
+		if r.fetch(ctx, client, part) != nil || r.suits(part) != nil {
+			continue
+		}
+		if part.BaseAlone() {
+			part = r.aloneFor(*part.Base, cause)
+		} else {
+			r.inTrouble(missingOf(pair, part), cause)
+		}
+		return r.orTrouble(r.carryOut(ctx, client, part))
+	}
+	return r.without(ctx, cause)
+}
+
+// missingOf is the project of which a part of a pair has another release.
+func missingOf(pair, part ledger.Pair) string {
+	if part.Has(pair.Service) {
+		return artifact.Base
+	}
+	return pair.Service.Project
+}
+
 func firstError(errs ...error) error {
 	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
 }
 
-// inTrouble notes that the store does not say of a project what it should, once for each project.
+// inTrouble notes that the store does not give of a project what it should, once for each project.
 func (r *run) inTrouble(project string, err error) {
 	if r.trouble == nil {
 		r.trouble = err
 	}
 	if !slices.Contains(r.troubled, project) {
 		r.troubled = append(r.troubled, project)
-		r.record.Note("%s stays as it is, since the store does not say what to run of it: %v", project, err)
+		r.record.Note("%s stays as it is, since the store does not give what to run of it: %v", project, err)
 	}
 }
 
@@ -83,22 +140,14 @@ func (r *run) learn(ctx context.Context, client *trust.Client) {
 // completeDigests gives the releases of a ledger that was rebuilt from links, whose names have the start of a digest alone,
 // their digests: without them nothing of a release can be fetched again, and it compares as another one.
 func (r *run) completeDigests(ctx context.Context, client *trust.Client) {
-	complete := func(release *artifact.Release) {
-		if release == nil || !release.Digest.Part() {
-			return
-		}
-		if _, err := client.Learn(ctx, *release); err == nil { // else a later run learns it
-			*release = client.CompleteDigest(*release)
-		}
-	}
-	pairs := []*ledger.Pair{r.ledger.Good, r.ledger.Previous}
-	for i := range r.ledger.History {
-		pairs = append(pairs, &r.ledger.History[i])
-	}
-	for _, pair := range pairs {
-		if pair != nil {
-			complete(pair.Base)
-			complete(&pair.Service)
+	for _, pair := range r.ledger.Pairs() {
+		for _, release := range []*artifact.Release{pair.Base, &pair.Service} {
+			if release == nil || !release.Digest.Part() {
+				continue
+			}
+			if _, err := client.Learn(ctx, *release); err == nil { // else a later run learns it
+				*release = client.CompleteDigest(*release)
+			}
 		}
 	}
 	if good, before := r.ledger.Good, r.ledger.Previous; good != nil && before != nil && good.Same(*before) {
@@ -108,12 +157,7 @@ func (r *run) completeDigests(ctx context.Context, client *trust.Client) {
 
 // remembered are the releases of base and the service that the ledger names.
 func (r *run) remembered() []artifact.Release {
-	pairs := slices.Clone(r.ledger.History)
-	for _, pair := range []*ledger.Pair{r.ledger.Previous, r.ledger.Good} {
-		if pair != nil {
-			pairs = append(pairs, *pair)
-		}
-	}
+	pairs := r.ledger.Pairs()
 	slices.Reverse(pairs)
 	var releases []artifact.Release
 	for _, pair := range pairs {

@@ -47,7 +47,7 @@ func (r *run) recorder(pair ledger.Pair) (*journal.Recorder, error) {
 	if err := r.closeJournal(); err != nil {
 		return nil, err
 	}
-	over := r.ledger.Good
+	over := r.ledger.Runs()
 	if over != nil && over.Same(pair) {
 		over = cmp.Or(r.over, r.ledger.Previous)
 	}
@@ -172,8 +172,8 @@ func (o *observer) StepDone(r *exec.Result) {
 // scope is how far a run that was cut short was to take back what converging changed.
 func (r *run) scope(cut *ledger.Running) undo.Scope {
 	s := undo.Scope{From: cut.Pair.Key(), Run: cut.UndoTo, Sequence: r.sequence()}
-	if r.ledger.Good != nil {
-		s.To = r.ledger.Good.Key()
+	if runs := r.ledger.Runs(); runs != nil {
+		s.To = runs.Key()
 	}
 	return s
 }

@@ -358,10 +358,10 @@ func (r *run) giveUpUnits(ctx context.Context) error {
 // Where units are not this host's there are none.
 func (a *Agent) RunningUnits(ctx context.Context, status *Status) error {
 	s, err := a.system()
-	if err != nil || s.Allowed() != nil || status.Deployed == nil || status.Running != nil {
+	if err != nil || s.Allowed() != nil || status.runs() == nil || status.Running != nil {
 		return err
 	}
-	pair := *status.Deployed
+	pair := *status.runs()
 	if status.Failing != nil {
 		pair = *status.Failing
 	}
@@ -412,10 +412,10 @@ func (r *run) noteLinked(project string, at time.Time) {
 
 // rememberLinks is noteLinked for projects whose links another program, or an agent that did not write this down, has moved.
 func (r *run) rememberLinks() (changed bool) {
-	if r.test || r.ledger.Good == nil {
+	if r.test || r.ledger.Runs() == nil {
 		return false
 	}
-	for _, release := range r.ledger.Good.Releases() {
+	for _, release := range r.ledger.Runs().Releases() {
 		p := r.project(release.Project)
 		before := r.ledger.Linked[release.Project]
 		if current := currentOf(p); current != "" && current != before.Release {

@@ -467,6 +467,7 @@ func TestStatusSaysWhatUnitsRun(t *testing.T) {
 }
 
 func TestFirstDeployThatFailsStopsWhatItStarted(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.ProbeAnyRoot = true
 	u := newUnits(l)
@@ -494,6 +495,7 @@ func TestUnitThatIsAbsentFailsTheDeploy(t *testing.T) {
 
 // TestWayBackToAReleaseWhoseUnitIsGone does not fail for it: a person who goes back needs to get there.
 func TestWayBackToAReleaseWhoseUnitIsGone(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	u := newUnits(l)
 	u.add("app.service", "/srv/service/current/bin/app")
@@ -516,6 +518,7 @@ func TestWayBackToAReleaseWhoseUnitIsGone(t *testing.T) {
 
 // TestUnitsAndProbesOfBaseAreBasesFault has base and the service new at once.
 func TestUnitsAndProbesOfBaseAreBasesFault(t *testing.T) {
+	t.Parallel()
 	closed := "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: 127.0.0.1:1\n"
 	for name, c := range map[string]struct {
 		recipe string

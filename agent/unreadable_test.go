@@ -20,6 +20,7 @@ func (l *lab) unreadable(path string) (undo func()) {
 }
 
 func TestAReleaseThatCannotBeReadIsNotGone(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -41,6 +42,7 @@ func TestAReleaseThatCannotBeReadIsNotGone(t *testing.T) {
 }
 
 func TestAMachineIDThatCannotBeReadMakesNoOtherMachine(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.machine("a")
 	l.publish("1")
@@ -59,6 +61,7 @@ func TestAMachineIDThatCannotBeReadMakesNoOtherMachine(t *testing.T) {
 }
 
 func TestAProjectThatCannotBeReadEndsTheRun(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)

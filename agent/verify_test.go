@@ -13,6 +13,7 @@ import (
 
 // TestVerifyAfterARefreshThatWasCutShort has metadata of which only some files are of today.
 func TestVerifyAfterARefreshThatWasCutShort(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
 	l.repo.Release("myapp", "1", "testing", large("1"))
@@ -52,6 +53,7 @@ func TestVerifyAfterARefreshThatWasCutShort(t *testing.T) {
 }
 
 func TestVerifyNamesWhatWasChanged(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	files := large("1")
 	files["corpus.yaml"] = "writable: [cache]\n"

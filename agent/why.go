@@ -21,8 +21,9 @@ type Why struct {
 	Signed   []trust.Signature `json:"signed"`              // who signed it
 	Failed   string            `json:"failed,omitempty"`    // what failed first in the last run that failed
 	FailedIn string            `json:"failed_in,omitempty"` // that run
-	Hint     string            `json:"hint,omitempty"`
-	Next     []string          `json:"next"` // what to do, most useful first
+	Settled  bool              `json:"settled,omitempty"`   // runs since then succeeded, and nothing is kept away for it
+	Hint     string            `json:"hint,omitempty"`      // of that run, unless it is settled
+	Next     []string          `json:"next"`                // what to do, most useful first
 }
 
 // Why puts together what status, reports and the trust on disk say.
@@ -54,10 +55,11 @@ func (a *Agent) explain() (Why, error) {
 
 // findSigners looks up who signed what is deployed. What came without the store nobody did.
 func (a *Agent) findSigners(w *Why) error {
-	if w.Deployed == nil {
+	runs := w.runs()
+	if runs == nil {
 		return nil
 	}
-	for _, release := range w.Deployed.Releases() {
+	for _, release := range runs.Releases() {
 		if release.Local != "" {
 			continue
 		}
@@ -76,8 +78,10 @@ func (a *Agent) findSigners(w *Why) error {
 // name and why that is not deployed. last is the newest run that looked at what is to run.
 func reason(s Status, last *report.Report) string {
 	switch {
+	case s.Deployed == nil && s.BaseAlone != nil:
+		return fmt.Sprintf("no deploy of the service has succeeded yet; %s converges alone", s.BaseAlone)
 	case s.Deployed == nil && !s.Bootstrapped:
-		return "nothing is deployed: this host has not been told whom to trust"
+		return "nothing is deployed: this host has no root of trust"
 	case s.Deployed == nil:
 		return "nothing is deployed: no deploy has succeeded yet"
 	case s.Deployed.Service.Local != "":
@@ -173,6 +177,7 @@ func (a *Agent) findFailure(w *Why) error {
 	if err != nil {
 		return err
 	}
+	succeeded := false
 	for _, id := range slices.Backward(ids) {
 		r, err := a.archive().Load(id)
 		if err != nil {
@@ -182,11 +187,20 @@ func (a *Agent) findFailure(w *Why) error {
 			return nil
 		}
 		if r.Exit != exit.OK && a.concerns(r) {
-			w.Failed, w.FailedIn, w.Hint = firstFailure(r), r.ID, r.Hint
+			w.Failed, w.FailedIn = firstFailure(r), r.ID
+			if w.Settled = succeeded && !w.keepsAway(r.ID); !w.Settled {
+				w.Hint = r.Hint
+			}
 			return nil
 		}
+		succeeded = succeeded || r.Command == "deploy" && a.concerns(r)
 	}
 	return nil
+}
+
+// keepsAway reports whether something is still not deployed because of a run.
+func (w Why) keepsAway(run string) bool {
+	return slices.ContainsFunc(w.Quarantined, func(b ledger.Bad) bool { return b.Run == run }) || w.Postponed != nil && w.Postponed.Run == run
 }
 
 // firstFailure says what of a run failed first: a state, a hook, a probe, or a stage.
@@ -225,7 +239,7 @@ func (w Why) advice(named *ledger.Pair) []string {
 	say(w.Running != nil, "wait: a run is under way")
 	say(w.Unwritable != "", w.Unwritable)
 	say(w.Hint != "", w.Hint)
-	say(w.FailedIn != "", "corpus-agent report "+w.FailedIn)
+	say(w.FailedIn != "" && !w.Settled, "corpus-agent report "+w.FailedIn)
 	say(w.CutShort != nil, "corpus-agent deploy takes up the run that was cut short")
 	say(w.Deployed == nil && !w.Bootstrapped, "copy keys/root.json of who runs the store to this host (`corpus store init` wrote it), then: corpus-agent deploy --store URL --trust-root ./root.json")
 	say(w.Hold != nil, "corpus-agent unhold lets new releases in again")

@@ -18,6 +18,7 @@ func (l *lab) yank(project, version string) {
 }
 
 func TestHostOnWithdrawnReleaseIsToldAndKeepsIt(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishBase("b1")
 	l.publish("1")
@@ -45,6 +46,7 @@ func TestHostOnWithdrawnReleaseIsToldAndKeepsIt(t *testing.T) {
 }
 
 func TestHostNotOnWithdrawnReleaseNeverGetsIt(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publishBase("b1")
 	l.publish("1")
@@ -65,6 +67,7 @@ func TestHostNotOnWithdrawnReleaseNeverGetsIt(t *testing.T) {
 }
 
 func TestNewHostGetsNothingWithdrawn(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.yank("myapp", "1")
@@ -76,6 +79,7 @@ func TestNewHostGetsNothingWithdrawn(t *testing.T) {
 }
 
 func TestNoRollbackToWithdrawnRelease(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	first := l.expect(exit.OK)

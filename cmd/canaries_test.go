@@ -288,6 +288,7 @@ func (h *canaryHost) waysOut() map[string]string {
 // TestCanariesStayOnTheHost runs releases that show secrets wherever they can, through success and failure, and looks
 // for the secrets in every way out of the host, in every form.
 func TestCanariesStayOnTheHost(t *testing.T) {
+	t.Parallel()
 	h := newCanaryHost(t)
 	const top = "base:\n  '*':\n    - app\n"
 	program := "#!/bin/sh\nemit\n"

@@ -121,6 +121,7 @@ const argvProgram = "#!/bin/sh\necho \"$0 $*\" >>/argv\ncase \"$*\" in *list*for
 // TestCanariesStayOnTheHost leaves out, ends runs by a refusal, a signal and SIGKILL, and looks into what commands
 // print, what every user of the host can read of its disk, and the arguments of programs.
 func TestCanariesOfEveryPlace(t *testing.T) {
+	t.Parallel()
 	h := newCanaryHost(t)
 	h.write("/emitted", "x "+canaryGPG+" http://deploy:"+canaryGit+"@127.0.0.1:1/app.git\n"+emission(), 0o600)
 	for _, program := range []string{"git", "pip", "pip3", "npm", "gem"} {

@@ -30,6 +30,7 @@ func obeyed(text []byte) string {
 // TestNoCommandPassesOnWhatATerminalObeys gives hostile text to every input that others write, IDs, names,
 // outputs, templates, records of hosts and objects of the store, and looks at each byte of each command.
 func TestNoCommandPassesOnWhatATerminalObeys(t *testing.T) {
+	t.Parallel()
 	r := newReader(t)
 	r.prepare()
 	yaml := strings.NewReplacer("\x1b", `\e`, "\x07", `\a`, "\u009b", `\x9b`, "\u202e", `\u202e`, "\u2066", `\u2066`, "\x7f", `\x7f`, "\b", `\b`).Replace(hostile)

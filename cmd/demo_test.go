@@ -45,6 +45,7 @@ const (
 // TestDemoIsWorthWatching runs the demonstration as a newcomer does. Each act fits on a screen, says what happened and
 // where to look, and repeats no warning; production never gets what was rolled back.
 func TestDemoIsWorthWatching(t *testing.T) {
+	t.Parallel()
 	out := demo(t, bin(t), filepath.Join(t.TempDir(), "demo"))
 	acts := regexp.MustCompile(`(?m)^\d\. `).Split(out, -1)[1:]
 	if len(acts) != 7 {
@@ -76,6 +77,7 @@ func TestDemoIsWorthWatching(t *testing.T) {
 
 // TestDemoCanBeTyped types what the demonstration shows, in a shell that knows nothing of it.
 func TestDemoCanBeTyped(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "demo")
 	var typed []string
 	for line := range strings.Lines(demo(t, bin(t), dir)) {

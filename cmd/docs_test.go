@@ -19,12 +19,14 @@ import (
 //
 //	<!-- not run: reason -->
 func TestDocumentedCommandsWork(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range append(files, "../README.md") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -168,6 +170,7 @@ func (r *reader) run(command string) (string, error) {
 // TestHelloAnswersWithItsVersion fetches what the program of docs/examples.md answers when it is started
 // through the links as its unit does: after a deploy, an upgrade and a rollback.
 func TestHelloAnswersWithItsVersion(t *testing.T) {
+	t.Parallel()
 	r := newReader(t)
 	r.must("corpus keys new", "corpus store init")
 	publish := func(version string) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -98,11 +99,13 @@ func room(path string) string {
 	return r
 }
 
-// family is the family of state functions that a package belongs to, or "". What several families share is none: owned makes
-// files that belong to a user, sshkey reads keys.
+// family is the family of state functions that a package belongs to, or "" for a package that several families share: client
+// has what the clients of package managers and servers need, owned makes files that belong to a user, pep440 compares
+// versions of Python distributions, and sshkey reads keys.
 func family(path string) string {
 	f, ok := strings.CutPrefix(path, "state/module/")
-	if !ok || f == "owned" || f == "sshkey" {
+	shared := []string{"client", "owned", "pep440", "sshkey"}
+	if !ok || slices.Contains(shared, room(f)) {
 		return ""
 	}
 	return room(f)

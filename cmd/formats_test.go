@@ -17,12 +17,14 @@ import (
 // TestRecordedFormats goes on with key directories, stores and hosts that earlier programs made: each archive in
 // testdata/formats was written by testdata/formats/record with the programs of the commit that it is named after.
 func TestRecordedFormats(t *testing.T) {
+	t.Parallel()
 	records, err := filepath.Glob("../testdata/formats/*.tar.zst")
 	if err != nil || len(records) == 0 {
 		t.Fatalf("no records: %v", err)
 	}
 	for _, record := range records {
 		t.Run(strings.TrimSuffix(filepath.Base(record), ".tar.zst"), func(t *testing.T) {
+			t.Parallel()
 			site := newSite(t, bin(t))
 			extract(t, record, site.dir)
 			goOn(t, site)

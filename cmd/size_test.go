@@ -33,6 +33,7 @@ func unlinked() map[string]string {
 // TestSize builds the program of hosts as `go install` does and releases do, stripped, for the machine that releases are
 // measured on.
 func TestSize(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "corpus-agent")
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./corpus-agent")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=")

@@ -87,6 +87,9 @@ func (f *Failure) Error() string {
 	return text
 }
 
+// Outage reports whether the first state that failed did so because of a server elsewhere that was not reached.
+func (f *Failure) Outage() bool { return host.Passing(f.First.Cause()) }
+
 // Is reports whether the first state failed because of a system call that failed so.
 func (f *Failure) Is(target error) bool {
 	errno, ok := target.(syscall.Errno)

@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -198,6 +200,21 @@ func attacks() []attack {
 		{name: "new files are taken away for links", short: true, loop: grab},
 		{name: "f comes and goes", loop: func(p place) error { return errors.Join(os.RemoveAll(p.f()), p.fill()) }, robust: true},
 		{name: "d comes and goes", loop: func(p place) error { _ = os.RemoveAll(p.d()); return p.lay() }, robust: true},
+	}
+}
+
+// eachAttack runs a test for each attack that was chosen, several at once, as many as there are processors. Each has to
+// make a world of its own.
+func eachAttack(t *testing.T, do func(*testing.T, attack)) {
+	t.Helper()
+	needRoot(t)
+	for _, a := range attacks() {
+		if (a.short || full) && strings.Contains(a.name, os.Getenv("ATTACK")) {
+			t.Run(a.name, func(t *testing.T) {
+				t.Parallel()
+				do(t, a)
+			})
+		}
 	}
 }
 

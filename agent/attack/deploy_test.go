@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -262,22 +263,19 @@ func wheres() []string { return []string{"/home/ann/.ssh", "/home/ann/", "/data/
 
 // TestDeploy tries each attack on each step of a deploy, wherever ann can attack.
 func TestDeploy(t *testing.T) {
-	w := newProject(t)
-	for i, a := range attacks() {
-		if !a.short && !full || !strings.Contains(a.name, os.Getenv("ATTACK")) {
-			continue
-		}
-		t.Run(a.name, func(t *testing.T) {
-			w.T = t
-			for j, where := range wheres() {
-				for round := range 2 * rounds {
-					if full || (i+j+round)%8 == 0 {
-						w.attackDeploy(a, where, []func(step) bool{always, backwards}[round%2])
-					}
+	t.Parallel()
+	all := attacks()
+	eachAttack(t, func(t *testing.T, a attack) {
+		i := slices.IndexFunc(all, func(b attack) bool { return b.name == a.name })
+		w := newProject(t)
+		for j, where := range wheres() {
+			for round := range 2 * rounds {
+				if full || (i+j+round)%8 == 0 {
+					w.attackDeploy(a, where, []func(step) bool{always, backwards}[round%2])
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 func (w *world) attackDeploy(a attack, where string, during func(step) bool) {

@@ -201,7 +201,7 @@ func harmless() map[string]string {
 		"docker_container": "asks a daemon", "docker_image": "asks a daemon", "docker_network": "asks a daemon", "docker_volume": "asks a daemon",
 		"gem": "runs the language's own program", "npm": "runs the language's own program", "pecl": "runs the language's own program", "pip": "as pip.installed",
 		"virtualenv": "runs the language's own program", "supervisord": "runs its own program",
-		"rabbitmq_plugin": "asks a server", "rabbitmq_policy": "asks a server", "rabbitmq_user": "asks a server", "rabbitmq_vhost": "asks a server",
+		"rabbitmq_cluster": "asks a server", "rabbitmq_upstream": "asks a server", "rabbitmq_plugin": "asks a server", "rabbitmq_policy": "asks a server", "rabbitmq_user": "asks a server", "rabbitmq_vhost": "asks a server",
 		"mongodb_user": "asks a server", "mysql_database": "asks a server", "mysql_grants": "asks a server", "mysql_query": "asks a server", "mysql_user": "asks a server",
 		"postgres_database": "asks a server", "postgres_extension": "asks a server", "postgres_group": "asks a server", "postgres_language": "asks a server",
 		"postgres_privileges": "asks a server", "postgres_schema": "asks a server", "postgres_tablespace": "asks a server", "postgres_user": "asks a server",

@@ -18,14 +18,11 @@ import (
 
 // TestStates tries each attack on each state, once with --root and once in a root of its own.
 func TestStates(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"entered", "relocated"} {
 		t.Run(how, func(t *testing.T) {
-			s := newStates(t, how)
-			for _, a := range attacks() {
-				if (a.short || full) && strings.Contains(a.name, os.Getenv("ATTACK")) {
-					t.Run(a.name, func(t *testing.T) { s.try(t, a) })
-				}
-			}
+			t.Parallel()
+			eachAttack(t, func(t *testing.T, a attack) { newStates(t, how).try(a) })
 		})
 	}
 }
@@ -126,28 +123,28 @@ func chownAll(w *world, dir string) {
 
 // try tries an attack on all states: in one run on all of them first where the form is short, and one by one to find out
 // on which.
-func (s *states) try(t *testing.T, a attack) {
+func (s *states) try(a attack) {
+	s.Helper()
 	var fit []operation
 	for _, o := range s.all {
 		if a.fits(o.kind) {
 			fit = append(fit, o)
 		}
 	}
-	s.T = t
 	if !full {
 		_, found := s.together(a, fit)
 		if len(found) == 0 {
 			return
 		}
-		t.Errorf("while %s: %s", a.name, strings.Join(found, "\n\t"))
+		s.Errorf("while %s: %s", a.name, strings.Join(found, "\n\t"))
 	}
 	for _, o := range fit {
 		got, found := s.together(a, []operation{o})
 		if got.code != 0 && got.code != 1 && got.code != 3 && !got.hung {
-			t.Errorf("%s, while %s: the run ended with %d:\n%s", o, a.name, got.code, got.out)
+			s.Errorf("%s, while %s: the run ended with %d:\n%s", o, a.name, got.code, got.out)
 		}
 		if len(found) > 0 {
-			t.Errorf("%s, while %s: %s", o, a.name, strings.Join(found, "; "))
+			s.Errorf("%s, while %s: %s", o, a.name, strings.Join(found, "; "))
 		}
 	}
 }

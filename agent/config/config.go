@@ -41,6 +41,7 @@ type Config struct {
 	FetchRetry      time.Duration // 0 for the default, which depends on mirrors
 	FetchRate       int64         // bytes per second
 	FetchHostRate   int64         // of one store
+	FetchSlowest    int64         // bytes per second that a source of a state has to bring; 0 for any
 	FetchPrivate    bool          // a public server may redirect sources of states to a private address
 	UnpackBytes     int64
 	UnpackFiles     int
@@ -185,7 +186,7 @@ func read(v *viper.Viper) Config {
 		Failhard: v.GetBool("converge.failhard"), StrictArguments: v.GetBool("converge.strict_arguments"),
 		StateOutput: v.GetString("converge.state_output"), StateVerbose: v.GetBool("converge.state_verbose"),
 		ConvergeTimeout: v.GetDuration("converge.timeout"), StopTimeout: v.GetDuration("converge.stop_timeout"), HookTimeout: v.GetDuration("hooks.timeout"),
-		FetchTimeout: v.GetDuration("fetch.timeout"), FetchRetry: v.GetDuration("fetch.retry"), FetchRate: v.GetInt64("fetch.rate"), FetchHostRate: v.GetInt64("fetch.host_rate"), FetchPrivate: v.GetBool("fetch.private_redirects"),
+		FetchTimeout: v.GetDuration("fetch.timeout"), FetchRetry: v.GetDuration("fetch.retry"), FetchRate: v.GetInt64("fetch.rate"), FetchHostRate: v.GetInt64("fetch.host_rate"), FetchSlowest: v.GetInt64("fetch.slowest"), FetchPrivate: v.GetBool("fetch.private_redirects"),
 		UnpackBytes: v.GetInt64("unpack.max_bytes"), UnpackFiles: v.GetInt("unpack.max_files"),
 		UnpackDepth: v.GetInt("unpack.max_depth"), UnpackRatio: v.GetInt("unpack.max_ratio"),
 		Health: recipe.Health{

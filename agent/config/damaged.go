@@ -25,28 +25,38 @@ type File struct {
 // cut off, or holds something else than settings. A mistake in a setting is not damage.
 type Damaged struct {
 	Path string
-	Copy string // the file that was valid last
+	Copy string // the file that was valid last; "" where there is none, and the settings are the defaults
 	Err  error
 }
 
 func (d *Damaged) Error() string {
+	if d.Copy == "" {
+		return fmt.Sprintf("the configuration %s is damaged (%v) and has no copy; the settings in use are the defaults, the environment's, and what this host remembers", d.Path, d.Err)
+	}
 	return fmt.Sprintf("the configuration %s is damaged (%v); the settings in use are those that were valid last, of %s", d.Path, d.Err, d.Copy)
 }
 func (d *Damaged) Unwrap() error { return d.Err }
 
 // Hint says how to repair it.
 func (d *Damaged) Hint() string {
+	if d.Copy == "" {
+		return fmt.Sprintf("write the settings of this host into %s again (move away what stands in its place); a host that is to have none needs no file; then: corpus-agent config check. Nothing new is deployed meanwhile", d.Path)
+	}
 	return fmt.Sprintf("repair %s, or put the copy back: cp -T --remove-destination %s %s (move away a directory in its place); then: corpus-agent config check. Nothing new is deployed meanwhile. A host that is to have no settings needs a file with a comment in it", d.Path, d.Copy, d.Path)
 }
 
 // source reads the configuration file, or its copy where the file is damaged.
 func source(s Sources) (f File, data []byte, problems diag.List) {
 	f.Path = s.File
-	data, err := os.ReadFile(s.File)
+	data, err := readRegular(s.File)
 	absent := errors.Is(err, fs.ErrNotExist)
-	if damage := damageOf(data, err, s.copy()); damage != nil {
-		f.Damaged = &Damaged{Path: s.File, Copy: s.Copy, Err: damage}
-		return f, s.copy(), nil
+	copied := s.copy()
+	if damage := damageOf(data, err, copied); damage != nil && !s.Required {
+		f.Damaged = &Damaged{Path: s.File, Err: damage}
+		if copied != nil {
+			f.Damaged.Copy = s.Copy
+		}
+		return f, copied, nil
 	}
 	switch {
 	case absent && !s.Required:
@@ -62,10 +72,22 @@ func source(s Sources) (f File, data []byte, problems diag.List) {
 	return f, data, verify(data, s.File)
 }
 
+// readRegular reads a file, and does not wait for what stands in its place, such as a pipe.
+func readRegular(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, errIrregular
+	}
+	return os.ReadFile(path)
+}
+
+var errIrregular = errors.New("it is no regular file")
+
 // unread says that the configuration could not be read.
 func unread(err error) error {
 	wrapped := fmt.Errorf("reading the configuration: %w", err)
-	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
+	if errors.Is(err, errIrregular) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
 		return diag.WithHint(wrapped, "move away what stands in the place of the file; a host that needs no settings needs no file")
 	}
 	if errors.Is(err, fs.ErrPermission) {
@@ -79,17 +101,20 @@ func (s Sources) copy() []byte {
 	if s.Copy == "" || s.Required {
 		return nil
 	}
-	data, err := os.ReadFile(s.Copy)
+	data, err := readRegular(s.Copy)
 	if err != nil || len(bytes.TrimSpace(data)) == 0 || len(verify(data, s.Copy)) > 0 {
 		return nil
 	}
 	return data
 }
 
-// damageOf says what is wrong with a file of which there is a copy; nil where a person may have written it.
+// damageOf says what is wrong with a file; nil where a person may have made it what it is. Without a copy that is only
+// known of something that holds no settings, such as a directory.
 func damageOf(data []byte, err error, copied []byte) error {
 	empty := len(bytes.Trim(data, "\x00 \t\r\n")) == 0
 	switch {
+	case copied == nil && err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
+		return err
 	case copied == nil, !hasSettings(copied) && (errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0):
 		return nil // nothing was lost
 	case err != nil:

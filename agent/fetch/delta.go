@@ -145,7 +145,7 @@ func (t trees) close() error {
 
 // oldTrees opens the newest releases of a project whose lists were kept, but one that is fetched again.
 func (f *Fetcher) oldTrees(p layout.Project, but string) (trees, error) {
-	dirs, err := newestFirst(p.Releases())
+	dirs, err := NewestFirst(p.Releases())
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // PruneReleases removes the releases of a project but those in use and, with them, the newest keep.
 func PruneReleases(p layout.Project, keep int, used func(dir string) bool) error {
-	dirs, err := newestFirst(p.Releases())
+	dirs, err := NewestFirst(p.Releases())
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func PruneArchives(p layout.Project, failed, archives int) error {
 // pruneTrees keeps the newest trees of one kind. An archive that holds none of the other kind goes
 // as a whole.
 func pruneTrees(p layout.Project, kind, other string, keep int) error {
-	dirs, err := newestFirst(p.Archives())
+	dirs, err := NewestFirst(p.Archives())
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func PruneLists(l layout.Layout, p layout.Project) error {
 	return errors.Join(errs...)
 }
 
-// newestFirst lists the directories in a directory by the time at which they came there.
-func newestFirst(dir string) ([]string, error) {
+// NewestFirst lists the directories in a directory by the time at which they came there.
+func NewestFirst(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

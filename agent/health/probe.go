@@ -103,11 +103,7 @@ func askUnit(ctx context.Context, p recipe.Probe) error {
 	if err != nil {
 		return fmt.Errorf("asking systemd: %w", err)
 	}
-	said := map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		name, v, _ := strings.Cut(strings.TrimSpace(line), "=")
-		said[name] = v
-	}
+	said := service.Properties(string(out))
 	switch {
 	case said["LoadState"] == "not-found":
 		return errors.New("there is no such unit")

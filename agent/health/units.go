@@ -5,10 +5,8 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	hostunits "github.com/corpus-agent/corpus-agent/state/host/units"
 )
-
-// settle is how long a unit is looked at in any case: a program that exits at once has to be seen to.
-const settle = time.Second
 
 // units are the units of a release under a check.
 type units struct {
@@ -33,7 +31,7 @@ func (u *units) grace() time.Duration {
 	if u.Units == nil {
 		return u.Grace
 	}
-	return max(u.Grace, settle)
+	return max(u.Grace, hostunits.Stable)
 }
 
 // until looks at the units until they run the release, or it is clear that they will not.

@@ -76,17 +76,19 @@ func (f *Failed) Is(target error) bool {
 }
 
 // Alike reports whether two releases' programs of a name and stage failed with the same error and the same output, apart
-// from the directory of the release, which shells print.
+// from the directory of the release.
 func (f *Failed) Alike(other *Failed) bool {
 	one, two := f.Result, other.Result
-	return f.Stage == other.Stage && one.Name == two.Name && one.Error == two.Error && f.output() == other.output()
+	return f.Stage == other.Stage && one.Name == two.Name && f.anywhere(one.Error) == other.anywhere(two.Error) &&
+		f.anywhere(one.Output) == other.anywhere(two.Output)
 }
 
-func (f *Failed) output() string {
+// anywhere is a text without the directory of the release.
+func (f *Failed) anywhere(text string) string {
 	if f.Dir == "" {
-		return f.Result.Output
+		return text
 	}
-	return strings.ReplaceAll(f.Result.Output, f.Dir, "")
+	return strings.ReplaceAll(text, f.Dir, "")
 }
 
 // Run runs the executables of a directory, as seen in the root, in the order of their names and stops

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
@@ -230,5 +231,13 @@ func explain(err error) error {
 	if err == nil || diag.HintOf(err) != "" {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("writing the journal: %w", err), "make room on the filesystem of /var/lib/corpus; or keep no journal, with undo.limit: 0 in agent.yaml")
+	return diag.WithHint(fmt.Errorf("writing the journal: %w", err), "%s; or keep no journal, with undo.limit: 0 in agent.yaml", cure(err))
+}
+
+// cure is what to do about the filesystem that could not be written.
+func cure(err error) string {
+	if errors.Is(err, syscall.EROFS) {
+		return "mount the filesystem of /var/lib/corpus for writing; `dmesg` says why the kernel made it read-only"
+	}
+	return "make room on the filesystem of /var/lib/corpus"
 }

@@ -201,19 +201,23 @@ func (p Project) LinkTarget() string { return filepath.Join("projects", p.Name) 
 // StateRoots are where a release pair keeps its SLS files: the service's win over base's. base is
 // empty on a host without one.
 func StateRoots(service, base string) []string {
-	return roots(filepath.Join(service, "salt", "config", "states"), base, "states")
+	return roots(service, "states", base)
 }
 
 // PillarRoots are where a release pair keeps its pillar.
 func PillarRoots(service, base string) []string {
-	return roots(filepath.Join(service, "salt", "config", "pillar"), base, "pillar")
+	return roots(service, "pillar", base)
 }
 
-func roots(service, base, dir string) []string {
-	if base == "" {
-		return []string{service}
+// roots are the directories of a kind in a service's release and in base's; "" is a release that a host does not have.
+func roots(service, dir, base string) (all []string) {
+	if service != "" {
+		all = append(all, filepath.Join(service, "salt", "config", dir))
 	}
-	return []string{service, filepath.Join(base, dir)}
+	if base != "" {
+		all = append(all, filepath.Join(base, dir))
+	}
+	return all
 }
 
 // Hooks is the directory of a stage's hooks in a release.

@@ -24,8 +24,11 @@ const version = 1
 // Pair is what a run deploys: base and service go together, since they converge together.
 type Pair struct {
 	Base    *artifact.Release `json:"base,omitempty"` // nil where the store has no base
-	Service artifact.Release  `json:"service"`
+	Service artifact.Release  `json:"service"`        // zero in a pair of base alone
 }
+
+// BaseAlone reports whether the pair has no service.
+func (p Pair) BaseAlone() bool { return p.Service.Project == "" && p.Base != nil }
 
 // Same reports whether two pairs are the same bytes.
 func (p Pair) Same(q Pair) bool { return p.digests() == q.digests() }
@@ -42,22 +45,43 @@ func (p Pair) digests() [2]artifact.Digest {
 // Key names the bytes of the pair.
 func (p Pair) Key() string {
 	d := p.digests()
-	return strings.TrimSuffix(string(d[0])+" "+string(d[1]), " ")
+	return strings.TrimSpace(string(d[0]) + " " + string(d[1]))
 }
 
 func (p Pair) String() string {
-	if p.Base == nil {
+	switch {
+	case p.Base == nil:
 		return p.Service.String()
+	case p.BaseAlone():
+		return p.Base.String()
 	}
 	return p.Base.String() + ", " + p.Service.String()
 }
 
 // Releases lists the releases of the pair, base first.
 func (p Pair) Releases() []artifact.Release {
-	if p.Base == nil {
+	switch {
+	case p.Base == nil:
 		return []artifact.Release{p.Service}
+	case p.BaseAlone():
+		return []artifact.Release{*p.Base}
 	}
 	return []artifact.Release{*p.Base, p.Service}
+}
+
+// Pairs are the pairs that the host remembers as good, what was deployed before and what is deployed last. One may be there
+// more than once. They are the ledger's own, so that a change of one is a change of the ledger.
+func (l *Ledger) Pairs() []*Pair {
+	var all []*Pair
+	for i := range l.History {
+		all = append(all, &l.History[i])
+	}
+	for _, pair := range []*Pair{l.Previous, l.Alone, l.Good} {
+		if pair != nil {
+			all = append(all, pair)
+		}
+	}
+	return all
 }
 
 // Withdrawn is a release that this host has and that its project took back.
@@ -130,9 +154,11 @@ type Ledger struct {
 	Good     *Pair      `json:"good,omitempty"`     // what is deployed
 	Since    *time.Time `json:"since,omitempty"`    // when Good was deployed
 	Previous *Pair      `json:"previous,omitempty"` // what was deployed before
-	Running  *Running   `json:"running,omitempty"`
-	Bad      []Bad      `json:"bad,omitempty"`
-	Hold     *Hold      `json:"hold,omitempty"`
+	// Alone is base alone, which converged on a host of whose service nothing could be deployed yet. A deploy of both ends it.
+	Alone   *Pair    `json:"base_alone,omitempty"`
+	Running *Running `json:"running,omitempty"`
+	Bad     []Bad    `json:"bad,omitempty"`
+	Hold    *Hold    `json:"hold,omitempty"`
 	// Postponed is the deploy that failed because of the host and is retried.
 	Postponed *Postponed `json:"postponed,omitempty"`
 	// As is who the host was when Good was deployed, or last converged.
@@ -242,6 +268,20 @@ func (l *Ledger) IsWithdrawn(p Pair) (Withdrawn, bool) {
 	return Withdrawn{}, false
 }
 
+// Runs is what the host runs: what is deployed, or else base alone; nil for neither.
+func (l *Ledger) Runs() *Pair {
+	if l.Good != nil {
+		return l.Good
+	}
+	return l.Alone
+}
+
+// ConvergedAlone records that base alone runs.
+func (l *Ledger) ConvergedAlone(p Pair) {
+	l.Alone, l.Running, l.Postponed, l.Proven = &p, nil, nil, nil
+	l.Forgive(p)
+}
+
 // Deployed records that a pair runs.
 func (l *Ledger) Deployed(p Pair, at time.Time) {
 	if l.Good != nil && !l.Good.Same(p) {
@@ -250,7 +290,7 @@ func (l *Ledger) Deployed(p Pair, at time.Time) {
 	if l.Good == nil || !l.Good.Same(p) {
 		l.Since = &at
 	}
-	l.Good, l.Running, l.Failing, l.Postponed = &p, nil, nil, nil
+	l.Good, l.Alone, l.Running, l.Failing, l.Postponed = &p, nil, nil, nil, nil
 	if !l.Proven.Proves(&p) {
 		l.Proven = nil
 	}

@@ -14,6 +14,9 @@ type Proven struct {
 	// OtherRoot says that the run worked below another root (--root): no unit was restarted there and no probe
 	// asked, so nothing shows that the pair serves.
 	OtherRoot bool `json:"other_root,omitempty"`
+	// Unserved says of which units later runs found that they had ended, or ran something else, before states of those
+	// runs started them again. Only a run that asks units and probes ends that.
+	Unserved []string `json:"unserved,omitempty"`
 }
 
 // ProvenUnit is a unit that ran a release when its health was asked.

@@ -1,59 +1,99 @@
 package report
 
 import (
+	"fmt"
 	"io"
-
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
+	"sync"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// Bars show on a terminal how far long work has come. A nil *Bars shows nothing and lets lines
-// through, which is what a pipe gets.
+// Bars show on a terminal how far long work has come, in one line that is drawn again and again. A nil *Bars shows
+// nothing and lets lines through, which is what a pipe gets.
 type Bars struct {
-	progress *mpb.Progress
-	fetch    map[string]*mpb.Bar
+	terminal io.Writer
+
+	mu    sync.Mutex
+	began map[string]time.Time // when the fetch of an artifact began
+	drawn time.Time            // when the line was drawn last; zero where there is none
 }
 
 // NewBars draws on a terminal.
 func NewBars(terminal io.Writer) *Bars {
-	return &Bars{progress: mpb.New(mpb.WithOutput(terminal), mpb.WithWidth(40)), fetch: map[string]*mpb.Bar{}}
+	return &Bars{terminal: terminal, began: map[string]time.Time{}}
 }
 
-// slow is the size from which a fetch takes long enough to watch.
-const slow = 1 << 20
+const (
+	slow    = 1 << 20                // the size from which a fetch takes long enough to watch
+	redraw  = 100 * time.Millisecond // between two drawings
+	wipe    = "\r\x1b[K"             // removes the line that the cursor is in
+	longest = 40                     // characters of an artifact's name
+)
 
+// fetching shows how many bytes of an artifact have arrived.
 func (b *Bars) fetching(artifact string, done, total int64) {
 	if b == nil || total < slow {
 		return
 	}
-	bar, ok := b.fetch[artifact]
-	if !ok {
-		bar = b.progress.AddBar(total, mpb.BarRemoveOnComplete(),
-			mpb.PrependDecorators(decor.Name(redact.Controls(artifact)+" "), decor.CountersKibiByte("% .1f of % .1f")),
-			mpb.AppendDecorators(decor.AverageSpeed(decor.SizeB1024(0), "% .1f"), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO)))
-		b.fetch[artifact] = bar
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	began, known := b.began[artifact]
+	if !known {
+		began, b.began[artifact] = now, now
 	}
-	bar.SetCurrent(done)
+	switch {
+	case done >= total:
+		b.clear()
+	case now.Sub(b.drawn) >= redraw:
+		_, _ = io.WriteString(b.terminal, wipe+progress(artifact, done, total, now.Sub(began)))
+		b.drawn = now
+	}
 }
 
-// above prints a text above the bars. They share the terminal itself with it, so what it shows of others is
+// progress is a line such as "myapp-1.0.tar.zst 3.5 of 12.0 MiB, 1.2 MiB/s, 7s left".
+func progress(artifact string, done, total int64, took time.Duration) string {
+	name := []rune(redact.Controls(artifact))
+	if len(name) > longest {
+		name = append(name[:longest-1], '…')
+	}
+	const mib = 1 << 20
+	text := fmt.Sprintf("%s %.1f of %.1f MiB", string(name), float64(done)/mib, float64(total)/mib)
+	if done == 0 || took < time.Second {
+		return text
+	}
+	left := time.Duration(float64(took) * float64(total-done) / float64(done))
+	return fmt.Sprintf("%s, %.1f MiB/s, %v left", text, float64(done)/mib/took.Seconds(), left.Round(time.Second))
+}
+
+// clear removes the line. The caller holds the lock.
+func (b *Bars) clear() {
+	if !b.drawn.IsZero() {
+		_, _ = io.WriteString(b.terminal, wipe)
+	}
+	b.drawn = time.Time{}
+}
+
+// above prints a text above the line. They share the terminal itself with it, so what it shows of others is
 // made harmless here.
 func (b *Bars) above(out io.Writer, text string) {
 	if b == nil {
 		_, _ = io.WriteString(out, text) // a terminal that is gone cannot be told so
 		return
 	}
-	_, _ = b.progress.Write([]byte(redact.Screen(text)))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clear()
+	_, _ = io.WriteString(b.terminal, redact.Screen(text))
 }
 
+// stop removes the line.
 func (b *Bars) stop() {
 	if b == nil {
 		return
 	}
-	for _, bar := range b.fetch {
-		bar.Abort(true)
-	}
-	b.progress.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clear()
 }

@@ -7,6 +7,7 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -61,6 +62,8 @@ type Report struct {
 	From *ledger.Pair `json:"from,omitempty"` // what ran before
 	To   *ledger.Pair `json:"to,omitempty"`   // what was to run
 	Left *ledger.Pair `json:"left,omitempty"` // what the host was left with
+	// BaseAlone is what the host was left with where nothing of its service could be deployed yet.
+	BaseAlone *ledger.Pair `json:"base_alone,omitempty"`
 
 	// Withheld is what the channels name while the host keeps what it has: it is held, a release is
 	// quarantined, or a retry is not due yet.
@@ -72,7 +75,8 @@ type Report struct {
 	Proven *ledger.Proven `json:"proven,omitempty"`
 	// Proves is true: this agent sets Proven where there is a proof. Reports of older agents do not have it.
 	Proves bool `json:"proves,omitempty"`
-	// Unserved says which units do not run Left, or ended since Proven, in a run that deployed nothing.
+	// Unserved says which units do not run Left, or ended since Proven, in a run that deployed nothing; also where states
+	// started them again.
 	Unserved []string `json:"unserved,omitempty"`
 	// Quarantined are the releases that this host does not deploy.
 	Quarantined []Quarantined `json:"quarantined,omitempty"`
@@ -191,7 +195,7 @@ func (r *Report) About() *ledger.Pair {
 	if r.Left != nil && !r.Test && (r.Outcome == Converged || r.Outcome == RolledBack) {
 		return r.Left
 	}
-	return r.To
+	return cmp.Or(r.To, r.BaseAlone)
 }
 
 // Stage is one part of a run.

@@ -168,6 +168,16 @@ func (f *Failed) Units() []string {
 	return units
 }
 
+// Properties reads what `systemctl show` says of one unit, by the names of its properties.
+func Properties(answer string) map[string]string {
+	said := map[string]string{}
+	for line := range strings.Lines(answer) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		said[name] = value
+	}
+	return said
+}
+
 // FullName is a unit's name with its kind, without the directory of its file.
 func FullName(name string) string {
 	name = path.Base(name)

@@ -65,7 +65,7 @@ func (w *Watch) Look(ctx context.Context) ([]Seen, error) {
 func (w *Watch) judge(m Member, d units.Service) (test string, final bool, err error) {
 	switch {
 	case !d.Running():
-		err := fmt.Errorf("it is %s: its program %s", state(d), ended(d))
+		err := fmt.Errorf("it is %s: its program %s", d.State(), d.Ended())
 		if d.Active == "activating" && d.Sub != "auto-restart" {
 			return "", false, err // it may only be slow
 		}
@@ -112,26 +112,6 @@ func (w *Watch) did(unit string) string {
 		}
 	}
 	return ""
-}
-
-func state(d units.Service) string {
-	if d.Sub == "" {
-		return d.Active
-	}
-	return d.Active + " (" + d.Sub + ")"
-}
-
-// statusUser is the status with which systemd ends a process for which it could not take the unit's user, see systemd.exec(5).
-const statusUser = 217
-
-func ended(d units.Service) string {
-	if d.Status == statusUser {
-		return fmt.Sprintf("was not started, with status 217/USER: its user %s is not there or cannot be used (getent passwd %s)", d.User, d.User)
-	}
-	if d.Result != "" && d.Result != "success" {
-		return fmt.Sprintf("ended with status %d (%s)", d.Status, d.Result)
-	}
-	return fmt.Sprintf("ended with status %d", d.Status)
 }
 
 // Unit is what a unit runs, for a person who asks.

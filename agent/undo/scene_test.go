@@ -23,7 +23,7 @@ type scene struct {
 	root    string
 	journal journal.Journal
 	machine *fakeMachine // nil for the machine that the test runs on
-	stock   *stock   // nil for the host's own package manager, which it does not have
+	stock   *stock       // nil for the host's own package manager, which it does not have
 
 	recorder *journal.Recorder // of the run under way
 }

@@ -16,9 +16,12 @@ func TestPrintedKnowsTheWordsOfTheCLibrary(t *testing.T) {
 		"rm: cannot remove 'x': Read-only file system":   syscall.EROFS,
 		"open x: too many open files":                    syscall.EMFILE,
 		"bash: fork: Cannot allocate memory":             syscall.ENOMEM,
+		"sh: 1: /srv/x: Permission denied":               syscall.EACCES,
+		"curl: (7) connect: Network is unreachable":      syscall.ENETUNREACH,
+		"ping: x: Temporary failure in name resolution":  syscall.ENETUNREACH,
 		"no such file or directory":                      syscall.ENOENT,
 	} {
-		for _, kind := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.EMFILE, syscall.ENOMEM, syscall.ENOENT} {
+		for _, kind := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.EMFILE, syscall.ENOMEM, syscall.ENETUNREACH, syscall.EACCES, syscall.ENOENT} {
 			if got := process.Printed(output, kind); got != (kind == want && kind != syscall.ENOENT) {
 				t.Errorf("%q names %q: %t", output, kind, got)
 			}

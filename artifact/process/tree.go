@@ -21,7 +21,7 @@ import (
 type Tree struct {
 	cmd   *exec.Cmd
 	group *group // nil where there are no control groups
-	mark  string // NAME=value in the environment of its processes; "" for none
+	mark  string // NAME=value in the environment of its processes, where there is no group
 	whole bool   // End takes what left the process group, too
 	ended atomic.Bool
 }
@@ -129,7 +129,7 @@ func (t *Tree) outside(lives bool) []int {
 		add(t.cmd.Process.Pid)
 	}
 	for _, p := range all {
-		if t.mark != "" && hasVariable(p.pid, t.mark) {
+		if hasVariable(p.pid, t.mark) {
 			add(p.pid)
 		}
 	}

@@ -47,6 +47,7 @@ func public(t *testing.T, p *publish.Publisher, role string) (*tuf.Key, string) 
 
 // Keys of one store write nothing into another, whichever command it is.
 func TestKeysOfAnotherStoreWriteNothing(t *testing.T) {
+	t.Parallel()
 	theirs, ours := artifacttest.New(t), artifacttest.New(t)
 	theirs.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	ours.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
@@ -111,8 +112,10 @@ func TestKeysOfAnotherStoreWriteNothing(t *testing.T) {
 // The root's holder alone rotates what can be rotated so; for the rest nothing is written, and the steps
 // that the error names lead there, with hosts that follow all the time.
 func TestRotationByTheRootsHolderAlone(t *testing.T) {
+	t.Parallel()
 	for _, role := range []string{"timestamp", "snapshot", "targets"} {
 		t.Run(role, func(t *testing.T) {
+			t.Parallel()
 			repo := artifacttest.New(t)
 			repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 			old := repo.Host()
@@ -179,6 +182,7 @@ func TestRotationByTheRootsHolderAlone(t *testing.T) {
 // TestEveryChangeCutAtEveryWrite cuts each change of keys at each write: hosts follow at every moment, and
 // the same command goes on.
 func TestEveryChangeCutAtEveryWrite(t *testing.T) {
+	t.Parallel()
 	type change func(*artifacttest.Repo, publish.Keyring) error
 	rotate := func(role string) change {
 		return func(r *artifacttest.Repo, next publish.Keyring) error {
@@ -202,6 +206,7 @@ func TestEveryChangeCutAtEveryWrite(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for cut := 0; cut < 20; cut++ {
 				s := &failing{Store: mem.New(), left: 1 << 30}
 				repo := artifacttest.On(t, s)
@@ -245,6 +250,7 @@ func TestEveryChangeCutAtEveryWrite(t *testing.T) {
 // What a killed publisher had not put into force is not put into force by a rebuild, and what is missing
 // is named, not forgotten.
 func TestRebuildTakesWhatSnapshotsName(t *testing.T) {
+	t.Parallel()
 	for _, lost := range []string{"", "timestamp", "snapshot", "both"} {
 		t.Run("without "+lost, func(t *testing.T) {
 			s := &failing{Store: mem.New(), left: 1 << 30}

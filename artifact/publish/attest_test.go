@@ -67,6 +67,7 @@ func grounds(t *testing.T, repo *artifacttest.Repo) trust.Grounds {
 }
 
 func TestAProofThereIsIsTakenInBeforeItIsRequired(t *testing.T) {
+	t.Parallel()
 	repo, one := proving(t)
 	if _, err := attest(t, repo.Publisher, one, "a"); err != nil {
 		t.Fatal(err)
@@ -101,6 +102,7 @@ func publicID(t *testing.T, repo *artifacttest.Repo, role string) string {
 }
 
 func TestTheGroundsOfAChannelNameProofAndSigners(t *testing.T) {
+	t.Parallel()
 	repo, one := proving(t)
 	if _, err := attest(t, repo.Publisher, one, "a", "b"); err != nil {
 		t.Fatal(err)
@@ -140,6 +142,7 @@ func TestTheGroundsOfAChannelNameProofAndSigners(t *testing.T) {
 }
 
 func TestTooFewHostsAttestNothing(t *testing.T) {
+	t.Parallel()
 	repo, one := proving(t)
 	if _, err := repo.Require(t.Context(), artifact.Ref{Project: "myapp", Channel: "production"}, &trust.Requirement{From: "testing", Hosts: 3, Fresh: 7, Holds: 90}); err != nil {
 		t.Fatal(err)
@@ -151,6 +154,7 @@ func TestTooFewHostsAttestNothing(t *testing.T) {
 }
 
 func TestProofsAreRenewedBeforeTheyExpire(t *testing.T) {
+	t.Parallel()
 	repo, one := proving(t)
 	production := artifact.Ref{Project: "myapp", Channel: "production"}
 	if _, err := repo.Require(t.Context(), production, &trust.Requirement{From: "testing", Hosts: 1, Fresh: 7, Holds: 10}); err != nil {
@@ -202,6 +206,7 @@ func TestProofsAreRenewedBeforeTheyExpire(t *testing.T) {
 }
 
 func TestSeveralAttestAtTheSameTime(t *testing.T) {
+	t.Parallel()
 	repo, one := proving(t)
 	if _, err := repo.Require(t.Context(), artifact.Ref{Project: "myapp", Channel: "production"}, &trust.Requirement{From: "testing", Hosts: 1, Fresh: 7, Holds: 10}); err != nil {
 		t.Fatal(err)
@@ -228,6 +233,7 @@ func TestSeveralAttestAtTheSameTime(t *testing.T) {
 // TestAttestingReadsTheStoreOnce counts, for a store may be far away: who attests follows its metadata
 // once, and reads each file of it once.
 func TestAttestingReadsTheStoreOnce(t *testing.T) {
+	t.Parallel()
 	repo, one := proving(t)
 	var log storetest.Log
 	p := repo.As(trust.AttestationRole)

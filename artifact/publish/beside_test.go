@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -64,9 +65,13 @@ func renewRoot(ctx context.Context, p *publish.Publisher) error {
 	return err
 }
 
+// atOnce is how many requests of a command TestCommandsBesideEachOther tries at the same time.
+const atOnce = 4
+
 // TestCommandsBesideEachOther runs a whole command at each request that another command with the same directory of
 // keys makes. Both must end well: the one that lost the race reads the store and the keys again.
 func TestCommandsBesideEachOther(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name        string
 		one, beside command
@@ -88,8 +93,14 @@ func TestCommandsBesideEachOther(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for at := 1; besideEachOther(t, at, c.one, c.beside); at++ {
+			var all sync.WaitGroup
+			for worker := range atOnce { // each of them mostly waits for locks and for the disk
+				all.Go(func() {
+					for at := 1 + worker; besideEachOther(t, at, c.one, c.beside); at += atOnce {
+					}
+				})
 			}
+			all.Wait()
 		})
 	}
 }

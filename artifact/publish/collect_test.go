@@ -124,6 +124,7 @@ func orphan(t *testing.T, p *publish.Publisher, content string) {
 }
 
 func TestCollectRemovesWhatNobodyNames(t *testing.T) {
+	t.Parallel()
 	p := publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	orphan(t, p, noise(2))
@@ -143,6 +144,7 @@ func TestCollectRemovesWhatNobodyNames(t *testing.T) {
 
 // A withdrawal can be taken back, so what a withdrawn version brought stays.
 func TestCollectKeepsWithdrawnVersions(t *testing.T) {
+	t.Parallel()
 	p := publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	release(t, p, "2", noise(2))
@@ -170,6 +172,7 @@ func drafted(t *testing.T, p *publish.Publisher, version, content string) *publi
 }
 
 func TestCollectKnowsDrafts(t *testing.T) {
+	t.Parallel()
 	p := publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	draft := drafted(t, p, "2", noise(2))
@@ -202,6 +205,7 @@ func removed(t *testing.T, s store.Store, keys ...string) {
 
 // What a publish that was cut short left goes after the grace, and nothing else does.
 func TestCollectRemovesOrphanObjects(t *testing.T) {
+	t.Parallel()
 	p := publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	signed := keys(t, p.Store, "")
@@ -230,6 +234,7 @@ func TestCollectRemovesOrphanObjects(t *testing.T) {
 // A draft keeps its artifact for as long as its chunks, whether its note names objects or, as notes of
 // before, does not. A draft that comes later is refused, since hosts could fetch nothing.
 func TestCollectKeepsArtifactsOfDrafts(t *testing.T) {
+	t.Parallel()
 	for _, old := range []bool{false, true} {
 		p := publisher(t, mem.New())
 		release(t, p, "1", noise(1))
@@ -281,6 +286,7 @@ func forgetObjects(t *testing.T, s store.Store) {
 // A publisher signs what an earlier attempt left long ago, while a collection that has seen it old is at
 // work: the release is whole in the end, whichever of the two is faster.
 func TestCollectBesideAPublisherOfOldObjects(t *testing.T) {
+	t.Parallel()
 	for name, between := range map[string]func(t *testing.T, p *publish.Publisher, collect func()){
 		"publish first": func(t *testing.T, p *publish.Publisher, collect func()) {
 			release(t, p, "cut", noise(2))
@@ -334,6 +340,7 @@ func (b beforeCommit) Put(ctx context.Context, key string, r io.Reader, size int
 // A draft of before there were notes, or one that is signed too late, has lost its chunks. The version can be
 // deployed all the same, who imports it is told, nobody builds on what is gone, and it can be mended.
 func TestDraftWhoseChunksAreGone(t *testing.T) {
+	t.Parallel()
 	p := publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	before := keys(t, p.Store, ".pack")
@@ -388,6 +395,7 @@ func (m *meddled) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 // A draft is imported, and its note collected by somebody else, while a collection is between its
 // listing and what it reads next.
 func TestCollectBesideAnImportAndAnotherCollection(t *testing.T) {
+	t.Parallel()
 	p := publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	draft := drafted(t, p, "2", noise(2))
@@ -410,6 +418,7 @@ func TestCollectBesideAnImportAndAnotherCollection(t *testing.T) {
 // A publisher brings the very chunks that one who was cut short long ago left behind, and a collection
 // that has seen those is still at work when he has signed.
 func TestCollectBesideAPublisherOfOldChunks(t *testing.T) {
+	t.Parallel()
 	p := publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	orphan(t, p, noise(2))
@@ -463,6 +472,7 @@ func (w *withUploads) Abort(_ context.Context, u store.Unfinished) error {
 }
 
 func TestCollectAbortsOldUploads(t *testing.T) {
+	t.Parallel()
 	p := publisher(t, mem.New())
 	uploads := &withUploads{Store: p.Store, unfinished: []store.Unfinished{
 		{Key: "deploy/a", ID: "old", Begun: time.Now().Add(-25 * time.Hour)},

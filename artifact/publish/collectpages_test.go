@@ -25,6 +25,7 @@ func pageKeys(t *testing.T, p *publish.Publisher) []string {
 
 // Pages of heads that were replaced go once the grace has passed, and not before: hosts may be about to read them.
 func TestCollectRemovesPagesOfReplacedHeads(t *testing.T) {
+	t.Parallel()
 	p := publisher(t, mem.New())
 	for _, version := range []string{"1", "2", "3"} {
 		release(t, p, version, "version "+version)
@@ -50,6 +51,7 @@ func TestCollectRemovesPagesOfReplacedHeads(t *testing.T) {
 
 // A page that is as old as the store stays while the head that names it was replaced a moment ago.
 func TestCollectKeepsOldPagesOfAHeadReplacedNow(t *testing.T) {
+	t.Parallel()
 	p := publisher(t, mem.New())
 	release(t, p, "1", "version 1")
 	time.Sleep(20 * time.Millisecond)

@@ -31,6 +31,7 @@ func beside(t *testing.T, p *publish.Publisher) *publish.Publisher {
 }
 
 func TestEverybodyAtOnceLosesNothing(t *testing.T) {
+	t.Parallel()
 	for name, s := range map[string]store.Store{"mem": mem.New(), "dir": dir.New(t.TempDir())} {
 		t.Run(name, func(t *testing.T) { everybody(t, publisher(t, s)) })
 	}

@@ -130,6 +130,9 @@ func findKey(role, id string, may trust.Delegation) (string, error) {
 	if len(found) == 1 {
 		return found[0], nil
 	}
+	if len(found) == 0 {
+		return "", mistake("`corpus root show` lists them", "no key of %s has an ID that begins with %q", role, id)
+	}
 	return "", mistake("`corpus root show` lists them", "%d keys of %s have an ID that begins with %q", len(found), role, id)
 }
 

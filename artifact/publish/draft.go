@@ -49,7 +49,7 @@ type rootRole = tuf.Metadata[tuf.RootType]
 func ReadDraft(file string) (*Draft, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading a draft: %w", err)
+		return nil, diag.WithHint(fmt.Errorf("reading a draft: %w", err), "`corpus export ROLE -o FILE` writes one")
 	}
 	d, err := ParseDraft(data)
 	if err != nil {

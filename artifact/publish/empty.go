@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -18,11 +20,11 @@ import (
 // to another store. What an interrupted Init left is no obstacle: the same root, targets without
 // projects, snapshots.
 func (p *Publisher) checkEmpty(ctx context.Context, root []byte) error {
-	pinned, err := trust.Pinned(p.Seen)
+	own, err := p.seenOwn(root)
 	if err != nil {
 		return fmt.Errorf("looking for the trust of %s: %w", p.Seen, err)
 	}
-	if pinned {
+	if own {
 		return mistake("take another directory for --keys; if this store lost files, `corpus refresh --rebuild` makes them again",
 			"these keys have set up a store before (%s)", p.Seen)
 	}
@@ -44,6 +46,38 @@ func (p *Publisher) checkEmpty(ctx context.Context, root []byte) error {
 		}
 	}
 	return nil
+}
+
+// seenOwn reports whether what was seen is of a store with any of the keys of a root. Keys that never set a store up, and
+// failed to publish into that of somebody else, have seen the other one alone.
+func (p *Publisher) seenOwn(root []byte) (bool, error) {
+	pinned, err := trust.Pinned(p.Seen)
+	if err != nil || !pinned {
+		return false, err
+	}
+	data, found, err := walk.Read(filepath.Join(p.Seen, trust.MetaName(tuf.RoleRoot)))
+	if err != nil || !found {
+		return true, err
+	}
+	seen, errSeen := trust.Decode[tuf.RootType](data)
+	fresh, errFresh := trust.Decode[tuf.RootType](root)
+	if errSeen != nil || errFresh != nil {
+		return true, nil //nolint:nilerr // what cannot be read may be of the own store
+	}
+	for id := range fresh.Signed.Keys {
+		if seen.Signed.Keys[id] != nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// setSeenAside moves what was seen of another store away, where there is any.
+func (p *Publisher) setSeenAside() error {
+	if found, err := walk.Named(p.Seen); err != nil || !found {
+		return err
+	}
+	return durable.Rename(p.Seen, p.Seen+".other-"+p.now().UTC().Format("20060102T150405"))
 }
 
 // checkRootFile refuses to replace the root.json of another store.

@@ -63,6 +63,9 @@ func (p *Publisher) initWith(ctx context.Context, root []byte) (InitResult, erro
 	if _, err := p.stageEmpty(ctx, root); err != nil { // keys that are missing are noticed before the first write
 		return InitResult{}, err
 	}
+	if err := p.setSeenAside(); err != nil {
+		return InitResult{}, err
+	}
 	root, err := p.putFirstRoot(store.Creating(ctx), root)
 	if err != nil {
 		return InitResult{}, err

@@ -27,6 +27,7 @@ func (d deaf) Put(ctx context.Context, key string, r io.Reader, size int64, cond
 }
 
 func TestLostAnswerSaysThatItMayHaveBeenPublished(t *testing.T) {
+	t.Parallel()
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	p := &publish.Publisher{Store: deaf{repo.Publisher.Store}, Keys: repo.Publisher.Keys, Seen: repo.Publisher.Seen}
@@ -42,6 +43,7 @@ func TestLostAnswerSaysThatItMayHaveBeenPublished(t *testing.T) {
 
 // An object that lies under the artifact's name and holds something else is not trusted, but replaced.
 func TestObjectUnderTheArtifactsNameIsCompared(t *testing.T) {
+	t.Parallel()
 	repo := artifacttest.New(t)
 	release := repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	key := trust.ObjectKey(release)

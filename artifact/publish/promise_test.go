@@ -24,6 +24,7 @@ func (c careless) Put(ctx context.Context, key string, r io.Reader, size int64, 
 }
 
 func TestInitFindsOutWhetherConditionsAreHonoured(t *testing.T) {
+	t.Parallel()
 	for _, honoured := range []bool{true, false} {
 		var s store.Store = mem.New()
 		if !honoured {
@@ -46,6 +47,7 @@ func TestInitFindsOutWhetherConditionsAreHonoured(t *testing.T) {
 }
 
 func TestSignaturesAreGoodForAsLongAsDocumented(t *testing.T) {
+	t.Parallel()
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	client, err := repo.Host().Client()
@@ -72,6 +74,7 @@ func TestSignaturesAreGoodForAsLongAsDocumented(t *testing.T) {
 }
 
 func TestVersionsThatNobodyCommittedAreSkipped(t *testing.T) {
+	t.Parallel()
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	// Publishers were killed before they committed.
@@ -86,6 +89,7 @@ func TestVersionsThatNobodyCommittedAreSkipped(t *testing.T) {
 }
 
 func TestKeysAreWhatTheyWereAfterANewRun(t *testing.T) {
+	t.Parallel()
 	ring := publish.Keyring{Dir: t.TempDir()}
 	if _, err := ring.New("root", 2); err != nil {
 		t.Fatal(err)

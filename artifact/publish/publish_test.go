@@ -74,6 +74,7 @@ func host(t *testing.T, p *publish.Publisher) *trust.Client {
 }
 
 func TestHostResolvesWhatWasPublishedAndPromoted(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	p := publisher(t, mem.New())
 	first, err := p.Publish(ctx, publish.Request{Project: "myapp", Version: "1.0", File: pack(t, "one"), Channel: "testing"})
@@ -100,6 +101,7 @@ func TestHostResolvesWhatWasPublishedAndPromoted(t *testing.T) {
 }
 
 func TestVersionsAreImmutable(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	p := publisher(t, mem.New())
 	file := pack(t, "one")
@@ -117,6 +119,7 @@ func TestVersionsAreImmutable(t *testing.T) {
 }
 
 func TestPublishersAtTheSameTimeLoseNothing(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	p := publisher(t, mem.New())
 	if _, err := p.Publish(ctx, publish.Request{Project: "myapp", Version: "0", File: pack(t, "0")}); err != nil {

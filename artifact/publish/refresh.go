@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,10 @@ func (p *Publisher) Refresh(ctx context.Context, within time.Duration) ([]Standi
 	}
 	var list []Standing
 	err = p.change(ctx, func(n *next) error {
+		lost, err := n.lost(ctx)
+		if err != nil {
+			return err
+		}
 		list = []Standing{root}
 		for _, name := range append([]string{tuf.RoleTargets}, n.client.Projects()...) {
 			s, err := n.refreshRole(ctx, name, within)
@@ -51,7 +56,12 @@ func (p *Publisher) Refresh(ctx context.Context, within time.Duration) ([]Standi
 		if err != nil {
 			return err
 		}
-		n.brief = len(n.roles) == 0 && !fresh && p.now().Add(within).Before(snapshot)
+		for _, role := range lost {
+			if role != tuf.RoleSnapshot && n.roles[role] == nil { // those that are signed here are written again
+				list = append(list, Standing{Role: role, Left: true, Why: "the store has lost its file, which `corpus refresh --rebuild` puts back"})
+			}
+		}
+		n.brief = len(n.roles) == 0 && !fresh && !slices.Contains(lost, tuf.RoleSnapshot) && p.now().Add(within).Before(snapshot)
 		expiry := p.Expiry.withDefaults()
 		if !n.brief {
 			snapshot = p.expires(expiry.Snapshot)
@@ -61,6 +71,24 @@ func (p *Publisher) Refresh(ctx context.Context, within time.Duration) ([]Standi
 		return nil
 	})
 	return list, err
+}
+
+// lost names the roles whose newest files hosts need and the store does not have: the publisher may have them still, and a
+// host that is new has not. A publisher that may not list the store cannot see that.
+func (n *next) lost(ctx context.Context) (roles []string, err error) {
+	there, err := n.publisher.versions(ctx)
+	if errors.Is(err, store.ErrForbidden) {
+		return nil, nil
+	}
+	set := n.client.Trusted()
+	named := maps.Clone(set.Snapshot.Signed.Meta)
+	maps.Copy(named, set.Timestamp.Signed.Meta)
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if role := strings.TrimSuffix(name, trust.MetaName("")); !slices.Contains(there[role], named[name].Version) {
+			roles = append(roles, role)
+		}
+	}
+	return roles, err
 }
 
 func (p *Publisher) refreshRoot(ctx context.Context, within time.Duration) (Standing, error) {

@@ -36,7 +36,7 @@ func (p *Publisher) Require(ctx context.Context, ref artifact.Ref, q *trust.Requ
 		}
 		if q != nil && !n.delegates(trust.AttestationRole) {
 			return mistake("make one with `corpus keys new attestation`, and let it in with `corpus project add attestation --key attestation.pub`",
-				"nobody could prove anything: the store has no attestation key")
+				"no host could be attested: the store has no attestation key")
 		}
 		if q != nil {
 			if err := n.meantChannels(ctx, ref.Project, ref.Channel, q.From); err != nil {

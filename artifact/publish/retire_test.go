@@ -11,6 +11,7 @@ import (
 
 // TestRotationCutWhileKeysMove cuts a rotation of two keys at each step of putting the new pairs in place.
 func TestRotationCutWhileKeysMove(t *testing.T) {
+	t.Parallel()
 	moves := []string{"timestamp-2.pub", "timestamp-2.key", "timestamp.pub", "timestamp.key"}
 	for cut := range len(moves) + 1 {
 		repo := artifacttest.New(t)

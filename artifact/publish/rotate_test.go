@@ -27,6 +27,7 @@ func (m *moments) Put(ctx context.Context, key string, r io.Reader, size int64, 
 }
 
 func TestHostsFollowARotationAtEveryMoment(t *testing.T) {
+	t.Parallel()
 	s := &moments{Store: mem.New()}
 	repo := artifacttest.On(t, s)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
@@ -59,6 +60,7 @@ func TestHostsFollowARotationAtEveryMoment(t *testing.T) {
 
 // TestRotationThatWasCutShortGoesOn cuts a rotation at every write.
 func TestRotationThatWasCutShortGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, role := range []string{"timestamp", "root", "myapp"} {
 		for cut := 1; ; cut++ {
 			s := &failing{Store: mem.New(), left: 1 << 30}
@@ -101,6 +103,7 @@ func (f *failing) Put(ctx context.Context, key string, r io.Reader, size int64, 
 }
 
 func TestRebuildNeedsNothingThatWasSpoiled(t *testing.T) {
+	t.Parallel()
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	repo.Release("base", "1", "production", artifacttest.Files{"app": "1"})

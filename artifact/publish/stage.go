@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -259,7 +260,8 @@ func (n *next) steps(of string, err error) string {
 // lostAnswer says that the step which commits a change may have been made, where its answer was lost.
 func lostAnswer(o object, err error) error {
 	lost := errors.Is(err, store.ErrUnreachable) || errors.Is(err, context.Canceled)
-	if o.key != trust.TimestampKey || !lost || errors.Is(err, store.ErrCredentials) || errors.Is(err, store.ErrNoStore) {
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) // so it was not written
+	if o.key != trust.TimestampKey || !lost || full || errors.Is(err, store.ErrCredentials) || errors.Is(err, store.ErrNoStore) {
 		return err
 	}
 	return diag.WithHint(fmt.Errorf("the answer to the last step was lost, so the change may have been made: %w", err),

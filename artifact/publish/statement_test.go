@@ -14,6 +14,7 @@ import (
 )
 
 func TestStatementsBesideAnArtifactAreSigned(t *testing.T) {
+	t.Parallel()
 	p := publisher(t, mem.New())
 	file := pack(t, "one")
 	stem := strings.TrimSuffix(file, ".tar.zst")

@@ -35,6 +35,7 @@ func (m *meeting) Get(ctx context.Context, key string, from int64) (io.ReadClose
 // Two publishers with one directory of keys: the second commits between the first one's reading of the
 // timestamp and of the snapshot, at every timestamp that the first one reads.
 func TestPublishersWithOneKeysDirectory(t *testing.T) {
+	t.Parallel()
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	other := &publish.Publisher{Store: repo.Publisher.Store, Keys: repo.Publisher.Keys, Seen: repo.Publisher.Seen}

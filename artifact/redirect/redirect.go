@@ -35,13 +35,16 @@ func (r Refused) Unwrap() error { return r.Err }
 
 const mostRedirects = 5
 
-// Follow follows a few redirects, none that leads from https to http. Credentials are not sent to another host or port than
+// Follow follows a few redirects, all to http or https and none that leads from https to http. Credentials are not sent to another host or port than
 // the first, and neither is the URL that redirected, whose query may hold some. And, unless private ones are allowed, none that
 // leads from a public address to another. The latter takes a transport made by Guard.
 func Follow(private bool) func(req *http.Request, via []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		if len(via) > mostRedirects {
 			return Refused{fmt.Errorf("more than %d redirects", mostRedirects)}
+		}
+		if scheme := req.URL.Scheme; scheme != "http" && scheme != "https" {
+			return Refused{fmt.Errorf("it redirects to a URL of %s, and redirects to http and https alone are followed", scheme)}
 		}
 		if via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
 			return Refused{errors.New("it redirects from https to " + req.URL.Scheme)}
@@ -108,8 +111,21 @@ func Guard(t *http.Transport) *Guarded { return &Guarded{any: t, public: t.Clone
 // Guarded is a transport with connections of two kinds.
 type Guarded struct{ any, public *http.Transport }
 
-// RoundTrip makes a request.
+// RoundTrip makes a request. A redirect to what is no URL is an error here, since the client of the standard library
+// would not say that the server sent it.
 func (g *Guarded) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := g.roundTrip(req)
+	if err != nil || resp.StatusCode < 300 || resp.StatusCode >= 400 {
+		return resp, err
+	}
+	if _, err := resp.Location(); err != nil && !errors.Is(err, http.ErrNoLocation) {
+		_ = resp.Body.Close() // nothing of it is used
+		return nil, Refused{errors.New("it redirects to what is no URL")}
+	}
+	return resp, nil
+}
+
+func (g *Guarded) roundTrip(req *http.Request) (*http.Response, error) {
 	h := &hop{guarded: guarded(req.Context())}
 	ctx := context.WithValue(req.Context(), hopKey{}, h)
 	if g.proxied(req) {

@@ -73,6 +73,22 @@ func TestRedirectFromPublicToPrivate(t *testing.T) {
 	}
 }
 
+// TestRedirectToAnotherScheme holds that a redirect to what is not the web is refused, and says so.
+func TestRedirectToAnotherScheme(t *testing.T) {
+	for location, want := range map[string]string{
+		"file:///etc/passwd": "a URL of file", "ftp://public/x": "a URL of ftp", "data:text/plain,x": "a URL of data", "http://[::1": "what is no URL", "http://a b/": "what is no URL",
+	} {
+		_, err := get(t, true, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", location)
+			w.WriteHeader(http.StatusFound)
+		})
+		var w Refused
+		if !errors.As(err, &w) || !strings.Contains(err.Error(), want) {
+			t.Errorf("a redirect to %s: %v, want it refused for %q", location, err, want)
+		}
+	}
+}
+
 // TestRedirectsAmongPrivateServers holds that a private server may redirect to another.
 func TestRedirectsAmongPrivateServers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 )
 
@@ -68,6 +69,13 @@ func (e *Error) Error() string {
 		s += ": " + e.Cause.Error()
 	}
 	return s
+}
+
+// Passing reports whether the network or a server is to blame for the failure in a way that passes. A name that the name
+// servers do not know does not.
+func (e *Error) Passing() bool {
+	var dns *net.DNSError
+	return e.Again && !(errors.As(e.Cause, &dns) && dns.IsNotFound)
 }
 
 // Unwrap gives the kind and the cause.

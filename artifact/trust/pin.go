@@ -26,7 +26,7 @@ func Pinned(dir string) (bool, error) { return walk.Exists(filepath.Join(dir, ro
 func ReadRoot(file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading the root of trust: %w", err)
+		return nil, diag.WithHint(fmt.Errorf("reading the root of trust: %w", err), "give the keys/root.json of `corpus store init`, or sha256:HEX of it")
 	}
 	if err := isRoot(data); err != nil {
 		is := "no root of trust"

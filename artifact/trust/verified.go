@@ -33,9 +33,9 @@ func (v *Verified) Reader() io.Reader {
 
 // Whole waits until all of the artifact is here and verified, for formats whose directory is at the
 // end.
-func (v *Verified) Whole() (*io.SectionReader, error) {
+func (v *Verified) Whole(ctx context.Context) (*io.SectionReader, error) {
 	if v.stream != nil {
-		if _, err := io.Copy(io.Discard, v.stream); err != nil {
+		if _, err := io.Copy(io.Discard, artifact.Awaited(ctx, v.stream)); err != nil {
 			return nil, err
 		}
 	}

@@ -84,27 +84,38 @@ func decode(data []byte, known any) (more map[string]any, err error) {
 	if err := json.Unmarshal(data, known); err != nil {
 		return nil, err
 	}
-	// As float64, an integer above 2^53 would become another one, and so would what is signed.
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(&more); err != nil {
+	var rest map[string]json.RawMessage
+	if err := json.Unmarshal(data, &rest); err != nil {
 		return nil, err
 	}
-	if more == nil {
+	if rest == nil {
 		return nil, fmt.Errorf("%T is null", known)
 	}
 	fields := fieldsOf(reflect.TypeOf(known).Elem())
 	for _, f := range fields {
-		delete(more, f.name)
+		delete(rest, f.name)
 	}
-	for name := range more {
+	more = make(map[string]any, len(rest))
+	for name, raw := range rest {
 		for _, f := range fields {
 			if strings.EqualFold(name, f.name) { // which the decoder of JSON takes for the same
 				return nil, fmt.Errorf("%q is written %q", f.name, name)
 			}
 		}
+		if more[name], err = exactly(raw); err != nil {
+			return nil, err
+		}
 	}
 	return more, nil
+}
+
+// exactly reads a value whose numbers stay as they are written: as float64, an integer above 2^53 would become another one,
+// and so would what is signed.
+func exactly(data []byte) (value any, err error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	err = d.Decode(&value)
+	return value, err
 }
 
 // MarshalJSON writes the file.

@@ -19,7 +19,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-func walkTar(ctx context.Context, r io.Reader, format artifact.Format, rules *rules, to target) error {
+func walkTar(ctx context.Context, source io.Reader, format artifact.Format, rules *rules, to target) error {
+	r := artifact.Awaited(ctx, source)
 	plain, err := decompress(r, format)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func walkTar(ctx context.Context, r io.Reader, format artifact.Format, rules *ru
 	// The end of the archive is not the end of the stream: the checksum of the compression comes
 	// last, and so does the digest of the whole. Some decompressors write faster than they read,
 	// and wrongly so after a read, hence the plain reader.
-	for _, rest := range []io.Reader{whole, artifact.Stoppable(ctx, r)} {
+	for _, rest := range []io.Reader{whole, r} {
 		if err == nil {
 			_, err = io.Copy(io.Discard, struct{ io.Reader }{rest})
 		}

@@ -91,12 +91,13 @@ func (h *Hostile) Hint() string {
 
 // Into unpacks a verified artifact into an empty directory. On failure the directory holds what
 // was unpacked until then; the caller removes it. The bytes of an artifact that is still arriving
-// are unpacked as they come, and Into fails at the end if the whole is not what was signed.
+// are unpacked as they come, and Into fails at the end if the whole is not what was signed. Into returns when its context ends,
+// also while it waits for bytes.
 func Into(ctx context.Context, v *trust.Verified, dir *os.Root, limits Limits) (Unpacked, error) {
 	rules := newRules(limits.withDefaults(), v.Release().Length)
 	err := fill(dir, func(to target) error {
 		if v.Release().Format == artifact.Zip {
-			whole, err := v.Whole()
+			whole, err := v.Whole(ctx)
 			if err != nil {
 				return err
 			}

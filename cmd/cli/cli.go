@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -89,17 +88,29 @@ func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) in
 	root.SetErr(streams.Err)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(usage)
-	err := root.ExecuteContext(ctx)
+	root.SetHelpCommand(helpCommand())
+	err := execute(ctx, root, args)
 	if err == nil {
 		return exit.OK
 	}
-	err = unknownCommand(root, err)
 	code := exit.Code(err)
 	if !errors.Is(err, ErrTold) {
 		wantsJSON, _ := root.PersistentFlags().GetBool("json")
 		streams.fail(err, code, wantsJSON)
 	}
 	return code
+}
+
+// execute runs a command line. What cobra says of a mistake in it becomes a usage error.
+func execute(ctx context.Context, root *cobra.Command, args []string) error {
+	if err := wrongCommand(root, args); err != nil {
+		return err
+	}
+	c, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return nil
+	}
+	return unknownCommand(root, wrongFlags(c, err))
 }
 
 // interruptible is a context that the first signal to end cancels. A session that is closed sends SIGHUP
@@ -130,28 +141,11 @@ type told struct{ err error }
 func (t *told) Error() string   { return t.err.Error() }
 func (t *told) Unwrap() []error { return []error{t.err, ErrTold} }
 
-func usage(c *cobra.Command, err error) error {
-	return exit.WithCode(exit.Usage, diag.WithHint(err, "`%s --help` shows what there is", c.CommandPath()))
-}
-
-// unknownCommand turns cobra's own mistakes into usage errors.
-func unknownCommand(root *cobra.Command, err error) error {
-	text, suggestion, _ := strings.Cut(err.Error(), "\n\nDid you mean this?\n\t")
-	if !strings.HasPrefix(text, "unknown command") {
-		return err
-	}
-	hint := fmt.Sprintf("`%s --help` lists the commands", root.CommandPath())
-	if s := strings.Fields(suggestion); len(s) > 0 {
-		hint = fmt.Sprintf("did you mean %q?", s[0])
-	}
-	return exit.WithCode(exit.Usage, diag.WithHint(errors.New(text), "%s", hint))
-}
-
 // Args makes a check of the number of arguments, and of the names among them, whose error is a usage error.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
-			return usage(c, fmt.Errorf("%s: %w", c.Use, err))
+			return wrongArguments(c, args, err)
 		}
 		return checkNames(c, args)
 	}

@@ -61,7 +61,7 @@ that does not compile. 6, another run is under way, is not one of salt-call's.`,
 		},
 	}
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return exit.WithCode(saltUsage, diag.WithHint(err, "`%s --help` shows what there is", c.CommandPath()))
+		return exit.WithCode(saltUsage, diag.WithHint(err, "%s", cli.FlagHint(c, err)))
 	})
 	treeFlags(c, &given.trees)
 	flags := c.Flags()
@@ -142,7 +142,7 @@ func (c *calling) arguments(command *cobra.Command, args []string) error {
 	if len(args) > 0 || c.salt.doc || c.salt.grains || c.salt.versions {
 		return nil
 	}
-	return exit.WithCode(saltUsage, diag.WithHint(errors.New(command.Use+": no function was named"), "`%s --help` shows what there is", command.CommandPath()))
+	return exit.WithCode(saltUsage, diag.WithHint(errors.New(command.CommandPath()+": FUNCTION is missing"), "such as test.ping, state.apply or sys.list_functions; `%s --help` has examples", command.CommandPath()))
 }
 
 // function is the function that is called, with its words.

@@ -105,7 +105,7 @@ func (p *program) now(c *cobra.Command) error {
 func (p *program) identify(args []string, id *grains.Identity) error {
 	switch len(args) {
 	case 1:
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("a service without an instance"), "write `corpus-agent deploy SERVICE INSTANCE`"))
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("corpus-agent deploy: INSTANCE is missing"), "write `corpus-agent deploy SERVICE INSTANCE`"))
 	case 2:
 		id.Service, id.Instance = args[0], args[1]
 	}
@@ -204,7 +204,7 @@ the host failed it is due at once.`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
-				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("which releases is not clear"), "name a VERSION, or give --all"))
+				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no release was named"), "name a VERSION, or give --all"))
 			}
 			a, err := p.agent(map[string]string{})
 			if err != nil {

@@ -120,7 +120,7 @@ func (p *program) dataCommand(name, short string, get func(context.Context, *age
 			}
 			v, ok := value.Lookup(all, args[0], ":")
 			if !ok {
-				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("there is no %s %s", name, args[0]), "%s", diag.DidYouMean(args[0], all.Names())))
+				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("there is no %q in the %s", args[0], name), "%s", diag.DidYouMean(args[0], all.Names())))
 			}
 			return p.printValue(v)
 		},
@@ -193,17 +193,6 @@ func (p *program) exposed(c config.Config, strict bool) error {
 		fmt.Fprintln(p.Err, "warning:", d.Text())
 	}
 	return nil
-}
-
-func (p *program) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Show the version of this program",
-		Args:  cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			return p.answer(map[string]string{"version": cli.Version}, "corpus-agent "+cli.Version)
-		},
-	}
 }
 
 // refusedLine says for how long the lock has refused runs, and who holds it.

@@ -65,9 +65,9 @@ all a timer needs.`,
 	flags.StringVar(&p.store, "store", "", "URL of the store (CORPUS_STORE); remembered from the first deploy on")
 	flags.BoolVar(&p.json, "json", false, "answer in JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
-	root.AddCommand(p.deployCommand(), p.convergeCommand(), p.rollbackCommand(), p.statusCommand(), p.historyCommand(),
+	root.AddCommand(p.deployCommand(), p.convergeCommand(), p.rollbackCommand(), p.statusCommand(), p.releasesCommand(), p.historyCommand(),
 		p.reportCommand(), p.changesCommand(), p.whyCommand(), p.projectCommand(), p.elbCommand(), p.unquarantineCommand(), p.grainsCommand(), p.pillarCommand(), p.callCommand(),
-		p.verifyCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(), p.versionCommand())
+		p.verifyCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(), cli.VersionCommand(p.IO))
 	return root
 }
 
@@ -136,14 +136,17 @@ func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 		Self: p.self(l), Lent: p.lent(),
 		Layout: l, Chroot: p.chroot, Config: settings, Sinks: p.sinks(settings),
 		OpenStore: openStore(settings),
-		Remote:    stores.Files{Options: sourceOptions(settings), Private: settings.FetchPrivate}, Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
+		Remote:    sourceFiles(settings), Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
 	}, nil
 }
 
-// sourceOptions are how sources of states are fetched. They have no mirrors.
-func sourceOptions(settings config.Config) stores.Options {
-	return stores.Options{Retry: store.RetryPolicy{Total: settings.FetchRetry}}
+// sourceFiles are how sources of states are fetched. They have no mirrors.
+func sourceFiles(settings config.Config) stores.Files {
+	return stores.Files{
+		Options: stores.Options{Retry: store.RetryPolicy{Total: settings.FetchRetry}}, Private: settings.FetchPrivate,
+		Pace: stores.Pace{Longest: settings.FetchTimeout, Slowest: settings.FetchSlowest},
+	}
 }
 
 // openStore opens stores that share the limit on bandwidth, and those on one host a limit of that host.

@@ -40,10 +40,12 @@ func (l statusLines) deployed(s agent.Status) {
 		if s.Since != nil {
 			l.say("since", "%s", when(*s.Since))
 		}
+	case s.BaseAlone != nil:
+		l.say("deployed", "nothing of the service yet; %s converges alone", s.BaseAlone)
 	case s.Bootstrapped:
 		l.say("deployed", "nothing")
 	default:
-		l.say("deployed", "nothing; this host has not been told whom to trust")
+		l.say("deployed", "nothing; this host has no root of trust")
 	}
 	for _, c := range s.Channels {
 		l.say("channel", "%s", c)

@@ -70,7 +70,11 @@ func printWhy(out io.Writer, w agent.Why) error {
 		fmt.Fprintf(&b, "  %s\n", indented("  ", d))
 	}
 	if w.Failed != "" {
-		fmt.Fprintf(&b, "failed first, in run %s:\n  %s\n", w.FailedIn, indented("  ", w.Failed))
+		settled := ""
+		if w.Settled {
+			settled = " (runs since then succeeded)"
+		}
+		fmt.Fprintf(&b, "failed first, in run %s%s:\n  %s\n", w.FailedIn, settled, indented("  ", w.Failed))
 	}
 	if len(w.Next) > 0 {
 		b.WriteString("next:\n")

@@ -32,7 +32,11 @@ the host enters its load balancers after a good first run, and not before.`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if p.store == "" {
-				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store was given"), "give --store URL, or set CORPUS_STORE"))
+				return noStore()
+			}
+			if b.Agent == "" || sum == "" {
+				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("a new host needs the agent: --agent or --agent-digest is missing"),
+					"give --agent URL and --agent-digest FILE, the package that the URL has"))
 			}
 			var err error
 			b.Store = p.store
@@ -79,7 +83,7 @@ func digestOf(text string) (string, error) {
 	}
 	data, err := os.ReadFile(text)
 	if err != nil {
-		return "", exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading what to check: %w", err), "give sha256:HEX, or a file"))
+		return "", exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the file that a digest is made of: %w", err), "give a file, or sha256:HEX"))
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:]), nil

@@ -37,7 +37,7 @@ type buildHow struct {
 // build packs a plain tree as it is, and sends everything else through the pipeline.
 func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if len(how.outputs) == 0 && !how.check {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no file to write was given"), "name one with -o FILE"))
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no file to write was given"), "name one, such as -o %s.tar.zst", filepath.Base(tree)))
 	}
 	at, err := p.epoch()
 	if err != nil {

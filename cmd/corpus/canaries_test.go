@@ -55,7 +55,7 @@ func workstationLines() []string {
 		"ls", "ls --why", "ls %", "verify", "verify -v", "gc", "gc --dry-run", "project add shop --key @keys/root.json", "project add % --key %", "project revoke myapp --key %", "project remove %", "project remove shop",
 		"project require myapp production --from testing", "project require myapp % --none", "root show", "root change --renew", "root change --add-key root=%",
 		"refresh", "refresh --rebuild", "export root -o @draft", "export % -o @draft", "sign @draft", "sign @draft --show", "sign @%", "import @draft", "import @%",
-		"bootstrap", "push host.invalid %", "push % myapp", "store upgrade", "store upgrade --force", "nosuch", "ls --%",
+		"bootstrap", "push host.invalid %", "push % myapp", "store upgrade", "store upgrade --force", "version", "version %", "nosuch", "ls --%",
 	}
 }
 

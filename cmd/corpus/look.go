@@ -33,12 +33,30 @@ func (p *program) reader(ctx context.Context) (client *trust.Client, done func()
 		return nil, nil, err
 	}
 	// A look sees the store as a host that was just started would, and refuses one that went back behind what this
-	// person has seen of it.
-	dir, done, err := durable.Scratch()
-	if err != nil {
-		return nil, nil, err
-	}
+	// person has seen of it. What was seen stands in for nothing that the store has lost.
 	memory := p.memoryOf(root)
+	if memory != "" {
+		_, _, forget, err := fresh(ctx, s, root, memory)
+		if err != nil {
+			return nil, nil, err
+		}
+		forget()
+	}
+	client, dir, done, err := fresh(ctx, s, root, "")
+	if err != nil {
+		return nil, nil, trust.HintRebuild(err)
+	}
+	p.remember(memory, dir, root)
+	return client, done, nil
+}
+
+// fresh is a client of a store that knows nothing but its root, and what a directory remembers, where one is given. It keeps
+// what it sees in dir until done.
+func fresh(ctx context.Context, s store.Store, root []byte, memory string) (client *trust.Client, dir string, done func(), err error) {
+	dir, done, err = durable.Scratch()
+	if err != nil {
+		return nil, "", nil, err
+	}
 	err = trust.Pin(dir, root)
 	if err == nil && memory != "" {
 		err = trust.Remind(dir, memory, root)
@@ -51,10 +69,9 @@ func (p *program) reader(ctx context.Context) (client *trust.Client, done func()
 	}
 	if err != nil {
 		done()
-		return nil, nil, err
+		return nil, "", nil, err
 	}
-	p.remember(memory, dir, root)
-	return client, done, nil
+	return client, dir, done, nil
 }
 
 // memoryOf is the directory that has what was seen of the store with this root: by publishers with these keys, or else by

@@ -98,3 +98,27 @@ func TestInterruptedInitIsCompleted(t *testing.T) {
 	s.expect(0, "store init", "set up")
 	s.expect(0, "verify", "verified 0 artifacts")
 }
+
+// What a publisher remembers stands in for nothing that the store has lost: ls and verify refuse what a new host would, and
+// refresh makes a snapshot again and names what else is gone, while it goes on signing for all others.
+func TestRememberedMetadataHidesNoLoss(t *testing.T) {
+	s := newStore(t)
+	s.artifact("one", "1")
+	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")
+	s.expect(0, "publish other 1.0 @one.tar.zst --channel testing", "")
+	s.remove("store/metadata/" + s.newest("SNAPSHOT"))
+	for _, line := range []string{"ls", "verify"} {
+		s.expect(5, line, "corpus refresh --rebuild")
+	}
+	s.expect(0, "refresh", "renewed")
+	s.expect(0, "verify", "verified 2 artifacts")
+	s.remove("store/metadata/1.myapp~head.json")
+	before := s.timestampVersion()
+	s.expect(3, "refresh", "myapp~head")
+	if after := s.timestampVersion(); !strings.Contains(s.out, "NOT RENEWED: the store has lost its file") || after <= before {
+		t.Errorf("refresh signed timestamp %d after %d, and said:\n%s", after, before, s.out)
+	}
+	s.expect(0, "refresh --rebuild", "myapp~head")
+	s.expect(0, "refresh", "")
+	s.expect(0, "verify", "verified 2 artifacts")
+}

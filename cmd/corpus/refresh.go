@@ -34,7 +34,7 @@ left of it, signs it and imports it. A lost head of a project is made of the lis
 it, and roots, roles and pages are put back from what --keys DIR has kept of them (DIR/seen).
 
 Exit codes: 0 everything is signed for longer than --within days; 3 something was left, which needs
-other keys (the list says what, and until when it is good), or is missing (with --rebuild); 4 the store does not verify; 5 it cannot
+other keys (the list says what, and until when it is good), or is missing from the store; 4 the store does not verify; 5 it cannot
 be reached; 2 the keys of snapshot and timestamp are not at hand.`,
 		Example: `  corpus refresh --store s3://bucket/prefix --keys online-keys
   corpus refresh --within 45 --json --store s3://bucket/prefix --keys online-keys

@@ -150,7 +150,7 @@ func (p *program) publish(ctx context.Context, request publish.Request) error {
 		return err
 	}
 	if _, err := os.Stat(request.File); err != nil {
-		return exit.WithCode(exit.Usage, fmt.Errorf("reading the artifact: %w", err))
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the artifact: %w", err), "make it: corpus build TREE -o FILE"))
 	}
 	release, err := publisher.Publish(ctx, request)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,7 +85,7 @@ promoting points another channel at the same bytes.`,
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
 	root.AddCommand(p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(), p.pointCommand(), p.attestCommand(),
 		p.yankCommand(), p.listCommand(), p.verifyCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(), p.refreshCommand(),
-		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand())
+		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand(), cli.VersionCommand(p.IO))
 	return root
 }
 
@@ -106,10 +107,15 @@ func (p *program) explain(text string, args ...any) {
 
 func (p *program) openStore() (store.Store, error) {
 	if p.store == "" {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store was given"), "give --store URL, or set CORPUS_STORE"))
+		return nil, noStore()
 	}
 	s, err := stores.OpenAs(p.store, stores.Options{Retry: store.RetryPolicy{Total: p.retry, Waiting: p.waiting()}}, awskms.Account)
 	return s, exit.WithCode(exit.Usage, err)
+}
+
+func noStore() error {
+	return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store was given"),
+		"give --store URL, such as file:///srv/store or s3://bucket/prefix, or set CORPUS_STORE"))
 }
 
 // waiting tells once that a store is being waited for, when that takes longer than a moment.
@@ -212,6 +218,7 @@ func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error
 
 // code gives errors of publishing their exit codes.
 func code(err error) error {
+	err = hintDisk(err)
 	var immutable *publish.Immutable
 	var short *publish.Short
 	var mistake *publish.Mistake
@@ -227,6 +234,19 @@ func code(err error) error {
 	}
 	if errors.As(err, &unaccepted) || errors.As(err, &immutable) || errors.As(err, &short) || errors.As(err, &mistake) {
 		return exit.WithCode(exit.Usage, err)
+	}
+	return err
+}
+
+// hintDisk says what to do about a disk of the store or of the keys that is full or read-only, which the error names.
+func hintDisk(err error) error {
+	switch {
+	case err == nil || diag.HintOf(err) != "":
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return diag.WithHint(err, "make room on that disk (df -h, df -i), or raise the quota, and run the command again")
+	case errors.Is(err, syscall.EROFS), errors.Is(err, store.ErrReadOnly):
+		return diag.WithHint(err, "mount that filesystem for writing, and run the command again")
 	}
 	return err
 }

@@ -109,5 +109,5 @@ func TestLostKeyOfAProject(t *testing.T) {
 		t.Errorf("revoking says %+v, want one key and the project signed", revoked)
 	}
 	s.expect(0, "verify", "verified 1 artifact")
-	s.expect(2, "project revoke myapp --key ffff", "0 keys of myapp")
+	s.expect(2, "project revoke myapp --key ffff", "no key of myapp has an ID that begins with")
 }

@@ -95,7 +95,7 @@ func TestRunsUnderSystemd(t *testing.T) {
 	server := s.serve(n)
 	h := bootWeb(t, n, s, "172.31.0.11")
 	s.reach(h, server)
-	if r := h.Run("corpus-agent", "deploy", "--now"); r.Code != 2 || !strings.Contains(r.Err, "has not been told whom to trust") {
+	if r := h.Run("corpus-agent", "deploy", "--now"); r.Code != 2 || !strings.Contains(r.Err, "has no root of trust") {
 		t.Errorf("before the first deploy --now gives exit code %d: %s", r.Code, r.Err)
 	}
 	s.start(h)

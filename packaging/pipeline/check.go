@@ -20,6 +20,7 @@ func Different(ctx context.Context, r Request) ([]string, error) {
 		}
 		defer done()
 		b := newBuild(r, work)
+		b.unnamed = true
 		if err := b.staged(ctx); err != nil {
 			return nil, b.keepLog(err)
 		}

@@ -69,6 +69,8 @@ type build struct {
 	files  []installed.File // what packages and images hold outside of the prefix
 	base   string           // root of the base system, "" for this machine
 	log    *bytes.Buffer
+
+	unnamed bool // a tree without a version gets one for the time of the build
 }
 
 // Make builds a tree and writes the outputs. A build that fails leaves none of them, and its log

@@ -116,6 +116,9 @@ func (b *build) described(ctx context.Context) (string, error) {
 		return b.Commit.ID[:min(len(b.Commit.ID), idDigits)], nil
 	}
 	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--tags", "--always", "--abbrev="+strconv.Itoa(idDigits), "--dirty").Output()
+	if err != nil && b.unnamed {
+		return "0", nil
+	}
 	if err != nil {
 		err := fmt.Errorf("the tree has no version: git does not describe it%s", complaint(err))
 		return "", err

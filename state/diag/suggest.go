@@ -5,16 +5,26 @@ import "fmt"
 // DidYouMean returns `did you mean "x"?` for the known word nearest to the given one, or "" when
 // none is near enough to be a slip of the finger.
 func DidYouMean(word string, known []string) string {
+	if best := Nearest(word, known); best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return ""
+}
+
+// Nearest is the known word nearest to a given one, or "" where none is near enough or it is known itself. Of two that are
+// as near, one of the same length is meant: letters change places more often than they are lost.
+func Nearest(word string, known []string) string {
 	best, bestDistance := "", len(word)/3+2
 	for _, k := range known {
-		if d := distance(word, k, bestDistance); d < bestDistance {
+		d := distance(word, k, bestDistance)
+		if d < bestDistance || d == bestDistance && best != "" && len(k) == len(word) && len(best) != len(word) {
 			best, bestDistance = k, d
 		}
 	}
-	if best == "" || best == word {
+	if best == word {
 		return ""
 	}
-	return fmt.Sprintf("did you mean %q?", best)
+	return best
 }
 
 // Misspelling is the known word that a word misspells: one letter off, or two where the word has at least six letters. It is

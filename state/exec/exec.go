@@ -99,12 +99,15 @@ type walk struct {
 	// coming are the steps that a dry run has found would change something, in the order of the run. It is only appended to.
 	coming  []*compile.Step
 	program []*compile.Step
+	// planned are the accounts that a dry run would make and remove, as the steps would report them.
+	planned []any
 }
 
 // flags are what the walk notes on a step for prereq.
 type flags struct {
 	prereq      bool // run it dry, since something hangs on whether it would change
 	prerequired bool // something runs before it, if it would change
+	doubt       bool // a dry run cannot know whether it runs, or acts on a watch
 }
 
 func (w *walk) flag(s *compile.Step) *flags {
@@ -247,6 +250,9 @@ func (w *walk) run(ctx context.Context, s *compile.Step) {
 		w.pre[s.Tag()] = r
 		return
 	}
+	if w.flag(s).doubt && r.pending == nil {
+		r = w.doubted(ctx, s, r)
+	}
 	w.put(r)
 }
 
@@ -304,9 +310,17 @@ func (w *walk) put(r *Result) {
 	w.running.put(r)
 	if w.runner.Test && r.Outcome == Pending {
 		w.coming = append(w.coming, r.Step)
+		w.plan(r)
 	}
 	if o := w.runner.Observer; o != nil && r.pending == nil {
 		o.StepDone(r)
+	}
+}
+
+// plan remembers what a step of a dry run would do to accounts.
+func (w *walk) plan(r *Result) {
+	if state := r.Step.State(); (state == "user" || state == "group") && !r.Unknown && r.Predicted.Len() > 0 {
+		w.planned = append(w.planned, value.NewMap("function", r.Step.Function(), "name", r.Step.Name(), "changes", r.Predicted))
 	}
 }
 

@@ -1,7 +1,9 @@
 package exec
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -25,21 +27,16 @@ func (t try) await(result *Result, err error) {
 	case t.prepared:
 		result.postpone()
 	default:
-		if step := t.earlier(anyChange); step != nil {
+		if step := t.earlier(func(*compile.Step) bool { return true }); step != nil {
 			result.postpone()
 			result.Comment = fmt.Sprintf("known only when %s is done, which comes first and makes the same file", spoken(step))
 		}
 	}
 }
 
-// Which of the earlier steps that would change a file count.
-const (
-	anyChange = false
-	wholeFile = true // those that make all of it, or take it away
-)
-
-// earlier is the last of the earlier steps that would change the file which this step is about, or reads; nil where none would.
-func (t try) earlier(whole bool) *compile.Step {
+// earlier is the last of the earlier steps that count and would change a file which this step is about, or reads; nil where
+// none would.
+func (t try) earlier(counts func(*compile.Step) bool) *compile.Step {
 	if t.step.State() != "file" {
 		return nil
 	}
@@ -48,29 +45,100 @@ func (t try) earlier(whole bool) *compile.Step {
 		about = append(about, path.Clean(source))
 	}
 	for _, s := range slices.Backward(t.coming) {
-		if s.State() == "file" && s.Name() != "" && slices.Contains(about, path.Clean(s.Name())) && (!whole || makesWhole(s)) {
+		if counts(s) && slices.ContainsFunc(about, func(p string) bool { return concerns(s, p) || isTree(t.step) && changesIn(s, p) }) {
 			return s
 		}
 	}
 	return nil
 }
 
-func makesWhole(s *compile.Step) bool {
-	return slices.Contains([]string{"managed", "absent", "copy", "symlink", "hardlink", "rename", "serialize", "decode", "cached"}, s.Fun())
+// concerns reports whether a step makes or changes what a path names.
+func concerns(s *compile.Step, p string) bool {
+	switch {
+	case s.State() == "file" && !isTree(s):
+		return s.Name() != "" && path.Clean(s.Name()) == p
+	case slices.Contains([]string{"file", "archive", "git"}, s.State()):
+		return slices.ContainsFunc(placesOf(s), func(dir string) bool { return below(p, dir) })
+	}
+	return slices.Contains(placesOf(s), p) // a command that creates it
 }
 
-// overtaken takes back what a step of a dry run found of a file that an earlier step makes as a whole, or of a package that an
+// changesIn reports whether a step makes or changes a file below a directory.
+func changesIn(s *compile.Step, dir string) bool {
+	return s.State() == "file" && path.IsAbs(s.Name()) && below(path.Clean(s.Name()), dir)
+}
+
+// isTree reports whether a step is about all that is below its directory.
+func isTree(s *compile.Step) bool {
+	if s.State() != "file" {
+		return false
+	}
+	return slices.Contains([]string{"recurse", "copy", "rename", "tidied", "retention_schedule"}, s.Fun()) ||
+		s.Fun() == "directory" && (value.Truth(s.Chunk.Value("clean")) || value.Truth(s.Chunk.Value("recurse")))
+}
+
+// makesWhole reports whether a step makes all of a file, or takes it away.
+func makesWhole(s *compile.Step) bool {
+	return s.State() != "file" ||
+		slices.Contains([]string{"managed", "absent", "copy", "symlink", "hardlink", "rename", "serialize", "decode", "cached", "recurse"}, s.Fun())
+}
+
+// overtaken takes back what a step of a dry run found of a file that an earlier step makes or edits, or of a package that an
 // earlier step installs and this one removes, or the other way round.
 func (t try) overtaken(result *Result) {
-	step, what := t.earlier(wholeFile), "the file"
+	step, what := t.earlier(makesWhole), "the file"
 	if step == nil {
 		step, what = t.opposite(), "the packages"
 	}
-	if step == nil || result.Skipped != "" {
+	if step == nil {
+		step, what = t.sameUnit(), "the unit"
+	}
+	if result.Skipped != "" {
 		return
 	}
-	result.Outcome, result.Unknown, result.Changes, result.Predicted = Pending, true, value.NewMap(), value.NewMap()
-	result.Comment = fmt.Sprintf("unknown, because %s, which comes first, changes %s", spoken(step), what)
+	if step != nil && !isTree(t.step) {
+		result.Outcome, result.Unknown, result.Changes, result.Predicted = Pending, true, value.NewMap(), value.NewMap()
+		result.Comment = fmt.Sprintf("unknown, because %s, which comes first, changes %s", spoken(step), what)
+		return
+	}
+	if step = t.earlier(func(*compile.Step) bool { return true }); step != nil {
+		result.Outcome, result.Unknown = Pending, true
+		result.Comment = fmt.Sprintf("unknown, because %s, which comes first, changes the same; as the host is now, %s", spoken(step), result.Comment)
+	}
+}
+
+// unpacked takes back what a step of a dry run found of a file that is not there and that a package of an earlier step may
+// bring: the file to be made would be changed, and the one to be absent removed.
+func (t try) unpacked(h *host.Host, result *Result) {
+	if t.step.State() != "file" || result.Unknown || result.Outcome == Failed || result.Skipped != "" || !ofPackages(t.step.Name()) {
+		return
+	}
+	if _, err := h.Files.Lstat(t.step.Name()); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	for _, s := range slices.Backward(t.coming) {
+		if s.State() != "pkg" || takesAway(s) || t.step.Fun() != "absent" && !t.belongsTo(s) {
+			continue
+		}
+		result.Outcome, result.Unknown = Pending, true
+		result.Comment = fmt.Sprintf("unknown, because %s, which comes first, may bring the file; as the host is now, %s", spoken(s), result.Comment)
+		return
+	}
+}
+
+// belongsTo reports whether the file of a step is likely one of the packages of another: it requires them, or bears their name.
+func (t try) belongsTo(s *compile.Step) bool {
+	if slices.ContainsFunc(t.step.Requisites, func(q compile.Requisite) bool {
+		return waits(q.Kind) && slices.ContainsFunc(q.Targets, func(target compile.Target) bool { return slices.Contains(target.Steps, s) })
+	}) {
+		return true
+	}
+	return slices.ContainsFunc(packagesOf(s), func(name string) bool { return strings.Contains(t.step.Name(), name) })
+}
+
+// ofPackages reports whether a file is where packages have theirs.
+func ofPackages(file string) bool {
+	return slices.ContainsFunc([]string{"/etc", "/usr", "/var", "/lib", "/opt", "/boot"}, func(dir string) bool { return below(path.Clean(file), dir) })
 }
 
 // opposite is the last of the earlier steps that would install a package which this step removes, or remove one which it
@@ -83,6 +151,19 @@ func (t try) opposite() *compile.Step {
 	for _, s := range slices.Backward(t.coming) {
 		if s.State() == "pkg" && takesAway(s) != takesAway(t.step) &&
 			slices.ContainsFunc(packagesOf(s), func(name string) bool { return slices.Contains(about, name) }) {
+			return s
+		}
+	}
+	return nil
+}
+
+// sameUnit is the last of the earlier steps that would change the unit which this step is about, other than by a watch.
+func (t try) sameUnit() *compile.Step {
+	if t.step.State() != "service" || t.watching {
+		return nil
+	}
+	for _, s := range slices.Backward(t.coming) {
+		if s.State() == "service" && host.UnitName(s.Name()) == host.UnitName(t.step.Name()) {
 			return s
 		}
 	}
@@ -173,6 +254,8 @@ func makes(s *compile.Step, thing host.Thing, name string) bool {
 			dir := path.Clean(s.Name())
 			whole := s.Fun() == "directory" || s.Fun() == "recurse" || s.Fun() == "symlink" || s.Fun() == "copy" || s.Fun() == "rename"
 			return whole && dir == name || strings.HasPrefix(dir, strings.TrimSuffix(name, "/")+"/") && value.Truth(s.Chunk.Value("makedirs"))
+		case host.AFile:
+			return makesWhole(s) && path.Clean(s.Name()) == path.Clean(name)
 		case host.ACommand:
 			return path.Base(s.Name()) == path.Base(name)
 		case host.AUnit:
@@ -200,6 +283,8 @@ func mayMake(s *compile.Step, thing host.Thing) bool {
 		return slices.Contains(anything, kind)
 	case host.ACommand:
 		return slices.Contains(append(anything, "archive", "git", "pip", "gem", "npm", "pecl", "virtualenv", "alternatives"), kind)
+	case host.AFile:
+		return slices.Contains(append(anything, "archive", "git", "pip", "gem", "npm", "virtualenv", "docker"), kind) || isTree(s) && s.Fun() != "directory"
 	case host.AUnit:
 		return slices.Contains(append(anything, "archive", "file", "docker", "pip", "npm"), kind) && s.Name() != ""
 	case host.ADirectory:

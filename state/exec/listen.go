@@ -69,7 +69,7 @@ func (l *listeners) listenIn(s *compile.Step) {
 	for _, item := range targets.Items {
 		for _, target := range l.refs(item) {
 			steps, ok := l.index[target]
-			if !ok && l.changed(source) {
+			if sure, _ := l.changed(source); !ok && sure {
 				l.missing(target)
 				continue
 			}
@@ -99,25 +99,28 @@ func (l *listeners) act(source ref, steps []*compile.Step) {
 		l.missing(source)
 		return
 	}
-	if !l.changed(source) {
+	sure, perhaps := l.changed(source)
+	if !sure && !perhaps {
 		return
 	}
 	for _, s := range steps {
 		action := s.With("sfun", s.Fun(), "fun", watchAction, compile.KeyID, "listener_"+s.ID())
 		action.Requisites = nil
+		l.walk.flag(action).doubt = !sure
 		l.actions = append(l.actions, action)
 	}
 }
 
-func (l *listeners) changed(source ref) bool {
+// changed reports whether a source changed, or would; or perhaps would, in a dry run that cannot know.
+func (l *listeners) changed(source ref) (sure, perhaps bool) {
 	for _, s := range l.index[source] {
 		r := l.walk.running.Get(s.Tag())
 		l.walk.wait(r)
-		if r != nil && r.Changes.Len() > 0 {
-			return true
+		if r != nil {
+			sure, perhaps = sure || r.wouldChange(), perhaps || r.inDoubt()
 		}
 	}
-	return false
+	return sure, perhaps
 }
 
 func (l *listeners) missing(r ref) {

@@ -24,6 +24,8 @@ const (
 // signs are what the requisites of one kind, or of all, say; several can be true at once.
 type signs struct {
 	met, unmet, failed, changed, premet, quiet, noFailure, noChange, someChange bool
+
+	doubt bool // a dry run: whether a target changes something, or fails, is known only when it has run
 }
 
 // status asks all requisites of a step. One that names nothing, and one that has not run yet, is
@@ -44,6 +46,7 @@ func (w *walk) status(s *compile.Step) status {
 		}
 		all.add(w.signsOf(q))
 	}
+	w.flag(s).doubt = all.doubt && !all.someChange && !all.changed
 	return all.status()
 }
 
@@ -75,10 +78,14 @@ func (g *signs) look(kind string, r *Result) {
 	case !onfail && r.Outcome == Failed:
 		g.failed = true
 	case strings.HasPrefix(kind, "onchanges"):
-		g.noChange = g.noChange || r.Changes.Len() == 0
-		g.someChange = g.someChange || r.Changes.Len() > 0
-	case watch && r.Changes.Len() > 0:
+		g.doubt = g.doubt || r.inDoubt()
+		g.noChange = g.noChange || !r.inDoubt() && !r.wouldChange()
+		g.someChange = g.someChange || r.wouldChange()
+	case watch && r.wouldChange():
 		g.changed = true
+	case onfail && r.Outcome == Pending, watch && r.inDoubt():
+		g.doubt = true
+		g.met = g.met || !r.NotRun
 	case kind == "prereq" && r.Outcome == Pending:
 		g.premet = true
 		g.met = g.met || !r.NotRun
@@ -117,6 +124,7 @@ func (g *signs) add(h signs) {
 	g.noFailure = g.noFailure || h.noFailure
 	g.noChange = g.noChange || h.noChange
 	g.someChange = g.someChange || h.someChange
+	g.doubt = g.doubt || h.doubt
 }
 
 func (g *signs) status() status {
@@ -131,7 +139,7 @@ func (g *signs) status() status {
 		return quiet
 	case g.noFailure && !g.someChange:
 		return noFailure
-	case g.noChange && !g.someChange:
+	case g.noChange && !g.someChange && !g.doubt:
 		return noChange
 	case g.changed:
 		return changed
@@ -147,7 +155,7 @@ func (w *walk) changedBy(s *compile.Step) []string {
 	for _, q := range s.Requisites {
 		for _, t := range q.Targets {
 			for _, target := range t.Steps {
-				if r := w.running.Get(target.Tag()); q.Kind == "watch" && r != nil && r.Changes.Len() > 0 {
+				if r := w.running.Get(target.Tag()); q.Kind == "watch" && r != nil && r.wouldChange() {
 					list = append(list, target.State()+": "+target.ID())
 				}
 			}

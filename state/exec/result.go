@@ -60,6 +60,17 @@ type Result struct {
 	pending  chan *Result     // while it runs in parallel
 }
 
+// wouldChange reports whether a step changed something, or surely would.
+func (r *Result) wouldChange() bool {
+	if r.Outcome == Pending {
+		return !r.Unknown && (r.Changes.Len() > 0 || r.Predicted.Len() > 0)
+	}
+	return r.Changes.Len() > 0
+}
+
+// inDoubt reports of a step of a dry run that only acting tells whether it changes something.
+func (r *Result) inDoubt() bool { return r.Outcome == Pending && r.Unknown }
+
 // Fails reports whether the run failed because of this step.
 func (r *Result) Fails() bool { return r.Outcome == Failed && !r.Remedied }
 

@@ -33,13 +33,22 @@ func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 	if value.Truth(s.Chunk.Value("parallel")) {
 		return w.parallel(ctx, s)
 	}
-	r := w.numbered(w.runner.attempt(ctx, try{step: s, dry: w.runner.Test, prepared: w.prepared(s), foresees: w.runner.Test, coming: w.coming, steps: w.program}))
+	r := w.numbered(w.runner.attempt(ctx, w.tryOf(s)))
 	return w.retry(ctx, s, r)
 }
 
 // watch runs a step's watch action.
 func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
-	return w.numbered(w.runner.attempt(ctx, try{step: s, dry: w.runner.Test, watching: true, changed: w.changedBy(s), foresees: w.runner.Test, coming: w.coming, steps: w.program}))
+	t := w.tryOf(s)
+	t.prepared, t.watching, t.changed = false, true, w.changedBy(s)
+	return w.numbered(w.runner.attempt(ctx, t))
+}
+
+// tryOf is the next try of a step at this place of the run.
+func (w *walk) tryOf(s *compile.Step) try {
+	return try{
+		step: s, dry: w.runner.Test, prepared: w.prepared(s), foresees: w.runner.Test, coming: w.coming, planned: w.planned, steps: w.program,
+	}
 }
 
 func (w *walk) numbered(r *Result) *Result {
@@ -53,7 +62,7 @@ func (w *walk) parallel(ctx context.Context, s *compile.Step) *Result {
 	r := w.numbered(&Result{Step: s, Outcome: Pending, Changes: value.NewMap(), Started: time.Now()})
 	pending := make(chan *Result, 1)
 	r.pending = pending
-	t := try{step: s, dry: w.runner.Test, prepared: w.prepared(s), foresees: w.runner.Test, coming: w.coming, steps: w.program}
+	t := w.tryOf(s)
 	go func() { pending <- w.runner.attempt(ctx, t) }()
 	return r
 }
@@ -75,6 +84,7 @@ type try struct {
 	prepared bool // a dry run, and what a real one would have done before is not done
 	foresees bool // a dry run of the whole program, in which coming are the earlier steps that would change something
 	coming   []*compile.Step
+	planned  []any           // of the accounts that coming would make and remove
 	steps    []*compile.Step // of the whole program
 	watching bool            // take the watch action
 	changed  []string        // the watched steps that changed
@@ -105,10 +115,12 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 		return result
 	}
 	if r.guarded(ctx, t.step, result) {
+		t.doubtGuard(true, result)
 		return result
 	}
 	if result.Comment == "" {
 		r.settle(ctx, resource, t, result)
+		t.doubtGuard(false, result)
 	}
 	r.checkCommand(ctx, t.step, resource, result)
 	return result
@@ -163,7 +175,7 @@ func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 
 // reserved gives a resource what it may know of the rest of the run: in __required__ the chunks of
 // the steps that have to come before it, in __changed__ which of the watched ones changed, and in __coming__, in a dry
-// run, those of itself and of later steps of its kind.
+// run, those of itself and of later steps of its kind; in __planned__ what earlier steps of the dry run would do to accounts.
 func (t try) reserved(name string) any {
 	switch name {
 	case "__changed__":
@@ -174,6 +186,8 @@ func (t try) reserved(name string) any {
 		if t.foresees {
 			return alikeFrom(t.steps, t.step)
 		}
+	case "__planned__":
+		return value.NewList(t.planned...)
 	}
 	return nil
 }
@@ -226,17 +240,18 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 		}
 	case diff.Empty():
 		result.Outcome = Succeeded
-		t.overtaken(result)
 	case t.dry && diff.Harmless:
 		result.Outcome, result.Changes = Succeeded, orEmpty(diff.Changes)
-		t.overtaken(result)
 	case t.dry:
 		result.Outcome, result.Unknown = Pending, diff.Unknown
 		result.Changes, result.Predicted = orEmpty(diff.Planned, diff.Changes), orEmpty(diff.Changes)
 		t.weigh(result, diff.Lacks)
-		t.overtaken(result)
 	default:
 		r.apply(ctx, resource, diff, warnings, result)
+	}
+	if err == nil && t.dry {
+		t.overtaken(result)
+		t.unpacked(r.hostOf(t.step), result)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 func Acting(facts Facts) Table {
 	t := New(facts)
 	return t.add(serviceActs(&facts), packageActs(&facts), fileActs(&facts), stateActs(&facts), copyActs(&facts), cronActs(&facts),
-		archiveActs(&facts), dataActs(&facts), networkActs(&facts), systemActs(&facts), grainsActs(&facts), shadowActs(&facts), scriptActs(&facts))
+		archiveActs(&facts), pipActs(&facts), lowpkgActs(&facts), dataActs(&facts), networkActs(&facts), systemActs(&facts), grainsActs(&facts), shadowActs(&facts), scriptActs(&facts))
 }
 
 // serviceActs start and stop services.

@@ -16,13 +16,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// archive lists and extracts archives as archive.extracted does: no other program is run.
+// archive makes archives, and lists and extracts them as archive.extracted does: no other program is run.
 type archive struct{ *Facts }
 
 func archiveTable(f *Facts) Table {
 	a := archive{f}
 	return Table{
-		"archive.list": Of("name, archive_format=None, options=None, strip_components=None, clean=False, verbose=False, saltenv='base', source_hash=None, use_etag=False", a.list),
+		"archive.is_encrypted": Of("name, clean=False, saltenv='base', source_hash=None, use_etag=False", a.encrypted),
+		"archive.list":         Of("name, archive_format=None, options=None, strip_components=None, clean=False, verbose=False, saltenv='base', source_hash=None, use_etag=False", a.list),
 	}
 }
 
@@ -30,6 +31,8 @@ func archiveActs(f *Facts) Table {
 	a := archive{f}
 	unzip := Of("zip_file, dest, excludes=None, options=None, template=None, runas=None, trim_output=False, password=None, extract_perms=True", a.unzip)
 	return Table{
+		"archive.zip":       Of("zip_file, sources, template=None, cwd=None, runas=None, zip64=False", a.zip),
+		"archive.cmd_zip":   Of("zip_file, sources, template=None, cwd=None, runas=None", a.cmdZip),
 		"archive.tar":       Of("options, tarfile, sources=None, dest=None, cwd=None, template=None, runas=None", a.tar),
 		"archive.unzip":     unzip,
 		"archive.cmd_unzip": unzip,
@@ -59,8 +62,20 @@ func (a archive) list(ctx context.Context, name, format string, _ any, strip int
 		"top_level_links", value.Strings(archives.Top(c.Links)...)), nil
 }
 
-// tar lists (t) or extracts (x) a tar archive, whatever its compression.
-func (a archive) tar(ctx context.Context, options, file string, _ any, dest, cwd string, template any, runas string) ([]string, error) {
+// encrypted reports whether a zip archive needs a password.
+func (a archive) encrypted(name string, _ any, env string, _, _ any) (bool, error) {
+	file, ok, err := cp{a.Facts}.locate(name, env)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		return false, fmt.Errorf("the archive %s is not there", name)
+	}
+	return archives.Encrypted(a.home(name), file)
+}
+
+// tar makes (c), lists (t) or extracts (x) a tar archive, whatever its compression.
+func (a archive) tar(ctx context.Context, options, file string, sources any, dest, cwd string, template any, runas string) ([]string, error) {
 	letters, words := "", ""
 	for word := range strings.FieldsSeq(options) {
 		if strings.HasPrefix(word, "--") {
@@ -82,7 +97,71 @@ func (a archive) tar(ctx context.Context, options, file string, _ any, dest, cwd
 		}
 		return a.extract(ctx, file, dest, "tar", strings.TrimSpace(strings.ReplaceAll(words, "--extract", "")), runas)
 	}
-	return nil, diag.WithHint(fmt.Errorf("archive.tar extracts and lists here, and options are %q", options), "make an archive with cmd.run")
+	if !strings.Contains(letters, "c") && !strings.Contains(words, "--create") {
+		return nil, diag.WithHint(fmt.Errorf("archive.tar makes, extracts and lists archives here, and options are %q", options), "run tar with cmd.run")
+	}
+	names, err := a.make(ctx, archives.Make{File: file, Compression: compression(letters, words, file), Dir: cwd}, sources, runas)
+	if !strings.Contains(letters, "v") && !strings.Contains(words, "--verbose") && err == nil {
+		names = []string{}
+	}
+	return names, err
+}
+
+// compression is what tar's options say, or with a the name of the archive.
+func compression(letters, words, file string) string {
+	if strings.Contains(letters, "a") || strings.Contains(words, "--auto-compress") {
+		for ending, kind := range map[string]string{"gz": "gz", "tgz": "gz", "bz2": "bz2", "tbz2": "bz2", "tbz": "bz2", "xz": "xz", "txz": "xz"} {
+			if strings.HasSuffix(file, "."+ending) {
+				return kind
+			}
+		}
+	}
+	for letter, kind := range map[string]string{"z": "gz", "j": "bz2", "J": "xz"} {
+		if strings.Contains(letters, letter) {
+			return kind
+		}
+	}
+	for word, kind := range map[string]string{"--gzip": "gz", "--bzip2": "bz2", "--xz": "xz"} {
+		if strings.Contains(words, word) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// make makes an archive of files that are named in a text or a list.
+func (a archive) make(ctx context.Context, m archives.Make, sources any, runas string) ([]string, error) {
+	if !path.IsAbs(m.File) {
+		return nil, fmt.Errorf("the archive %q has to be an absolute path", m.File)
+	}
+	if runas != "" {
+		return nil, diag.WithHint(errors.New("archives are made by the agent's own user"), "run tar or zip with cmd.run and runas")
+	}
+	if _, isText := sources.(string); isText {
+		sources = value.Strings(strings.Split(sources.(string), ",")...)
+	}
+	names, err := texts(sources)
+	for _, name := range names {
+		if name = strings.TrimSpace(name); name != "" {
+			m.Sources = append(m.Sources, name)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.Write(ctx, a.Host)
+}
+
+// zip makes a zip archive. Without a directory names are those below the root.
+func (a archive) zip(ctx context.Context, file string, sources, template any, cwd, runas string, _ any) ([]string, error) {
+	if template != nil {
+		return nil, errors.New("archive.zip renders no names here")
+	}
+	return a.make(ctx, archives.Make{File: under(cwd, file), Zip: true, Dir: cwd}, sources, runas)
+}
+
+func (a archive) cmdZip(ctx context.Context, file string, sources, template any, cwd, runas string) ([]string, error) {
+	return a.zip(ctx, file, sources, template, cwd, runas, nil)
 }
 
 func under(cwd, file string) string {

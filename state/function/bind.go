@@ -41,7 +41,7 @@ func (b *binding) positions(args []any) error {
 		}
 	}
 	if n < len(args) {
-		return typeError("it takes %s, and %d were given", count(n), len(args))
+		return diag.WithHint(typeError("it takes %s, and %d were given", count(n), len(args)), "%s", b.known())
 	}
 	return nil
 }
@@ -102,7 +102,25 @@ func (b *binding) hint(name string) string {
 	if hint := diag.DidYouMean(name, known); hint != "" || len(known) == 0 {
 		return hint
 	}
-	return "its arguments are " + strings.Join(known, ", ")
+	return b.known()
+}
+
+// known lists the first arguments of the function.
+func (b *binding) known() string {
+	const shown = 8
+	var names []string
+	for _, p := range b.parameters {
+		switch {
+		case len(names) == shown:
+			return "its arguments are " + strings.Join(names, ", ") + " and others"
+		case p.Kind == Plain || p.Kind == Named:
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "its arguments are " + strings.Join(names, ", ")
 }
 
 // defaults fills in what was not given, and reports what had to be.
@@ -121,9 +139,9 @@ func (b *binding) defaults() error {
 	case 0:
 		return nil
 	case 1:
-		return typeError("missing argument %s", missing[0])
+		return diag.WithHint(typeError("missing argument %s", missing[0]), "%s", b.known())
 	}
-	return typeError("missing arguments %s", strings.Join(missing, ", "))
+	return diag.WithHint(typeError("missing arguments %s", strings.Join(missing, ", ")), "%s", b.known())
 }
 
 func typeError(format string, args ...any) error { return value.Raise("TypeError", format, args...) }

@@ -44,6 +44,9 @@ type Facts struct {
 	// Modules are the state functions, which do what some functions of Acting are for.
 	Modules func() module.Registry
 
+	// Calls are the signatures of functions that are called where there is no table, those of state, for sys to tell of.
+	Calls map[string]string
+
 	// Log is told what templates say and which commands they run. The levels are those of Python's
 	// logging, in lower case.
 	Log func(level, message string)

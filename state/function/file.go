@@ -136,7 +136,8 @@ func memberOf(gid int) bool {
 // stats describes a file, or where a link leads to nothing, the link.
 func (o file) stats(p, form string, follow bool) (*value.Map, error) {
 	p = o.path(p)
-	info, err := o.Host.Following().Files.Stat(p)
+	// A link that a user made is described itself: who asks for an owner or a mode decides by it what root does.
+	info, err := o.Host.Files.Stat(p)
 	if err != nil || !follow {
 		info, err = o.Host.Files.Lstat(p)
 	}

@@ -30,7 +30,7 @@ func listingsTable(f *Facts) Table {
 
 // pipLines are the lines of pip list --format=freeze, without its advice.
 func (l listings) pipLines(ctx context.Context, env, user, cwd string) ([]string, error) {
-	p := host.Program{Name: "pip3", Package: "python3-pip", RunAs: user, Dir: cwd, Env: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1"}}
+	p := host.Program{Name: "pip3", Package: "python3-pip", RunAs: user, Dir: cwd, Remote: true, Env: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1"}}
 	if env != "" {
 		p.Name = strings.TrimRight(env, "/")
 		if !strings.HasPrefix(p.Name[strings.LastIndexByte(p.Name, '/')+1:], "pip") {
@@ -174,4 +174,65 @@ func processState(letter string) string {
 		return name
 	}
 	return letter
+}
+
+// pipActs install and remove Python's packages as the states of pip do.
+func pipActs(f *Facts) Table {
+	l := listings{f}
+	return Table{
+		"pip.install":   Of("pkgs=None, requirements=None, bin_env=None, **kwargs", l.install),
+		"pip.uninstall": Of("pkgs=None, requirements=None, bin_env=None, **kwargs", l.uninstall),
+	}
+}
+
+// install installs packages and gives what changed.
+func (l listings) install(ctx context.Context, pkgs, requirements any, env *string, options *value.Map) (*value.Map, error) {
+	arguments, names, err := pipArguments(pkgs, requirements, env, options)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > 0 {
+		arguments.Set("pkgs", value.Strings(names...))
+	} else if requirements == nil && !options.Has("editable") {
+		return nil, typeError("pip.install takes pkgs, requirements or editable")
+	}
+	return l.act(ctx, "pip.installed", arguments)
+}
+
+// uninstall removes packages one after the other and gives what changed.
+func (l listings) uninstall(ctx context.Context, pkgs, requirements any, env *string, options *value.Map) (*value.Map, error) {
+	arguments, names, err := pipArguments(pkgs, requirements, env, options)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, typeError("pip.uninstall takes pkgs")
+	}
+	all := value.NewMap()
+	for _, name := range names {
+		arguments.Set("name", name)
+		changes, err := l.act(ctx, "pip.removed", arguments)
+		if err != nil {
+			return all, err
+		}
+		all.Update(changes)
+	}
+	return all, nil
+}
+
+// pipArguments are the arguments for a state of pip, and the packages that are named in a text or a list.
+func pipArguments(pkgs, requirements any, env *string, options *value.Map) (*value.Map, []string, error) {
+	if text, isText := pkgs.(string); isText {
+		pkgs = value.Strings(strings.Split(text, ",")...)
+	}
+	names, err := texts(pkgs)
+	arguments := value.NewMap("name", "pip")
+	arguments.Update(options)
+	if requirements != nil {
+		arguments.Set("requirements", requirements)
+	}
+	if env != nil {
+		arguments.Set("bin_env", *env)
+	}
+	return arguments, names, err
 }

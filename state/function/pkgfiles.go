@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	repositories "github.com/corpus-agent/corpus-agent/state/module/pkg"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	repositories "github.com/corpus-agent/corpus-agent/state/module/pkgrepo"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -28,11 +29,12 @@ func pkgFilesTable(f *Facts) Table {
 		"pkg.file_list":      list,
 		"pkg.file_dict":      dict,
 
-		"lowpkg.list_pkgs":   Of("*packages, **kwargs", p.some),
-		"lowpkg.info":        info,
-		"lowpkg.file_list":   list,
-		"lowpkg.file_dict":   dict,
-		"lowpkg.version_cmp": Of("ver1, ver2, ignore_epoch=False, **kwargs", p.compare),
+		"lowpkg.list_pkgs":    Of("*packages, **kwargs", p.some),
+		"lowpkg.info":         info,
+		"lowpkg.file_list":    list,
+		"lowpkg.file_dict":    dict,
+		"lowpkg.bin_pkg_info": Of("path, saltenv='base'", p.described),
+		"lowpkg.version_cmp":  Of("ver1, ver2, ignore_epoch=False, **kwargs", p.compare),
 	}
 }
 
@@ -331,4 +333,49 @@ func dpkgInfoOf(paragraph string) (m *value.Map, name string) {
 		return nil, ""
 	}
 	return m, value.Str(m.Value("name"))
+}
+
+// described is what a package file says of itself.
+func (p pkg) described(name, env string) (*value.Map, error) {
+	file, ok, err := cp{p.Facts}.locate(name, env)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("the package file %s is not there", name)
+	}
+	f, err := p.home(name).Files.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	found, err := p.Host.Packages.Describe(f)
+	if err != nil {
+		return nil, err
+	}
+	return value.NewMap("name", found.Name, "version", found.Version, "arch", found.Arch), nil
+}
+
+// lowpkgActs change dpkg's own lists.
+func lowpkgActs(f *Facts) Table {
+	return Table{"lowpkg.unpurge": Of("*packages", pkg{f}.unpurge)}
+}
+
+// unpurge marks packages that are to be purged as ones to install.
+func (p pkg) unpurge(ctx context.Context, names []string) (*value.Map, error) {
+	selections := ""
+	for _, name := range names {
+		if strings.ContainsAny(name, " \t\n/") || name == "" {
+			return nil, fmt.Errorf("%q is no package's name", name)
+		}
+		selections += name + " install\n"
+	}
+	if !p.debian() || selections == "" {
+		return value.NewMap(), nil
+	}
+	if err := p.Host.Packages.Allowed("marking packages"); err != nil {
+		return nil, err
+	}
+	_, err := host.Program{Name: "dpkg", Stdin: selections, Limit: time.Minute}.Do(ctx, p.Host, "--set-selections")
+	return value.NewMap(), err
 }

@@ -66,7 +66,7 @@ func (c cmd) scriptText(ctx context.Context, a Arguments) (string, error) {
 	}
 	content, ok := read.(string)
 	if !ok {
-		return "", fmt.Errorf("argument source: there is no file %s", source)
+		return "", diag.WithHint(fmt.Errorf("argument source: there is no file %s", source), "correct the path, or put the script there")
 	}
 	if template := optionalText(a.Value("template")); template != "" {
 		return c.rendered(ctx, content, template)

@@ -3,10 +3,10 @@ package function
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/formats"
 	files "github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/value"
 	"github.com/corpus-agent/corpus-agent/state/yaml"
@@ -32,6 +32,7 @@ func writers() Table {
 		"toml":         Of("obj, **options", dumpAs("toml")),
 		"plist":        Of("obj, **options", dumpAs("plist")),
 		"msgpack":      Of("obj, **options", dumpBytes),
+		"yamlex":       Of("obj, default_flow_style=None", orderedYAML),
 	}
 }
 
@@ -42,7 +43,43 @@ func readers() Table {
 		"keyvalue": Of("stream_or_string, separator='=', quoting=None", keyValues),
 
 		"configparser": Of("stream_or_string, **options", settingsOf),
+
+		"toml":    Of("stream_or_string, **options", readBytes(formats.TOML)),
+		"plist":   Of("stream_or_string, **options", readBytes(formats.Plist)),
+		"msgpack": Of("stream_or_string, **options", readBytes(formats.Msgpack)),
+		"yamlex":  Of("stream_or_string", fromYAMLEX),
 	}
+}
+
+// readBytes reads a text, or bytes.
+func readBytes(read func([]byte) (any, error)) func(v any, options *value.Map) (any, error) {
+	return func(v any, _ *value.Map) (any, error) {
+		switch v := v.(type) {
+		case []byte:
+			return read(v)
+		case string:
+			return read([]byte(v))
+		}
+		return nil, typeError("%v", expected("a text or bytes", v))
+	}
+}
+
+// orderedYAML writes mappings in their order.
+func orderedYAML(v, flow any) string {
+	o := yaml.DumpOptions{ASCII: true, Indent: 2, Width: 80, Collections: yaml.Block}
+	if value.Truth(flow) {
+		o.Collections = yaml.Flow
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(yaml.Dump(v, o), "\n"), "\n...")
+}
+
+// fromYAMLEX reads YAML by the rules of SLS files. The tags !aggregate and !reset are not known.
+func fromYAMLEX(text string) (any, error) {
+	doc, err := yaml.LoadString(text, "the text")
+	if err != nil {
+		return nil, err
+	}
+	return doc.Value, nil
 }
 
 // dumpAs writes as file.serialize does.
@@ -132,19 +169,16 @@ func fromPlainYAML(text string) (any, error) {
 	return doc.Value, nil
 }
 
-func through(ctx context.Context, formats Table, format string, v any, options *value.Map) (any, error) {
-	f, ok := formats[format]
+func through(ctx context.Context, known Table, format string, v any, options *value.Map) (any, error) {
+	f, ok := known[format]
 	if ok {
 		return f.call(ctx, []any{v}, options)
 	}
 	err := fmt.Errorf("there is no serializer %q here", format)
-	if slices.Contains([]string{"msgpack", "plist", "python", "toml", "yamlex"}, format) {
-		return nil, diag.WithHint(err, "use one of %s, or converge this host with `engine: salt-call`", strings.Join(formats.Names(), ", "))
-	}
-	if hint := diag.DidYouMean(format, formats.Names()); hint != "" {
+	if hint := diag.DidYouMean(format, known.Names()); hint != "" {
 		return nil, diag.WithHint(err, "%s", hint)
 	}
-	return nil, diag.WithHint(err, "the serializers are %s", strings.Join(formats.Names(), ", "))
+	return nil, diag.WithHint(err, "the serializers are %s", strings.Join(known.Names(), ", "))
 }
 
 func jsonText(v, indent any, sorted, ascii bool) (string, error) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/function/manual"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -31,7 +32,12 @@ func sysTable(f *Facts, all Table) Table {
 
 // functions lists names, all or those of modules, or those that fit globs.
 func (s sys) functions(patterns []string) []string {
-	return fitting(s.all.Names(), patterns)
+	names := s.all.Names()
+	for name := range s.Calls {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return fitting(names, patterns)
 }
 
 // fitting are the names of some modules, or those that fit globs. No patterns are all names.
@@ -67,30 +73,33 @@ func modulesOf(functions []string) []string {
 func (s sys) argspec(pattern string) (*value.Map, error) {
 	report := value.NewMap()
 	for _, name := range s.matching(pattern) {
-		spec, err := specOf(s.all[name])
+		parameters, err := s.parameters(name)
 		if err != nil {
 			return nil, err
 		}
-		report.Set(name, spec)
+		report.Set(name, specOf(parameters))
 	}
 	return report, nil
+}
+
+func (s sys) parameters(name string) ([]Parameter, error) {
+	if f := s.all[name]; f != nil {
+		return f.Parameters()
+	}
+	return parseSignature(s.Calls[name])
 }
 
 func (s sys) matching(pattern string) []string {
 	switch {
 	case pattern == "":
 		return s.functions(nil)
-	case s.all.Has(pattern):
+	case s.all.Has(pattern) || s.Calls[pattern] != "":
 		return []string{pattern}
 	}
 	return s.functions([]string{pattern})
 }
 
-func specOf(f *Function) (*value.Map, error) {
-	parameters, err := f.Parameters()
-	if err != nil {
-		return nil, err
-	}
+func specOf(parameters []Parameter) *value.Map {
 	names, defaults := value.NewList(), value.NewList()
 	spec := value.NewMap("args", names, "defaults", nil, "varargs", nil, "kwargs", nil)
 	for _, p := range parameters {
@@ -109,7 +118,7 @@ func specOf(f *Function) (*value.Map, error) {
 	if defaults.Len() > 0 {
 		spec.Set("defaults", defaults)
 	}
-	return spec, nil
+	return spec
 }
 
 func withoutUnset(v any) any {
@@ -119,13 +128,30 @@ func withoutUnset(v any) any {
 	return v
 }
 
-// doc gives how functions are called.
-func (s sys) doc(patterns []string) *value.Map {
-	texts := value.NewMap()
-	for _, name := range s.all.Names() {
-		if len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return slices.Contains(s.matching(p), name) }) {
-			texts.Set(name, name+"("+s.all[name].Signature()+")")
+// doc explains functions: how they are called, what they do, and what their arguments are for.
+func (s sys) doc(patterns []string) (*value.Map, error) {
+	texts, book := value.NewMap(), manual.Functions()
+	names := s.functions(nil)
+	for _, name := range names {
+		if len(patterns) > 0 && !slices.ContainsFunc(patterns, func(p string) bool { return slices.Contains(s.matching(p), name) }) {
+			continue
 		}
+		parameters, err := s.parameters(name)
+		if err != nil {
+			return nil, err
+		}
+		var arguments []string
+		for _, p := range parameters {
+			arguments = append(arguments, p.Name)
+		}
+		texts.Set(name, book.Function(name, s.signature(name), arguments))
 	}
-	return texts
+	return texts, nil
+}
+
+func (s sys) signature(name string) string {
+	if f := s.all[name]; f != nil {
+		return f.Signature()
+	}
+	return s.Calls[name]
 }

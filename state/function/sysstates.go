@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/function/manual"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -70,13 +71,14 @@ func (s sys) argumentsOf(name string) (arguments []module.Argument, open bool) {
 	return module.ArgumentsOf(r)
 }
 
-// stateDoc writes how state functions are declared.
+// stateDoc explains state functions: how they are declared, what they do, and what their arguments are for.
 func (s sys) stateDoc(patterns []string) *value.Map {
-	texts := value.NewMap()
+	texts, book := value.NewMap(), manual.States()
 	for _, name := range s.matchingStates(patterns...) {
 		arguments, open := s.argumentsOf(name)
-		words := make([]string, 0, len(arguments)+1)
+		var names, words []string
 		for _, a := range arguments {
+			names = append(names, a.Name)
 			if a.Required {
 				words = append(words, a.Name)
 			} else {
@@ -86,7 +88,7 @@ func (s sys) stateDoc(patterns []string) *value.Map {
 		if open {
 			words = append(words, "**kwargs")
 		}
-		texts.Set(name, name+"("+strings.Join(words, ", ")+")")
+		texts.Set(name, book.State(name, strings.Join(words, ", "), names))
 	}
 	return texts
 }

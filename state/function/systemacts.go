@@ -38,20 +38,20 @@ func systemActs(f *Facts) Table {
 		"system.poweroff":                      Of("", func(ctx context.Context) (string, error) { return m.end("-P")(ctx, nil) }),
 		"system.halt":                          Of("", func(ctx context.Context) (string, error) { return m.end("-H")(ctx, nil) }),
 		"system.set_reboot_required_witnessed": Of("", m.witness),
+		"system.init":                          Of("runlevel", m.level),
+		"system.set_computer_name":             Of("hostname", m.name("--static", "--transient")),
+		"system.set_computer_desc":             Of("desc", m.name("--pretty")),
+		"system.set_system_date":               Of("newdate, utc_offset=None", m.setDate),
+		"system.set_system_time":               Of("newtime, utc_offset=None, posix_form=None", m.setTime),
+		"system.set_system_date_time": Of("years=None, months=None, days=None, hours=None, minutes=None, seconds=None, utc_offset=None",
+			m.setDateTime),
 	}
 }
 
 func (m machine) clock(layout string) func(offset string) (string, error) {
 	return func(offset string) (string, error) {
-		now := m.now()
-		if offset != "" {
-			zone, err := time.Parse("-0700", offset)
-			if err != nil {
-				return "", fmt.Errorf("the offset %q is not written like +0200", offset)
-			}
-			now = now.In(zone.Location())
-		}
-		return now.Format(layout), nil
+		now, err := m.in(offset)
+		return now.Format(layout), err
 	}
 }
 
@@ -93,5 +93,104 @@ func (m machine) witness() (bool, error) {
 		return false, err
 	}
 	err := m.Host.WriteText(rebootWitness, "")
+	return err == nil, err
+}
+
+// level changes the run level.
+func (m machine) level(ctx context.Context, level any) (string, error) {
+	text := value.Str(level)
+	if len(text) != 1 || !strings.Contains("0123456sS", text) {
+		return "", fmt.Errorf("there is no run level %q", text)
+	}
+	if err := m.Host.Kernel.Allowed("changing the run level"); err != nil {
+		return "", err
+	}
+	return host.Program{Name: "init", Package: "systemd-sysv", Limit: time.Minute}.Do(ctx, m.Host, text)
+}
+
+// name gives the host a name or a description.
+func (m machine) name(kinds ...string) func(ctx context.Context, name string) (bool, error) {
+	return func(ctx context.Context, name string) (bool, error) {
+		if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, "\n\x00") {
+			return false, fmt.Errorf("%q is no name for a host", name)
+		}
+		if err := m.Host.Kernel.Allowed("naming the host"); err != nil {
+			return false, err
+		}
+		if err := m.Host.Announce("/etc/hostname", "/etc/machine-info"); err != nil {
+			return false, err
+		}
+		args := append([]string{"set-hostname"}, kinds...)
+		_, err := host.Program{Name: "hostnamectl", Package: "systemd", Limit: time.Minute}.Do(ctx, m.Host, append(args, name)...)
+		return err == nil, err
+	}
+}
+
+// setDate sets the day of the clock.
+func (m machine) setDate(ctx context.Context, date, offset string) (bool, error) {
+	now, err := m.in(offset)
+	if err != nil {
+		return false, err
+	}
+	for _, layout := range []string{"01-02-2006", "01-02-06", "01/02/2006", "01/02/06", "2006/01/02", "2006-01-02"} {
+		if day, err := time.Parse(layout, date); err == nil {
+			return m.set(ctx, time.Date(day.Year(), day.Month(), day.Day(), now.Hour(), now.Minute(), now.Second(), 0, now.Location()))
+		}
+	}
+	return false, fmt.Errorf("%q is no date such as 2024-01-31", date)
+}
+
+// setTime sets the time of the clock.
+func (m machine) setTime(ctx context.Context, clock, offset string, _ any) (bool, error) {
+	now, err := m.in(offset)
+	if err != nil {
+		return false, err
+	}
+	for _, layout := range []string{"03:04:05 PM", "03:04 PM", "15:04:05", "15:04"} {
+		if t, err := time.Parse(layout, clock); err == nil {
+			return m.set(ctx, time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, now.Location()))
+		}
+	}
+	return false, fmt.Errorf("%q is no time such as 23:30:00", clock)
+}
+
+// setDateTime sets the parts of date and time that are given.
+func (m machine) setDateTime(ctx context.Context, years, months, days, hours, minutes, seconds *int, offset string) (bool, error) {
+	now, err := m.in(offset)
+	if err != nil {
+		return false, err
+	}
+	part := func(given *int, otherwise int) int {
+		if given != nil {
+			return *given
+		}
+		return otherwise
+	}
+	return m.set(ctx, time.Date(part(years, now.Year()), time.Month(part(months, int(now.Month()))), part(days, now.Day()),
+		part(hours, now.Hour()), part(minutes, now.Minute()), part(seconds, now.Second()), 0, now.Location()))
+}
+
+// in is the time at an offset from UTC.
+func (m machine) in(offset string) (time.Time, error) {
+	now := m.now()
+	if offset == "" {
+		return now, nil
+	}
+	zone, err := time.Parse("-0700", offset)
+	if err != nil {
+		return now, fmt.Errorf("the offset %q is not written like +0200", offset)
+	}
+	return now.In(zone.Location()), nil
+}
+
+// set sets the clock, and the hardware's where it can be set.
+func (m machine) set(ctx context.Context, to time.Time) (bool, error) {
+	if err := m.Host.Kernel.Allowed("setting the clock"); err != nil {
+		return false, err
+	}
+	_, err := host.Program{Name: "date", Package: "coreutils", Limit: time.Minute}.Do(ctx, m.Host, "--set", to.Format("2006-01-02T15:04:05-07:00"))
+	if _, ok := m.Host.Which("hwclock"); ok && err == nil {
+		_, err = host.Program{Name: "hwclock", Package: "util-linux-extra", Limit: time.Minute}.Do(ctx, m.Host, "--systohc")
+	}
 	return err == nil, err
 }

@@ -21,8 +21,10 @@ var ErrNotHere = errors.New("on this host")
 
 // Unknown says that there is no such function, why, and what to do about it.
 func (t Table) Unknown(name string) error {
-	if f := t[name]; f != nil && f.absent() != nil {
-		return diag.WithHint(fmt.Errorf("there is no function %s %w: __virtual__ is False, since %w", name, ErrNotHere, f.absent()), "%s", diag.HintOf(f.absent()))
+	if f := t[name]; f != nil {
+		if why := f.absent(); why != nil {
+			return diag.WithHint(fmt.Errorf("there is no function %s %w: __virtual__ is False, since %w", name, ErrNotHere, why), "%s", diag.HintOf(why))
+		}
 	}
 	module, _, _ := strings.Cut(name, ".")
 	err := fmt.Errorf("there is no function %s", name)

@@ -2,7 +2,10 @@ package host
 
 import (
 	"context"
-) // Accounts are the users and groups of a host.
+	"slices"
+)
+
+// Accounts are the users and groups of a host.
 // What is asked is answered from /etc/passwd, /etc/group and /etc/shadow, read once and again after
 // something may have changed them. A name or number they lack is looked for where nsswitch.conf says
 // that accounts come from elsewhere too (LDAP, sssd ...). Changes are made by the system's own
@@ -73,6 +76,26 @@ type NewUser struct {
 	NonUnique  bool // the number may be another's too
 	System     bool // take a number from the range of system accounts
 	NoLog      bool // leave the account out of lastlog and faillog
+
+	Expected Expected // PlanUser counts them as made; AddUser does not
+}
+
+// Expected are accounts that earlier steps of a dry run would make and remove, for the plans of later ones.
+type Expected struct {
+	Users      []User
+	Groups     []Group
+	GoneUsers  []string
+	GoneGroups []string
+}
+
+// HasUser reports whether a user would be there.
+func (e Expected) HasUser(name string) bool {
+	return slices.ContainsFunc(e.Users, func(u User) bool { return u.Name == name })
+}
+
+// Has reports whether a group would be there though the host has none of its name yet.
+func (e Expected) Has(group string) bool {
+	return slices.ContainsFunc(e.Groups, func(g Group) bool { return g.Name == group })
 }
 
 // UserChange is what shall be different about a user; nil leaves a thing as it is.
@@ -107,6 +130,8 @@ type NewGroup struct {
 	NonUnique bool
 	System    bool
 	Members   []string
+
+	Expected Expected // PlanGroup counts them as made; AddGroup does not
 }
 
 // GroupChange is what shall be different about a group; nil leaves a thing as it is.

@@ -14,6 +14,7 @@ const (
 	AUser      Thing = "user"
 	AGroup     Thing = "group"
 	ADirectory Thing = "directory"
+	AFile      Thing = "file"
 	ACommand   Thing = "command"
 	AUnit      Thing = "unit" // of the service manager
 	APackage   Thing = "package"

@@ -35,6 +35,8 @@ type Packages interface {
 	// Refresh gets the indexes of the repositories. What could not be had of some of them is told in
 	// warnings; an error means that none could be used.
 	Refresh(ctx context.Context) (warnings []string, err error)
+	// Unreached is the outage for which the last Refresh did not get all indexes; nil for none.
+	Unreached() error
 
 	// Plan says what a transaction would change.
 	Plan(ctx context.Context, t Transaction) ([]PackageChange, error)

@@ -25,6 +25,7 @@ type Program struct {
 	Stdin   string
 	Limit   time.Duration // 0 for an hour, or five minutes of a question: a user's own configuration can make a program wait for ever
 	Umask   *int
+	Remote  bool // it asks a server elsewhere: a failure to reach that is an *Outage
 	// Hide takes what nobody may see out of what the program says; nil takes nothing out.
 	Hide func(text string) string
 }
@@ -142,6 +143,9 @@ func (p Program) run(ctx context.Context, h *Host, quiet bool, args []string) (s
 	failure := &ProgramError{Program: path.Base(p.Name), Code: out.Code, Stdout: out.Stdout, Stderr: out.Stderr, Timeout: out.TimedOut}
 	if p.Hide != nil {
 		failure.Stdout, failure.Stderr = p.Hide(out.Stdout), p.Hide(out.Stderr)
+	}
+	if p.Remote {
+		return out.Stdout, OrOutage(ctx, failure.Stderr+"\n"+failure.Stdout, failure)
 	}
 	return out.Stdout, failure
 }

@@ -138,8 +138,8 @@ func reads() map[string][]string {
 		"Commands": {"Allowed"},
 		"Accounts": {"Allowed", "User", "UserByID", "Group", "GroupByID", "GroupsOf", "AllUsers", "AllGroups", "Shadow", "PlanUser", "PlanGroup"},
 		"Crontabs": {"Allowed", "Read"},
-		"Packages": {"Allowed", "Family", "Compare", "Describe", "Installed", "Offers", "Names", "Fresh", "Refresh", "Plan", "Cached"},
-		"Units":    {"Allowed", "AllowedAtBoot", "Unit", "Names"},
+		"Packages": {"Allowed", "Family", "Compare", "Describe", "Installed", "Offers", "Names", "Fresh", "Refresh", "Unreached", "Plan", "Cached"},
+		"Units":    {"Allowed", "AllowedAtBoot", "Unit", "Names", "Stays"},
 		"Kernel":   {"Allowed", "Hostname"},
 	}
 }

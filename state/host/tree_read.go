@@ -95,6 +95,15 @@ func (o *opened) Read(p []byte) (int, error) {
 	return n, o.trouble.Note(o.path, err)
 }
 
+// Size is how many bytes the file has, with its holes; 0 where that cannot be told.
+func (o *opened) Size() int64 {
+	info, err := o.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
+}
+
 func (o *opened) ReadAt(p []byte, off int64) (int, error) {
 	n, err := o.File.ReadAt(p, off)
 	return n, o.trouble.Note(o.path, err)

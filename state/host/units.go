@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Units are what an init system runs: services above all, and where it knows them sockets, timers
@@ -21,6 +22,9 @@ type Units interface {
 	// Act has a unit started, stopped and so on, and unless told not to waits until that is done.
 	// Unit files that changed are read anew before. An error tells the last words of the unit.
 	Act(ctx context.Context, verb UnitVerb, name string, wait bool) error
+	// Stays looks at a unit that was started at a time until it counts as up. The error says why it is not, with the last
+	// words of the unit.
+	Stays(ctx context.Context, name string, started time.Time) error
 	// SetBoot changes whether a unit is started at boot, or can be at all; runtime says that only
 	// until the next boot.
 	SetBoot(ctx context.Context, verb BootVerb, name string, runtime bool) error

@@ -128,6 +128,39 @@ func TestWriteOfAnImmutableFileSaysSo(t *testing.T) {
 	alone(t, root+"/etc", "motd")
 }
 
+// TestContentLeavesSomeRoom writes content whose end nobody knows into a small filesystem.
+func TestContentLeavesSomeRoom(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root mounts a filesystem that is small")
+	}
+	f, root, _ := rooted(t)
+	if err := unix.Mount("tmpfs", root+"/etc", "tmpfs", 0, "size=100m"); err != nil {
+		t.Skipf("nothing can be mounted here: %v", err)
+	}
+	defer func() { do(t, unix.Unmount(root+"/etc", 0)) }()
+	most := &lowest{dir: root + "/etc", free: 1 << 40}
+	err := f.Write("/etc/zeros", host.NewFile{Content: most, UID: -1, GID: -1})
+	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "16 MiB to spare") || most.free == 0 {
+		t.Errorf("%v, with %d bytes left", err, most.free)
+	}
+	alone(t, root+"/etc")
+	do(t, f.Write("/etc/much", host.NewFile{Content: io.LimitReader(most, 70<<20), UID: -1, GID: -1}))
+}
+
+// lowest gives zeros, and looks how much room there is.
+type lowest struct {
+	dir  string
+	free int64
+}
+
+func (l *lowest) Read(p []byte) (int, error) {
+	var st unix.Statfs_t
+	err := unix.Statfs(l.dir, &st)
+	l.free = min(l.free, int64(st.Bfree)*st.Bsize)
+	clear(p)
+	return len(p), err
+}
+
 func TestWriteWithoutRoomOrRightLeavesNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts a filesystem that is small or read-only")

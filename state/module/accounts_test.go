@@ -18,9 +18,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/alias"
 	"github.com/corpus-agent/corpus-agent/state/module/cron"
 	"github.com/corpus-agent/corpus-agent/state/module/group"
-	"github.com/corpus-agent/corpus-agent/state/module/hosts"
-	"github.com/corpus-agent/corpus-agent/state/module/knownhosts"
+	hosts "github.com/corpus-agent/corpus-agent/state/module/host"
 	"github.com/corpus-agent/corpus-agent/state/module/sshauth"
+	"github.com/corpus-agent/corpus-agent/state/module/sshknownhosts"
 	"github.com/corpus-agent/corpus-agent/state/module/user"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -222,7 +222,7 @@ func accountStates() module.Registry {
 		"group":           group.Functions(),
 		"host":            hosts.Functions(),
 		"ssh_auth":        sshauth.Functions(noSources{}),
-		"ssh_known_hosts": knownhosts.Functions(),
+		"ssh_known_hosts": sshknownhosts.Functions(),
 		"user":            user.Functions(),
 	}
 }

@@ -11,15 +11,15 @@ import (
 func TestUnknown(t *testing.T) {
 	known := []string{"file.managed", "file.absent", "service.running"}
 	for function, want := range map[string][2]string{
-		"file.manged":             {"no such state function", `did you mean "file.managed"?`},
-		"file.somethingelse":      {"file has no somethingelse", "of file there are absent, managed"},
-		"boto_secgroup.present":   {"things in a cloud belong to no host", "engine: salt-call"},
-		"boto3_route53.hosted":    {"things in a cloud", "engine: salt-call"},
-		"win_path.exists":         {"operating system", "engine: salt-call"},
-		"ufw.allowed":             {"formula's own", "iptables"},
-		"lxd_container.present":   {"has not been written", "cmd.run"},
-		"rabbitmq_cluster.joined": {"has not been written", "cmd.run"},
-		"nobody.knows_this_thing": {"no such state function", "docs/states.md"},
+		"file.manged":              {"no such state function", `did you mean "file.managed"?`},
+		"file.somethingelse":       {"file has no somethingelse", "of file there are absent, managed"},
+		"boto_secgroup.present":    {"things in a cloud belong to no host", "engine: salt-call"},
+		"boto3_route53.hosted":     {"things in a cloud", "engine: salt-call"},
+		"win_path.exists":          {"operating system", "engine: salt-call"},
+		"ufw.allowed":              {"formula's own", "iptables"},
+		"lxd_container.present":    {"has not been written", "cmd.run"},
+		"postgres_cluster.present": {"has not been written", "cmd.run"},
+		"nobody.knows_this_thing":  {"no such state function", "docs/states.md"},
 	} {
 		err := module.Unknown(function, known)
 		if !strings.Contains(err.Error(), want[0]) || !strings.Contains(diag.HintOf(err), want[1]) {

@@ -133,6 +133,60 @@ func TestUnknownOwner(t *testing.T) {
 	}
 }
 
+// TestAFileOfHashesThatIsNone names the limit, and not a token.
+func TestAFileOfHashesThatIsNone(t *testing.T) {
+	root := t.TempDir()
+	hosttest.Put(t, filepath.Join(root, "srv/in/content"), "new", 0o644)
+	hosttest.Put(t, filepath.Join(root, "srv/in/program"), strings.Repeat("x", 2<<20), 0o644)
+	const digest = "11507a0e2f5e69d5dfa40a62a1bd7b6ee57e6bcd85c67c9b8431b36fff21c437" // of "new"
+	hosttest.Put(t, filepath.Join(root, "srv/in/sums"), strings.Repeat("y", 100<<10)+"\n"+digest+"  content\n", 0o644)
+	results := converge(t, root, "/srv/a:\n  file.managed: [{source: /srv/in/content}, {source_hash: /srv/in/program}]\n"+
+		"/srv/b:\n  file.managed: [{source: /srv/in/content}, {source_hash: /srv/in/sums}]\n")
+	fails(t, results["/srv/a"], "a line of it is longer than 1024 KiB", "see whether source_hash names the file of hashes")
+	if b := results["/srv/b"]; b.Outcome != exec.Succeeded {
+		t.Errorf("a line of 100 KiB in the file of hashes: %s", b.Comment)
+	}
+}
+
+// TestASparseFileIsNotWrittenOut holds that a file which is larger than the disk with its holes is refused before it fills it.
+func TestASparseFileIsNotWrittenOut(t *testing.T) {
+	root := t.TempDir()
+	hosttest.Put(t, filepath.Join(root, "srv/in/sparse"), "x", 0o644)
+	hosttest.Put(t, filepath.Join(root, "srv/out/kept"), "old", 0o644)
+	if err := os.Truncate(filepath.Join(root, "srv/in/sparse"), 8<<40); err != nil {
+		t.Skip(err)
+	}
+	results := converge(t, root, "/srv/out/a:\n  file.copy: [{source: /srv/in/sparse}]\n")
+	fails(t, results["/srv/out/a"], "are more than the filesystem has left", "make room")
+	untouched(t, filepath.Join(root, "srv/out"), map[string]string{"kept": "old"})
+}
+
+// TestALinkOfAUserIsDescribedItself holds that a user cannot make a template take a path of theirs for root's.
+func TestALinkOfAUserIsDescribedItself(t *testing.T) {
+	needRoot(t)
+	root := t.TempDir()
+	hosttest.Tree(t, root)
+	hosttest.Put(t, filepath.Join(root, "etc/secret"), "x", 0o600)
+	hosttest.Put(t, filepath.Join(root, "srv/out/kept"), "", 0o644)
+	home := filepath.Join(root, "home/ann")
+	err := errors.Join(os.MkdirAll(home, 0o755), os.Chown(home, 4242, 4242), os.Symlink("/etc/secret", filepath.Join(home, "key")), os.Lchown(filepath.Join(home, "key"), 4242, 4242),
+		os.Symlink("/etc/secret", filepath.Join(root, "srv/key")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sls := "/srv/out/a:\n  file.managed:\n    - contents: '"
+	for _, p := range []string{"/home/ann/key", "/srv/key"} {
+		sls += "{{ salt['file.get_uid']('" + p + "') }} {{ salt['file.get_mode']('" + p + "') }} {{ salt['file.stats']('" + p + "')['size'] }},"
+	}
+	if r := converge(t, root, sls+"'\n")["/srv/out/a"]; r.Outcome != exec.Succeeded {
+		t.Fatal(r.Comment)
+	}
+	data, err := os.ReadFile(filepath.Join(root, "srv/out/a"))
+	if want := "4242 0777 11,0 0600 1,\n"; string(data) != want || err != nil {
+		t.Errorf("%q, %v; want %q", data, err, want)
+	}
+}
+
 func TestUnknownUser(t *testing.T) {
 	needRoot(t)
 	root := t.TempDir()

@@ -102,7 +102,7 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 func (s *Session) callFunction(ctx context.Context, name string, args []any, kwargs *value.Map) (Answer, error) {
 	if !s.actions.Has(name) {
 		_, err := s.actions.Call(ctx, name, args, kwargs)
-		return Answer{}, unknown(name, err)
+		return Answer{}, s.unknown(name, err)
 	}
 	var broken error
 	if !strings.HasPrefix(name, "test.") {
@@ -132,7 +132,12 @@ func (noFunction) Is(target error) bool { return target == ErrNoFunction }
 func (n noFunction) Unwrap() error      { return n.error }
 
 // unknown is the refusal of a function, with one that may have been meant.
-func unknown(name string, err error) error {
+func (s *Session) unknown(name string, err error) error {
+	state, fun, _ := strings.Cut(name, ".")
+	if s.modules.Has(state, fun) {
+		return noFunction{diag.WithHint(fmt.Errorf("%s is a function of states and cannot be called by itself", name),
+			"write `corpus-agent call state.single %s NAME ARGUMENT=VALUE`", name)}
+	}
 	if hint := diag.DidYouMean(name, StateFunctions()); hint != "" && !errors.Is(err, function.ErrNotHere) {
 		return noFunction{diag.WithHint(fmt.Errorf("there is no function %s", name), "%s", hint)}
 	}
@@ -414,7 +419,11 @@ func (c *caller) slsID() (Answer, error) {
 		ids = append(ids, s.ID())
 	}
 	if !slices.Contains(ids, id) {
-		return Answer{}, misuse(diag.DidYouMean(id, ids), "there is no ID %q in %s", id, strings.Join(names, ", "))
+		hint := diag.DidYouMean(id, ids)
+		if hint == "" {
+			hint = fmt.Sprintf("`corpus-agent call state.show_low_sls %s` lists the IDs", strings.Join(names, ","))
+		}
+		return Answer{}, misuse(hint, "there is no ID %q in %s", id, strings.Join(names, ", "))
 	}
 	return results(c.runner(c.observer).RunID(c.ctx, p, id)), nil
 }

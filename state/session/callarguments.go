@@ -18,6 +18,32 @@ func commonArguments() []string {
 		"sync_mods", "localconfig", "orchestration_jid", "failhard", "state_output_diff", "tem", "data"}
 }
 
+// stateSignatures are the functions of state as Python would declare them.
+func stateSignatures() map[string]string {
+	return map[string]string{
+		"state.apply":          "mods=None, **kwargs",
+		"state.highstate":      "test=None, queue=None, **kwargs",
+		"state.sls":            "mods, test=None, exclude=None, queue=None, sync_mods=None, **kwargs",
+		"state.test":           "mods=None, **kwargs",
+		"state.sls_id":         "id_, mods, test=None, queue=None, **kwargs",
+		"state.single":         "fun, name, test=None, queue=None, **kwargs",
+		"state.template":       "tem, queue=None, **kwargs",
+		"state.template_str":   "tem, queue=None, **kwargs",
+		"state.high":           "data, test=None, queue=None, **kwargs",
+		"state.low":            "data, queue=None, **kwargs",
+		"state.show_sls":       "mods, test=None, queue=None, **kwargs",
+		"state.show_low_sls":   "mods, test=None, queue=None, **kwargs",
+		"state.show_lowstate":  "queue=None, **kwargs",
+		"state.show_highstate": "queue=None, **kwargs",
+		"state.show_top":       "queue=None, **kwargs",
+		"state.show_states":    "queue=None, **kwargs",
+		"state.sls_exists":     "mods, test=None, queue=None, **kwargs",
+		"state.id_exists":      "ids, mods, test=None, queue=None, **kwargs",
+		"state.running":        "concurrent=False",
+		"state.clear_cache":    "**kwargs",
+	}
+}
+
 // callArguments are the arguments that change what any call does.
 func callArguments() []string { return []string{"test", "pillar", "saltenv", "pillarenv"} }
 

@@ -203,7 +203,7 @@ func TestSysTellsOfStates(t *testing.T) {
 		{name: "sys.list_state_functions", args: []any{"archive.*", "timezone"}, want: "['archive.extracted', 'timezone.system']"},
 		{name: "sys.list_state_modules", args: []any{"time*", "arch*"}, want: "['archive', 'timezone']"},
 		{name: "sys.state_argspec", args: []any{"timezone.system"}, want: "{'timezone.system': {'args': ['name', 'utc'], 'defaults': [True], 'varargs': None, 'kwargs': None}}"},
-		{name: "sys.state_doc", args: []any{"file.copy"}, want: "~'file.copy(name, source, "},
+		{name: "sys.state_doc", args: []any{"file.copy"}, want: "~file.copy(name, source, "},
 		{name: "test.versions", want: "~corpus-agent"},
 	})
 	if got := fmt.Sprint(s.Callable()); !strings.Contains(got, "state.template_str") {

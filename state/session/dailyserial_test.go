@@ -17,9 +17,14 @@ func TestSerializersOfFileSerialize(t *testing.T) {
 		{name: "slsutil.deserialize", args: []any{"configparser", "[a]\nx = %(y)s\n"}, want: "!setting x of section a"},
 		{name: "slsutil.deserialize", args: []any{"configparser", "[a]\nx = %(x)s\n"}, want: "!nested too deeply"},
 		{name: "slsutil.deserialize", args: []any{"configparser", "x = 1\n"}, want: "!before any section"},
-		{name: "slsutil.deserialize", args: []any{"toml", "a = 1"}, want: "!there is no serializer \"toml\" here use one of"},
+		{name: "slsutil.deserialize", args: []any{"toml", "b = 1\na = [2]\n[c]\nd = 1979-05-27"}, want: "{'b': 1, 'a': [2], 'c': {'d': '1979-05-27'}}"},
+		{name: "slsutil.deserialize", args: []any{"toml", "a = "}, want: "!it is no TOML"},
+		{name: "slsutil.deserialize", args: []any{"plist", "<plist><dict><key>a</key><integer>1</integer></dict></plist>"}, want: "{'a': 1}"},
+		{name: "slsutil.deserialize", args: []any{"msgpack", []byte("\x81\xa1a\x01")}, want: "{'a': 1}"},
+		{name: "slsutil.deserialize", args: []any{"yamlex", "b: 0644\na: [1]"}, want: "{'b': 644, 'a': [1]}"},
+		{name: "slsutil.deserialize", args: []any{"python", "{'a': 1}"}, want: "!there is no serializer \"python\" here the serializers are"},
 		{name: "slsutil.serialize", args: []any{"msgpack", value.NewMap("a", 1)}, want: `b'\x81\xa1a\x01'`},
 		{name: "slsutil.serialize", args: []any{"plist", value.NewMap("a", 1)}, want: "~<key>a</key>"},
-		{name: "slsutil.serialize", args: []any{"yamlex", data}, want: "!use one of"},
+		{name: "slsutil.serialize", args: []any{"yamlex", data}, want: `'b:\n  c: true\na: 1'`},
 	})
 }

@@ -22,8 +22,8 @@ func (s *Session) facts() function.Facts {
 		Render: s.renderAs, Match: s.matches,
 		Packages: packages{s.Host}, Units: units{s.Host.Units},
 		Network: s.Host.Network, Resolver: s.Host.Network, Web: s.Host.Network,
-		Modules: func() module.Registry { return s.modules },
-		Log:     s.log, Shell: s.Shell, Version: s.Version, Retcode: func(code int) { s.retcode = code },
+		Modules: func() module.Registry { return s.modules }, Calls: stateSignatures(),
+		Log: s.log, Shell: s.Shell, Version: s.Version, Retcode: func(code int) { s.retcode = code },
 	}
 }
 

@@ -15,36 +15,43 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/archive"
 	"github.com/corpus-agent/corpus-agent/state/module/cmd"
 	"github.com/corpus-agent/corpus-agent/state/module/cron"
-	"github.com/corpus-agent/corpus-agent/state/module/database"
 	"github.com/corpus-agent/corpus-agent/state/module/debconf"
 	"github.com/corpus-agent/corpus-agent/state/module/docker"
 	"github.com/corpus-agent/corpus-agent/state/module/environ"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/module/firewalld"
+	"github.com/corpus-agent/corpus-agent/state/module/gem"
 	"github.com/corpus-agent/corpus-agent/state/module/git"
 	"github.com/corpus-agent/corpus-agent/state/module/group"
-	"github.com/corpus-agent/corpus-agent/state/module/hosts"
+	hosts "github.com/corpus-agent/corpus-agent/state/module/host"
 	"github.com/corpus-agent/corpus-agent/state/module/ini"
 	"github.com/corpus-agent/corpus-agent/state/module/iptables"
 	"github.com/corpus-agent/corpus-agent/state/module/kmod"
-	"github.com/corpus-agent/corpus-agent/state/module/knownhosts"
-	"github.com/corpus-agent/corpus-agent/state/module/language"
 	"github.com/corpus-agent/corpus-agent/state/module/locale"
 	"github.com/corpus-agent/corpus-agent/state/module/lvm"
+	"github.com/corpus-agent/corpus-agent/state/module/mongodb"
 	"github.com/corpus-agent/corpus-agent/state/module/mount"
+	"github.com/corpus-agent/corpus-agent/state/module/mysql"
 	"github.com/corpus-agent/corpus-agent/state/module/network"
+	"github.com/corpus-agent/corpus-agent/state/module/npm"
 	"github.com/corpus-agent/corpus-agent/state/module/pdbedit"
+	"github.com/corpus-agent/corpus-agent/state/module/pecl"
+	"github.com/corpus-agent/corpus-agent/state/module/pip"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
+	"github.com/corpus-agent/corpus-agent/state/module/pkgrepo"
+	"github.com/corpus-agent/corpus-agent/state/module/postgres"
 	"github.com/corpus-agent/corpus-agent/state/module/rabbitmq"
 	"github.com/corpus-agent/corpus-agent/state/module/selinux"
 	"github.com/corpus-agent/corpus-agent/state/module/service"
 	"github.com/corpus-agent/corpus-agent/state/module/sshauth"
+	"github.com/corpus-agent/corpus-agent/state/module/sshknownhosts"
 	"github.com/corpus-agent/corpus-agent/state/module/supervisord"
 	"github.com/corpus-agent/corpus-agent/state/module/sysctl"
 	"github.com/corpus-agent/corpus-agent/state/module/test"
 	"github.com/corpus-agent/corpus-agent/state/module/timezone"
 	"github.com/corpus-agent/corpus-agent/state/module/user"
 	"github.com/corpus-agent/corpus-agent/state/module/virt"
+	"github.com/corpus-agent/corpus-agent/state/module/virtualenv"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -68,6 +75,7 @@ func (s *Session) newModules() module.Registry {
 		"environ":         environ.Functions(),
 		"file":            file.Functions(in.Inputs),
 		"firewalld":       firewalld.Functions(),
+		"gem":             gem.Functions(),
 		"group":           group.Functions(),
 		"host":            hosts.Functions(),
 		"ini":             ini.Functions(),
@@ -78,26 +86,31 @@ func (s *Session) newModules() module.Registry {
 		"module":          action.Functions(callee{s.actions}),
 		"mount":           mount.Functions(),
 		"network":         network.Functions(in),
+		"npm":             npm.Functions(),
 		"pdbedit":         pdbedit.Functions(),
+		"pecl":            pecl.Functions(),
+		"pip":             pip.Functions(in),
 		"pkg":             pkg.Functions(packageSources{s.sources}),
-		"pkgrepo":         pkg.Repositories(packageSources{s.sources}),
+		"pkgrepo":         pkgrepo.Functions(packageSources{s.sources}),
 		"selinux":         selinux.Functions(),
 		"service":         service.Functions(),
 		"ssh_auth":        sshauth.Functions(in),
-		"ssh_known_hosts": knownhosts.Functions(),
+		"ssh_known_hosts": sshknownhosts.Functions(),
 		"supervisord":     supervisord.Functions(),
 		"sysctl":          sysctl.Functions(),
 		"test":            test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
 		"timezone":        timezone.Functions(),
 		"user":            user.Functions(),
 		"virt":            virt.Functions(virt.Pillar(in.Pillar)),
+		"virtualenv":      virtualenv.Functions(in.packages),
 	}
 	maps.Copy(all, apache.Tables())
-	maps.Copy(all, database.Tables(s.connection))
 	maps.Copy(all, docker.Tables())
-	maps.Copy(all, language.Tables(in))
-	maps.Copy(all, rabbitmq.Tables())
 	maps.Copy(all, git.Tables())
+	maps.Copy(all, mongodb.Tables())
+	maps.Copy(all, mysql.Tables(s.connection))
+	maps.Copy(all, postgres.Tables(s.connection))
+	maps.Copy(all, rabbitmq.Tables())
 	return all
 }
 
@@ -121,6 +134,9 @@ func (in inputs) Rendered(ctx context.Context, s cron.Source) ([]byte, error) {
 
 // Diff is part of cron.Sources.
 func (in inputs) Diff(before, after string) string { return in.Inputs.Difference(before, after) }
+
+// packages is what pip installs into virtual environments.
+func (in inputs) packages(p virtualenv.Packages) virtualenv.Pip { return pip.Into(pip.Packages(p), in) }
 
 // connection is a setting of how a server is reached, such as mysql.user: an option, or the pillar
 // as mysql.user or as user below mysql.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -158,6 +159,16 @@ func (u *Units) Act(_ context.Context, verb host.UnitVerb, name string, _ bool) 
 		}
 		return nil
 	})
+}
+
+// Stays fails for a unit that ended.
+func (u *Units) Stays(ctx context.Context, name string, _ time.Time) error {
+	one, err := u.Unit(ctx, name, "")
+	if err == nil && one.Found && !one.Running() {
+		err = fmt.Errorf("%s was started, and is %s now: its program ended\nthe last words of it", name, one.Active)
+		err = diag.WithHint(err, "a unit that ends needs RemainAfterExit=yes to count as up")
+	}
+	return err
 }
 
 // SetBoot enables, disables and masks.

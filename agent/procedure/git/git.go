@@ -102,7 +102,7 @@ func Push(ctx context.Context, tree, remote, branch string, force bool, out io.W
 	cmd := exec.CommandContext(ctx, "git", append(args, "--", remote, "HEAD:refs/heads/"+branch)...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
-		return diag.WithHint(fmt.Errorf("git push to %s: %w", remote, err), "what the host said stands above")
+		return diag.WithHint(fmt.Errorf("git push to %s: %w", remote, err), "git and the host printed the reason above")
 	}
 	return nil
 }

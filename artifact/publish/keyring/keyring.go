@@ -141,7 +141,7 @@ func (r Ring) File(file string) ([]Key, error) {
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading a private key: %w", err)
+		return nil, diag.WithHint(fmt.Errorf("reading a private key: %w", err), "correct the path, or ask the owner of the key to do this")
 	}
 	r.lookAt(file, data)
 	return r.read(file, string(data))
@@ -263,7 +263,7 @@ func (r Ring) Missing(role string) error {
 func (r Ring) roles(suffix string) ([]string, error) {
 	entries, err := os.ReadDir(r.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("reading the keys: %w", err)
+		return nil, diag.WithHint(fmt.Errorf("reading the keys: %w", err), "correct --keys, or make keys with `corpus keys new --keys DIR`")
 	}
 	var names []string
 	for _, e := range entries {

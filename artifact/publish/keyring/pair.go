@@ -119,7 +119,7 @@ func writePair(name string, public crypto.PublicKey, secret []byte) error {
 func ReadPublic(file string) (*tuf.Key, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading a public key: %w", err)
+		return nil, diag.WithHint(fmt.Errorf("reading a public key: %w", err), "give a file NAME.pub that `corpus keys new` made beside the key")
 	}
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != publicBlock {

@@ -38,7 +38,7 @@ func (o operation) failed(err error) error {
 	case errors.Is(err, syscall.EROFS):
 		e.Kind = store.ErrReadOnly
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return diag.WithHint(e, "the disk of %s is full", o.dir)
+		return diag.WithHint(e, "the disk of %s is full: make room there (df -h, df -i), and run the command again", o.dir)
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return diag.WithHint(e, "between two slashes a file system takes 255 bytes")
 	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):

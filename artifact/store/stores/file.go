@@ -21,6 +21,7 @@ import (
 type Files struct {
 	Options Options
 	Private bool // a redirect may lead from a public address to a private one
+	Pace    Pace // that a file has to keep
 }
 
 // Open opens the file at a URL. If it is not there, the error wraps fs.ErrNotExist.
@@ -29,11 +30,13 @@ func (f Files) Open(ctx context.Context, rawURL string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, _, err := s.Get(ctx, key, 0)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
-	}
-	return body, err
+	return f.Pace.keep(ctx, Display(rawURL), func(ctx context.Context) (io.ReadCloser, error) {
+		body, _, err := s.Get(ctx, key, 0)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+		}
+		return body, err
+	})
 }
 
 // locate gives the store that has a file, and the file's key in it.

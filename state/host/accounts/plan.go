@@ -90,6 +90,7 @@ func (a *Accounts) PlanUser(n host.NewUser) (host.User, []string, error) {
 	if err != nil {
 		return host.User{}, nil, err
 	}
+	t = t.with(n.Expected)
 	login, errL := a.loginDefs()
 	defaults, errD := a.settings("/etc/default/useradd", "=")
 	if err := errors.Join(errL, errD); err != nil {
@@ -142,9 +143,9 @@ func (a *Accounts) planOwnGroup(t *tables, login, defaults settings, n host.NewU
 	}
 	switch {
 	case n.Group != "":
-		return a.groupNamed(n.Group)
+		return a.groupNamed(t, n.Group)
 	case !own:
-		return a.groupNamed(or(defaults["GROUP"], "100"))
+		return a.groupNamed(t, or(defaults["GROUP"], "100"))
 	}
 	if _, taken := t.groups[n.Name]; taken {
 		return host.Group{}, diag.WithHint(fmt.Errorf("a group %s exists already", n.Name), "set gid: %s to take it as the user's own", n.Name)
@@ -162,8 +163,23 @@ func (a *Accounts) planOwnGroup(t *tables, login, defaults settings, n host.NewU
 	return host.Group{Name: n.Name, GID: gid}, err
 }
 
+// with is the tables as they would be with the accounts of earlier steps.
+func (t *tables) with(e host.Expected) *tables {
+	if len(e.Users)+len(e.Groups)+len(e.GoneUsers)+len(e.GoneGroups) == 0 {
+		return t
+	}
+	users := slices.DeleteFunc(slices.Clone(t.allUsers), func(u host.User) bool { return slices.Contains(e.GoneUsers, u.Name) })
+	groups := slices.DeleteFunc(slices.Clone(t.allGroups), func(g host.Group) bool { return slices.Contains(e.GoneGroups, g.Name) })
+	more := index(append(users, e.Users...), append(groups, e.Groups...))
+	more.elsewhere = t.elsewhere
+	return more
+}
+
 // groupNamed finds a group by its name or number, as -g does.
-func (a *Accounts) groupNamed(name string) (host.Group, error) {
+func (a *Accounts) groupNamed(t *tables, name string) (host.Group, error) {
+	if g, ok := t.groups[name]; ok {
+		return g, nil
+	}
 	g, ok, err := a.Group(name)
 	if gid, numeric := strconv.Atoi(name); !ok && err == nil && numeric == nil {
 		g, ok, err = a.GroupByID(gid)
@@ -179,6 +195,7 @@ func (a *Accounts) PlanGroup(n host.NewGroup) (host.Group, error) {
 	if err != nil {
 		return host.Group{}, err
 	}
+	t = t.with(n.Expected)
 	g := host.Group{Name: n.Name, Password: "x", Members: n.Members}
 	if n.GID == nil {
 		login, err := a.loginDefs()

@@ -92,12 +92,13 @@ func (b *Busy) Hint() string {
 	return "let that end, or see what it waits for; the next run tries again"
 }
 
-// orBusy makes a *Busy of what a package manager said that ended because another process has its lock.
-func orBusy(locked func(host.Output) bool, out host.Output, err error) error {
+// orPassing makes a *Busy of what a package manager said that ended because another process has its lock, and a
+// *host.Outage where it did not reach a repository.
+func orPassing(locked func(host.Output) bool, out host.Output, err error) error {
 	if locked(out) {
 		return &Busy{Err: err}
 	}
-	return err
+	return host.OrOutage(context.Background(), out.Stderr+"\n"+out.Stdout, err)
 }
 
 // Unfinished says that a change of packages was cut off, which has to be finished before the next. That

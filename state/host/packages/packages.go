@@ -46,6 +46,7 @@ type Packages struct {
 	mu        sync.Mutex
 	inventory *host.Inventory
 	refreshed time.Time // when this run did it; zero if it has not
+	unreached error     // an *host.Outage that kept the last refresh from a repository
 	plans     map[string][]host.PackageChange
 	joint     *jointPlan // see PlanAhead
 	alone     bool       // PlanAhead found that transactions cannot be played through together
@@ -164,12 +165,30 @@ func (p *Packages) Refresh(ctx context.Context) ([]string, error) {
 	start := time.Now()
 	warnings, err := p.manager.refresh(ctx)
 	p.Forget()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unreached = partialOutage(ctx, warnings)
 	if err == nil {
-		p.mu.Lock()
 		p.refreshed = start
-		p.mu.Unlock()
 	}
 	return warnings, err
+}
+
+// partialOutage is why a refresh got not all indexes, where a repository was not reached.
+func partialOutage(ctx context.Context, warnings []string) error {
+	for _, warning := range warnings {
+		if err := host.OrOutage(ctx, warning, errors.New(warning)); host.Passing(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Unreached is part of host.Packages.
+func (p *Packages) Unreached() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unreached
 }
 
 func (p *Packages) Plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {

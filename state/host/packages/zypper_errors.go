@@ -22,7 +22,7 @@ func (z *zypper) failure(what string, out host.Output) error {
 			out.Stderr = "System management is locked by " + holder
 		}
 	}
-	return orBusy(zypperLocked, out, whyFailed(what, out, zypperClues()))
+	return orPassing(zypperLocked, out, whyFailed(what, out, zypperClues()))
 }
 
 func zypperClues() []clue {

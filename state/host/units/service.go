@@ -21,6 +21,7 @@ type Service struct {
 	Sub      string        // running, dead, auto-restart, exited ...
 	Result   string        // why it ended: success, exit-code, start-limit-hit ...
 	Status   int           // with which status its main program ended last
+	Quiet    bool          // the init system takes its program as started without a word from it (Type=simple, exec, idle)
 	Job      bool          // a program that runs to its end and leaves nothing active
 	MainPID  int           // 0 where it is not known
 	Began    time.Duration // on the monotonic clock, when its main program started; 0 for never since boot
@@ -114,6 +115,7 @@ func (d *Service) read(all map[string]any) {
 	d.Result, _ = all["Result"].(string)
 	remains, _ := all["RemainAfterExit"].(bool)
 	d.Job = all["Type"] == "oneshot" && !remains
+	d.Quiet = slices.Contains([]any{"simple", "exec", "idle"}, all["Type"])
 	pid, _ := all["MainPID"].(uint32)
 	d.MainPID = int(pid)
 	status, _ := all["ExecMainStatus"].(int32)
@@ -142,6 +144,28 @@ func (d *Service) read(all map[string]any) {
 			d.Settings = texts(d.Settings, v)
 		}
 	}
+}
+
+// State is how the unit is doing, in systemd's words.
+func (d Service) State() string {
+	if d.Sub == "" {
+		return d.Active
+	}
+	return d.Active + " (" + d.Sub + ")"
+}
+
+// statusUser is the status with which systemd ends a process for which it could not take the unit's user, see systemd.exec(5).
+const statusUser = 217
+
+// Ended is how the main program ended.
+func (d Service) Ended() string {
+	if d.Status == statusUser {
+		return fmt.Sprintf("was not started, with status 217/USER: its user %s is not there or cannot be used (getent passwd %s)", d.User, d.User)
+	}
+	if d.Result != "" && d.Result != "success" {
+		return fmt.Sprintf("ended with status %d (%s)", d.Status, d.Result)
+	}
+	return fmt.Sprintf("ended with status %d", d.Status)
 }
 
 // texts adds all texts in a value of D-Bus.

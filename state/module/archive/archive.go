@@ -6,8 +6,8 @@
 //
 // Nothing that was not verified is unpacked, where there is a hash to verify it with, and an archive
 // can write nowhere but below its directory: names that lead out of it, entries that lie below a
-// link, devices and the like are refused before the first byte is written. So are archives beyond the
-// limits of a state (see limits). What is extracted is written into a temporary directory there first and moved to
+// link, devices, links that lead out and the like are refused before the first byte is written. So are archives
+// beyond the limits of a state (see limits). What is extracted is written into a temporary directory there first and moved to
 // its names when it is complete, in directories that are held open and past no link, so that an archive that is
 // refused half way, a full disk or an interrupted run leave everything as it was.
 package archive
@@ -90,6 +90,7 @@ type extracted struct {
 	Keep                *bool  `sls:"keep"` // another name of it
 	UseETag             bool   `sls:"use_etag"`
 	Env                 string `sls:"__env__"`
+	AllowOutsideLinks   bool   `sls:"allow_outside_links"`
 	MaxEntries          int    `sls:"max_entries"`
 	MaxBytes            int    `sls:"max_bytes"`
 	MaxDepth            int    `sls:"max_depth"`
@@ -123,7 +124,8 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	fetched := there(h, x.file())
 	switch {
 	case !fetched && x.source.Path != "":
-		return module.Diff{}, diag.WithHint(fmt.Errorf("the archive %s is not there", x.source.Shown), "correct its source, or require the state that makes it")
+		err := diag.WithHint(fmt.Errorf("the archive %s is not there", x.source.Shown), "correct its source, or require the state that makes it")
+		return module.Diff{}, host.Lacking(err, host.AFile, x.source.Path)
 	case !fetched:
 		return x.unknown("would fetch %s, and extract what is missing"), nil
 	case x.source.Path == "" && x.verify(h) != nil:

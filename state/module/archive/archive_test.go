@@ -346,37 +346,6 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// FuzzExtracting holds that no archive makes it panic, or write outside of its directory.
-func FuzzExtracting(f *testing.F) {
-	f.Add(tarOf(app()...), false)
-	f.Add(zipOf(app()...), true)
-	f.Add(tarOf(item{name: "../x"}), false)
-	f.Fuzz(func(t *testing.T, data []byte, zip bool) {
-		h := statetest.NewHost(t)
-		name := map[bool]string{true: "/srv/a.zip", false: "/srv/a.tar"}[zip]
-		h.Build(t, statetest.Tree{name: statetest.File(string(data))})
-		before := h.Snapshot(t)
-		resource := archive.Functions(served{})["extracted"]()
-		_, problems := module.Decode(resource, module.Call{Arguments: value.NewMap("name", "/opt", "source", name, "enforce_toplevel", false)})
-		if len(problems) > 0 {
-			t.Fatal(problems)
-		}
-		d, err := resource.Check(context.Background(), h.Host)
-		if err != nil || d.Empty() {
-			return
-		}
-		_, _ = resource.Apply(context.Background(), h.Host, d)
-		for p, e := range h.Snapshot(t) {
-			if p == "/" || p == "/opt" || strings.HasPrefix(p, "/opt/") {
-				continue
-			}
-			if old, ok := before[p]; !ok || e.Kind != old.Kind || e.Content != nil && *e.Content != *old.Content {
-				t.Errorf("%s was written", p)
-			}
-		}
-	})
-}
-
 // TestADryRunAsksForTheArchive fails where the server does not have it, as the run does.
 func TestADryRunAsksForTheArchive(t *testing.T) {
 	table := archive.Functions(served{web: map[string][]byte{"a.tar": dotted()}})

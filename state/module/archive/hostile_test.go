@@ -13,8 +13,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -247,5 +249,95 @@ func TestDirectoryOfAUserIsNotLeft(t *testing.T) {
 	}
 	if got := names(t, filepath.Join(dir, "etc")); got != "cron.d" {
 		t.Errorf("it wrote %s", got)
+	}
+}
+
+// linked are archives by what their links lead to, all extracted to /opt.
+func linked() (inside, outside map[string][]item) {
+	inside = map[string][]item{
+		"a library":                    {{name: "t/lib/libx.so.1", text: "x"}, {name: "t/lib/libx.so", link: "libx.so.1"}},
+		"node's bin/npm":               {{name: "t/bin/npm", link: "../lib/node_modules/npm/bin/npm-cli.js"}, {name: "t/lib/node_modules/npm/bin/npm-cli.js", text: "x"}},
+		"a JDK's legal/x/LICENSE":      {{name: "t/legal/java.base/LICENSE", text: "x"}, {name: "t/legal/java.xml/LICENSE", link: "../java.base/LICENSE"}},
+		"its own directory":            {{name: "t/l", link: "."}, {name: "t/top", link: ".."}},
+		"an absolute name below":       {{name: "t/a", text: "x"}, {name: "t/l", link: "/opt/t/a"}},
+		"two dots after its directory": {{name: "t/d/a", text: "x"}, {name: "t/l", link: "d/../d/a"}},
+		"nothing yet":                  {{name: "t/l", link: "run/socket"}},
+		"elsewhere, then a file":       {{name: "t/l", link: "/etc"}, {name: "t/l", text: "x"}},
+	}
+	outside = map[string][]item{
+		"an absolute name":             {{name: "t/conf", link: "/etc"}},
+		"a name that starts the same":  {{name: "t/l", link: "/option"}},
+		"up":                           {{name: "t/l", link: "../../etc"}},
+		"up from the top":              {{name: "l", link: ".."}},
+		"down and up":                  {{name: "t/d/a", text: "x"}, {name: "t/l", link: "d/../../../etc"}},
+		"up through a link":            {{name: "t/d/up", link: "../.."}, {name: "t/l", link: "d/up/../etc"}},
+		"up through a link, to itself": {{name: "t/dot", link: ".."}, {name: "l", link: "t/dot/../etc"}},
+		"up through two links":         {{name: "x/y/z", link: "../.."}, {name: "l", link: "x/y"}, {name: "m", link: "l/z/../etc"}},
+		"up through what comes later":  {{name: "t/l", link: "pre/../etc"}},
+		"an absolute name, and up":     {{name: "t/l", link: "/opt/../etc"}},
+	}
+	return inside, outside
+}
+
+// TestLinksThatLeadOut holds that links of an archive stay in its directory, unless the state allows others, and that the hint
+// says how.
+func TestLinksThatLeadOut(t *testing.T) {
+	inside, outside := linked()
+	for name, items := range inside {
+		h, _ := scene(t, tarOf(items...))
+		if check, apply := extraction(t, h, context.Background()); check != nil || apply != nil {
+			t.Errorf("a link to %s: %v, %v", name, check, apply)
+		}
+	}
+	for name, items := range outside {
+		for format, data := range map[string][]byte{"tar": tarOf(items...), "zip": zipOf(items...)} {
+			h, dir := scene(t, data)
+			err, _ := extraction(t, h, context.Background(), "archive_format", format)
+			if err == nil || !strings.Contains(err.Error(), "which is not below /opt") || !strings.Contains(diag.HintOf(err), "allow_outside_links: True") {
+				t.Errorf("a link %s in a %s: %v, want a refusal", name, format, err)
+			}
+			if left := names(t, filepath.Join(dir, "opt")); left != "" {
+				t.Errorf("it left %s", left)
+			}
+			if check, apply := extraction(t, h, context.Background(), "archive_format", format, "allow_outside_links", true); check != nil || apply != nil {
+				t.Errorf("a link %s in a %s that is allowed: %v, %v", name, format, check, apply)
+			}
+		}
+	}
+	h, _ := scene(t, tarOf(outside["an absolute name"]...))
+	if check, apply := extraction(t, h, context.Background(), "options", "--exclude=conf --exclude=none"); check == nil || apply != nil || !strings.Contains(check.Error(), "there is nothing in") {
+		t.Errorf("a link that is left out: %v, %v", check, apply)
+	}
+}
+
+// slow is a host on which reading an archive takes long.
+type slow struct{ host.Files }
+
+func (s slow) Open(p string) (io.ReadCloser, error) {
+	f, err := s.Files.Open(p)
+	if err != nil {
+		return f, err
+	}
+	return slowFile{f}, nil
+}
+
+type slowFile struct{ io.ReadCloser }
+
+func (s slowFile) Read(p []byte) (int, error) {
+	time.Sleep(20 * time.Millisecond)
+	return s.ReadCloser.Read(p[:min(len(p), 512)])
+}
+
+// TestMaxSeconds holds that reading an archive ends with its time, for entries without content too.
+func TestMaxSeconds(t *testing.T) {
+	var items []item
+	for i := range 100 {
+		items = append(items, item{name: fmt.Sprintf("t/d%d/", i)})
+	}
+	h, _ := scene(t, tarOf(items...))
+	began := time.Now()
+	err, _ := extraction(t, h.WithFiles(slow{h.Files}), context.Background(), "max_seconds", 1)
+	if err == nil || !strings.Contains(err.Error(), "it takes longer than 1s") || !strings.Contains(diag.HintOf(err), "max_seconds") || time.Since(began) > 10*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
 	}
 }

@@ -50,7 +50,7 @@ const (
 // list reads what is in the archive. Entries that no archive may have are an error.
 func (x *extracted) list(ctx context.Context, h *host.Host) ([]entry, error) {
 	var all []entry
-	r := newRules(x.limits())
+	r := newRules(x.limits(), x.linksBelow())
 	x.dotted = true
 	err := x.walk(ctx, h, func(e entry, _ io.Reader) error {
 		err := r.admit(&e)
@@ -61,6 +61,9 @@ func (x *extracted) list(ctx context.Context, h *host.Host) ([]entry, error) {
 		return err
 	})
 	x.size = r.bytes
+	if err == nil {
+		err = r.complete()
+	}
 	return all, err
 }
 
@@ -211,6 +214,9 @@ func walkZip(f io.Reader, grown *growth, permissions bool, visit func(e entry, c
 		return err
 	}
 	for _, f := range r.File {
+		if grown.ctx.Err() != nil {
+			return context.Cause(grown.ctx)
+		}
 		if err := zipEntry(f, grown, permissions, visit); err != nil {
 			return err
 		}

@@ -12,13 +12,17 @@ import (
 // rules say which entries an archive may have, and how many.
 type rules struct {
 	limits limits
-	seen   map[string]kind // what each name is now, directories that no entry names included
+	dir    string            // links must lead to what is below it; "" where they may lead anywhere
+	seen   map[string]kind   // what each name is now, directories that no entry names included
+	links  map[string]string // what symbolic links lead to
 	count  int
 	names  int   // bytes of names and links
 	bytes  int64 // of files
 }
 
-func newRules(l limits) *rules { return &rules{limits: l, seen: map[string]kind{}} }
+func newRules(l limits, dir string) *rules {
+	return &rules{limits: l, dir: dir, seen: map[string]kind{}, links: map[string]string{}}
+}
 
 // admit takes an entry, or says why no archive may have it.
 func (r *rules) admit(e *entry) error {
@@ -42,6 +46,9 @@ func (r *rules) admit(e *entry) error {
 		r.seen[dir] = directory
 	}
 	r.seen[e.name] = e.kind
+	if e.kind == symlink {
+		r.links[e.name] = e.link
+	}
 	if e.kind == hardlink {
 		r.seen[e.name] = file
 	}

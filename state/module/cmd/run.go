@@ -1,8 +1,3 @@
-// Package cmd holds cmd.run and its kin: states that are a command line.
-//
-// A command is opaque. Nobody can tell without running it what it would change, so its Check finds
-// that it would run and says that the rest is unknown; unless, onlyif and creates are how an author
-// tells the run that there is nothing to do.
 package cmd
 
 import (
@@ -18,17 +13,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
-
-// Functions are the functions of cmd.
-func Functions(scripts Scripts) module.Table {
-	return module.Table{
-		"run":         func() module.Resource { return &run{} },
-		"wait":        func() module.Resource { return &waiting{} },
-		"watch":       func() module.Resource { return &waiting{} },
-		"script":      func() module.Resource { return &script{scripts: scripts} },
-		"wait_script": func() module.Resource { return &waitingScript{script: script{scripts: scripts}} },
-	}
-}
 
 // options are the arguments that all command states share.
 type options struct {

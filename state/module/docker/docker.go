@@ -45,7 +45,7 @@ func Tables() module.Registry {
 }
 
 func program() host.Program {
-	return host.Program{Name: "docker", Package: "docker.io", Dir: "/", Limit: time.Hour}
+	return host.Program{Name: "docker", Package: "docker.io", Dir: "/", Limit: time.Hour, Remote: true}
 }
 
 // errNoDaemon says that nobody answers.

@@ -13,43 +13,44 @@ import (
 
 // running is docker_container.running, with the arguments that most declarations have.
 type running struct {
-	Name            string     `sls:"name"`
-	Image           string     `sls:"image,required"`
-	Command         any        `sls:"command"`
-	Cmd             any        `sls:"cmd"`
-	Entrypoint      any        `sls:"entrypoint"`
-	Environment     any        `sls:"environment"`
-	EnvShort        any        `sls:"env"`
-	Binds           any        `sls:"binds"`
-	Volumes         any        `sls:"volumes"`
-	VolumesFrom     any        `sls:"volumes_from"`
-	PortBindings    any        `sls:"port_bindings"`
-	Ports           any        `sls:"ports"`
-	RestartPolicy   string     `sls:"restart_policy"`
-	NetworkMode     string     `sls:"network_mode"`
-	Networks        any        `sls:"networks"`
-	Hostname        string     `sls:"hostname"`
-	User            string     `sls:"user"`
-	WorkingDir      string     `sls:"working_dir"`
-	Labels          any        `sls:"labels"`
-	Links           any        `sls:"links"`
-	DNS             any        `sls:"dns"`
-	DNSSearch       any        `sls:"dns_search"`
-	ExtraHosts      any        `sls:"extra_hosts"`
-	CapAdd          any        `sls:"cap_add"`
-	CapDrop         any        `sls:"cap_drop"`
-	Devices         any        `sls:"devices"`
-	SecurityOpt     any        `sls:"security_opt"`
-	Tmpfs           any        `sls:"tmpfs"`
-	Ulimits         any        `sls:"ulimits"`
-	LogDriver       string     `sls:"log_driver"`
-	LogOpt          any        `sls:"log_opt"`
-	Memory          string     `sls:"memory"`
-	MemLimit        string     `sls:"mem_limit"`
-	ShmSize         string     `sls:"shm_size"`
-	PIDMode         string     `sls:"pid_mode"`
-	IPCMode         string     `sls:"ipc_mode"`
-	StopSignal      string     `sls:"stop_signal"`
+	Name          string `sls:"name"`
+	Image         string `sls:"image,required"`
+	Command       any    `sls:"command"`
+	Cmd           any    `sls:"cmd"`
+	Entrypoint    any    `sls:"entrypoint"`
+	Environment   any    `sls:"environment"`
+	EnvShort      any    `sls:"env"`
+	Binds         any    `sls:"binds"`
+	Volumes       any    `sls:"volumes"`
+	VolumesFrom   any    `sls:"volumes_from"`
+	PortBindings  any    `sls:"port_bindings"`
+	Ports         any    `sls:"ports"`
+	RestartPolicy string `sls:"restart_policy"`
+	NetworkMode   string `sls:"network_mode"`
+	Networks      any    `sls:"networks"`
+	Hostname      string `sls:"hostname"`
+	User          string `sls:"user"`
+	WorkingDir    string `sls:"working_dir"`
+	Labels        any    `sls:"labels"`
+	Links         any    `sls:"links"`
+	DNS           any    `sls:"dns"`
+	DNSSearch     any    `sls:"dns_search"`
+	ExtraHosts    any    `sls:"extra_hosts"`
+	CapAdd        any    `sls:"cap_add"`
+	CapDrop       any    `sls:"cap_drop"`
+	Devices       any    `sls:"devices"`
+	SecurityOpt   any    `sls:"security_opt"`
+	Tmpfs         any    `sls:"tmpfs"`
+	Ulimits       any    `sls:"ulimits"`
+	LogDriver     string `sls:"log_driver"`
+	LogOpt        any    `sls:"log_opt"`
+	Memory        string `sls:"memory"`
+	MemLimit      string `sls:"mem_limit"`
+	ShmSize       string `sls:"shm_size"`
+	PIDMode       string `sls:"pid_mode"`
+	IPCMode       string `sls:"ipc_mode"`
+	StopSignal    string `sls:"stop_signal"`
+	limits
 	Privileged      bool       `sls:"privileged"`
 	ReadOnly        bool       `sls:"read_only"`
 	Init            bool       `sls:"init"`
@@ -99,6 +100,7 @@ func (r *running) flags() (args []string) {
 	} {
 		add(f.option, f.v...)
 	}
+	args = append(args, r.limits.flags()...)
 	for _, f := range []struct{ option, v string }{
 		{"--entrypoint", first(r.entrypoint())}, {"--restart", r.RestartPolicy}, {"--network", r.network()}, {"--hostname", r.Hostname}, {"--user", r.User},
 		{"--workdir", r.WorkingDir}, {"--log-driver", r.LogDriver}, {"--memory", r.Memory}, {"--memory", r.MemLimit}, {"--shm-size", r.ShmSize},
@@ -129,6 +131,9 @@ func colons(items []string) []string {
 func (r *running) network() string {
 	if networks := list(r.Networks); r.NetworkMode == "" && len(networks) > 0 {
 		return networks[0]
+	}
+	if r.NetworkMode == "" && r.NetworkDisabled {
+		return "none"
 	}
 	return r.NetworkMode
 }
@@ -211,11 +216,4 @@ func (r *running) unsupported() error {
 }
 
 // lacking are the arguments of Salt's that this state has not.
-func lacking() []string {
-	return []string{
-		"blkio_weight", "blkio_weight_device", "cgroup_parent", "cpu_period", "cpu_quota", "cpu_shares", "cpuset_cpus", "cpuset_mems",
-		"device_read_bps", "device_read_iops", "device_write_bps", "device_write_iops", "dns_opt", "domainname", "group_add", "isolation",
-		"kernel_memory", "mac_address", "memory_swap", "memory_swappiness", "network_disabled", "oom_kill_disable", "oom_score_adj", "pids_limit",
-		"publish_all_ports", "runtime", "stop_timeout", "storage_opt", "storage_opts", "sysctls", "userns_mode", "volume_driver", "volumes_driver",
-	}
-}
+func lacking() []string { return []string{"kernel_memory", "volumes_driver"} }

@@ -37,7 +37,18 @@ func (f *family) cachePlace(url, env string) string {
 	if strings.HasPrefix(url, "salt://") {
 		kind = "files"
 	}
-	return path.Join(f.Cache, kind, path.Join("/", env), path.Join("/", where))
+	return path.Join(f.Cache, kind, path.Join("/", env), path.Join("/", dotless(where)))
+}
+
+// dotless is a path in which two dots are a name like others: else a URL would have the place of another server's file.
+func dotless(p string) string {
+	parts := strings.Split(p, "/")
+	for i, part := range parts {
+		if part == ".." {
+			parts[i] = "%2E%2E"
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // local is the path of a URL that means a file of the host itself.

@@ -106,7 +106,7 @@ func orMissing(err error, p string) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s is not there", p)
+	return lackingFile(fmt.Errorf("%s is not there", p), p)
 }
 
 // same reports whether a forced copy would change nothing.

@@ -25,6 +25,11 @@ type edit struct {
 // errMissing is wrapped by the error of an edit of a file that is not there.
 var errMissing = errors.New("is not there")
 
+// lackingFile is the error of a file that another state has to make first.
+func lackingFile(err error, name string) error {
+	return host.Lacking(diag.WithHint(err, "require the state that makes it"), host.AFile, name)
+}
+
 // openEdit reads a file that is to be edited.
 func (f *family) openEdit(h *host.Host, name string) (edit, error) {
 	name, err := absolute(h, "name", name)
@@ -40,7 +45,7 @@ func (f *family) openEdit(h *host.Host, name string) (edit, error) {
 	case err != nil:
 		return e, err
 	case !there:
-		return e, diag.WithHint(fmt.Errorf("%s %w", name, errMissing), "require the state that makes it")
+		return e, lackingFile(fmt.Errorf("%s %w", name, errMissing), name)
 	case !info.IsRegular():
 		return e, fmt.Errorf("%s is no regular file", name)
 	}

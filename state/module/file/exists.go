@@ -31,7 +31,7 @@ func (p *presence) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	case there:
 		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is there", name), "file.absent removes it")
 	}
-	return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not there", name), "require the state that makes it")
+	return module.Diff{}, lackingFile(fmt.Errorf("%s is not there", name), name)
 }
 
 func (p *presence) Apply(context.Context, *host.Host, module.Diff) (module.Report, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/formats"
 	"github.com/corpus-agent/corpus-agent/state/value"
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
@@ -40,16 +41,16 @@ func (o dumpOptions) text(name, otherwise string) string {
 	return otherwise
 }
 
-func formats() []format {
+func allFormats() []format {
 	return []format{
 		{name: "yaml", dump: dumpYAML, load: loadYAML},
 		{name: "json", dump: dumpJSON, load: func(text []byte, _ *value.Map) (any, error) { return value.FromJSON(text) }},
 		{name: "configparser", dump: dumpINI, load: loadINI},
 		{name: "keyvalue", dump: dumpKeyValue, load: loadKeyValue},
-		{name: "toml", dump: dumpTOML},
+		{name: "toml", dump: dumpTOML, load: func(text []byte, _ *value.Map) (any, error) { return formats.TOML(text) }},
 		{name: "python", dump: dumpPython},
-		{name: "plist", dump: dumpPlist},
-		{name: "msgpack", dump: dumpMsgpack, binary: true},
+		{name: "plist", dump: dumpPlist, load: func(text []byte, _ *value.Map) (any, error) { return formats.Plist(text) }},
+		{name: "msgpack", dump: dumpMsgpack, load: func(text []byte, _ *value.Map) (any, error) { return formats.Msgpack(text) }, binary: true},
 	}
 }
 
@@ -61,7 +62,7 @@ func formatOf(formatter, serializer string) (format, error) {
 	if name == "" {
 		name = "yaml"
 	}
-	all := formats()
+	all := allFormats()
 	i := slices.IndexFunc(all, func(f format) bool { return f.name == name })
 	if i < 0 {
 		names := make([]string, len(all))

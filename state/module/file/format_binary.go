@@ -1,6 +1,7 @@
 package file
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -42,6 +43,10 @@ func (p *plist) write(v any, depth int) error {
 		return p.array(v.Items, depth)
 	case value.Tuple:
 		return p.array(v, depth)
+	case []byte:
+		p.line(depth, "<data>")
+		p.line(depth, base64.StdEncoding.EncodeToString(v))
+		p.line(depth, "</data>")
 	case string:
 		p.line(depth, "<string>"+xmlText(v)+"</string>")
 	case bool:
@@ -119,6 +124,14 @@ func packed(b []byte, v any) ([]byte, error) {
 			b = append(b, 0xd9, byte(len(v)))
 		} else {
 			b = packedLength(b, len(v), 31, 0xa0, 0xda)
+		}
+		return append(b, v...), nil
+	case []byte:
+		switch {
+		case len(v) < 1<<8:
+			b = append(b, 0xc4, byte(len(v)))
+		default:
+			b = packedLength(b, len(v), -1, 0, 0xc5)
 		}
 		return append(b, v...), nil
 	case *value.List:

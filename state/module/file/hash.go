@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -151,15 +152,19 @@ func (f *family) sumFrom(ctx context.Context, file, hashName, name, url, env str
 	return s, nil
 }
 
-// maxHashLine is how long a line of a file of hashes may be.
-const maxHashLine = 1 << 20
+// What a file of hashes may hold: lists of Debian's archive have 40 MiB.
+const (
+	maxHashLine = 1 << 20
+	maxHashFile = 256 << 20
+)
 
 // findSum looks for the hash of a file in lines such as sha256sum and Debian's control files have
 // them: first by the name to look for, then by the path the content is for, then by where it comes
 // from. If no line names any of them, the first hash there is stands for all.
 func findSum(r io.Reader, hashName, name, url string) (sum, error) {
 	var found [4]sum
-	lines := bufio.NewScanner(r)
+	whole := &io.LimitedReader{R: r, N: maxHashFile + 1}
+	lines := bufio.NewScanner(whole)
 	lines.Buffer(nil, maxHashLine)
 	for lines.Scan() {
 		line := value.Strip(lines.Text())
@@ -178,12 +183,27 @@ func findSum(r io.Reader, hashName, name, url string) (sum, error) {
 			}
 		}
 	}
+	if err := unfitForHashes(lines.Err(), whole); err != nil {
+		return sum{}, err
+	}
 	for _, s := range found {
 		if s.known() {
-			return s, lines.Err()
+			return s, nil
 		}
 	}
-	return sum{}, lines.Err()
+	return sum{}, nil
+}
+
+// unfitForHashes is why a file that was read is no file of hashes, or could not be read to its end.
+func unfitForHashes(err error, whole *io.LimitedReader) error {
+	const hint = "see whether source_hash names the file of hashes, and not the file that they are of"
+	switch {
+	case errors.Is(err, bufio.ErrTooLong):
+		return diag.WithHint(fmt.Errorf("a line of it is longer than %d KiB", maxHashLine>>10), hint)
+	case err == nil && whole.N <= 0:
+		return diag.WithHint(fmt.Errorf("it is larger than %d MiB", maxHashFile>>20), hint)
+	}
+	return err
 }
 
 // endsWith reports whether a line ends with a word, after white space or one of the separators.

@@ -109,10 +109,21 @@ func (l *lineEdit) valid() error {
 		return nil
 	case "insert", "ensure", "replace":
 	default:
-		return diag.WithHint(fmt.Errorf("mode is %q", l.Mode), "write ensure, insert, replace or delete")
+		return diag.WithHint(noMode(l.Mode), "%s", lineModes)
 	}
 	if l.Content == nil {
-		return diag.WithHint(errors.New("there is no content"), "only mode: delete does without")
+		return diag.WithHint(fmt.Errorf("mode: %s lacks content, the line to put into the file", l.Mode), "only mode: delete does without, where match says which lines go")
 	}
 	return nil
+}
+
+// lineModes says what each mode of file.line needs.
+const lineModes = "set mode: ensure (puts content where after and before say, once), insert (location: start or end, or before or after), " +
+	"replace (match: the line that content replaces) or delete (match, or content)"
+
+func noMode(given string) error {
+	if given == "" {
+		return errors.New("file.line lacks its argument mode")
+	}
+	return fmt.Errorf("mode is %q, and file.line has ensure, insert, replace and delete", given)
 }

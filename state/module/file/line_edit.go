@@ -38,7 +38,7 @@ func (l *lineEdit) apply(before []string) ([]string, error) {
 	case "insert":
 		err = e.insert(l, after, upto)
 	default:
-		err = e.ensure(after, upto)
+		err = e.ensure(l, after, upto)
 	}
 	return e.lines, err
 }
@@ -150,61 +150,79 @@ func (e *lineEditor) insert(l *lineEdit, after, before []int) error {
 		e.put(0, -1, 0)
 		return nil
 	case l.Location != "":
-		return diag.WithHint(fmt.Errorf("location is %q", l.Location), "write start or end")
+		return diag.WithHint(fmt.Errorf("location is %q", l.Location), "write start or end; beside a line, use before or after instead")
 	case l.Before == nil && l.After == nil:
-		return diag.WithHint(errors.New("nothing says where to insert the line"), "give location, before or after")
+		return diag.WithHint(errors.New("nothing says where to insert the line"), "mode: insert needs location: start or end, or a pattern in before or after")
 	}
-	return e.beside(after, before)
+	return e.beside(l, after, before)
 }
 
 // ensure puts the line between two others, of which it may be the only one, or beside one.
-func (e *lineEditor) ensure(after, before []int) error {
-	if len(after) == 0 || len(before) == 0 {
-		return e.beside(after, before)
+func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
+	if !given(l.Before) && !given(l.After) {
+		return diag.WithHint(errors.New("mode: ensure lacks before and after"), "give one of them or both: patterns of the lines that content belongs beside")
 	}
-	a, b, err := only(after, before)
-	switch {
+	if len(after) == 0 || len(before) == 0 {
+		return e.beside(l, after, before)
+	}
+	a, errA := once("after", l.After, after)
+	b, errB := once("before", l.Before, before)
+	switch err := errors.Join(errA, errB); {
 	case err != nil:
-		return err
+		return diag.WithHint(err, "make it fit one line only")
 	case slices.ContainsFunc(e.lines, func(l string) bool { return strings.TrimLeft(bare(l), " \t") == bare(e.content) }):
 	case b == a+1:
 		e.put(b, a, -1)
 	case b == a+2:
 		e.lines[a+1] = e.like(a) + ending(e.lines[a+1])
 	default:
-		return errors.New("there is more than one line between after and before")
+		return diag.WithHint(errors.New("there is more than one line between after and before"),
+			"mode: ensure replaces the one line between them; make them fit neighbours, or use file.blockreplace")
 	}
 	return nil
 }
 
-// beside puts the line after one line or before another.
-func (e *lineEditor) beside(after, before []int) error {
-	switch {
-	case len(before) > 0:
-		if len(after) == 0 {
-			after = before
-		}
-		_, b, err := only(after, before)
-		if err == nil {
-			e.put(b, b, b-1)
-		}
-		return err
-	case len(after) > 0:
-		a, _, err := only(after, after)
-		if err == nil {
-			e.put(a+1, a, a+1)
-		}
-		return err
+// beside puts the line before another or after one. Where both are in the file each has to be in one line.
+func (e *lineEditor) beside(l *lineEdit, after, before []int) error {
+	var errA, errB error
+	a, b := -1, -1
+	if len(after) > 0 {
+		a, errA = once("after", l.After, after)
 	}
-	return diag.WithHint(errors.New("neither before nor after is in the file"), "compare them with the file; they are Python regular expressions")
+	if len(before) > 0 {
+		b, errB = once("before", l.Before, before)
+	}
+	switch err := errors.Join(errA, errB); {
+	case err != nil:
+		return diag.WithHint(err, "make it fit one line only")
+	case b >= 0:
+		e.put(b, b, b-1)
+	case a >= 0:
+		e.put(a+1, a, a+1)
+	default:
+		return diag.WithHint(fmt.Errorf("no line of the file has %s", asked(l)), "compare them with the file; they are Python regular expressions")
+	}
+	return nil
 }
 
-// only are the lines that after and before are found in, if each is found once.
-func only(after, before []int) (a, b int, err error) {
-	for _, found := range [][]int{after, before} {
-		if len(found) != 1 {
-			return 0, 0, diag.WithHint(fmt.Errorf("after or before is in %d lines", len(found)), "make them fit one line only")
-		}
+func given(pattern *string) bool { return pattern != nil && *pattern != "" }
+
+// asked names the patterns that were given.
+func asked(l *lineEdit) string {
+	var names []string
+	if given(l.After) {
+		names = append(names, fmt.Sprintf("after: %q", *l.After))
 	}
-	return after[0], before[0], nil
+	if given(l.Before) {
+		names = append(names, fmt.Sprintf("before: %q", *l.Before))
+	}
+	return strings.Join(names, " or ")
+}
+
+// once is the line that a pattern is found in, if it is only one.
+func once(name string, pattern *string, found []int) (int, error) {
+	if len(found) != 1 {
+		return 0, fmt.Errorf("%s: %q is in %d lines", name, *pattern, len(found))
+	}
+	return found[0], nil
 }

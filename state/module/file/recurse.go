@@ -219,7 +219,7 @@ func (r *recurse) tree(ctx context.Context) (*tree, error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrNotDir) {
-		return nil, diag.WithHint(fmt.Errorf("there is no directory %s", strings.Join(urls, " or ")), "see the state tree of environment %s", r.environment.name())
+		return nil, diag.WithHint(fmt.Errorf("there is no directory %s", strings.Join(urls, " or ")), lookAtTree, r.environment.name())
 	}
 	return nil, fmt.Errorf("listing %s: %w", strings.Join(urls, ", "), err)
 }

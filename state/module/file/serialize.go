@@ -93,7 +93,7 @@ func (s *serialize) merge(h *host.Host, f format, data any) (old, merged *value.
 		return nil, nil, nil
 	}
 	if f.load == nil {
-		return nil, nil, diag.WithHint(fmt.Errorf("merge_if_exists cannot read %s", f.name), "use yaml, json, configparser or keyvalue")
+		return nil, nil, diag.WithHint(fmt.Errorf("merge_if_exists cannot read %s", f.name), "use another format than python")
 	}
 	text, err := h.Files.ReadFile(s.Name)
 	if err != nil {

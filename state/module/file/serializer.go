@@ -7,7 +7,7 @@ type Serializer struct{ format format }
 
 // SerializerOf finds the format of a name: toml, python or configparser, for one.
 func SerializerOf(name string) (Serializer, bool) {
-	for _, f := range formats() {
+	for _, f := range allFormats() {
 		if f.name == name {
 			return Serializer{f}, true
 		}

@@ -104,13 +104,16 @@ func (f *family) choose(ctx context.Context, s sourced) (url, hash string, err e
 	i, err := f.Sources.First(ctx, urls, s.name())
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", "", diag.WithHint(fmt.Errorf("none of the sources is there: %s", strings.Join(redactedAll(urls), ", ")),
-			"see the state tree of environment %s", s.name())
+			lookAtTree, s.name())
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("looking for a source: %w", err)
 	}
 	return urls[i], hashes[i], nil
 }
+
+// lookAtTree is the hint of a file that the state tree of an environment lacks.
+const lookAtTree = "correct the path, or put the file into the state tree of environment %s; `corpus-agent call cp.list_master` lists its files"
 
 // redacted is a URL without the password in it.
 func redacted(url string) string {
@@ -134,7 +137,7 @@ func redactedAll(urls []string) []string {
 func (f *family) open(ctx context.Context, o origin) (Source, error) {
 	source, err := f.Sources.Open(ctx, o.url, o.env)
 	if errors.Is(err, fs.ErrNotExist) {
-		return source, diag.WithHint(fmt.Errorf("the source %s is not there: %w", redacted(o.url), err), "see the state tree of environment %s", o.env)
+		return source, diag.WithHint(fmt.Errorf("the source %s is not there: %w", redacted(o.url), err), lookAtTree, o.env)
 	}
 	if err != nil {
 		return source, fmt.Errorf("opening the source %s: %w", redacted(o.url), err)

@@ -20,6 +20,8 @@ type cloned struct {
 	Target string `sls:"target,required"`
 	Branch string `sls:"branch"`
 
+	AllowOutsideLinks bool `sls:"allow_outside_links"`
+
 	place place
 	now   string // the branch that is checked out
 }
@@ -62,6 +64,19 @@ func (c *cloned) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	if what, err := c.awaits(h); err != nil || what != "" {
 		return module.Report{}, c.absent(what, err)
 	}
+	w := written{dir: c.Target, allowed: c.AllowOutsideLinks}
+	if c.place == checkout {
+		w.back = []string{"checkout", "-"} // the branch or commit before
+	}
+	var report module.Report
+	err := c.within(ctx, h, w, func() (err error) {
+		report, err = c.write(ctx, h, d)
+		return err
+	})
+	return report, err
+}
+
+func (c *cloned) write(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	if c.place == checkout {
 		if _, err := c.git().Do(ctx, h, in(c.Target, "checkout", c.Branch, "--")...); err != nil {
 			return module.Report{}, err
@@ -90,6 +105,8 @@ type detached struct {
 	FetchRemote   bool   `sls:"fetch_remote"`
 	HardReset     bool   `sls:"hard_reset"`
 	Submodules    bool   `sls:"submodules"`
+
+	AllowOutsideLinks bool `sls:"allow_outside_links"`
 
 	place  place
 	now    string
@@ -152,6 +169,19 @@ func (g *detached) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modu
 	if what, err := g.awaits(h); err != nil || what != "" {
 		return module.Report{}, g.absent(what, err)
 	}
+	w := written{dir: g.Target, allowed: g.AllowOutsideLinks}
+	if g.place == checkout {
+		w.back = []string{"checkout", "-"} // the branch or commit before
+	}
+	var report module.Report
+	err := g.within(ctx, h, w, func() (err error) {
+		report, err = g.write(ctx, h)
+		return err
+	})
+	return report, err
+}
+
+func (g *detached) write(ctx context.Context, h *host.Host) (module.Report, error) {
 	if err := g.get(ctx, h); err != nil {
 		return module.Report{}, err
 	}

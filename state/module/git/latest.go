@@ -34,6 +34,8 @@ type latest struct {
 	RefspecBranch any    `sls:"refspec_branch"` // all branches are fetched
 	RefspecTag    any    `sls:"refspec_tag"`
 
+	AllowOutsideLinks bool `sls:"allow_outside_links"`
+
 	place  place
 	commit string // "" until it is fetched
 	kind   string

@@ -14,6 +14,19 @@ func (l *latest) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	if what, err := l.awaits(h); err != nil || what != "" {
 		return module.Report{}, l.absent(what, err)
 	}
+	w := written{dir: l.Target, allowed: l.AllowOutsideLinks || l.Bare || l.Mirror}
+	if l.place == checkout {
+		w.back = []string{"reset", "--keep", l.now.commit}
+	}
+	var report module.Report
+	err := l.within(ctx, h, w, func() (err error) {
+		report, err = l.write(ctx, h, d)
+		return err
+	})
+	return report, err
+}
+
+func (l *latest) write(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	if l.place != checkout {
 		return l.clone(ctx, h)
 	}

@@ -23,6 +23,9 @@ type present struct {
 	DelUsers  []string `sls:"delusers"`
 	NonUnique bool     `sls:"non_unique"`
 
+	// Planned is what earlier steps of a dry run would do to accounts.
+	Planned *value.List `sls:"__planned__"`
+
 	change *host.GroupChange // what Check found to differ about a group that is there
 }
 
@@ -38,15 +41,19 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	if !ok {
-		return p.checkNew(h), nil
+		return p.checkNew(h)
 	}
 	change, differs := p.compare(g)
 	if differs.Len() == 0 {
 		return module.Diff{Comment: fmt.Sprintf("group %s is as declared", p.Name)}, nil
 	}
 	p.change = &change
+	lacks, err := p.lacks(h, slices.Concat(change.Add, membersOf(change)))
+	if err != nil {
+		return module.Diff{}, err
+	}
 	return module.Diff{
-		Changes: final(), Planned: value.NewMap(),
+		Changes: final(), Planned: value.NewMap(), Lacks: lacks,
 		Comment: fmt.Sprintf("group %s would change: %s", p.Name, strings.Join(differs.Names(), ", ")),
 	}, nil
 }
@@ -111,14 +118,43 @@ func (p *present) newGroup() host.NewGroup {
 
 // checkNew says how a new group would look. What stands in its way is only a warning, as an earlier
 // state of the same run may yet clear it; if none does, Apply fails with it.
-func (p *present) checkNew(h *host.Host) module.Diff {
+func (p *present) checkNew(h *host.Host) (module.Diff, error) {
 	d := module.Diff{Planned: value.NewMap(), Comment: fmt.Sprintf("group %s would be made", p.Name)}
-	planned, err := h.Accounts.PlanGroup(p.newGroup())
+	n := p.newGroup()
+	n.Expected = module.ExpectedAccounts(p.Planned)
+	planned, err := h.Accounts.PlanGroup(n)
 	if err != nil {
 		d.Lacks = append(d.Lacks, err)
 	}
 	d.Changes = Info(planned)
-	return d
+	lacks, err := p.lacks(h, n.Members)
+	d.Lacks = append(d.Lacks, lacks...)
+	return d, err
+}
+
+// membersOf are the members that a change sets.
+func membersOf(c host.GroupChange) []string {
+	if c.Members == nil {
+		return nil
+	}
+	return *c.Members
+}
+
+// lacks are the users that a group is to have as members and that are not there.
+func (p *present) lacks(h *host.Host, members []string) (lacks []error, err error) {
+	expected := module.ExpectedAccounts(p.Planned)
+	for _, name := range members {
+		_, there, err := h.Accounts.User(name)
+		if err != nil {
+			return nil, err
+		}
+		if !there && !expected.HasUser(name) {
+			err := diag.WithHint(fmt.Errorf("user %s, who is to be in group %s, does not exist", name, p.Name),
+				"make the user in a user.present state that this one requires, or leave the name out")
+			lacks = append(lacks, host.Lacking(err, host.AUser, name))
+		}
+	}
+	return lacks, nil
 }
 
 func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {

@@ -69,15 +69,16 @@ func (p *policy) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if strings.HasPrefix(rules, "-P "+p.Chain+" "+p.Policy+"\n") {
 		return p.saved(ctx, h, &p.target, fmt.Sprintf("the policy of %s is %s", p.Chain, p.Policy))
 	}
-	return module.Diff{Changes: p.changed(), Planned: value.NewMap(), Comment: fmt.Sprintf("the policy of %s would be %s", p.Chain, p.Policy)}, nil
+	comment := fmt.Sprintf("the policy of %s would be %s", p.Chain, p.Policy) + p.intent(h, &p.target)
+	return module.Diff{Changes: p.changed(), Planned: value.NewMap(), Comment: comment}, nil
 }
 
 func (p *policy) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	if err := p.run(ctx, h, "-P", p.Chain, p.Policy); err != nil {
 		return module.Report{}, err
 	}
-	note, err := p.write(ctx, h, &p.target)
-	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("the policy of %s is %s%s", p.Chain, p.Policy, note)}, err
+	comment := fmt.Sprintf("the policy of %s is %s", p.Chain, p.Policy)
+	return p.write(ctx, h, &p.target, module.Report{Changes: d.Changes, Comment: comment})
 }
 
 // flush is iptables.flush: a chain, or a whole table, has no rules.

@@ -107,13 +107,21 @@ func (s *saving) file(h *host.Host, t *target) string {
 		return path
 	}
 	six := t.Family == "ipv6"
+	if _, err := h.Files.Stat("/etc/debian_version"); err == nil {
+		return ofDebian(t)
+	}
 	if info, err := h.Files.Stat("/etc/sysconfig"); err == nil && info.IsDir() {
 		return map[bool]string{false: "/etc/sysconfig/iptables", true: "/etc/sysconfig/ip6tables"}[six]
 	}
 	if _, err := h.Files.Stat("/etc/arch-release"); err == nil {
 		return map[bool]string{false: "/etc/iptables/iptables.rules", true: "/etc/iptables/ip6tables.rules"}[six]
 	}
-	return map[bool]string{false: "/etc/iptables/rules.v4", true: "/etc/iptables/rules.v6"}[six]
+	return ofDebian(t)
+}
+
+// ofDebian is the file that Debian's package iptables-persistent loads at boot.
+func ofDebian(t *target) string {
+	return map[string]string{"ipv4": "/etc/iptables/rules.v4", "ipv6": "/etc/iptables/rules.v6"}[t.Family]
 }
 
 // stale tells whether the file has other rules than the kernel, which come along.
@@ -142,17 +150,29 @@ func essence(rules string) string {
 	return b.String()
 }
 
-// write saves the rules if that was asked for and they differ; note tells where.
-func (s *saving) write(ctx context.Context, h *host.Host, t *target) (note string, err error) {
+// write saves the rules if that was asked for and they differ, and completes the report with it.
+func (s *saving) write(ctx context.Context, h *host.Host, t *target, report module.Report) (module.Report, error) {
 	if !s.wanted() {
-		return "", nil
+		return report, nil
 	}
 	rules, stale, err := s.stale(ctx, h, t)
 	if err != nil || !stale {
-		return "", err
+		return report, err
 	}
 	path := s.file(h, t)
-	return ", and saved in " + path, h.WriteText(path, rules)
+	report.Comment += ", and saved in " + path
+	if _, loads := h.Which("netfilter-persistent"); !loads && path == ofDebian(t) {
+		report.Warnings = append(report.Warnings, "nothing loads "+path+" at boot: install iptables-persistent, or load it by a unit of your own")
+	}
+	return report, h.WriteText(path, rules)
+}
+
+// intent is what a dry run says of save beside the change of the rules.
+func (s *saving) intent(h *host.Host, t *target) string {
+	if !s.wanted() {
+		return ""
+	}
+	return ", and the rules would be saved in " + s.file(h, t)
 }
 
 // saved is the difference of a state that is as declared, but for the file.

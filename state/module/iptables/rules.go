@@ -81,7 +81,7 @@ func (a *add) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if has {
 		return a.saved(ctx, h, &a.target, "the rule is there: "+line)
 	}
-	return module.Diff{Changes: a.changed(), Planned: value.NewMap(), Comment: "the rule would be added: " + line}, nil
+	return module.Diff{Changes: a.changed(), Planned: value.NewMap(), Comment: "the rule would be added: " + line + a.intent(h, &a.target)}, nil
 }
 
 func (a *add) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
@@ -107,8 +107,7 @@ func (a *add) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Re
 
 // report saves and reports what a check foresaw.
 func (r *ruled) report(ctx context.Context, h *host.Host, d module.Diff, comment string) (module.Report, error) {
-	note, err := r.write(ctx, h, &r.target)
-	return module.Report{Changes: d.Changes, Comment: comment + note}, err
+	return r.write(ctx, h, &r.target, module.Report{Changes: d.Changes, Comment: comment})
 }
 
 // place is the position of a rule that is inserted; a negative one counts from the end.
@@ -146,7 +145,7 @@ func (r *remove) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if r.Position != nil {
 		line = fmt.Sprintf("%s %d", r.Chain, *r.Position)
 	}
-	return module.Diff{Changes: r.changed(), Planned: value.NewMap(), Comment: "the rule would be deleted: " + line}, nil
+	return module.Diff{Changes: r.changed(), Planned: value.NewMap(), Comment: "the rule would be deleted: " + line + r.intent(h, &r.target)}, nil
 }
 
 func (r *remove) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

@@ -29,9 +29,9 @@ func Functions() module.Table {
 
 // selection is which modules a state is about.
 type selection struct {
-	Name    string      `sls:"name"`
-	Mods    *value.List `sls:"mods"` // instead of the name
-	Persist bool        `sls:"persist"`
+	Name    string `sls:"name"`
+	Mods    []any  `sls:"mods"` // instead of the name
+	Persist bool   `sls:"persist"`
 }
 
 // modules are the modules named, each perhaps with parameters.
@@ -39,7 +39,7 @@ func (s *selection) modules() ([]string, error) {
 	names := []string{s.Name}
 	if s.Mods != nil {
 		names = nil
-		for _, item := range s.Mods.Items {
+		for _, item := range s.Mods {
 			names = append(names, value.Str(item))
 		}
 	}

@@ -27,12 +27,3 @@ func TestPackages(t *testing.T) {
 		Cases:     statetest.Load(t, "testdata/pkg-*.yaml"),
 	})
 }
-
-func TestRepositories(t *testing.T) {
-	statetest.Run(t, statetest.Suite{
-		State:     "pkgrepo",
-		Functions: func(h *statetest.Host) module.Table { return pkg.Repositories(tree{h}) },
-		Prepare:   func(_ *testing.T, h *statetest.Host) { statetest.UsePackages(h) },
-		Cases:     statetest.Load(t, "testdata/pkgrepo*.yaml"),
-	})
-}

@@ -78,10 +78,10 @@ func (d *downloaded) Apply(ctx context.Context, h *host.Host, _ module.Diff) (re
 	}
 	packages, err := d.resolve(ctx, h, targets)
 	if err != nil {
-		return report, d.blame(err)
+		return report, d.blame(ctx, h, nameList(targets), err)
 	}
 	t := d.transaction(packages)
 	t.DownloadOnly, t.Reinstall = true, true // a package that is installed is fetched as well
 	report.Comment = "downloaded: " + strings.Join(nameList(targets), ", ")
-	return report, d.blame(h.Packages.Do(ctx, t))
+	return report, d.blame(ctx, h, nameList(targets), h.Packages.Do(ctx, t))
 }

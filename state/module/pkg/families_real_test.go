@@ -34,6 +34,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/pkg"
+	"github.com/corpus-agent/corpus-agent/state/module/pkgrepo"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -173,7 +174,7 @@ func (o opener) Open(_ context.Context, url, _ string) (io.ReadCloser, error) {
 
 func (m *machineOf) table(function string) module.Table {
 	if strings.HasPrefix(function, "repo ") {
-		return pkg.Repositories(opener{m.root})
+		return pkgrepo.Functions(opener{m.root})
 	}
 	return pkg.Functions(opener{m.root})
 }

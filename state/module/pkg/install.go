@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -62,12 +63,27 @@ func (i *install) refresh(ctx context.Context, h *host.Host) (warnings []string,
 	return warnings, nil
 }
 
-// blame adds a refresh that failed to an error that may come of it.
-func (i *install) blame(err error) error {
-	if err == nil || i.refreshErr == nil {
+// blame adds to an error a refresh that failed, or that did not reach the repository which may have the package that is
+// missing.
+func (i *install) blame(ctx context.Context, h *host.Host, names []string, err error) error {
+	before := i.refreshErr
+	if before == nil && err != nil && h.Packages.Unreached() != nil && i.unavailable(ctx, h, names, err) {
+		before = h.Packages.Unreached()
+	}
+	if err == nil || before == nil {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("%w; before that, %w", err, i.refreshErr), "%s", diag.HintOf(i.refreshErr))
+	return diag.WithHint(fmt.Errorf("%w; before that, %w", err, before), "%s", diag.HintOf(before))
+}
+
+// unavailable reports whether the indexes lack a package or a version that is wanted.
+func (i *install) unavailable(ctx context.Context, h *host.Host, names []string, err error) bool {
+	var lack *host.Lack
+	if errors.As(err, &lack) {
+		return true
+	}
+	offers, err := h.Packages.Offers(ctx, names, i.FromRepo)
+	return err == nil && slices.ContainsFunc(names, func(name string) bool { return offers[name].Candidate == "" })
 }
 
 // transaction is the order for packages, with all that the state says about how.
@@ -156,7 +172,7 @@ func (i *install) chosen(h *host.Host, w wanted, offer host.Offer) (string, erro
 	}
 	version, ok := d.choose(offer)
 	if !ok {
-		err := fmt.Errorf("the repositories have no version %s of package %s", w.version, w.name)
+		err := host.Lacking(fmt.Errorf("the repositories have no version %s of package %s", w.version, w.name), host.APackage, w.name)
 		if len(offer.Versions) == 0 {
 			return "", diag.WithHint(err, "they do not have the package at all; add the repository that does in a pkgrepo.managed state")
 		}

@@ -240,7 +240,7 @@ func (i *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 			return report, err
 		}
 		if err := i.perform(ctx, h, &report); err != nil {
-			return report, i.blame(err)
+			return report, i.blame(ctx, h, nameList(j.all), err)
 		}
 	}
 	report.Changes = withHolds(report.Changes, j.holds)

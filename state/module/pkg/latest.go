@@ -93,16 +93,20 @@ func (l *latest) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report
 	}
 	targets, err := l.behind(ctx, h)
 	if err != nil {
-		return report, l.blame(err)
+		return report, l.blame(ctx, h, nil, err)
 	}
 	if len(targets) == 0 {
 		report.Comment = "there is nothing newer"
 		return report, nil
 	}
+	var names []string
+	for _, w := range targets {
+		names = append(names, w.Name)
+	}
 	changes, err := perform(ctx, h, l.transaction(targets))
 	report.Changes, report.Comment = changesMap(changes), describe(changes, "")
 	if err != nil {
-		return report, l.blame(err)
+		return report, l.blame(ctx, h, names, err)
 	}
 	return report, l.done(ctx, h)
 }

@@ -1,5 +1,5 @@
-// Package pkg holds pkg.installed and its kin, and pkgrepo: states about software that comes from a
-// package manager.
+// Package pkg holds pkg.installed and its kin: states about software that comes from a package
+// manager.
 //
 // All of them work alike. Check compares the package database with what was asked for, and lets the
 // package manager play through what would have to be done, so that a dry run names every package

@@ -26,9 +26,7 @@ type policy struct {
 	ApplyTo    string `sls:"apply_to"`
 }
 
-func (p *policy) what() string          { return fmt.Sprintf("the policy %s of %s", p.Name, p.VHost) }
-func (p *policy) through() host.Program { return p.program(ctl, "") }
-func (p *policy) where() server         { return p.server }
+func (p *policy) what() string { return fmt.Sprintf("the policy %s of %s", p.Name, p.VHost) }
 func (p *policy) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return check(ctx, h, p)
 }
@@ -95,9 +93,7 @@ type noPolicy struct {
 	VHost string `sls:"vhost"`
 }
 
-func (p *noPolicy) what() string          { return fmt.Sprintf("the policy %s of %s", p.Name, p.VHost) }
-func (p *noPolicy) through() host.Program { return p.program(ctl, "") }
-func (p *noPolicy) where() server         { return p.server }
+func (p *noPolicy) what() string { return fmt.Sprintf("the policy %s of %s", p.Name, p.VHost) }
 func (p *noPolicy) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return check(ctx, h, p)
 }

@@ -1,7 +1,7 @@
-// Package rabbitmq holds rabbitmq_user, rabbitmq_vhost, rabbitmq_policy and rabbitmq_plugin: what a RabbitMQ server on this
-// host has in it.
+// Package rabbitmq holds the states rabbitmq_*: what a RabbitMQ server on this host has in it, and its cluster.
 //
-// rabbitmqctl is asked and changes it. Passwords go to its standard input, and never on a command line.
+// rabbitmqctl is asked and changes it. Passwords of users go to its standard input, and never on a command line; the
+// address of an upstream is an argument, since it takes it nowhere else.
 package rabbitmq
 
 import (
@@ -30,6 +30,14 @@ func Tables() module.Registry {
 			"present": func() module.Resource { return &policy{VHost: "/"} },
 			"absent":  func() module.Resource { return &noPolicy{VHost: "/"} },
 		},
+		"rabbitmq_cluster": {
+			"join":   func() module.Resource { return &cluster{User: "rabbit"} },
+			"joined": func() module.Resource { return &cluster{User: "rabbit"} },
+		},
+		"rabbitmq_upstream": {
+			"present": func() module.Resource { return &upstream{} },
+			"absent":  func() module.Resource { return &noUpstream{} },
+		},
 		"rabbitmq_plugin": {
 			"enabled":  func() module.Resource { return &plugin{on: true} },
 			"disabled": func() module.Resource { return &plugin{} },
@@ -45,6 +53,12 @@ type server struct {
 func (s server) program(name, stdin string) host.Program {
 	return host.Program{Name: name, Package: "rabbitmq-server", RunAs: s.RunAs, Dir: "/", Stdin: stdin}
 }
+
+// where is the server itself, for the states that hold one.
+func (s server) where() server { return s }
+
+// through is the program that most states go through.
+func (s server) through() host.Program { return s.program(ctl, "") }
 
 const ctl, plugins = "rabbitmqctl", "rabbitmq-plugins"
 
@@ -140,9 +154,7 @@ type vhost struct {
 	Name string `sls:"name"`
 }
 
-func (v *vhost) what() string          { return "the virtual host " + v.Name }
-func (v *vhost) through() host.Program { return v.program(ctl, "") }
-func (v *vhost) where() server         { return v.server }
+func (v *vhost) what() string { return "the virtual host " + v.Name }
 func (v *vhost) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return check(ctx, h, v)
 }
@@ -168,9 +180,7 @@ type gone struct {
 	list, remove string
 }
 
-func (g *gone) what() string          { return g.Name }
-func (g *gone) through() host.Program { return g.program(ctl, "") }
-func (g *gone) where() server         { return g.server }
+func (g *gone) what() string { return g.Name }
 func (g *gone) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return check(ctx, h, g)
 }
@@ -202,7 +212,6 @@ type plugin struct {
 
 func (p *plugin) what() string          { return "the plugin " + p.Name }
 func (p *plugin) through() host.Program { return p.program(plugins, "") }
-func (p *plugin) where() server         { return p.server }
 func (p *plugin) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return check(ctx, h, p)
 }

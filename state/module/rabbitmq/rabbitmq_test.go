@@ -63,6 +63,24 @@ func (b broker) ctl(args []string, stdin string) (string, error) {
 	case "set_policy": // -p / --priority 0 NAME PATTERN DEFINITION
 		n := len(rest)
 		b.set("/policy", "/\t"+rest[n-3], strings.Join([]string{"/", rest[n-3], rest[n-2], "all", rest[n-1], rest[3]}, "\t"))
+	case "cluster_status":
+		return "Running Nodes\n\nrabbit@mq2\n" + b.h.Text("/cluster"), nil
+	case "stop_app":
+		b.h.Put("/stopped", "yes")
+	case "start_app":
+		b.h.Put("/stopped", "no")
+	case "join_cluster":
+		node := rest[len(rest)-1]
+		if node == "rabbit@none" || b.h.Text("/stopped") != "yes" {
+			return "", statetest.Code{Code: 69, Text: "Error: unable to join"}
+		}
+		b.h.Put("/cluster", strings.Join(rest, " ")+"\n")
+	case "list_parameters":
+		return "component\tname\tvalue\n" + b.h.Text("/parameters"), nil
+	case "set_parameter":
+		b.set("/parameters", rest[0]+"\t"+rest[1], strings.Join(rest, "\t"))
+	case "clear_parameter":
+		b.set("/parameters", rest[0]+"\t"+rest[1], "")
 	case "clear_policy":
 		b.set("/policy", "/\t"+rest[2], "")
 	default:

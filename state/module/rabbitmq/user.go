@@ -23,9 +23,7 @@ type user struct {
 	Perms    any     `sls:"perms"` // a list of {VHOST: [CONFIGURE, WRITE, READ]}
 }
 
-func (u *user) what() string          { return "the user " + u.Name }
-func (u *user) through() host.Program { return u.program(ctl, "") }
-func (u *user) where() server         { return u.server }
+func (u *user) what() string { return "the user " + u.Name }
 func (u *user) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return check(ctx, h, u)
 }

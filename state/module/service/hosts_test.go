@@ -233,18 +233,27 @@ func TestFailuresOnSystemd(t *testing.T) {
 		t.Errorf("got %v, hint %q; want the last words of the unit", o.err, diag.HintOf(o.err))
 	}
 	unitFile(t, "corpus-late.service", "[Service]\nExecStart=/bin/sh -c 'echo giving up; exit 4'\n")
-	o = apply(t, "running", "name", "corpus-late", "init_delay", 0.5)
-	if o.err == nil || !strings.Contains(o.err.Error(), "is failed now") {
+	o = apply(t, "running", "name", "corpus-late")
+	if o.err == nil || !strings.Contains(o.err.Error(), "is failed (failed) now: its program ended with status 4 (exit-code)") || !strings.Contains(o.err.Error(), "giving up") {
 		t.Errorf("a service that ends at once was found up: %v", o.err)
+	}
+	unitFile(t, "corpus-again.service", "[Service]\nExecStart=/bin/sh -c 'sleep 0.2; echo giving up; exit 4'\nRestart=always\nRestartSec=10ms\n")
+	defer systemctl("stop", "corpus-again.service")
+	if o = apply(t, "running", "name", "corpus-again"); o.err == nil || !strings.Contains(o.err.Error(), "giving up") {
+		t.Errorf("a service that systemd starts again and again was found up: %v", o.err)
+	}
+	unitFile(t, "corpus-job.service", "[Service]\nExecStart=/bin/true\n")
+	if o = apply(t, "running", "name", "corpus-job"); o.err == nil || !strings.Contains(diag.HintOf(o.err), "RemainAfterExit") {
+		t.Errorf("a program that did its work counts as up: %v, hint %q", o.err, diag.HintOf(o.err))
 	}
 	unitFile(t, "corpus-wrong.service", "[Service]\nType=simple\n")
 	if o = apply(t, "running", "name", "corpus-wrong"); o.err == nil || !strings.Contains(diag.HintOf(o.err), "systemd-analyze verify") {
 		t.Errorf("got %v, hint %q", o.err, diag.HintOf(o.err))
 	}
-	if o = apply(t, "running", "name", "corpus-borken"); o.err == nil || diag.HintOf(o.err) != `did you mean "corpus-broken.service"?` {
+	if o = apply(t, "running", "name", "corpus-borken"); o.err == nil || diag.HintOf(o.err) != `did you mean "corpus-broken"?` {
 		t.Errorf("got %v, hint %q", o.err, diag.HintOf(o.err))
 	}
-	if o = apply(t, "enabled", "name", "corpus-borken"); o.err == nil || diag.HintOf(o.err) != `did you mean "corpus-broken.service"?` {
+	if o = apply(t, "enabled", "name", "corpus-borken"); o.err == nil || diag.HintOf(o.err) != `did you mean "corpus-broken"?` {
 		t.Errorf("got %v, hint %q", o.err, diag.HintOf(o.err))
 	}
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -33,6 +34,9 @@ func (r *restart) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	if err != nil {
 		return module.Diff{}, err
 	}
+	if !u.Found && !u.Masked {
+		return r.awaited(), nil
+	}
 	return module.Diff{Changes: changed(r.Name, true), Planned: value.NewMap(), Comment: fmt.Sprintf("would %s %s", r.verb(u), r.Name)}, nil
 }
 
@@ -48,9 +52,13 @@ func (r *restart) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 			return module.Report{}, err
 		}
 	}
+	started := time.Now()
 	if err := h.Units.Act(ctx, verb, r.Name, !r.NoBlock); err != nil {
 		return module.Report{}, err
 	}
 	report := module.Report{Changes: changed(r.Name, true), Comment: fmt.Sprintf("done: %s %s", verb, r.Name)}
-	return report, r.wait(ctx)
+	if err := r.wait(ctx); err != nil || verb == host.Reload {
+		return report, err
+	}
+	return report, r.stays(ctx, h, started)
 }

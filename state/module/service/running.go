@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -41,14 +42,23 @@ func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	case err != nil:
 		return d, err
 	case !found:
-		d.Unknown, d.Planned = true, value.NewMap()
-		d.Comment, d.Lacks = fmt.Sprintf("%s is not there; if an earlier state brings it, it would be started", r.Name), noUnit(r.Name)
+		awaited := r.awaited()
+		awaited.Warnings = d.Warnings
+		return awaited, nil
 	case t.nothing():
 		d.Comment = r.Name + " is up"
 	default:
 		d.Changes, d.Planned, d.Comment = changed(r.Name, true), value.NewMap(), "would "+r.describe(t)
 	}
 	return d, nil
+}
+
+// awaited is what a dry run says of a unit that is not there.
+func (r *running) awaited() module.Diff {
+	return module.Diff{
+		Unknown: true, Planned: value.NewMap(), Lacks: noUnit(r.Name),
+		Comment: fmt.Sprintf("%s is not there; if an earlier state brings it, it would be started", r.Name),
+	}
 }
 
 // todo looks at the unit.
@@ -116,10 +126,14 @@ func (r *running) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 
 // start starts the service and makes sure that it stays up.
 func (r *running) start(ctx context.Context, h *host.Host) error {
+	started := time.Now()
 	if err := h.Units.Act(ctx, host.Start, r.Name, !r.NoBlock); err != nil {
 		return err
 	}
 	if err := r.wait(ctx); err != nil {
+		return err
+	}
+	if err := r.stays(ctx, h, started); err != nil {
 		return err
 	}
 	u, err := h.Units.Unit(ctx, r.Name, r.Process)
@@ -128,6 +142,14 @@ func (r *running) start(ctx context.Context, h *host.Host) error {
 	}
 	return diag.WithHint(fmt.Errorf("%s was started, and is %s now", r.Name, u.Active),
 		"a unit that does its work and ends needs RemainAfterExit=yes to count as up, or a cmd.run state instead")
+}
+
+// stays looks again at a service that was started, unless nothing waits for it.
+func (r *running) stays(ctx context.Context, h *host.Host, started time.Time) error {
+	if r.NoBlock {
+		return nil
+	}
+	return h.Units.Stays(ctx, r.Name, started)
 }
 
 // Watched restarts or reloads a service that is up, and starts one that is not.

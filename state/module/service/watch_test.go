@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -69,6 +70,21 @@ func watch(t *testing.T, h *statetest.Host, function string, arguments *value.Ma
 		t.Errorf("%v: changes are %s, and %s were predicted", err, value.Repr(report.Changes), value.Repr(d.Changes))
 	}
 	return report.Changes
+}
+
+// TestARestartThatDoesNotLast has a program that ends soon after a watch restarted it.
+func TestARestartThatDoesNotLast(t *testing.T) {
+	for _, arguments := range []*value.Map{value.NewMap("name", "web"), value.NewMap("name", "web", "reload", true, "force", true)} {
+		h := statetest.NewHost(t)
+		statetest.UseUnits(h)
+		h.Build(t, statetest.Tree{"/units": statetest.File("web.service active enabled ends\n")})
+		resource := service.Functions()["running"]()
+		module.Decode(resource, module.Call{Function: "service.running", Arguments: arguments})
+		_, err := resource.(module.Watcher).Watched().Apply(context.Background(), h.Host, module.Diff{})
+		if err == nil || !strings.Contains(err.Error(), "the last words of it") {
+			t.Errorf("%s: %v; want the failure with what the unit said", value.Repr(arguments), err)
+		}
+	}
 }
 
 func orEmpty(m *value.Map) *value.Map {

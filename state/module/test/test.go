@@ -1,4 +1,4 @@
-// Package test holds the state functions that succeed, fail and pretend to change something on
+// Package test holds test.nop and its kin: state functions that succeed, fail and pretend to change something on
 // request. People use them to try out requisites, and to stop a run with a message.
 package test
 

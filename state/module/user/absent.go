@@ -39,7 +39,17 @@ func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		changes.Set(a.Name+" group", "removed")
 	}
 	changes.Set(a.Name, "removed")
-	return module.Diff{Changes: changes, Planned: value.NewMap(), Comment: fmt.Sprintf("user %s would be removed", a.Name)}, nil
+	comment := fmt.Sprintf("user %s would be removed", a.Name)
+	return module.Diff{Changes: changes, Planned: value.NewMap(), Comment: comment, Warnings: []string{a.keeps(info)}}, nil
+}
+
+// keeps says whose the files become that stay behind.
+func (a *absent) keeps(info Info) string {
+	which := "the files of user " + a.Name
+	if a.Purge {
+		which += " outside of " + info.Home
+	}
+	return fmt.Sprintf("%s keep uid %d and belong to the next user who gets it; find them with `find / -xdev -uid %d`, and remove them or give them to another user", which, info.UID, info.UID)
 }
 
 // groupGoes tells whether userdel takes the group of the user's name along: where login.defs gives

@@ -2,6 +2,7 @@ package user
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,6 +18,7 @@ func (p *present) newUser() host.NewUser {
 	n := host.NewUser{
 		Name: p.Name, UID: p.UID, OwnGroup: p.UserGroup, Groups: p.memberships(), Gecos: p.gecosOf(gecos{}).String(), Home: p.Home,
 		CreateHome: p.CreateHome, Shell: p.Shell, NonUnique: !p.Unique, System: p.System, NoLog: p.NoLogInit,
+		Expected: p.expected,
 	}
 	switch {
 	case p.GID != nil:
@@ -39,6 +41,11 @@ func (p *present) checkNew(h *host.Host) module.Diff {
 		return d
 	}
 	d.Changes = p.made(info)
+	left, err := leftBy(h, info.User)
+	if err != nil {
+		d.Lacks = append(d.Lacks, err)
+	}
+	d.Warnings = append(d.Warnings, left...)
 	return d
 }
 
@@ -51,6 +58,11 @@ func (p *present) plan(h *host.Host) (host.NewUser, Info, error) {
 	}
 	if own, ok, err := h.Accounts.GroupByID(planned.GID); err == nil && ok {
 		n.Groups = without(n.Groups, own.Name)
+	}
+	for _, own := range p.expected.Groups {
+		if own.GID == planned.GID {
+			n.Groups = without(n.Groups, own.Name)
+		}
 	}
 	names, err = had(h, names...)
 	return n, Info{User: planned, Groups: names}, err
@@ -100,7 +112,10 @@ func (p *present) applyNew(ctx context.Context, h *host.Host) (module.Report, er
 	if err == nil {
 		err = errInfo
 	}
-	if !there || err != nil {
+	if err == nil && !there {
+		err = errors.New("useradd ended with 0, and there is no such account")
+	}
+	if err != nil {
 		report := module.Report{}
 		if there {
 			report.Changes = info.Map()

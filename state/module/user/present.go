@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // present is user.present.
@@ -48,8 +49,12 @@ type present struct {
 	AllowUIDChange  bool     `sls:"allow_uid_change"`
 	AllowGIDChange  bool     `sls:"allow_gid_change"`
 
-	optional []string // the optional groups that are there
-	change   *change  // what Check found to differ about a user that is there
+	// Planned is what earlier steps of a dry run would do to accounts.
+	Planned *value.List `sls:"__planned__"`
+
+	expected host.Expected // the accounts of Planned
+	optional []string      // the optional groups that are there
+	change   *change       // what Check found to differ about a user that is there
 }
 
 func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -59,6 +64,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err := p.valid(); err != nil {
 		return module.Diff{}, err
 	}
+	p.expected = module.ExpectedAccounts(p.Planned)
 	if err := p.findGroups(h); err != nil {
 		return module.Diff{}, err
 	}
@@ -107,7 +113,7 @@ func (p *present) findGroups(h *host.Host) error {
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if !ok && !p.expected.Has(name) {
 			missing = append(missing, name)
 		}
 	}
@@ -122,7 +128,7 @@ func (p *present) findGroups(h *host.Host) error {
 		if err != nil {
 			return err
 		}
-		if ok {
+		if ok || p.expected.Has(name) {
 			p.optional = append(p.optional, name)
 		}
 	}
@@ -158,7 +164,7 @@ func (p *present) ownGroup(h *host.Host) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case ok:
+	case ok || p.expected.Has(p.Name):
 		return p.Name, nil
 	case p.GIDFromName:
 		err := diag.WithHint(fmt.Errorf("group %s does not exist, and gid_from_name asks for it", p.Name), "make it in a group.present state that this one requires")

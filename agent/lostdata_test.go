@@ -1,0 +1,78 @@
+package agent_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
+)
+
+// A data directory that vanished is made again, and the run says that its content is lost.
+func TestLostDataIsReported(t *testing.T) {
+	for _, next := range []string{"nothing new", "a new release"} {
+		t.Run(next, func(t *testing.T) {
+			l := newLab(t)
+			l.publish("1")
+			l.expect(exit.OK)
+			data := l.Layout.Project("myapp").Data()
+			if err := os.RemoveAll(data); err != nil {
+				t.Fatal(err)
+			}
+			if s, err := l.Status(); err != nil || len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "/srv/projects/myapp/data is gone") {
+				t.Errorf("drift is %q, %v", s.Drift, err)
+			}
+			if next == "a new release" {
+				l.publish("2")
+			}
+			noted(t, l.expect(exit.OK), "/srv/projects/myapp/data is gone, and with it all that myapp kept there; a new, empty one is made")
+			if info, err := os.Stat(data); err != nil || !info.IsDir() {
+				t.Errorf("the directory was not made again: %v", err)
+			}
+			if r := l.expect(exit.OK); len(r.Notes) > 1 || strings.Contains(strings.Join(r.Notes, ""), "data") {
+				t.Errorf("the next run notes %q", r.Notes)
+			}
+		})
+	}
+}
+
+// The releases of a project may lie behind a link, as on another disk, and a directory that nobody may enter is opened again.
+func TestDirectoriesAboveAReleaseKeepNothingFromDeploying(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	releases := l.Layout.Project("myapp").Releases()
+	if err := errors.Join(os.Rename(releases, releases+".elsewhere"), os.Symlink("releases.elsewhere", releases)); err != nil {
+		t.Fatal(err)
+	}
+	l.publish("2")
+	l.expect(exit.OK)
+	l.links("2", "2", "1")
+	if os.Geteuid() != 0 {
+		return // nobody else could read the directory that is to be opened
+	}
+	if err := os.Chmod(l.Layout.Projects(), 0); err != nil {
+		t.Fatal(err)
+	}
+	noted(t, l.expect(exit.OK), "/srv/projects had mode 0000; it has mode 0755 again")
+}
+
+// What failed in a run is no advice any more when runs since then succeeded.
+func TestWhyGivesNoAdviceAboutWhatIsOver(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable})
+	failed := l.expect(exit.Unreachable)
+	if w, err := l.Why(); err != nil || w.Settled || w.FailedIn != failed.ID || !strings.Contains(strings.Join(w.Next, "\n"), failed.Hint) {
+		t.Errorf("while the store is down: %+v, %v", w, err)
+	}
+	l.store = l.repo.Store
+	l.expect(exit.OK)
+	if w, err := l.Why(); err != nil || !w.Settled || w.FailedIn != failed.ID || len(w.Next) != 0 {
+		t.Errorf("when it is back: settled %t, failed in %s, next %q, %v", w.Settled, w.FailedIn, w.Next, err)
+	}
+}

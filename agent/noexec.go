@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// noexec is that a program was not started on a host whose releases, or whose agent's directory, are on a filesystem that is
+// mounted with that option. Every release meets it, so none is to blame.
+type noexec struct {
+	cause error
+	mount string // as the host calls it
+}
+
+func (n *noexec) Error() string {
+	return fmt.Sprintf("%v: %s is mounted with the option noexec, so no program below it can be started", n.cause, n.mount)
+}
+
+func (n *noexec) Unwrap() error { return n.cause }
+
+// unexecuted names the filesystem on which a program was not started, where an error says that one was refused and the
+// releases or the agent's own directory are mounted noexec.
+func (a *Agent) unexecuted(err error) error {
+	if known := new(noexec); err == nil || errors.As(err, &known) || !refusedProgram(err) {
+		return err
+	}
+	dirs := []string{a.Layout.Projects()}
+	if state := a.Layout.State(); strings.Contains(err.Error(), a.Layout.Inside(state)+"/") {
+		dirs = append(dirs, state) // which holds no programs of releases, and is mounted so on many hosts
+	}
+	for _, dir := range dirs {
+		var fs unix.Statfs_t
+		if unix.Statfs(dir, &fs) == nil && fs.Flags&unix.ST_NOEXEC != 0 {
+			mount := a.Layout.Inside(mountOf(dir))
+			return diag.WithHint(&noexec{cause: err, mount: mount},
+				"mount -o remount,exec %s, and take noexec out of its options in /etc/fstab or its mount unit; the next run tries again", mount)
+		}
+	}
+	return err
+}
+
+// refusedProgram reports whether an error, or what a failed program printed, says that a program may not be started. systemd
+// says so by the status 203.
+func refusedProgram(err error) bool {
+	return errors.Is(err, syscall.EACCES) || refusal().MatchString(err.Error())
+}
+
+var refusal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)permission denied|\bstatus 203\b|\b203/EXEC\b`) })
+
+// mountOf is the mount point of a directory, or the directory where that is not found.
+func mountOf(dir string) string {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	real, unresolved := filepath.EvalSymlinks(dir)
+	if err != nil || unresolved != nil {
+		return dir
+	}
+	found := ""
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		if len(fields) < 5 {
+			continue
+		}
+		at := unescape(fields[4])
+		if at == real || strings.HasPrefix(real, strings.TrimSuffix(at, "/")+"/") {
+			if len(at) >= len(found) {
+				found = at
+			}
+		}
+	}
+	if found == "" {
+		return dir
+	}
+	return found
+}
+
+// unescape reads a path of mountinfo, in which spaces and the like are octal numbers.
+func unescape(path string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
+}

@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fetch"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Known is a release that this host has, or keeps away.
+type Known struct {
+	artifact.Release
+	Dir         string   `json:"dir,omitempty"`         // where its files are; "" where they are not on this host
+	Links       []string `json:"links,omitempty"`       // that lead to it: next, current, previous
+	Deployed    bool     `json:"deployed,omitempty"`    // the host runs it
+	Quarantined string   `json:"quarantined,omitempty"` // why it is not deployed again by itself
+	Withdrawn   string   `json:"withdrawn,omitempty"`   // why its project took it back
+	Held        string   `json:"held,omitempty"`        // why it waits: the host is held
+}
+
+// Marks are what is special about the release, as words and sentences.
+func (k Known) Marks() []string {
+	var marks []string
+	mark := func(is bool, text string) {
+		if is {
+			marks = append(marks, text)
+		}
+	}
+	mark(k.Deployed, "deployed")
+	for _, name := range k.Links {
+		mark(!k.Deployed || name == "previous", name)
+	}
+	mark(k.Quarantined != "", "quarantined: "+k.Quarantined)
+	mark(k.Withdrawn != "", "withdrawn: "+k.Withdrawn)
+	mark(k.Held != "", "held: "+k.Held)
+	mark(k.Dir == "", "not on this host")
+	return marks
+}
+
+// Releases lists the releases of base and of the service that are on this host, the newest first, and those that it keeps away.
+func (a *Agent) Releases() ([]Known, error) {
+	book, err := a.readBook()
+	if err != nil {
+		return nil, a.forRoot(exit.WithCode(exit.Usage, err))
+	}
+	list := []Known{}
+	for _, project := range projects(book) {
+		more, err := a.onDisk(project, book)
+		if err != nil {
+			return nil, a.forRoot(err)
+		}
+		list = append(list, more...)
+	}
+	last, err := a.lastLook()
+	if err != nil {
+		return nil, a.forRoot(err)
+	}
+	return keptBack(list, book, namedBy(last)), nil
+}
+
+// onDisk are the releases of a project whose files are on this host.
+func (a *Agent) onDisk(project string, book *ledger.Ledger) ([]Known, error) {
+	p := a.project(project)
+	dirs, err := fetch.NewestFirst(p.Releases())
+	if err != nil {
+		return nil, err
+	}
+	links, err := link.Of(p).Read()
+	if err = elsewhere(err); err != nil {
+		return nil, err
+	}
+	var list []Known
+	for _, dir := range dirs {
+		k := Known{Release: releaseIn(project, dir, book), Dir: a.Layout.Inside(p.Release(dir))}
+		for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current}, {"previous", links.Previous}} {
+			if l.target == dir {
+				k.Links = append(k.Links, l.name)
+			}
+		}
+		k.Deployed = book.Runs() != nil && slices.ContainsFunc(book.Runs().Releases(), func(r artifact.Release) bool { return r.Project == project && r.Dir() == dir })
+		list = append(list, k)
+	}
+	return list, nil
+}
+
+// releaseIn is the release in a directory, as the ledger knows it, or as its name says.
+func releaseIn(project, dir string, book *ledger.Ledger) artifact.Release {
+	known := releasesOf(book)
+	for _, b := range book.Bad {
+		known = append(known, ledger.Release(b))
+	}
+	for _, r := range known {
+		if r.Project == project && r.Dir() == dir {
+			return r
+		}
+	}
+	version, digest := dir, artifact.Digest("")
+	if at := strings.LastIndex(dir, "-"); at > 0 {
+		version, digest = dir[:at], artifact.PartOfDigest(dir[at+1:])
+	}
+	return artifact.Release{Project: project, Version: version, Digest: digest, Format: artifact.TarZst}
+}
+
+// keptBack marks the releases of a list that are in quarantine, withdrawn, or wait since the host is held, and adds those
+// that are not on this host. named is what the channels named last; nil where that is not known.
+func keptBack(list []Known, book *ledger.Ledger, named *ledger.Pair) []Known {
+	of := func(r artifact.Release) *Known {
+		i := slices.IndexFunc(list, func(k Known) bool { return k.Project == r.Project && k.Release.Dir() == r.Dir() })
+		if i < 0 {
+			list, i = append(list, Known{Release: r}), len(list)
+		}
+		return &list[i]
+	}
+	for _, b := range book.Bad {
+		of(ledger.Release(b)).Quarantined = fmt.Sprintf("%s (run %s)", b.Reason, b.Run)
+	}
+	for _, w := range book.Withdrawn {
+		of(w.Release).Withdrawn = strings.TrimSpace(fmt.Sprintf("on %s %s", w.At.Format("2006-01-02"), w.Reason))
+	}
+	if book.Hold == nil || named == nil {
+		return list
+	}
+	for _, r := range named.Releases() {
+		if book.Runs() == nil || !book.Runs().Has(r) {
+			of(r).Held = strings.TrimSpace(fmt.Sprintf("since %s %s", book.Hold.Since.Format("2006-01-02 15:04 MST"), book.Hold.Reason))
+		}
+	}
+	return list
+}

@@ -1,0 +1,43 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestProgressOfAFetch(t *testing.T) {
+	for want, c := range map[string]struct {
+		name string
+		done int64
+		took time.Duration
+	}{
+		"myapp 0.0 of 12.0 MiB":                       {"myapp", 0, time.Minute},
+		"myapp 3.0 of 12.0 MiB, 1.5 MiB/s, 6s left":   {"myapp", 3 << 20, 2 * time.Second},
+		strings.Repeat("x", 39) + "… 1.0 of 12.0 MiB": {strings.Repeat("x", 80), 1 << 20, time.Millisecond},
+	} {
+		if got := progress(c.name, c.done, 12<<20, c.took); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestLinesStandAboveTheProgress has a line printed during a fetch, and nothing left of the fetch at its end.
+func TestLinesStandAboveTheProgress(t *testing.T) {
+	var screen strings.Builder
+	b := NewBars(&screen)
+	b.fetching("small", 1, slow-1)
+	b.fetching("myapp", 1<<20, 4<<20)
+	b.above(nil, "converged\n")
+	b.stop()
+	if got, want := screen.String(), wipe+"myapp 1.0 of 4.0 MiB"+wipe+"converged\n"; got != want {
+		t.Errorf("the terminal got %q, want %q", got, want)
+	}
+	screen.Reset()
+	b.fetching("myapp", 2<<20, 4<<20)
+	b.fetching("myapp", 4<<20, 4<<20)
+	if got := screen.String(); !strings.HasSuffix(got, wipe) {
+		t.Errorf("a fetch that is complete stays: %q", got)
+	}
+	(*Bars)(nil).stop()
+}

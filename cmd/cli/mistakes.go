@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// usage makes an error of flags or arguments a usage error.
+func usage(c *cobra.Command, err error) error {
+	return exit.WithCode(exit.Usage, diag.WithHint(err, "%s", FlagHint(c, err)))
+}
+
+// FlagHint is the hint of an error about flags: the flag that was probably meant, or where they are listed.
+func FlagHint(c *cobra.Command, err error) string {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if flag, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
+		if meant := diag.Nearest(flag, names); meant != "" {
+			return fmt.Sprintf("did you mean --%s?", meant)
+		}
+	}
+	return fmt.Sprintf("`%s --help` shows what there is", c.CommandPath())
+}
+
+// argumentsOf are the arguments that a usage line names, without flags and their values.
+func argumentsOf(use string) (required, all []string, more bool) {
+	depth, skip := 0, false
+	for _, word := range strings.Fields(use)[1:] {
+		opens, closes := strings.Count(word, "["), strings.Count(word, "]")
+		name := strings.Trim(word, "[].")
+		switch {
+		case skip:
+			skip = false
+		case strings.HasPrefix(name, "-"):
+			skip = true
+		case name != "|":
+			all = append(all, name)
+			if depth+opens == 0 {
+				required = append(required, name)
+			}
+			more = more || strings.HasSuffix(word, "...")
+		}
+		depth += opens - closes
+	}
+	return required, all, more
+}
+
+// wrongArguments says which arguments are missing or too many.
+func wrongArguments(c *cobra.Command, args []string, err error) error {
+	required, all, more := argumentsOf(c.Use)
+	_, line, _ := strings.Cut(c.Use, " ")
+	hint := fmt.Sprintf("write `%s`; `%s --help` has examples", strings.TrimSpace(c.CommandPath()+" "+line), c.CommandPath())
+	switch {
+	case len(args) < len(required):
+		missing, verb := strings.Join(required[len(args):], ", "), "is"
+		if len(args)+1 < len(required) {
+			verb = "are"
+		}
+		err = fmt.Errorf("%s: %s %s missing", c.CommandPath(), missing, verb)
+	case len(all) == 0 && !more:
+		err = fmt.Errorf("%s takes no arguments, and %q was given", c.CommandPath(), args[0])
+	case len(args) > len(all) && !more:
+		err = fmt.Errorf("%s takes %s, and %q is one argument too many", c.CommandPath(), strings.Join(all, " "), args[len(all)])
+	default:
+		return usage(c, fmt.Errorf("%s: %w", c.Use, err))
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(err, "%s", hint))
+}
+
+// wrongFlags words what cobra says of flags that are missing or exclude each other.
+func wrongFlags(c *cobra.Command, err error) error {
+	text := err.Error()
+	_, group, _ := strings.Cut(text, "[")
+	group, _, _ = strings.Cut(group, "]")
+	flags := "--" + strings.Join(strings.Fields(group), " or --")
+	switch {
+	case strings.HasPrefix(text, "required flag(s) "):
+		flags = "--" + strings.ReplaceAll(strings.Trim(strings.TrimSuffix(strings.TrimPrefix(text, "required flag(s) "), " not set"), `"`), `", "`, ", --")
+		err = fmt.Errorf("%s: %s is missing", c.CommandPath(), flags)
+	case strings.HasPrefix(text, "at least one of the flags in the group "):
+		err = fmt.Errorf("%s: %s is missing", c.CommandPath(), flags)
+	case strings.HasPrefix(text, "if any flags in the group "):
+		err = fmt.Errorf("%s: only one of %s can be given", c.CommandPath(), flags)
+	default:
+		return err
+	}
+	return usage(c, err)
+}
+
+// wrongCommand is the error of a command line that names a command which a group of commands does not have. Left to
+// itself cobra shows the help of the group then, as if all was well.
+func wrongCommand(root *cobra.Command, args []string) error {
+	c, rest, err := root.Find(args)
+	if err != nil || c == root || c.Runnable() || c.ParseFlags(rest) != nil || c.Flags().NArg() == 0 {
+		return nil // cobra finds all other mistakes
+	}
+	return noCommand(c, c.Flags().Arg(0))
+}
+
+func noCommand(group *cobra.Command, name string) error {
+	var names []string
+	for _, c := range group.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	hint := diag.DidYouMean(name, names)
+	if hint == "" {
+		hint = fmt.Sprintf("`%s --help` lists the commands", group.CommandPath())
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("unknown command %q for %q", name, group.CommandPath()), "%s", hint))
+}
+
+// helpCommand is cobra's, but for a command that does not exist.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]...",
+		Short: "Help about any command",
+		RunE: func(c *cobra.Command, args []string) error {
+			found, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return noCommand(found, strings.Join(rest[:min(len(rest), 1)], ""))
+			}
+			found.InitDefaultHelpFlag()
+			return found.Help()
+		},
+	}
+}
+
+// unknownCommand turns cobra's own mistakes into usage errors.
+func unknownCommand(root *cobra.Command, err error) error {
+	text, suggestion, _ := strings.Cut(err.Error(), "\n\nDid you mean this?\n\t")
+	if !strings.HasPrefix(text, "unknown command") || diag.HintOf(err) != "" {
+		return err
+	}
+	hint := fmt.Sprintf("`%s --help` lists the commands", root.CommandPath())
+	if s := strings.Fields(suggestion); len(s) > 0 {
+		hint = fmt.Sprintf("did you mean %q?", s[0])
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(errors.New(text), "%s", hint))
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+)
+
+func (p *program) releasesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "releases",
+		Short: "List the releases on this host, and those that it keeps away",
+		Long: `releases lists the releases of base and of the service that are on this host, the newest first, with what is
+special about each: deployed, previous (rollback goes back to it), in quarantine, withdrawn by its project. Releases
+that are not deployed since they are in quarantine, withdrawn, or the host is held are listed, too. The store is not asked.`,
+		Example: `  corpus-agent releases
+  corpus-agent releases --json`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			a, err := p.agent(map[string]string{})
+			if err != nil {
+				return err
+			}
+			list, err := a.Releases()
+			if err != nil {
+				return err
+			}
+			if p.json {
+				return p.JSON(list)
+			}
+			w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+			for _, k := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", k.Release, k.Digest.Short(), strings.Join(k.Marks(), "; "))
+			}
+			return w.Flush()
+		},
+	}
+}

@@ -1,0 +1,158 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// doubted is the result of a step of a dry run that runs, or acts on a watch, only if another one changes something or
+// fails, which is known only when that one has run.
+func (w *walk) doubted(ctx context.Context, s *compile.Step, r *Result) *Result {
+	if r.Outcome == Succeeded && r.Changes.Len() == 0 && !r.SkipWatch && w.watches(s) {
+		if acts := w.watch(ctx, s); acts.Outcome == Pending {
+			acts.Step = s
+			r = acts
+		}
+	}
+	switch r.Outcome {
+	case Pending:
+		r.Unknown = true
+		r.Comment = fmt.Sprintf("unknown, because %s: %s", w.doubtOf(s), r.Comment)
+	case Failed:
+		r.postpone()
+	}
+	w.runner.redact(r)
+	return r
+}
+
+// watches reports whether a step watches another one, and has something to do when that changes.
+func (w *walk) watches(s *compile.Step) bool {
+	if !slices.ContainsFunc(s.Requisites, func(q compile.Requisite) bool { return strings.HasPrefix(q.Kind, "watch") }) {
+		return false
+	}
+	resource, ok := w.runner.Modules.New(s.State(), s.Fun())
+	_, acts := resource.(module.Watcher)
+	return ok && acts
+}
+
+// doubtOf says of which step it is not known what becomes of it.
+func (w *walk) doubtOf(s *compile.Step) string {
+	for _, q := range s.Requisites {
+		for _, t := range q.Targets {
+			for _, target := range t.Steps {
+				r := w.running.Get(target.Tag())
+				switch {
+				case r == nil || r.Outcome != Pending:
+				case strings.HasPrefix(q.Kind, "onfail"):
+					return fmt.Sprintf("it runs only if %s fails", spoken(target))
+				case r.inDoubt() && (strings.HasPrefix(q.Kind, "watch") || strings.HasPrefix(q.Kind, "onchanges")):
+					return fmt.Sprintf("it depends on whether %s changes something", spoken(target))
+				}
+			}
+		}
+	}
+	return "what it listens to may change nothing"
+}
+
+// doubtGuard takes back that a guard holds a step of a dry run back, or lets it run, where an earlier step of the run may
+// change what the guard asks.
+func (t try) doubtGuard(held bool, result *Result) {
+	if !t.foresees || result.Skipped != "" || result.Outcome == Failed {
+		return
+	}
+	guard, step := t.guardTouched()
+	switch {
+	case step != nil:
+	case held && t.prepared && !strings.HasPrefix(result.Comment, "creates"):
+		guard, step = "its guard", t.awaited()
+	}
+	if step == nil || !held && result.Outcome != Pending {
+		return
+	}
+	reason := result.Comment
+	result.Outcome, result.Unknown, result.SkipWatch = Pending, true, false
+	result.Comment = fmt.Sprintf("unknown, because %s, which comes first, may change what %s asks; as the host is now, %s", spoken(step), guard, reason)
+}
+
+// awaited is a step that this one requires and that would change something.
+func (t try) awaited() *compile.Step {
+	for _, q := range t.step.Requisites {
+		for _, target := range q.Targets {
+			for _, s := range target.Steps {
+				if waits(q.Kind) && slices.Contains(t.coming, s) {
+					return s
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// guardTouched finds an earlier step that would change a thing which one of the guards names.
+func (t try) guardTouched() (guard string, step *compile.Step) {
+	for _, key := range []string{"onlyif", "unless", "creates"} {
+		v, ok := t.step.Chunk.Get(key)
+		if !ok {
+			continue
+		}
+		text := value.Repr(v)
+		for _, s := range slices.Backward(t.coming) {
+			if mentions(text, s) {
+				return key, s
+			}
+		}
+	}
+	return "", nil
+}
+
+// mentions reports whether a text names what a step is about: a path of its, or a package, unit, user or group.
+func mentions(text string, s *compile.Step) bool {
+	words := strings.FieldsFunc(text, func(c rune) bool { return !strings.ContainsRune(wordLetters, c) })
+	switch s.State() {
+	case "pkg", "user", "group", "service":
+		return slices.ContainsFunc(packagesOf(s), func(name string) bool { return slices.Contains(words, name) })
+	}
+	for _, p := range placesOf(s) {
+		for _, word := range words {
+			if path.IsAbs(word) && (below(path.Clean(word), p) || below(p, path.Clean(word))) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-@"
+
+// placesOf are the paths that a step makes or changes, as far as its arguments say.
+func placesOf(s *compile.Step) (places []string) {
+	names := []any{s.Chunk.Value("creates")}
+	if list, ok := names[0].(*value.List); ok {
+		names = list.Items
+	}
+	switch s.State() {
+	case "cmd", "module": // its name is a command
+	case "git": // its name is what is cloned
+		names = append(names, s.Chunk.Value("target"))
+	default:
+		names = append(names, s.Name())
+	}
+	for _, name := range names {
+		if text, ok := name.(string); ok && path.IsAbs(text) {
+			places = append(places, path.Clean(text))
+		}
+	}
+	return places
+}
+
+// below reports whether a path is a directory or lies in it.
+func below(p, dir string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") && dir != "/"
+}

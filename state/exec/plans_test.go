@@ -1,0 +1,138 @@
+package exec_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// TestPlansAreKept runs the trees of testdata/plans/chroot, each in a chroot of its own with the machine's own tools.
+func TestPlansAreKept(t *testing.T) {
+	forEachPlan(t, "chroot", func(t *testing.T, archive *txtar.Archive) {
+		root := hosttest.Chroot(t)
+		for _, name := range []string{"/bin/sh", "/bin/cat", "/usr/bin/test", "/usr/bin/touch", "/bin/mkdir"} {
+			hosttest.Install(t, root, name)
+		}
+		keepsPlan(t, archive, host.Options{Root: root, Chroot: true})
+	})
+}
+
+func forEachPlan(t *testing.T, dir string, try func(*testing.T, *txtar.Archive)) {
+	t.Helper()
+	files, err := filepath.Glob("../../testdata/plans/" + dir + "/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d plans: %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			try(t, archive)
+		})
+	}
+}
+
+// passes collects the results of a run in the order in which they came about.
+type passes struct{ results []exec.Result }
+
+func (*passes) StepStarted(*compile.Step)      {}
+func (p *passes) StepDone(result *exec.Result) { p.results = append(p.results, *result) }
+
+// keepsPlan runs the SLS t of a tree dry, for real, and dry again. Each state has to do what the plan said or to have been
+// unknown, and afterwards nothing known is left to do. States whose function is named in the comment of the archive, after
+// "again:", act in each run.
+func keepsPlan(t *testing.T, archive *txtar.Archive, o host.Options) {
+	t.Helper()
+	for _, f := range archive.Files {
+		hosttest.Put(t, filepath.Join(o.Root, planned, f.Name), string(f.Data), 0o644)
+	}
+	plan, done, again := runOn(t, o, true), runOn(t, o, false), runOn(t, o, true)
+	for _, problem := range broken(plan, done) {
+		t.Error(problem)
+	}
+	for _, r := range again {
+		if r.Outcome == exec.Pending && !r.Unknown && !strings.Contains(string(archive.Comment), "again: "+r.Step.ID()) {
+			t.Errorf("a second plan changes %s again: %s %s", spoken(r), r.Comment, value.Repr(r.Predicted))
+		}
+	}
+}
+
+// planned is the directory of a plan's SLS files on its host.
+const planned = "/srv/plan"
+
+func runOn(t *testing.T, o host.Options, dry bool) []exec.Result {
+	t.Helper()
+	h, err := machine.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen passes
+	s := session.New(session.Settings{
+		Host: h, ID: "plan", Grains: value.NewMap("id", "plan", "os_family", "Debian", "os", "Debian", "oscodename", "bookworm", "osarch", "amd64", "kernel", "Linux"),
+		States: []roots.Env{{Name: "base", Dirs: []string{planned}}},
+	})
+	if _, err := s.Call(context.Background(), "state.apply", []any{"t"}, value.NewMap("test", dry), &seen); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("CORPUS_PLANS") != "" {
+		for _, r := range seen.results {
+			t.Logf("dry %t: %s %v unknown %t changes %s predicted %s: %s %s", dry, spoken(r), r.Outcome.Value(), r.Unknown, value.Repr(r.Changes), value.Repr(r.Predicted), r.Comment, r.Warnings)
+		}
+	}
+	return seen.results
+}
+
+func spoken(r exec.Result) string { return fmt.Sprintf("%s %s", r.Step.Function(), r.Step.Name()) }
+
+// broken lists where a run did something else than its plan said.
+func broken(plan, done []exec.Result) (problems []string) {
+	expected := map[string]exec.Result{}
+	for _, r := range plan {
+		expected[r.Step.Tag()] = r
+	}
+	for _, r := range done {
+		p, ok := expected[r.Step.Tag()]
+		foreseen := p.Changes
+		if p.Outcome == exec.Pending {
+			foreseen = p.Predicted
+		}
+		why := ""
+		switch {
+		case !ok:
+			why = "the plan does not name it"
+		case p.Unknown:
+		case (p.Outcome == exec.Failed) != (r.Outcome == exec.Failed):
+			why = fmt.Sprintf("the plan says %v, the run %v", p.Outcome.Value(), r.Outcome.Value())
+		case r.Outcome != exec.Failed && !value.Equal(foreseen, r.Changes):
+			why = fmt.Sprintf("the plan says %s, the run %s", value.Repr(foreseen), value.Repr(r.Changes))
+		}
+		if why != "" {
+			problems = append(problems, fmt.Sprintf("%s: %s\nplan: %s\nrun: %s", spoken(r), why, p.Comment, r.Comment))
+		}
+	}
+	return problems
+}
+
+// TestPlansOfAHostAreKept runs the trees of testdata/plans/debian on the machine itself, a Debian to throw away.
+func TestPlansOfAHostAreKept(t *testing.T) {
+	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
+		t.Skip("this changes the machine it runs on; set CORPUS_THROWAWAY_HOST=1 on one to throw away")
+	}
+	forEachPlan(t, "debian", func(t *testing.T, archive *txtar.Archive) { keepsPlan(t, archive, host.Options{}) })
+}

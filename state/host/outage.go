@@ -1,0 +1,87 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"net"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Outage is a failure for which the network, a name server or another server is to blame, and that passes: a mirror that
+// refuses connections, a name that cannot be resolved just now. Its text is that of Err.
+type Outage struct{ Err error }
+
+func (o *Outage) Error() string { return o.Err.Error() }
+
+// Unwrap is the failure as the program worded it.
+func (o *Outage) Unwrap() error { return o.Err }
+
+// Passing marks errors that a later run may not meet; see [Passing].
+func (o *Outage) Passing() bool { return true }
+
+// Hint says what a person can do.
+func (o *Outage) Hint() string {
+	if hint := diag.HintOf(o.Err); hint != "" {
+		return hint
+	}
+	return "check that the host reaches that server: network, name resolution and proxy; the next run tries again"
+}
+
+// Passing reports whether an error, or one that it wraps, is one of the network that passes.
+func Passing(err error) bool {
+	var passing interface{ Passing() bool }
+	return errors.As(err, &passing) && passing.Passing()
+}
+
+// OrOutage makes an *Outage of the error of a program whose output says that it did not reach a server.
+func OrOutage(ctx context.Context, output string, err error) error {
+	if err == nil || Passing(err) || !saysOutage(output, func(name string) bool { return noSuchName(ctx, name) }) {
+		return err
+	}
+	return &Outage{err}
+}
+
+// saysOutage reads the output of package managers, git, docker and their kin. Many word a name server that does not answer
+// as a name that does not exist; missing then says which it is.
+func saysOutage(output string, missing func(name string) bool) bool {
+	if outageWords().MatchString(output) {
+		return true
+	}
+	for _, m := range unresolved().FindAllStringSubmatch(output, -1) {
+		if !missing(m[1] + m[2] + m[3]) {
+			return true
+		}
+	}
+	return false
+}
+
+// outageWords are what those programs say of servers that they did not reach, and of servers that cannot answer now.
+var outageWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)temporary failure (?:in name resolution|resolving)|\bEAI_AGAIN\b|server misbehaving` +
+		`|connection (?:refused|reset|timed out|broken by|aborted)|\b(?:ECONNREFUSED|ECONNRESET|ETIMEDOUT|ESOCKETTIMEDOUT|ENETUNREACH|EHOSTUNREACH)\b` +
+		`|network (?:is )?unreachable|no route to host|network error \(check|temporary error \(try again` +
+		`|(?:couldn't|could not|unable to|failed to) connect to (?:server|\S+ port|\S+:)|connection failed` +
+		`|(?:operation|resolving|read|connect|i/o|handshake|request) time(?:d )?out|timeout (?:was reached|exceeded|awaiting)|operation too slow|client\.timeout exceeded` +
+		`|\bcurl(?: error \(|#)(?:5|7|28|52|55|56)\b` +
+		`|\b(?:429 too many requests|toomanyrequests|50[024] +(?:internal server error|bad gateway|gateway time-?out)|503 +service (?:temporarily )?unavailable)|returned error: (?:429|50[0234])\b`)
+})
+
+// unresolved finds names that a program could not resolve.
+var unresolved = sync.OnceValue(func() *regexp.Regexp {
+	const name = `[a-zA-Z0-9](?:[\w.-]*\w)?`
+	return regexp.MustCompile(`(?i)resolve (?:host(?: ?name)?|proxy)?(?: for [a-z]+://|:)? ?['"]?(` + name + `)` +
+		`|lookup (` + name + `)[^\n]*no such host|\bENOTFOUND (` + name + `)`)
+})
+
+// noSuchName reports whether the name servers answer that a name does not exist.
+func noSuchName(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	_, err := net.DefaultResolver.LookupHost(ctx, name)
+	var dns *net.DNSError
+	return errors.As(err, &dns) && dns.IsNotFound
+}

@@ -1,0 +1,95 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// LeadsOut reports whether a symbolic link of a tree at dir may lead out of it: name is where the link is below dir. The
+// directories above it are none of links, so that two dots at the start of its target mean what they seem to. Two dots after
+// a name do so only where the tree has a directory of that name; a link there would make them mean another place.
+func LeadsOut(dir, name, target string, isDir func(name string) bool) bool {
+	at, named := path.Dir(name), false
+	if path.IsAbs(target) {
+		below, ok := strings.CutPrefix(target+"/", dir+"/")
+		if !ok {
+			return true
+		}
+		at, target = ".", below
+	}
+	for part := range strings.SplitSeq(target, "/") {
+		switch {
+		case part == "" || part == ".":
+		case part != "..":
+			at, named = path.Join(at, part), true
+		case at == "." || named && !isDir(at):
+			return true
+		default:
+			at = path.Dir(at)
+		}
+	}
+	return false
+}
+
+// OutwardLinks are the symbolic links below a directory that may lead out of it, and what they lead to, by their names
+// below it. Directories of the name skip are left out, and what belongs to another user than the directory itself: root does
+// not follow a link of such a user. There are none in a directory that is not there.
+func OutwardLinks(files Files, dir, skip string) (map[string]string, error) {
+	dir = path.Clean(dir)
+	info, err := files.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := outward{files: files, dir: dir, skip: skip, owner: info.UID, found: map[string]string{}}
+	return t.found, t.below(".")
+}
+
+// outward looks for links that lead out of a directory.
+type outward struct {
+	files     Files
+	dir, skip string
+	owner     int
+	found     map[string]string
+}
+
+func (t outward) below(at string) error {
+	names, err := t.files.ReadDir(path.Join(t.dir, at))
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		name := path.Join(at, n)
+		info, err := t.files.Lstat(path.Join(t.dir, name))
+		switch {
+		case err != nil:
+			return err
+		case info.UID != t.owner:
+		case info.IsDir() && n != t.skip:
+			err = t.below(name)
+		case info.IsLink():
+			err = t.look(name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t outward) look(name string) error {
+	target, err := t.files.Readlink(path.Join(t.dir, name))
+	if err == nil && LeadsOut(t.dir, name, target, t.isDir) {
+		t.found[name] = target
+	}
+	return err
+}
+
+func (t outward) isDir(name string) bool {
+	info, err := t.files.Lstat(path.Join(t.dir, name))
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,34 @@
+package archive
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// complete refuses links that lead out of the directory, when all entries are known. Who made an archive did not write the
+// states: a link of it would have a later state, of a path below the directory, write as root wherever it leads.
+func (r *rules) complete() error {
+	if r.dir == "" {
+		return nil
+	}
+	isDir := func(name string) bool { return r.seen[name] == directory }
+	for _, name := range slices.Sorted(maps.Keys(r.links)) {
+		if r.seen[name] == symlink && host.LeadsOut(r.dir, name, r.links[name], isDir) {
+			return diag.WithHint(fmt.Errorf("the archive is refused: entry %q: it links to %s, which is not below %s", shown(name), shown(r.links[name]), r.dir),
+				"leave it out with options: --exclude, or set allow_outside_links: True if later states may write and read through it")
+		}
+	}
+	return nil
+}
+
+// linksBelow is where links of the archive must stay, "" for anywhere.
+func (x *extracted) linksBelow() string {
+	if x.AllowOutsideLinks || x.dir == "/" {
+		return ""
+	}
+	return x.dir
+}

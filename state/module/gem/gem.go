@@ -1,0 +1,63 @@
+// Package gem holds gem.installed and gem.removed: gems of Ruby, by way of gem.
+package gem
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/client"
+)
+
+// Functions are the functions of gem.
+func Functions() module.Table {
+	return module.Table{
+		"installed": func() module.Resource { return &installed{} },
+		"removed":   func() module.Resource { return &removed{} },
+	}
+}
+
+// gem is what the states share that go through gem.
+type gem struct {
+	Name   string `sls:"name"`
+	Ruby   string `sls:"ruby"`
+	GemBin string `sls:"gem_bin"`
+	User   string `sls:"user"`
+}
+
+func (g *gem) program() host.Program {
+	p := host.Program{Name: g.GemBin, Package: "ruby", RunAs: g.User, Remote: true, Hide: client.WithoutLogins}
+	if p.Name == "" {
+		p.Name = "gem"
+	}
+	return p
+}
+
+func (g *gem) valid() error {
+	if g.Ruby == "" || g.GemBin != "" {
+		return nil
+	}
+	return diag.WithHint(errors.New("the rubies of rvm and rbenv are not looked for"), "name the gem program of that ruby in gem_bin")
+}
+
+// versions are those of the gem that are installed, none if it is not.
+func (g *gem) versions(ctx context.Context, h *host.Host) ([]string, error) {
+	out, err := g.program().Ask(ctx, h, "list", "--local", "--exact", g.Name)
+	for line := range strings.Lines(out) {
+		name, rest, ok := strings.Cut(strings.TrimSpace(line), " (")
+		if !ok || name != g.Name {
+			continue
+		}
+		var versions []string
+		for v := range strings.SplitSeq(strings.TrimSuffix(rest, ")"), ",") {
+			v = strings.TrimPrefix(strings.TrimSpace(v), "default: ")
+			v, _, _ = strings.Cut(v, " ") // a platform may follow
+			versions = append(versions, v)
+		}
+		return versions, err
+	}
+	return nil, err
+}

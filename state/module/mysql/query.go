@@ -1,0 +1,78 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// query is mysql_query.run: statements that are run in every run.
+type query struct {
+	server
+	Database      string `sls:"database,required"`
+	Query         string `sls:"query"`
+	Output        string `sls:"output"` // a file for what comes of it
+	Grain         any    `sls:"grain"`
+	Key           any    `sls:"key"`
+	Overwrite     bool   `sls:"overwrite"`
+	CheckDBExists any    `sls:"check_db_exists"` // a database that is not there is a failure
+	ClientFlags   any    `sls:"client_flags"`
+}
+
+func (q *query) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if q.Output == "grain" {
+		return module.Diff{}, diag.WithHint(errors.New("grains are not written by states here"), "set output to the path of a file")
+	}
+	if q.Output != "" && !q.Overwrite {
+		if _, err := h.Files.Stat(q.Output); err == nil {
+			return module.Diff{Comment: q.Output + " is there, so nothing is run"}, nil
+		}
+	}
+	if what, err := q.Awaits(h); err != nil || what != "" {
+		return module.Awaits(what, "run "+q.Name), err
+	}
+	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: "would run " + q.Name}, nil
+}
+
+func (q *query) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+	if what, err := q.Awaits(h); err != nil || what != "" {
+		if err != nil {
+			return module.Report{}, err
+		}
+		return module.Report{}, q.Missing(what)
+	}
+	p, args := q.client(h)
+	p.Stdin = q.Query + "\n;\n"
+	out, err := p.Do(ctx, h, append(args, "--database="+q.Database)...)
+	if err != nil {
+		return module.Report{}, q.explain(err)
+	}
+	if q.Output == "" {
+		return module.Report{Changes: value.NewMap("query", "Executed"), Comment: strings.TrimSpace("ran " + q.Name + "\n" + out)}, nil
+	}
+	mode := fs.FileMode(0o600)
+	err = h.Files.Write(q.Output, host.NewFile{Content: strings.NewReader(out), Mode: &mode, UID: -1, GID: -1})
+	return module.Report{Changes: value.NewMap("query", "Executed. Output into "+q.Output), Comment: "ran " + q.Name}, err
+}
+
+// queryFile is mysql_query.run_file: the statements stand in a file of the host.
+type queryFile struct {
+	query
+	File string `sls:"query_file"`
+}
+
+func (q *queryFile) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	data, err := h.Files.ReadFile(q.File)
+	if err != nil {
+		return module.Report{}, diag.WithHint(fmt.Errorf("reading the Statements: %w", err), "name a file of the host in query_file, and require the state that makes it")
+	}
+	q.Query = string(data)
+	return q.query.Apply(ctx, h, d)
+}

@@ -1,0 +1,95 @@
+package npm
+
+import (
+	"context"
+	"encoding/base64"
+	"net/url"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/client"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// installed is npm.installed.
+type installed struct {
+	npm
+	Name           string `sls:"name"`
+	Pkgs           any    `sls:"pkgs"`
+	ForceReinstall bool   `sls:"force_reinstall"`
+	Registry       string `sls:"registry"`
+	Env            any    `sls:"env"`
+
+	todo  []string
+	login []string // the environment with the logins of what is to be installed
+}
+
+func (n *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	if what, err := client.Awaits(h, n.program(n.Env)); err != nil || what != "" {
+		return module.Awaits(what, "install "+client.WithoutLogins(n.Name)), err
+	}
+	have, err := n.list(ctx, h, n.Env)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	wanted := client.Packages(n.Pkgs)
+	if n.Pkgs == nil {
+		wanted = []string{n.Name}
+	}
+	wanted, n.login = withoutLogins(wanted)
+	for _, text := range wanted {
+		name, version := split(text)
+		is, ok := have[name]
+		if !ok || version != "" && version != "latest" && version != is || n.ForceReinstall {
+			n.todo = append(n.todo, text)
+		}
+	}
+	if len(n.todo) == 0 {
+		return module.Diff{Comment: strings.Join(wanted, ", ") + " is installed"}, nil
+	}
+	return module.Diff{Changes: value.NewMap("old", value.NewList(), "new", value.Strings(n.todo...)), Comment: "would install " + strings.Join(n.todo, ", ")}, nil
+}
+
+func (n *installed) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	program := n.program(n.Env)
+	if what, err := client.Awaits(h, program); err != nil || what != "" {
+		return module.Report{}, client.OrMissing(err, program, what)
+	}
+	args := []string{"install", "--silent"}
+	if n.Dir == "" {
+		args = append(args, "--global")
+	}
+	if n.Registry != "" {
+		program.Env = append(program.Env, "npm_config_registry="+n.Registry)
+	}
+	program.Env = append(program.Env, n.login...)
+	if _, err := program.Do(ctx, h, append(args, n.todo...)...); err != nil {
+		return module.Report{}, diag.WithHint(err, "look at the name and the version, and at the registry that npm asks")
+	}
+	return client.Done(d, "installed %s", strings.Join(n.todo, ", ")), nil
+}
+
+// withoutLogins takes the logins out of URLs of packages. The environment gives them to git, for repositories, and to npm, for
+// archives: every user can read the arguments of a program.
+func withoutLogins(packages []string) (plain, env []string) {
+	plain, env = host.GitLogins(packages...)
+	for i, text := range packages {
+		if text == plain[i] {
+			continue
+		}
+		_, rest, _ := strings.Cut(text, "://")
+		at, path, _ := strings.Cut(rest, "/")
+		login, server := at[:strings.LastIndexByte(at, '@')], at[strings.LastIndexByte(at, '@')+1:]
+		if plain, err := url.PathUnescape(login); err == nil {
+			login = plain
+		}
+		key := "npm_config_//" + server + "/"
+		if i := strings.LastIndexByte(path, '/'); i >= 0 {
+			key += path[:i+1]
+		}
+		env = append(env, key+":_auth="+base64.StdEncoding.EncodeToString([]byte(login)))
+	}
+	return plain, env
+}

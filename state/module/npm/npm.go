@@ -1,0 +1,73 @@
+// Package npm holds npm.installed, npm.removed and npm.bootstrap: packages of Node.js, by way of npm.
+package npm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/client"
+)
+
+// Functions are the functions of npm.
+func Functions() module.Table {
+	return module.Table{
+		"installed": func() module.Resource { return &installed{} },
+		"removed":   func() module.Resource { return &removed{} },
+		"bootstrap": func() module.Resource { return &bootstrap{Silent: true} },
+	}
+}
+
+// npm is what the states share that go through npm.
+type npm struct {
+	User string `sls:"user"`
+	Dir  string `sls:"dir"` // "" for all of the host
+}
+
+func (n *npm) program(env any) host.Program {
+	var reads []string
+	if n.Dir != "" {
+		reads = []string{"package.json", "package-lock.json", "npm-shrinkwrap.json", ".npmrc", "node_modules"}
+	}
+	return host.Program{Name: "npm", RunAs: n.User, Dir: n.Dir, Reads: reads, Remote: true, Hide: client.WithoutLogins,
+		Env: append([]string{"NO_UPDATE_NOTIFIER=1", "npm_config_fund=false", "npm_config_audit=false"}, module.Environment(env)...)}
+}
+
+// list gives the versions of what is installed, by name.
+func (n *npm) list(ctx context.Context, h *host.Host, env any) (map[string]string, error) {
+	args := []string{"list", "--json", "--depth=0"}
+	if n.Dir == "" {
+		args = append(args, "--global")
+	}
+	out, err := n.program(env).Ask(ctx, h, args...)
+	if err != nil && !host.EndedWith(err, 1) { // which it is when something it depends on is missing
+		return nil, err
+	}
+	var tree struct {
+		Dependencies map[string]struct {
+			Version string
+			Missing bool
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &tree); err != nil {
+		return nil, fmt.Errorf("reading what npm list prints: %w", err)
+	}
+	found := map[string]string{}
+	for name, d := range tree.Dependencies {
+		if !d.Missing {
+			found[name] = d.Version
+		}
+	}
+	return found, nil
+}
+
+// split takes name@version apart; a scope begins with an @ too.
+func split(text string) (name, version string) {
+	if i := strings.LastIndexByte(text, '@'); i > 0 {
+		return text[:i], text[i+1:]
+	}
+	return text, ""
+}

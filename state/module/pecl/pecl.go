@@ -1,0 +1,38 @@
+// Package pecl holds pecl.installed and pecl.removed: extensions of PHP, by way of pecl.
+package pecl
+
+import (
+	"context"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+)
+
+// Functions are the functions of pecl.
+func Functions() module.Table {
+	return module.Table{
+		"installed": func() module.Resource { return &installed{PreferredState: "stable"} },
+		"removed":   func() module.Resource { return &removed{} },
+	}
+}
+
+// pecl is what the states share that go through pecl.
+type pecl struct {
+	Name string `sls:"name"`
+}
+
+func (*pecl) program() host.Program {
+	return host.Program{Name: "pecl", Package: "php-pear", Remote: true}
+}
+
+// version is the one that is installed, "" for none.
+func (p *pecl) version(ctx context.Context, h *host.Host) (string, error) {
+	out, err := p.program().Ask(ctx, h, "list")
+	for line := range strings.Lines(out) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == p.Name {
+			return f[1], err
+		}
+	}
+	return "", err
+}

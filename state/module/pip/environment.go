@@ -1,0 +1,51 @@
+package pip
+
+import (
+	"context"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module/client"
+	"github.com/corpus-agent/corpus-agent/state/module/pep440"
+)
+
+// Packages are what is to be installed into a virtual environment.
+type Packages struct {
+	Environment     string // its directory
+	User            string
+	Cwd             string
+	EnvVars         any
+	Env             string // of the state tree
+	Pkgs            any
+	Requirements    any
+	Upgrade         bool
+	IgnoreInstalled bool
+	Proxy           string
+	IndexURL        string
+	ExtraIndexURL   any
+	ExistsAction    string
+	NoDeps          bool
+	PreReleases     bool
+	NoCacheDir      bool
+	CacheDir        string
+	NoBinary        any
+}
+
+// Environment is pip.installed for a virtual environment.
+type Environment struct{ installed }
+
+// Into is the state that installs packages into a virtual environment.
+func Into(p Packages, sources client.Sources) *Environment {
+	return &Environment{installed{
+		pip:  pip{BinEnv: p.Environment, User: p.User, Cwd: p.Cwd, EnvVars: p.EnvVars, Env: p.Env, sources: sources},
+		Name: p.Environment, Pkgs: p.Pkgs, Requirements: p.Requirements, Upgrade: p.Upgrade, IgnoreInstalled: p.IgnoreInstalled,
+		options: options{
+			Proxy: p.Proxy, IndexURL: p.IndexURL, ExtraIndexURL: p.ExtraIndexURL, ExistsAction: p.ExistsAction,
+			NoDeps: p.NoDeps, PreReleases: p.PreReleases, NoCacheDir: p.NoCacheDir, CacheDir: p.CacheDir, NoBinary: p.NoBinary,
+		},
+	}}
+}
+
+// List gives what is installed, by normalized name.
+func (e *Environment) List(ctx context.Context, h *host.Host) (map[string]pep440.Distribution, error) {
+	return e.list(ctx, h)
+}

@@ -1,0 +1,119 @@
+// Package pip holds pip.installed, pip.removed and pip.uptodate: Python distributions, by way of pip.
+//
+// A state asks pip once for what is installed, and runs it again only if something is missing. Only pip.uptodate asks an
+// index for newer versions.
+package pip
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/client"
+	"github.com/corpus-agent/corpus-agent/state/module/pep440"
+)
+
+// Functions are the functions of pip.
+func Functions(sources client.Sources) module.Table {
+	return module.Table{
+		"installed": func() module.Resource { return &installed{pip: pip{sources: sources}} },
+		"removed":   func() module.Resource { return &removed{pip: pip{sources: sources}} },
+		"uptodate":  func() module.Resource { return &uptodate{pip: pip{sources: sources}} },
+	}
+}
+
+// pip is what all states have that go through pip.
+type pip struct {
+	BinEnv  string `sls:"bin_env"` // a virtual environment, a pip or a python; "" for the system's
+	PipBin  string `sls:"pip_bin"` // an old name of it
+	User    string `sls:"user"`
+	Cwd     string `sls:"cwd"`
+	EnvVars any    `sls:"env_vars"`
+	Env     string `sls:"__env__"`
+	UseVT   any    `sls:"use_vt"` // there is no terminal to use
+
+	sources client.Sources
+}
+
+// program is the pip that is meant, and the arguments that come before all others.
+func (p *pip) program(h *host.Host) (host.Program, []string) {
+	program := host.Program{Name: p.BinEnv, Package: "python3-pip", RunAs: p.User, Dir: p.Cwd, Remote: true, Hide: client.WithoutLogins,
+		Env: append(module.Environment(p.EnvVars), "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1")}
+	if p.Cwd != "" {
+		program.Reads = append([]string{"pip", "pip.py"}, pythonProject...) // python -m pip looks in the working directory first
+	}
+	if program.Name == "" {
+		program.Name = p.PipBin
+	}
+	if program.Name == "" {
+		program.Name = "pip3"
+		if _, ok := h.Which("pip3"); !ok {
+			if _, ok := h.Which("pip"); ok {
+				program.Name = "pip"
+			}
+		}
+		return program, nil
+	}
+	if info, err := h.Following().Files.Stat(program.Name); err == nil && info.IsDir() || err != nil && !strings.HasPrefix(path.Base(program.Name), "pip") {
+		program.Name = path.Join(program.Name, "bin/python")
+	}
+	if strings.HasPrefix(path.Base(program.Name), "python") {
+		return program, []string{"-m", "pip"}
+	}
+	return program, nil
+}
+
+// pythonProject are the files of a project in Python that decide what runs where it is installed.
+var pythonProject = []string{"setup.py", "setup.cfg", "pyproject.toml"}
+
+func (p *pip) ask(ctx context.Context, h *host.Host, args ...string) (string, error) {
+	program, before := p.program(h)
+	return program.Ask(ctx, h, append(before, args...)...)
+}
+
+func (p *pip) do(ctx context.Context, h *host.Host, program host.Program, args ...string) error {
+	_, before := p.program(h)
+	_, err := program.Do(ctx, h, append(before, args...)...)
+	var failed *host.ProgramError
+	switch {
+	case errors.As(err, &failed) && strings.Contains(failed.Stderr, "externally-managed-environment"):
+		return diag.WithHint(errors.New("the system's package manager looks after this Python, and pip may not change it"),
+			"install into a virtual environment (bin_env), take the package of the distribution, or set extra_args: [--break-system-packages]")
+	case errors.As(err, &failed) && strings.Contains(failed.Stderr, "No matching distribution"):
+		return diag.WithHint(err, "look at the name and the version, and at the index that pip asks (index_url)")
+	}
+	return err
+}
+
+// awaits is what has to be there first.
+func (p *pip) awaits(h *host.Host) (string, host.Program, error) {
+	program, _ := p.program(h)
+	what, err := client.Awaits(h, program)
+	return what, program, err
+}
+
+// list gives what is installed, by normalized name.
+func (p *pip) list(ctx context.Context, h *host.Host, options ...string) (map[string]pep440.Distribution, error) {
+	out, err := p.ask(ctx, h, append([]string{"list", "--format=json"}, options...)...)
+	if err != nil {
+		return nil, err
+	}
+	var all []pep440.Distribution
+	if i := strings.IndexByte(out, '['); i > 0 { // warnings may come before it
+		out = out[i:]
+	}
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&all); err != nil {
+		return nil, fmt.Errorf("reading what pip list prints: %w", err)
+	}
+	byName := map[string]pep440.Distribution{}
+	for _, d := range all {
+		byName[pep440.Normal(d.Name)] = d
+	}
+	return byName, nil
+}

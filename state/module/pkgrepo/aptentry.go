@@ -1,0 +1,167 @@
+package pkgrepo
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// entry is a repository as apt knows it: deb [arch=amd64 signed-by=/key] URI suite components.
+type entry struct {
+	kind     string // deb or deb-src
+	disabled bool
+	options  []option
+	uri      string
+	suite    string
+	comps    []string
+	comment  string
+}
+
+// option is a word in the brackets.
+type option struct{ name, value string }
+
+// parseEntry reads a line. ok is false for one that is no repository, but text or a comment.
+func parseEntry(line string) (e entry, ok bool) {
+	line = strings.TrimSpace(line)
+	if rest, off := strings.CutPrefix(line, "#"); off {
+		e.disabled, line = true, rest
+	}
+	line, e.comment, _ = strings.Cut(line, "#")
+	m := regexp.MustCompile(`^\s*(deb|deb-src)\s+(?:\[([^\]]*)\]\s*)?(cdrom:\[[^\]]*\]\S*|\S+)\s+(\S+)(.*)$`).FindStringSubmatch(line)
+	if m == nil || strings.HasPrefix(m[3], "[") {
+		return e, false
+	}
+	e.kind, e.uri, e.suite, e.comps = m[1], m[3], m[4], strings.Fields(m[5])
+	e.comment = strings.TrimSpace(e.comment)
+	for _, word := range strings.Fields(m[2]) {
+		name, v, _ := strings.Cut(word, "=")
+		e.options = append(e.options, option{name, v})
+	}
+	return e, true
+}
+
+// String writes the entry as a line.
+func (e entry) String() string {
+	words := []string{e.kind}
+	if e.disabled {
+		words = []string{"#", e.kind}
+	}
+	if len(e.options) > 0 {
+		var options []string
+		for _, o := range e.options {
+			options = append(options, o.name+"="+o.value)
+		}
+		words = append(words, "["+strings.Join(options, " ")+"]")
+	}
+	words = append(append(words, e.uri, e.suite), e.comps...)
+	if e.comment != "" {
+		words = append(words, "#"+e.comment)
+	}
+	return strings.Join(words, " ")
+}
+
+func (e entry) option(name string) string {
+	for _, o := range e.options {
+		if o.name == name {
+			return o.value
+		}
+	}
+	return ""
+}
+
+// setOption sets an option; architectures and key come first, as Salt writes them.
+func (e *entry) setOption(name, v string) {
+	e.options = slices.DeleteFunc(slices.Clone(e.options), func(o option) bool { return o.name == name })
+	if v != "" {
+		e.options = append(e.options, option{name, v})
+	}
+	rank := func(o option) int {
+		if i := slices.Index([]string{"arch", "signed-by"}, o.name); i >= 0 {
+			return i
+		}
+		return 2
+	}
+	slices.SortStableFunc(e.options, func(a, b option) int { return rank(a) - rank(b) })
+}
+
+// same reports whether two entries are of the same repository: one of their components at least is,
+// if they have any.
+func (e entry) same(other entry) bool {
+	if e.kind != other.kind || e.suite != other.suite || bare(e.uri) != bare(other.uri) {
+		return false
+	}
+	return len(e.comps) == 0 || slices.ContainsFunc(e.comps, func(c string) bool { return slices.Contains(other.comps, c) })
+}
+
+// bare is a URI without the slash at its end, which means nothing.
+func bare(uri string) string { return strings.TrimRight(uri, "/") }
+
+// equal reports whether two entries of the same repository say the same, in whatever order.
+func (e entry) equal(other entry) bool {
+	return e.disabled == other.disabled && e.comment == other.comment &&
+		slices.Equal(sorted(e.comps), sorted(other.comps)) && slices.Equal(e.optionWords(), other.optionWords())
+}
+
+func (e entry) optionWords() []string {
+	var words []string
+	for _, o := range e.options {
+		values := strings.Split(o.value, ",")
+		words = append(words, o.name+"="+strings.Join(sorted(values), ","))
+	}
+	return sorted(words)
+}
+
+func sorted(words []string) []string {
+	words = slices.Clone(words)
+	slices.Sort(words)
+	return words
+}
+
+// fields is the entry as states report it.
+func (e entry) fields() *value.Map {
+	architectures := value.NewList()
+	if arch := e.option("arch"); arch != "" {
+		architectures = value.Strings(strings.Split(arch, ",")...)
+	}
+	return value.NewMap("comps", value.Strings(e.comps...), "disabled", e.disabled, "dist", e.suite, "type", e.kind,
+		"uri", e.uri, "line", e.String(), "architectures", architectures, "signedby", e.option("signed-by"))
+}
+
+// difference is what a change of an entry reports: the fields that differ, without passwords. Where
+// only a password differs, that is told by two equal values.
+func (e entry) difference(after entry) *value.Map {
+	m, old := value.NewMap(), e.fields()
+	for key, now := range after.fields().All() {
+		name := value.Str(key)
+		if was := old.Value(name); !value.Equal(was, now) {
+			m.Set(name, value.NewMap("new", shown(now), "old", shown(was)))
+		}
+	}
+	return m
+}
+
+func shown(v any) any {
+	if text, ok := v.(string); ok {
+		return packages.WithoutPasswords(text)
+	}
+	return v
+}
+
+// readEntry reads a repository as users write it.
+func readEntry(name string) (entry, error) {
+	e, ok := parseEntry(name)
+	if !ok {
+		return e, diag.WithHint(fmt.Errorf("%q is no line of a package repository", name), "write `deb [options] URI suite component`")
+	}
+	if strings.HasSuffix(e.suite, "/") != (len(e.comps) == 0) {
+		return e, diag.WithHint(errors.New("a repository has components, or a suite that ends in a slash and none: "+name),
+			"write `deb URI stable main`, or `deb URI ./`")
+	}
+	return e, nil
+}

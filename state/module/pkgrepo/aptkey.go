@@ -1,0 +1,230 @@
+package pkgrepo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// keyed is how a repository says where its signing key comes from.
+type keyed struct {
+	KeyURL        string `sls:"key_url"`
+	KeyText       string `sls:"key_text"`
+	KeyID         any    `sls:"keyid"` // one or a list
+	KeyServer     string `sls:"keyserver"`
+	AllowInsecure bool   `sls:"allow_insecure_key"`
+	AptKey        any    `sls:"aptkey"` // keys are put in place without apt-key in any case
+}
+
+// defaultKeyServer is where keys are asked for by their IDs.
+const defaultKeyServer = "keyserver.ubuntu.com"
+
+func (k *keyed) consistent() error {
+	ids := k.keyIDs()
+	switch {
+	case k.KeyURL != "" && (len(ids) > 0 || k.KeyServer != ""), k.KeyText != "" && (len(ids) > 0 || k.KeyServer != ""), k.KeyURL != "" && k.KeyText != "":
+		return diag.WithHint(errors.New("the key is given in more than one way"), "keep one of key_url, key_text, and keyid with keyserver")
+	case !k.AllowInsecure && strings.HasPrefix(strings.TrimSpace(k.KeyURL), "http:"):
+		return diag.WithHint(errors.New("the key would come over http, where anybody could change it"), "use https, or set allow_insecure_key")
+	}
+	return nil
+}
+
+// keyIDs lists the IDs as capital hexadecimal. YAML makes a number of one that starts with 0x.
+func (k *keyed) keyIDs() []string {
+	var ids []string
+	items := []any{k.KeyID}
+	if list, ok := k.KeyID.(*value.List); ok {
+		items = list.Items
+	}
+	for _, item := range items {
+		switch item := item.(type) {
+		case int:
+			ids = append(ids, fmt.Sprintf("%08X", item))
+		case string:
+			ids = append(ids, strings.ToUpper(strings.TrimPrefix(strings.ReplaceAll(item, " ", ""), "0x")))
+		}
+	}
+	return ids
+}
+
+func (k *keyed) given() bool { return k.KeyURL != "" || k.KeyText != "" || len(k.keyIDs()) > 0 }
+
+// placeOf is the file that a repository's key belongs in: the one it is signed by, or else one of the
+// directory that holds for all repositories.
+func (k *keyed) placeOf(e entry) string {
+	if file := e.option("signed-by"); strings.HasPrefix(file, "/") {
+		return file
+	}
+	var name string
+	switch ids := k.keyIDs(); {
+	case len(ids) > 0:
+		name = ids[0]
+	case k.KeyURL != "":
+		_, rest, _ := strings.Cut(k.KeyURL, "://")
+		name = rest
+	default:
+		_, rest, _ := strings.Cut(e.uri, "://")
+		name = rest
+	}
+	name = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(packages.WithoutPasswords("://" + name)[3:], "-"), "-.")
+	return "/etc/apt/trusted.gpg.d/" + strings.TrimSuffix(strings.TrimSuffix(name, ".asc"), ".gpg") + ".asc"
+}
+
+// missing reports whether the key is not in its place yet.
+func (k *keyed) missing(h *host.Host, e entry) (bool, error) {
+	if !k.given() {
+		return false, nil
+	}
+	data, err := h.Files.ReadFile(k.placeOf(e))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the key of a package repository: %w", err)
+	}
+	prints, err := fingerprints(data)
+	for _, id := range k.keyIDs() {
+		if !hasKey(prints, id) {
+			return true, nil
+		}
+	}
+	return err != nil, nil // what is there is no key, so there is none
+}
+
+func hasKey(prints []string, id string) bool {
+	return slices.ContainsFunc(prints, func(p string) bool { return strings.HasSuffix(p, id) })
+}
+
+// fetch gets the key and puts it in its place, in the form that its name promises: apt takes armour
+// in .asc files alone.
+func (k *keyed) fetch(ctx context.Context, h *host.Host, sources Sources, env string, e entry) error {
+	data, err := k.read(ctx, sources, env)
+	if err != nil {
+		return err
+	}
+	file := k.placeOf(e)
+	if path.Ext(file) != ".asc" {
+		if data, err = dearmor(data); err != nil {
+			return err
+		}
+	}
+	if err := h.WriteText(file, string(data)); err != nil {
+		return fmt.Errorf("writing the key of a package repository: %w", err)
+	}
+	mode := fs.FileMode(0o644) // apt reads keys as a user of its own
+	return h.Files.Chmod(file, mode)
+}
+
+// read gets the key, from wherever it is, and makes sure that it is one.
+func (k *keyed) read(ctx context.Context, sources Sources, env string) ([]byte, error) {
+	var all []byte
+	ids := k.keyIDs()
+	urls := []string{k.KeyURL}
+	if len(ids) > 0 {
+		urls = nil
+		for _, id := range ids {
+			urls = append(urls, keyServerURL(k.KeyServer, id))
+		}
+	}
+	if k.KeyText != "" {
+		urls, all = nil, []byte(k.KeyText)
+	}
+	for _, url := range urls {
+		data, err := readAll(ctx, sources, url, env)
+		if err != nil {
+			return nil, fmt.Errorf("fetching the key of a package repository: %w", err)
+		}
+		all = append(all, data...)
+	}
+	prints, err := fingerprints(all)
+	if err != nil {
+		return nil, fmt.Errorf("the key of a package repository, %s: %w", packages.WithoutPasswords(strings.Join(urls, ", ")), err)
+	}
+	for _, id := range ids {
+		if !hasKey(prints, id) {
+			return nil, fmt.Errorf("the key server has sent another key than %s", id)
+		}
+	}
+	return all, nil
+}
+
+// keyThere fails where the key's URL leads to nothing. A key that is given in another way is not looked for.
+func (k *keyed) keyThere(ctx context.Context, sources Sources, env string) error {
+	if k.KeyURL == "" {
+		return nil
+	}
+	body, err := sources.Open(ctx, k.KeyURL, env)
+	if err != nil {
+		return diag.WithHint(fmt.Errorf("fetching the key of a package repository, %s: %w", packages.WithoutPasswords(k.KeyURL), err),
+			"correct key_url, or see why it cannot be reached")
+	}
+	return body.Close()
+}
+
+// keyServerURL is where a key server that speaks HKP has a key.
+func keyServerURL(server, id string) string {
+	if server == "" {
+		server = defaultKeyServer
+	}
+	scheme, name, ok := strings.Cut(server, "://")
+	if !ok {
+		scheme, name = "hkp", server
+	}
+	name = strings.TrimRight(name, "/")
+	switch {
+	case scheme == "hkps":
+		scheme = "https"
+	case scheme == "hkp" && !strings.Contains(name, ":"):
+		scheme, name = "http", name+":11371"
+	case scheme == "hkp":
+		scheme = "http"
+	}
+	return fmt.Sprintf("%s://%s/pks/lookup?op=get&options=mr&search=0x%s", scheme, name, id)
+}
+
+func readAll(ctx context.Context, sources Sources, url, env string) ([]byte, error) {
+	const most = 4 << 20
+	r, err := sources.Open(ctx, url, env)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, most))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", packages.WithoutPasswords(url), err)
+	}
+	return data, nil
+}
+
+// ppaKey asks Launchpad for the ID of the key that a personal archive is signed with.
+func ppaKey(ctx context.Context, sources Sources, ppa string) (string, error) {
+	owner, name, _ := strings.Cut(ppa, "/")
+	data, err := readAll(ctx, sources, "https://launchpad.net/api/1.0/~"+owner+"/+archive/"+name, "")
+	var about struct {
+		Fingerprint string `json:"signing_key_fingerprint"`
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &about)
+	}
+	if err == nil && about.Fingerprint == "" {
+		err = errors.New("it does not say with which key the archive is signed")
+	}
+	if err != nil {
+		return "", diag.WithHint(fmt.Errorf("asking Launchpad about ppa:%s: %w", ppa, err),
+			"this takes the network; without it, give the archive as a deb line with key_url or key_text")
+	}
+	return about.Fingerprint, nil
+}

@@ -1,0 +1,60 @@
+package pkgrepo
+
+import (
+	"strings"
+)
+
+// parseDeb822 reads a file of paragraphs, such as
+//
+//	Types: deb deb-src
+//	URIs: http://deb.debian.org/debian
+//	Suites: stable stable-updates
+//	Components: main
+//	Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+//
+// as the entries that it stands for.
+func parseDeb822(text string) []entry {
+	var entries []entry
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		entries = append(entries, expand822(fields822(paragraph))...)
+	}
+	return entries
+}
+
+// fields822 reads the fields of a paragraph. Lines that start with a space belong to the one before.
+func fields822(paragraph string) map[string]string {
+	fields := map[string]string{}
+	last := ""
+	for line := range strings.SplitSeq(paragraph, "\n") {
+		switch {
+		case strings.HasPrefix(line, "#"), strings.TrimSpace(line) == "":
+		case line[0] == ' ' || line[0] == '\t':
+			fields[last] += "\n" + strings.TrimSpace(line)
+		default:
+			name, v, _ := strings.Cut(line, ":")
+			last = strings.ToLower(strings.TrimSpace(name))
+			fields[last] = strings.TrimSpace(v)
+		}
+	}
+	return fields
+}
+
+// expand822 makes an entry for every combination that a paragraph names.
+func expand822(fields map[string]string) []entry {
+	var entries []entry
+	for _, kind := range strings.Fields(fields["types"]) {
+		for _, uri := range strings.Fields(fields["uris"]) {
+			for _, suite := range strings.Fields(fields["suites"]) {
+				e := entry{kind: kind, uri: uri, suite: suite, comps: strings.Fields(fields["components"])}
+				e.disabled = strings.EqualFold(fields["enabled"], "no") || strings.EqualFold(fields["enabled"], "false")
+				e.setOption("arch", strings.Join(strings.Fields(fields["architectures"]), ","))
+				// A key that is in the file itself has no name to compare.
+				if key := fields["signed-by"]; !strings.Contains(key, "\n") {
+					e.setOption("signed-by", key)
+				}
+				entries = append(entries, e)
+			}
+		}
+	}
+	return entries
+}

@@ -1,0 +1,160 @@
+package pkgrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// repoEdit is a change to the file that a repository is in.
+type repoEdit struct {
+	path    string
+	text    string // what will be in the file
+	gone    bool   // the file goes away
+	changes *value.Map
+}
+
+// editor finds out what has to be edited for a repository of one family; nil is nothing.
+type editor func(h *host.Host) (*repoEdit, error)
+
+// editorFor is how repositories are kept where the package manager is not apt; nil for apt.
+func editorFor(h *host.Host, rpm, pacman, apk editor) (editor, error) {
+	if err := h.Packages.Allowed("setting up package repositories"); err != nil {
+		return nil, err
+	}
+	switch h.Packages.Family() {
+	case "apt":
+		return nil, nil
+	case "dnf", "yum", "zypper":
+		return rpm, nil
+	case "pacman":
+		return pacman, nil
+	case "apk":
+		return apk, nil
+	}
+	return nil, diag.WithHint(fmt.Errorf("repositories of %s are not managed", h.Packages.Family()), "write their files with file.managed")
+}
+
+// checkEdit is Check of a state that edits.
+func checkEdit(h *host.Host, edit editor, name, nothing, planned string) (module.Diff, error) {
+	e, err := edit(h)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	if e == nil {
+		return module.Diff{Comment: nothing}, nil
+	}
+	return module.Diff{Changes: e.changes, Comment: fmt.Sprintf(planned, packages.WithoutPasswords(name), e.path)}, nil
+}
+
+// applyEdit writes the file.
+func applyEdit(ctx context.Context, h *host.Host, edit editor, refresh bool) (report module.Report, err error) {
+	e, err := edit(h)
+	if err != nil || e == nil {
+		return report, err
+	}
+	if e.gone {
+		err = h.Files.Remove(e.path)
+	} else {
+		err = h.WriteText(e.path, e.text)
+	}
+	if err != nil {
+		return report, fmt.Errorf("writing package repositories: %w", err)
+	}
+	report.Changes, report.Comment = e.changes, "changed "+e.path
+	report.Warnings, err = refreshAfter(ctx, h, refresh)
+	return report, err
+}
+
+// readRepoFile reads a file that need not be there.
+func readRepoFile(h *host.Host, path string) (string, error) {
+	data, err := h.Files.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading package repositories: %w", err)
+	}
+	return string(data), nil
+}
+
+// repoFiles lists the files of a directory that have an ending.
+func repoFiles(h *host.Host, dir, ending string) ([]string, error) {
+	names, err := h.Files.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listing package repositories: %w", err)
+	}
+	var paths []string
+	for _, name := range names {
+		if strings.HasSuffix(name, ending) {
+			paths = append(paths, dir+"/"+name)
+		}
+	}
+	return paths, nil
+}
+
+// settingText is a value as files of settings have it: 1 and 0 for booleans, lists on lines of their
+// own where they are of URLs, and with spaces between otherwise.
+func settingText(key string, v any) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", nil
+	case bool:
+		return map[bool]string{true: "1", false: "0"}[v], nil
+	case *value.List:
+		var words []string
+		for _, item := range v.Items {
+			text, err := settingText(key, item)
+			if err != nil {
+				return "", err
+			}
+			words = append(words, text)
+		}
+		if slices.Contains([]string{"baseurl", "gpgkey", "Server", "CacheServer", "Include"}, key) {
+			return strings.Join(words, "\n"), nil
+		}
+		return strings.Join(words, " "), nil
+	case *value.Map:
+		return "", fmt.Errorf("argument %s is a mapping, and a text or a list was expected", key)
+	}
+	text := strings.TrimSpace(value.Str(v))
+	if strings.ContainsAny(text, "\x00\r") {
+		return "", fmt.Errorf("argument %s has a sign in it that no setting can have", key)
+	}
+	return text, nil
+}
+
+// shownSetting is a value for a report: without what logs somebody in.
+func shownSetting(key string, v any) any {
+	text, ok := v.(string)
+	switch {
+	case !ok:
+		return v
+	case slices.Contains([]string{"password", "proxy_password", "username", "proxy_username"}, key) && text != "":
+		return "***"
+	}
+	return packages.WithoutPasswords(text)
+}
+
+// equalSetting compares values; the many ways to say yes and no are the same.
+func equalSetting(a, b string) bool {
+	truth := func(s string) string {
+		switch strings.ToLower(s) {
+		case "1", "true", "yes", "on":
+			return "1"
+		case "0", "false", "no", "off":
+			return "0"
+		}
+		return strings.Join(strings.Fields(s), " ")
+	}
+	return truth(a) == truth(b)
+}

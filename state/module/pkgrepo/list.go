@@ -1,0 +1,68 @@
+package pkgrepo
+
+import (
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// ListRepositories describes the repositories that the package manager of a host knows: of apt by URI a list of entries,
+// of dnf, yum and zypper by name the settings and the file.
+func ListRepositories(h *host.Host) (*value.Map, error) {
+	switch h.Packages.Family() {
+	case "apt":
+		return listApt(h)
+	case "dnf", "yum", "zypper":
+		return listSections(h)
+	}
+	return value.NewMap(), nil
+}
+
+func listApt(h *host.Host) (*value.Map, error) {
+	lists, err := readLists(h)
+	if err != nil {
+		return nil, err
+	}
+	all := value.NewMap()
+	for _, f := range lists.files {
+		entries := f.foreign
+		for _, ln := range f.lines {
+			if ln.entry != nil {
+				entries = append(entries, *ln.entry)
+			}
+		}
+		for _, e := range entries {
+			described := value.NewMap("file", f.path)
+			described.Update(e.fields())
+			of, ok := all.Value(e.uri).(*value.List)
+			if !ok {
+				of = value.NewList()
+				all.Set(e.uri, of)
+			}
+			of.Append(described)
+		}
+	}
+	return all, nil
+}
+
+func listSections(h *host.Host) (*value.Map, error) {
+	all := value.NewMap()
+	files, err := repoFiles(h, rpmRepoDir(h), ".repo")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		text, err := readRepoFile(h, file)
+		if err != nil {
+			return nil, err
+		}
+		sections := parseSections(text, false)
+		for _, name := range sections.names() {
+			described := sections.values(name)
+			described.Set("file", file)
+			all.Set(strings.TrimSpace(name), described)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,345 @@
+package pkgrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// managed is pkgrepo.managed: the package manager knows a repository, and the key that it is signed
+// with.
+type managed struct {
+	keyed
+	Name        string `sls:"name"`
+	PPA         string `sls:"ppa"`
+	File        string `sls:"file"`
+	Dist        string `sls:"dist"`
+	Comps       any    `sls:"comps"`         // a list, or names with commas
+	Archs       any    `sls:"architectures"` // the same
+	SignedBy    string `sls:"signedby"`
+	Disabled    *bool  `sls:"disabled"`
+	Enabled     *bool  `sls:"enabled"`
+	Comments    any    `sls:"comments"`
+	CleanFile   bool   `sls:"clean_file"`
+	Consolidate bool   `sls:"consolidate"`
+	Refresh     *bool  `sls:"refresh"`    // on SUSE: the indexes are fetched anew by themselves
+	RefreshDB   *bool  `sls:"refresh_db"` // another name of it
+	HumanName   any    `sls:"humanname"`  // for package managers that show one
+	GPGCheck    any    `sls:"gpgcheck"`   // the same
+	SLSEnv      string `sls:"__env__"`
+	// More are the settings of other package managers, as they are in their files: baseurl, gpgkey ...
+	More *value.Map `sls:"*"`
+
+	sources Sources
+}
+
+// repositoryJob is what there is to do for a repository.
+type repositoryJob struct {
+	lists   *lists
+	want    entry
+	old     *entry // nil for a new one
+	differs bool
+	key     bool // the key is missing
+}
+
+func (r *managed) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if edit, err := editorFor(h, r.editRPM, r.editPacman, r.editAPK); edit != nil || err != nil {
+		if err != nil {
+			return module.Diff{}, err
+		}
+		return checkEdit(h, edit, r.Name, "the repository is as it should be", "would set up %s in %s")
+	}
+	j, err := r.job(h)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	d := module.Diff{Comment: "the repository is as it should be"}
+	if j.differs || j.key {
+		d = module.Diff{Changes: r.changes(j), Comment: "would set up " + packages.WithoutPasswords(j.want.String())}
+	}
+	d.Warnings = r.foreign()
+	return d, nil
+}
+
+// Rehearse asks in a dry run whether the key can be had, and whether the server has the repository.
+func (r *managed) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
+	d, err := r.Check(ctx, h)
+	if err != nil || d.Empty() {
+		return d, err
+	}
+	if edit, err := editorFor(h, r.editRPM, r.editPacman, r.editAPK); edit != nil || err != nil {
+		return d, errors.Join(err, r.keyThere(ctx, r.sources, r.SLSEnv))
+	}
+	j, err := r.job(h)
+	if err != nil {
+		return d, err
+	}
+	if j.key {
+		err = r.keyThere(ctx, r.sources, r.SLSEnv)
+	}
+	return d, errors.Join(err, r.released(ctx, j.want))
+}
+
+// released fails where a web server says that it has no index of a repository. Whatever else keeps the index away is no
+// answer.
+func (r *managed) released(ctx context.Context, e entry) error {
+	if e.disabled || !strings.HasPrefix(e.uri, "http") {
+		return nil
+	}
+	dir := strings.TrimRight(e.uri, "/") + "/dists/" + strings.Trim(e.suite, "/") + "/"
+	if flat, ok := strings.CutSuffix(e.suite, "/"); ok {
+		dir = strings.TrimRight(e.uri, "/") + "/" + strings.TrimPrefix(flat+"/", "./")
+	}
+	for _, name := range []string{"InRelease", "Release"} {
+		body, err := r.sources.Open(ctx, dir+name, r.SLSEnv)
+		if err == nil {
+			return body.Close()
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return noRelease(dir)
+}
+
+func noRelease(dir string) error {
+	return diag.WithHint(fmt.Errorf("the server has no repository at %s: neither InRelease nor Release is there", packages.WithoutPasswords(dir)),
+		"check the URI and the name of the distribution")
+}
+
+// foreign warns of arguments that say nothing to apt.
+func (r *managed) foreign() []string {
+	var warnings []string
+	for k := range r.More.All() {
+		warnings = append(warnings, fmt.Sprintf("pkgrepo.managed has no argument %s where apt is", value.Str(k)))
+	}
+	return warnings
+}
+
+func (r *managed) job(h *host.Host) (j repositoryJob, err error) {
+	if err := errors.Join(r.consistent(), r.contradicts()); err != nil {
+		return j, err
+	}
+	if j.want, err = r.want(h); err != nil {
+		return j, err
+	}
+	if j.lists, err = readLists(h); err != nil {
+		return j, err
+	}
+	f, at, found, foreign := j.lists.find(j.want)
+	switch {
+	case foreign:
+		j.old = &f.foreign[at]
+	case found:
+		old := *f.lines[at].entry // a copy: the file's own will change
+		j.old = &old
+	}
+	if j.old != nil && r.Comments == nil {
+		j.want.comment = j.old.comment
+	}
+	j.differs = j.old == nil || !j.want.equal(*j.old)
+	if j.differs && foreign {
+		return j, diag.WithHint(fmt.Errorf("the repository is in %s, in another way than asked for", f.path),
+			"that format is read but not written; manage the file with file.managed")
+	}
+	j.key, err = r.missing(h, j.want)
+	return j, err
+}
+
+func (r *managed) contradicts() error {
+	if r.Enabled != nil && r.Disabled != nil {
+		return diag.WithHint(errors.New("both enabled and disabled are given"), "keep one of them")
+	}
+	return nil
+}
+
+// want is the entry as it shall be.
+func (r *managed) want(h *host.Host) (entry, error) {
+	name := r.Name
+	if ppa, ok := r.ppa(); ok {
+		text, err := ppaLine(h, ppa)
+		if err != nil {
+			return entry{}, err
+		}
+		name = text
+	}
+	e, err := readEntry(name)
+	if err != nil {
+		return e, err
+	}
+	if r.Dist != "" {
+		e.suite = r.Dist
+	}
+	if comps := words(r.Comps); len(comps) > 0 {
+		e.comps = comps
+	}
+	for option, v := range map[string]string{"arch": strings.Join(words(r.Archs), ","), "signed-by": r.SignedBy} {
+		if v == "" {
+			v = e.option(option)
+		}
+		e.setOption(option, v)
+	}
+	if r.Disabled != nil {
+		e.disabled = *r.Disabled
+	}
+	if r.Enabled != nil {
+		e.disabled = !*r.Enabled
+	}
+	if list := words(r.Comments); len(list) > 0 {
+		e.comment = strings.Join(list, " ")
+	}
+	return e, nil
+}
+
+// words reads a list, or a text with commas.
+func words(v any) []string {
+	var list []string
+	switch v := v.(type) {
+	case string:
+		for word := range strings.SplitSeq(v, ",") {
+			if word = strings.TrimSpace(word); word != "" {
+				list = append(list, word)
+			}
+		}
+	case *value.List:
+		for _, item := range v.Items {
+			list = append(list, strings.TrimSpace(value.Str(item)))
+		}
+	}
+	return list
+}
+
+func (r *managed) ppa() (string, bool) {
+	if r.PPA != "" {
+		return strings.TrimPrefix(r.PPA, "ppa:"), true
+	}
+	return strings.CutPrefix(r.Name, "ppa:")
+}
+
+// ppaLine is the line of a personal archive, of which there are some for Ubuntu alone.
+func ppaLine(h *host.Host, ppa string) (string, error) {
+	data, _ := h.Files.ReadFile("/etc/os-release") // a host that does not say is none of Ubuntu's
+	release := map[string]string{}
+	for line := range strings.SplitSeq(string(data), "\n") {
+		key, v, _ := strings.Cut(line, "=")
+		release[key] = strings.Trim(v, `"'`)
+	}
+	codename := release["UBUNTU_CODENAME"]
+	if codename == "" {
+		return "", diag.WithHint(fmt.Errorf("ppa:%s is an archive for Ubuntu, and this is %s", ppa, release["PRETTY_NAME"]), "give the repository as a deb line")
+	}
+	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*$`).MatchString(ppa) {
+		return "", diag.WithHint(fmt.Errorf("%q is no personal archive", ppa), "write owner/archive")
+	}
+	return fmt.Sprintf("deb http://ppa.launchpad.net/%s/ubuntu %s main", ppa, codename), nil
+}
+
+// changes is what setting it up reports.
+func (r *managed) changes(j repositoryJob) *value.Map {
+	if j.old == nil {
+		name := r.Name
+		if ppa, ok := r.ppa(); ok {
+			name = "ppa:" + ppa
+		}
+		return value.NewMap("repo", packages.WithoutPasswords(name))
+	}
+	m := j.old.difference(j.want)
+	if j.key {
+		m.Set("key", value.NewMap("new", r.placeOf(j.want), "old", nil))
+	}
+	return m
+}
+
+func (r *managed) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if edit, err := editorFor(h, r.editRPM, r.editPacman, r.editAPK); edit != nil || err != nil {
+		if err != nil {
+			return module.Report{}, err
+		}
+		report, err := applyEdit(ctx, h, edit, r.refreshes(h))
+		return report, errors.Join(err, r.importKeys(ctx, h))
+	}
+	j, err := r.job(h)
+	if err != nil {
+		return module.Report{}, err
+	}
+	if err := r.fetchKey(ctx, h, j); err != nil {
+		return module.Report{}, err
+	}
+	if j.differs {
+		r.edit(j)
+		if err := j.lists.write(h); err != nil {
+			return module.Report{}, err
+		}
+	}
+	report := module.Report{Changes: d.Changes, Comment: "set up " + packages.WithoutPasswords(j.want.String())}
+	report.Warnings, err = refreshAfter(ctx, h, r.refreshes(h))
+	return report, err
+}
+
+// fetchKey gets the key before the repository is made known, so that apt never meets one without.
+func (r *managed) fetchKey(ctx context.Context, h *host.Host, j repositoryJob) error {
+	ppa, personal := r.ppa()
+	if personal && !r.given() {
+		id, err := ppaKey(ctx, r.sources, ppa)
+		if err != nil {
+			return err
+		}
+		r.KeyID = id
+		return r.fetch(ctx, h, r.sources, r.SLSEnv, j.want)
+	}
+	if !j.key {
+		return nil
+	}
+	return r.fetch(ctx, h, r.sources, r.SLSEnv, j.want)
+}
+
+// edit changes the files in memory.
+func (r *managed) edit(j repositoryJob) {
+	if r.Consolidate {
+		j.lists.consolidate()
+	}
+	file := r.File
+	if ppa, ok := r.ppa(); ok && file == "" {
+		file = fmt.Sprintf("%s/%s-%s.list", listDir, strings.ReplaceAll(ppa, "/", "-"), j.want.suite)
+	}
+	if f, at, found, _ := j.lists.find(j.want); found {
+		if file == "" || file == f.path {
+			f.replace(at, j.want)
+			return
+		}
+		f.lines = slices.Delete(f.lines, at, at+1)
+	}
+	if file == "" {
+		file = mainList
+	}
+	f := j.lists.file(file)
+	if r.CleanFile {
+		f.lines = nil
+	}
+	f.append(j.want)
+}
+
+// refreshes says whether the indexes are to be got afterwards. On SUSE, refresh is a setting of the
+// repository.
+func (r *managed) refreshes(h *host.Host) bool {
+	wanted := r.Refresh == nil || *r.Refresh || h.Packages.Family() == "zypper"
+	return wanted && (r.RefreshDB == nil || *r.RefreshDB) && !(h.Packages.Family() == "zypper" && value.Truth(r.More.Value("gpgautoimport")))
+}
+
+// refreshAfter gets the indexes of repositories that are others now. Below a root nobody would.
+func refreshAfter(ctx context.Context, h *host.Host, wanted bool) ([]string, error) {
+	if !wanted || h.Packages.Allowed("refreshing the package indexes") != nil {
+		return nil, nil
+	}
+	return h.Packages.Refresh(ctx)
+}

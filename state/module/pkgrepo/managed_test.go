@@ -1,0 +1,48 @@
+package pkgrepo_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/pkgrepo"
+	"github.com/corpus-agent/corpus-agent/state/statetest"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// TestADryRunAsksForTheRepository fails where the server has no such key or repository, as the run does.
+func TestADryRunAsksForTheRepository(t *testing.T) {
+	for _, c := range []struct {
+		name, key, want string
+		there           []string
+	}{
+		{name: "deb https://deb.example.org/debian stable main", there: []string{"deb.example.org/debian/dists/stable/InRelease"}},
+		{name: "deb https://deb.example.org/debian/ stable main", there: []string{"deb.example.org/debian/dists/stable/Release"}},
+		{name: "deb https://deb.example.org/flat ./", there: []string{"deb.example.org/flat/InRelease"}},
+		{name: "deb https://deb.example.org/debian stabel main", there: []string{"deb.example.org/debian/dists/stable/InRelease"},
+			want: "no repository at https://deb.example.org/debian/dists/stabel/"},
+		{name: "# deb https://deb.example.org/none stable main"},
+		{name: "deb file:/srv/repo ./"},
+		{name: "deb https://deb.example.org/debian stable main", key: "https://deb.example.org/key.asc", there: []string{"deb.example.org/debian/dists/stable/InRelease"},
+			want: "https://deb.example.org/key.asc: "},
+	} {
+		h := statetest.NewHost(t)
+		statetest.UsePackages(h)
+		files := statetest.Tree{}
+		for _, name := range c.there {
+			files["/https/"+name] = statetest.File("")
+		}
+		h.Build(t, files)
+		resource := hosttest.Resource(t, pkgrepo.Functions(tree{h}), "managed", value.NewMap("name", c.name, "key_url", c.key))
+		d, err := resource.(module.Rehearser).Rehearse(context.Background(), h.Host)
+		switch {
+		case c.want == "" && (err != nil || d.Empty()):
+			t.Errorf("%s: %+v, %v", c.name, d, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || diag.HintOf(err) == ""):
+			t.Errorf("%s: got %v, want %s and a hint", c.name, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package pkgrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// rpmRepoDir is where dnf and yum, or zypper, look for repositories.
+func rpmRepoDir(h *host.Host) string {
+	if h.Packages.Family() == "zypper" {
+		return "/etc/zypp/repos.d"
+	}
+	return "/etc/yum.repos.d"
+}
+
+// findRPM looks for the file that has a repository. New ones get a file of their name.
+func findRPM(h *host.Host, dir, name string) (file string, f *sectionFile, err error) {
+	paths, err := repoFiles(h, dir, ".repo")
+	if err != nil {
+		return "", nil, err
+	}
+	for _, path := range paths {
+		text, err := readRepoFile(h, path)
+		if err != nil {
+			return "", nil, err
+		}
+		f := parseSections(text, false)
+		if _, _, ok := f.find(name); ok {
+			return path, f, nil
+		}
+	}
+	return dir + "/" + name + ".repo", nil, nil
+}
+
+// repoName makes sure that a name can be that of a section and of a file.
+func repoName(name string) error {
+	if regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:+-]*$`).MatchString(name) && name != "main" && name != "options" {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%q is no name of a repository", name), "repositories here have short names such as epel; the URL goes into baseurl")
+}
+
+// editRPM sets up a repository of yum, dnf or zypper: the section of its name in a .repo file.
+func (r *managed) editRPM(h *host.Host) (*repoEdit, error) {
+	if err := errors.Join(repoName(r.Name), r.contradicts(), r.noKey()); err != nil {
+		return nil, err
+	}
+	want, err := r.rpmSettings(h)
+	if err != nil {
+		return nil, err
+	}
+	dir := rpmRepoDir(h)
+	if base, ok := want.Get("basedir"); ok {
+		dir = path.Clean(value.Str(base))
+		want.Delete("basedir")
+	}
+	file, f, err := findRPM(h, dir, r.Name)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		return r.newRPM(h, file, want)
+	}
+	return r.changeRPM(file, f, want)
+}
+
+// noKey refuses the ways to give a key that only apt has.
+func (r *managed) noKey() error {
+	switch {
+	case r.KeyURL != "" || r.KeyText != "" || r.KeyServer != "" || len(r.keyIDs()) > 0:
+		return diag.WithHint(errors.New("key_url, key_text and keyid are ways of apt to give a key"), "write `- gpgkey: URL` and `- gpgcheck: 1`")
+	case r.PPA != "":
+		return diag.WithHint(errors.New("a ppa is an archive for Ubuntu"), "give the repository with baseurl")
+	case r.More.Has("copr"):
+		return diag.WithHint(errors.New("copr repositories are not set up by name"), "give the repository with baseurl and gpgkey, as its .repo file has them")
+	}
+	return nil
+}
+
+// rpmSettings are the settings that the state asks for; an empty one is to go away.
+func (r *managed) rpmSettings(h *host.Host) (*value.Map, error) {
+	want := value.NewMap()
+	human, err := settingText("humanname", r.HumanName)
+	if err != nil {
+		return nil, err
+	}
+	if human == "" {
+		human = r.Name
+	}
+	want.Set("name", human)
+	want.Set("enabled", map[bool]string{true: "1", false: "0"}[r.on()])
+	if r.GPGCheck != nil {
+		text, err := settingText("gpgcheck", r.GPGCheck)
+		if err != nil {
+			return nil, err
+		}
+		want.Set("gpgcheck", text)
+	}
+	for k, v := range r.More.All() {
+		key := value.Str(k)
+		text, err := settingText(key, v)
+		if err != nil {
+			return nil, err
+		}
+		if key = zypperName(h, key); key == "gpgautoimport" {
+			continue // of no file
+		}
+		want.Set(key, text)
+	}
+	if h.Packages.Family() == "zypper" && r.Refresh != nil {
+		want.Set("autorefresh", map[bool]string{true: "1", false: "0"}[*r.Refresh])
+	}
+	return want, nil
+}
+
+// zypperName is the name of a setting in zypper's files.
+func zypperName(h *host.Host, key string) string {
+	if h.Packages.Family() != "zypper" {
+		return key
+	}
+	switch key {
+	case "url":
+		return "baseurl"
+	case "cache":
+		return "keeppackages"
+	}
+	return key
+}
+
+// on says whether the repository is to be used.
+func (r *managed) on() bool {
+	switch {
+	case r.Disabled != nil:
+		return !*r.Disabled
+	case r.Enabled != nil:
+		return *r.Enabled
+	}
+	return true
+}
+
+func (r *managed) newRPM(h *host.Host, file string, want *value.Map) (*repoEdit, error) {
+	given := func(key string) bool { text, ok := want.Value(key).(string); return ok && text != "" }
+	if !given("baseurl") && !given("mirrorlist") && !given("metalink") {
+		return nil, diag.WithHint(fmt.Errorf("repository %s is not there yet, and nothing says where it is", r.Name), "write `- baseurl: URL`, or mirrorlist or metalink")
+	}
+	text, err := readRepoFile(h, file)
+	if err != nil {
+		return nil, err
+	}
+	f := parseSections(text, false)
+	f.add(r.Name)
+	r.fill(f, want)
+	return &repoEdit{path: file, text: f.text(), changes: value.NewMap("repo", r.Name)}, nil
+}
+
+func (r *managed) fill(f *sectionFile, want *value.Map) {
+	for k, v := range want.All() {
+		key, text := value.Str(k), value.Str(v)
+		if text == "" {
+			f.drop(r.Name, key)
+		} else {
+			f.set(r.Name, key, text, "=")
+		}
+	}
+	if list := words(r.Comments); len(list) > 0 {
+		f.setComments(r.Name, list)
+	}
+}
+
+// changeRPM compares a section with what is wanted.
+func (r *managed) changeRPM(file string, f *sectionFile, want *value.Map) (*repoEdit, error) {
+	is, changes, todo := f.values(r.Name), value.NewMap(), value.NewMap()
+	for k, v := range want.All() {
+		key, text := value.Str(k), value.Str(v)
+		old, there := is.Get(key)
+		switch {
+		case there && text != "" && equalSetting(value.Str(old), text), !there && text == "":
+		case key == "enabled" && !there && text == "1": // which it is where nothing is said
+		case text == "":
+			changes.Set(key, value.NewMap("new", nil, "old", shownSetting(key, old)))
+			todo.Set(key, "")
+		default:
+			changes.Set(key, value.NewMap("new", shownSetting(key, text), "old", shownSetting(key, old)))
+			todo.Set(key, text)
+		}
+	}
+	if list := words(r.Comments); len(list) > 0 && strings.Join(list, "\n") != strings.Join(f.comments(r.Name), "\n") {
+		changes.Set("comments", value.NewMap("new", value.Strings(list...), "old", value.Strings(f.comments(r.Name)...)))
+	}
+	if changes.Len() == 0 {
+		return nil, nil
+	}
+	r.fill(f, todo)
+	return &repoEdit{path: file, text: f.text(), changes: changes}, nil
+}
+
+// importKeys has zypper fetch the index of a repository and take over the key that it is signed with,
+// as gpgautoimport says.
+func (r *managed) importKeys(ctx context.Context, h *host.Host) error {
+	if h.Packages.Family() != "zypper" || !value.Truth(r.More.Value("gpgautoimport")) {
+		return nil
+	}
+	said, err := h.Tool(ctx, host.Tool{
+		Argv:    []string{"zypper", "--non-interactive", "--gpg-auto-import-keys", "refresh", r.Name},
+		Changes: host.Subject{Kind: "package repository", Name: r.Name}, Package: "zypper",
+	})
+	if err != nil {
+		err = host.OrOutage(ctx, said+"\n"+err.Error(), err)
+	}
+	return host.Failed(err, "importing the key of repository "+r.Name, "check its URL, and that the host reaches it")
+}
+
+// editRPM takes a repository away, and its file where that has no other.
+func (r *absent) editRPM(h *host.Host) (*repoEdit, error) {
+	if err := repoName(r.Name); err != nil {
+		return nil, err
+	}
+	file, f, err := findRPM(h, rpmRepoDir(h), r.Name)
+	if err != nil || f == nil {
+		return nil, err
+	}
+	f.remove(r.Name)
+	return &repoEdit{path: file, text: f.text(), gone: len(f.names()) == 0, changes: r.changes()}, nil
+}

@@ -1,0 +1,162 @@
+package sshknownhosts
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha1"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// entry is a line of known_hosts: names, and the key they go with.
+type entry struct {
+	names string // joined by commas, or one hashed
+	kind  string
+	key   string
+}
+
+// file is a known_hosts file. Nobody changes one that was parsed, since many states share it.
+type file struct {
+	lines   []string
+	entries []entry // of each line; without key where the line is none of a host's
+}
+
+func parseFile(text string) *file {
+	f := &file{}
+	if text == "" {
+		return f
+	}
+	f.lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	f.entries = make([]entry, len(f.lines))
+	for i, line := range f.lines {
+		f.entries[i], _ = parseEntry(line)
+	}
+	return f
+}
+
+// parseEntry reads a line. Those with a mark, of certificate authorities and of keys that were
+// revoked, say something else than what key a host has.
+func parseEntry(line string) (entry, bool) {
+	words := strings.Fields(line)
+	if len(words) < 3 || strings.ContainsAny(words[0][:1], "#@") {
+		return entry{}, false
+	}
+	if _, err := base64.StdEncoding.DecodeString(words[2]); err != nil {
+		return entry{}, false
+	}
+	return entry{names: words[0], kind: words[1], key: words[2]}, true
+}
+
+// sshName is a host as known_hosts names it: a port that is not the usual one is part of it.
+func sshName(name string, port int) string {
+	if port == 0 || port == usualPort {
+		return name
+	}
+	return fmt.Sprintf("[%s]:%d", name, port)
+}
+
+const usualPort = 22
+
+// names tells whether an entry names a host, by itself or, with patterns, by one that fits.
+func (e entry) has(name string, patterns bool) bool {
+	if e.key == "" {
+		return false
+	}
+	if strings.HasPrefix(e.names, hashMark) {
+		return hashed(e.names, name)
+	}
+	found := false
+	for item := range strings.SplitSeq(e.names, ",") {
+		pattern, not := strings.CutPrefix(item, "!")
+		switch {
+		case strings.EqualFold(pattern, name) && !not:
+			found = true
+		case patterns && fits(strings.ToLower(pattern), strings.ToLower(name)):
+			if not {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// fits matches a name with a pattern of * and ?.
+func fits(pattern, name string) bool {
+	for ; pattern != ""; pattern, name = pattern[1:], name[1:] {
+		if pattern[0] == '*' {
+			for i := range len(name) + 1 {
+				if fits(pattern[1:], name[i:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if name == "" || pattern[0] != '?' && pattern[0] != name[0] {
+			return false
+		}
+	}
+	return name == ""
+}
+
+// hashMark starts a name that is hashed: |1|salt|hash.
+const hashMark = "|1|"
+
+func hashed(names, name string) bool {
+	salt, _, _ := strings.Cut(strings.TrimPrefix(names, hashMark), "|")
+	raw, err := base64.StdEncoding.DecodeString(salt)
+	return err == nil && names == hashWith(raw, name)
+}
+
+func hashWith(salt []byte, name string) string {
+	mac := hmac.New(sha1.New, salt)
+	mac.Write([]byte(name))
+	return hashMark + base64.StdEncoding.EncodeToString(salt) + "|" + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// hash hides a name behind a salt of its own.
+func hash(name string) string {
+	salt := make([]byte, sha1.Size)
+	rand.Read(salt)
+	return hashWith(salt, name)
+}
+
+// find lists the entries of a host.
+func (f *file) find(name string, patterns bool) []entry {
+	var found []entry
+	for _, e := range f.entries {
+		if e.has(name, patterns) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// text is the file with the host's entries that drop picks gone, and others added.
+func (f *file) text(name string, drop func(entry) bool, add []entry) string {
+	var b strings.Builder
+	for i, line := range f.lines {
+		if e := f.entries[i]; !e.has(name, false) || !drop(e) {
+			b.WriteString(line + "\n")
+		}
+	}
+	for _, e := range add {
+		b.WriteString(e.names + " " + e.kind + " " + e.key + "\n")
+	}
+	return b.String()
+}
+
+// report is how entries show in changes.
+func report(entries []entry, fingerprint func(string) string) any {
+	if len(entries) == 0 {
+		return nil
+	}
+	l := value.NewList()
+	for _, e := range entries {
+		l.Append(value.NewMap("hostname", e.names, "key", e.key, "enc", e.kind, "fingerprint", fingerprint(e.key)))
+	}
+	return l
+}
