@@ -272,7 +272,7 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 // hookEnv is all that a hook sees of its surroundings; docs/deploy.md lists it.
 func (r *run) hookEnv(stage string, pair ledger.Pair) []string {
 	service, base := r.pairDirs(pair)
-	project := r.project(pair.Releases()[len(pair.Releases())-1].Project)
+	project := r.project(pair.Own().Project)
 	env := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C.UTF-8",
 		"CORPUS_STAGE=" + stage, "CORPUS_RUN=" + r.id,

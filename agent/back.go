@@ -72,7 +72,7 @@ func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause
 // before. It is not quarantined: there is nothing else this host could run, so the next run tries again.
 func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
 	err := r.restoreLinks(ctx, before)
-	failed := pair.Releases()[len(pair.Releases())-1] // the service, where the pair has one
+	failed := pair.Own()
 	project := r.project(failed.Project)
 	if err == nil {
 		err = link.Of(project).Restore(link.Set{Next: failed.Dir()})

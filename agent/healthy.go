@@ -45,7 +45,7 @@ func (r *run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 	if len(wanted.Probes) == 0 && r.watch == nil {
 		return nil
 	}
-	last := pair.Releases()[len(pair.Releases())-1]
+	last := pair.Own()
 	scripts := r.project(last.Project).Release(last.Dir())
 	return r.record.Stage(healthStage, pair.String(), func() error {
 		if err := r.intact(ctx, pair); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -65,12 +66,8 @@ func mountOf(dir string) string {
 		return dir
 	}
 	found := ""
-	for line := range strings.Lines(string(table)) {
-		fields := strings.Fields(line)
-		if len(fields) < 5 {
-			continue
-		}
-		at := unescape(fields[4])
+	for _, m := range walk.Mounts(string(table)) {
+		at := walk.MountWord(m.Place)
 		if at == real || strings.HasPrefix(real, strings.TrimSuffix(at, "/")+"/") {
 			if len(at) >= len(found) {
 				found = at
@@ -81,9 +78,4 @@ func mountOf(dir string) string {
 		return dir
 	}
 	return found
-}
-
-// unescape reads a path of mountinfo, in which spaces and the like are octal numbers.
-func unescape(path string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }

@@ -48,9 +48,13 @@ func (a *Agent) Releases() ([]Known, error) {
 	if err != nil {
 		return nil, a.forRoot(exit.WithCode(exit.Usage, err))
 	}
+	known := releasesOf(book)
+	for _, b := range book.Bad {
+		known = append(known, ledger.Release(b))
+	}
 	list := []Known{}
 	for _, project := range projects(book) {
-		more, err := a.onDisk(project, book)
+		more, err := a.onDisk(project, book, known)
 		if err != nil {
 			return nil, a.forRoot(err)
 		}
@@ -63,8 +67,8 @@ func (a *Agent) Releases() ([]Known, error) {
 	return keptBack(list, book, namedBy(last)), nil
 }
 
-// onDisk are the releases of a project whose files are on this host.
-func (a *Agent) onDisk(project string, book *ledger.Ledger) ([]Known, error) {
+// onDisk are the releases of a project whose files are on this host, as those that are known describe them.
+func (a *Agent) onDisk(project string, book *ledger.Ledger, known []artifact.Release) ([]Known, error) {
 	p := a.project(project)
 	dirs, err := fetch.NewestFirst(p.Releases())
 	if err != nil {
@@ -76,7 +80,7 @@ func (a *Agent) onDisk(project string, book *ledger.Ledger) ([]Known, error) {
 	}
 	var list []Known
 	for _, dir := range dirs {
-		k := Known{Release: releaseIn(project, dir, book), Dir: a.Layout.Inside(p.Release(dir))}
+		k := Known{Release: releaseIn(project, dir, known), Dir: a.Layout.Inside(p.Release(dir))}
 		for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current}, {"previous", links.Previous}} {
 			if l.target == dir {
 				k.Links = append(k.Links, l.name)
@@ -88,12 +92,8 @@ func (a *Agent) onDisk(project string, book *ledger.Ledger) ([]Known, error) {
 	return list, nil
 }
 
-// releaseIn is the release in a directory, as the ledger knows it, or as its name says.
-func releaseIn(project, dir string, book *ledger.Ledger) artifact.Release {
-	known := releasesOf(book)
-	for _, b := range book.Bad {
-		known = append(known, ledger.Release(b))
-	}
+// releaseIn is the release in a directory, one of those that are known, or what its name says.
+func releaseIn(project, dir string, known []artifact.Release) artifact.Release {
 	for _, r := range known {
 		if r.Project == project && r.Dir() == dir {
 			return r

@@ -69,6 +69,14 @@ func (p Pair) Releases() []artifact.Release {
 	return []artifact.Release{*p.Base, p.Service}
 }
 
+// Own is the release of the service, or base where the pair has base alone.
+func (p Pair) Own() artifact.Release {
+	if p.BaseAlone() {
+		return *p.Base
+	}
+	return p.Service
+}
+
 // Pairs are the pairs that the host remembers as good, what was deployed before and what is deployed last. One may be there
 // more than once. They are the ledger's own, so that a change of one is a change of the ledger.
 func (l *Ledger) Pairs() []*Pair {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // group is a control group (version 2) below that of this process.
@@ -80,14 +82,12 @@ func groupDir(name string) string {
 	if err != nil {
 		return ""
 	}
-	for line := range strings.Lines(string(mounts)) {
-		before, after, _ := strings.Cut(line, " - ")
-		fields := strings.Fields(before)
-		if len(fields) < 5 || !strings.HasPrefix(after, "cgroup2 ") {
+	for _, m := range walk.Mounts(string(mounts)) {
+		if m.Type != "cgroup2" {
 			continue
 		}
-		if below, err := filepath.Rel(fields[3], name); err == nil && below != ".." && !strings.HasPrefix(below, "../") {
-			return filepath.Join(fields[4], below)
+		if below, err := filepath.Rel(walk.MountWord(m.Root), name); err == nil && below != ".." && !strings.HasPrefix(below, "../") {
+			return filepath.Join(walk.MountWord(m.Place), below)
 		}
 	}
 	return ""

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -38,20 +39,14 @@ func options(text string) *value.List {
 	return value.Strings(strings.Split(strings.ReplaceAll(text, `\040`, `\ `), ",")...)
 }
 
-// details reads mountinfo: id, parent, device number, root, directory, options, optional fields, a
-// dash, and then type, device and the options of the file system.
+// details describes what is mounted as mountinfo does.
 func (m mount) details() (*value.Map, error) {
 	text, err := readText(m.Host, "/proc/self/mountinfo")
 	all := value.NewMap()
-	for line := range strings.Lines(text) {
-		before, after, ok := strings.Cut(line, " - ")
-		f, g := strings.Fields(before), strings.Fields(after)
-		if !ok || len(f) < 6 || len(g) < 3 {
-			continue
-		}
-		major, minor, _ := strings.Cut(f[2], ":")
-		all.Set(f[4], value.NewMap("mountid", f[0], "parentid", f[1], "major", major, "minor", minor, "root", f[3], "opts", options(f[5]),
-			"fstype", g[0], "device", strings.ReplaceAll(g[1], `\040`, `\ `), "alt_device", g[1], "superopts", options(g[2]),
+	for _, l := range walk.Mounts(text) {
+		major, minor, _ := strings.Cut(l.Number, ":")
+		all.Set(l.Place, value.NewMap("mountid", l.ID, "parentid", l.Parent, "major", major, "minor", minor, "root", l.Root, "opts", options(l.Options),
+			"fstype", l.Type, "device", strings.ReplaceAll(l.Device, `\040`, `\ `), "alt_device", l.Device, "superopts", options(l.SuperBlock),
 			"device_uuid", nil, "device_label", nil))
 	}
 	return all, err

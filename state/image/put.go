@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/accounts"
 )
@@ -227,7 +228,7 @@ func (p Putter) mount(ctx context.Context, s host.Subject, want string) error {
 	was := strings.Fields(now.Part("mounted").Text)
 	if len(was) > 1 && len(f) > 3 && was[0] == f[0] {
 		// With both named, mount(8) does not mix the options with those there are.
-		return p.tool(ctx, s, "mount", "-t", f[2], "-o", "remount,"+f[3], "--", unescape(f[0]), unescape(f[1]))
+		return p.tool(ctx, s, "mount", "-t", f[2], "-o", "remount,"+f[3], "--", walk.MountWord(f[0]), walk.MountWord(f[1]))
 	}
 	switch {
 	case now.Part("mounted").Text == "swap":
@@ -246,7 +247,7 @@ func (p Putter) mount(ctx context.Context, s host.Subject, want string) error {
 	case len(f) < 4:
 		return fmt.Errorf("%q is mounted there, in the place of %q", now.Part("mounted").Text, want)
 	}
-	return p.tool(ctx, s, "mount", "-t", f[2], "-o", f[3], "--", unescape(f[0]), unescape(f[1]))
+	return p.tool(ctx, s, "mount", "-t", f[2], "-o", f[3], "--", walk.MountWord(f[0]), walk.MountWord(f[1]))
 }
 
 func (p Putter) tool(ctx context.Context, s host.Subject, argv ...string) error {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -206,14 +207,14 @@ func (t Taker) mounted(place string) (Image, error) {
 	state := ""
 	for line := range strings.Lines(string(mounts)) {
 		f := strings.Fields(line)
-		if len(f) > 3 && unescape(f[1]) == place {
+		if len(f) > 3 && walk.MountWord(f[1]) == place {
 			state = strings.Join(f[:4], " ") // the last one lies on top
 		}
 	}
 	swaps, err := t.Host.Files.ReadFile("/proc/swaps")
 	if err == nil {
 		for line := range strings.Lines(string(swaps)) {
-			if f := strings.Fields(line); len(f) > 1 && unescape(f[0]) == place {
+			if f := strings.Fields(line); len(f) > 1 && walk.MountWord(f[0]) == place {
 				state = "swap"
 			}
 		}
@@ -240,34 +241,27 @@ func (t Taker) bound(place string, mount []string) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	var mine []string
-	var all [][]string
-	for line := range strings.Lines(string(table)) {
-		if f := strings.Fields(line); len(f) > 5 {
-			if all = append(all, f); unescape(f[4]) == place {
-				mine = f
-			}
+	var mine *walk.Mount
+	all := walk.Mounts(string(table))
+	for i := range all {
+		if walk.MountWord(all[i].Place) == place {
+			mine = &all[i]
 		}
 	}
 	p := value("mounted", strings.Join(mount, " "))
-	if mine == nil || mine[3] == "/" {
+	if mine == nil || mine.Root == "/" {
 		return Image{[]Part{p}}, nil
 	}
 	p.Lost = "which directory was mounted there is not to be found"
-	for _, f := range all {
-		below, ok := strings.CutPrefix(mine[3], strings.TrimSuffix(f[3], "/"))
-		if f[2] != mine[2] || f[4] == mine[4] || !ok || below != "" && below[0] != '/' {
+	for _, m := range all {
+		below, ok := strings.CutPrefix(mine.Root, strings.TrimSuffix(m.Root, "/"))
+		if m.Number != mine.Number || m.Place == mine.Place || !ok || below != "" && below[0] != '/' {
 			continue
 		}
-		mount[0], mount[2], mount[3] = strings.TrimSuffix(f[4], "/")+below, "none", "bind,"+mine[5]
+		mount[0], mount[2], mount[3] = strings.TrimSuffix(m.Place, "/")+below, "none", "bind,"+mine.Options
 		return Image{[]Part{value("mounted", strings.Join(mount, " "))}}, nil
 	}
 	return Image{[]Part{p}}, nil
-}
-
-// unescape reads a word of /proc/mounts.
-func unescape(word string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(word)
 }
 
 func (t Taker) module(name string) (Image, error) {

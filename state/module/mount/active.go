@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -22,22 +23,12 @@ func active(h *host.Host) (map[string]mounted, error) {
 		err = nil
 	}
 	all := map[string]mounted{}
-	for l := range strings.Lines(string(data)) {
-		before, after, ok := strings.Cut(l, " - ")
-		f, g := strings.Fields(before), strings.Fields(after)
-		if !ok || len(f) < 6 || len(g) < 3 {
-			continue
-		}
-		m := mounted{place: plain(f[4]), root: plain(f[3]), fstype: g[0], device: plain(g[1])}
-		m.opts, m.superopts = strings.Split(f[5], ","), strings.Split(g[2], ",")
+	for _, l := range walk.Mounts(string(data)) {
+		m := mounted{place: walk.MountWord(l.Place), root: walk.MountWord(l.Root), fstype: l.Type, device: walk.MountWord(l.Device)}
+		m.opts, m.superopts = strings.Split(l.Options, ","), strings.Split(l.SuperBlock, ",")
 		all[m.place] = m
 	}
 	return all, err
-}
-
-// plain undoes how the kernel writes blanks in names.
-func plain(text string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(text)
 }
 
 // swaps reads what is swapped to: the devices and files.
@@ -49,7 +40,7 @@ func swaps(h *host.Host) (map[string][]string, error) {
 	all := map[string][]string{}
 	for l := range strings.Lines(string(data)) {
 		if f := strings.Fields(l); len(f) == 5 && f[0] != "Filename" {
-			all[plain(f[0])] = f[1:]
+			all[walk.MountWord(f[0])] = f[1:]
 		}
 	}
 	return all, err
