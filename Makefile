@@ -1,7 +1,19 @@
 # Go, git and make are all this needs; everything else is fetched or built by the targets that want it.
 GO_NEEDED := $(shell sed -n 's/^go //p' go.mod)
 GO_FROM := Go $(GO_NEEDED) or newer from https://go.dev/dl/ and put its bin first in PATH (README.md, Install Go)
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# Git refuses a clone that another user owns, and go build stops when git does; what make runs here is the clone's in any
+# case. A git too old to be asked otherwise, or none, gives programs without a commit.
+GIT := git -c safe.directory='$(CURDIR)'
+ifeq ($(shell git status --porcelain >/dev/null 2>&1 && echo yes),)
+ifneq ($(shell $(GIT) status --porcelain >/dev/null 2>&1 && echo yes),)
+export GIT_CONFIG_COUNT := 1
+export GIT_CONFIG_KEY_0 := safe.directory
+export GIT_CONFIG_VALUE_0 := $(CURDIR)
+else
+export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -buildvcs=false
+endif
+endif
+VERSION ?= $(shell $(GIT) describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/corpus-agent/corpus-agent/cmd/cli.Version=$(VERSION)
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0

@@ -25,7 +25,7 @@ func TestDemoEmulated(t *testing.T) {
 		t.Skip("install qemu-user-static, or qemu-user, to run the arm64 programs")
 	}
 	arm, bin := t.TempDir(), t.TempDir()
-	build := exec.Command("go", "build", "-o", arm, "./corpus-agent", "./corpus")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", arm, "./corpus-agent", "./corpus")
 	build.Env = append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building for arm64: %v\n%s", err, out)

@@ -31,7 +31,7 @@ func oldPrograms(t *testing.T, commit string) string {
 		t.Fatal(err)
 	}
 	archive := exec.Command("sh", "-c", `git -C .. archive "$1" | tar -x -C "$2"`, "sh", commit, tree)
-	build := exec.Command("go", "build", "-trimpath", "-o", bin, "./cmd/corpus", "./cmd/corpus-agent")
+	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-o", bin, "./cmd/corpus", "./cmd/corpus-agent")
 	build.Dir = tree
 	for _, cmd := range []*exec.Cmd{archive, build} {
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -24,7 +24,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", dir, "./corpus-agent", "./corpus").CombinedOutput()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", dir, "./corpus-agent", "./corpus").CombinedOutput()
 	if err != nil {
 		return dir, errors.New(string(out))
 	}

@@ -42,7 +42,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-o", dir, "../../cmd/corpus-agent", "../../cmd/corpus")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", dir, "../../cmd/corpus-agent", "../../cmd/corpus")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return dir, errors.New(string(out))

@@ -40,37 +40,52 @@ func (d described) objects() []string {
 	return keys
 }
 
-// describe unpacks an artifact as a host would, which finds what a host would refuse, and makes the
-// lists that let hosts fetch it in parts. Plain artifacts are only unpacked.
-func (p *Publisher) describe(ctx context.Context, release artifact.Release, r Request) (described, error) {
-	d := described{release: release, sidecars: map[trust.Kind][]byte{}}
+// prepared is an artifact that was read, unpacked and checked, with nothing of it uploaded.
+type prepared struct {
+	described
+	root     *os.Root // the unpacked tree
+	manifest *manifest.Manifest
+	close    func()
+}
+
+// describe unpacks an artifact as a host would, which finds what a host would refuse, and makes the list that lets hosts
+// fetch it in blocks. Plain artifacts are only unpacked. The caller closes what it gives.
+func (p *Publisher) describe(ctx context.Context, release artifact.Release, r Request) (*prepared, error) {
 	dir, done, err := durable.Scratch()
 	if err != nil {
-		return d, err
+		return nil, err
 	}
-	defer done()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return d, err
+		done()
+		return nil, err
 	}
-	defer root.Close()
-	tree, err := unpackFile(ctx, release, r.File, root)
-	if err != nil {
-		return d, err
+	d := &prepared{described: described{release: release, sidecars: map[trust.Kind][]byte{}}, root: root, close: func() {
+		_ = root.Close() // it was only read through
+		done()
+	}}
+	if err := d.read(ctx, dir, r); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// read fills in what is signed of an artifact that hosts can do without the chunks of other versions.
+func (d *prepared) read(ctx context.Context, dir string, r Request) (err error) {
+	if d.manifest, err = unpackFile(ctx, d.release, r.File, d.root); err != nil {
+		return err
 	}
 	if r.Check != nil {
 		if err := r.Check(ctx, dir); err != nil {
-			return d, err
+			return err
 		}
 	}
 	if err := d.addStatements(r.File); err != nil || r.Plain {
-		return d, err
+		return err
 	}
-	d.tree = manifest.Digest(tree.Encode())
-	if err := d.addBlocks(ctx, r.File); err != nil {
-		return d, err
-	}
-	return d, p.addChunks(ctx, &d, root, tree)
+	d.tree = manifest.Digest(d.manifest.Encode())
+	return d.addBlocks(ctx, r.File)
 }
 
 func unpackFile(ctx context.Context, release artifact.Release, file string, root *os.Root) (*manifest.Manifest, error) {

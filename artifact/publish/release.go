@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -54,44 +55,96 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, e
 		meant.New = true
 		p = &meant
 	}
-	if err := p.ensureDelegated(ctx, r.Project); err != nil {
+	delegated, err := p.mayPublish(ctx, release, r)
+	if err != nil {
 		return artifact.Release{}, err
 	}
-	if err := p.mayPublish(ctx, release, r); err != nil {
+	ready, err := p.describe(ctx, release, r)
+	if err != nil {
 		return artifact.Release{}, err
+	}
+	defer ready.close()
+	if !delegated {
+		if err := p.delegateNew(ctx, release, r); err != nil {
+			return artifact.Release{}, err
+		}
 	}
 	for range attempts {
-		if err = p.publish(ctx, release, r); !errors.Is(err, errWithdrawn) {
+		if err = p.publish(ctx, ready, r); !errors.Is(err, errWithdrawn) {
 			break
 		}
 	}
 	return release, err
 }
 
-// mayPublish refuses, before anything is uploaded, a version whose metadata could not be signed: it is taken by
-// other bytes, withdrawn, or the project would be too large for its readers.
-func (p *Publisher) mayPublish(ctx context.Context, release artifact.Release, r Request) error {
+// mayPublish refuses, before anything is written or uploaded, a version whose metadata could not be signed: it is taken by
+// other bytes, withdrawn, the project would be too large for its readers, a key or its passphrase is missing, or hosts would
+// refuse it. It reports whether the store delegates the project already.
+func (p *Publisher) mayPublish(ctx context.Context, release artifact.Release, r Request) (delegated bool, err error) {
 	n, err := p.read(ctx)
 	if err != nil {
-		return err
+		return false, err
+	}
+	delegated = n.delegates(r.Project)
+	if !delegated && (!p.Keys.Has(tuf.RoleTargets) || p.Hand != nil) {
+		return false, diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, r.Project),
+			"ask who holds the targets key to run `corpus project add %s --key %s.pub`", r.Project, r.Project)
 	}
 	if err := n.publish(ctx, described{release: release}, r.Channel); err != nil {
-		return err
+		return false, err
 	}
 	if !r.Force {
 		if err := p.untaken(ctx, release); err != nil {
-			return err
+			return false, err
 		}
 	}
-	_, err = n.split(ctx, r.Project)
+	if _, err := n.split(ctx, r.Project); err != nil {
+		return false, err
+	}
+	if !delegated { // its key is made once all else is checked
+		delete(n.roles, r.Project)
+		n.targets()
+	}
+	return delegated, n.tryOut(ctx)
+}
+
+// tryOut does all of a change except writing it: it signs with the keys at hand, and checks as a host does.
+func (n *next) tryOut(ctx context.Context) error {
+	p := n.publisher
+	if p.Hand != nil {
+		for name := range n.roles {
+			if _, _, err := p.atHand(name, n.client.Delegation(name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	objects, err := n.stage(ctx, n.client.Delegation)
+	if err != nil || p.AtOnce {
+		return err
+	}
+	n.strict = true
+	return n.rehearse(ctx, objects, false)
+}
+
+// delegateNew delegates a project that is new to a key made for it, and checks again what may be published: a project
+// that was removed comes back with its versions.
+func (p *Publisher) delegateNew(ctx context.Context, release artifact.Release, r Request) error {
+	if err := p.ensureDelegated(ctx, r.Project); err != nil {
+		return err
+	}
+	_, err := p.mayPublish(ctx, release, r)
 	return err
 }
 
 // publish uploads and signs an artifact and all that belongs to it.
-func (p *Publisher) publish(ctx context.Context, release artifact.Release, r Request) error {
-	about, err := p.describe(ctx, release, r)
-	if err != nil {
-		return err
+func (p *Publisher) publish(ctx context.Context, ready *prepared, r Request) error {
+	release, about := ready.release, ready.described
+	about.sidecars = maps.Clone(ready.sidecars)
+	if !r.Plain {
+		if err := p.addChunks(ctx, &about, ready.root, ready.manifest); err != nil {
+			return err
+		}
 	}
 	if err := errors.Join(p.upload(ctx, release, r.File), p.uploadSidecars(ctx, about)); err != nil {
 		return err
@@ -101,7 +154,7 @@ func (p *Publisher) publish(ctx context.Context, release artifact.Release, r Req
 			return err
 		}
 	}
-	err = p.change(ctx, func(n *next) error {
+	err := p.change(ctx, func(n *next) error {
 		n.strict = true
 		return n.publish(ctx, about, r.Channel)
 	})
@@ -172,10 +225,6 @@ func (p *Publisher) ensureDelegated(ctx context.Context, project string) error {
 	n, err := p.read(ctx)
 	if err != nil || n.delegates(project) {
 		return err
-	}
-	if !p.Keys.Has(tuf.RoleTargets) || p.Hand != nil {
-		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, project),
-			"ask who holds the targets key to run `corpus project add %s --key %s.pub`", project, project)
 	}
 	made, err := p.Keys.New(project, 1)
 	if err != nil {

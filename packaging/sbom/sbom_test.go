@@ -13,7 +13,7 @@ import (
 // TestDocumentNamesTheModulesOfTheProgram compares the document of a program with what go list says it links.
 func TestDocumentNamesTheModulesOfTheProgram(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "corpus-agent")
-	run(t, "go", "build", "-ldflags", "-s -w", "-o", program, "../../cmd/corpus-agent")
+	run(t, "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", program, "../../cmd/corpus-agent")
 	d, err := sbom.Of(program, "1.2.3")
 	if err != nil {
 		t.Fatal(err)
