@@ -30,7 +30,8 @@ func (r *run) tree(pair ledger.Pair) string {
 	return r.project(pair.Service.Project).Release(pair.Service.Dir())
 }
 
-// follows reports whether a part of the run was asked for, and the service of a pair, where it has one, follows the convention of procedures.
+// follows reports whether a part of the run was asked for, and the service of a pair, where it has one, follows the
+// convention of procedures.
 func (r *run) follows(pair ledger.Pair, part string) (bool, error) {
 	if !r.only.Has(part) || pair.BaseAlone() {
 		return false, nil

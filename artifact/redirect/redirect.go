@@ -35,9 +35,10 @@ func (r Refused) Unwrap() error { return r.Err }
 
 const mostRedirects = 5
 
-// Follow follows a few redirects, all to http or https and none that leads from https to http. Credentials are not sent to another host or port than
-// the first, and neither is the URL that redirected, whose query may hold some. And, unless private ones are allowed, none that
-// leads from a public address to another. The latter takes a transport made by Guard.
+// Follow follows a few redirects, all to http or https and none that leads from https to http. Credentials are not sent
+// to another host or port than the first, and neither is the URL that redirected, whose query may hold some. And,
+// unless private ones are allowed, none that leads from a public address to another. The latter takes a transport made
+// by Guard.
 func Follow(private bool) func(req *http.Request, via []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		if len(via) > mostRedirects {

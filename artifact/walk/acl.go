@@ -90,8 +90,8 @@ func (r *Root) inherited(dir int, st *unix.Stat_t) ([]controller, error) {
 	return r.writersOf(list, st), err
 }
 
-// Granted refuses, in a safe root, a directory whose access control lists let an unprivileged user write to it, or to what
-// is made in it.
+// Granted refuses, in a safe root, a directory whose access control lists let an unprivileged user write to it, or to
+// what is made in it.
 func (r *Root) Granted(p string) error {
 	if !r.safe {
 		return nil
@@ -120,8 +120,8 @@ func (r *Root) Granted(p string) error {
 	return &UnsafeError{Path: p, Component: p, By: by[0].String(), Owner: int(st.Uid), Tree: true}
 }
 
-// DropACL removes the access control lists of an open file or directory, which may be open as a place only. What is left
-// are the permissions of its mode, with those of its group as the list had them.
+// DropACL removes the access control lists of an open file or directory, which may be open as a place only. What is
+// left are the permissions of its mode, with those of its group as the list had them.
 func DropACL(fd int) error {
 	list, err := readACL(fd, accessACL)
 	if err != nil {
@@ -163,8 +163,9 @@ func absentACL(err error) error {
 // still that user's, so that it must not get setuid or setgid bits. A file that takes its place does not have it.
 const fromUser = "trusted.corpus.from_user"
 
-// TakeOver removes what an unprivileged user, who owned an open file or directory, may have left on it for the time after
-// it was given to uid: access control lists. was describes it as it was before. It also notes on a file whose content it is.
+// TakeOver removes what an unprivileged user, who owned an open file or directory, may have left on it for the time
+// after it was given to uid: access control lists. was describes it as it was before. It also notes on a file whose
+// content it is.
 func (r *Root) TakeOver(fd int, was *unix.Stat_t, uid int) error {
 	kind := was.Mode & unix.S_IFMT
 	if uid < 0 || uint32(uid) == was.Uid || !r.unprivileged(was.Uid) || kind == unix.S_IFLNK {
@@ -177,9 +178,9 @@ func (r *Root) TakeOver(fd int, was *unix.Stat_t, uid int) error {
 	return DropACL(fd)
 }
 
-// KeepsACL reports whether a file that takes the place of another in an open directory, and belongs to uid, may have its
-// access control list. was describes the old file. A list that an unprivileged user may have left there, on a file that was
-// that user's or by the directory in which it was made, is for no other user's file.
+// KeepsACL reports whether a file that takes the place of another in an open directory, and belongs to uid, may have
+// its access control list. was describes the old file. A list that an unprivileged user may have left there, on a file
+// that was that user's or by the directory in which it was made, is for no other user's file.
 func (r *Root) KeepsACL(dir int, was *unix.Stat_t, uid int) bool {
 	if r.unprivileged(was.Uid) {
 		return int(was.Uid) == uid

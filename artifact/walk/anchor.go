@@ -18,11 +18,12 @@ type anchor struct {
 	at    unix.Stat_t
 }
 
-// Anchored is a root like r that walks the links on the way to these directories once, when something below them is first
-// opened. After that it asks the kernel whether a directory's path still leads there, which costs one call in place of some
-// thirty: where the path leads elsewhere by now, or a link lies below the directory, or a file there has several names, the
-// whole path is walked as r walks it. So it opens what r opens, and refuses what r refuses. It shares the directory of r, so
-// that it must not be used after r was closed. Without openat2(2) it walks every path whole.
+// Anchored is a root like r that walks the links on the way to these directories once, when something below them is
+// first opened. After that it asks the kernel whether a directory's path still leads there, which costs one call in
+// place of some thirty: where the path leads elsewhere by now, or a link lies below the directory, or a file there has
+// several names, the whole path is walked as r walks it. So it opens what r opens, and refuses what r refuses. It
+// shares the directory of r, so that it must not be used after r was closed. Without openat2(2) it walks every path
+// whole.
 func (r *Root) Anchored(dirs []string) *Root {
 	other := *r
 	other.anchors = nil
@@ -68,8 +69,8 @@ func (r *Root) openAnchored(p string, flags int) (fd int, done bool, err error) 
 // leavesDir reports whether a path has "..", which may lead out of the directory that it starts at.
 func leavesDir(rest string) bool { return strings.Contains(rest+"/", "/../") }
 
-// walk opens the anchor's directory. A path without a link needs no anchor: the kernel walks it at once. The directory is
-// closed when nothing uses the root any more.
+// walk opens the anchor's directory. A path without a link needs no anchor: the kernel walks it at once. The directory
+// is closed when nothing uses the root any more.
 func (a *anchor) walk(r *Root) {
 	fd, err := r.openat2(a.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
 	if err == nil {
@@ -89,8 +90,8 @@ func (a *anchor) walk(r *Root) {
 	a.below = below
 }
 
-// leadsThere reports whether the anchor's path still leads to its directory, with the owner and mode that were judged. Nothing
-// else is taken from this look, so it does not matter who controls the links on the way.
+// leadsThere reports whether the anchor's path still leads to its directory, with the owner and mode that were judged.
+// Nothing else is taken from this look, so it does not matter who controls the links on the way.
 func (a *anchor) leadsThere(r *Root) bool {
 	var st unix.Stat_t
 	err := r.stat(a.path, &st)

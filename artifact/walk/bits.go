@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MayRaise refuses, in a safe root, setuid and setgid bits for a file in an open directory where an unprivileged user, who
-// controls that directory or one above it, could have put another program in its place, or that such a user owned, now or
-// before the agent gave it to another: the program would run with rights that the user does
-// not have. A program may run as the only user who controls the directory, or with that user's private group. was
-// describes the file as it is, st as it will be with its owner and group but for the bits of mode; asked is its path in the
-// error, and file the open file.
+// MayRaise refuses, in a safe root, setuid and setgid bits for a file in an open directory where an unprivileged user,
+// who controls that directory or one above it, could have put another program in its place, or that such a user owned,
+// now or before the agent gave it to another: the program would run with rights that the user does not have. A program
+// may run as the only user who controls the directory, or with that user's private group. was describes the file as it
+// is, st as it will be with its owner and group but for the bits of mode; asked is its path in the error, and file the
+// open file.
 func (r *Root) MayRaise(dir, file int, asked string, was, st *unix.Stat_t, mode fs.FileMode) error {
 	raw := RawMode(mode)
 	setuid, setgid := raw&unix.S_ISUID != 0, raw&unix.S_ISGID != 0

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ByName refuses, in a safe root, a path whose meaning an unprivileged user can change: one with a link that such a user
-// controls, or below a directory that such a user owns or may write to. A program that is given a path by its name walks
-// it again, so that a look at what the path means now protects nothing. What the path leads to may belong to a user, and
-// need not exist.
+// ByName refuses, in a safe root, a path whose meaning an unprivileged user can change: one with a link that such a
+// user controls, or below a directory that such a user owns or may write to. A program that is given a path by its name
+// walks it again, so that a look at what the path means now protects nothing. What the path leads to may belong to a
+// user, and need not exist.
 func (r *Root) ByName(p string) error {
 	if !r.safe {
 		return nil

@@ -50,8 +50,8 @@ func Read(path string) (data []byte, found bool, err error) {
 	return data, found, err
 }
 
-// Glob lists the paths that fit a pattern, sorted, as filepath.Glob does, which keeps silent about directories that cannot
-// be read. A directory that does not exist holds nothing.
+// Glob lists the paths that fit a pattern, sorted, as filepath.Glob does, which keeps silent about directories that
+// cannot be read. A directory that does not exist holds nothing.
 func Glob(pattern string) ([]string, error) {
 	if !strings.ContainsAny(pattern, `*?[\`) {
 		found, err := Named(pattern)

@@ -25,8 +25,8 @@ func (d *dice) pick(n int) int {
 	return c % n
 }
 
-// FuzzWalk makes a tree out of an input, with links and files of several users, and opens paths in it: a root of each kind finds
-// what the others of its kind find, and nothing outside of the tree.
+// FuzzWalk makes a tree out of an input, with links and files of several users, and opens paths in it: a root of each
+// kind finds what the others of its kind find, and nothing outside of the tree.
 func FuzzWalk(f *testing.F) {
 	f.Add([]byte("abcdefghijklmnopqrstuvwxyz0123456789"))
 	f.Add([]byte("\x02\x00\x01\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\xff\xfe\xfd\xfc"))

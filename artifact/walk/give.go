@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Give makes a file, directory or link belong to a user and a group. A file with several names that is not the user's yet
-// is refused, whatever the directory: one of its names may be where the user has nothing to say. Devices are refused too.
+// Give makes a file, directory or link belong to a user and a group. A file with several names that is not the user's
+// yet is refused, whatever the directory: one of its names may be where the user has nothing to say. Devices are
+// refused too.
 func (d *Dir) Give(name string, uid, gid int) error {
 	return d.place("chown", name, func(fd int, st *unix.Stat_t) error {
 		if int(st.Uid) == uid && int(st.Gid) == gid {

@@ -17,13 +17,13 @@ import (
 // UnsafeError refuses a step that an unprivileged user could have prepared: a link that the user owns, or could
 // replace because of a directory on the way that the user can write to, leads to something that is not that user's.
 // Root and the program's own user are privileged. A directory with the sticky bit lets only owners replace what is in
-// it. Members of the group that may write to a directory, or every user where everyone may, must be able to write to what
-// the link leads to by the same right, or own it. A group without members beside root and the directory's owner controls
-// nothing. Where members are not known (Options.Members), a group whose number is that of the directory's owner is the
-// owner's private group, and any other counts as one with members.
+// it. Members of the group that may write to a directory, or every user where everyone may, must be able to write to
+// what the link leads to by the same right, or own it. A group without members beside root and the directory's owner
+// controls nothing. Where members are not known (Options.Members), a group whose number is that of the directory's
+// owner is the owner's private group, and any other counts as one with members.
 //
-// A file (or link, device, pipe, socket) with several names in such a directory, which is not that user's, is refused in
-// the same way: the user may have given it that name.
+// A file (or link, device, pipe, socket) with several names in such a directory, which is not that user's, is refused
+// in the same way: the user may have given it that name.
 type UnsafeError struct {
 	Path      string // what was asked for
 	Component string // the link, or the file with several names
@@ -197,8 +197,8 @@ func (r *Root) openSafely(p string, flags int) (int, error) {
 	return r.openChecked(p, flags)
 }
 
-// openPlain lets the kernel open a path that has no links, and reports whether what was opened may have several names. A file
-// is opened in two steps: whoever counts its names has to know its directory.
+// openPlain lets the kernel open a path that has no links, and reports whether what was opened may have several names.
+// A file is opened in two steps: whoever counts its names has to know its directory.
 func (r *Root) openPlain(p string, flags int) (fd int, several bool, err error) {
 	way, name, err := Split(p)
 	if err != nil {
@@ -221,13 +221,14 @@ func (r *Root) openPlain(p string, flags int) (fd int, several bool, err error) 
 	return fd, err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1, nil
 }
 
-// StatNames is fstat(2) of a file that was opened by a name in a directory, except that a file which has lost that name, or
-// is losing it, counts as one with two names. A user can give a file of another user a name, and take the name away between
-// the moment in which it is opened and the moment in which its names are counted.
+// StatNames is fstat(2) of a file that was opened by a name in a directory, except that a file which has lost that
+// name, or is losing it, counts as one with two names. A user can give a file of another user a name, and take the name
+// away between the moment in which it is opened and the moment in which its names are counted.
 //
-// A descriptor knows by which name it was opened, and whether that name is gone. But the kernel counts a name as removed
-// before it removes it, and keeps the directory locked meanwhile; so the names are counted first, then a look into the directory
-// waits for who holds it, and only then the name is asked for. A file that was moved to another directory was not waited for.
+// A descriptor knows by which name it was opened, and whether that name is gone. But the kernel counts a name as
+// removed before it removes it, and keeps the directory locked meanwhile; so the names are counted first, then a look
+// into the directory waits for who holds it, and only then the name is asked for. A file that was moved to another
+// directory was not waited for.
 func StatNames(dir int, name string, fd int, st *unix.Stat_t) error {
 	if err := unix.Fstat(fd, st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink != 1 {
 		return err
@@ -319,8 +320,9 @@ func (r *Root) controllers(dir int) (by []controller, err error) {
 	return r.controllersOf(dir, &st)
 }
 
-// controllersOf are those of an open directory or file that is described by st: its owner, and who may write to it by its
-// mode or its access control list. The bits of the group are the mask of such a list, so without them no list lets write.
+// controllersOf are those of an open directory or file that is described by st: its owner, and who may write to it by
+// its mode or its access control list. The bits of the group are the mask of such a list, so without them no list lets
+// write.
 func (r *Root) controllersOf(fd int, st *unix.Stat_t) (by []controller, err error) {
 	if r.unprivileged(st.Uid) {
 		by = append(by, controller{kind: 'u', id: st.Uid})

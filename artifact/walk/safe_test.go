@@ -189,8 +189,8 @@ func TestRefusalsNameAccounts(t *testing.T) {
 	}
 }
 
-// TestGroupsWithoutMembersControlNothing: what members of a group could do counts only where there are some, beside root
-// and those to whom the directory or what a link leads to belongs.
+// TestGroupsWithoutMembersControlNothing: what members of a group could do counts only where there are some, beside
+// root and those to whom the directory or what a link leads to belongs.
 func TestGroupsWithoutMembersControlNothing(t *testing.T) {
 	root := homes(t)
 	for name, c := range map[string]struct {
@@ -220,7 +220,8 @@ func TestGroupsWithoutMembersControlNothing(t *testing.T) {
 	}
 }
 
-// TestNamesThatUsersGiveAreRefusedBeneath: ann gives root's file a name in a directory of hers, which is opened as a root.
+// TestNamesThatUsersGiveAreRefusedBeneath: ann gives root's file a name in a directory of hers, which is opened as a
+// root.
 func TestNamesThatUsersGiveAreRefusedBeneath(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		o.Safe = true
@@ -236,8 +237,8 @@ func TestNamesThatUsersGiveAreRefusedBeneath(t *testing.T) {
 	})
 }
 
-// TestNamesThatUsersGiveForAMoment: ann gives root's file a name and takes it away again, over and over. The kernel counts a
-// name as removed before the name is gone, so that the file seems to have one name, this one.
+// TestNamesThatUsersGiveForAMoment: ann gives root's file a name and takes it away again, over and over. The kernel
+// counts a name as removed before the name is gone, so that the file seems to have one name, this one.
 func TestNamesThatUsersGiveForAMoment(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		o.Safe = true

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sole refuses, in a safe root, a file or directory of which an unprivileged user controls any part: the way to it, or a
-// file, directory or link in it or where such a link leads. A program that takes its configuration, or the names of other
-// programs, from such a place must not run as root. The way is also refused where the path leads to nothing yet; the error
-// is then fs.ErrNotExist if the way is fine.
+// Sole refuses, in a safe root, a file or directory of which an unprivileged user controls any part: the way to it, or
+// a file, directory or link in it or where such a link leads. A program that takes its configuration, or the names of
+// other programs, from such a place must not run as root. The way is also refused where the path leads to nothing yet;
+// the error is then fs.ErrNotExist if the way is fine.
 func (r *Root) Sole(p string) error {
 	if !r.safe {
 		return nil
@@ -105,8 +105,8 @@ func (s soleTree) opened(fd int, full string) error {
 	return s.entry(fd, full, &st)
 }
 
-// entry refuses what an unprivileged user owns or may write to, or what such a user will be able to write to when it is made
-// in a directory. The sticky bit keeps such a user from no new name.
+// entry refuses what an unprivileged user owns or may write to, or what such a user will be able to write to when it is
+// made in a directory. The sticky bit keeps such a user from no new name.
 func (s soleTree) entry(fd int, full string, st *unix.Stat_t) error {
 	var by []controller
 	if s.root.unprivileged(st.Uid) {

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Source refuses a file that an unprivileged user can change, or exchange for another, by any part of the way to it, links
-// included. Those who control the directory top in the same way are trusted; "" trusts none of them. It looks whatever the
-// root follows otherwise.
+// Source refuses a file that an unprivileged user can change, or exchange for another, by any part of the way to it,
+// links included. Those who control the directory top in the same way are trusted; "" trusts none of them. It looks
+// whatever the root follows otherwise.
 func (r *Root) Source(p, top string) error {
 	by, err := r.parties(p)
 	if err != nil || len(by) == 0 {

@@ -9,17 +9,17 @@ import (
 )
 
 // Trouble remembers the errors of a machine that lacks something: a disk that fails (EIO), no more open files (EMFILE,
-// ENFILE), no memory (ENOMEM). Such an error says nothing about the file that was looked for, so code that takes any error
-// for an answer, as `err == nil` does, is wrong about it. A path that a safe root refuses (UnsafeError) is remembered as
-// well, for the same reason. The caller who set such code to work asks here afterwards. A nil
-// Trouble remembers nothing. It is safe for concurrent use.
+// ENFILE), no memory (ENOMEM). Such an error says nothing about the file that was looked for, so code that takes any
+// error for an answer, as `err == nil` does, is wrong about it. A path that a safe root refuses (UnsafeError) is
+// remembered as well, for the same reason. The caller who set such code to work asks here afterwards. A nil Trouble
+// remembers nothing. It is safe for concurrent use.
 type Trouble struct {
 	mu   sync.Mutex
 	errs []error
 }
 
-// Note remembers an error of a path, if it is one of the machine or a refusal, and returns it. Reading some files of the kernel fails
-// with EIO by design; below /proc, /sys and /dev only a lack of open files counts.
+// Note remembers an error of a path, if it is one of the machine or a refusal, and returns it. Reading some files of
+// the kernel fails with EIO by design; below /proc, /sys and /dev only a lack of open files counts.
 func (t *Trouble) Note(path string, err error) error {
 	if t == nil || !lacking(path, err) {
 		return err

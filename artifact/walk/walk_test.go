@@ -49,8 +49,8 @@ func open(t testing.TB, o walk.Options, dir string) *walk.Root {
 	return r
 }
 
-// plant makes a root beside a directory that must not be reached: directories end in a slash, links have a target, the others
-// have their own name as content.
+// plant makes a root beside a directory that must not be reached: directories end in a slash, links have a target, the
+// others have their own name as content.
 func plant(t testing.TB, entries ...string) (root, outside string) {
 	t.Helper()
 	base := t.TempDir()
@@ -232,8 +232,8 @@ func TestRacesNeverLeadOut(t *testing.T) {
 	})
 }
 
-// exchange exchanges pairs of paths until it is stopped, and leaves them as they were. A path that is not there is moved
-// to and from.
+// exchange exchanges pairs of paths until it is stopped, and leaves them as they were. A path that is not there is
+// moved to and from.
 func exchange(paths ...string) (stop func()) {
 	end := make(chan struct{})
 	var moving sync.WaitGroup

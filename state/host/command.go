@@ -236,8 +236,8 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// kept keeps the start of a stream. Its buffer is no embedded one: io.Copy would take the buffer's own ReadFrom, which has no
-// limit, in the place of Write.
+// kept keeps the start of a stream. Its buffer is no embedded one: io.Copy would take the buffer's own ReadFrom, which
+// has no limit, in the place of Write.
 type kept struct{ buffer bytes.Buffer }
 
 func (k *kept) Write(p []byte) (int, error) {

@@ -76,8 +76,8 @@ func inThread(do func() error) error {
 }
 
 // enter makes a directory that of the thread. It is found with the rights of the user who will work there, and links
-// that this user controls are followed, as they would be if the user's own process went there. A directory that only the
-// agent may enter is entered with the agent's rights, past no link of a user: the author of the state chose it.
+// that this user controls are followed, as they would be if the user's own process went there. A directory that only
+// the agent may enter is entered with the agent's rights, past no link of a user: the author of the state chose it.
 func (t *tree) enter(p string, as *Credential) error {
 	root := t.root
 	if as != nil {

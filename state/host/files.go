@@ -69,8 +69,8 @@ type Beneath interface {
 	Close() error
 }
 
-// Anchored are files with the same meaning, for many looks below some directories: the links on the way to them are walked
-// once, and not for each path. Files that cannot do so are returned as they are.
+// Anchored are files with the same meaning, for many looks below some directories: the links on the way to them are
+// walked once, and not for each path. Files that cannot do so are returned as they are.
 func Anchored(files Files, dirs []string) Files {
 	if can, ok := files.(interface{ Anchored(dirs []string) Files }); ok {
 		return can.Anchored(dirs)

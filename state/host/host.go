@@ -7,8 +7,8 @@
 // about to replace, so that a recorder can keep it.
 //
 // It is a corridor with rooms. Files, commands and the recorder are here; accounts, packages and units are here as the
-// interfaces that states see, and each has its code in a package below, as the kernel's links have. Package machine opens
-// all of them.
+// interfaces that states see, and each has its code in a package below, as the kernel's links have. Package machine
+// opens all of them.
 //
 // Reads are kept for the run and forgotten when a write, or a command that may write anything,
 // makes them old.
@@ -76,9 +76,9 @@ func (h *Host) Following() *Host {
 	return &other
 }
 
-// Foreseeing is a host like h on which some links lead where they will lead once a deploy has set them: what a dry run of
-// it reads through them is what the deploy will read. links maps a path to the path that stands for it. A host whose files
-// are not those of a machine or a root is returned as it is. Commands see the links as they are.
+// Foreseeing is a host like h on which some links lead where they will lead once a deploy has set them: what a dry run
+// of it reads through them is what the deploy will read. links maps a path to the path that stands for it. A host whose
+// files are not those of a machine or a root is returned as it is. Commands see the links as they are.
 func (h *Host) Foreseeing(links map[string]string) *Host {
 	t, ok := h.Files.(*tree)
 	if !ok || len(links) == 0 {

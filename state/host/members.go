@@ -96,8 +96,8 @@ func unchanged(a, b unix.Stat_t) bool {
 	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.Mtim == b.Mtim && a.Ctim == b.Ctim
 }
 
-// filesOnly reports whether accounts come from the files alone. What systemd adds are users of units, each in a group of
-// its own.
+// filesOnly reports whether accounts come from the files alone. What systemd adds are users of units, each in a group
+// of its own.
 func filesOnly(nsswitch string) bool {
 	more := ParseSwitch(strings.ReplaceAll(nsswitch, "systemd", "files"))
 	return !more["passwd"] && !more["group"] && !more["initgroups"]

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Outage is a failure for which the network, a name server or another server is to blame, and that passes: a mirror that
-// refuses connections, a name that cannot be resolved just now. Its text is that of Err.
+// Outage is a failure for which the network, a name server or another server is to blame, and that passes: a mirror
+// that refuses connections, a name that cannot be resolved just now. Its text is that of Err.
 type Outage struct{ Err error }
 
 func (o *Outage) Error() string { return o.Err.Error() }
@@ -45,8 +45,8 @@ func OrOutage(ctx context.Context, output string, err error) error {
 	return &Outage{err}
 }
 
-// saysOutage reads the output of package managers, git, docker and their kin. Many word a name server that does not answer
-// as a name that does not exist; missing then says which it is.
+// saysOutage reads the output of package managers, git, docker and their kin. Many word a name server that does not
+// answer as a name that does not exist; missing then says which it is.
 func saysOutage(output string, missing func(name string) bool) bool {
 	if outageWords().MatchString(output) {
 		return true

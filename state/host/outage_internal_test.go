@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOutagesAreToldFromMistakes reads what programs print: servers that were not reached pass, what a server answers of a
-// name, a version or a checksum does not.
+// TestOutagesAreToldFromMistakes reads what programs print: servers that were not reached pass, what a server answers
+// of a name, a version or a checksum does not.
 func TestOutagesAreToldFromMistakes(t *testing.T) {
 	missing := func(name string) bool { return name == "typo.example.com" }
 	for output, want := range map[string]bool{

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// LeadsOut reports whether a symbolic link of a tree at dir may lead out of it: name is where the link is below dir. The
-// directories above it are none of links, so that two dots at the start of its target mean what they seem to. Two dots after
-// a name do so only where the tree has a directory of that name; a link there would make them mean another place.
+// LeadsOut reports whether a symbolic link of a tree at dir may lead out of it: name is where the link is below dir.
+// The directories above it are none of links, so that two dots at the start of its target mean what they seem to. Two
+// dots after a name do so only where the tree has a directory of that name; a link there would make them mean another
+// place.
 func LeadsOut(dir, name, target string, isDir func(name string) bool) bool {
 	at, named := path.Dir(name), false
 	if path.IsAbs(target) {
@@ -34,8 +35,8 @@ func LeadsOut(dir, name, target string, isDir func(name string) bool) bool {
 }
 
 // OutwardLinks are the symbolic links below a directory that may lead out of it, and what they lead to, by their names
-// below it. Directories of the name skip are left out, and what belongs to another user than the directory itself: root does
-// not follow a link of such a user. There are none in a directory that is not there.
+// below it. Directories of the name skip are left out, and what belongs to another user than the directory itself: root
+// does not follow a link of such a user. There are none in a directory that is not there.
 func OutwardLinks(files Files, dir, skip string) (map[string]string, error) {
 	dir = path.Clean(dir)
 	info, err := files.Stat(dir)

@@ -177,10 +177,10 @@ func (p *Program) asOwner(h *Host) error {
 	return nil
 }
 
-// rootsOwn refuses to run the program as root where an unprivileged user controls a part of what it reads or runs, though
-// root owns the directory in which it works: the program itself, if a path names it, the parts of its virtual environment or of the
-// one that it makes, and Reads. Other files in Dir may be a user's, as the data of a project are. What is not there yet is
-// fine if no such user can make it.
+// rootsOwn refuses to run the program as root where an unprivileged user controls a part of what it reads or runs,
+// though root owns the directory in which it works: the program itself, if a path names it, the parts of its virtual
+// environment or of the one that it makes, and Reads. Other files in Dir may be a user's, as the data of a project are.
+// What is not there yet is fine if no such user can make it.
 func (p *Program) rootsOwn(h *Host) error {
 	if p.RunAs != "" && p.RunAs != "root" {
 		return nil

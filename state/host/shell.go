@@ -119,8 +119,8 @@ func locale() []string {
 		"LC_NAME", "LC_ADDRESS", "LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION", "LANGUAGE"}
 }
 
-// Variables is an environment without what is the agent's own, in the plain locale, and with vars, each NAME=value, in the
-// place of variables of their names.
+// Variables is an environment without what is the agent's own, in the plain locale, and with vars, each NAME=value, in
+// the place of variables of their names.
 func Variables(base []string, vars ...string) []string {
 	return environment(base, Line{Env: vars}, nil)
 }

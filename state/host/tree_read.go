@@ -159,7 +159,8 @@ func (i Info) Readable(name string) error {
 	return nil
 }
 
-// maxRead is the size of the largest file that is read into memory. A user makes a file of 100 GB without room on the disk.
+// maxRead is the size of the largest file that is read into memory. A user makes a file of 100 GB without room on the
+// disk.
 const maxRead = 256 << 20
 
 func tooLarge(p string) error {

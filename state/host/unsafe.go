@@ -147,9 +147,9 @@ func (h *Host) Steady(p string) error {
 	return nil
 }
 
-// Sole refuses a file or directory of which an unprivileged user controls any part: a program that root runs there would
-// run, or read, what that user chose. It is nil for a host that follows every link, and where the agent does not run as
-// root. An error of absence wraps fs.ErrNotExist.
+// Sole refuses a file or directory of which an unprivileged user controls any part: a program that root runs there
+// would run, or read, what that user chose. It is nil for a host that follows every link, and where the agent does not
+// run as root. An error of absence wraps fs.ErrNotExist.
 func (h *Host) Sole(p string) error {
 	if t, ok := h.Files.(*tree); ok && os.Geteuid() == 0 {
 		return t.root.Sole(p)
@@ -157,10 +157,10 @@ func (h *Host) Sole(p string) error {
 	return nil
 }
 
-// Vouched refuses a file that an unprivileged user can change, or exchange for another, and whose content root would act
-// on: a template, an SLS file, a program that gets setuid bits. Those who control the directory top as well are trusted: who
-// names the directory of a tree trusts them. top is "" for a file outside of a tree. It looks only where the agent runs as
-// root, and whatever a state follows. A file that does not exist is fine.
+// Vouched refuses a file that an unprivileged user can change, or exchange for another, and whose content root would
+// act on: a template, an SLS file, a program that gets setuid bits. Those who control the directory top as well are
+// trusted: who names the directory of a tree trusts them. top is "" for a file outside of a tree. It looks only where
+// the agent runs as root, and whatever a state follows. A file that does not exist is fine.
 func Vouched(files any, p, top string) error {
 	t, ok := files.(*tree)
 	if !ok || os.Geteuid() != 0 {
@@ -175,8 +175,8 @@ func Vouched(files any, p, top string) error {
 
 // OwnerOf is the unprivileged user who owns a directory, or the nearest one above it that exists: who can put programs
 // and configuration there that a program such as git or pip runs. It is "" for root and the agent's own user, who are
-// trusted. A program that root runs there has to run as that user. A directory of root's whose access control lists let other
-// users write there is refused.
+// trusted. A program that root runs there has to run as that user. A directory of root's whose access control lists let
+// other users write there is refused.
 func (h *Host) OwnerOf(dir string) (string, error) {
 	info, err := h.Files.Stat(dir)
 	for ; errors.Is(err, fs.ErrNotExist) && dir != "/"; info, err = h.Files.Stat(dir) {

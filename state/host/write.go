@@ -103,8 +103,8 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 	return file.Sync()
 }
 
-// raised is the mode of a new file, without the setuid and setgid bits of the file that it replaces where an unprivileged
-// user may put files. Bits that are asked for are refused there.
+// raised is the mode of a new file, without the setuid and setgid bits of the file that it replaces where an
+// unprivileged user may put files. Bits that are asked for are refused there.
 func (t *tree) raised(file *os.File, dir int, name string, f NewFile, uid, gid int, mode uint32) (uint32, error) {
 	if mode&(unix.S_ISUID|unix.S_ISGID) == 0 || f.Restored {
 		return mode, nil

@@ -249,8 +249,8 @@ func assignAs[T any](field reflect.Value, v any, want string) error {
 	return nil
 }
 
-// repacked is a list of mappings as one mapping, as Salt reads what formulas give as `- name: value` items. Anything else
-// is returned as it is.
+// repacked is a list of mappings as one mapping, as Salt reads what formulas give as `- name: value` items. Anything
+// else is returned as it is.
 func repacked(v any) any {
 	list, ok := v.(*value.List)
 	if !ok || list.Len() == 0 {

@@ -15,7 +15,8 @@ type Argument struct {
 	Default  any // as a template's value; nil where leaving it out is not the same as any value
 }
 
-// ArgumentsOf lists the arguments of a resource, those it cannot do without first; open says that it takes any others, too.
+// ArgumentsOf lists the arguments of a resource, those it cannot do without first; open says that it takes any others,
+// too.
 func ArgumentsOf(r Resource) (arguments []Argument, open bool) {
 	of := reflect.ValueOf(r).Elem()
 	s := new(Decoder).shape(of.Type())

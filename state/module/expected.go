@@ -7,9 +7,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ExpectedAccounts are the users and groups that earlier steps of a dry run would make and remove. Each step is a mapping
-// of its function, its name and the changes that it would report. A user's own group counts as made where the user
-// would be in a group of its own name.
+// ExpectedAccounts are the users and groups that earlier steps of a dry run would make and remove. Each step is a
+// mapping of its function, its name and the changes that it would report. A user's own group counts as made where the
+// user would be in a group of its own name.
 func ExpectedAccounts(steps *value.List) (e host.Expected) {
 	if steps == nil {
 		return e

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/alternatives"
 	"github.com/corpus-agent/corpus-agent/state/module/apache"
 	"github.com/corpus-agent/corpus-agent/state/module/archive"
+	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/module/cmd"
 	"github.com/corpus-agent/corpus-agent/state/module/cron"
 	"github.com/corpus-agent/corpus-agent/state/module/debconf"
@@ -136,7 +137,7 @@ func (in inputs) Rendered(ctx context.Context, s cron.Source) ([]byte, error) {
 func (in inputs) Diff(before, after string) string { return in.Inputs.Difference(before, after) }
 
 // packages is what pip installs into virtual environments.
-func (in inputs) packages(p virtualenv.Packages) virtualenv.Pip { return pip.Into(pip.Packages(p), in) }
+func (in inputs) packages(p client.EnvironmentPackages) virtualenv.Pip { return pip.Into(p, in) }
 
 // connection is a setting of how a server is reached, such as mysql.user: an option, or the pillar
 // as mysql.user or as user below mysql.

@@ -1,7 +1,7 @@
 // Package accounts is the room of a host for its users, groups and crontabs.
 //
-// It answers from /etc/passwd, /etc/group, /etc/shadow and, where nsswitch.conf names other sources, from getent. Changes
-// are made by the system's own tools, after the recorder has heard of them.
+// It answers from /etc/passwd, /etc/group, /etc/shadow and, where nsswitch.conf names other sources, from getent.
+// Changes are made by the system's own tools, after the recorder has heard of them.
 package accounts
 
 import (

@@ -122,7 +122,7 @@ func (a *apk) query(ctx context.Context, what string, args ...string) (string, e
 		return "", err
 	}
 	if out.Code != 0 {
-		return "", orPassing(apkLocked, out, whyFailed(what, out, apkClues()))
+		return "", orPassing(ctx, apkLocked, out, whyFailed(what, out, apkClues()))
 	}
 	return out.Stdout, nil
 }
@@ -210,7 +210,7 @@ func (a *apk) refresh(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if out.Code != 0 && !strings.Contains(out.Stdout, "distinct packages available") {
-		return nil, orPassing(apkLocked, out, whyFailed("refreshing the package indexes", out, apkClues()))
+		return nil, orPassing(ctx, apkLocked, out, whyFailed("refreshing the package indexes", out, apkClues()))
 	}
 	var warnings []string
 	for line := range strings.SplitSeq(out.Stderr+"\n"+out.Stdout, "\n") {
@@ -245,7 +245,7 @@ func (a *apk) hold(ctx context.Context, names []string, held bool) error {
 	}
 	out, err := a.change(ctx, "putting packages on hold", apkLocked, argv...)
 	if err == nil && out.Code != 0 {
-		err = orPassing(apkLocked, out, whyFailed("putting packages on hold", out, apkClues()))
+		err = orPassing(ctx, apkLocked, out, whyFailed("putting packages on hold", out, apkClues()))
 	}
 	return err
 }

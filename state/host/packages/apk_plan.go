@@ -142,7 +142,7 @@ func (a *apk) perform(ctx context.Context, t host.Transaction) error {
 func (a *apk) order(ctx context.Context, t host.Transaction, order []string) error {
 	out, err := a.change(ctx, t.String(), apkLocked, append([]string{"apk", "--no-progress"}, order...)...)
 	if err == nil && out.Code != 0 {
-		err = orPassing(apkLocked, out, whyFailed(t.String(), out, apkClues()))
+		err = orPassing(ctx, apkLocked, out, whyFailed(t.String(), out, apkClues()))
 	}
 	return err
 }

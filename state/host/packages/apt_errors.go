@@ -20,10 +20,10 @@ func (a *apt) failure(ctx context.Context, what string, out host.Output) error {
 	for _, k := range knownFailures() {
 		if m := k.pattern.FindStringSubmatch(text); m != nil {
 			err := fmt.Errorf("%s: %s", what, WithoutPasswords(k.cause(ctx, a, m, out)))
-			return orPassing(aptLocked, out, diag.WithHint(err, "%s", k.hint(ctx, a, m, out)))
+			return orPassing(ctx, aptLocked, out, diag.WithHint(err, "%s", k.hint(ctx, a, m, out)))
 		}
 	}
-	return orPassing(aptLocked, out, fmt.Errorf("%s: %s", what, WithoutPasswords(complaints(out))))
+	return orPassing(ctx, aptLocked, out, fmt.Errorf("%s: %s", what, WithoutPasswords(complaints(out))))
 }
 
 // knownFailure is a way to fail that has a better explanation than apt's own.

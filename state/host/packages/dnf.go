@@ -56,7 +56,7 @@ func (d *dnf) refresh(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if out.Code != 0 {
-		return nil, orPassing(dnfLocked, out, whyFailed("refreshing the package indexes", out, dnfClues()))
+		return nil, orPassing(ctx, dnfLocked, out, whyFailed("refreshing the package indexes", out, dnfClues()))
 	}
 	var warnings []string
 	for line := range strings.SplitSeq(out.Stderr, "\n") {
@@ -168,7 +168,7 @@ func (d *dnf) perform(ctx context.Context, t host.Transaction) error {
 				return err
 			}
 			if out.Code != 0 {
-				return orPassing(dnfLocked, out, whyFailed(t.String(), out, dnfClues()))
+				return orPassing(ctx, dnfLocked, out, whyFailed(t.String(), out, dnfClues()))
 			}
 		}
 		return nil
@@ -214,7 +214,7 @@ func (d *dnf) foresee(ctx context.Context, v *host.Inventory, t host.Transaction
 	said := out.Stdout + out.Stderr
 	refused := strings.Contains(said, "Operation aborted") || strings.Contains(said, "Exiting on user command")
 	if out.Code != 0 && !refused {
-		return nil, orPassing(dnfLocked, out, whyFailed(t.String(), out, dnfClues()))
+		return nil, orPassing(ctx, dnfLocked, out, whyFailed(t.String(), out, dnfClues()))
 	}
 	changes, err := parseDnfPlan(d.program, out.Stdout, v)
 	if err == nil && refused && len(changes) == 0 && !t.DownloadOnly {

@@ -125,7 +125,7 @@ func (d *dnf) hold(ctx context.Context, names []string, held bool) error {
 		return err
 	}
 	if out.Code != 0 {
-		return orPassing(dnfLocked, out, whyFailed("putting packages on hold", out, dnfClues()))
+		return orPassing(ctx, dnfLocked, out, whyFailed("putting packages on hold", out, dnfClues()))
 	}
 	return d.checkHeld(names, held)
 }

@@ -20,7 +20,7 @@ func (d *dnf) listOfYum(ctx context.Context, what string, options, names []strin
 		return nil, err
 	}
 	if out.Code != 0 && !strings.Contains(out.Stderr, "No matching Packages to list") {
-		return nil, orPassing(dnfLocked, out, whyFailed(what, out, dnfClues()))
+		return nil, orPassing(ctx, dnfLocked, out, whyFailed(what, out, dnfClues()))
 	}
 	return parseYumList(out.Stdout)
 }

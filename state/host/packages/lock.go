@@ -94,11 +94,11 @@ func (b *Busy) Hint() string {
 
 // orPassing makes a *Busy of what a package manager said that ended because another process has its lock, and a
 // *host.Outage where it did not reach a repository.
-func orPassing(locked func(host.Output) bool, out host.Output, err error) error {
+func orPassing(ctx context.Context, locked func(host.Output) bool, out host.Output, err error) error {
 	if locked(out) {
 		return &Busy{Err: err}
 	}
-	return host.OrOutage(context.Background(), out.Stderr+"\n"+out.Stdout, err)
+	return host.OrOutage(ctx, out.Stderr+"\n"+out.Stdout, err)
 }
 
 // Unfinished says that a change of packages was cut off, which has to be finished before the next. That

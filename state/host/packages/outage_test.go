@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// TestAnOutageOfAMirrorIsToldFromAMissingPackage has each family print what it does without its mirror, and of a package
-// that no repository has.
+// TestAnOutageOfAMirrorIsToldFromAMissingPackage has each family print what it does without its mirror, and of a
+// package that no repository has.
 func TestAnOutageOfAMirrorIsToldFromAMissingPackage(t *testing.T) {
 	ctx := context.Background()
 	scripted, _ := aptWith(t, nil, nil)
@@ -16,10 +16,12 @@ func TestAnOutageOfAMirrorIsToldFromAMissingPackage(t *testing.T) {
 	zypp := &zypper{}
 	for output, fail := range map[string]func(host.Output) error{
 		"E: Failed to fetch http://deb.debian.org/x.deb  Temporary failure resolving 'deb.debian.org'\n": func(o host.Output) error { return a.failure(ctx, "x", o) },
-		"Curl error (7): Couldn't connect to server\nError: Failed to download metadata for repo 'base'": func(o host.Output) error { return orPassing(dnfLocked, o, whyFailed("x", o, dnfClues())) },
-		"Download (curl) error for 'http://m/x':\nError code: Connection failed":                         func(o host.Output) error { return zypp.failure("x", o) },
-		"error: failed retrieving file 'core.db' from m : Operation too slow":                            func(o host.Output) error { return orPassing(pacmanLocked, o, whyFailed("x", o, pacmanClues())) },
-		"ERROR: https://dl/main: temporary error (try again later)":                                      func(o host.Output) error { return orPassing(apkLocked, o, whyFailed("x", o, apkClues())) },
+		"Curl error (7): Couldn't connect to server\nError: Failed to download metadata for repo 'base'": func(o host.Output) error { return orPassing(t.Context(), dnfLocked, o, whyFailed("x", o, dnfClues())) },
+		"Download (curl) error for 'http://m/x':\nError code: Connection failed":                         func(o host.Output) error { return zypp.failure(t.Context(), "x", o) },
+		"error: failed retrieving file 'core.db' from m : Operation too slow": func(o host.Output) error {
+			return orPassing(t.Context(), pacmanLocked, o, whyFailed("x", o, pacmanClues()))
+		},
+		"ERROR: https://dl/main: temporary error (try again later)": func(o host.Output) error { return orPassing(t.Context(), apkLocked, o, whyFailed("x", o, apkClues())) },
 	} {
 		if err := fail(host.Output{Code: 100, Stderr: output}); !host.Passing(err) {
 			t.Errorf("%q is no outage: %v", output, err)

@@ -1,8 +1,8 @@
 // Package packages is the room of a host for its package manager: apt, dnf, yum, zypper, pacman or apk.
 //
 // Packages is what is the same for all of them: what may be done, what is kept for a run, and that every change is
-// recorded first. Each family has a file named for it, with _plan for what a transaction would change, _errors for what its
-// messages mean, and _version for the order of its versions. client runs the programs of all.
+// recorded first. Each family has a file named for it, with _plan for what a transaction would change, _errors for what
+// its messages mean, and _version for the order of its versions. client runs the programs of all.
 package packages
 
 import (

@@ -202,7 +202,7 @@ func (p *pacman) query(ctx context.Context, what string, args ...string) (string
 	}
 	// A damaged index is an error that pacman does not end with.
 	if out.Code != 0 || strings.HasPrefix(out.Stderr, "error:") {
-		return "", orPassing(pacmanLocked, out, whyFailed(what, out, pacmanClues()))
+		return "", orPassing(ctx, pacmanLocked, out, whyFailed(what, out, pacmanClues()))
 	}
 	return out.Stdout, nil
 }
@@ -300,7 +300,7 @@ func (p *pacman) repositoriesAt() time.Time { return p.newest(pacmanConf, "/etc/
 func (p *pacman) refresh(ctx context.Context) ([]string, error) {
 	out, err := p.change(ctx, "refreshing the package indexes", pacmanLocked, "pacman", "-Sy", "--noconfirm", "--noprogressbar")
 	if err == nil && out.Code != 0 {
-		err = orPassing(pacmanLocked, out, whyFailed("refreshing the package indexes", out, pacmanClues()))
+		err = orPassing(ctx, pacmanLocked, out, whyFailed("refreshing the package indexes", out, pacmanClues()))
 	}
 	return nil, err
 }

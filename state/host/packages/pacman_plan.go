@@ -99,7 +99,7 @@ func parsePacmanPlan(text string, v *host.Inventory, goes bool) ([]host.PackageC
 func (p *pacman) perform(ctx context.Context, t host.Transaction) error {
 	out, err := p.change(ctx, t.String(), pacmanLocked, append([]string{"pacman"}, p.order(t)...)...)
 	if err == nil && out.Code != 0 {
-		err = orPassing(pacmanLocked, out, whyFailed(t.String(), out, pacmanClues()))
+		err = orPassing(ctx, pacmanLocked, out, whyFailed(t.String(), out, pacmanClues()))
 	}
 	return err
 }

@@ -75,7 +75,7 @@ func (z *zypper) query(ctx context.Context, what string, argv []string) (zypperA
 		return zypperAnswer{}, out, err
 	}
 	if zypperFailed(out) && out.Code != zypperNothing {
-		return zypperAnswer{}, out, z.failure(what, out)
+		return zypperAnswer{}, out, z.failure(ctx, what, out)
 	}
 	answer, err := parseZypper(out.Stdout)
 	return answer, out, err
@@ -193,7 +193,7 @@ func (z *zypper) refresh(ctx context.Context) ([]string, error) {
 	}
 	const someSkipped = 106
 	if out.Code != 0 && out.Code != someSkipped && !strings.Contains(out.Stdout+out.Stderr, "Some of the repositories have not been refreshed") {
-		return nil, z.failure("refreshing the package indexes", out)
+		return nil, z.failure(ctx, "refreshing the package indexes", out)
 	}
 	var warnings []string
 	for line := range strings.SplitSeq(out.Stdout+"\n"+out.Stderr, "\n") {
@@ -214,7 +214,7 @@ func (z *zypper) hold(ctx context.Context, names []string, held bool) error {
 		return err
 	}
 	if zypperFailed(out) {
-		return z.failure("putting packages on hold", out)
+		return z.failure(ctx, "putting packages on hold", out)
 	}
 	locks, err := z.locks()
 	for _, name := range names {

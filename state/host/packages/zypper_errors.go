@@ -1,8 +1,10 @@
 package packages
 
 import (
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"context"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // zypperLockedCode is how zypper ends where another process has its lock.
@@ -13,7 +15,7 @@ func zypperLocked(out host.Output) bool {
 }
 
 // failure words why a command failed, from its XML where there is some.
-func (z *zypper) failure(what string, out host.Output) error {
+func (z *zypper) failure(ctx context.Context, what string, out host.Output) error {
 	if answer, err := parseZypper(out.Stdout); err == nil && len(answer.errors()) > 0 {
 		out.Stderr, out.Stdout = strings.Join(answer.errors(), "\n")+"\n"+out.Stderr, ""
 	}
@@ -22,7 +24,7 @@ func (z *zypper) failure(what string, out host.Output) error {
 			out.Stderr = "System management is locked by " + holder
 		}
 	}
-	return orPassing(zypperLocked, out, whyFailed(what, out, zypperClues()))
+	return orPassing(ctx, zypperLocked, out, whyFailed(what, out, zypperClues()))
 }
 
 func zypperClues() []clue {

@@ -119,7 +119,7 @@ func (z *zypper) foresee(ctx context.Context, v *host.Inventory, t host.Transact
 	}
 	answer, parseErr := parseZypper(out.Stdout)
 	if zypperFailed(out) && (t.Action != host.RemovePackages && t.Action != host.PurgePackages || out.Code != zypperNothing) {
-		return nil, z.failure(t.String(), out)
+		return nil, z.failure(ctx, t.String(), out)
 	}
 	if parseErr != nil {
 		return nil, parseErr
@@ -138,7 +138,7 @@ func (z *zypper) perform(ctx context.Context, t host.Transaction) error {
 	return aroundHold(ctx, heldOf(v, t), z.hold, func() error {
 		out, err := z.change(ctx, t.String(), zypperLocked, unverified(z.quiet(z.order(v, t, false)...), t)...)
 		if err == nil && zypperFailed(out) {
-			err = z.failure(t.String(), out)
+			err = z.failure(ctx, t.String(), out)
 		}
 		return err
 	})

@@ -154,7 +154,8 @@ func (d Service) State() string {
 	return d.Active + " (" + d.Sub + ")"
 }
 
-// statusUser is the status with which systemd ends a process for which it could not take the unit's user, see systemd.exec(5).
+// statusUser is the status with which systemd ends a process for which it could not take the unit's user, see
+// systemd.exec(5).
 const statusUser = 217
 
 // Ended is how the main program ended.

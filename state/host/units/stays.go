@@ -10,13 +10,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Stable is how long a program has to run before its unit counts as up: one that exits at once was started as well as any
-// other, as far as the init system can tell.
+// Stable is how long a program has to run before its unit counts as up: one that exits at once was started as well as
+// any other, as far as the init system can tell.
 const Stable = time.Second
 
-// Stays waits until a unit that was started at a time has run for Stable. The error says how its program ended, with the
-// last lines of its journal. Only the programs are waited for that systemd counts as up from their start on; the others have
-// said themselves that they are ready.
+// Stays waits until a unit that was started at a time has run for Stable. The error says how its program ended, with
+// the last lines of its journal. Only the programs are waited for that systemd counts as up from their start on; the
+// others have said themselves that they are ready.
 func (u *Units) Stays(ctx context.Context, name string, started time.Time) error {
 	s, ok := u.init.(*systemd)
 	if !ok || u.refused || u.own.Is(name) {

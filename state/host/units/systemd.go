@@ -204,7 +204,8 @@ func (s *systemd) setBoot(ctx context.Context, verb host.BootVerb, name string, 
 	if err != nil || !switches || untilBoot || !isInitScript(s.files, scriptName(unit)) {
 		return explainBus(err, string(verb), unit)
 	}
-	// As systemctl does: the links of an init script beside a unit say the same, for who looks at them or boots without systemd.
+	// As systemctl does: the links of an init script beside a unit say the same, for who looks at them or boots without
+	// systemd.
 	return switchScript(ctx, s.commands, verb, scriptName(unit))
 }
 

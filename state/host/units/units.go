@@ -1,7 +1,7 @@
 // Package units is the room of a host for what its init system runs: systemd, OpenRC or the scripts of SysV.
 //
-// Units is what is the same for all of them: what may be done, and that every change is recorded first. A chroot in which
-// nothing runs has its units enabled and disabled by systemctl alone.
+// Units is what is the same for all of them: what may be done, and that every change is recorded first. A chroot in
+// which nothing runs has its units enabled and disabled by systemctl alone.
 package units
 
 import (

@@ -7,9 +7,9 @@
 // Nothing that was not verified is unpacked, where there is a hash to verify it with, and an archive
 // can write nowhere but below its directory: names that lead out of it, entries that lie below a
 // link, devices, links that lead out and the like are refused before the first byte is written. So are archives
-// beyond the limits of a state (see limits). What is extracted is written into a temporary directory there first and moved to
-// its names when it is complete, in directories that are held open and past no link, so that an archive that is
-// refused half way, a full disk or an interrupted run leave everything as it was.
+// beyond the limits of a state (see limits). What is extracted is written into a temporary directory there first and
+// moved to its names when it is complete, in directories that are held open and past no link, so that an archive that
+// is refused half way, a full disk or an interrupted run leave everything as it was.
 package archive
 
 import (
@@ -137,8 +137,8 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	return x.compare(ctx, h)
 }
 
-// Rehearse asks in a dry run whether an archive that is not in the cache can be had: the server's answer is read, and the
-// archive is not.
+// Rehearse asks in a dry run whether an archive that is not in the cache can be had: the server's answer is read, and
+// the archive is not.
 func (x *extracted) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
 	d, err := x.Check(ctx, h)
 	if err != nil || !d.Unknown || x.source.Open == nil || len(d.Lacks) > 0 {

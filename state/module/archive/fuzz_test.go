@@ -97,8 +97,8 @@ func (a *arena) lay(t *testing.T, data []byte) {
 	}
 }
 
-// outside describes what lies outside of the directory that is extracted to. Of a directory that is its mode, its owner and
-// what is in it.
+// outside describes what lies outside of the directory that is extracted to. Of a directory that is its mode, its owner
+// and what is in it.
 func (a *arena) outside(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -147,8 +147,8 @@ func (a *arena) contained(t *testing.T) {
 	})
 }
 
-// FuzzExtracting holds that no archive makes archive.extracted panic, or write outside of its directory, whatever lies there.
-// The first byte of an input chooses the arguments. The rest is an archive, or chooses the entries of one.
+// FuzzExtracting holds that no archive makes archive.extracted panic, or write outside of its directory, whatever lies
+// there. The first byte of an input chooses the arguments. The rest is an archive, or chooses the entries of one.
 func FuzzExtracting(f *testing.F) {
 	for how, data := range map[byte][]byte{0: tarOf(app()...), 1: zipOf(app()...), 2: zipped(dotted()), 4: []byte("abcdefghijklmnopqrstuvwxyz0123456789"), 5: []byte("zyxwvutsrqponmlkjihgfedcba9876543210")} {
 		f.Add(append([]byte{how}, data...))

@@ -24,7 +24,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// extraction is archive.extracted of a file below a real directory. A nil error of check means that it got past the list.
+// extraction is archive.extracted of a file below a real directory. A nil error of check means that it got past the
+// list.
 func extraction(t *testing.T, h *host.Host, ctx context.Context, arguments ...any) (check, apply error) {
 	t.Helper()
 	resource := archive.Functions(served{})["extracted"]()
@@ -279,8 +280,8 @@ func linked() (inside, outside map[string][]item) {
 	return inside, outside
 }
 
-// TestLinksThatLeadOut holds that links of an archive stay in its directory, unless the state allows others, and that the hint
-// says how.
+// TestLinksThatLeadOut holds that links of an archive stay in its directory, unless the state allows others, and that
+// the hint says how.
 func TestLinksThatLeadOut(t *testing.T) {
 	inside, outside := linked()
 	for name, items := range inside {

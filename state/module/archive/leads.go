@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// complete refuses links that lead out of the directory, when all entries are known. Who made an archive did not write the
-// states: a link of it would have a later state, of a path below the directory, write as root wherever it leads.
+// complete refuses links that lead out of the directory, when all entries are known. Who made an archive did not write
+// the states: a link of it would have a later state, of a path below the directory, write as root wherever it leads.
 func (r *rules) complete() error {
 	if r.dir == "" {
 		return nil

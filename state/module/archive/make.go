@@ -29,8 +29,8 @@ type Make struct {
 	Dir         string
 }
 
-// Write makes the archive and lists what is in it. Directories come with what is in them. tar keeps links, owners and modes;
-// zip has what a link leads to. Links that an unprivileged user controls are not followed.
+// Write makes the archive and lists what is in it. Directories come with what is in them. tar keeps links, owners and
+// modes; zip has what a link leads to. Links that an unprivileged user controls are not followed.
 func (m Make) Write(ctx context.Context, h *host.Host) ([]string, error) {
 	paths, err := m.paths(h)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package client holds what state functions share that work through the client program of something else: the package
 // managers of programming languages (pip, npm, gem, pecl) and the clients of database servers (psql, mysql, mongosh).
 //
-// A program, an account or a server that is missing may be one that an earlier state of the run installs or starts: a dry
-// run says that it does not know, and a run fails. Secrets reach a client through its environment, its standard input or
-// a file that its user alone can read, never through its arguments, and no error repeats them.
+// A program, an account or a server that is missing may be one that an earlier state of the run installs or starts: a
+// dry run says that it does not know, and a run fails. Secrets reach a client through its environment, its standard
+// input or a file that its user alone can read, never through its arguments, and no error repeats them.
 package client
 
 import (

@@ -12,7 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Settings looks up what the host's configuration or its pillar says of connections, such as mysql.user; "" for nothing.
+// Settings looks up what the host's configuration or its pillar says of connections, such as mysql.user; "" for
+// nothing.
 type Settings func(name string) string
 
 // Work is what there is to do about one thing in a server.

@@ -165,7 +165,8 @@ func packedItems(b []byte, items []any) ([]byte, error) {
 	return b, nil
 }
 
-// packedLength writes a length of up to most in the byte short itself, or else after the byte long, or the one after it.
+// packedLength writes a length of up to most in the byte short itself, or else after the byte long, or the one after
+// it.
 func packedLength(b []byte, n, most int, short, long byte) []byte {
 	switch {
 	case n <= most:

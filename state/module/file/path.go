@@ -48,8 +48,8 @@ func isDir(h *host.Host, p string) bool {
 	return err == nil && info.IsDir()
 }
 
-// showsAsDir reports whether a path is a directory or a link to one, as a listing shows it. Whoever controls the link, it
-// is only looked at, so the answer is good for telling kinds of names apart and not for going there.
+// showsAsDir reports whether a path is a directory or a link to one, as a listing shows it. Whoever controls the link,
+// it is only looked at, so the answer is good for telling kinds of names apart and not for going there.
 func showsAsDir(h *host.Host, p string) bool { return isDir(h.Following(), p) }
 
 // noParent is the failure of a state that would make something in a directory that is not there.

@@ -85,7 +85,8 @@ func (r *recurse) take(e Entry, t *tree, dirs map[string]bool) {
 	t.keep = append(t.keep, place)
 }
 
-// below is the URL of a file in the directory that a URL names. The environment stays at its end: salt://dir?saltenv=dev.
+// below is the URL of a file in the directory that a URL names. The environment stays at its end:
+// salt://dir?saltenv=dev.
 func below(url, file string) string {
 	dir, query, ok := strings.Cut(url, "?")
 	if !ok {

@@ -1,7 +1,8 @@
-// Package firewalld holds firewalld.present, what a zone of firewalld lets through, and firewalld.service, the ports of a
-// service by its name.
+// Package firewalld holds firewalld.present, what a zone of firewalld lets through, and firewalld.service, the ports of
+// a service by its name.
 //
-// The permanent configuration is compared and changed, with firewall-cmd, and firewalld reloads it once at the end of a state.
+// The permanent configuration is compared and changed, with firewall-cmd, and firewalld reloads it once at the end of a
+// state.
 package firewalld
 
 import (

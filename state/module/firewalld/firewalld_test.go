@@ -10,7 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// firewall stands in for firewalld. Its permanent configuration is a file of lines OBJECT ITEM, such as `zone=web port=80/tcp`.
+// firewall stands in for firewalld. Its permanent configuration is a file of lines OBJECT ITEM, such as `zone=web
+// port=80/tcp`.
 type firewall struct{ h *statetest.Host }
 
 func (f firewall) lines() []string {

@@ -116,8 +116,8 @@ func slashed(ports []string) []string {
 // settings are the lists of a zone by firewalld's names for them.
 type settings map[string][]string
 
-// readSettings reads what --list-all prints: a line `  NAME: ITEM ITEM` for each list, and for some a line for each item
-// below it, which begins with a tab.
+// readSettings reads what --list-all prints: a line `  NAME: ITEM ITEM` for each list, and for some a line for each
+// item below it, which begins with a tab.
 func readSettings(text string) settings {
 	all, name := settings{}, ""
 	for line := range strings.Lines(text) {

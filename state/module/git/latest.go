@@ -165,7 +165,8 @@ func (l *latest) compare(ctx context.Context, h *host.Host, found refs) (module.
 	return d, nil
 }
 
-// onRemoteChanges is the value of force_reset that drops changes of the host only where the remote repository has changed.
+// onRemoteChanges is the value of force_reset that drops changes of the host only where the remote repository has
+// changed.
 const onRemoteChanges = "remote-changes"
 
 // discards reports whether changes that are not committed may be dropped for an update.

@@ -13,16 +13,16 @@ import (
 )
 
 // written is a work tree that git is about to write, and how it is put back where links lead out of it. Who made the
-// repository did not write the states: a link of it would have a later state, of a path below the work tree, write as root
-// wherever it leads.
+// repository did not write the states: a link of it would have a later state, of a path below the work tree, write as
+// root wherever it leads.
 type written struct {
 	dir     string
 	allowed bool     // links may lead anywhere
 	back    []string // the git command that puts back what was checked out; nil for a clone that is made
 }
 
-// within runs what writes a work tree, and refuses links that root would follow out of it. A new clone is removed then, and
-// an older one is put back, so that the next run finds the same.
+// within runs what writes a work tree, and refuses links that root would follow out of it. A new clone is removed then,
+// and an older one is put back, so that the next run finds the same.
 func (a access) within(ctx context.Context, h *host.Host, w written, write func() error) error {
 	if w.allowed || a.User != "" && a.User != "root" {
 		return write()
@@ -52,8 +52,8 @@ func (w written) added(h *host.Host, before map[string]string) (map[string]strin
 	return found, err
 }
 
-// putBack takes away what git has written. Links that are there after that are of submodules, or of a work tree that git
-// could not put back, and are removed.
+// putBack takes away what git has written. Links that are there after that are of submodules, or of a work tree that
+// git could not put back, and are removed.
 func (a access) putBack(ctx context.Context, h *host.Host, w written, before map[string]string) error {
 	if w.back == nil {
 		return empty(h, w.dir)

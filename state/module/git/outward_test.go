@@ -40,8 +40,8 @@ func run(t *testing.T, h *statetest.Host, function string, more ...any) error {
 	return err
 }
 
-// TestOutsideLinks holds that no link of a repository leads out of a work tree of root's, neither of a new clone nor of an
-// older one, and that the next run refuses the same again.
+// TestOutsideLinks holds that no link of a repository leads out of a work tree of root's, neither of a new clone nor of
+// an older one, and that the next run refuses the same again.
 func TestOutsideLinks(t *testing.T) {
 	s := suite(t)
 	for function, more := range map[string][]any{"latest": nil, "cloned": {"branch", "evil"}, "detached": {"rev", "evil"}} {

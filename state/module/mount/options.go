@@ -79,8 +79,8 @@ func opposite(opt string) (string, bool) {
 	return "", false
 }
 
-// usualOfTmpfs reports whether an option is one that the kernel does not show of a tmpfs since it is the rule, or that it
-// shows as something else: a size in percent of the memory is shown in KiB.
+// usualOfTmpfs reports whether an option is one that the kernel does not show of a tmpfs since it is the rule, or that
+// it shows as something else: a size in percent of the memory is shown in KiB.
 func usualOfTmpfs(opt string, have map[string]bool) bool {
 	key, v, _ := strings.Cut(opt, "=")
 	shown := func() bool {
@@ -128,8 +128,8 @@ func (r *optionRules) shown(h *host.Host, opt, fstype string) string {
 
 var size = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(size|nr_inodes|nr_blocks)=(\d+)([kmgtKMGT]?)$`) })
 
-// sized writes a size in KiB, a number of inodes or blocks in full, and a mode without the zero before it, as the kernel
-// shows them.
+// sized writes a size in KiB, a number of inodes or blocks in full, and a mode without the zero before it, as the
+// kernel shows them.
 func sized(opt string) string {
 	if key, v, ok := strings.Cut(opt, "="); ok && slices.Contains([]string{"mode", "umask", "fmask", "dmask"}, key) {
 		return key + "=" + strings.TrimLeft(v, "0")

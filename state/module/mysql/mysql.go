@@ -1,5 +1,5 @@
-// Package mysql holds mysql_database.present and its kin: databases, users, grants and queries of a MySQL or MariaDB server,
-// by way of mysql.
+// Package mysql holds mysql_database.present and its kin: databases, users, grants and queries of a MySQL or MariaDB
+// server, by way of mysql.
 package mysql
 
 import (

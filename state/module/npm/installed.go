@@ -71,8 +71,8 @@ func (n *installed) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 	return client.Done(d, "installed %s", strings.Join(n.todo, ", ")), nil
 }
 
-// withoutLogins takes the logins out of URLs of packages. The environment gives them to git, for repositories, and to npm, for
-// archives: every user can read the arguments of a program.
+// withoutLogins takes the logins out of URLs of packages. The environment gives them to git, for repositories, and to
+// npm, for archives: every user can read the arguments of a program.
 func withoutLogins(packages []string) (plain, env []string) {
 	plain, env = host.GitLogins(packages...)
 	for i, text := range packages {

@@ -172,8 +172,8 @@ func (m *managed) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return module.Report{Changes: d.Changes, Comment: "Samba's account " + m.Name + " is as declared"}, nil
 }
 
-// setPassword changes the password of an account that is there. Samba takes a hash on the command line only, where every
-// user of the host can read it while pdbedit runs.
+// setPassword changes the password of an account that is there. Samba takes a hash on the command line only, where
+// every user of the host can read it while pdbedit runs.
 func (m *managed) setPassword(ctx context.Context, h *host.Host) error {
 	switch {
 	case !m.secret:

@@ -1,5 +1,5 @@
-// Package pep440 compares versions of Python distributions, and reads the requirements that pip takes. Versions of gems are
-// written alike.
+// Package pep440 compares versions of Python distributions, and reads the requirements that pip takes. Versions of gems
+// are written alike.
 package pep440
 
 import (

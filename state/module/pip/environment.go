@@ -8,33 +8,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
 )
 
-// Packages are what is to be installed into a virtual environment.
-type Packages struct {
-	Environment     string // its directory
-	User            string
-	Cwd             string
-	EnvVars         any
-	Env             string // of the state tree
-	Pkgs            any
-	Requirements    any
-	Upgrade         bool
-	IgnoreInstalled bool
-	Proxy           string
-	IndexURL        string
-	ExtraIndexURL   any
-	ExistsAction    string
-	NoDeps          bool
-	PreReleases     bool
-	NoCacheDir      bool
-	CacheDir        string
-	NoBinary        any
-}
-
 // Environment is pip.installed for a virtual environment.
 type Environment struct{ installed }
 
 // Into is the state that installs packages into a virtual environment.
-func Into(p Packages, sources client.Sources) *Environment {
+func Into(p client.EnvironmentPackages, sources client.Sources) *Environment {
 	return &Environment{installed{
 		pip:  pip{BinEnv: p.Environment, User: p.User, Cwd: p.Cwd, EnvVars: p.EnvVars, Env: p.Env, sources: sources},
 		Name: p.Environment, Pkgs: p.Pkgs, Requirements: p.Requirements, Upgrade: p.Upgrade, IgnoreInstalled: p.IgnoreInstalled,

@@ -9,9 +9,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
 
-// handed are the arguments by which pip gets what is to be installed, and the environment with the logins of repositories,
-// which pip would show in the arguments of git. Other URLs with a login, and requirements of the state tree, are put into
-// files that the user who runs pip can read alone. The caller calls remove, with an error too, which deletes them.
+// handed are the arguments by which pip gets what is to be installed, and the environment with the logins of
+// repositories, which pip would show in the arguments of git. Other URLs with a login, and requirements of the state
+// tree, are put into files that the user who runs pip can read alone. The caller calls remove, with an error too, which
+// deletes them.
 func (p *installed) handed(ctx context.Context, h *host.Host, program host.Program) (args, env []string, remove func(), err error) {
 	var temporary []string
 	remove = func() {

@@ -178,8 +178,8 @@ func (p *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	return module.Report{Changes: p.changes(before, after), Comment: "installed " + p.what()}, err
 }
 
-// sourcesOnDisk are the files on the host that decide what is installed, or are: files of requirements, packages, and what
-// builds a project in a directory.
+// sourcesOnDisk are the files on the host that decide what is installed, or are: files of requirements, packages, and
+// what builds a project in a directory.
 func (p *installed) sourcesOnDisk() (files []string) {
 	files = slices.Clone(p.files)
 	for _, r := range p.todo {

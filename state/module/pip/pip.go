@@ -1,7 +1,7 @@
 // Package pip holds pip.installed, pip.removed and pip.uptodate: Python distributions, by way of pip.
 //
-// A state asks pip once for what is installed, and runs it again only if something is missing. Only pip.uptodate asks an
-// index for newer versions.
+// A state asks pip once for what is installed, and runs it again only if something is missing. Only pip.uptodate asks
+// an index for newer versions.
 package pip
 
 import (

@@ -166,8 +166,8 @@ func (i *installed) predict(ctx context.Context, h *host.Host, j job) (module.Di
 	return d, nil
 }
 
-// lacks are the packages that no repository has, where that is why a plan fails. Indexes that were never fetched, or are
-// older than a change of the repositories, tell nothing.
+// lacks are the packages that no repository has, where that is why a plan fails. Indexes that were never fetched, or
+// are older than a change of the repositories, tell nothing.
 func (i *installed) lacks(ctx context.Context, h *host.Host, j job, why error) []error {
 	if i.Files != nil || !h.Packages.Fresh(ever) {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ListRepositories describes the repositories that the package manager of a host knows: of apt by URI a list of entries,
-// of dnf, yum and zypper by name the settings and the file.
+// ListRepositories describes the repositories that the package manager of a host knows: of apt by URI a list of
+// entries, of dnf, yum and zypper by name the settings and the file.
 func ListRepositories(h *host.Host) (*value.Map, error) {
 	switch h.Packages.Family() {
 	case "apt":

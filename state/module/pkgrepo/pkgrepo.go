@@ -1,5 +1,5 @@
-// Package pkgrepo holds pkgrepo.managed and pkgrepo.absent: the repositories of a package manager, and the keys that they
-// are signed with. It edits the files of apt, dnf, zypper, pacman and apk in place.
+// Package pkgrepo holds pkgrepo.managed and pkgrepo.absent: the repositories of a package manager, and the keys that
+// they are signed with. It edits the files of apt, dnf, zypper, pacman and apk in place.
 package pkgrepo
 
 import (

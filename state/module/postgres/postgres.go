@@ -1,5 +1,5 @@
-// Package postgres holds postgres_database.present and its kin: databases, roles, schemas and more of a PostgreSQL server, by
-// way of psql.
+// Package postgres holds postgres_database.present and its kin: databases, roles, schemas and more of a PostgreSQL
+// server, by way of psql.
 package postgres
 
 import (

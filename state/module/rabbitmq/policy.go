@@ -66,7 +66,8 @@ func (p *policy) find(ctx context.Context, h *host.Host) (*todo, error) {
 	return t, nil
 }
 
-// policyRow is what the server has of a policy: virtual host, name, pattern, what it applies to, definition and priority.
+// policyRow is what the server has of a policy: virtual host, name, pattern, what it applies to, definition and
+// priority.
 func policyRow(ctx context.Context, h *host.Host, s server, vhost, name string) ([]string, error) {
 	rows, err := s.rows(ctx, h, "vhost", "list_policies", "-p", vhost)
 	at := slices.IndexFunc(rows, func(row []string) bool { return len(row) >= 6 && row[0] == vhost && row[1] == name })

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// leftBy warns of what a removed user left behind that a new user would own by having the same uid. It looks at the homes
-// beside the new one, at mailboxes and at crontabs; the whole disk would take too long.
+// leftBy warns of what a removed user left behind that a new user would own by having the same uid. It looks at the
+// homes beside the new one, at mailboxes and at crontabs; the whole disk would take too long.
 func leftBy(h *host.Host, u host.User) ([]string, error) {
 	if _, shared, err := h.Accounts.UserByID(u.UID); shared || err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ type managed struct {
 	UseVT              any    `sls:"use_vt"`
 	Env                string `sls:"__env__"`
 
-	pip    func(Packages) Pip
+	pip    func(client.EnvironmentPackages) Pip
 	make   bool
 	lacks  bool   // it is there without pip, as one is whose making failed half-way
 	python string // the version that a new one has
@@ -81,7 +81,8 @@ func (v *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return d, nil
 }
 
-// hasPip reports whether pip is in a virtual environment. Debian's python3 without python3-venv leaves one without, and fails.
+// hasPip reports whether pip is in a virtual environment. Debian's python3 without python3-venv leaves one without, and
+// fails.
 func hasPip(h *host.Host, dir string) bool {
 	files := h.Following().Files
 	for _, lib := range []string{"lib", "lib64"} {

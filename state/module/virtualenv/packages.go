@@ -6,13 +6,14 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // packages is what is to be installed into the environment.
 func (v *managed) packages() *packages {
-	return &packages{name: v.Name, asked: v.asks(), pip: v.pip(Packages{
+	return &packages{name: v.Name, asked: v.asks(), pip: v.pip(client.EnvironmentPackages{
 		Environment: v.Name, User: v.User, Cwd: v.Cwd, EnvVars: v.EnvVars, Env: v.Env,
 		Pkgs: v.PipPkgs, Requirements: v.Requirements, Upgrade: v.PipUpgrade, IgnoreInstalled: v.PipIgnoreInstalled,
 		Proxy: v.Proxy, IndexURL: v.IndexURL, ExtraIndexURL: v.ExtraIndexURL, ExistsAction: v.PipExistsAction,

@@ -6,30 +6,9 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
 )
-
-// Packages are what pip is to install into a virtual environment.
-type Packages struct {
-	Environment     string // its directory
-	User            string
-	Cwd             string
-	EnvVars         any
-	Env             string // of the state tree
-	Pkgs            any
-	Requirements    any
-	Upgrade         bool
-	IgnoreInstalled bool
-	Proxy           string
-	IndexURL        string
-	ExtraIndexURL   any
-	ExistsAction    string
-	NoDeps          bool
-	PreReleases     bool
-	NoCacheDir      bool
-	CacheDir        string
-	NoBinary        any
-}
 
 // Pip is pip.installed for one virtual environment.
 type Pip interface {
@@ -39,6 +18,6 @@ type Pip interface {
 }
 
 // Functions are the functions of virtualenv. pip makes the state that installs packages.
-func Functions(pip func(Packages) Pip) module.Table {
+func Functions(pip func(client.EnvironmentPackages) Pip) module.Table {
 	return module.Table{"managed": func() module.Resource { return &managed{pip: pip} }}
 }

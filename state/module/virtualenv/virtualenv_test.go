@@ -6,6 +6,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/module/client/clienttest"
 	"github.com/corpus-agent/corpus-agent/state/module/pip"
 	"github.com/corpus-agent/corpus-agent/state/module/virtualenv"
@@ -14,7 +15,7 @@ import (
 
 func functions() module.Table {
 	tree := clienttest.Files{"salt://req.txt": "a==1.0\nb>1\n"}
-	return virtualenv.Functions(func(p virtualenv.Packages) virtualenv.Pip { return pip.Into(pip.Packages(p), tree) })
+	return virtualenv.Functions(func(p client.EnvironmentPackages) virtualenv.Pip { return pip.Into(p, tree) })
 }
 
 func prepare(t *testing.T, h *statetest.Host) {

@@ -1,4 +1,5 @@
-// Package clienttest lends tests what states need that work through clients: imitated package managers, and database servers.
+// Package clienttest lends tests what states need that work through clients: imitated package managers, and database
+// servers.
 package clienttest
 
 import (
@@ -100,8 +101,8 @@ func Run(t *testing.T, state string, table module.Table, programs func(*testing.
 	})
 }
 
-// WithoutProgram tests that a dry run without the program says "unknown", that a run names the package to install, and that
-// nothing is removed.
+// WithoutProgram tests that a dry run without the program says "unknown", that a run names the package to install, and
+// that nothing is removed.
 func WithoutProgram(t *testing.T, table module.Table, function, brings string) {
 	t.Helper()
 	h := statetest.NewHost(t)

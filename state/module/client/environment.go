@@ -1,0 +1,23 @@
+package client
+
+// EnvironmentPackages are what pip is to install into a virtual environment of Python.
+type EnvironmentPackages struct {
+	Environment     string // its directory
+	User            string
+	Cwd             string
+	EnvVars         any
+	Env             string // of the state tree
+	Pkgs            any
+	Requirements    any
+	Upgrade         bool
+	IgnoreInstalled bool
+	Proxy           string
+	IndexURL        string
+	ExtraIndexURL   any
+	ExistsAction    string
+	NoDeps          bool
+	PreReleases     bool
+	NoCacheDir      bool
+	CacheDir        string
+	NoBinary        any
+}
