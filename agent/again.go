@@ -129,7 +129,7 @@ func (r *run) noteReplaced(release artifact.Release) {
 
 // isWhole reports whether a directory is a release as it is listed. What cannot be looked at is not.
 func (r *run) isWhole(ctx context.Context, release artifact.Release, name string) (bool, error) {
-	root, err := os.OpenRoot(name)
+	root, err := walk.OpenTree(name)
 	if err != nil {
 		return false, nil //nolint:nilerr // it is replaced
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -86,7 +85,7 @@ func worst(changed error, failures []error) error {
 
 func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, error) {
 	audit := Audit{Release: release, Dir: a.project(release.Project).Release(release.Dir()), Changes: []manifest.Change{}}
-	data, err := os.ReadFile(a.Layout.Tree(release.Project, release.Dir()))
+	data, err := walk.ReadFile(a.Layout.Tree(release.Project, release.Dir()))
 	if errors.Is(err, fs.ErrNotExist) {
 		return audit, exit.WithCode(exit.Refused, diag.WithHint(errors.New("no list of its files is on this host, so nothing says whether they are what was unpacked"),
 			"run `corpus-agent deploy`, which fetches the release again with its list"))
@@ -102,7 +101,7 @@ func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, err
 	if err != nil {
 		return audit, err
 	}
-	root, err := os.OpenRoot(audit.Dir)
+	root, err := walk.OpenTree(audit.Dir)
 	if err != nil {
 		return audit, err
 	}

@@ -155,7 +155,7 @@ func (a *Agent) refreshCopy(book *ledger.Ledger) []string {
 	if err != nil {
 		return nil
 	}
-	have, err := os.ReadFile(a.ledgerCopy())
+	have, err := walk.ReadFile(a.ledgerCopy())
 	if err == nil && bytes.Equal(have, want) {
 		return nil
 	}

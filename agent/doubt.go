@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -78,7 +77,7 @@ func (r *run) copyConfiguration(content []byte) error {
 	if found, err := walk.Exists(r.Layout.Projects()); err != nil || !found {
 		return err // the next run does it, when there is something that could be converged
 	}
-	if have, err := os.ReadFile(path); err == nil && string(have) == string(content) {
+	if have, err := walk.ReadFile(path); err == nil && string(have) == string(content) {
 		return nil
 	}
 	return durable.WriteFile(path, content, 0o600)

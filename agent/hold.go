@@ -88,19 +88,31 @@ func (a *Agent) requested(book *ledger.Ledger) error {
 	if a.alone != "" {
 		return nil
 	}
-	data, err := os.ReadFile(a.Layout.HoldRequest())
+	data, err := walk.ReadFile(a.Layout.HoldRequest())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	var h holdRequest
 	if err == nil {
-		err = json.Unmarshal(data, &h)
+		h, err = parseHold(data)
 	}
 	if err != nil {
 		return fmt.Errorf("reading the request to hold or to release this host: %w", err)
 	}
 	book.Hold = h.Hold
 	return nil
+}
+
+// parseHold reads a request. Only one that says so releases the host: {} and null say nothing.
+func parseHold(data []byte) (h holdRequest, err error) {
+	var says map[string]json.RawMessage
+	if err := json.Unmarshal(data, &says); err != nil {
+		return h, err
+	}
+	if _, ok := says["hold"]; !ok {
+		return h, errors.New("it has no content")
+	}
+	return h, json.Unmarshal(data, &h)
 }
 
 // carryOutRequests saves a ledger with what was asked for, and removes the request.

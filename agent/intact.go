@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -72,7 +71,7 @@ func unreadable(release artifact.Release, err error) error {
 // changedCode is what of a release's code is not as it was unpacked. What the recipe lets the project's user change is noted
 // and is not among it.
 func (r *run) changedCode(ctx context.Context, release artifact.Release, says recipe.Recipe, list *manifest.Manifest) ([]manifest.Change, error) {
-	root, err := os.OpenRoot(r.project(release.Project).Release(release.Dir()))
+	root, err := walk.OpenTree(r.project(release.Project).Release(release.Dir()))
 	if err != nil {
 		return nil, err
 	}

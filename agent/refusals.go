@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -51,7 +52,7 @@ func (a *Agent) refused(ctx context.Context, held *lock.Held, err error) error {
 
 // refusals reads what was recorded; nil for nothing.
 func (a *Agent) refusals() *Refusals {
-	data, err := os.ReadFile(a.Layout.Refusals())
+	data, err := walk.ReadFile(a.Layout.Refusals())
 	var r Refusals
 	if err != nil || json.Unmarshal(data, &r) != nil || r.Count == 0 {
 		return nil

@@ -44,7 +44,7 @@ func (r *run) temporaryBeside(recorder *journal.Recorder) func(dir string) {
 // sweepTemporary removes what states left that were killed. Nobody else is writing, since the lock is
 // held. What cannot be removed now is tried again the next time.
 func (a *Agent) sweepTemporary() error {
-	data, err := os.ReadFile(a.Layout.Temporary())
+	data, err := walk.ReadFile(a.Layout.Temporary())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

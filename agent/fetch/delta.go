@@ -175,7 +175,7 @@ func (f *Fetcher) oldTrees(p layout.Project, but string) (trees, error) {
 		if err != nil {
 			continue // only a list that is whole is of use
 		}
-		root, err := os.OpenRoot(p.Release(dir))
+		root, err := walk.OpenTree(p.Release(dir))
 		if err != nil {
 			return found, err
 		}

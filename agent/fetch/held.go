@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/layout"
@@ -44,7 +43,7 @@ func (h Held) Holds(releases ...artifact.Release) (bool, error) {
 }
 
 func (h Held) holds(release artifact.Release) (bool, error) {
-	dir, err := os.Open(h.Layout.Project(release.Project).Release(release.Dir()))
+	dir, err := walk.OpenDir(h.Layout.Project(release.Project).Release(release.Dir()))
 	if err != nil && walk.Nowhere(err) {
 		return false, nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
@@ -64,7 +65,7 @@ type (
 // read reads a chapter. Its error is a *Damaged or a *Newer where the file is at fault.
 func (j Journal) read(number int) (*Chapter, error) {
 	c := &Chapter{Number: number, path: j.path(number), pieces: map[string]place{}, coming: map[string]string{}}
-	f, err := os.Open(c.path)
+	f, err := walk.OpenFile(c.path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal: %w", err)
 	}
@@ -215,7 +216,7 @@ const maxPiece = 1 << 20
 
 // Open reads content that is kept in pieces.
 func (c *Chapter) Open(pieces []string) (io.ReadCloser, error) {
-	f, err := os.Open(c.path)
+	f, err := walk.OpenFile(c.path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal: %w", err)
 	}

@@ -6,22 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
-	"syscall"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // read fills v from a file and reports whether there is one, and gives its content. One that is not
-// JSON, or that is no file at all, is a *Corrupt; what names the file in other errors.
-func read(path, what string, v any) (data []byte, err error) {
-	data, err = os.ReadFile(path)
+// JSON, that does not say its version, or that is no file at all, is a *Corrupt; what names the file in other errors.
+func read(path, what string, v versioned) (data []byte, err error) {
+	data, err = walk.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):
+	case errors.Is(err, walk.ErrNoFile):
 		return nil, &Corrupt{Path: path, Err: err}
 	case err != nil:
 		return nil, fmt.Errorf("reading the %s: %w", what, err)
@@ -32,8 +31,17 @@ func read(path, what string, v any) (data []byte, err error) {
 	if err := json.Unmarshal(data, v); err != nil {
 		return nil, &Corrupt{Path: path, Err: err}
 	}
+	if !v.says() { // {} and null are JSON, and nothing that an agent wrote
+		return nil, &Corrupt{Path: path, Err: errors.New("it has no content")}
+	}
 	return data, nil
 }
+
+// versioned is a document in which every agent writes the version of its form.
+type versioned interface{ says() bool }
+
+func (l *Ledger) says() bool  { return l.Version > 0 }
+func (p *Project) says() bool { return p.APIVersion > 0 }
 
 // write replaces a file as a whole, and makes its directory where it is missing. What a newer agent
 // wrote into before, as the file was read, and this one does not know, stays.

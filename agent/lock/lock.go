@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Holder is who runs.
@@ -78,7 +79,7 @@ func open(path string) (f *os.File, readOnly bool, err error) {
 	if !errors.Is(err, syscall.EROFS) {
 		return f, false, err
 	}
-	f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_CLOEXEC, 0)
+	f, err = walk.OpenFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		err = &os.PathError{Op: "create", Path: path, Err: syscall.EROFS}
 	}
@@ -172,7 +173,7 @@ func (i *Inherited) Close() error { return i.file.Close() }
 
 // Current tells who runs now, if anybody does.
 func Current(path string) (Holder, bool) {
-	f, err := os.Open(path)
+	f, err := walk.OpenFile(path)
 	if err != nil {
 		return Holder{}, false
 	}
@@ -186,7 +187,7 @@ func Current(path string) (Holder, bool) {
 // Taken tells who keeps another run from starting, if anybody does. Unlike Current it also sees a process that shares
 // the lock with those who only look, and is seen by them for a moment in turn.
 func Taken(path string) (Holder, bool) {
-	f, err := os.Open(path)
+	f, err := walk.OpenFile(path)
 	if err != nil {
 		return Holder{}, false
 	}
@@ -199,7 +200,7 @@ func Taken(path string) (Holder, bool) {
 
 func read(path string) Holder {
 	var h Holder
-	if data, err := os.ReadFile(path); err == nil {
+	if data, err := walk.ReadFile(path); err == nil {
 		_ = json.Unmarshal(data, &h) // a holder that is just writing counts as unknown
 	}
 	return h

@@ -181,7 +181,7 @@ const headSize = 256
 
 // sequence reads the sequence of a report out of the start of its file; 0 where there is none.
 func (a Archive) sequence(id string) int64 {
-	f, err := os.Open(filepath.Join(a.Dir, id+suffix))
+	f, err := walk.OpenFile(filepath.Join(a.Dir, id+suffix))
 	if err != nil {
 		return 0
 	}
@@ -202,7 +202,7 @@ func (a Archive) sequence(id string) int64 {
 
 // Load reads the report of a run. Changes of states are plain JSON in what it returns.
 func (a Archive) Load(id string) (*Report, error) {
-	data, err := os.ReadFile(filepath.Join(a.Dir, filepath.Base(id)+suffix))
+	data, err := walk.ReadFile(filepath.Join(a.Dir, filepath.Base(id)+suffix))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.WithHint(fmt.Errorf("there is no report of run %s", id), "`corpus-agent history` lists the runs")
 	}
@@ -212,6 +212,9 @@ func (a Archive) Load(id string) (*Report, error) {
 	var r Report
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, fmt.Errorf("reading the report of run %s: %w", id, err)
+	}
+	if r.ID == "" { // such as {}
+		return nil, fmt.Errorf("reading the report of run %s: it has no content", id)
 	}
 	return &r, nil
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -15,6 +16,9 @@ const indexName = ".sequences"
 // index is what the index says, by the IDs of runs.
 func (a Archive) index() (map[string]int64, error) {
 	data, found, err := walk.Read(filepath.Join(a.Dir, indexName))
+	if errors.Is(err, walk.ErrNoFile) {
+		return nil, nil // nor has what stands in its place
+	}
 	if err != nil || !found {
 		return nil, err
 	}
@@ -37,6 +41,6 @@ func (a Archive) keepIndex(sequences map[string]int64) {
 		err = os.Rename(file+".new", file)
 	}
 	if err != nil {
-		_ = os.Remove(file) // one that is out of date only costs time
+		_ = os.RemoveAll(file) // one that is out of date only costs time
 	}
 }

@@ -50,7 +50,7 @@ func Damaged(dir string) ([]Damage, *CheckedRoot, error) {
 	var errs []error
 	look := func(name string, check func([]byte) error, means string) {
 		path := filepath.Join(dir, name)
-		data, err := os.ReadFile(path)
+		data, err := walk.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) {
 			return
 		}
@@ -66,14 +66,14 @@ func Damaged(dir string) ([]Damage, *CheckedRoot, error) {
 	look(pinFile, isPin, "")
 	look(givenFile, isGiven, ", so that this host does not know whom to trust")
 	look(versionsFile, isJSON, ", so that this host cannot tell whether a version that it ran gets other bytes")
-	look(timestampFile, isJSON, ", so that this host cannot tell whether the store goes back to before it")
+	look(timestampFile, isMetadata, ", so that this host cannot tell whether the store goes back to before it")
 	for _, name := range []string{snapshotFile, roleFile(targetsRole)} {
-		look(name, isJSON, "")
+		look(name, isMetadata, "")
 	}
 	roles, err := walk.Glob(filepath.Join(dir, "projects", "*.json"))
 	errs = append(errs, err)
 	for _, path := range roles {
-		look(filepath.Join("projects", filepath.Base(path)), isJSON, "")
+		look(filepath.Join("projects", filepath.Base(path)), isMetadata, "")
 	}
 	return found, root, errors.Join(errs...)
 }
@@ -94,6 +94,16 @@ func isPin(data []byte) error {
 func isJSON(data []byte) error {
 	var object map[string]json.RawMessage
 	return json.Unmarshal(data, &object)
+}
+
+// isMetadata is isJSON for a file that says something: {} and null do not.
+func isMetadata(data []byte) error {
+	var object map[string]json.RawMessage
+	err := json.Unmarshal(data, &object)
+	if err == nil && len(object) == 0 {
+		err = errors.New("it has no content")
+	}
+	return err
 }
 
 // Bootstrapped reports whether a host that keeps its trust in dir has ever pinned a root, even if it has

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Expiry says until when hosts believe a signed file.
@@ -95,7 +95,7 @@ func KeptExpiries(dir string, projects ...string) ([]Expiry, error) {
 }
 
 func keptExpiry(file string) (time.Time, error) {
-	data, err := os.ReadFile(file)
+	data, err := walk.ReadFile(file)
 	if err != nil {
 		return time.Time{}, err
 	}

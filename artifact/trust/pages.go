@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -293,7 +294,7 @@ func (s seen) page(project string, digest artifact.Digest) []byte {
 	if digest == "" || s.memory {
 		return nil
 	}
-	data, err := os.ReadFile(s.pageFile(project, digest))
+	data, err := walk.ReadFile(s.pageFile(project, digest))
 	if err != nil || digestOf(data) != digest {
 		return nil
 	}

@@ -66,7 +66,7 @@ func checkPin(dir string, root []byte) (done bool, err error) {
 	switch {
 	case !pinned, isPin(before) != nil: // nothing is pinned, or what was written down is lost
 	case string(before) == string(digest):
-		if have, err := os.ReadFile(filepath.Join(dir, rootFile)); err == nil && isRoot(have) == nil {
+		if have, err := walk.ReadFile(filepath.Join(dir, rootFile)); err == nil && isRoot(have) == nil {
 			return true, nil
 		} // else a process was killed between the two files, or root.json was lost
 	default:

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // seen is what was verified before: the directory that makes going back in time visible.
@@ -37,7 +37,7 @@ func (s seen) load(name string) ([]byte, error) {
 	if data, held := s.held[name]; s.memory || s.pending && held {
 		return data, nil
 	}
-	data, err := os.ReadFile(filepath.Join(s.dir, name))
+	data, err := walk.ReadFile(filepath.Join(s.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -1,7 +1,9 @@
 package walk
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,9 +45,57 @@ func Directory(path string) (bool, error) {
 	return found && info.IsDir(), err
 }
 
+// ErrNoFile is the error of reading what is no regular file: a directory, a pipe, or a link that leads round in a circle.
+var ErrNoFile = errors.New("it is no regular file")
+
+// OpenFile opens a regular file for reading, and waits for no other process: a pipe in its place is an error.
+func OpenFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) { // a circle, a socket
+		return nil, fmt.Errorf("%w: %w", ErrNoFile, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: ErrNoFile}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// ReadFile reads a file that OpenFile opens.
+func ReadFile(path string) ([]byte, error) {
+	f, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var b bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		b.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	_, err = b.ReadFrom(f)
+	return b.Bytes(), err
+}
+
+// OpenDir opens a directory; for anything else, such as a pipe, it is ENOTDIR at once.
+func OpenDir(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+}
+
+// OpenTree is os.OpenRoot that waits for no pipe in the place of the directory.
+func OpenTree(path string) (*os.Root, error) {
+	return os.OpenRoot(path + "/.")
+}
+
 // Read reads a file; nil and false where it does not exist.
 func Read(path string) (data []byte, found bool, err error) {
-	data, err = os.ReadFile(path)
+	data, err = ReadFile(path)
 	found, err = Found(err)
 	return data, found, err
 }
