@@ -133,9 +133,9 @@ func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 			p.doubtFunction(s, vocabulary)
 		}
 		for _, r := range s.Requisites {
-			for _, t := range r.Targets {
+			for i, t := range r.Targets {
 				if len(t.Steps) == 0 {
-					p.Doubts.Add(s.At(r.Kind), "%s of %s: there is no %s", r.Kind, s.ID(), t).WithHint(x.suggest(t))
+					r.Targets[i].Lost = p.Doubts.Add(s.At(r.Kind), "%s of %s: there is no %s", r.Kind, s.ID(), t).WithHint(x.suggest(t))
 				}
 			}
 		}
@@ -145,11 +145,16 @@ func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 
 // doubtFunction says why there is no such state function.
 func (p *Program) doubtFunction(s *Step, vocabulary Vocabulary) {
-	why := vocabulary.Refuses(s.State())
-	if why == nil {
-		why = module.Unknown(s.Function(), vocabulary.Functions())
-	}
+	why := UnknownFunction(s.State(), s.Fun(), vocabulary)
 	p.Doubts.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).WithHint(diag.HintOf(why))
+}
+
+// UnknownFunction is why there is no such state function, with what may have been meant as its hint.
+func UnknownFunction(state, fun string, vocabulary Vocabulary) error {
+	if why := vocabulary.Refuses(state); why != nil {
+		return why
+	}
+	return module.Unknown(state+"."+fun, vocabulary.Functions())
 }
 
 // suggestions is how often a name is compared with all the others. Whoever misses more has another

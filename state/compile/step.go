@@ -80,6 +80,7 @@ type Target struct {
 	State string // "sls" for a whole file, "id" where only an ID was given
 	Name  string // may be a glob
 	Steps []*Step
+	Lost  *diag.Diagnostic // where it is named, and what may be meant, of one that no step is; may be nil
 }
 
 func (t Target) String() string { return t.State + ": " + t.Name }

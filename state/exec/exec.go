@@ -148,7 +148,7 @@ func (w *walk) step(ctx context.Context, s *compile.Step, depth int) {
 	}
 	requisites, lost := w.open(s)
 	if len(lost) > 0 {
-		w.record(w.notRun(s, false, missing(lost)))
+		w.record(w.lacking(s, lost))
 		return
 	}
 	if done := w.runRequisites(ctx, s, requisites); done {
@@ -295,6 +295,19 @@ func (w *walk) notRun(s *compile.Step, ok bool, comment string) *Result {
 	if ok {
 		r.Outcome, r.NotRun = Succeeded, true
 	}
+	w.runner.redact(r)
+	return r
+}
+
+// lacking is the result of a step whose requisites are not there, with what else would keep it from running.
+func (w *walk) lacking(s *compile.Step, lost []lostTarget) *Result {
+	comment, hint := missing(lost)
+	own := &Result{Step: s}
+	if _, ok := w.runner.resource(try{step: s}, own); !ok {
+		comment += "\n" + own.Comment
+	}
+	r := w.notRun(s, false, comment)
+	r.Hint, r.Warnings = hint, own.Warnings
 	w.runner.redact(r)
 	return r
 }

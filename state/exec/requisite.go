@@ -165,14 +165,14 @@ func (w *walk) changedBy(s *compile.Step) []string {
 }
 
 // open lists what a step's requisites name, in order, and the ones that name nothing.
-func (w *walk) open(s *compile.Step) (steps []*compile.Step, lost []string) {
+func (w *walk) open(s *compile.Step) (steps []*compile.Step, lost []lostTarget) {
 	for _, q := range s.Requisites {
 		if q.Kind == "onfail_all" || q.Kind == "prerequired" && w.flag(s).prereq {
 			continue
 		}
 		for _, t := range q.Targets {
 			if len(t.Steps) == 0 {
-				lost = append(lost, q.Kind+": "+t.String())
+				lost = append(lost, lostTarget{kind: q.Kind, Target: t})
 			}
 			for _, target := range t.Steps {
 				w.mark(q.Kind, target)
@@ -192,8 +192,28 @@ func (w *walk) mark(kind string, target *compile.Step) {
 	}
 }
 
-func missing(lost []string) string {
-	return "these requisites are not part of this run: " + strings.Join(lost, ", ")
+// lostTarget is what a requisite names that is no step.
+type lostTarget struct {
+	kind string
+	compile.Target
+}
+
+// missing says which requisites are missing and where they are named, and what may be meant.
+func missing(lost []lostTarget) (comment, hint string) {
+	names := make([]string, len(lost))
+	for i, t := range lost {
+		names[i] = t.kind + ": " + t.String()
+		if t.Lost == nil {
+			continue
+		}
+		if place := t.Lost.Pos.String(); place != "" {
+			names[i] += " (" + place + ")"
+		}
+		if hint == "" {
+			hint = t.Lost.Hint
+		}
+	}
+	return "these requisites are not part of this run: " + strings.Join(names, ", "), hint
 }
 
 // blame names the requisites that failed, by SLS and ID.

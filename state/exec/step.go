@@ -149,7 +149,7 @@ func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 	resource, ok := r.Modules.New(s.State(), function)
 	if !ok {
 		err := module.Unknown(s.State()+"."+function, r.Modules.Functions())
-		result.Comment, result.Hint = fmt.Sprintf("%s.%s: %v", s.State(), function, err), diag.HintOf(err)
+		result.Comment, result.Hint = diag.At(s.Pos, "%s.%s: %v", s.State(), function, err).Error(), diag.HintOf(err)
 		return nil, false
 	}
 	if name, ok := s.Chunk.Value("name").(string); !ok || name == "" {
@@ -159,7 +159,7 @@ func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 	warnings, problems := r.decoder.Decode(resource, module.Call{Function: s.Function(), Arguments: s.Chunk, At: s.At, Reserved: t.reserved})
 	result.Warnings = warnings
 	if err := problems.Err(); err != nil {
-		result.Comment = err.Error()
+		result.Comment, result.Hint = err.Error(), problems[0].Hint
 		return nil, false
 	}
 	if !t.watching {

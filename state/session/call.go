@@ -93,7 +93,7 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 	answer.Code = answer.code(err)
 	answer.Value = own.Redactor.Value(answer.Value)
 	redact.Each(&answer.Value, redact.URLs)
-	return answer, own.redactError(err)
+	return answer, own.redactError(own.shown(err))
 }
 
 // callFunction calls what templates may call, and what acts on the host besides: here a person asks

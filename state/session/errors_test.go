@@ -75,3 +75,109 @@ func checkTold(t *testing.T, list diag.List, w expectation, file string) {
 	}
 	t.Errorf("nothing says %q with the hint %q on line %d:\n%v", w.message, w.hint, w.line, list)
 }
+
+// TestMistakesOfAllFilesAreToldTogether has mistakes in the pillar, in the top file and in several SLS files. Those of the pillar
+// hide none that do not depend on it, and no template is rendered with half a pillar.
+func TestMistakesOfAllFilesAreToldTogether(t *testing.T) {
+	pillar := map[string]string{
+		"pillar/top.sls": "base:\n  '*':\n    - one\n    - two # error: there is no pillar file \"two\"\n",
+		"pillar/one.sls": "a: {{ nope.x }} # error: 'nope' is undefined // default\n",
+	}
+	states := map[string]string{
+		"states/top.sls": `base:
+  '*':
+    - yaml
+    - jinja
+    - functions
+    - included
+    - gone # error: there is no SLS "gone" // make gone.sls
+    - rendered
+  'I@a and (':
+    - yaml # error: target "I@a and ("
+`,
+		"states/yaml.sls":  "x:\n  file.managed:\n    - name: /x\n   - source: a # error: expected a key\n",
+		"states/jinja.sls": "{% if %} # error: Expected an expression\n",
+		"states/functions.sls": `a:
+  file.manged: # error: no such state function // "file.managed"
+    - name: /a
+b:
+  file.managed:
+    - mode: [x] # error: is no file mode // docs/states.md
+  cmd.run:
+    - require:
+      - file: c
+`,
+		"states/included.sls": "include:\n  - nowhere # error: there is no SLS \"nowhere\"\n",
+		"states/rendered.sls": "{% do salt['cmd.run']('touch ' ~ grains.place) %}\n",
+	}
+	for name, trees := range map[string][]map[string]string{"with a pillar": {states}, "without": {states, pillar}} {
+		t.Run(name, func(t *testing.T) {
+			files, wanted := map[string]string{}, 0
+			for _, tree := range trees {
+				for file, text := range tree {
+					files[file] = text
+					wanted += len(expectations(text))
+				}
+			}
+			if name == "with a pillar" {
+				files["pillar/top.sls"], files["pillar/one.sls"] = "base:\n  '*': [one]\n", "a: 1\n"
+			}
+			set, dir := settings(t, files)
+			set.Grains.Set("place", dir+"/touched")
+			s := session.New(set)
+			_, err := s.Call(t.Context(), "state.apply", nil, value.NewMap(), nil)
+			list := mustProblems(t, err)
+			if len(list) != wanted {
+				t.Errorf("%d problems, want %d", len(list), wanted)
+			}
+			for file, text := range files {
+				for _, w := range expectations(text) {
+					found := false
+					for _, p := range list {
+						found = found || p.Pos.File == dir+"/"+file && p.Pos.Line == w.line && strings.Contains(p.Message, w.message) && strings.Contains(p.Hint, w.hint)
+					}
+					if !found {
+						t.Errorf("nothing says %q at %s:%d:\n%v", w.message, file, w.line, list)
+					}
+				}
+			}
+			if _, err := os.Stat(dir + "/touched"); err == nil && name != "with a pillar" {
+				t.Error("a template was rendered with half a pillar")
+			}
+		})
+	}
+}
+
+// TestStatesThatCannotRunSayWhere runs, as salt-call does, what compiles and cannot run.
+func TestStatesThatCannotRunSayWhere(t *testing.T) {
+	set, dir := settings(t, map[string]string{"states/t.sls": "a:\n  file.manged: []\nb:\n  test.nop:\n    - require:\n      - file: nowhere\n    - whatever: 1\n"})
+	s := session.New(set)
+	got, err := answer(t, s, "state.apply", "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := value.Repr(got)
+	for _, want := range []string{dir + "/states/t.sls:2:3: file.manged: no such state function", "require: file: nowhere (" + dir + "/states/t.sls:5:7)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+}
+
+// TestProblemsOfEveryCallHaveAnExcerpt asks the functions that show states for a file that does not compile.
+func TestProblemsOfEveryCallHaveAnExcerpt(t *testing.T) {
+	set, _ := settings(t, map[string]string{"states/t.sls": "a:\n  file.managed:\n    - require: 3\n", "states/top.sls": "base:\n  '*': [t]\n"})
+	for _, name := range []string{"state.show_sls t", "state.show_low_sls t", "state.show_lowstate t", "state.show_lowstate", "state.apply t", "state.apply"} {
+		words := strings.Fields(name)
+		args := make([]any, len(words)-1)
+		for i, word := range words[1:] {
+			args[i] = word
+		}
+		_, err := answer(t, session.New(set), words[0], args...)
+		for _, p := range mustProblems(t, err) {
+			if !strings.Contains(p.Excerpt, "require: 3") {
+				t.Errorf("%s shows no excerpt: %s", name, p.Text())
+			}
+		}
+	}
+}

@@ -231,22 +231,32 @@ func (s *Session) renderState(ctx context.Context, src render.Source, name strin
 func (s *Session) Top(ctx context.Context) ([]top.Match, error) {
 	data, err := s.Pillar(ctx)
 	if err != nil {
-		return nil, err
+		return nil, s.besidePillar(ctx, err, nil, false)
 	}
-	loader := &top.Loader{
-		Tree: s.states, Target: s.target(data), Only: s.option("saltenv"), Render: s.renderState,
+	matches, err := s.topLoader(data, s.renderState).States(ctx)
+	if err != nil {
+		high, inFiles := s.loader().High(ctx, matches)
+		err = together(err, inFiles, s.undeclarable(high))
+	}
+	return matches, s.shown(err)
+}
+
+func (s *Session) topLoader(data *value.Map, read func(context.Context, render.Source, string) (*render.Document, error)) *top.Loader {
+	return &top.Loader{
+		Tree: s.states, Target: s.target(data), Only: s.option("saltenv"), Render: read,
 		Merge: s.option("top_file_merging_strategy"), Base: s.option("default_top"), Roots: s.TopRoots,
 	}
-	matches, err := loader.States(ctx)
-	return matches, s.shown(err)
 }
 
 // High reads the SLS files that were matched.
 func (s *Session) High(ctx context.Context, matches []top.Match) (*compile.High, error) {
 	if _, err := s.Pillar(ctx); err != nil {
-		return nil, err
+		return nil, s.besidePillar(ctx, err, matches, true)
 	}
 	high, err := s.loader().High(ctx, matches)
+	if err != nil {
+		err = together(err, s.undeclarable(high))
+	}
 	return high, s.shown(err)
 }
 
@@ -276,7 +286,7 @@ func (s *Session) Program(ctx context.Context, matches []top.Match) (*compile.Pr
 func (s *Session) Compile(high *compile.High) (*compile.Program, error) {
 	p, err := compile.Compile(high, vocabulary{s.modules, s.states})
 	if err != nil {
-		return nil, s.shown(err)
+		return nil, s.shown(together(err, s.undeclarable(high)))
 	}
 	if s.Strict {
 		s.doubtArguments(p)
@@ -296,7 +306,7 @@ func (s *Session) doubtArguments(p *compile.Program) {
 			continue // a doubt of the compiler's
 		}
 		warnings, problems := s.decoder.Decode(resource, module.Call{Function: step.Function(), Arguments: step.Chunk, At: step.At})
-		hint := "correct the argument, or take it out; docs/states.md describes those of " + step.Function()
+		hint := correctArgument(step.Function())
 		for _, problem := range problems {
 			if problem.Hint == "" {
 				problem.Hint = hint

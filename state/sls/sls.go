@@ -44,7 +44,7 @@ func (l *Loader) High(ctx context.Context, matches []top.Match) (*compile.High, 
 		for _, pattern := range m.SLS {
 			for _, name := range g.expand(m.Env, pattern) {
 				if !g.seen[m.Env+":"+name] {
-					g.merge(g.high, g.file(m.Env, name, diag.Pos{}))
+					g.merge(g.high, g.file(m.Env, name, m.At(pattern)))
 				}
 			}
 		}

@@ -91,13 +91,11 @@ func (t *table) get(env, target string) (entry, bool) {
 	return t.entries[env][i], true
 }
 
-// States gives the SLS files of a highstate. A tree without a top file matches nothing.
+// States gives the SLS files of a highstate, also those that it found beside problems. A tree without a top file matches nothing.
 func (l *Loader) States(ctx context.Context) ([]Match, error) {
 	files, err := l.files(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var problems diag.List
+	problems.AddError(diag.Pos{}, err)
 	t := newTable()
 	switch l.Merge {
 	case "", "merge":

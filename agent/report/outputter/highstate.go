@@ -116,8 +116,8 @@ func (p paint) results(all []result, o Options) string {
 	b.WriteString(p.color(top, host+":") + "\n")
 	for _, r := range all {
 		switch {
-		case o.Brief && r.clean():
-		case r.short(o.Mode):
+		case o.Brief && r.clean() && len(r.warnings) == 0:
+		case o.Brief && r.clean(), r.short(o.Mode):
 			b.WriteString(p.terse(r))
 		default:
 			b.WriteString(p.full(r))
@@ -157,7 +157,7 @@ func (p paint) terse(r result) string {
 	}
 	text := "  " + p.color(r.color(), line) + "\n"
 	for _, w := range r.warnings {
-		text += "    " + p.color(red, "Warnings: "+value.Str(w)) + "\n"
+		text += "    " + p.color(red, "Warnings: "+below(value.Str(w))) + "\n"
 	}
 	return text
 }
@@ -165,12 +165,16 @@ func (p paint) terse(r result) string {
 // under is the column below which values stand.
 const under = 14
 
+// below is a text whose further lines stand below its first one.
+func below(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", under))
+}
+
 // full is a result with a line for each of its parts.
 func (p paint) full(r result) string {
 	var b strings.Builder
 	say := func(label, text string) {
-		text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", under))
-		b.WriteString(p.color(r.color(), fmt.Sprintf("%12s: %s", label, text)) + "\n")
+		b.WriteString(p.color(r.color(), fmt.Sprintf("%12s: %s", label, below(text))) + "\n")
 	}
 	b.WriteString(p.color(r.color(), rule) + "\n")
 	say("ID", r.part(1))
@@ -191,7 +195,7 @@ func (p paint) full(r result) string {
 		b.WriteString(p.nested(r.changes, under))
 	}
 	for _, w := range r.warnings {
-		b.WriteString(p.color(red, fmt.Sprintf("%12s: %s", "Warnings", value.Str(w))) + "\n")
+		b.WriteString(p.color(red, fmt.Sprintf("%12s: %s", "Warnings", below(value.Str(w)))) + "\n")
 	}
 	return b.String()
 }

@@ -234,3 +234,23 @@ func TestColor(t *testing.T) {
 		t.Errorf("with colour:\n%q", colored)
 	}
 }
+
+// TestWarningsOfACleanState looks for the text of a warning of a state that needed no change, in every mode.
+func TestWarningsOfACleanState(t *testing.T) {
+	answer := value.NewMap("file_|-a_|-/a_|-managed", value.NewMap("__id__", "a", "name", "/a", "result", true, "changes", value.NewMap(),
+		"comment", "fine", "__run_num__", 0, "warnings", value.Strings("file.managed has no argument conten\nlook it up")),
+		"test_|-b_|-b_|-nop", value.NewMap("__id__", "b", "name", "b", "result", true, "changes", value.NewMap(), "__run_num__", 1))
+	for _, brief := range []bool{false, true} {
+		for _, mode := range []string{"full", "terse", "mixed", "changes"} {
+			got := text(t, answer, outputter.Options{Format: "highstate", Mode: mode, Brief: brief})
+			for _, want := range []string{"/a", "file.managed", "Warnings: file.managed has no argument conten\n              look it up\n"} {
+				if !strings.Contains(got, want) {
+					t.Errorf("mode %s, brief %v: %q is missing in\n%s", mode, brief, want, got)
+				}
+			}
+			if brief && strings.Contains(got, "test.nop") {
+				t.Errorf("mode %s: brief output has a state that needed no change:\n%s", mode, got)
+			}
+		}
+	}
+}

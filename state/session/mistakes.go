@@ -1,0 +1,147 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/jinja"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/sls"
+	"github.com/corpus-agent/corpus-agent/state/top"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// together is the problems of several errors in one list. An error of the machine stands alone: what was found beside it may
+// come from it.
+func together(err error, more ...error) error {
+	var list diag.List
+	var one *diag.Diagnostic
+	if diag.CauseOf(err) != nil || !errors.As(err, &list) && !errors.As(err, &one) {
+		return err
+	}
+	var all diag.List
+	all.AddError(diag.Pos{}, err)
+	for _, m := range more {
+		if m == nil || diag.CauseOf(m) == nil {
+			all.AddError(diag.Pos{}, m)
+		}
+	}
+	return all.Err()
+}
+
+// besidePillar adds to the problems of a pillar those of SLS files that no pillar would take away: Jinja and YAML that cannot be
+// read, files that are missing, functions that do not exist. No template is rendered with half a pillar, since templates act.
+func (s *Session) besidePillar(ctx context.Context, err error, matches []top.Match, named bool) error {
+	var broken *PillarError
+	if !errors.As(err, &broken) || s.compiling {
+		return err
+	}
+	var more error
+	if !named {
+		matches, more = s.topLoader(value.NewMap(), s.readPlain).States(ctx)
+	}
+	loader := &sls.Loader{Tree: s.states, Render: s.readPlain}
+	high, inFiles := loader.High(ctx, matches)
+	return &PillarError{Problems: s.shown(together(broken.Problems, more, inFiles, s.undeclarable(high)))}
+}
+
+// readPlain reads a file without Jinja, and of one with Jinja no more than whether it can be parsed.
+func (s *Session) readPlain(ctx context.Context, src render.Source, name string) (*render.Document, error) {
+	jinjaless := !strings.Contains(src.Text, "{{") && !strings.Contains(src.Text, "{%") && !strings.Contains(src.Text, "{#")
+	if jinjaless && !strings.HasPrefix(src.Text, "#!") {
+		return s.renderIn(ctx, s.states, src, value.NewMap())
+	}
+	if !jinjaless {
+		env := s.templates.env(envKey{tree: s.states, env: src.Env, sls: name != ""})
+		if _, err := env.Parse(jinja.Source{Name: src.Name, File: src.File, Text: src.Text}); err != nil {
+			return nil, err
+		}
+	}
+	src.Text = "{}"
+	return s.renderer.Render(ctx, src, value.NewMap())
+}
+
+// undeclarable finds in files that could be read, beside others that could not, functions that do not exist and arguments that
+// no run could use.
+func (s *Session) undeclarable(high *compile.High) error {
+	if high == nil {
+		return nil
+	}
+	var problems diag.List
+	for id, body := range high.Data.All() {
+		m, _ := body.(*value.Map)
+		for state, run := range m.All() {
+			list, ok := run.(*value.List)
+			kind, _ := state.(string)
+			if !ok || strings.HasPrefix(kind, "__") {
+				continue
+			}
+			if d, ok := declared(value.Str(id), kind, list); ok {
+				problems = append(problems, s.wrongIn(d, high)...)
+			}
+		}
+	}
+	return problems.Err()
+}
+
+// wrongIn is what is wrong with a declaration whatever other files say.
+func (s *Session) wrongIn(d declaration, high *compile.High) (problems diag.List) {
+	resource, ok := s.modules.New(d.state, d.fun)
+	if !ok {
+		why := compile.UnknownFunction(d.state, d.fun, vocabulary{s.modules, s.states})
+		problems.Add(high.Pos(d.id, d.state), "%s of %s: %v", d.function(), d.id, why).WithHint(diag.HintOf(why))
+		return problems
+	}
+	_, wrong := s.decoder.Decode(resource, module.Call{Function: d.function(), Arguments: d.arguments, At: func(argument string) diag.Pos {
+		if argument == "" { // one that is missing, which another file may add
+			return diag.Pos{}
+		}
+		return high.Pos(d.id, d.state, argument)
+	}})
+	for _, p := range wrong {
+		if p.Pos.IsZero() {
+			continue
+		}
+		if p.Hint == "" {
+			p.Hint = correctArgument(d.function())
+		}
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// correctArgument is the hint for an argument that a function cannot use.
+func correctArgument(function string) string {
+	return "correct the argument, or take it out; docs/states.md describes those of " + function
+}
+
+// declaration is a state as a file declares it.
+type declaration struct {
+	id, state, fun string
+	arguments      *value.Map
+}
+
+func (d declaration) function() string { return d.state + "." + d.fun }
+
+// declared takes a declaration apart; ok is false for one that does not have the form of one.
+func declared(id, state string, list *value.List) (d declaration, ok bool) {
+	d = declaration{id: id, state: state, arguments: value.NewMap("name", id)}
+	functions := 0
+	if before, after, found := strings.Cut(state, "."); found {
+		d.state, d.fun, functions = before, after, 1
+	}
+	for _, item := range list.Items {
+		switch item := item.(type) {
+		case string:
+			d.fun = item
+			functions++
+		case *value.Map:
+			d.arguments.Update(item)
+		}
+	}
+	return d, functions == 1 && !strings.ContainsAny(d.fun, " .")
+}
