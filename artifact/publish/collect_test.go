@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/chunk"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -34,7 +35,7 @@ func noise(seed byte) string {
 // release publishes content as a version.
 func release(t *testing.T, p *publish.Publisher, version, content string) {
 	t.Helper()
-	if _, err := p.Publish(t.Context(), publish.Request{Project: "myapp", Version: version, File: pack(t, content), Channel: "testing"}); err != nil {
+	if _, err := p.Publish(t.Context(), publish.Request{Project: "myapp", Version: version, File: artifacttest.App(t, content), Channel: "testing"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -53,7 +54,7 @@ func collectedPacks(t *testing.T, p *publish.Publisher, days int, dry bool) publ
 // collected lets somebody collect garbage after so many days.
 func collected(t *testing.T, p *publish.Publisher, days int, dry bool) publish.Collected {
 	t.Helper()
-	later := beside(t, p)
+	later := artifacttest.Beside(t, p)
 	later.Now = func() time.Time { return time.Now().Add(time.Duration(days)*24*time.Hour + time.Minute) }
 	all, err := later.Collect(t.Context(), usual(), dry)
 	if err != nil {
@@ -65,7 +66,7 @@ func collected(t *testing.T, p *publish.Publisher, days int, dry bool) publish.C
 // lost are the packs that signed indexes name and the store has not.
 func lost(t *testing.T, p *publish.Publisher) []string {
 	t.Helper()
-	c := host(t, p)
+	c := artifacttest.Client(t, p)
 	role, err := c.Whole(t.Context(), "myapp")
 	if err != nil {
 		t.Fatal(err)
@@ -93,30 +94,16 @@ func lost(t *testing.T, p *publish.Publisher) []string {
 	return missing
 }
 
-func keys(t *testing.T, s store.Store, suffix string) []string {
-	t.Helper()
-	var all []string
-	for info, err := range s.List(t.Context(), "deploy/") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasSuffix(info.Key, suffix) {
-			all = append(all, info.Key)
-		}
-	}
-	return all
-}
-
 // orphan leaves the pack of a publisher who was killed before he signed.
 func orphan(t *testing.T, p *publish.Publisher, content string) {
 	t.Helper()
-	cut := beside(t, p)
+	cut := artifacttest.Beside(t, p)
 	cut.Hand = func(*publish.Draft) error { return context.Canceled }
-	_, err := cut.Publish(t.Context(), publish.Request{Project: "myapp", Version: "cut", File: pack(t, content)})
+	_, err := cut.Publish(t.Context(), publish.Request{Project: "myapp", Version: "cut", File: artifacttest.App(t, content)})
 	if err == nil {
 		t.Fatal("he was not cut short")
 	}
-	for _, note := range keys(t, p.Store, ".draft") {
+	for _, note := range artifacttest.Stored(t, p.Store, ".draft") {
 		if err := p.Store.Delete(t.Context(), note); err != nil {
 			t.Fatal(err)
 		}
@@ -125,14 +112,14 @@ func orphan(t *testing.T, p *publish.Publisher, content string) {
 
 func TestCollectRemovesWhatNobodyNames(t *testing.T) {
 	t.Parallel()
-	p := publisher(t, mem.New())
+	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	orphan(t, p, noise(2))
 	if got, want := collectedPacks(t, p, 0, false), (publish.Collected{Kept: 1, Young: 1}); got != want {
 		t.Errorf("at once: %+v, want %+v", got, want)
 	}
-	if got := collectedPacks(t, p, 2, true); got.Packs != 1 || len(keys(t, p.Store, ".pack")) != 2 {
-		t.Errorf("a dry run: %+v, and it left %d packs", got, len(keys(t, p.Store, ".pack")))
+	if got := collectedPacks(t, p, 2, true); got.Packs != 1 || len(artifacttest.Stored(t, p.Store, ".pack")) != 2 {
+		t.Errorf("a dry run: %+v, and it left %d packs", got, len(artifacttest.Stored(t, p.Store, ".pack")))
 	}
 	if got := collectedPacks(t, p, 2, false); got.Packs != 1 || got.Bytes < 1<<20 || got.Kept != 1 {
 		t.Errorf("two days later: %+v, want one removed", got)
@@ -145,7 +132,7 @@ func TestCollectRemovesWhatNobodyNames(t *testing.T) {
 // A withdrawal can be taken back, so what a withdrawn version brought stays.
 func TestCollectKeepsWithdrawnVersions(t *testing.T) {
 	t.Parallel()
-	p := publisher(t, mem.New())
+	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	release(t, p, "2", noise(2))
 	if _, err := p.Yank(t.Context(), "myapp", "1", "loses sessions"); err != nil {
@@ -162,10 +149,10 @@ func TestCollectKeepsWithdrawnVersions(t *testing.T) {
 // drafted hands a version round to be signed.
 func drafted(t *testing.T, p *publish.Publisher, version, content string) *publish.Draft {
 	t.Helper()
-	offline := beside(t, p)
+	offline := artifacttest.Beside(t, p)
 	var draft *publish.Draft
 	offline.Hand = func(d *publish.Draft) error { draft = d; return nil }
-	if _, err := offline.Publish(t.Context(), publish.Request{Project: "myapp", Version: version, File: pack(t, content), Channel: "testing"}); err != nil {
+	if _, err := offline.Publish(t.Context(), publish.Request{Project: "myapp", Version: version, File: artifacttest.App(t, content), Channel: "testing"}); err != nil {
 		t.Fatal(err)
 	}
 	return draft
@@ -173,24 +160,24 @@ func drafted(t *testing.T, p *publish.Publisher, version, content string) *publi
 
 func TestCollectKnowsDrafts(t *testing.T) {
 	t.Parallel()
-	p := publisher(t, mem.New())
+	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	draft := drafted(t, p, "2", noise(2))
 	if got, want := collectedPacks(t, p, 20, false), (publish.Collected{Kept: 1, Pending: 1}); got != want {
 		t.Errorf("20 days later: %+v, want %+v", got, want)
 	}
-	if _, err := beside(t, p).Import(t.Context(), draft); err != nil {
+	if _, err := artifacttest.Beside(t, p).Import(t.Context(), draft); err != nil {
 		t.Fatal(err)
 	}
 	if missing := lost(t, p); len(missing) > 0 {
 		t.Errorf("the draft came too late for %v", missing)
 	}
-	if got, want := collectedPacks(t, p, 20, false), (publish.Collected{Kept: 2}); got != want || len(keys(t, p.Store, ".draft")) != 0 {
-		t.Errorf("when it is signed: %+v, want %+v and no note left: %v", got, want, keys(t, p.Store, ".draft"))
+	if got, want := collectedPacks(t, p, 20, false), (publish.Collected{Kept: 2}); got != want || len(artifacttest.Stored(t, p.Store, ".draft")) != 0 {
+		t.Errorf("when it is signed: %+v, want %+v and no note left: %v", got, want, artifacttest.Stored(t, p.Store, ".draft"))
 	}
 	drafted(t, p, "3", noise(3))
-	if got := collectedPacks(t, p, 31, false); got.Packs != 1 || got.Kept != 2 || len(keys(t, p.Store, ".draft")) != 0 {
-		t.Errorf("a draft that nobody signs for a month: %+v, left %v", got, keys(t, p.Store, ".draft"))
+	if got := collectedPacks(t, p, 31, false); got.Packs != 1 || got.Kept != 2 || len(artifacttest.Stored(t, p.Store, ".draft")) != 0 {
+		t.Errorf("a draft that nobody signs for a month: %+v, left %v", got, artifacttest.Stored(t, p.Store, ".draft"))
 	}
 }
 
@@ -206,11 +193,11 @@ func removed(t *testing.T, s store.Store, keys ...string) {
 // What a publish that was cut short left goes after the grace, and nothing else does.
 func TestCollectRemovesOrphanObjects(t *testing.T) {
 	t.Parallel()
-	p := publisher(t, mem.New())
+	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
-	signed := keys(t, p.Store, "")
+	signed := artifacttest.Stored(t, p.Store, "")
 	orphan(t, p, noise(2))
-	later := beside(t, p)
+	later := artifacttest.Beside(t, p)
 	for _, at := range []struct {
 		after time.Duration
 		dry   bool
@@ -226,7 +213,7 @@ func TestCollectRemovesOrphanObjects(t *testing.T) {
 			t.Errorf("after %v: %+v, %v, want %+v", at.after, got, err, at.want)
 		}
 	}
-	if left := keys(t, p.Store, ""); !slices.Equal(left, signed) {
+	if left := artifacttest.Stored(t, p.Store, ""); !slices.Equal(left, signed) {
 		t.Errorf("there are %v, want what is signed: %v", left, signed)
 	}
 }
@@ -236,13 +223,13 @@ func TestCollectRemovesOrphanObjects(t *testing.T) {
 func TestCollectKeepsArtifactsOfDrafts(t *testing.T) {
 	t.Parallel()
 	for _, old := range []bool{false, true} {
-		p := publisher(t, mem.New())
+		p := artifacttest.Publisher(t, mem.New())
 		release(t, p, "1", noise(1))
 		draft := drafted(t, p, "2", noise(2))
 		if old {
 			forgetObjects(t, p.Store)
 		}
-		later := beside(t, p)
+		later := artifacttest.Beside(t, p)
 		later.Now = func() time.Time { return time.Now().Add(20 * 24 * time.Hour) }
 		if got, err := later.Collect(t.Context(), usual(), false); err != nil || got.Objects != (publish.Tally{Kept: 3, Pending: 3}) {
 			t.Fatalf("20 days later: %+v, %v", got, err)
@@ -253,7 +240,7 @@ func TestCollectKeepsArtifactsOfDrafts(t *testing.T) {
 			t.Fatalf("31 days later: %+v, %v", got, err)
 		}
 		for _, d := range []*publish.Draft{draft, late} {
-			if _, err := beside(t, p).Import(t.Context(), d); err == nil || !strings.Contains(err.Error(), "not in the store") {
+			if _, err := artifacttest.Beside(t, p).Import(t.Context(), d); err == nil || !strings.Contains(err.Error(), "not in the store") {
 				t.Errorf("a draft whose artifact is gone: %v", err)
 			}
 		}
@@ -263,7 +250,7 @@ func TestCollectKeepsArtifactsOfDrafts(t *testing.T) {
 // forgetObjects makes notes as an earlier corpus wrote them.
 func forgetObjects(t *testing.T, s store.Store) {
 	t.Helper()
-	for _, key := range keys(t, s, ".draft") {
+	for _, key := range artifacttest.Stored(t, s, ".draft") {
 		body, _, err := s.Get(t.Context(), key, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -293,16 +280,16 @@ func TestCollectBesideAPublisherOfOldObjects(t *testing.T) {
 			collect()
 		},
 		"collect first": func(t *testing.T, p *publish.Publisher, collect func()) {
-			slow := beside(t, p)
+			slow := artifacttest.Beside(t, p)
 			slow.Store = beforeCommit{p.Store, collect}
 			release(t, slow, "cut", noise(2))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := publisher(t, mem.New())
+			p := artifacttest.Publisher(t, mem.New())
 			release(t, p, "1", noise(1))
 			orphan(t, p, noise(2))
-			collector := beside(t, p)
+			collector := artifacttest.Beside(t, p)
 			collector.Now = func() time.Time { return time.Now().Add(2 * 24 * time.Hour) }
 			listed, published := make(chan struct{}), make(chan struct{})
 			collector.Store = &meddled{Store: p.Store, listed: func() { close(listed); <-published }}
@@ -316,7 +303,7 @@ func TestCollectBesideAPublisherOfOldObjects(t *testing.T) {
 				}
 			})
 			for _, name := range []string{".cut.tar.zst", ".cut.tar.zst.index", ".cut.tar.zst.blocks"} {
-				if len(keys(t, p.Store, name)) == 0 {
+				if len(artifacttest.Stored(t, p.Store, name)) == 0 {
 					t.Errorf("%s is signed and gone", name)
 				}
 			}
@@ -341,16 +328,16 @@ func (b beforeCommit) Put(ctx context.Context, key string, r io.Reader, size int
 // deployed all the same, who imports it is told, nobody builds on what is gone, and it can be mended.
 func TestDraftWhoseChunksAreGone(t *testing.T) {
 	t.Parallel()
-	p := publisher(t, mem.New())
+	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
-	before := keys(t, p.Store, ".pack")
+	before := artifacttest.Stored(t, p.Store, ".pack")
 	draft := drafted(t, p, "2", noise(2))
-	for _, pack := range keys(t, p.Store, ".pack") {
+	for _, pack := range artifacttest.Stored(t, p.Store, ".pack") {
 		if !slices.Contains(before, pack) {
 			removed(t, p.Store, pack)
 		}
 	}
-	imported, err := beside(t, p).Import(t.Context(), draft)
+	imported, err := artifacttest.Beside(t, p).Import(t.Context(), draft)
 	if err != nil || !slices.Equal(imported.WithoutChunks, []string{"2"}) {
 		t.Errorf("importing says %+v, %v, want that 2 has lost its chunks", imported, err)
 	}
@@ -396,12 +383,12 @@ func (m *meddled) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 // listing and what it reads next.
 func TestCollectBesideAnImportAndAnotherCollection(t *testing.T) {
 	t.Parallel()
-	p := publisher(t, mem.New())
+	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	draft := drafted(t, p, "2", noise(2))
-	slow := beside(t, p)
+	slow := artifacttest.Beside(t, p)
 	slow.Store = &meddled{Store: p.Store, listed: func() {
-		if _, err := beside(t, p).Import(t.Context(), draft); err != nil {
+		if _, err := artifacttest.Beside(t, p).Import(t.Context(), draft); err != nil {
 			t.Error(err)
 		}
 		collectedPacks(t, p, 20, false)
@@ -419,11 +406,11 @@ func TestCollectBesideAnImportAndAnotherCollection(t *testing.T) {
 // that has seen those is still at work when he has signed.
 func TestCollectBesideAPublisherOfOldChunks(t *testing.T) {
 	t.Parallel()
-	p := publisher(t, mem.New())
+	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	orphan(t, p, noise(2))
-	old := keys(t, p.Store, ".pack")
-	deleting := beside(t, p)
+	old := artifacttest.Stored(t, p.Store, ".pack")
+	deleting := artifacttest.Beside(t, p)
 	late := &lateDeletes{Store: p.Store}
 	deleting.Store = late
 	deleting.Now = func() time.Time { return time.Now().Add(2 * 24 * time.Hour) }
@@ -439,7 +426,7 @@ func TestCollectBesideAPublisherOfOldChunks(t *testing.T) {
 	if missing := lost(t, p); len(missing) > 0 {
 		t.Errorf("%v is signed and gone", missing)
 	}
-	if now := keys(t, p.Store, ".pack"); len(now) != 2 || slices.Equal(now, old) {
+	if now := artifacttest.Stored(t, p.Store, ".pack"); len(now) != 2 || slices.Equal(now, old) {
 		t.Errorf("the packs were %v, and are %v", old, now)
 	}
 }
@@ -473,7 +460,7 @@ func (w *withUploads) Abort(_ context.Context, u store.Unfinished) error {
 
 func TestCollectAbortsOldUploads(t *testing.T) {
 	t.Parallel()
-	p := publisher(t, mem.New())
+	p := artifacttest.Publisher(t, mem.New())
 	uploads := &withUploads{Store: p.Store, unfinished: []store.Unfinished{
 		{Key: "deploy/a", ID: "old", Begun: time.Now().Add(-25 * time.Hour)},
 		{Key: "deploy/b", ID: "young", Begun: time.Now().Add(-23 * time.Hour)},

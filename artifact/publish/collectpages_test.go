@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -26,7 +27,7 @@ func pageKeys(t *testing.T, p *publish.Publisher) []string {
 // Pages of heads that were replaced go once the grace has passed, and not before: hosts may be about to read them.
 func TestCollectRemovesPagesOfReplacedHeads(t *testing.T) {
 	t.Parallel()
-	p := publisher(t, mem.New())
+	p := artifacttest.Publisher(t, mem.New())
 	for _, version := range []string{"1", "2", "3"} {
 		release(t, p, version, "version "+version)
 	}
@@ -43,7 +44,7 @@ func TestCollectRemovesPagesOfReplacedHeads(t *testing.T) {
 	if got := collected(t, p, 2, false).Pages; got.Removed != 2 || len(pageKeys(t, p)) != 1 {
 		t.Errorf("two days later: %+v, and %d are left", got, len(pageKeys(t, p)))
 	}
-	role, err := host(t, p).Whole(t.Context(), "myapp")
+	role, err := artifacttest.Client(t, p).Whole(t.Context(), "myapp")
 	if err != nil || len(trust.Releases("myapp", role)) != 3 {
 		t.Errorf("the project has %d versions, %v", len(trust.Releases("myapp", role)), err)
 	}
@@ -52,7 +53,7 @@ func TestCollectRemovesPagesOfReplacedHeads(t *testing.T) {
 // A page that is as old as the store stays while the head that names it was replaced a moment ago.
 func TestCollectKeepsOldPagesOfAHeadReplacedNow(t *testing.T) {
 	t.Parallel()
-	p := publisher(t, mem.New())
+	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", "version 1")
 	time.Sleep(20 * time.Millisecond)
 	written := time.Now()

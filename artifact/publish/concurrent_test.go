@@ -2,38 +2,21 @@ package publish_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
-	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
-
-// beside is another publisher with the same keys, who has seen nothing yet.
-func beside(t *testing.T, p *publish.Publisher) *publish.Publisher {
-	t.Helper()
-	mine := *p
-	mine.Seen = t.TempDir()
-	root, err := os.ReadFile(filepath.Join(p.Keys.Dir, publish.RootName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := trust.Pin(mine.Seen, root); err != nil {
-		t.Fatal(err)
-	}
-	return &mine
-}
 
 func TestEverybodyAtOnceLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]store.Store{"mem": mem.New(), "dir": dir.New(t.TempDir())} {
-		t.Run(name, func(t *testing.T) { everybody(t, publisher(t, s)) })
+		t.Run(name, func(t *testing.T) { everybody(t, artifacttest.Publisher(t, s)) })
 	}
 }
 
@@ -44,14 +27,14 @@ func everybody(t *testing.T, p *publish.Publisher) {
 	const projects, versions = 3, 3
 	for i := range projects {
 		for _, version := range []string{"old", "0"} {
-			if _, err := p.Publish(ctx, publish.Request{Project: fmt.Sprintf("app%d", i), Version: version, File: pack(t, version), Channel: "first"}); err != nil {
+			if _, err := p.Publish(ctx, publish.Request{Project: fmt.Sprintf("app%d", i), Version: version, File: artifacttest.App(t, version), Channel: "first"}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	var wait sync.WaitGroup
 	attempt := func(what string, do func(*publish.Publisher) error) {
-		mine := beside(t, p)
+		mine := artifacttest.Beside(t, p)
 		wait.Go(func() {
 			if err := do(mine); err != nil {
 				t.Errorf("%s: %v", what, err)
@@ -61,7 +44,7 @@ func everybody(t *testing.T, p *publish.Publisher) {
 	for i := range projects {
 		project := fmt.Sprintf("app%d", i)
 		for v := range versions {
-			file, version := pack(t, fmt.Sprint(i, v)), fmt.Sprintf("1.%d", v)
+			file, version := artifacttest.App(t, fmt.Sprint(i, v)), fmt.Sprintf("1.%d", v)
 			attempt("publishing "+project+" "+version, func(p *publish.Publisher) error {
 				_, err := p.Publish(ctx, publish.Request{Project: project, Version: version, File: file, Channel: fmt.Sprintf("c%d", v)})
 				return err
@@ -72,7 +55,7 @@ func everybody(t *testing.T, p *publish.Publisher) {
 	}
 	attempt("refreshing", func(p *publish.Publisher) error { _, err := p.Refresh(ctx, 0); return err })
 	wait.Wait()
-	list, err := host(t, p).List(ctx)
+	list, err := artifacttest.Client(t, p).List(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

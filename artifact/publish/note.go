@@ -38,19 +38,19 @@ const (
 )
 
 // leaveNote writes the note of a draft.
-func (p *Publisher) leaveNote(ctx context.Context, d described) error {
-	n := note{Version: d.release.Version, Packs: d.packs}
-	for _, key := range d.objects() {
+func (p *Publisher) leaveNote(ctx context.Context, r artifact.Release, keys []string, packs []artifact.Digest) error {
+	n := note{Version: r.Version, Packs: packs}
+	for _, key := range keys {
 		n.Objects = append(n.Objects, path.Base(key))
 	}
 	data, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	key := chunk.PackPrefix(d.release.Project) + artifact.NewDigest(sha256.Sum256(data)).Hex() + noteSuffix
+	key := chunk.PackPrefix(r.Project) + artifact.NewDigest(sha256.Sum256(data)).Hex() + noteSuffix
 	// One that is there is from an earlier try: the time of this one counts.
 	if _, err := p.Store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), store.Condition{}); err != nil {
-		return fmt.Errorf("noting what the draft of %s needs: %w", d.release, err)
+		return fmt.Errorf("noting what the draft of %s needs: %w", r, err)
 	}
 	return nil
 }

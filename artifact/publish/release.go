@@ -150,7 +150,7 @@ func (p *Publisher) publish(ctx context.Context, ready *prepared, r Request) err
 		return err
 	}
 	if p.Hand != nil {
-		if err := p.leaveNote(ctx, about); err != nil {
+		if err := p.leaveNote(ctx, release, about.objects(), about.packs); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -15,8 +16,8 @@ import (
 
 func TestStatementsBesideAnArtifactAreSigned(t *testing.T) {
 	t.Parallel()
-	p := publisher(t, mem.New())
-	file := pack(t, "one")
+	p := artifacttest.Publisher(t, mem.New())
+	file := artifacttest.App(t, "one")
 	stem := strings.TrimSuffix(file, ".tar.zst")
 	write := func(kind trust.Kind, text string) {
 		if err := os.WriteFile(stem+"."+string(kind), []byte(text), 0o644); err != nil {
@@ -46,7 +47,7 @@ func TestStatementsBesideAnArtifactAreSigned(t *testing.T) {
 	if err := publishIt(); err != nil {
 		t.Fatal(err)
 	}
-	c := host(t, p)
+	c := artifacttest.Client(t, p)
 	list, err := c.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
