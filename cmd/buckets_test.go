@@ -19,7 +19,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/collect"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
@@ -84,7 +84,7 @@ func TestBucketPolicies(t *testing.T) {
 	if out := r.must("corpus gc"); !strings.Contains(out, "and 0 unfinished uploads") {
 		t.Errorf("gc aborts an upload that was begun just now: %s", out)
 	}
-	var due publish.Collected
+	var due collect.Collected
 	if out := r.must("corpus gc --grace 0s --dry-run --json"); json.Unmarshal([]byte(out), &due) != nil || due.Packs != 0 || due.Objects.Removed != 1 || due.Uploads.Removed != 1 || !left() {
 		t.Errorf("a dry run says %s; it aborted the upload: %v", out, !left())
 	}

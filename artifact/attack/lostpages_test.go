@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/collect"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -31,7 +32,7 @@ func TestLostPagesAreRestored(t *testing.T) {
 			}
 			repo.Release("myapp", "2.0", "testing", app("two"))
 			repo.Release("myapp", "2.1", "testing", app("three"))
-			if _, err := repo.Collect(t.Context(), publish.Grace{}, false); err != nil { // only pages that are read are kept
+			if _, err := collect.Garbage(t.Context(), repo.Publisher, collect.Grace{}, false); err != nil { // only pages that are read are kept
 				t.Fatal(err)
 			}
 		},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/collect"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
@@ -83,7 +84,10 @@ func TestKeysOfAnotherStoreWriteNothing(t *testing.T) {
 		"rebuild":      func(p *publish.Publisher) error { _, err := p.Rebuild(t.Context()); return err },
 		"import":       func(p *publish.Publisher) error { _, err := p.Import(t.Context(), draft); return err },
 		"init":         func(p *publish.Publisher) error { _, err := p.Init(t.Context(), 0); return err },
-		"gc":           func(p *publish.Publisher) error { _, err := p.Collect(t.Context(), publish.Grace{}, false); return err },
+		"gc": func(p *publish.Publisher) error {
+			_, err := collect.Garbage(t.Context(), p, collect.Grace{}, false)
+			return err
+		},
 		"publish": func(p *publish.Publisher) error {
 			_, err := p.Publish(t.Context(), publish.Request{Project: "myapp", Version: "2", File: file, Channel: "testing"})
 			return err

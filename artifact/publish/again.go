@@ -11,11 +11,11 @@ import (
 // comeBack decides what a project begins with that nobody could sign before this change. Where the store has had it, and the
 // keys that may sign it now have signed what it said last, it comes back as it was. With other keys it begins without its
 // versions, which only New allows: the keys may be the wrong ones. One that was removed for good has nothing to come back with.
-func (n *next) comeBack(ctx context.Context, name string) error {
-	if name == trust.AttestationRole || n.client.Last(name) == 0 {
+func (n *Next) comeBack(ctx context.Context, name string) error {
+	if name == trust.AttestationRole || n.Client.Last(name) == 0 {
 		return nil
 	}
-	_, err := n.client.Project(ctx, name)
+	_, err := n.Client.Project(ctx, name)
 	switch {
 	case err == nil, errors.Is(err, trust.ErrNoProject):
 		return nil
@@ -38,8 +38,8 @@ func (n *next) comeBack(ctx context.Context, name string) error {
 
 // end signs that what the store has of a project counts no longer. It does not where a thief ran the versions up: after the way
 // back from that the project's versions are low again, and would all count no longer.
-func (n *next) end(name string) error {
-	last := n.client.Last(name)
+func (n *Next) end(name string) error {
+	last := n.Client.Last(name)
 	if spent(last) {
 		return exhausted(name)
 	}

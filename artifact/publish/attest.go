@@ -35,7 +35,7 @@ type Case struct {
 	Demand trust.Requirement
 	For    []artifact.Ref // these channels
 
-	store *next
+	store *Next
 }
 
 // Case reads what an attestation is to be about: a version, or what the channel names where it is "".
@@ -45,7 +45,7 @@ func (p *Publisher) Case(ctx context.Context, ref artifact.Ref, version string) 
 		return c, err
 	}
 	var err error
-	if c.store, err = p.look(ctx); err != nil {
+	if c.store, err = p.Look(ctx); err != nil {
 		return c, err
 	}
 	if c.Release, err = c.store.find(ctx, ref, version); err != nil {
@@ -55,12 +55,12 @@ func (p *Publisher) Case(ctx context.Context, ref artifact.Ref, version string) 
 	return c, err
 }
 
-func (n *next) find(ctx context.Context, ref artifact.Ref, version string) (artifact.Release, error) {
+func (n *Next) find(ctx context.Context, ref artifact.Ref, version string) (artifact.Release, error) {
 	if version == "" {
-		release, _, err := n.client.Named(ctx, ref)
+		release, _, err := n.Client.Named(ctx, ref)
 		return release, err
 	}
-	role, err := n.client.Whole(ctx, ref.Project)
+	role, err := n.Client.Whole(ctx, ref.Project)
 	if err != nil {
 		return artifact.Release{}, err
 	}
@@ -74,9 +74,9 @@ func (n *next) find(ctx context.Context, ref artifact.Ref, version string) (arti
 
 // demand is the strictest of what the channels of a project require of a channel, the defaults where
 // none does, and the channels that do.
-func (n *next) demand(from artifact.Ref) (trust.Requirement, []artifact.Ref, error) {
+func (n *Next) demand(from artifact.Ref) (trust.Requirement, []artifact.Ref, error) {
 	demand := trust.Requirement{From: from.Channel, Hosts: trust.DefaultHosts, Fresh: trust.DefaultFresh, Holds: trust.DefaultHolds}
-	all, err := trust.Requirements(n.client.Trusted().Targets[tuf.RoleTargets])
+	all, err := trust.Requirements(n.Client.Trusted().Targets[tuf.RoleTargets])
 	if err != nil {
 		return demand, nil, err
 	}
@@ -106,9 +106,9 @@ func (p *Publisher) Attest(ctx context.Context, c Case, hosts []trust.Healthy) (
 	}
 	proof := trust.Attestation{
 		Project: c.Ref.Project, Channel: c.Ref.Channel, Version: c.Release.Version, Digest: c.Release.Digest,
-		At: p.now().UTC().Truncate(time.Second), Hosts: hosts[:min(len(hosts), trust.MaxHosts)],
+		At: p.Time().UTC().Truncate(time.Second), Hosts: hosts[:min(len(hosts), trust.MaxHosts)],
 	}
-	role, err := trust.NewProof(proof, p.now().Add(c.Demand.HoldsFor()))
+	role, err := trust.NewProof(proof, p.Time().Add(c.Demand.HoldsFor()))
 	if err != nil {
 		return Attested{}, err
 	}
@@ -132,8 +132,8 @@ func (u *Unproven) Unwrap() error { return u.err }
 
 // putProof signs a proof and puts it into the store. One that lies there, still lacks signatures and
 // pleases agree is signed instead, so that the signatures of several people come together.
-func (n *next) putProof(ctx context.Context, role *trust.Role, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
-	may := n.client.Delegation(trust.AttestationRole)
+func (n *Next) putProof(ctx context.Context, role *trust.Role, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
+	may := n.Client.Delegation(trust.AttestationRole)
 	if may.Threshold == 0 {
 		return Attested{}, mistake("make a key with `corpus keys new attestation`, and have it let in with `corpus project add attestation --key attestation.pub`", "the store has no attestation key")
 	}
@@ -153,7 +153,7 @@ func (n *next) putProof(ctx context.Context, role *trust.Role, demand trust.Requ
 	return Attested{}, diag.WithHint(errors.New("others kept attesting at the same time"), "run the command again")
 }
 
-func (n *next) tryPutProof(ctx context.Context, role *trust.Role, keys []keyring.Key, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
+func (n *Next) tryPutProof(ctx context.Context, role *trust.Role, keys []keyring.Key, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
 	fresh, err := proofOf(role)
 	if err != nil {
 		return Attested{}, err
@@ -163,8 +163,8 @@ func (n *next) tryPutProof(ctx context.Context, role *trust.Role, keys []keyring
 	if err != nil {
 		return Attested{}, err
 	}
-	now := n.publisher.now()
-	targets := n.client.Trusted().Targets[tuf.RoleTargets]
+	now := n.publisher.Time()
+	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	claim := trust.Claim{Ref: artifact.Ref{Project: fresh.Project}, Pointer: trust.Pointer{Version: fresh.Version, Digest: fresh.Digest}, Requirement: demand}
 	if there != nil && there.Says(claim, now) == nil && there.Holds(claim, targets, now) != nil && agree(there) {
 		role = there.Role
@@ -186,12 +186,12 @@ func (n *next) tryPutProof(ctx context.Context, role *trust.Role, keys []keyring
 }
 
 // attested tells about a proof that was written.
-func attested(n *next, key string, data []byte) (Attested, error) {
+func attested(n *Next, key string, data []byte) (Attested, error) {
 	proof, err := trust.ParseProof(data)
 	if err != nil {
 		return Attested{}, err
 	}
-	may := n.client.Delegation(trust.AttestationRole)
+	may := n.Client.Delegation(trust.AttestationRole)
 	have := 0
 	for _, id := range may.Keys {
 		if slices.Contains(proof.Keys, id) {

@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/chunk"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/blobs"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
@@ -106,7 +107,7 @@ func (p *Publisher) putPack(ctx context.Context, project string, pack artifact.D
 // that keeps it alive.
 func (p *Publisher) knownChunks(ctx context.Context, r artifact.Release) (chunk.Known, map[artifact.Digest]artifact.Release, error) {
 	known, sources := chunk.Known{}, map[artifact.Digest]artifact.Release{}
-	d, err := p.read(ctx)
+	d, err := p.Read(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,7 +118,7 @@ func (p *Publisher) knownChunks(ctx context.Context, r artifact.Release) (chunk.
 	releases := trust.Releases(r.Project, role)
 	slices.Reverse(releases)
 	for _, before := range releases[:min(len(releases), leanOn)] {
-		index, err := fetchIndex(ctx, d.client, before)
+		index, err := blobs.FetchIndex(ctx, d.Client, before)
 		var refused *trust.Refused
 		if errors.Is(err, trust.ErrNoSidecar) || errors.Is(err, store.ErrNotFound) || errors.As(err, &refused) {
 			continue // lost or damaged: its chunks are uploaded again
@@ -130,7 +131,7 @@ func (p *Publisher) knownChunks(ctx context.Context, r artifact.Release) (chunk.
 			sources[pack] = before
 		}
 	}
-	there, err := p.packs(ctx, r.Project)
+	there, err := blobs.Packs(ctx, p.Store, r.Project)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -138,38 +139,24 @@ func (p *Publisher) knownChunks(ctx context.Context, r artifact.Release) (chunk.
 	return known, sources, nil
 }
 
-// packs tells which of a project's packs are in the store. Signed is not the same: they may be gone where
-// a draft was signed for longer than gc waits. Who may not list the store has to believe it.
-func (p *Publisher) packs(ctx context.Context, project string) (there func(artifact.Digest) bool, err error) {
-	lying, err := p.lying(ctx, chunk.PackPrefix(project))
-	if errors.Is(err, store.ErrForbidden) {
-		return func(artifact.Digest) bool { return true }, nil
-	}
-	keys := map[string]bool{}
-	for _, info := range lying.packs {
-		keys[info.Key] = true
-	}
-	return func(pack artifact.Digest) bool { return keys[chunk.PackKey(project, pack)] }, err
-}
-
 // incomplete are those of some releases whose index names packs that are not in the store.
 func (p *Publisher) incomplete(ctx context.Context, project string, releases []artifact.Release) (without []string, err error) {
 	if len(releases) == 0 {
 		return nil, nil
 	}
-	n, err := p.read(ctx)
+	n, err := p.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := n.client.Whole(ctx, project); err != nil {
+	if _, err := n.Client.Whole(ctx, project); err != nil {
 		return nil, err
 	}
-	there, err := p.packs(ctx, project)
+	there, err := blobs.Packs(ctx, p.Store, project)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range releases {
-		index, err := fetchIndex(ctx, n.client, r)
+		index, err := blobs.FetchIndex(ctx, n.Client, r)
 		if errors.Is(err, trust.ErrNoSidecar) {
 			continue
 		}
@@ -182,14 +169,6 @@ func (p *Publisher) incomplete(ctx context.Context, project string, releases []a
 		without = append(without, r.Version)
 	}
 	return without, nil
-}
-
-func fetchIndex(ctx context.Context, c *trust.Client, r artifact.Release) (*chunk.Index, error) {
-	signed, err := c.FetchSidecar(ctx, r, trust.KindIndex)
-	if err != nil {
-		return nil, err
-	}
-	return chunk.Parse(signed)
 }
 
 // errWithdrawn says that a version whose chunks were to be used again is there no longer, so that

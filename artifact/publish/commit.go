@@ -19,8 +19,8 @@ import (
 // commit signs what changed, checks as a host does that hosts will accept it, and writes it: roles, then
 // the snapshot that names them, then the timestamp that names the snapshot, on the condition that no
 // other publisher wrote one meanwhile. Nothing is written before all of it is signed and checked.
-func (n *next) commit(ctx context.Context) error {
-	objects, err := n.stage(ctx, n.client.Delegation)
+func (n *Next) commit(ctx context.Context) error {
+	objects, err := n.stage(ctx, n.Client.Delegation)
 	if err != nil {
 		return err
 	}
@@ -35,17 +35,17 @@ func (n *next) commit(ctx context.Context) error {
 	if err := n.publisher.keepPages(ctx, objects); err != nil {
 		return err
 	}
-	return n.publisher.keep(ctx, n.client, objects)
+	return n.publisher.keep(ctx, n.Client, objects)
 }
 
 // stage signs what changed, with keys that satisfy all delegations that may names for a role, and leaves
 // what n has read as it is, so that it can be staged again in another way.
-func (n *next) stage(ctx context.Context, may ...func(role string) trust.Delegation) ([]object, error) {
+func (n *Next) stage(ctx context.Context, may ...func(role string) trust.Delegation) ([]object, error) {
 	keys, err := n.keys(may)
 	if err != nil {
 		return nil, err
 	}
-	timestamp, err := clone(n.client.Trusted().Timestamp)
+	timestamp, err := clone(n.Client.Trusted().Timestamp)
 	if err != nil {
 		return nil, err
 	}
@@ -58,20 +58,20 @@ func (n *next) stage(ctx context.Context, may ...func(role string) trust.Delegat
 		objects = below
 		timestamp.Signed.Meta[trust.MetaName(tuf.RoleSnapshot)] = file
 	}
-	last, err := n.publisher.stageTimestamp(timestamp, keys[tuf.RoleTimestamp], store.Condition{IfMatch: n.etag})
+	last, err := n.publisher.stageTimestamp(timestamp, keys[tuf.RoleTimestamp], store.Condition{IfMatch: n.ETag})
 	return append(objects, last), err
 }
 
 // stageBelow signs all but the timestamp, and describes the snapshot to it.
-func (n *next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([]object, *tuf.MetaFiles, error) {
+func (n *Next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([]object, *tuf.MetaFiles, error) {
 	p := n.publisher
 	var objects []object
 	expires := p.expires(p.Expiry.withDefaults().Snapshot)
-	snapshot, err := clone(n.client.Trusted().Snapshot)
+	snapshot, err := clone(n.Client.Trusted().Snapshot)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.roles)) {
+	for _, name := range slices.Sorted(maps.Keys(n.Roles)) {
 		if name != tuf.RoleTargets {
 			files, described, err := n.stageProject(ctx, name, keys[name])
 			if err != nil {
@@ -81,7 +81,7 @@ func (n *next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([
 			maps.Copy(snapshot.Signed.Meta, described)
 			continue
 		}
-		role, err := clone(n.roles[name])
+		role, err := clone(n.Roles[name])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -106,25 +106,16 @@ func (n *next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([
 	return append(objects, o), file, err
 }
 
-// clone copies a role, signatures included.
-func clone[T tuf.Roles](role *tuf.Metadata[T]) (*tuf.Metadata[T], error) {
-	data, err := role.ToBytes()
-	if err != nil {
-		return nil, err
-	}
-	return trust.Decode[T](data)
-}
-
 // keys reads the keys of everything that is to be signed.
-func (n *next) keys(may []func(string) trust.Delegation) (map[string][]keyring.Key, error) {
-	roles := append(slices.Sorted(maps.Keys(n.roles)), tuf.RoleTimestamp)
+func (n *Next) keys(may []func(string) trust.Delegation) (map[string][]keyring.Key, error) {
+	roles := append(slices.Sorted(maps.Keys(n.Roles)), tuf.RoleTimestamp)
 	if !n.brief {
 		roles = append(roles, tuf.RoleSnapshot)
 	}
 	all := map[string][]keyring.Key{}
 	for _, role := range roles {
 		for _, by := range may {
-			keys, err := n.publisher.keysFor(role, by(role))
+			keys, err := n.publisher.KeysFor(role, by(role))
 			if err != nil {
 				return nil, err
 			}
@@ -141,7 +132,7 @@ func (p *Publisher) stageTimestamp(timestamp *tuf.Metadata[tuf.TimestampType], k
 	}
 	timestamp.Signed.Version++
 	timestamp.Signed.Expires = p.expires(p.Expiry.withDefaults().Timestamp)
-	trust.SetCreated(timestamp, p.now())
+	trust.SetCreated(timestamp, p.Time())
 	data, err := sign(timestamp, keys)
 	if err != nil {
 		return object{}, fmt.Errorf("signing timestamp: %w", err)

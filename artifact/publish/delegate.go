@@ -20,13 +20,13 @@ func (p *Publisher) AddProject(ctx context.Context, name string, threshold int, 
 	if err := trust.CheckDelegated(name); err != nil {
 		return err
 	}
-	return p.change(ctx, func(n *next) error {
+	return p.Change(ctx, func(n *Next) error {
 		again := !n.delegates(name)
 		role, unpublished, err := n.standing(ctx, name)
 		if err != nil {
 			return err
 		}
-		before := n.client.Delegation(name).Threshold
+		before := n.Client.Delegation(name).Threshold
 		if err := n.delegate(name, keys); err != nil {
 			return err
 		}
@@ -62,9 +62,9 @@ type Revoked struct {
 // refuse the project until somebody does. It takes the targets key.
 func (p *Publisher) Revoke(ctx context.Context, name string, ids ...string) (Revoked, error) {
 	var result Revoked
-	err := p.change(ctx, func(n *next) error {
+	err := p.Change(ctx, func(n *Next) error {
 		result = Revoked{}
-		may := n.client.Delegation(name)
+		may := n.Client.Delegation(name)
 		if may.Threshold == 0 {
 			return noProject(name)
 		}
@@ -90,11 +90,11 @@ func (p *Publisher) ReplaceKeys(ctx context.Context, name string, keys ...*tuf.K
 	if err != nil {
 		return err
 	}
-	return p.change(ctx, func(n *next) error {
+	return p.Change(ctx, func(n *Next) error {
 		if !n.delegates(name) {
 			return noProject(name)
 		}
-		gone := slices.DeleteFunc(slices.Clone(n.client.Delegation(name).Keys), func(id string) bool { return slices.Contains(fresh, id) })
+		gone := slices.DeleteFunc(slices.Clone(n.Client.Delegation(name).Keys), func(id string) bool { return slices.Contains(fresh, id) })
 		if err := n.delegate(name, keys); err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func findKey(role, id string, may trust.Delegation) (string, error) {
 	return "", mistake("`corpus root show` lists them", "%d keys of %s have an ID that begins with %q", len(found), role, id)
 }
 
-func (n *next) delegate(name string, keys []*tuf.Key) error {
+func (n *Next) delegate(name string, keys []*tuf.Key) error {
 	role := n.targets()
 	if role.Signed.Delegations == nil {
 		role.Signed.Delegations = &tuf.Delegations{Keys: map[string]*tuf.Key{}}
@@ -154,7 +154,7 @@ func (n *next) delegate(name string, keys []*tuf.Key) error {
 	return nil
 }
 
-func (n *next) setThreshold(name string, threshold int) error {
+func (n *Next) setThreshold(name string, threshold int) error {
 	roles := n.targets().Signed.Delegations.Roles
 	i := slices.IndexFunc(roles, func(d tuf.DelegatedRole) bool { return d.Name == name })
 	if threshold == 0 {
@@ -169,7 +169,7 @@ func (n *next) setThreshold(name string, threshold int) error {
 
 // revoke takes keys away and reports whether the project is still signed. Its content is taken as
 // the old keys have signed it.
-func (n *next) revoke(ctx context.Context, name string, ids []string) (signed bool, err error) {
+func (n *Next) revoke(ctx context.Context, name string, ids []string) (signed bool, err error) {
 	n.advice = revokeSteps(name)
 	role, unpublished, err := n.standing(ctx, name)
 	if err != nil {
@@ -180,7 +180,7 @@ func (n *next) revoke(ctx context.Context, name string, ids []string) (signed bo
 			return false, fmt.Errorf("revoking a key of %s: %w", name, err)
 		}
 	}
-	may := n.client.Delegation(name)
+	may := n.Client.Delegation(name)
 	if len(may.Keys) < may.Threshold {
 		return false, mistake(fmt.Sprintf("add another key first: `corpus project add %s --key NEW.pub`", name),
 			"%s would have %d keys left, and %d of them have to sign", name, len(may.Keys), may.Threshold)
@@ -205,11 +205,11 @@ func revokeSteps(name string) func(of string) string {
 }
 
 // standing is what a project says; nil where that is not signed as it should be, is lost, or is nothing.
-func (n *next) standing(ctx context.Context, name string) (role *trust.Role, unpublished bool, err error) {
+func (n *Next) standing(ctx context.Context, name string) (role *trust.Role, unpublished bool, err error) {
 	if name == trust.AttestationRole { // it signs proofs, and no file of its own
 		return nil, true, nil
 	}
-	role, err = n.client.Project(ctx, name)
+	role, err = n.Client.Project(ctx, name)
 	unpublished = errors.Is(err, trust.ErrNoProject)
 	if unpublished || refusedBy(err, trust.CheckSignature) || errors.Is(err, store.ErrNotFound) {
 		err = nil
@@ -219,7 +219,7 @@ func (n *next) standing(ctx context.Context, name string) (role *trust.Role, unp
 
 // keepSigned has a project signed anew where its keys changed so that its signatures no longer
 // hold, and reports whether they will.
-func (n *next) keepSigned(name string, role *trust.Role) (bool, error) {
+func (n *Next) keepSigned(name string, role *trust.Role) (bool, error) {
 	if role == nil {
 		return false, nil
 	}
@@ -227,12 +227,12 @@ func (n *next) keepSigned(name string, role *trust.Role) (bool, error) {
 		return true, nil
 	}
 	var short *Short
-	if _, err := n.publisher.keysFor(name, n.client.Delegation(name)); errors.As(err, &short) || n.publisher.Hand != nil {
+	if _, err := n.publisher.KeysFor(name, n.Client.Delegation(name)); errors.As(err, &short) || n.publisher.Hand != nil {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
-	n.roles[name] = role
+	n.Roles[name] = role
 	return true, nil
 }
 

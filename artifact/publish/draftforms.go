@@ -17,13 +17,13 @@ import (
 
 // draftProject makes a draft of a project, signed by the keys at hand: its head, its pages, and its
 // whole list where the store still has one.
-func (n *next) draftProject(ctx context.Context, name string, role *trust.Role) (*Draft, error) {
+func (n *Next) draftProject(ctx context.Context, name string, role *trust.Role) (*Draft, error) {
 	from := role.Signed.Version
 	version, err := n.publisher.freeForms(ctx, name, from)
 	if err != nil {
 		return nil, err
 	}
-	may := n.client.Delegation(name)
+	may := n.Client.Delegation(name)
 	keys, _, err := n.publisher.atHand(name, may)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (d *Draft) content() (any, error) {
 
 // files are the files of a draft of targets or a project as they are written, each of them signed by
 // enough of the keys that may.
-func (n *next) files(d *Draft) (ready, error) {
+func (n *Next) files(d *Draft) (ready, error) {
 	first, err := n.signed(d, d.Metadata)
 	if err != nil || d.Form == draftForm {
 		return ready{whole: first}, err
@@ -157,13 +157,13 @@ func (n *next) files(d *Draft) (ready, error) {
 }
 
 // signed holds a file of a draft against who may sign it, and gives it as it is written.
-func (n *next) signed(d *Draft, data []byte) ([]byte, error) {
+func (n *Next) signed(d *Draft, data []byte) ([]byte, error) {
 	role, err := trust.Decode[tuf.TargetsType](data)
 	if err != nil {
 		return nil, fmt.Errorf("reading the draft of %s: %w", d.Role, err)
 	}
 	if err := n.verify(d.Role, role); err != nil {
-		return nil, unsigned(d, n.client.Delegation(d.Role), err)
+		return nil, unsigned(d, n.Client.Delegation(d.Role), err)
 	}
 	return role.ToBytes()
 }

@@ -31,7 +31,7 @@ func (p *Publisher) checkEmpty(ctx context.Context, root []byte) error {
 	if err := p.checkRootFile(root); err != nil {
 		return err
 	}
-	if _, err := p.timestampETag(ctx); err == nil {
+	if _, err := p.TimestampETag(ctx); err == nil {
 		return setUpBefore(trust.TimestampKey)
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -77,7 +77,7 @@ func (p *Publisher) setSeenAside() error {
 	if found, err := walk.Named(p.Seen); err != nil || !found {
 		return err
 	}
-	return durable.Rename(p.Seen, p.Seen+".other-"+p.now().UTC().Format("20060102T150405"))
+	return durable.Rename(p.Seen, p.Seen+".other-"+p.Time().UTC().Format("20060102T150405"))
 }
 
 // checkRootFile refuses to replace the root.json of another store.

@@ -30,15 +30,15 @@ func (p *Publisher) Export(ctx context.Context, role string) (d *Draft, verified
 	if err != nil {
 		return nil, false, err
 	}
-	n.roles[role] = content
+	n.Roles[role] = content
 	err = n.hand(ctx)
 	return d, verified, err
 }
 
 // lookBelow reads the store as far as its signatures hold: what is to be signed again may be just what
 // hosts refuse.
-func (p *Publisher) lookBelow(ctx context.Context) (*next, error) {
-	n, err := p.look(ctx)
+func (p *Publisher) lookBelow(ctx context.Context) (*Next, error) {
+	n, err := p.Look(ctx)
 	var refused *trust.Refused
 	if err == nil || notAnswered(err) != nil || errors.As(err, &refused) && (refused.Check == trust.CheckClock || refused.Check == trust.CheckPin) {
 		return n, err
@@ -54,8 +54,8 @@ func (p *Publisher) lookBelow(ctx context.Context) (*next, error) {
 }
 
 // exported is what a role says, and whether keys that may have signed it.
-func (n *next) exported(ctx context.Context, role string) (*trust.Role, bool, error) {
-	targets := n.client.Trusted().Targets[tuf.RoleTargets]
+func (n *Next) exported(ctx context.Context, role string) (*trust.Role, bool, error) {
+	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	if role == tuf.RoleTargets && targets != nil {
 		return targets, true, nil
 	}
@@ -64,7 +64,7 @@ func (n *next) exported(ctx context.Context, role string) (*trust.Role, bool, er
 			"sign targets first: `corpus export targets -o targets.draft`")
 	}
 	if role != tuf.RoleTargets {
-		content, err := n.client.Project(ctx, role)
+		content, err := n.Client.Project(ctx, role)
 		if err == nil {
 			return n.salvaged(ctx, role, content)
 		}
@@ -80,8 +80,8 @@ func (n *next) exported(ctx context.Context, role string) (*trust.Role, bool, er
 }
 
 // salvaged is a project with what is left of its versions, and whether that is all of them.
-func (n *next) salvaged(ctx context.Context, project string, head *trust.Role) (*trust.Role, bool, error) {
-	left, all, err := n.client.Salvage(ctx, project, head)
+func (n *Next) salvaged(ctx context.Context, project string, head *trust.Role) (*trust.Role, bool, error) {
+	left, all, err := n.Client.Salvage(ctx, project, head)
 	if err != nil || all {
 		return head, err == nil, err
 	}

@@ -15,14 +15,14 @@ import (
 // unverified reads the newest version of a role that snapshots have named and that is there, whoever
 // signed it. Where the file in force is lost it is an older one, which takes the version of the lost one.
 // Both forms of a project are asked for it.
-func (n *next) unverified(ctx context.Context, name string) (*trust.Role, error) {
+func (n *Next) unverified(ctx context.Context, name string) (*trust.Role, error) {
 	role, _, err := n.newestLeft(ctx, name)
 	return role, err
 }
 
 // newestLeft is unverified, and what snapshots have named.
-func (n *next) newestLeft(ctx context.Context, name string) (*trust.Role, *rebuilding, error) {
-	b := &rebuilding{next: n}
+func (n *Next) newestLeft(ctx context.Context, name string) (*trust.Role, *rebuilding, error) {
+	b := &rebuilding{Next: n}
 	var err error
 	if b.versions, err = n.publisher.versions(ctx); err != nil {
 		return nil, nil, err
@@ -89,7 +89,7 @@ func (b *rebuilding) namedRole(ctx context.Context, name string, highest int64) 
 // olderRole reads the newest file of a role that is there: in the store, or kept by this publisher.
 func (b *rebuilding) olderRole(ctx context.Context, name string, highest int64) (*trust.Role, error) {
 	var newest *trust.Role
-	if kept, err := b.client.Kept(name); err != nil {
+	if kept, err := b.Client.Kept(name); err != nil {
 		return nil, err
 	} else if role, err := trust.Decode[tuf.TargetsType](kept); kept != nil && err == nil && (highest == 0 || role.Signed.Version <= highest) {
 		newest = role
@@ -112,8 +112,8 @@ func (b *rebuilding) olderRole(ctx context.Context, name string, highest int64) 
 // addKnown lets the projects that the snapshot names and that older targets do not delegate be signed by
 // the public keys at hand: their delegation was lost with the targets that said so. It is read before it
 // is signed.
-func (n *next) addKnown(b *rebuilding, role *trust.Role) error {
-	n.roles[tuf.RoleTargets] = role
+func (n *Next) addKnown(b *rebuilding, role *trust.Role) error {
+	n.Roles[tuf.RoleTargets] = role
 	delegated := map[string]bool{}
 	if role.Signed.Delegations != nil {
 		for _, d := range role.Signed.Delegations.Roles {

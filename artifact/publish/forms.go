@@ -18,8 +18,8 @@ import (
 const signatureRoom = 1 << 10
 
 // split makes the files of the next version of a project, unsigned.
-func (n *next) split(ctx context.Context, name string) (trust.Forms, error) {
-	all, err := n.client.Complete(ctx, name, n.roles[name])
+func (n *Next) split(ctx context.Context, name string) (trust.Forms, error) {
+	all, err := n.Client.Complete(ctx, name, n.Roles[name])
 	if err != nil {
 		return trust.Forms{}, err
 	}
@@ -28,7 +28,7 @@ func (n *next) split(ctx context.Context, name string) (trust.Forms, error) {
 	if err != nil {
 		return trust.Forms{}, err
 	}
-	errs := []error{fits(forms.Head, len(n.client.Delegation(name).Keys))}
+	errs := []error{fits(forms.Head, len(n.Client.Delegation(name).Keys))}
 	for _, page := range forms.Pages {
 		errs = append(errs, trust.CheckSize("a page of "+name, len(page)))
 	}
@@ -36,9 +36,9 @@ func (n *next) split(ctx context.Context, name string) (trust.Forms, error) {
 }
 
 // upgraded reports whether the store no longer has whole lists, as targets will stand.
-func (n *next) upgraded() bool {
-	targets := n.client.Trusted().Targets[tuf.RoleTargets]
-	if role, ok := n.roles[tuf.RoleTargets]; ok {
+func (n *Next) upgraded() bool {
+	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
+	if role, ok := n.Roles[tuf.RoleTargets]; ok {
 		targets = role
 	}
 	return trust.Upgraded(targets)
@@ -59,7 +59,7 @@ func fits[T tuf.Roles](role *tuf.Metadata[T], signatures int) error {
 
 // stageProject signs the next version of a project: the pages that do not lie in the store, the head,
 // and the whole list.
-func (n *next) stageProject(ctx context.Context, name string, keys []keyring.Key) ([]object, map[string]*tuf.MetaFiles, error) {
+func (n *Next) stageProject(ctx context.Context, name string, keys []keyring.Key) ([]object, map[string]*tuf.MetaFiles, error) {
 	forms, err := n.split(ctx, name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("signing %s: %w", name, err)
@@ -103,8 +103,8 @@ func signForms(forms trust.Forms, version int64, keys []keyring.Key) (head, whol
 
 // lyingPages are the pages that the head in force names: they lie in the store, and nothing removes
 // them while it is in force.
-func (n *next) lyingPages(name string) []artifact.Digest {
-	role := n.client.Trusted().Targets[name]
+func (n *Next) lyingPages(name string) []artifact.Digest {
+	role := n.Client.Trusted().Targets[name]
 	if role == nil {
 		return nil
 	}
@@ -125,13 +125,6 @@ func pageObjects(project string, pages map[artifact.Digest][]byte, lying []artif
 		}
 	}
 	return objects
-}
-
-// ready is a role that comes signed. A project has its head, its pages and its whole list; what else
-// is a role has its file in whole.
-type ready struct {
-	head, whole []byte
-	pages       map[artifact.Digest][]byte
 }
 
 // stageReadyFiles takes a role that others have signed.

@@ -12,12 +12,12 @@ import (
 )
 
 // hand makes a draft of the one role that changes, signed by the keys at hand.
-func (n *next) hand(ctx context.Context) error {
-	if len(n.roles) != 1 {
-		return mistake("make a draft of each, one after the other", "the change is one of %d roles, and a draft holds one", len(n.roles))
+func (n *Next) hand(ctx context.Context) error {
+	if len(n.Roles) != 1 {
+		return mistake("make a draft of each, one after the other", "the change is one of %d roles, and a draft holds one", len(n.Roles))
 	}
 	p := n.publisher
-	for name, role := range n.roles {
+	for name, role := range n.Roles {
 		if name != tuf.RoleTargets {
 			d, err := n.draftProject(ctx, name, role)
 			if err != nil {
@@ -32,7 +32,7 @@ func (n *next) hand(ctx context.Context) error {
 		}
 		role.Signed.Version = version
 		role.Signed.Expires = p.expires(p.Expiry.withDefaults().Snapshot)
-		may := n.client.Delegation(name)
+		may := n.Client.Delegation(name)
 		good, _, err := p.atHand(name, may)
 		if err != nil {
 			return err

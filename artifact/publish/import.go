@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/blobs"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
@@ -53,7 +54,7 @@ func (p *Publisher) importRole(ctx context.Context, d *Draft, result Imported) (
 		}
 	}
 	var fresh []artifact.Release
-	err := p.change(ctx, func(n *next) (err error) {
+	err := p.Change(ctx, func(n *Next) (err error) {
 		if err = n.take(ctx, d); err == nil {
 			fresh, err = n.fresh(ctx, d)
 		}
@@ -74,7 +75,7 @@ func (p *Publisher) importRole(ctx context.Context, d *Draft, result Imported) (
 // uploaded refuses new versions whose artifact is not in the store: hosts could not fetch them.
 func (p *Publisher) uploaded(ctx context.Context, fresh []artifact.Release) error {
 	for _, r := range fresh {
-		missing, err := p.missing(ctx, []string{trust.ObjectKey(r)})
+		missing, err := blobs.Missing(ctx, p.Store, []string{trust.ObjectKey(r)})
 		if err != nil {
 			return err
 		}
@@ -91,15 +92,15 @@ func (p *Publisher) uploaded(ctx context.Context, fresh []artifact.Release) erro
 func (p *Publisher) importTargets(ctx context.Context, d *Draft) (done bool, err error) {
 	err = p.retry(ctx, func() error {
 		n, err := p.lookBelow(ctx)
-		if done = err == nil && n.client.Trusted().Targets[tuf.RoleTargets] == nil; !done {
+		if done = err == nil && n.Client.Trusted().Targets[tuf.RoleTargets] == nil; !done {
 			return err
 		}
 		role, err := trust.Decode[tuf.TargetsType](d.Metadata)
 		if err != nil {
 			return fmt.Errorf("reading the draft of %s: %w", d.Role, err)
 		}
-		if err := trust.Guard(func() error { return n.client.Trusted().Root.VerifyDelegate(tuf.RoleTargets, role) }); err != nil {
-			return unsigned(d, n.client.Delegation(tuf.RoleTargets), err)
+		if err := trust.Guard(func() error { return n.Client.Trusted().Root.VerifyDelegate(tuf.RoleTargets, role) }); err != nil {
+			return unsigned(d, n.Client.Delegation(tuf.RoleTargets), err)
 		}
 		there, err := n.unverified(ctx, tuf.RoleTargets)
 		if err == nil && there.Signed.Version != d.From {
@@ -123,13 +124,13 @@ func (p *Publisher) importTargets(ctx context.Context, d *Draft) (done bool, err
 		if err := p.write(ctx, objects); err != nil {
 			return err
 		}
-		return p.keep(ctx, n.client, objects)
+		return p.keep(ctx, n.Client, objects)
 	})
 	return done, err
 }
 
 // fresh are the releases that a draft brings to its project.
-func (n *next) fresh(ctx context.Context, d *Draft) ([]artifact.Release, error) {
+func (n *Next) fresh(ctx context.Context, d *Draft) ([]artifact.Release, error) {
 	if d.Role == tuf.RoleTargets {
 		return nil, nil
 	}
@@ -142,7 +143,7 @@ func (n *next) fresh(ctx context.Context, d *Draft) ([]artifact.Release, error) 
 	if err != nil || old == nil {
 		return releases, err
 	}
-	if old, _, err = n.client.Salvage(ctx, d.Role, old); err != nil {
+	if old, _, err = n.Client.Salvage(ctx, d.Role, old); err != nil {
 		return nil, err
 	}
 	before := trust.Releases(d.Role, old)
@@ -150,13 +151,13 @@ func (n *next) fresh(ctx context.Context, d *Draft) ([]artifact.Release, error) 
 }
 
 // take puts a draft into the next version of the store.
-func (n *next) take(ctx context.Context, d *Draft) error {
+func (n *Next) take(ctx context.Context, d *Draft) error {
 	role, err := d.all()
 	if err != nil {
 		return fmt.Errorf("reading the draft of %s: %w", d.Role, err)
 	}
 	var current int64
-	if _, meta := n.client.Current(d.Role); meta != nil {
+	if _, meta := n.Client.Current(d.Role); meta != nil {
 		current = meta.Version
 	}
 	if current != d.From || role.Signed.Version <= current {
@@ -178,7 +179,7 @@ func (n *next) take(ctx context.Context, d *Draft) error {
 }
 
 // provenMoves refuses a draft that moves a channel without the proof which that requires.
-func (n *next) provenMoves(ctx context.Context, project string, role *trust.Role) error {
+func (n *Next) provenMoves(ctx context.Context, project string, role *trust.Role) error {
 	if project == tuf.RoleTargets {
 		return nil
 	}
@@ -198,7 +199,7 @@ func (n *next) provenMoves(ctx context.Context, project string, role *trust.Role
 		if was, ok := before[name]; ok && was.Digest == pointer.Digest && was.Version == pointer.Version && was.Serial == pointer.Serial {
 			continue
 		}
-		if _, err := n.client.CheckPointer(artifact.Ref{Project: project, Channel: name}, pointer, n.publisher.now()); err != nil {
+		if _, err := n.Client.CheckPointer(artifact.Ref{Project: project, Channel: name}, pointer, n.publisher.Time()); err != nil {
 			return err
 		}
 	}
@@ -206,11 +207,11 @@ func (n *next) provenMoves(ctx context.Context, project string, role *trust.Role
 }
 
 // verify holds a role's signatures against who may sign it.
-func (n *next) verify(name string, role *trust.Role) error {
+func (n *Next) verify(name string, role *trust.Role) error {
 	if name == tuf.RoleTargets {
-		return n.client.Trusted().Root.VerifyDelegate(name, role)
+		return n.Client.Trusted().Root.VerifyDelegate(name, role)
 	}
-	return n.client.Trusted().Targets[tuf.RoleTargets].VerifyDelegate(name, role)
+	return n.Client.Trusted().Targets[tuf.RoleTargets].VerifyDelegate(name, role)
 }
 
 // unsigned says which signatures a draft lacks.
@@ -241,7 +242,7 @@ func (p *Publisher) importRoot(ctx context.Context, d *Draft) (RootResult, error
 	if err != nil {
 		return RootResult{}, err
 	}
-	before := n.client.Trusted().Root
+	before := n.Client.Trusted().Root
 	root, err := trust.Decode[tuf.RootType](d.Metadata)
 	if err != nil {
 		return RootResult{}, err

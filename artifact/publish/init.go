@@ -41,7 +41,7 @@ func (p *Publisher) Init(ctx context.Context, threshold int) (InitResult, error)
 	if p.Hand != nil {
 		return InitResult{}, p.handRoot(root, 0, own)
 	}
-	keys, err := p.keysFor(tuf.RoleRoot, own)
+	keys, err := p.KeysFor(tuf.RoleRoot, own)
 	if err != nil {
 		return InitResult{}, err
 	}
@@ -175,7 +175,7 @@ func (p *Publisher) stageEmpty(ctx context.Context, root []byte) ([]object, erro
 	}
 	keys := map[string][]keyring.Key{}
 	for _, role := range []string{tuf.RoleTargets, tuf.RoleSnapshot, tuf.RoleTimestamp} {
-		if keys[role], err = p.keysFor(role, trust.RootDelegation(parsed, role)); err != nil {
+		if keys[role], err = p.KeysFor(role, trust.RootDelegation(parsed, role)); err != nil {
 			return nil, err
 		}
 	}

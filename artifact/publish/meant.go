@@ -26,12 +26,12 @@ func (p *Publisher) meant(ctx context.Context, release artifact.Release, r Reque
 	if r.New {
 		return nil
 	}
-	n, err := p.read(ctx)
+	n, err := p.Read(ctx)
 	if err != nil {
 		return err
 	}
 	if !n.delegates(r.Project) {
-		others := slices.DeleteFunc(n.client.Projects(), func(name string) bool { return numberless(name) == numberless(r.Project) })
+		others := slices.DeleteFunc(n.Client.Projects(), func(name string) bool { return numberless(name) == numberless(r.Project) })
 		if like := diag.Misspelling(r.Project, others); like != "" {
 			return mistake(ifMeant, "the store has no project %s, and has one that is called %s", r.Project, like)
 		}
@@ -58,7 +58,7 @@ func usualChannels() []string { return []string{"testing", "staging", "productio
 
 // meantChannel refuses a channel that a project does not have where its name was probably typed by mistake: it is a letter or
 // two off that of another channel of the project, or off a usual one.
-func (n *next) meantChannel(channel string, channels map[string]trust.Pointer) error {
+func (n *Next) meantChannel(channel string, channels map[string]trust.Pointer) error {
 	if _, there := channels[channel]; there || n.newName || slices.Contains(usualChannels(), channel) {
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
-	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
@@ -21,7 +20,7 @@ type plan struct {
 
 // moveTo replaces the root. It takes the first plan that hosts can follow at any moment, or else one that
 // they accept in the end. placed is set once a root is written.
-func (n *next) moveTo(ctx context.Context, before, final *rootRole, c RootChange, placed *bool) (RootResult, error) {
+func (n *Next) moveTo(ctx context.Context, before, final *rootRole, c RootChange, placed *bool) (RootResult, error) {
 	signed, err := n.signRoots(before, final, c)
 	if err != nil {
 		return RootResult{}, err
@@ -39,7 +38,7 @@ type roots struct {
 }
 
 // signRoots signs the final root, and where keys are both added and taken away the one in between.
-func (n *next) signRoots(before, final *rootRole, c RootChange) (roots, error) {
+func (n *Next) signRoots(before, final *rootRole, c RootChange) (roots, error) {
 	r := roots{final: final}
 	if final == before {
 		return r, nil
@@ -73,7 +72,7 @@ func (n *next) signRoots(before, final *rootRole, c RootChange) (roots, error) {
 func (p *Publisher) signRoot(root, before *rootRole) ([]object, error) {
 	var keys []keyring.Key
 	for _, by := range []*rootRole{before, root} {
-		some, err := p.keysFor(tuf.RoleRoot, trust.RootDelegation(by, tuf.RoleRoot))
+		some, err := p.KeysFor(tuf.RoleRoot, trust.RootDelegation(by, tuf.RoleRoot))
 		if err != nil {
 			return nil, err
 		}
@@ -86,12 +85,8 @@ func (p *Publisher) signRoot(root, before *rootRole) ([]object, error) {
 	return rootObject(root.Signed.Version, data), nil
 }
 
-func rootObject(version int64, data []byte) []object {
-	return []object{{key: trust.RoleKey(tuf.RoleRoot, version), data: data, cond: store.Condition{IfAbsent: true}}}
-}
-
 // carryOut finds the plan and writes it.
-func (n *next) carryOut(ctx context.Context, before *rootRole, r roots, placed *bool) (RootResult, error) {
+func (n *Next) carryOut(ctx context.Context, before *rootRole, r roots, placed *bool) (RootResult, error) {
 	chosen, err := n.choose(ctx, before, r)
 	if err != nil {
 		return RootResult{}, err
@@ -110,12 +105,12 @@ func (n *next) carryOut(ctx context.Context, before *rootRole, r roots, placed *
 		}
 	}
 	result := RootResult{Version: root.Signed.Version, Expires: root.Signed.Expires, Unsigned: n.unsigned(chosen, root)}
-	return result, n.publisher.keep(ctx, n.client, chosen.objects)
+	return result, n.publisher.keep(ctx, n.Client, chosen.objects)
 }
 
 // unsigned lists the roles directly below the root that hosts will refuse.
-func (n *next) unsigned(p plan, root *rootRole) []string {
-	set := n.client.Trusted()
+func (n *Next) unsigned(p plan, root *rootRole) []string {
+	set := n.Client.Trusted()
 	left := []string{}
 	if slices.ContainsFunc(p.objects, func(o object) bool { return o.key == trust.TimestampKey }) {
 		return left
@@ -133,8 +128,8 @@ func (n *next) unsigned(p plan, root *rootRole) []string {
 }
 
 // choose finds a plan that hosts accept.
-func (n *next) choose(ctx context.Context, before *rootRole, r roots) (plan, error) {
-	if n.client.Trusted().Targets[tuf.RoleTargets] == nil {
+func (n *Next) choose(ctx context.Context, before *rootRole, r roots) (plan, error) {
+	if n.Client.Trusted().Targets[tuf.RoleTargets] == nil {
 		return n.chooseBroken(ctx, r)
 	}
 	n.advice = func(string) string { return moveSteps }
@@ -162,7 +157,7 @@ func (n *next) choose(ctx context.Context, before *rootRole, r roots) (plan, err
 }
 
 // plans are the ways from one root to another, the best first.
-func (n *next) plans(ctx context.Context, before *rootRole, r roots) []func() (plan, error) {
+func (n *Next) plans(ctx context.Context, before *rootRole, r roots) []func() (plan, error) {
 	return []func() (plan, error){
 		func() (plan, error) { // the root, then what lies below it
 			below, err := n.stageMoved(ctx, before, r.final, r.final)
@@ -188,7 +183,7 @@ func (n *next) plans(ctx context.Context, before *rootRole, r roots) []func() (p
 
 // chooseBroken replaces the root of a store that hosts refuse: what lies below is made again in the same
 // step where the keys for it are at hand.
-func (n *next) chooseBroken(ctx context.Context, r roots) (plan, error) {
+func (n *Next) chooseBroken(ctx context.Context, r roots) (plan, error) {
 	objects, err := n.stageAgain(ctx, r.final)
 	p := plan{objects: slices.Concat(r.direct, objects), endOnly: true}
 	if err == nil {
@@ -203,8 +198,8 @@ func (n *next) chooseBroken(ctx context.Context, r roots) (plan, error) {
 
 // stageMoved signs what lies below the root where its keys change, with keys that all of may let sign: what
 // hosts would refuse under the final root, and besides what the keys at hand suffice for.
-func (n *next) stageMoved(ctx context.Context, before, final *rootRole, may ...*rootRole) ([]object, error) {
-	set := n.client.Trusted()
+func (n *Next) stageMoved(ctx context.Context, before, final *rootRole, may ...*rootRole) ([]object, error) {
+	set := n.Client.Trusted()
 	var by []func(string) trust.Delegation
 	for _, root := range may {
 		by = append(by, func(role string) trust.Delegation { return trust.RootDelegation(root, role) })
@@ -230,11 +225,11 @@ func (n *next) stageMoved(ctx context.Context, before, final *rootRole, may ...*
 	return objects, err
 }
 
-func (n *next) stageRoles(ctx context.Context, wanted map[string]bool, may []func(string) trust.Delegation) ([]object, error) {
+func (n *Next) stageRoles(ctx context.Context, wanted map[string]bool, may []func(string) trust.Delegation) ([]object, error) {
 	if !wanted[tuf.RoleTargets] && !wanted[tuf.RoleSnapshot] && !wanted[tuf.RoleTimestamp] {
 		return nil, nil
 	}
-	delete(n.roles, tuf.RoleTargets)
+	delete(n.Roles, tuf.RoleTargets)
 	if wanted[tuf.RoleTargets] {
 		n.targets()
 	}
@@ -243,8 +238,8 @@ func (n *next) stageRoles(ctx context.Context, wanted map[string]bool, may []fun
 }
 
 // stageAgain makes snapshot and timestamp again under a root that is not in force yet.
-func (n *next) stageAgain(ctx context.Context, root *rootRole) ([]object, error) {
-	set := n.client.Trusted()
+func (n *Next) stageAgain(ctx context.Context, root *rootRole) ([]object, error) {
+	set := n.Client.Trusted()
 	before, targets := set.Root, set.Targets[tuf.RoleTargets]
 	defer func() {
 		set.Root = before

@@ -22,7 +22,7 @@ const sameForLong = 64
 // written the last ones.
 func (b *rebuilding) readNames(ctx context.Context) error {
 	b.named = map[string][]*tuf.MetaFiles{}
-	root := b.client.Trusted().Root
+	root := b.Client.Trusted().Root
 	current := func(s *tuf.Metadata[tuf.SnapshotType]) bool {
 		return trust.Guard(func() error { return root.VerifyDelegate(tuf.RoleSnapshot, s) }) == nil
 	}
@@ -30,7 +30,7 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	past, err := b.client.PastRoots(ctx)
+	past, err := b.Client.PastRoots(ctx)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func signedBelow(roots []*rootRole, s *tuf.Metadata[tuf.SnapshotType]) bool {
 
 // inForce is the version of the snapshot that the newest timestamp names which holds; 0 where none does.
 func (b *rebuilding) inForce(ctx context.Context) (int64, error) {
-	root := b.client.Trusted().Root
+	root := b.Client.Trusted().Root
 	kept, _, err := walk.Read(filepath.Join(b.publisher.Seen, trust.MetaName(tuf.RoleTimestamp)))
 	if err != nil {
 		return 0, err

@@ -16,7 +16,7 @@ func (p *Publisher) Point(ctx context.Context, ref artifact.Ref, version string)
 		return artifact.Release{}, err
 	}
 	var release artifact.Release
-	err := p.change(ctx, func(n *next) error {
+	err := p.Change(ctx, func(n *Next) error {
 		n.strict = true
 		role, err := n.project(ctx, ref.Project)
 		if err != nil {
@@ -44,7 +44,7 @@ func (p *Publisher) Unpoint(ctx context.Context, ref artifact.Ref) (trust.Pointe
 		return trust.Pointer{}, err
 	}
 	var pointer trust.Pointer
-	err := p.change(ctx, func(n *next) error {
+	err := p.Change(ctx, func(n *Next) error {
 		n.strict = true
 		role, err := n.project(ctx, ref.Project)
 		if err != nil {

@@ -21,13 +21,13 @@ func (p *Publisher) Promote(ctx context.Context, project, from, to string) (arti
 		return artifact.Release{}, err
 	}
 	var release artifact.Release
-	err := p.change(ctx, func(n *next) error {
+	err := p.Change(ctx, func(n *Next) error {
 		n.strict = true
 		role, err := n.project(ctx, project)
 		if err != nil {
 			return err
 		}
-		release, _, err = n.client.Named(ctx, artifact.Ref{Project: project, Channel: from})
+		release, _, err = n.Client.Named(ctx, artifact.Ref{Project: project, Channel: from})
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (p *Publisher) Promote(ctx context.Context, project, from, to string) (arti
 
 // point moves a channel of a project's role to a release; from is the channel that the release comes
 // from, if it comes from one.
-func (n *next) point(ctx context.Context, role *trust.Role, ref artifact.Ref, r artifact.Release, from string) error {
+func (n *Next) point(ctx context.Context, role *trust.Role, ref artifact.Ref, r artifact.Release, from string) error {
 	channels, err := trust.Channels(role)
 	if err != nil {
 		return err
@@ -58,8 +58,8 @@ func (n *next) point(ctx context.Context, role *trust.Role, ref artifact.Ref, r 
 // prove finds the proof that a pointer is to carry: the newest of the one in the store and the one
 // that the pointer before it carries. A channel that requires none carries one all the same where
 // there is one, so that it may be required later.
-func (n *next) prove(ctx context.Context, ref artifact.Ref, pointer, before trust.Pointer, from string) (json.RawMessage, error) {
-	required, err := n.client.Requirement(ref)
+func (n *Next) prove(ctx context.Context, ref artifact.Ref, pointer, before trust.Pointer, from string) (json.RawMessage, error) {
+	required, err := n.Client.Requirement(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -86,17 +86,17 @@ func (n *next) prove(ctx context.Context, ref artifact.Ref, pointer, before trus
 			return nil, err
 		}
 	}
-	if _, err := n.client.CheckPointer(ref, pointer, n.publisher.now()); err != nil {
+	if _, err := n.Client.CheckPointer(ref, pointer, n.publisher.Time()); err != nil {
 		return nil, err
 	}
 	return pointer.Proof, n.notBehind(ref, demand, best, carried(before))
 }
 
 // newest is the newest of the proofs that hold.
-func (n *next) newest(claim trust.Claim, proofs ...*trust.Proof) (best *trust.Proof) {
-	targets := n.client.Trusted().Targets[tuf.RoleTargets]
+func (n *Next) newest(claim trust.Claim, proofs ...*trust.Proof) (best *trust.Proof) {
+	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	for _, p := range proofs {
-		if p == nil || p.Holds(claim, targets, n.publisher.now()) != nil {
+		if p == nil || p.Holds(claim, targets, n.publisher.Time()) != nil {
 			continue
 		}
 		if best == nil || p.At.After(best.At) || p.At.Equal(best.At) && p.Expires.After(best.Expires) {
@@ -107,8 +107,8 @@ func (n *next) newest(claim trust.Claim, proofs ...*trust.Proof) (best *trust.Pr
 }
 
 // notBehind refuses what hosts that have seen the proof before would refuse.
-func (n *next) notBehind(ref artifact.Ref, q trust.Requirement, now, before *trust.Proof) error {
-	targets := n.client.Trusted().Targets[tuf.RoleTargets]
+func (n *Next) notBehind(ref artifact.Ref, q trust.Requirement, now, before *trust.Proof) error {
+	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	if before == nil || now == nil || !now.At.Before(before.At) || trust.SignedProof(before, targets) != nil {
 		return nil
 	}
@@ -129,10 +129,10 @@ func carried(pointer trust.Pointer) *trust.Proof {
 }
 
 // unproven lists the channels of all projects whose pointers do not meet what they require.
-func (n *next) unproven(ctx context.Context) ([]string, error) {
+func (n *Next) unproven(ctx context.Context) ([]string, error) {
 	refused := []string{}
 	err := n.eachPointer(ctx, func(ref artifact.Ref, pointer trust.Pointer, _ *trust.Role) error {
-		if _, err := n.client.CheckPointer(ref, pointer, n.publisher.now()); err != nil {
+		if _, err := n.Client.CheckPointer(ref, pointer, n.publisher.Time()); err != nil {
 			refused = append(refused, ref.String())
 		}
 		return nil
@@ -142,9 +142,9 @@ func (n *next) unproven(ctx context.Context) ([]string, error) {
 }
 
 // eachPointer shows the channels of all projects that can be read.
-func (n *next) eachPointer(ctx context.Context, see func(artifact.Ref, trust.Pointer, *trust.Role) error) error {
-	for _, project := range n.client.Projects() {
-		role, err := n.client.Project(ctx, project)
+func (n *Next) eachPointer(ctx context.Context, see func(artifact.Ref, trust.Pointer, *trust.Role) error) error {
+	for _, project := range n.Client.Projects() {
+		role, err := n.Client.Project(ctx, project)
 		if errors.Is(err, trust.ErrNoProject) || err != nil && trust.OfOne(err) {
 			continue
 		}

@@ -65,7 +65,7 @@ type Publisher struct {
 // Keyring is the keys that a publisher signs with.
 type Keyring = keyring.Ring
 
-func (p *Publisher) now() time.Time {
+func (p *Publisher) Time() time.Time {
 	if p.Now != nil {
 		return p.Now()
 	}
@@ -74,14 +74,14 @@ func (p *Publisher) now() time.Time {
 
 // expires is a time of expiry in the whole seconds the metadata's form asks for.
 func (p *Publisher) expires(after time.Duration) time.Time {
-	return p.now().UTC().Add(after).Truncate(time.Second)
+	return p.Time().UTC().Add(after).Truncate(time.Second)
 }
 
-// change reads the store, lets edit make the next version of some roles, and commits it. When
+// Change reads the store, lets edit make the next version of some roles, and commits it. When
 // another publisher was faster, it starts again from what that one wrote.
-func (p *Publisher) change(ctx context.Context, edit func(*next) error) error {
+func (p *Publisher) Change(ctx context.Context, edit func(*Next) error) error {
 	return p.retry(ctx, func() error {
-		n, err := p.read(ctx)
+		n, err := p.Read(ctx)
 		if err != nil {
 			return err
 		}
@@ -95,23 +95,23 @@ func (p *Publisher) change(ctx context.Context, edit func(*next) error) error {
 	})
 }
 
-// read verifies the store as it stands.
-func (p *Publisher) read(ctx context.Context) (*next, error) {
+// Read verifies the store as it stands.
+func (p *Publisher) Read(ctx context.Context) (*Next, error) {
 	// The ETag is taken first: a change after it makes the commit fail, and that is what it is for.
-	etag, err := p.timestampETag(ctx)
+	etag, err := p.TimestampETag(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n, err := p.look(ctx)
+	n, err := p.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n.etag = etag
+	n.ETag = etag
 	return n, nil
 }
 
-// look reads the store for who commits nothing to it.
-func (p *Publisher) look(ctx context.Context) (*next, error) {
+// Look reads the store for who commits nothing to it.
+func (p *Publisher) Look(ctx context.Context) (*Next, error) {
 	client, err := p.open(ctx)
 	if err != nil {
 		return nil, err
@@ -143,19 +143,19 @@ func (p *Publisher) open(ctx context.Context) (*trust.Client, error) {
 }
 
 // onto starts the next version of what a client has verified.
-func (p *Publisher) onto(client *trust.Client, etag string) *next {
-	return &next{publisher: p, client: client, etag: etag, newName: p.New, roles: map[string]*trust.Role{}, ready: map[string]ready{}}
+func (p *Publisher) onto(client *trust.Client, etag string) *Next {
+	return &Next{publisher: p, Client: client, ETag: etag, newName: p.New, Roles: map[string]*trust.Role{}, ready: map[string]ready{}}
 }
 
 // checkClock refuses to sign with a clock that is before what was signed last: hosts would refuse
 // it, or believe it for too long.
 func (p *Publisher) checkClock(client *trust.Client) error {
 	last, ok := trust.Created(client.Trusted().Timestamp)
-	if !ok || p.now().Add(trust.ClockTolerance).After(last) {
+	if !ok || p.Time().Add(trust.ClockTolerance).After(last) {
 		return nil
 	}
 	return &trust.Refused{Check: trust.CheckClock, Of: trust.MetaName(tuf.RoleTimestamp),
-		Err: trust.ClockError(last, p.now())}
+		Err: trust.ClockError(last, p.Time())}
 }
 
 // mostSkew is how far a publisher's clock may be from the store's. Hosts bear more, see
@@ -168,7 +168,7 @@ func (p *Publisher) checkStoreClock(store time.Time) error {
 	if store.IsZero() {
 		return nil
 	}
-	off, side := p.now().Sub(store).Round(time.Second), "ahead of"
+	off, side := p.Time().Sub(store).Round(time.Second), "ahead of"
 	if off.Abs() <= mostSkew {
 		return nil
 	}
@@ -176,11 +176,11 @@ func (p *Publisher) checkStoreClock(store time.Time) error {
 		side = "behind"
 	}
 	refused := &trust.Refused{Check: trust.CheckClock, Of: "to sign", Err: fmt.Errorf("this machine's clock (%s) is %v %s the store's (%s)",
-		p.now().UTC().Format(time.RFC3339), off.Abs(), side, store.UTC().Format(time.RFC3339))}
+		p.Time().UTC().Format(time.RFC3339), off.Abs(), side, store.UTC().Format(time.RFC3339))}
 	return diag.WithHint(refused, "set this machine's clock (timedatectl set-ntp true, or chronyc makestep), and run the command again; nothing was signed")
 }
 
-func (p *Publisher) timestampETag(ctx context.Context) (string, error) {
+func (p *Publisher) TimestampETag(ctx context.Context) (string, error) {
 	body, info, err := p.Store.Get(ctx, trust.TimestampKey, 0)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", p.lostTimestamp(ctx, err)
@@ -190,47 +190,3 @@ func (p *Publisher) timestampETag(ctx context.Context) (string, error) {
 	}
 	return info.ETag, errors.Join(body.Close(), p.checkStoreClock(info.Now))
 }
-
-// next is the next version of a store.
-type next struct {
-	publisher *Publisher
-	client    *trust.Client
-	etag      string
-	roles     map[string]*trust.Role // targets and projects that change
-	ready     map[string]ready       // roles that come signed, as they are
-	brief     bool                   // only the timestamp is signed anew
-
-	newName bool                   // a channel's name is meant that was probably typed by mistake
-	strict  bool                   // hosts must accept the store in the end, whatever they did before
-	allowed map[string]bool        // what hosts may refuse in the end: it was asked for
-	advice  func(of string) string // says which steps hosts accept, where these are not
-}
-
-// targets is the top targets role, to be changed.
-func (n *next) targets() *trust.Role {
-	if role, ok := n.roles[tuf.RoleTargets]; ok {
-		return role
-	}
-	role := n.client.Trusted().Targets[tuf.RoleTargets]
-	n.roles[tuf.RoleTargets] = role
-	return role
-}
-
-// project is a project's role, to be changed. A project that never published has an empty one.
-func (n *next) project(ctx context.Context, name string) (*trust.Role, error) {
-	if role, ok := n.roles[name]; ok {
-		return role, nil
-	}
-	role, err := n.client.Whole(ctx, name)
-	if errors.Is(err, trust.ErrNoProject) {
-		role = tuf.NewTargets(time.Now().UTC())
-		role.Signed.Version = n.client.Last(name) // 0, unless the project was removed and begins again
-	} else if err != nil {
-		return nil, err
-	}
-	n.roles[name] = role
-	return role, nil
-}
-
-// delegates reports whether targets lets somebody sign the project.
-func (n *next) delegates(project string) bool { return n.client.Delegation(project).Threshold > 0 }

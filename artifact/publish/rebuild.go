@@ -117,7 +117,7 @@ func (p *Publisher) mounted(ctx context.Context) error {
 
 // rebuilding is a rebuild under way.
 type rebuilding struct {
-	*next
+	*Next
 	versions map[string][]int64 // of each role in the store, newest first
 	named    map[string][]*tuf.MetaFiles
 	newest   int64 // version of the snapshot that named comes from; 0 for several by keys that are gone
@@ -131,8 +131,8 @@ type rebuilding struct {
 
 // stageRebuild signs a snapshot and a timestamp of what snapshots have named. ready is a targets role that
 // takes the place of the one in the store; nil for none.
-func (n *next) stageRebuild(ctx context.Context, ready []byte) (Rebuilt, []object, error) {
-	b := &rebuilding{next: n, meta: map[string]*tuf.MetaFiles{}, result: Rebuilt{Roles: map[string]int64{}, Lost: []string{}}}
+func (n *Next) stageRebuild(ctx context.Context, ready []byte) (Rebuilt, []object, error) {
+	b := &rebuilding{Next: n, meta: map[string]*tuf.MetaFiles{}, result: Rebuilt{Roles: map[string]int64{}, Lost: []string{}}}
 	var err error
 	if b.versions, err = n.publisher.versions(ctx); err != nil {
 		return b.result, nil, err
@@ -152,7 +152,7 @@ func (n *next) stageRebuild(ctx context.Context, ready []byte) (Rebuilt, []objec
 
 // takeTargets finds the targets role, which says who may sign the others.
 func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
-	root := b.client.Trusted().Root
+	root := b.Client.Trusted().Root
 	if ready != nil {
 		role, err := trust.Decode[tuf.TargetsType](ready)
 		if err != nil {
@@ -164,7 +164,7 @@ func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
 		}
 		b.objects, b.meta[trust.MetaName(tuf.RoleTargets)] = append(b.objects, o), file
 		b.result.Roles[tuf.RoleTargets] = role.Signed.Version
-		b.client.Trusted().Targets[tuf.RoleTargets] = role
+		b.Client.Trusted().Targets[tuf.RoleTargets] = role
 		return nil
 	}
 	role, missing, err := b.take(ctx, tuf.RoleTargets, func(r *trust.Role) error { return root.VerifyDelegate(tuf.RoleTargets, r) })
@@ -179,20 +179,20 @@ func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
 	if role == nil {
 		return &Missing{Role: tuf.RoleTargets, Why: "no version in the store is signed as the root wants it"}
 	}
-	b.client.Trusted().Targets[tuf.RoleTargets] = role
+	b.Client.Trusted().Targets[tuf.RoleTargets] = role
 	return nil
 }
 
 // takeRest finds the projects, and whatever else snapshots have named.
 func (b *rebuilding) takeRest(ctx context.Context) error {
-	targets := b.client.Trusted().Targets[tuf.RoleTargets]
+	targets := b.Client.Trusted().Targets[tuf.RoleTargets]
 	ended, err := trust.Ended(targets)
 	if err != nil {
 		return err
 	}
 	names := slices.Collect(maps.Keys(b.named))
 	if len(names) == 0 || b.torn {
-		for _, project := range b.client.Projects() {
+		for _, project := range b.Client.Projects() {
 			names = append(names, project)
 			if len(b.versions[trust.HeadRole(project)]) > 0 {
 				names = append(names, trust.HeadRole(project))
@@ -306,7 +306,7 @@ func (b *rebuilding) read(ctx context.Context, name string, meta *tuf.MetaFiles)
 	if err := notAnswered(err); err != nil {
 		return nil, false, err
 	}
-	for _, kept := range []func(string) ([]byte, error){b.client.Kept, b.client.KeptList} {
+	for _, kept := range []func(string) ([]byte, error){b.Client.Kept, b.Client.KeptList} {
 		data, err = kept(name)
 		if err != nil || data != nil && meta.VerifyLengthHashes(data) == nil {
 			return data, err == nil, err
@@ -318,12 +318,12 @@ func (b *rebuilding) read(ctx context.Context, name string, meta *tuf.MetaFiles)
 // sign signs the new snapshot and a timestamp that hosts take for newer than any they have seen with these
 // keys.
 func (b *rebuilding) sign(ctx context.Context) ([]object, error) {
-	p, root := b.publisher, b.client.Trusted().Root
-	signers, err := p.keysFor(tuf.RoleSnapshot, b.client.Delegation(tuf.RoleSnapshot))
+	p, root := b.publisher, b.Client.Trusted().Root
+	signers, err := p.KeysFor(tuf.RoleSnapshot, b.Client.Delegation(tuf.RoleSnapshot))
 	if err != nil {
 		return nil, err
 	}
-	online, err := p.keysFor(tuf.RoleTimestamp, b.client.Delegation(tuf.RoleTimestamp))
+	online, err := p.KeysFor(tuf.RoleTimestamp, b.Client.Delegation(tuf.RoleTimestamp))
 	if err != nil {
 		return nil, err
 	}
@@ -359,7 +359,7 @@ const lostVersions = 1_000_000
 // holds, it is a version that no host can have seen.
 func (p *Publisher) lastTimestamp(ctx context.Context, root *rootRole, snapshot int64) (int64, store.Condition, error) {
 	cond := store.Condition{IfAbsent: true}
-	etag, err := p.timestampETag(ctx)
+	etag, err := p.TimestampETag(ctx)
 	switch {
 	case err == nil:
 		cond = store.Condition{IfMatch: etag}

@@ -22,7 +22,7 @@ func (b *rebuilding) takePages(ctx context.Context, project string, head *trust.
 	var listed map[artifact.Digest][]byte
 	for _, digest := range lost {
 		key := trust.PageKey(project, digest)
-		data := b.client.KeptPage(project, digest)
+		data := b.Client.KeptPage(project, digest)
 		if data == nil && listed == nil {
 			if listed, err = b.listedPages(ctx, project, head); err != nil {
 				return err

@@ -33,13 +33,13 @@ func (p *Publisher) Refresh(ctx context.Context, within time.Duration) ([]Standi
 		return nil, err
 	}
 	var list []Standing
-	err = p.change(ctx, func(n *next) error {
+	err = p.Change(ctx, func(n *Next) error {
 		lost, err := n.lost(ctx)
 		if err != nil {
 			return err
 		}
 		list = []Standing{root}
-		for _, name := range append([]string{tuf.RoleTargets}, n.client.Projects()...) {
+		for _, name := range append([]string{tuf.RoleTargets}, n.Client.Projects()...) {
 			s, err := n.refreshRole(ctx, name, within)
 			if err != nil {
 				return err
@@ -51,17 +51,17 @@ func (p *Publisher) Refresh(ctx context.Context, within time.Duration) ([]Standi
 			return err
 		}
 		list = append(list, proofs...)
-		snapshot := n.client.Trusted().Snapshot.Signed.Expires
-		fresh, err := p.freshKey(tuf.RoleSnapshot, n.client.Delegation(tuf.RoleSnapshot), n.client.Trusted().Snapshot.Signatures)
+		snapshot := n.Client.Trusted().Snapshot.Signed.Expires
+		fresh, err := p.freshKey(tuf.RoleSnapshot, n.Client.Delegation(tuf.RoleSnapshot), n.Client.Trusted().Snapshot.Signatures)
 		if err != nil {
 			return err
 		}
 		for _, role := range lost {
-			if role != tuf.RoleSnapshot && n.roles[role] == nil { // those that are signed here are written again
+			if role != tuf.RoleSnapshot && n.Roles[role] == nil { // those that are signed here are written again
 				list = append(list, Standing{Role: role, Left: true, Why: "the store has lost its file, which `corpus refresh --rebuild` puts back"})
 			}
 		}
-		n.brief = len(n.roles) == 0 && !fresh && !slices.Contains(lost, tuf.RoleSnapshot) && p.now().Add(within).Before(snapshot)
+		n.brief = len(n.Roles) == 0 && !fresh && !slices.Contains(lost, tuf.RoleSnapshot) && p.Time().Add(within).Before(snapshot)
 		expiry := p.Expiry.withDefaults()
 		if !n.brief {
 			snapshot = p.expires(expiry.Snapshot)
@@ -75,12 +75,12 @@ func (p *Publisher) Refresh(ctx context.Context, within time.Duration) ([]Standi
 
 // lost names the roles whose newest files hosts need and the store does not have: the publisher may have them still, and a
 // host that is new has not. A publisher that may not list the store cannot see that.
-func (n *next) lost(ctx context.Context) (roles []string, err error) {
+func (n *Next) lost(ctx context.Context) (roles []string, err error) {
 	there, err := n.publisher.versions(ctx)
 	if errors.Is(err, store.ErrForbidden) {
 		return nil, nil
 	}
-	set := n.client.Trusted()
+	set := n.Client.Trusted()
 	named := maps.Clone(set.Snapshot.Signed.Meta)
 	maps.Copy(named, set.Timestamp.Signed.Meta)
 	for _, name := range slices.Sorted(maps.Keys(named)) {
@@ -92,12 +92,12 @@ func (n *next) lost(ctx context.Context) (roles []string, err error) {
 }
 
 func (p *Publisher) refreshRoot(ctx context.Context, within time.Duration) (Standing, error) {
-	n, err := p.read(ctx)
+	n, err := p.Read(ctx)
 	if err != nil {
 		return Standing{}, err
 	}
-	s := Standing{Role: tuf.RoleRoot, Expires: n.client.Trusted().Root.Signed.Expires}
-	if p.now().Add(within).Before(s.Expires) {
+	s := Standing{Role: tuf.RoleRoot, Expires: n.Client.Trusted().Root.Signed.Expires}
+	if p.Time().Add(within).Before(s.Expires) {
 		return s, nil
 	}
 	result, err := p.ChangeRoot(ctx, RootChange{Renew: true})
@@ -111,12 +111,12 @@ func (p *Publisher) refreshRoot(ctx context.Context, within time.Duration) (Stan
 }
 
 // refreshRole has a role signed anew if it is due. A project that never published has none.
-func (n *next) refreshRole(ctx context.Context, name string, within time.Duration) ([]Standing, error) {
+func (n *Next) refreshRole(ctx context.Context, name string, within time.Duration) ([]Standing, error) {
 	p := n.publisher
-	role := n.client.Trusted().Targets[tuf.RoleTargets]
+	role := n.Client.Trusted().Targets[tuf.RoleTargets]
 	if name != tuf.RoleTargets {
 		var err error
-		role, err = n.client.Project(ctx, name)
+		role, err = n.Client.Project(ctx, name)
 		var refused *trust.Refused
 		switch {
 		case errors.Is(err, trust.ErrNoProject):
@@ -130,13 +130,13 @@ func (n *next) refreshRole(ctx context.Context, name string, within time.Duratio
 		}
 	}
 	s := Standing{Role: name, Expires: role.Signed.Expires}
-	if p.now().Add(within).Before(s.Expires) {
-		fresh, err := p.freshKey(name, n.client.Delegation(name), role.Signatures)
+	if p.Time().Add(within).Before(s.Expires) {
+		fresh, err := p.freshKey(name, n.Client.Delegation(name), role.Signatures)
 		if !fresh || err != nil {
 			return []Standing{s}, err
 		}
 	}
-	_, err := p.keysFor(name, n.client.Delegation(name))
+	_, err := p.KeysFor(name, n.Client.Delegation(name))
 	var short *Short
 	switch {
 	case errors.As(err, &short):
@@ -144,7 +144,7 @@ func (n *next) refreshRole(ctx context.Context, name string, within time.Duratio
 	case err != nil:
 		return nil, err
 	default:
-		n.roles[name] = role
+		n.Roles[name] = role
 		s.Renewed, s.Expires = true, p.expires(p.Expiry.withDefaults().Snapshot)
 	}
 	return []Standing{s}, nil
@@ -165,11 +165,11 @@ func (p *Publisher) freshKey(role string, may trust.Delegation, signed []tuf.Sig
 
 // expiringProofs tells of the proofs of channels that expire within a time. To sign them anew takes the
 // attestation key, and to take them in the project's.
-func (n *next) expiringProofs(ctx context.Context, within time.Duration) (list []Standing, err error) {
+func (n *Next) expiringProofs(ctx context.Context, within time.Duration) (list []Standing, err error) {
 	err = n.eachPointer(ctx, func(ref artifact.Ref, pointer trust.Pointer, _ *trust.Role) error {
-		required, err := n.client.Requirement(ref)
+		required, err := n.Client.Requirement(ref)
 		proof := carried(pointer)
-		if err != nil || required == nil || proof == nil || n.publisher.now().Add(within).Before(proof.Expires) {
+		if err != nil || required == nil || proof == nil || n.publisher.Time().Add(within).Before(proof.Expires) {
 			return err
 		}
 		list = append(list, Standing{Role: "the proof of " + ref.String(), Expires: proof.Expires, Left: true,

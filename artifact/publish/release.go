@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"os"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/blobs"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
@@ -81,7 +83,7 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (artifact.Release, e
 // other bytes, withdrawn, the project would be too large for its readers, a key or its passphrase is missing, or hosts would
 // refuse it. It reports whether the store delegates the project already.
 func (p *Publisher) mayPublish(ctx context.Context, release artifact.Release, r Request) (delegated bool, err error) {
-	n, err := p.read(ctx)
+	n, err := p.Read(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -102,24 +104,24 @@ func (p *Publisher) mayPublish(ctx context.Context, release artifact.Release, r 
 		return false, err
 	}
 	if !delegated { // its key is made once all else is checked
-		delete(n.roles, r.Project)
+		delete(n.Roles, r.Project)
 		n.targets()
 	}
 	return delegated, n.tryOut(ctx)
 }
 
 // tryOut does all of a change except writing it: it signs with the keys at hand, and checks as a host does.
-func (n *next) tryOut(ctx context.Context) error {
+func (n *Next) tryOut(ctx context.Context) error {
 	p := n.publisher
 	if p.Hand != nil {
-		for name := range n.roles {
-			if _, _, err := p.atHand(name, n.client.Delegation(name)); err != nil {
+		for name := range n.Roles {
+			if _, _, err := p.atHand(name, n.Client.Delegation(name)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	objects, err := n.stage(ctx, n.client.Delegation)
+	objects, err := n.stage(ctx, n.Client.Delegation)
 	if err != nil || p.AtOnce {
 		return err
 	}
@@ -150,11 +152,11 @@ func (p *Publisher) publish(ctx context.Context, ready *prepared, r Request) err
 		return err
 	}
 	if p.Hand != nil {
-		if err := p.leaveNote(ctx, release, about.objects(), about.packs); err != nil {
+		if err := blobs.LeaveNote(ctx, p.Store, release, about.objects(), about.packs); err != nil {
 			return err
 		}
 	}
-	err := p.change(ctx, func(n *next) error {
+	err := p.Change(ctx, func(n *Next) error {
 		n.strict = true
 		return n.publish(ctx, about, r.Channel)
 	})
@@ -167,28 +169,11 @@ func (p *Publisher) publish(ctx context.Context, ready *prepared, r Request) err
 // keepThere uploads again what a garbage collection removed while it was not signed: an object that an
 // earlier attempt had left long ago was found in the store and not uploaded.
 func (p *Publisher) keepThere(ctx context.Context, about described, file string) error {
-	missing, err := p.missing(ctx, about.objects())
+	missing, err := blobs.Missing(ctx, p.Store, about.objects())
 	if err != nil || len(missing) == 0 {
 		return err
 	}
 	return errors.Join(p.upload(ctx, about.release, file), p.uploadSidecars(ctx, about))
-}
-
-// missing are those of some keys that the store does not have. Credentials that may not read them have
-// to believe that they are there.
-func (p *Publisher) missing(ctx context.Context, keys []string) (missing []string, err error) {
-	for _, key := range keys {
-		body, _, err := store.GetRange(ctx, p.Store, key, store.Range{Length: 1})
-		switch {
-		case err == nil:
-			_ = body.Close() // it was asked for its being there
-		case errors.Is(err, store.ErrNotFound):
-			missing = append(missing, key)
-		case !errors.Is(err, store.ErrForbidden):
-			return nil, fmt.Errorf("looking for what was uploaded: %w", err)
-		}
-	}
-	return missing, nil
 }
 
 func (r Request) check() error {
@@ -222,7 +207,7 @@ func (p *Publisher) examine(ctx context.Context, r Request) (artifact.Release, e
 }
 
 func (p *Publisher) ensureDelegated(ctx context.Context, project string) error {
-	n, err := p.read(ctx)
+	n, err := p.Read(ctx)
 	if err != nil || n.delegates(project) {
 		return err
 	}
@@ -249,7 +234,7 @@ func (p *Publisher) upload(ctx context.Context, r artifact.Release, file string)
 		return fmt.Errorf("reading the artifact: %w", err)
 	}
 	defer f.Close()
-	if err := p.putOnce(ctx, trust.ObjectKey(r), f, r.Length, r.Digest); err != nil {
+	if err := blobs.PutOnce(ctx, p.Store, trust.ObjectKey(r), f, r.Length, r.Digest); err != nil {
 		return fmt.Errorf("uploading %s: %w", r, err)
 	}
 	return nil
@@ -268,7 +253,7 @@ func (e *Immutable) Error() string {
 // Hint says how to publish a change.
 func (e *Immutable) Hint() string { return "a changed tree is a new version: publish it under one" }
 
-func (n *next) publish(ctx context.Context, about described, channel string) error {
+func (n *Next) publish(ctx context.Context, about described, channel string) error {
 	r := about.release
 	role, err := n.project(ctx, r.Project)
 	if err != nil {
@@ -307,4 +292,15 @@ func (n *next) publish(ctx context.Context, about described, channel string) err
 		return nil
 	}
 	return n.point(ctx, role, artifact.Ref{Project: r.Project, Channel: channel}, r, "")
+}
+
+// uploadSidecars writes what will be signed beside the artifact.
+func (p *Publisher) uploadSidecars(ctx context.Context, d described) error {
+	for kind, data := range d.sidecars {
+		digest := artifact.NewDigest(sha256.Sum256(data))
+		if err := blobs.PutOnce(ctx, p.Store, trust.SidecarKey(d.release, kind, digest), bytes.NewReader(data), int64(len(data)), digest); err != nil {
+			return fmt.Errorf("uploading the %s of %s: %w", kind, d.release, err)
+		}
+	}
+	return nil
 }

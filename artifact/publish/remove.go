@@ -27,11 +27,11 @@ func (p *Publisher) RemoveProject(ctx context.Context, name string, objects bool
 	if err := trust.CheckProject(name); err != nil {
 		return result, err
 	}
-	err := p.change(ctx, func(n *next) error {
+	err := p.Change(ctx, func(n *Next) error {
 		if !n.delegates(name) {
 			return n.endRemoved(name, objects)
 		}
-		if objects && !spent(n.client.Last(name)) { // a role with the highest version comes back with no key: nothing can follow it
+		if objects && !spent(n.Client.Last(name)) { // a role with the highest version comes back with no key: nothing can follow it
 			if err := n.end(name); err != nil {
 				return err
 			}
@@ -73,12 +73,12 @@ func (p *Publisher) RemoveProject(ctx context.Context, name string, objects bool
 
 // endRemoved signs that what a project said counts no longer which was removed before, while its artifacts were not. It is
 // ErrNoProject where there is nothing to sign.
-func (n *next) endRemoved(name string, objects bool) error {
-	over, err := n.client.Over(name)
+func (n *Next) endRemoved(name string, objects bool) error {
+	over, err := n.Client.Over(name)
 	if err != nil {
 		return err
 	}
-	if last := n.client.Last(name); !objects || over || last == 0 || spent(last) {
+	if last := n.Client.Last(name); !objects || over || last == 0 || spent(last) {
 		return noProject(name)
 	}
 	return n.end(name)

@@ -21,7 +21,7 @@ func (p *Publisher) Renew(ctx context.Context, from artifact.Ref) ([]Attested, e
 	if err := checkRef(from); err != nil {
 		return nil, err
 	}
-	n, err := p.look(ctx)
+	n, err := p.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -35,10 +35,10 @@ func (p *Publisher) Renew(ctx context.Context, from artifact.Ref) ([]Attested, e
 		if ref.Project != from.Project || proof == nil || proof.Channel != from.Channel {
 			return nil
 		}
-		if err := trust.SignedProof(proof, n.client.Trusted().Targets[tuf.RoleTargets]); err != nil {
+		if err := trust.SignedProof(proof, n.Client.Trusted().Targets[tuf.RoleTargets]); err != nil {
 			return &Unproven{err: diag.WithHint(fmt.Errorf("the proof that %s carries is not signed by a key that may: %w", ref, err), "attest it by reports: `corpus attest %s %s %s`", from.Project, from.Channel, proof.Version)}
 		}
-		role, err := trust.NewProof(proof.Attestation, p.now().Add(demand.HoldsFor()))
+		role, err := trust.NewProof(proof.Attestation, p.Time().Add(demand.HoldsFor()))
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (p *Publisher) rotateAttestation(ctx context.Context, fresh []*tuf.Key, old
 		return err
 	}
 	var left []artifact.Ref
-	err = p.change(ctx, func(n *next) error {
+	err = p.Change(ctx, func(n *Next) error {
 		left = nil
 		if !n.delegates(trust.AttestationRole) {
 			return noProject(trust.AttestationRole)
@@ -99,8 +99,8 @@ type signedPointer struct {
 }
 
 // signedProofs lists the channels whose proofs are signed as targets stands.
-func (n *next) signedProofs(ctx context.Context) (list []signedPointer, err error) {
-	targets := n.client.Trusted().Targets[tuf.RoleTargets]
+func (n *Next) signedProofs(ctx context.Context) (list []signedPointer, err error) {
+	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	err = n.eachPointer(ctx, func(ref artifact.Ref, pointer trust.Pointer, role *trust.Role) error {
 		if proof := carried(pointer); proof != nil && trust.SignedProof(proof, targets) == nil {
 			list = append(list, signedPointer{ref, pointer, role, proof})
@@ -112,7 +112,7 @@ func (n *next) signedProofs(ctx context.Context) (list []signedPointer, err erro
 
 // resignProofs signs with the keys at hand the proofs whose signatures no longer suffice, and tells
 // of which channels the project's keys are not at hand.
-func (n *next) resignProofs(ctx context.Context, good []signedPointer) (left []artifact.Ref, err error) {
+func (n *Next) resignProofs(ctx context.Context, good []signedPointer) (left []artifact.Ref, err error) {
 	for _, g := range good {
 		if trust.SignedProof(g.proof, n.targets()) == nil {
 			continue
@@ -122,7 +122,7 @@ func (n *next) resignProofs(ctx context.Context, good []signedPointer) (left []a
 			return nil, err
 		}
 		var short *Short
-		_, err = n.publisher.keysFor(g.ref.Project, n.client.Delegation(g.ref.Project))
+		_, err = n.publisher.KeysFor(g.ref.Project, n.Client.Delegation(g.ref.Project))
 		switch {
 		case errors.As(err, &short):
 			left = append(left, g.ref)
@@ -140,18 +140,18 @@ func (n *next) resignProofs(ctx context.Context, good []signedPointer) (left []a
 }
 
 // repoint writes a channel's pointer as it is now.
-func (n *next) repoint(g signedPointer) error {
+func (n *Next) repoint(g signedPointer) error {
 	channels, err := trust.Channels(g.role)
 	if err != nil {
 		return err
 	}
 	channels[g.ref.Channel] = g.pointer
-	n.roles[g.ref.Project] = g.role
+	n.Roles[g.ref.Project] = g.role
 	return trust.SetChannels(g.role, channels)
 }
 
-func (n *next) resignProof(proof *trust.Proof) ([]byte, error) {
-	keys, _, err := n.publisher.atHand(trust.AttestationRole, n.client.Delegation(trust.AttestationRole))
+func (n *Next) resignProof(proof *trust.Proof) ([]byte, error) {
+	keys, _, err := n.publisher.atHand(trust.AttestationRole, n.Client.Delegation(trust.AttestationRole))
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (p *Publisher) Require(ctx context.Context, ref artifact.Ref, q *trust.Requ
 			return result, mistakeOf(err)
 		}
 	}
-	err := p.change(ctx, func(n *next) error {
+	err := p.Change(ctx, func(n *Next) error {
 		if !n.delegates(ref.Project) {
 			return noProject(ref.Project)
 		}
@@ -60,7 +60,7 @@ func (p *Publisher) Require(ctx context.Context, ref artifact.Ref, q *trust.Requ
 }
 
 // meantChannels refuses names of channels of a project that were probably typed by mistake.
-func (n *next) meantChannels(ctx context.Context, project string, names ...string) error {
+func (n *Next) meantChannels(ctx context.Context, project string, names ...string) error {
 	channels := map[string]trust.Pointer{}
 	role, _, err := n.standing(ctx, project)
 	if err == nil && role != nil {
@@ -78,7 +78,7 @@ func (n *next) meantChannels(ctx context.Context, project string, names ...strin
 }
 
 // standsUp looks whether what a channel names meets what it requires now.
-func (n *next) standsUp(ctx context.Context, r *Required) error {
+func (n *Next) standsUp(ctx context.Context, r *Required) error {
 	role, unpublished, err := n.standing(ctx, r.Ref.Project)
 	if err != nil || unpublished || role == nil {
 		return err
@@ -92,7 +92,7 @@ func (n *next) standsUp(ctx context.Context, r *Required) error {
 		return nil
 	}
 	r.Refused, r.Hint = "", ""
-	if _, err := n.client.CheckPointer(r.Ref, pointer, n.publisher.now()); err != nil {
+	if _, err := n.Client.CheckPointer(r.Ref, pointer, n.publisher.Time()); err != nil {
 		r.Refused, r.Hint = err.Error(), trust.ProveHint(r.Ref, r.Requirement.From)
 	}
 	return nil
@@ -107,10 +107,10 @@ func checkRef(ref artifact.Ref) error {
 
 // ownKeys refuses a key that would sign both a project and the proofs that its channels require:
 // whoever publishes could prove to themselves.
-func (n *next) ownKeys() error {
-	attests := n.client.Delegation(trust.AttestationRole).Keys
-	for _, project := range n.client.Projects() {
-		for _, id := range n.client.Delegation(project).Keys {
+func (n *Next) ownKeys() error {
+	attests := n.Client.Delegation(trust.AttestationRole).Keys
+	for _, project := range n.Client.Projects() {
+		for _, id := range n.Client.Delegation(project).Keys {
 			if slices.Contains(attests, id) {
 				return mistake("make another one with `corpus keys new attestation`", "key %s would both publish %s and attest that it works", trust.ShortKey(id), project)
 			}

@@ -15,22 +15,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// keep keeps what was put into force, so that a store that loses it can be given it again.
-func (p *Publisher) keep(ctx context.Context, client *trust.Client, objects []object) error {
-	written := map[string][]byte{}
-	for _, o := range objects {
-		if written[o.key] = o.data; o.isRoot() {
-			if err := client.KeepRoot(o.data); err != nil {
-				return err
-			}
-		}
-	}
-	if written[trust.TimestampKey] == nil {
-		return nil
-	}
-	return client.KeepWritten(ctx, written)
-}
-
 // restoreRoots puts back the roots that the store lost or that were damaged there: a host that was pinned
 // to an older one follows all of them.
 func (p *Publisher) restoreRoots(ctx context.Context, client *trust.Client) (objects []object, restored []string, err error) {

@@ -49,7 +49,7 @@ func (p *Publisher) ChangeRoot(ctx context.Context, c RootChange) (RootResult, e
 		if err != nil {
 			return err
 		}
-		before := n.client.Trusted().Root
+		before := n.Client.Trusted().Root
 		if placed { // another publisher wrote a timestamp after the root was written
 			c.Renew = false
 		} else if c, err = c.resolved(before); err != nil {
@@ -139,8 +139,8 @@ func sound(root *rootRole) error {
 
 // readRoot verifies the store as far as it can be: a root has to be replaceable just when what lies
 // below it was spoiled.
-func (p *Publisher) readRoot(ctx context.Context) (*next, error) {
-	n, err := p.read(ctx)
+func (p *Publisher) readRoot(ctx context.Context) (*Next, error) {
+	n, err := p.Read(ctx)
 	var refused *trust.Refused
 	if err == nil || !errors.As(err, &refused) || refused.Check == trust.CheckClock {
 		return n, err
@@ -152,7 +152,7 @@ func (p *Publisher) readRoot(ctx context.Context) (*next, error) {
 	if err := client.Roots(ctx); err != nil {
 		return nil, err
 	}
-	etag, err := p.timestampETag(ctx)
+	etag, err := p.TimestampETag(ctx)
 	if err != nil {
 		return nil, err
 	}

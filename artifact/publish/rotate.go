@@ -56,7 +56,7 @@ func (p *Publisher) Rotate(ctx context.Context, role string, next keyring.Ring) 
 	}
 	both := *p
 	both.Waiting = []keyring.Ring{next}
-	r := rotation{Publisher: &both, role: role, old: old, fresh: result.New, next: next.Dir, may: n.client.Delegation(role)}
+	r := rotation{Publisher: &both, role: role, old: old, fresh: result.New, next: next.Dir, may: n.Client.Delegation(role)}
 	if r.inForce() { // others have signed what this command could not
 		return result, p.Keys.Retire(role, next)
 	}
@@ -108,7 +108,7 @@ func (p *Publisher) rotateTop(ctx context.Context, role string, fresh []*tuf.Key
 	if err != nil {
 		return 0, err
 	}
-	may := n.client.Delegation(role)
+	may := n.Client.Delegation(role)
 	old = slices.DeleteFunc(slices.Clone(old), func(id string) bool { return !slices.Contains(may.Keys, id) })
 	add, remove := map[string][]*tuf.Key{role: fresh}, map[string][]string{role: old}
 	r, err := p.ChangeRoot(ctx, RootChange{Add: add, Remove: remove})
@@ -117,8 +117,8 @@ func (p *Publisher) rotateTop(ctx context.Context, role string, fresh []*tuf.Key
 
 // rotateProject rotates a project's key: targets and the project change in one commit.
 func (p *Publisher) rotateProject(ctx context.Context, project string, fresh []*tuf.Key, old []string) error {
-	return p.change(ctx, func(n *next) error {
-		role, err := n.client.Project(ctx, project)
+	return p.Change(ctx, func(n *Next) error {
+		role, err := n.Client.Project(ctx, project)
 		if err != nil && !errors.Is(err, trust.ErrNoProject) {
 			return err
 		}
@@ -133,18 +133,18 @@ func (p *Publisher) rotateProject(ctx context.Context, project string, fresh []*
 		}
 		// Where others have to sign and have signed with keys that stay, it need not be signed again.
 		var short *Short
-		_, err = p.keysFor(project, n.client.Delegation(project))
+		_, err = p.KeysFor(project, n.Client.Delegation(project))
 		if errors.As(err, &short) && n.targets().VerifyDelegate(project, role) == nil {
 			return nil
 		}
-		n.roles[project] = role
+		n.Roles[project] = role
 		return nil
 	})
 }
 
 // swapKeys lets keys sign what targets delegates, and takes others away that may.
-func (n *next) swapKeys(role string, fresh []*tuf.Key, old []string) error {
-	may := slices.Clone(n.client.Delegation(role).Keys)
+func (n *Next) swapKeys(role string, fresh []*tuf.Key, old []string) error {
+	may := slices.Clone(n.Client.Delegation(role).Keys)
 	if err := n.delegate(role, fresh); err != nil {
 		return err
 	}

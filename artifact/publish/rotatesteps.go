@@ -35,7 +35,7 @@ func (r rotation) letIn() bool {
 }
 
 // explain adds to the error of a rotation for which keys of others are needed the steps that lead to its end.
-func (r rotation) explain(ctx context.Context, n *next, err error) error {
+func (r rotation) explain(ctx context.Context, n *Next, err error) error {
 	var short *Short
 	var unaccepted *Unaccepted
 	if !errors.As(err, &short) && !errors.As(err, &unaccepted) || r.role == trust.AttestationRole {
@@ -57,7 +57,7 @@ func (r rotation) explain(ctx context.Context, n *next, err error) error {
 }
 
 // steps are what is left to do, in its order.
-func (r rotation) steps(ctx context.Context, n *next) ([]string, error) {
+func (r rotation) steps(ctx context.Context, n *Next) ([]string, error) {
 	add, err := r.pairs(filepath.Join(r.next, r.role), r.fresh)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (r rotation) steps(ctx context.Context, n *next) ([]string, error) {
 		return nil, err
 	}
 	if !slices.Contains(tuf.TopRoles(), r.role) {
-		if _, err := n.client.Project(ctx, r.role); err != nil && !errors.Is(err, trust.ErrNoProject) {
+		if _, err := n.Client.Project(ctx, r.role); err != nil && !errors.Is(err, trust.ErrNoProject) {
 			return nil, err
 		}
 	}
@@ -111,12 +111,12 @@ func (r rotation) pairs(first string, ids []string) (files []string, err error) 
 }
 
 // above is the role that names the keys of this one, and how many signatures it takes that are not at hand.
-func (r rotation) above(n *next) (role string, short int, err error) {
+func (r rotation) above(n *Next) (role string, short int, err error) {
 	role = tuf.RoleTargets
 	if slices.Contains(tuf.TopRoles(), r.role) {
 		role = tuf.RoleRoot
 	}
-	may := n.client.Delegation(role)
+	may := n.Client.Delegation(role)
 	good, _, err := r.atHand(role, may)
 	return role, max(0, may.Threshold-len(good)), err
 }
@@ -152,9 +152,9 @@ func (r rotation) signs() (steps []string, alone bool, err error) {
 }
 
 // signedBy reports whether the new keys have signed what the role says, and keys that stay as far as they have to.
-func (r rotation) signedBy(n *next) bool {
+func (r rotation) signedBy(n *Next) bool {
 	var signatures []tuf.Signature
-	set := n.client.Trusted()
+	set := n.Client.Trusted()
 	switch role := set.Targets[r.role]; {
 	case r.role == tuf.RoleSnapshot && set.Snapshot != nil:
 		signatures = set.Snapshot.Signatures

@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// keysFor reads the keys at hand that may sign a role; too few of them are a *Short.
-func (p *Publisher) keysFor(role string, may trust.Delegation) ([]keyring.Key, error) {
+// KeysFor reads the keys at hand that may sign a role; too few of them are a *Short.
+func (p *Publisher) KeysFor(role string, may trust.Delegation) ([]keyring.Key, error) {
 	good, others, err := p.atHand(role, may)
 	if err != nil {
 		return nil, err

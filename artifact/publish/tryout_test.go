@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
@@ -57,15 +58,15 @@ func TestPublishThatCannotBeSignedUploadsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &counted{Store: mem.New()}
-			p := publisher(t, s)
-			if _, err := p.Publish(t.Context(), publish.Request{Project: "shop", Version: "1", File: pack(t, "one")}); err != nil {
+			p := artifacttest.Publisher(t, s)
+			if _, err := p.Publish(t.Context(), publish.Request{Project: "shop", Version: "1", File: artifacttest.App(t, "one")}); err != nil {
 				t.Fatal(err)
 			}
 			keys := t.TempDir()
 			if err := os.CopyFS(keys, os.DirFS(p.Keys.Dir)); err != nil {
 				t.Fatal(err)
 			}
-			r := publish.Request{Project: "shop", Version: "2", File: pack(t, "two"), Channel: "testing"}
+			r := publish.Request{Project: "shop", Version: "2", File: artifacttest.App(t, "two"), Channel: "testing"}
 			if c.project != "" {
 				r.Project = c.project
 			}
@@ -103,11 +104,11 @@ func lose(name string) func(*testing.T, *publish.Publisher, *publish.Request) {
 func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	t.Parallel()
 	s := &dying{Store: mem.New()}
-	p := publisher(t, s)
-	if _, err := p.Publish(t.Context(), publish.Request{Project: "shop", Version: "1", File: pack(t, "one")}); err != nil {
+	p := artifacttest.Publisher(t, s)
+	if _, err := p.Publish(t.Context(), publish.Request{Project: "shop", Version: "1", File: artifacttest.App(t, "one")}); err != nil {
 		t.Fatal(err)
 	}
-	left := publish.Request{Project: "shop", Version: "2", File: pack(t, "two")}
+	left := publish.Request{Project: "shop", Version: "2", File: artifacttest.App(t, "two")}
 	s.dead = true
 	if _, err := p.Publish(t.Context(), left); err == nil {
 		t.Fatal("it was published to a store that takes no metadata")
@@ -122,7 +123,7 @@ func TestArtifactOfAnAbortedPublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := left
-	other.File = pack(t, "three")
+	other.File = artifacttest.App(t, "three")
 	if _, err := fresh.Publish(t.Context(), other); err == nil || !strings.Contains(diag.HintOf(err), "--force") {
 		t.Errorf("other bytes, who has not seen the store: %v (hint %s)", err, diag.HintOf(err))
 	}

@@ -11,8 +11,8 @@ import (
 // before read: from the next version of each project on, its head is written under that name too. It
 // takes the targets key, and reports whether anything was left to do.
 func (p *Publisher) Upgrade(ctx context.Context) (done bool, err error) {
-	err = p.change(ctx, func(n *next) error {
-		if done = !trust.Upgraded(n.client.Trusted().Targets[tuf.RoleTargets]); !done {
+	err = p.Change(ctx, func(n *Next) error {
+		if done = !trust.Upgraded(n.Client.Trusted().Targets[tuf.RoleTargets]); !done {
 			return mistake("there is nothing left to do", "the store was upgraded before")
 		}
 		trust.SetUpgraded(n.targets())

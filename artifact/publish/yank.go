@@ -24,7 +24,7 @@ func (p *Publisher) Yank(ctx context.Context, project, version, reason string) (
 	var result Yanked
 	err := p.yanks(ctx, project, version, func(r artifact.Release, role *trust.Role, yanks map[string]trust.Yank) error {
 		if _, again := yanks[version]; !again {
-			yanks[version] = trust.Yank{Digest: r.Digest, Reason: oneLine(reason), At: p.now().UTC().Truncate(time.Second)}
+			yanks[version] = trust.Yank{Digest: r.Digest, Reason: oneLine(reason), At: p.Time().UTC().Truncate(time.Second)}
 		}
 		channels, err := trust.Channels(role)
 		if err != nil {
@@ -58,8 +58,8 @@ func (p *Publisher) yanks(ctx context.Context, project, version string, edit fun
 	if err := errors.Join(trust.CheckProject(project), artifact.CheckVersion(version)); err != nil {
 		return err
 	}
-	return p.change(ctx, func(n *next) error {
-		role, err := n.client.Whole(ctx, project)
+	return p.Change(ctx, func(n *Next) error {
+		role, err := n.Client.Whole(ctx, project)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (p *Publisher) yanks(ctx context.Context, project, version string, edit fun
 		if err := edit(releases[i], role, yanks); err != nil {
 			return err
 		}
-		n.roles[project] = role
+		n.Roles[project] = role
 		return trust.SetYanks(role, yanks)
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/collect"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -23,12 +24,12 @@ const (
 
 // collected is what gc did.
 type collected struct {
-	publish.Collected
-	Pruned []publish.Pruned `json:"pruned,omitempty"` // versions that were taken out of the metadata before
+	collect.Collected
+	Pruned []collect.Pruned `json:"pruned,omitempty"` // versions that were taken out of the metadata before
 }
 
 func (p *program) gcCommand() *cobra.Command {
-	grace, dry, keep := publish.Grace{Packs: gcGrace, Drafts: gcDrafts}, false, 0
+	grace, dry, keep := collect.Grace{Packs: gcGrace, Drafts: gcDrafts}, false, 0
 	c := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what no version of a project needs",
@@ -55,7 +56,7 @@ run such a version go on running it, and cannot fetch it again.`,
 			if err != nil {
 				return code(err)
 			}
-			all, err := publisher.Collect(c.Context(), grace, dry)
+			all, err := collect.Garbage(c.Context(), publisher, grace, dry)
 			if err != nil {
 				return err
 			}
@@ -64,7 +65,7 @@ run such a version go on running it, and cannot fetch it again.`,
 				did = "would remove"
 			}
 			o, pages := all.Objects, all.Pages
-			o = publish.Tally{Removed: o.Removed + pages.Removed, Young: o.Young + pages.Young, Pending: o.Pending, Kept: o.Kept + pages.Kept}
+			o = collect.Tally{Removed: o.Removed + pages.Removed, Young: o.Young + pages.Young, Pending: o.Pending, Kept: o.Kept + pages.Kept}
 			return p.answer(collected{all, pruned}, "%s %d packs and %d other objects, %s, and %d unfinished uploads; %d are in use, %d wait for a draft to be signed, %d are too young to tell",
 				did, all.Packs, o.Removed, diag.Size(all.Bytes), all.Uploads.Removed, all.Kept+o.Kept, all.Pending+o.Pending, all.Young+o.Young+all.Uploads.Young)
 		},
@@ -77,14 +78,14 @@ run such a version go on running it, and cannot fetch it again.`,
 }
 
 // prune takes old versions out of the signed metadata and tells which.
-func (p *program) prune(c *cobra.Command, publisher *publish.Publisher, keep int, dry bool) ([]publish.Pruned, error) {
+func (p *program) prune(c *cobra.Command, publisher *publish.Publisher, keep int, dry bool) ([]collect.Pruned, error) {
 	if keep < 0 || keep == 0 && c.Flags().Changed("keep") {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("--keep is a number of versions, from 1"), "leave it out to keep them all"))
 	}
 	if keep == 0 {
 		return nil, nil
 	}
-	pruned, err := publisher.Prune(c.Context(), keep, dry)
+	pruned, err := collect.Prune(c.Context(), publisher, keep, dry)
 	did := "took out of the metadata"
 	if dry {
 		did = "would take out of the metadata"

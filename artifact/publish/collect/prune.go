@@ -1,4 +1,4 @@
-package publish
+package collect
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -14,21 +15,21 @@ import (
 type Pruned struct {
 	Project  string   `json:"project"`
 	Versions []string `json:"versions"`
-	Left     string   `json:"left,omitempty"` // why none was, though there are more
+	Left     string   `json:"left,omitempty"` // why no version was taken out although there are more than keep
 }
 
-// Prune takes all but the newest versions of each project out of its signed metadata, so that Collect removes what belonged
-// to them. Versions that channels point at stay, and so do withdrawals: a host that runs such a version goes on being
-// told. A project of which the key is not at hand is left. With dry nothing is signed.
-func (p *Publisher) Prune(ctx context.Context, keep int, dry bool) ([]Pruned, error) {
-	n, err := p.look(ctx)
+// Prune takes all but the newest versions of each project out of its signed metadata, so that Garbage removes their
+// objects. Versions that channels point at stay, and so do withdrawals: hosts that run a withdrawn version still learn
+// of it. A project is left as it is if its key is not at hand. A dry run signs nothing.
+func Prune(ctx context.Context, p *publish.Publisher, keep int, dry bool) ([]Pruned, error) {
+	n, err := p.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []Pruned
-	for _, project := range n.client.Projects() {
-		one, err := p.prune(ctx, project, keep, dry)
-		var short *Short
+	for _, project := range n.Client.Projects() {
+		one, err := prune(ctx, p, project, keep, dry)
+		var short *publish.Short
 		if errors.As(err, &short) || err != nil && trust.OfOne(err) {
 			one.Versions, one.Left, err = nil, err.Error(), nil
 		}
@@ -42,11 +43,11 @@ func (p *Publisher) Prune(ctx context.Context, keep int, dry bool) ([]Pruned, er
 	return all, nil
 }
 
-func (p *Publisher) prune(ctx context.Context, project string, keep int, dry bool) (Pruned, error) {
+func prune(ctx context.Context, p *publish.Publisher, project string, keep int, dry bool) (Pruned, error) {
 	result := Pruned{Project: project}
-	edit := func(n *next) error {
+	edit := func(n *publish.Next) error {
 		result.Versions = nil
-		role, err := n.client.Whole(ctx, project)
+		role, err := n.Client.Whole(ctx, project)
 		if errors.Is(err, trust.ErrNoProject) {
 			return errNothing
 		}
@@ -60,7 +61,7 @@ func (p *Publisher) prune(ctx context.Context, project string, keep int, dry boo
 		for _, r := range old {
 			result.Versions = append(result.Versions, r.Version)
 		}
-		if _, err := p.keysFor(project, n.client.Delegation(project)); err != nil || dry {
+		if _, err := p.KeysFor(project, n.Client.Delegation(project)); err != nil || dry {
 			return errors.Join(err, errNothing)
 		}
 		for _, r := range old {
@@ -69,11 +70,11 @@ func (p *Publisher) prune(ctx context.Context, project string, keep int, dry boo
 				delete(role.Signed.Targets, trust.SidecarTarget(r, kind))
 			}
 		}
-		n.roles[project] = role
+		n.Roles[project] = role
 		return nil
 	}
-	err := p.change(ctx, edit)
-	var short *Short
+	err := p.Change(ctx, edit)
+	var short *publish.Short
 	if errors.Is(err, errNothing) && !errors.As(err, &short) {
 		err = nil
 	}
@@ -83,7 +84,7 @@ func (p *Publisher) prune(ctx context.Context, project string, keep int, dry boo
 // errNothing ends a change that has nothing to sign.
 var errNothing = errors.New("there is nothing to change")
 
-// superfluous are the releases of a project beyond the newest ones, and beyond those that channels point at.
+// superfluous returns the releases of a project that are neither among the newest nor named by a channel.
 func superfluous(project string, role *trust.Role, keep int) ([]artifact.Release, error) {
 	channels, err := trust.Channels(role)
 	if err != nil {

@@ -1,4 +1,4 @@
-package publish_test
+package collect_test
 
 import (
 	"bytes"
@@ -17,13 +17,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/chunk"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/collect"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
 // usual are the defaults of `corpus gc`.
-func usual() publish.Grace { return publish.Grace{Packs: 24 * time.Hour, Drafts: 30 * 24 * time.Hour} }
+func usual() collect.Grace { return collect.Grace{Packs: 24 * time.Hour, Drafts: 30 * 24 * time.Hour} }
 
 // noise is content that is worth an index, the same for the same seed.
 func noise(seed byte) string {
@@ -41,29 +42,29 @@ func release(t *testing.T, p *publish.Publisher, version, content string) {
 }
 
 // collectedPacks is collected for tests of packs alone.
-func collectedPacks(t *testing.T, p *publish.Publisher, days int, dry bool) publish.Collected {
+func collectedPacks(t *testing.T, p *publish.Publisher, days int, dry bool) collect.Collected {
 	t.Helper()
 	all := collected(t, p, days, dry)
-	all.Objects, all.Pages = publish.Tally{}, publish.Tally{}
+	all.Objects, all.Pages = collect.Tally{}, collect.Tally{}
 	if all.Packs == 0 {
 		all.Bytes = 0
 	}
 	return all
 }
 
-// collected lets somebody collect garbage after so many days.
-func collected(t *testing.T, p *publish.Publisher, days int, dry bool) publish.Collected {
+// collected collects garbage as another publisher would after so many days.
+func collected(t *testing.T, p *publish.Publisher, days int, dry bool) collect.Collected {
 	t.Helper()
 	later := artifacttest.Beside(t, p)
 	later.Now = func() time.Time { return time.Now().Add(time.Duration(days)*24*time.Hour + time.Minute) }
-	all, err := later.Collect(t.Context(), usual(), dry)
+	all, err := collect.Garbage(t.Context(), later, usual(), dry)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all
 }
 
-// lost are the packs that signed indexes name and the store has not.
+// lost returns the packs that signed indexes name and the store does not have.
 func lost(t *testing.T, p *publish.Publisher) []string {
 	t.Helper()
 	c := artifacttest.Client(t, p)
@@ -94,14 +95,14 @@ func lost(t *testing.T, p *publish.Publisher) []string {
 	return missing
 }
 
-// orphan leaves the pack of a publisher who was killed before he signed.
+// orphan uploads the pack of a publisher that is interrupted before it signs.
 func orphan(t *testing.T, p *publish.Publisher, content string) {
 	t.Helper()
 	cut := artifacttest.Beside(t, p)
 	cut.Hand = func(*publish.Draft) error { return context.Canceled }
 	_, err := cut.Publish(t.Context(), publish.Request{Project: "myapp", Version: "cut", File: artifacttest.App(t, content)})
 	if err == nil {
-		t.Fatal("he was not cut short")
+		t.Fatal("the publisher was not interrupted")
 	}
 	for _, note := range artifacttest.Stored(t, p.Store, ".draft") {
 		if err := p.Store.Delete(t.Context(), note); err != nil {
@@ -110,12 +111,12 @@ func orphan(t *testing.T, p *publish.Publisher, content string) {
 	}
 }
 
-func TestCollectRemovesWhatNobodyNames(t *testing.T) {
+func TestCollectRemovesUnreferencedPacks(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	orphan(t, p, noise(2))
-	if got, want := collectedPacks(t, p, 0, false), (publish.Collected{Kept: 1, Young: 1}); got != want {
+	if got, want := collectedPacks(t, p, 0, false), (collect.Collected{Kept: 1, Young: 1}); got != want {
 		t.Errorf("at once: %+v, want %+v", got, want)
 	}
 	if got := collectedPacks(t, p, 2, true); got.Packs != 1 || len(artifacttest.Stored(t, p.Store, ".pack")) != 2 {
@@ -138,7 +139,7 @@ func TestCollectKeepsWithdrawnVersions(t *testing.T) {
 	if _, err := p.Yank(t.Context(), "myapp", "1", "loses sessions"); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := collectedPacks(t, p, 400, false), (publish.Collected{Kept: 2}); got != want {
+	if got, want := collectedPacks(t, p, 400, false), (collect.Collected{Kept: 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if missing := lost(t, p); len(missing) > 0 {
@@ -146,7 +147,7 @@ func TestCollectKeepsWithdrawnVersions(t *testing.T) {
 	}
 }
 
-// drafted hands a version round to be signed.
+// drafted returns a draft of a version that is still to be signed.
 func drafted(t *testing.T, p *publish.Publisher, version, content string) *publish.Draft {
 	t.Helper()
 	offline := artifacttest.Beside(t, p)
@@ -163,7 +164,7 @@ func TestCollectKnowsDrafts(t *testing.T) {
 	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	draft := drafted(t, p, "2", noise(2))
-	if got, want := collectedPacks(t, p, 20, false), (publish.Collected{Kept: 1, Pending: 1}); got != want {
+	if got, want := collectedPacks(t, p, 20, false), (collect.Collected{Kept: 1, Pending: 1}); got != want {
 		t.Errorf("20 days later: %+v, want %+v", got, want)
 	}
 	if _, err := artifacttest.Beside(t, p).Import(t.Context(), draft); err != nil {
@@ -172,7 +173,7 @@ func TestCollectKnowsDrafts(t *testing.T) {
 	if missing := lost(t, p); len(missing) > 0 {
 		t.Errorf("the draft came too late for %v", missing)
 	}
-	if got, want := collectedPacks(t, p, 20, false), (publish.Collected{Kept: 2}); got != want || len(artifacttest.Stored(t, p.Store, ".draft")) != 0 {
+	if got, want := collectedPacks(t, p, 20, false), (collect.Collected{Kept: 2}); got != want || len(artifacttest.Stored(t, p.Store, ".draft")) != 0 {
 		t.Errorf("when it is signed: %+v, want %+v and no note left: %v", got, want, artifacttest.Stored(t, p.Store, ".draft"))
 	}
 	drafted(t, p, "3", noise(3))
@@ -201,15 +202,15 @@ func TestCollectRemovesOrphanObjects(t *testing.T) {
 	for _, at := range []struct {
 		after time.Duration
 		dry   bool
-		want  publish.Tally
+		want  collect.Tally
 	}{
-		{time.Hour, false, publish.Tally{Young: 3, Kept: 3}},
-		{25 * time.Hour, true, publish.Tally{Removed: 3, Kept: 3}},
-		{25 * time.Hour, false, publish.Tally{Removed: 3, Kept: 3}},
-		{25 * time.Hour, false, publish.Tally{Kept: 3}},
+		{time.Hour, false, collect.Tally{Young: 3, Kept: 3}},
+		{25 * time.Hour, true, collect.Tally{Removed: 3, Kept: 3}},
+		{25 * time.Hour, false, collect.Tally{Removed: 3, Kept: 3}},
+		{25 * time.Hour, false, collect.Tally{Kept: 3}},
 	} {
 		later.Now = func() time.Time { return time.Now().Add(at.after) }
-		if got, err := later.Collect(t.Context(), usual(), at.dry); err != nil || got.Objects != at.want {
+		if got, err := collect.Garbage(t.Context(), later, usual(), at.dry); err != nil || got.Objects != at.want {
 			t.Errorf("after %v: %+v, %v, want %+v", at.after, got, err, at.want)
 		}
 	}
@@ -231,12 +232,12 @@ func TestCollectKeepsArtifactsOfDrafts(t *testing.T) {
 		}
 		later := artifacttest.Beside(t, p)
 		later.Now = func() time.Time { return time.Now().Add(20 * 24 * time.Hour) }
-		if got, err := later.Collect(t.Context(), usual(), false); err != nil || got.Objects != (publish.Tally{Kept: 3, Pending: 3}) {
+		if got, err := collect.Garbage(t.Context(), later, usual(), false); err != nil || got.Objects != (collect.Tally{Kept: 3, Pending: 3}) {
 			t.Fatalf("20 days later: %+v, %v", got, err)
 		}
 		late := drafted(t, p, "3", "small")
 		later.Now = func() time.Time { return time.Now().Add(31 * 24 * time.Hour) }
-		if got, err := later.Collect(t.Context(), usual(), false); err != nil || got.Objects.Removed == 0 || got.Objects.Pending != 0 {
+		if got, err := collect.Garbage(t.Context(), later, usual(), false); err != nil || got.Objects.Removed == 0 || got.Objects.Pending != 0 {
 			t.Fatalf("31 days later: %+v, %v", got, err)
 		}
 		for _, d := range []*publish.Draft{draft, late} {
@@ -294,7 +295,7 @@ func TestCollectBesideAPublisherOfOldObjects(t *testing.T) {
 			listed, published := make(chan struct{}), make(chan struct{})
 			collector.Store = &meddled{Store: p.Store, listed: func() { close(listed); <-published }}
 			done := make(chan error, 1)
-			go func() { _, err := collector.Collect(t.Context(), usual(), false); done <- err }()
+			go func() { _, err := collect.Garbage(t.Context(), collector, usual(), false); done <- err }()
 			<-listed
 			between(t, p, func() {
 				close(published)
@@ -394,7 +395,7 @@ func TestCollectBesideAnImportAndAnotherCollection(t *testing.T) {
 		collectedPacks(t, p, 20, false)
 	}}
 	slow.Now = func() time.Time { return time.Now().Add(20 * 24 * time.Hour) }
-	if _, err := slow.Collect(t.Context(), usual(), false); err != nil {
+	if _, err := collect.Garbage(t.Context(), slow, usual(), false); err != nil {
 		t.Fatal(err)
 	}
 	if missing := lost(t, p); len(missing) > 0 {
@@ -414,7 +415,7 @@ func TestCollectBesideAPublisherOfOldChunks(t *testing.T) {
 	late := &lateDeletes{Store: p.Store}
 	deleting.Store = late
 	deleting.Now = func() time.Time { return time.Now().Add(2 * 24 * time.Hour) }
-	if _, err := deleting.Collect(t.Context(), usual(), false); err != nil || len(late.keys) != 4 {
+	if _, err := collect.Garbage(t.Context(), deleting, usual(), false); err != nil || len(late.keys) != 4 {
 		t.Fatalf("it would remove %v, %v", late.keys, err)
 	}
 	release(t, p, "2", noise(2))
@@ -467,8 +468,8 @@ func TestCollectAbortsOldUploads(t *testing.T) {
 	}}
 	p.Store = store.Stack(uploads, store.Settings{Observe: func(store.Request) {}})
 	for _, dry := range []bool{true, false} {
-		got, err := p.Collect(t.Context(), usual(), dry)
-		if want := (publish.Tally{Removed: 1, Young: 1}); err != nil || got.Uploads != want {
+		got, err := collect.Garbage(t.Context(), p, usual(), dry)
+		if want := (collect.Tally{Removed: 1, Young: 1}); err != nil || got.Uploads != want {
 			t.Errorf("%+v, %v, want %+v", got.Uploads, err, want)
 		}
 		if want := map[bool]int{true: 0, false: 1}[dry]; len(uploads.aborted) != want || want == 1 && uploads.aborted[0] != "old" {

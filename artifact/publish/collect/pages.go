@@ -1,4 +1,4 @@
-package publish
+package collect
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// pages lists the pages of a project's versions that may go: those that no head names which is in force or was
-// replaced within the grace. A host that read such a head may be about to read its pages.
+// pages lists the pages of a project's versions that may be removed: those that neither the head in force names nor a
+// head that was replaced within the grace period. A host that read such a head may be about to read its pages.
 func (c *collection) pages(ctx context.Context, project string) ([]store.Info, error) {
 	recent, err := c.recentPages(ctx, project)
 	if err != nil {
@@ -32,8 +32,8 @@ func (c *collection) pages(ctx context.Context, project string) ([]store.Info, e
 	return list, nil
 }
 
-// recentPages are the pages of heads that were replaced within the grace. A head was replaced when the next one was
-// written.
+// recentPages returns the keys of the pages of heads that were replaced within the grace period. A head is replaced when
+// the next one is written.
 func (c *collection) recentPages(ctx context.Context, project string) (map[string]bool, error) {
 	heads, err := c.heads(ctx, project)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *collection) heads(ctx context.Context, project string) ([]store.Info, e
 	return heads, nil
 }
 
-// pageKeys are the pages that a head names, unverified; none for a damaged one.
+// pageKeys returns the keys of the pages that an unverified head names; none if the head is damaged.
 func pageKeys(project string, head []byte) []string {
 	role, err := trust.Decode[tuf.TargetsType](head)
 	if err != nil {

@@ -1,4 +1,4 @@
-package publish_test
+package collect_test
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/collect"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
@@ -35,7 +36,7 @@ func TestCollectRemovesPagesOfReplacedHeads(t *testing.T) {
 	if len(before) != 3 {
 		t.Fatalf("there are %d pages, want one of each head", len(before))
 	}
-	if got := collected(t, p, 0, false).Pages; got != (publish.Tally{Young: 2, Kept: 1}) || len(pageKeys(t, p)) != 3 {
+	if got := collected(t, p, 0, false).Pages; got != (collect.Tally{Young: 2, Kept: 1}) || len(pageKeys(t, p)) != 3 {
 		t.Errorf("at once: %+v, and %d are left", got, len(pageKeys(t, p)))
 	}
 	if got := collected(t, p, 2, true).Pages; got.Removed != 2 || len(pageKeys(t, p)) != 3 {
@@ -58,7 +59,7 @@ func TestCollectKeepsOldPagesOfAHeadReplacedNow(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	written := time.Now()
 	release(t, p, "2", "version 2")
-	all, err := p.Collect(t.Context(), publish.Grace{Packs: time.Since(written), Drafts: time.Hour}, false)
+	all, err := collect.Garbage(t.Context(), p, collect.Grace{Packs: time.Since(written), Drafts: time.Hour}, false)
 	if err != nil || all.Pages.Removed != 0 || len(pageKeys(t, p)) != 2 {
 		t.Errorf("%+v, %v: %d pages are left", all.Pages, err, len(pageKeys(t, p)))
 	}

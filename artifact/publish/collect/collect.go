@@ -1,0 +1,258 @@
+// Package collect removes from a store what its signed metadata no longer needs: garbage (`corpus gc`), and old versions
+// (`corpus gc --keep`).
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/chunk"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/blobs"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// Collected counts what was removed, or would be in a dry run. The fields of the first block count packs, except for
+// Bytes, which adds up packs, objects and pages.
+type Collected struct {
+	Packs   int   `json:"packs"` // removed
+	Bytes   int64 `json:"bytes"`
+	Young   int   `json:"young"`   // unreferenced, and kept because a publisher may be about to sign them
+	Pending int   `json:"pending"` // named by a draft that is not yet signed
+	Kept    int   `json:"kept"`    // referenced
+
+	Objects Tally `json:"objects"` // artifacts and sidecars
+	Pages   Tally `json:"pages"`   // parts of the lists of projects' versions
+	Uploads Tally `json:"uploads"` // unfinished uploads
+}
+
+// Tally counts objects of one kind by what happened to them.
+type Tally struct {
+	Removed int `json:"removed"`
+	Young   int `json:"young"`
+	Pending int `json:"pending"`
+	Kept    int `json:"kept"`
+}
+
+// Grace says how old an unreferenced object has to be before it is removed.
+type Grace struct {
+	Packs  time.Duration // also of objects and uploads, since they were written or begun; longer than any publish takes
+	Drafts time.Duration // since a draft that names it was written; longer than signing takes
+}
+
+// Garbage removes packs of chunks, artifacts, sidecars, and pages of lists of versions that are older than the grace
+// period, and that neither the project's signed metadata nor an unsigned draft names. It aborts unfinished uploads of
+// that age.
+//
+// A publisher that works at the same time loses nothing. What it uploaded is young. The packs of earlier versions that
+// it uses again it checks in the change that signs them, and the other objects after that change.
+//
+// Objects of withdrawn versions stay, since a withdrawal can be undone. If any metadata of a project cannot be read, or
+// if the project has none, nothing of it is removed. A dry run removes nothing.
+func Garbage(ctx context.Context, p *publish.Publisher, grace Grace, dry bool) (Collected, error) {
+	var all Collected
+	n, err := p.Read(ctx)
+	if err != nil {
+		return all, err
+	}
+	c := &collection{Publisher: p, grace: grace, dry: dry, all: &all}
+	var damaged []error // projects that cannot be read do not keep the others from being collected
+	for _, project := range n.Client.Projects() {
+		err := c.collect(ctx, project)
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("collecting garbage of %s: %w", project, err)
+		if !trust.OfOne(err) {
+			return all, err
+		}
+		damaged = append(damaged, err)
+	}
+	return all, errors.Join(append(damaged, c.uploads(ctx))...)
+}
+
+// collection is one run of Garbage.
+type collection struct {
+	*publish.Publisher
+	grace Grace
+	dry   bool
+	all   *Collected
+}
+
+// collect lists the objects before it reads the signed metadata, so that it sees as signed what a publisher signs
+// between the two. In the other order, a draft might be imported, and its note removed by another collection, between
+// reading and listing.
+func (c *collection) collect(ctx context.Context, project string) error {
+	there, err := blobs.List(ctx, c.Store, "deploy/"+project+"/")
+	if err != nil {
+		return err
+	}
+	pages, err := c.pages(ctx, project)
+	if err != nil {
+		return err
+	}
+	used, etag, err := c.used(ctx, project)
+	if err != nil || used == nil {
+		return err
+	}
+	pending, err := pending(ctx, c.Publisher, project, there, used, c.grace.Drafts, c.dry)
+	if err != nil {
+		return err
+	}
+	if err := c.packs(ctx, there.Packs, used, pending); err != nil {
+		return err
+	}
+	if err := c.objects(ctx, project, there.Objects, used, pending, etag, &c.all.Objects); err != nil {
+		return err
+	}
+	return c.objects(ctx, project, pages, used, nil, etag, &c.all.Pages)
+}
+
+// used returns the keys of the objects that a project's signed metadata names, and the ETag of the timestamp by which it
+// was read. It is nil for a project without signed metadata, which never published or has lost it.
+func (c *collection) used(ctx context.Context, project string) (used map[string]bool, etag string, err error) {
+	n, err := c.Read(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	used, err = referenced(ctx, n, project)
+	return used, n.ETag, err
+}
+
+func (c *collection) packs(ctx context.Context, packs []store.Info, used, pending map[string]bool) error {
+	tally := Tally{}
+	for _, info := range packs {
+		count := c.judge(info, used, pending, &tally)
+		*count++
+		if count != &tally.Removed {
+			continue
+		}
+		if err := c.remove(ctx, info); err != nil {
+			return err
+		}
+	}
+	c.all.Packs, c.all.Young = c.all.Packs+tally.Removed, c.all.Young+tally.Young
+	c.all.Pending, c.all.Kept = c.all.Pending+tally.Pending, c.all.Kept+tally.Kept
+	return nil
+}
+
+// objects removes artifacts, sidecars or pages. Their names are made of their content, so a publisher may sign one that
+// an earlier attempt left. Therefore the signed metadata is read again before a removal if the timestamp has changed,
+// and publishers check that their objects are there after they have signed them.
+func (c *collection) objects(ctx context.Context, project string, objects []store.Info, used, pending map[string]bool, etag string, tally *Tally) error {
+	for _, info := range objects {
+		count := c.judge(info, used, pending, tally)
+		if count == &tally.Removed {
+			now, err := c.TimestampETag(ctx)
+			if err == nil && now != etag {
+				used, etag, err = c.used(ctx, project)
+			}
+			if err != nil || used == nil {
+				return err
+			}
+			count = c.judge(info, used, pending, tally)
+		}
+		*count++
+		if count != &tally.Removed {
+			continue
+		}
+		if err := c.remove(ctx, info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judge returns the counter of a tally that an object belongs to.
+func (c *collection) judge(info store.Info, used, pending map[string]bool, tally *Tally) *int {
+	switch {
+	case used[info.Key]:
+		return &tally.Kept
+	case pending[info.Key]:
+		return &tally.Pending
+	case c.young(info.Modified):
+		return &tally.Young
+	}
+	return &tally.Removed
+}
+
+// young reports whether a publisher may be about to sign what was written at this time.
+func (c *collection) young(at time.Time) bool { return at.IsZero() || c.Time().Sub(at) < c.grace.Packs }
+
+func (c *collection) remove(ctx context.Context, info store.Info) error {
+	c.all.Bytes += info.Size
+	if c.dry {
+		return nil
+	}
+	return c.Store.Delete(ctx, info.Key)
+}
+
+// uploads aborts old unfinished uploads. If the credentials may not list uploads, it does nothing.
+func (c *collection) uploads(ctx context.Context) error {
+	uploads := store.Uploads(c.Store)
+	if uploads == nil {
+		return nil
+	}
+	unfinished, err := uploads.Unfinished(ctx, "deploy/")
+	if errors.Is(err, store.ErrForbidden) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing unfinished uploads: %w", err)
+	}
+	for _, u := range unfinished {
+		if c.young(u.Begun) {
+			c.all.Uploads.Young++
+			continue
+		}
+		if !c.dry {
+			if err := uploads.Abort(ctx, u); err != nil {
+				return fmt.Errorf("aborting an unfinished upload: %w", err)
+			}
+		}
+		c.all.Uploads.Removed++
+	}
+	return nil
+}
+
+// referenced returns the keys of all objects and packs that a project's signed metadata names, and nil for a project
+// without signed metadata.
+func referenced(ctx context.Context, n *publish.Next, project string) (map[string]bool, error) {
+	role, err := n.Client.Whole(ctx, project)
+	if errors.Is(err, trust.ErrNoProject) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	pages, err := trust.Pages(n.Client.Trusted().Targets[project])
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range pages {
+		used[trust.PageKey(project, page)] = true
+	}
+	for _, r := range trust.Releases(project, role) {
+		used[trust.ObjectKey(r)] = true
+		for _, kind := range trust.Kinds() {
+			if _, digest, ok := n.Client.Sidecar(r, kind); ok {
+				used[trust.SidecarKey(r, kind, digest)] = true
+			}
+		}
+		index, err := blobs.FetchIndex(ctx, n.Client, r)
+		if errors.Is(err, trust.ErrNoSidecar) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, pack := range index.Packs {
+			used[chunk.PackKey(project, pack)] = true
+		}
+	}
+	return used, nil
+}
