@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// addressTable has the functions of network that only calculate.
-func addressTable() Table {
+// calculations are the functions of network that only calculate.
+func calculations() Table {
 	return Table{
 		"network.calc_net":     Of("ip_addr, netmask=None", calcNet),
 		"network.convert_cidr": Of("cidr", convertCIDR),

@@ -73,3 +73,13 @@ func (a alternatives) link(ctx context.Context, name string) (any, error) {
 	}
 	return false, nil
 }
+
+// alternativesActs choose what a name of a program leads to.
+func alternativesActs(f *Facts) Table {
+	return byState(f, map[string]deed{
+		"alternatives.install": {signature: "name, link, path, priority", state: "alternatives.install"},
+		"alternatives.set":     {signature: "name, path", state: "alternatives.set"},
+		"alternatives.remove":  {signature: "name, path", state: "alternatives.remove"},
+		"alternatives.auto":    {signature: "name", state: "alternatives.auto"},
+	})
+}

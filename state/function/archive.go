@@ -43,7 +43,7 @@ func archiveActs(f *Facts) Table {
 
 // list names what is in an archive of the host or of the state tree.
 func (a archive) list(ctx context.Context, name, format string, _ any, strip int, _, verbose bool, env string, _, _ any) (any, error) {
-	file, ok, err := cp{a.Facts}.locate(name, env)
+	file, ok, err := a.locate(name, env)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (a archive) list(ctx context.Context, name, format string, _ any, strip int
 
 // encrypted reports whether a zip archive needs a password.
 func (a archive) encrypted(name string, _ any, env string, _, _ any) (bool, error) {
-	file, ok, err := cp{a.Facts}.locate(name, env)
+	file, ok, err := a.locate(name, env)
 	if err != nil {
 		return false, err
 	}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"path"
 	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -130,42 +127,12 @@ func (c cmd) all(ctx context.Context, a Arguments) (*value.Map, error) {
 		out.Code = 0
 	}
 	if out.Code != 0 && !value.Truth(a.Value("ignore_retcode")) {
-		c.failed(ctx, out.Code)
+		c.noteRetcode(ctx, out.Code)
 	}
 	if value.Truth(a.Value("hide_output")) {
 		out.Stdout, out.Stderr = "", ""
 	}
 	return outcome(out), nil
-}
-
-type retcodeKey struct{}
-
-// WithRetcode has note called with the exit code of each command that a function runs with the context and that fails.
-func WithRetcode(ctx context.Context, note func(code int)) context.Context {
-	return context.WithValue(ctx, retcodeKey{}, note)
-}
-
-// failed passes on the exit code of a command.
-func (c cmd) failed(ctx context.Context, code int) {
-	if note, ok := ctx.Value(retcodeKey{}).(func(int)); ok {
-		note(code)
-	}
-	if c.Retcode != nil {
-		c.Retcode(code)
-	}
-}
-
-// outcome is what became of a command, in Salt's words.
-func outcome(out host.Output) *value.Map {
-	return value.NewMap("pid", out.PID, "retcode", out.Code, "stdout", toText(out.Stdout), "stderr", toText(out.Stderr))
-}
-
-// toText replaces what is no UTF-8.
-func toText(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 func succeeds(out host.Output, a Arguments) bool {
@@ -179,22 +146,6 @@ func succeeds(out host.Output, a Arguments) bool {
 
 func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
-}
-
-// commaList reads a list, or a text with commas.
-func commaList(v any) []string {
-	switch v := v.(type) {
-	case nil:
-		return nil
-	case *value.List:
-		items, _ := texts(v)
-		return items
-	}
-	parts := strings.Split(value.Str(v), ",")
-	for i := range parts {
-		parts[i] = strings.TrimSpace(parts[i])
-	}
-	return parts
 }
 
 // tell logs a command, but not its words where its output is not to be logged either.
@@ -293,17 +244,6 @@ func unsupported(a Arguments) error {
 	return nil
 }
 
-func limit(v any) (time.Duration, error) {
-	if !value.Truth(v) {
-		return 0, nil
-	}
-	f, err := value.ToFloat(v)
-	if _, isText := v.(string); isText || err != nil || f < 0 || f > math.MaxInt32 {
-		return 0, typeError("argument timeout: a number of seconds was expected")
-	}
-	return time.Duration(f * float64(time.Second)), nil
-}
-
 func umask(v any) (*int, error) {
 	if v == nil {
 		return nil, nil
@@ -314,11 +254,4 @@ func umask(v any) (*int, error) {
 		return nil, typeError("argument umask: an octal number above zero was expected")
 	}
 	return &mask, nil
-}
-
-func optionalText(v any) string {
-	if v == nil {
-		return ""
-	}
-	return value.Str(v)
 }

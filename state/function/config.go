@@ -25,26 +25,6 @@ func configTable(f *Facts) Table {
 	}
 }
 
-// sources are where settings come from, the one that wins first.
-func (c config) sources(opts, grains, pillar, master bool) []*value.Map {
-	var list []*value.Map
-	for _, s := range []struct {
-		wanted bool
-		data   *value.Map
-	}{{opts, c.Options}, {grains, c.Grains}, {pillar, c.currentPillar()}, {master, c.master()}} {
-		if s.wanted {
-			list = append(list, s.data)
-		}
-	}
-	return list
-}
-
-// master is the configuration of a master, where the pillar carries it.
-func (c config) master() *value.Map {
-	m, _ := c.currentPillar().Value("master").(*value.Map)
-	return m
-}
-
 func (c config) get(key, fallback any, delimiter string, merge any, noOpts, noPillar, noMaster, noGrains bool) (any, error) {
 	if merge != nil {
 		return c.getMerged(key, fallback, delimiter, value.Str(merge))
@@ -64,7 +44,7 @@ func (c config) getMerged(key, fallback any, delimiter, strategy string) (any, e
 		how = value.Overwrite
 	}
 	all := builtIn()
-	for _, data := range []*value.Map{c.master(), c.currentPillar(), c.Grains, c.Options} {
+	for _, data := range []*value.Map{c.masterSettings(), c.currentPillar(), c.Grains, c.Options} {
 		merged, err := value.Merge(all, data, how, false)
 		if err != nil {
 			return nil, err
@@ -102,16 +82,6 @@ func (c config) option(key string, fallback any, noOpts, noGrains, noPillar, noM
 		return ""
 	}
 	return fallback
-}
-
-// first is a setting from the first source that has it.
-func first(key string, sources []*value.Map) (any, bool) {
-	for _, data := range sources {
-		if v, ok := data.Get(key); ok {
-			return v, true
-		}
-	}
-	return nil, false
 }
 
 // matching gives all settings whose names fit a glob.
@@ -181,7 +151,7 @@ func added(so, v any) any {
 // dotted gives the settings that begin with a name and a dot.
 func (c config) dotted(name string) *value.Map {
 	found := value.NewMap()
-	for _, data := range []*value.Map{c.master(), c.Options} {
+	for _, data := range []*value.Map{c.masterSettings(), c.Options} {
 		for _, key := range data.Names() {
 			if strings.HasPrefix(key, name+".") {
 				found.Set(key, data.Value(key))
@@ -223,22 +193,4 @@ func validProtocol(uri string) bool {
 		return ok
 	}
 	return false
-}
-
-// builtIn are the settings that Salt has a value for when nobody sets them.
-func builtIn() *value.Map {
-	return value.NewMap(
-		"mongo.db", "salt", "mongo.password", "", "mongo.port", 27017, "mongo.user", "",
-		"redis.db", "0", "redis.host", "salt", "redis.port", 6379, "test.foo", "unconfigured", "ca.cert_base_path", "/etc/pki",
-		"solr.cores", value.NewList(), "solr.host", "localhost", "solr.port", "8983", "solr.baseurl", "/solr", "solr.type", "master",
-		"solr.request_timeout", nil, "solr.init_script", "/etc/rc.d/solr",
-		"solr.dih.import_options", value.NewMap("clean", false, "optimize", true, "commit", true, "verbose", false),
-		"solr.backup_path", nil, "solr.num_backups", 1,
-		"poudriere.config", "/usr/local/etc/poudriere.conf", "poudriere.config_dir", "/usr/local/etc/poudriere.d",
-		"ldap.uri", "", "ldap.server", "localhost", "ldap.port", "389", "ldap.tls", false, "ldap.no_verify", false,
-		"ldap.anonymous", true, "ldap.scope", 2, "ldap.attrs", nil, "ldap.binddn", "", "ldap.bindpw", "",
-		"hosts.file", "/etc/hosts", "aliases.file", "/etc/aliases",
-		"virt", value.NewMap("tunnel", false, "images", "/srv/salt-images"), "docker.exec_driver", "docker-exec",
-		"docker.compare_container_networks", value.NewMap("static", value.Strings("Aliases", "Links", "IPAMConfig"),
-			"automatic", value.Strings("IPAddress", "Gateway", "GlobalIPv6Address", "IPv6Gateway")))
 }

@@ -1,16 +1,15 @@
 package function
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -28,7 +27,7 @@ func cpTable(f *Facts) Table {
 		"cp.list_master_dirs":     Of("saltenv=None, prefix=''", c.listFolders),
 		"cp.list_master_symlinks": Of("saltenv=None, prefix=''", func(_, _ any) *value.Map { return value.NewMap() }),
 		"cp.list_minion":          Of("saltenv=None", func(any) *value.List { return value.NewList() }),
-		"cp.get_file_str":         Of("path, saltenv=None", c.text),
+		"cp.get_file_str":         Of("path, saltenv=None", c.treeText),
 		"cp.hash_file":            Of("path, saltenv=None", c.hash),
 		"cp.stat_file":            Of("path, saltenv=None, octal=True", c.mode),
 		"cp.is_cached":            Of("path, saltenv=None", c.cached),
@@ -37,15 +36,8 @@ func cpTable(f *Facts) Table {
 	}
 }
 
-func (c cp) tree() (*roots.Roots, error) {
-	if c.States == nil {
-		return nil, errors.New("there is no state tree")
-	}
-	return c.States, nil
-}
-
 func (c cp) envs() ([]string, error) {
-	tree, err := c.tree()
+	tree, err := c.stateTree()
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +45,7 @@ func (c cp) envs() ([]string, error) {
 }
 
 func (c cp) listStates(env string) ([]string, error) {
-	tree, err := c.tree()
+	tree, err := c.stateTree()
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +61,7 @@ func (c cp) listFolders(env, prefix string) ([]string, error) {
 }
 
 func (c cp) below(prefix string, list func(*roots.Roots) ([]string, error)) ([]string, error) {
-	tree, err := c.tree()
+	tree, err := c.stateTree()
 	if err != nil {
 		return nil, err
 	}
@@ -82,58 +74,6 @@ func (c cp) below(prefix string, list func(*roots.Roots) ([]string, error)) ([]s
 		}
 	}
 	return below, err
-}
-
-// locate finds the file that a URL means; ok is false where there is none. Only what is on this host
-// can be found.
-func (c cp) locate(url, env string) (file string, ok bool, err error) {
-	scheme, rest, hasScheme := strings.Cut(url, "://")
-	switch {
-	case !hasScheme && path.IsAbs(url):
-		ok, err := c.exists(url)
-		return url, ok, err
-	case !hasScheme:
-		return "", false, diag.WithHint(fmt.Errorf("%q is neither an absolute path nor a URL", url), "write salt://%s for a file of the state tree", url)
-	case scheme == "file":
-		ok, err := c.exists(rest)
-		return rest, ok, err
-	case scheme != "salt":
-		return "", false, diag.WithHint(fmt.Errorf("%s would be downloaded, and templates only read what is here", url),
-			"download it in a file.managed state, or read it with http.query")
-	}
-	tree, err := c.tree()
-	if err != nil {
-		return "", false, err
-	}
-	name, named, _ := strings.Cut(rest, "?saltenv=")
-	if named != "" {
-		env = named
-	}
-	return tree.Find(c.env(env), name)
-}
-
-// home is what the file that locate found for a URL lies on: trees may lie elsewhere than the host's
-// files.
-func (f *Facts) home(url string) *host.Host {
-	if f.Trees != nil && strings.HasPrefix(url, "salt://") {
-		return &host.Host{Files: f.Trees}
-	}
-	return f.Host
-}
-
-func (c cp) exists(file string) (bool, error) {
-	info, err := c.Host.Files.Stat(file)
-	ok, err := there(err)
-	return ok && info.IsRegular(), err
-}
-
-// text is the content of a file, or False.
-func (c cp) text(url, env string) (any, error) {
-	file, ok, err := c.locate(url, env)
-	if err != nil || !ok {
-		return false, err
-	}
-	return readText(c.home(url), file)
 }
 
 func (c cp) hash(url, env string) (any, error) {
@@ -195,7 +135,7 @@ func (c cp) cacheFile(url, env string, _, _, _ any) (any, error) {
 // url is where a file lies, or its content if dest is None. It copies nothing.
 func (c cp) url(from string, dest *string, env string, _, _ any) (any, error) {
 	if dest == nil {
-		return c.text(from, env)
+		return c.treeText(from, env)
 	}
 	if *dest != "" {
 		return nil, diag.WithHint(errors.New("copying to a destination is acting, and templates only read"), "use a file.managed state")
@@ -203,33 +143,46 @@ func (c cp) url(from string, dest *string, env string, _, _ any) (any, error) {
 	return c.cacheFile(from, env, nil, nil, nil)
 }
 
-// rawMode is a mode as the kernel has it, kind of file included.
-func rawMode(mode fs.FileMode) uint32 {
-	raw := uint32(mode.Perm())
-	for _, bit := range []struct {
-		raw  uint32
-		mode fs.FileMode
-	}{{0o4000, fs.ModeSetuid}, {0o2000, fs.ModeSetgid}, {0o1000, fs.ModeSticky}} {
-		if mode&bit.mode != 0 {
-			raw |= bit.raw
-		}
-	}
-	switch mode.Type() {
-	case fs.ModeDir:
-		return raw | 0o040000
-	case fs.ModeSymlink:
-		return raw | 0o120000
-	case fs.ModeNamedPipe:
-		return raw | 0o010000
-	case fs.ModeSocket:
-		return raw | 0o140000
-	case fs.ModeDevice:
-		return raw | 0o060000
-	case fs.ModeDevice | fs.ModeCharDevice:
-		return raw | 0o020000
-	}
-	return raw | 0o100000
+// cpActs copy files and directories of the state tree to the host.
+func cpActs(f *Facts) Table {
+	c := cp{f}
+	fromSource, cached := map[string]string{"path": "source", "dest": "name"}, []string{"gzip", "verify_ssl", "use_etag"}
+	destination := func(a Arguments) any { return a.Value("dest") }
+	return byState(f, map[string]deed{
+		"cp.get_file": {signature: "path, dest, makedirs=False", state: "file.managed", rename: fromSource, without: cached, answer: destination},
+		"cp.get_template": {signature: "path, dest, template='jinja', makedirs=False", state: "file.managed", rename: fromSource, without: cached,
+			answer: destination},
+	}).add(Table{"cp.get_dir": Of("path, dest, saltenv=None, template=None, gzip=None, **kwargs", c.dir)})
 }
 
-// modeText writes the permissions of a mode as Salt does: four octal digits.
-func modeText(mode fs.FileMode) string { return fmt.Sprintf("%04o", rawMode(mode)&0o7777) }
+// dir copies a directory of the state tree into one of the host, and lists its files there. As under Salt its last name is
+// part of where they go, unless it ends with a slash.
+func (c cp) dir(ctx context.Context, url, dest, env string, template, _ any, _ *value.Map) ([]string, error) {
+	rest, ok := strings.CutPrefix(url, "salt://")
+	if !ok {
+		return nil, diag.WithHint(fmt.Errorf("%s is no directory of the state tree", url), "write salt://DIRECTORY")
+	}
+	name, _, _ := strings.Cut(rest, "?saltenv=")
+	dest = strings.TrimRight(dest, "/")
+	if !strings.HasSuffix(name, "/") {
+		dest += "/" + path.Base(name)
+	}
+	files, err := c.listFiles(env, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("there is no directory %s with files", url)
+	}
+	arguments := value.NewMap("name", dest, "source", "salt://"+strings.TrimRight(rest, "/"), "__env__", c.env(env))
+	if template != nil {
+		arguments.Set("template", template)
+	}
+	if _, err := c.act(ctx, "file.recurse", arguments); err != nil {
+		return nil, err
+	}
+	for i, file := range files {
+		files[i] = dest + strings.TrimPrefix(file, strings.Trim(name, "/"))
+	}
+	return files, nil
+}

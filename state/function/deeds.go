@@ -23,58 +23,10 @@ type deed struct {
 	answer    func(a Arguments) any // the answer, where it is another than the changes
 }
 
-// deeds are the functions that states stand in for, by name.
-func deeds() map[string]deed {
-	path := map[string]string{"path": "name"}
-	fromSource, cached := map[string]string{"path": "source", "dest": "name"}, []string{"gzip", "verify_ssl", "use_etag"}
-	destination := func(a Arguments) any { return a.Value("dest") }
-	return map[string]deed{
-		"pkg.install":       {signature: "name=None", state: "pkg.installed"},
-		"pkg.remove":        {signature: "name=None", state: "pkg.removed"},
-		"pkg.purge":         {signature: "name=None", state: "pkg.purged"},
-		"pkg.upgrade":       {signature: "name='all'", state: "pkg.uptodate"},
-		"pkg.mod_repo":      {signature: "repo", state: "pkgrepo.managed", rename: map[string]string{"repo": "name"}},
-		"pkg.del_repo":      {signature: "repo", state: "pkgrepo.absent", rename: map[string]string{"repo": "name"}},
-		"pkg.hold":          {signature: "name=None", state: "pkg.held"},
-		"pkg.unhold":        {signature: "name=None", state: "pkg.unheld"},
-		"user.add":          {signature: "name", state: "user.present", yes: true},
-		"user.delete":       {signature: "name, remove=False", state: "user.absent", rename: map[string]string{"remove": "purge"}, yes: true},
-		"group.add":         {signature: "name", state: "group.present", yes: true},
-		"group.delete":      {signature: "name", state: "group.absent", yes: true},
-		"sysctl.persist":    {signature: "name, value", state: "sysctl.present"},
-		"timezone.set_zone": {signature: "timezone", state: "timezone.system", rename: map[string]string{"timezone": "name"}, yes: true},
-		"locale.set_locale": {signature: "locale", state: "locale.system", rename: map[string]string{"locale": "name"}, yes: true},
-		"locale.gen_locale": {signature: "locale", state: "locale.present", rename: map[string]string{"locale": "name"}, yes: true},
-		"hosts.add_host":    {signature: "ip, alias", state: "host.present", rename: map[string]string{"alias": "name"}, yes: true},
-		"hosts.rm_host":     {signature: "ip, alias", state: "host.absent", rename: map[string]string{"alias": "name"}, yes: true},
-		"file.remove":       {signature: "path", state: "file.absent", rename: path, yes: true},
-		"file.touch":        {signature: "name, atime=None, mtime=None", state: "file.touch", yes: true},
-		"file.symlink":      {signature: "src, path, force=False", state: "file.symlink", rename: map[string]string{"src": "target", "path": "name"}, yes: true},
-		"file.mkdir":        {signature: "dir_path, user=None, group=None, mode=None", state: "file.directory", rename: map[string]string{"dir_path": "name"}, yes: true},
-		"file.makedirs": {signature: "path, user=None, group=None, mode=None", state: "file.directory", rename: path,
-			fixed: map[string]any{"makedirs": true}},
-		"file.rename": {signature: "src, dst", state: "file.rename", rename: map[string]string{"src": "source", "dst": "name"},
-			fixed: map[string]any{"force": true}, yes: true},
-		"file.comment":   {signature: "path, regex, char='#'", state: "file.comment", rename: path},
-		"file.uncomment": {signature: "path, regex, char='#'", state: "file.uncomment", rename: path},
-		"file.replace":   {signature: "path, pattern, repl", state: "file.replace", rename: path},
-		"file.copy": {signature: "src, dst, recurse=False, remove_existing=False", state: "file.copy", rename: map[string]string{"src": "source", "dst": "name"},
-			fixed: map[string]any{"force": true}, without: []string{"recurse", "remove_existing"}, yes: true},
-		"cp.get_file": {signature: "path, dest, makedirs=False", state: "file.managed", rename: fromSource, without: cached, answer: destination},
-		"cp.get_template": {signature: "path, dest, template='jinja', makedirs=False", state: "file.managed", rename: fromSource, without: cached,
-			answer: destination},
-		"git.clone": {signature: "cwd, url=None, name=None, opts='', git_opts='', user=None, password=None, identity=None, https_user=None, https_pass=None",
-			state: "git.cloned", rename: map[string]string{"url": "name", "cwd": "target"}, without: []string{"opts", "git_opts", "password", "ignore_retcode", "saltenv", "output_encoding"}, yes: true},
-		"alternatives.install": {signature: "name, link, path, priority", state: "alternatives.install"},
-		"alternatives.set":     {signature: "name, path", state: "alternatives.set"},
-		"alternatives.remove":  {signature: "name, path", state: "alternatives.remove"},
-		"alternatives.auto":    {signature: "name", state: "alternatives.auto"},
-	}
-}
-
-func stateActs(f *Facts) Table {
+// byState makes the functions that states stand in for, by name.
+func byState(f *Facts, all map[string]deed) Table {
 	t := Table{}
-	for name, d := range deeds() {
+	for name, d := range all {
 		t[name] = Of(d.signature+", **kwargs", d.with(f))
 	}
 	return t
@@ -148,4 +100,14 @@ func perform(ctx context.Context, h *host.Host, modules module.Registry, functio
 		report.Changes = value.NewMap()
 	}
 	return report.Changes, err
+}
+
+// act does what a state does.
+func (f *Facts) act(ctx context.Context, state string, arguments *value.Map) (*value.Map, error) {
+	if f.Modules == nil {
+		return nil, fmt.Errorf("%s is not available here", state)
+	}
+	changes, err := perform(ctx, f.Host, f.Modules(), state, arguments)
+	m, _ := changes.(*value.Map)
+	return m, err
 }

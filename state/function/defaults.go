@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/value"
-	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
 type defaults struct{ *Facts }
@@ -64,22 +63,6 @@ func (d defaults) load(formula string) (any, error) {
 	return nil, nil
 }
 
-func fromYAML(text, file string) (any, error) {
-	doc, err := yaml.LoadString(text, file)
-	if err != nil {
-		return nil, err
-	}
-	return doc.Value, nil
-}
-
-func fromJSON(text, file string) (any, error) {
-	v, err := value.FromJSON([]byte(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: not JSON: %w", file, err)
-	}
-	return v, nil
-}
-
 // mergeDefaults merges src into dest, or into a copy of it.
 func mergeDefaults(dest, src any, mergeLists, inPlace, noneIsEmpty bool) (any, error) {
 	if src == nil && noneIsEmpty {
@@ -95,17 +78,6 @@ func mergeDefaults(dest, src any, mergeLists, inPlace, noneIsEmpty bool) (any, e
 		dest = value.Copy(dest)
 	}
 	return update(dest, src, true, mergeLists)
-}
-
-// update is the recursive merge that everything of Salt's is built on: it changes dest.
-func update(dest, src any, recursive, mergeLists bool) (any, error) {
-	under, ok := dest.(*value.Map)
-	over, okOver := src.(*value.Map)
-	if !ok || !okOver {
-		return nil, typeError("a %s cannot be merged into a %s: both have to be mappings", value.TypeName(src), value.TypeName(dest))
-	}
-	value.Update(under, over, recursive, mergeLists)
-	return under, nil
 }
 
 // updateDefaults gives every value of dest, a mapping of mappings, the defaults it lacks.

@@ -2,7 +2,6 @@ package function
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -20,32 +19,6 @@ func diskTable(f *Facts) Table {
 		"disk.percent":    Of("args=None", d.percent),
 		"disk.blkid":      Of("device=None, token=None", d.blkid),
 	}
-}
-
-// df gives the columns of df, by the directory where a file system is mounted.
-func (d disk) df(ctx context.Context, flags string, columns ...string) (*value.Map, error) {
-	if i := strings.IndexFunc(flags, func(r rune) bool { return !strings.ContainsRune("aBhHiklPtTxv", r) }); i >= 0 {
-		return nil, fmt.Errorf("df has no flag %c that would do here", flags[i])
-	}
-	out, err := d.ask(ctx, host.Line{Argv: []string{"df", "-P" + flags}})
-	if err != nil {
-		return nil, err
-	}
-	all := value.NewMap()
-	for line := range strings.Lines(out.Stdout) {
-		f := strings.Fields(line)
-		if strings.HasPrefix(line, "Filesystem") || len(f) < len(columns)+2 {
-			continue
-		}
-		// A name may hold spaces: columns count from the end.
-		rest := len(f) - len(columns) - 1
-		entry := value.NewMap("filesystem", strings.Join(f[:rest], " "))
-		for i, column := range columns {
-			entry.Set(column, f[rest+i])
-		}
-		all.Set(f[len(f)-1], entry)
-	}
-	return all, nil
 }
 
 func (d disk) usage(ctx context.Context, flags string) (*value.Map, error) {

@@ -1,7 +1,6 @@
 package function
 
 import (
-	"context"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -10,20 +9,16 @@ import (
 type dnsutil struct{ *Facts }
 
 func dnsutilTable(f *Facts) Table {
-	d, ask := dnsutil{f}, dig{f}
+	d := dnsutil{f}
 	return Table{
-		"dnsutil.A":           Of("host, nameserver=None", d.resolve("A")),
-		"dnsutil.AAAA":        Of("host, nameserver=None", d.resolve("AAAA")),
-		"dnsutil.NS":          Of("domain, resolve=True, nameserver=None", ask.servers),
-		"dnsutil.MX":          Of("domain, resolve=False, nameserver=None", ask.mail),
+		"dnsutil.A":           Of("host, nameserver=None", d.addresses("A")),
+		"dnsutil.AAAA":        Of("host, nameserver=None", d.addresses("AAAA")),
+		"dnsutil.NS":          Of("domain, resolve=True, nameserver=None", d.nameServers),
+		"dnsutil.MX":          Of("domain, resolve=False, nameserver=None", d.mailServers),
 		"dnsutil.check_ip":    Of("ip_addr", isAddress),
 		"dnsutil.serial":      Of("zone='', update=False", d.serial),
 		"dnsutil.parse_hosts": Of("hostsfile='/etc/hosts', hosts=None", d.parseHosts),
 	}
-}
-
-func (d dnsutil) resolve(kind string) func(context.Context, string, string) ([]string, error) {
-	return dig{d.Facts}.addresses(kind)
 }
 
 // serial is the serial number of a zone: the one kept in the grains, or the first of today. Raising

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -24,7 +23,7 @@ func fileTable(f *Facts) Table {
 		"file.normpath":         Of("path", normpath),
 		"file.join":             Of("path, *args", func(first string, more []string) string { return joinPaths(append([]string{first}, more...)) }),
 		"file.pardir":           Of("", func() string { return ".." }),
-		"file.file_exists":      Of("path", o.exists),
+		"file.file_exists":      Of("path", o.isFile),
 		"file.directory_exists": Of("path", o.isDir),
 		"file.path_exists_glob": Of("path", func(p string) bool { return len(glob(f.Host, o.path(p))) > 0 }),
 		"file.is_link":          Of("path", o.isLink),
@@ -52,11 +51,6 @@ func fileTable(f *Facts) Table {
 
 // path is a path with ~ expanded.
 func (o file) path(p string) string { return expand(o.Host, p) }
-
-func (o file) exists(p string) bool {
-	info, err := o.Host.Following().Files.Stat(o.path(p))
-	return err == nil && info.IsRegular()
-}
 
 func (o file) isDir(p string) bool {
 	info, err := o.Host.Following().Files.Stat(o.path(p))
@@ -103,34 +97,6 @@ func (o file) access(p string, mode any) (bool, error) {
 		return false, nil
 	}
 	return permitted(info, wanted), nil
-}
-
-func permitted(info host.Info, wanted fs.FileMode) bool {
-	uid := os.Geteuid()
-	if uid == 0 {
-		return wanted != 1 || info.IsDir() || info.Mode&0o111 != 0
-	}
-	mode := info.Mode.Perm()
-	switch {
-	case info.UID == uid:
-		mode >>= 6
-	case memberOf(info.GID):
-		mode >>= 3
-	}
-	return mode&wanted == wanted
-}
-
-func memberOf(gid int) bool {
-	groups, err := os.Getgroups()
-	if err != nil {
-		return gid == os.Getegid()
-	}
-	for _, g := range append(groups, os.Getegid()) {
-		if g == gid {
-			return true
-		}
-	}
-	return false
 }
 
 // stats describes a file, or where a link leads to nothing, the link.
@@ -203,16 +169,6 @@ func (o file) lstat(p string) (*value.Map, error) {
 	return value.NewMap("st_atime", seconds(info.Accessed), "st_ctime", seconds(info.Changed), "st_gid", info.GID,
 		"st_mode", int(rawMode(info.Mode)), "st_mtime", seconds(info.Modified), "st_nlink", int(info.Links),
 		"st_size", int(info.Size), "st_uid", info.UID), nil
-}
-
-// userName is the name of a user's number, or the number.
-func (o file) userName(uid any) any {
-	if n, err := whole(uid); err == nil {
-		if u, ok, err := o.Host.Accounts.UserByID(n); ok && err == nil {
-			return u.Name
-		}
-	}
-	return uid
 }
 
 // userID is the number of a user, or nothing.

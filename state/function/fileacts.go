@@ -13,13 +13,13 @@ import (
 // fileActs are the changes to files that no state makes in just this way.
 func fileActs(f *Facts) Table {
 	o := file{f}
-	return Table{
+	return fileStates(o).add(Table{
 		"file.set_mode": Of("path, mode", o.setMode),
 		"file.chown":    Of("path, user, group", o.chown),
 		"file.chgrp":    Of("path, group", func(p, group string) (any, error) { return o.chown(p, "", group) }),
 		"file.write":    Of("path, *args", o.write(false)),
 		"file.append":   Of("path, *args", o.write(true)),
-	}
+	})
 }
 
 // setMode gives the mode that a file has then.
@@ -73,7 +73,7 @@ func (o file) write(after bool) func(ctx context.Context, p string, lines []stri
 	return func(_ context.Context, p string, lines []string) (string, error) {
 		p = o.path(p)
 		text := ""
-		if after && o.exists(p) {
+		if after && o.isFile(p) {
 			old, err := readText(o.Host, p)
 			if err != nil {
 				return "", err

@@ -27,6 +27,7 @@ func fileContentTable(o file) Table {
 		"file.get_hash":       Of("path, form='sha256', chunk_size=65536", func(p, form string, _ any) (string, error) { return o.sum(o.path(p), form) }),
 		"file.get_sum":        Of("path, form='sha256'", o.sumOrText),
 		"file.check_hash":     Of("path, file_hash", o.checkHash),
+		"file.lsattr":         Of("path", o.attributes),
 		"file.find":           Of("path, *args, **kwargs", o.find),
 	}
 }
@@ -207,7 +208,7 @@ func (o file) sum(p, form string) (string, error) {
 
 // sumOrText is Salt's answer for those who print it: a file that is not there is no error.
 func (o file) sumOrText(p, form string) (string, error) {
-	if !o.exists(p) {
+	if !o.isFile(p) {
 		return "File not found", nil
 	}
 	return o.sum(o.path(p), form)
@@ -228,4 +229,23 @@ func (o file) checkHash(p, want string) (bool, error) {
 	}
 	got, err := o.sum(o.path(p), form)
 	return got == sum, err
+}
+
+// attributes are the flags of a file, such as immutable.
+func (o file) attributes(ctx context.Context, path string) (*value.Map, error) {
+	if !strings.HasPrefix(path, "/") {
+		return nil, fmt.Errorf("%s is not an absolute path", path)
+	}
+	text, err := o.answer(ctx, "lsattr", "-d", path)
+	if err != nil {
+		return nil, err
+	}
+	flags := value.NewList()
+	first, _, _ := strings.Cut(text, " ")
+	for _, r := range first {
+		if r != '-' {
+			flags.Append(string(r))
+		}
+	}
+	return value.NewMap(path, flags), nil
 }

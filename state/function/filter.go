@@ -95,3 +95,14 @@ func (f filter) merged(chosen any) (any, error) {
 	value.Update(under, value.Copy(over).(*value.Map), true, false)
 	return under, nil
 }
+
+// update is the recursive merge that everything of Salt's is built on: it changes dest.
+func update(dest, src any, recursive, mergeLists bool) (any, error) {
+	under, ok := dest.(*value.Map)
+	over, okOver := src.(*value.Map)
+	if !ok || !okOver {
+		return nil, typeError("a %s cannot be merged into a %s: both have to be mappings", value.TypeName(src), value.TypeName(dest))
+	}
+	value.Update(under, over, recursive, mergeLists)
+	return under, nil
+}

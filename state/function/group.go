@@ -36,3 +36,11 @@ func (g group) all(_, _ any) (*value.List, error) {
 	}
 	return all, nil
 }
+
+// groupActs add and delete groups.
+func groupActs(f *Facts) Table {
+	return byState(f, map[string]deed{
+		"group.add":    {signature: "name", state: "group.present", yes: true},
+		"group.delete": {signature: "name", state: "group.absent", yes: true},
+	})
+}

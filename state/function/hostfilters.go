@@ -10,25 +10,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Filters are Salt's filters that look at programs and files of the host.
-func Filters(f *Facts) map[string]jinja.Filter {
-	files, name := file{Facts: f}, jinja.Arg("path")
-	onFile := func(filter string, ask func(string) any) jinja.Filter {
-		return jinja.Define(filter, func(c *jinja.Call) (any, error) {
-			text, err := c.Str(0)
-			if err != nil {
-				return nil, err
-			}
-			return ask(text), nil
-		}, name)
-	}
+// fileFilters are Salt's Jinja filters that look at files of the host.
+func fileFilters(f *Facts) map[string]jinja.Filter {
+	files := file{Facts: f}
 	return map[string]jinja.Filter{
-		"which":        onFile("which", cmd{f}.which),
-		"is_text_file": onFile("is_text_file", func(p string) any { return files.isText(p) }),
-		"is_bin_file":  onFile("is_bin_file", func(p string) any { return files.isBinary(p) }),
-		"is_empty":     onFile("is_empty", func(p string) any { return files.isEmpty(p) }),
-		"list_files":   onFile("list_files", func(p string) any { return files.below(p) }),
-		"file_hashsum": jinja.Define("file_hashsum", files.hashFilter, name, jinja.Opt("form", "sha256"), jinja.Opt("chunk_size", 65536)),
+		"is_text_file": pathFilter("is_text_file", func(p string) any { return files.isText(p) }),
+		"is_bin_file":  pathFilter("is_bin_file", func(p string) any { return files.isBinary(p) }),
+		"is_empty":     pathFilter("is_empty", func(p string) any { return files.isEmpty(p) }),
+		"list_files":   pathFilter("list_files", func(p string) any { return files.below(p) }),
+		"file_hashsum": jinja.Define("file_hashsum", files.hashFilter, jinja.Arg("path"), jinja.Opt("form", "sha256"), jinja.Opt("chunk_size", 65536)),
 	}
 }
 

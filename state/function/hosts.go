@@ -102,3 +102,11 @@ func (h hosts) has(ip string, aliases []string) (bool, error) {
 	}
 	return all.Has(ip), err
 }
+
+// hostsActs add and remove names of addresses.
+func hostsActs(f *Facts) Table {
+	return byState(f, map[string]deed{
+		"hosts.add_host": {signature: "ip, alias", state: "host.present", rename: map[string]string{"alias": "name"}, yes: true},
+		"hosts.rm_host":  {signature: "ip, alias", state: "host.absent", rename: map[string]string{"alias": "name"}, yes: true},
+	})
+}

@@ -67,3 +67,11 @@ func normalLocale(name string) string {
 	}
 	return language
 }
+
+// localeActs set and generate locales.
+func localeActs(f *Facts) Table {
+	return byState(f, map[string]deed{
+		"locale.set_locale": {signature: "locale", state: "locale.system", rename: map[string]string{"locale": "name"}, yes: true},
+		"locale.gen_locale": {signature: "locale", state: "locale.present", rename: map[string]string{"locale": "name"}, yes: true},
+	})
+}

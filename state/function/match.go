@@ -3,7 +3,6 @@ package function
 import (
 	"fmt"
 
-	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -12,54 +11,25 @@ type match struct{ *Facts }
 func matchTable(f *Facts) Table {
 	m := match{f}
 	t := Table{
-		"match.ipcidr":    Of("tgt", func(tgt any) bool { return m.is(Query{Kind: "ipcidr"}, tgt) }),
+		"match.ipcidr":    Of("tgt", func(tgt any) bool { return m.matches(Query{Kind: "ipcidr"}, tgt) }),
 		"match.filter_by": Of("lookup, tgt_type='compound', minion_id=None, merge=None, merge_lists=False, default='default'", m.filterBy),
 		"match.search_by": Of("lookup, tgt_type='compound', minion_id=None", m.searchBy),
 		"match.ifelse":    Of("*args, tgt_type='compound', minion_id=None, merge=None, merge_lists=False", m.ifElse),
 	}
 	for _, kind := range []string{"compound", "glob", "list", "pcre"} {
-		t["match."+kind] = Of("tgt, minion_id=None", func(tgt any, id string) bool { return m.is(Query{Kind: kind, ID: id}, tgt) })
+		t["match."+kind] = Of("tgt, minion_id=None", func(tgt any, id string) bool { return m.matches(Query{Kind: kind, ID: id}, tgt) })
 	}
 	for _, kind := range []string{"grain", "grain_pcre", "pillar", "pillar_pcre"} {
 		t["match."+kind] = Of("tgt, delimiter=':'", func(tgt any, delimiter string) bool {
-			return m.is(Query{Kind: kind, Delimiter: delimiter}, tgt)
+			return m.matches(Query{Kind: kind, Delimiter: delimiter}, tgt)
 		})
 	}
 	return t
 }
 
-// is asks. An expression that makes no sense is told to the log and matches nothing, as in Salt.
-func (m match) is(q Query, expression any) bool {
-	text, ok := expression.(string)
-	if !ok || m.Match == nil {
-		m.log("error", "match."+q.Kind+": there is nothing to match")
-		return false
-	}
-	if q.Delimiter == "" {
-		q.Delimiter = ":"
-	}
-	q.Expression = text
-	matched, err := m.Match(q)
-	if err != nil {
-		m.log("error", fmt.Sprintf("match.%s: %v", q.Kind, err))
-	}
-	return matched && err == nil
-}
-
-// of checks the name of a kind of match.
-func (m match) of(kind, id string) (func(expression any) bool, error) {
-	kinds := []string{"compound", "glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_pcre", "ipcidr"}
-	for _, k := range kinds {
-		if k == kind {
-			return func(expression any) bool { return m.is(Query{Kind: kind, ID: id}, expression) }, nil
-		}
-	}
-	return nil, diag.WithHint(fmt.Errorf("%q is no way to match hosts", kind), "%s", diag.DidYouMean(kind, kinds))
-}
-
 // filterBy gives the value of the first expression that means the host.
 func (m match) filterBy(lookup *value.Map, kind, id string, merge any, mergeLists bool, fallback any) (any, error) {
-	is, err := m.of(kind, id)
+	is, err := m.matcher(kind, id)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +54,7 @@ func (m match) filterBy(lookup *value.Map, kind, id string, merge any, mergeList
 
 // searchBy lists the keys that have an expression among their values that means the host.
 func (m match) searchBy(lookup *value.Map, kind, id string) (any, error) {
-	is, err := m.of(kind, id)
+	is, err := m.matcher(kind, id)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func mineTable(f *Facts, all Table) Table {
 // get gives what functions tell about the hosts that are meant, by host; with several functions, by
 // function first.
 func (m mine) get(ctx context.Context, target, functions any, kind string, exclude bool) (*value.Map, error) {
-	is, err := match{m.Facts}.of(kind, "")
+	is, err := m.matcher(kind, "")
 	told := value.NewMap()
 	if err != nil || exclude || !is(target) {
 		return told, err

@@ -38,7 +38,7 @@ func networkTable(f *Facts) Table {
 		"network.routes":          Of("family=None", n.routes),
 		"network.default_route":   Of("family=None", n.defaultRoute),
 		"network.dig":             Of("host", n.dig),
-	}.add(addressTable())
+	}.add(calculations(), sockets(n))
 }
 
 func (n network) links() ([]Link, error) {
@@ -254,18 +254,7 @@ func (n network) linksStarting(start any) ([]string, error) {
 	return names, err
 }
 
-func (n network) hostname() string { return n.grain("nodename", "host") }
-
-func (n network) fqdn() string { return n.grain("fqdn", "nodename") }
-
-func (n network) grain(names ...string) string {
-	for _, name := range names {
-		if s, ok := n.Grains.Value(name).(string); ok && s != "" {
-			return s
-		}
-	}
-	return ""
-}
+func (n network) fqdn() string { return n.firstGrain("fqdn", "nodename") }
 
 // routes lists the kernel's routes in the words of netstat.
 func (n network) routes(family string) (*value.List, error) {
@@ -363,6 +352,6 @@ func (n network) defaultRoute(family string) (*value.List, error) {
 
 // dig is the addresses of a name, one a line.
 func (n network) dig(ctx context.Context, name string) (string, error) {
-	found, err := dig{n.Facts}.ask(ctx, "A", name, "")
+	found, err := n.records(ctx, "A", name, "")
 	return strings.Join(found, "\n"), err
 }

@@ -16,9 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// networkMoreTable tells about sockets and neighbours.
-func networkMoreTable(f *Facts) Table {
-	n := network{f}
+// sockets are the functions about sockets and neighbours.
+func sockets(n network) Table {
 	return Table{
 		"network.netstat":    Of("", n.netstat),
 		"network.active_tcp": Of("", n.active),
@@ -142,7 +141,7 @@ func (n network) socket(proto string, f []string) (*value.Map, bool) {
 		m.Set("state", names[state])
 	}
 	if uid, err := strconv.Atoi(f[7]); err == nil {
-		m.Set("user", file{n.Facts}.userName(uid))
+		m.Set("user", n.userName(uid))
 	}
 	return m, true
 }

@@ -20,7 +20,7 @@ func pkgTable(f *Facts) Table {
 		"pkg.available_version": latest,
 		"pkg.upgrade_available": Of("name, **kwargs", p.upgradable),
 		"pkg.version_cmp":       Of("pkg1, pkg2, ignore_epoch=False, **kwargs", p.compare),
-	}
+	}.add(inventory(p))
 }
 
 // installed are the versions of all packages, by name; several of one package are a list.

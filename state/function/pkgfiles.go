@@ -11,19 +11,17 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	repositories "github.com/corpus-agent/corpus-agent/state/module/pkgrepo"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// pkgFilesTable tells about the files of packages and what is known of them. dpkg's database is read; rpm is asked.
-func pkgFilesTable(f *Facts) Table {
-	p := pkg{f}
+// inventory are the functions about the files of packages and what is known of them. dpkg's database is read; rpm is asked.
+func inventory(p pkg) Table {
 	info := Of("*names, failhard=True, **kwargs", p.info)
 	list, dict := Of("*packages, **kwargs", p.fileList), Of("*packages, **kwargs", p.fileDict)
 	return Table{
 		"pkg.list_upgrades":  Of("refresh=True, dist_upgrade=True, **kwargs", p.upgrades),
-		"pkg.list_repos":     Of("**kwargs", func(*value.Map) (*value.Map, error) { return repositories.ListRepositories(f.Host) }),
+		"pkg.list_repos":     Of("**kwargs", func(*value.Map) (*value.Map, error) { return repositories.ListRepositories(p.Host) }),
 		"pkg.info_installed": info,
 		"pkg.owner":          Of("*paths, **kwargs", p.owner),
 		"pkg.file_list":      list,
@@ -337,7 +335,7 @@ func dpkgInfoOf(paragraph string) (m *value.Map, name string) {
 
 // described is what a package file says of itself.
 func (p pkg) described(name, env string) (*value.Map, error) {
-	file, ok, err := cp{p.Facts}.locate(name, env)
+	file, ok, err := p.locate(name, env)
 	if err != nil {
 		return nil, err
 	}
@@ -354,28 +352,4 @@ func (p pkg) described(name, env string) (*value.Map, error) {
 		return nil, err
 	}
 	return value.NewMap("name", found.Name, "version", found.Version, "arch", found.Arch), nil
-}
-
-// lowpkgActs change dpkg's own lists.
-func lowpkgActs(f *Facts) Table {
-	return Table{"lowpkg.unpurge": Of("*packages", pkg{f}.unpurge)}
-}
-
-// unpurge marks packages that are to be purged as ones to install.
-func (p pkg) unpurge(ctx context.Context, names []string) (*value.Map, error) {
-	selections := ""
-	for _, name := range names {
-		if strings.ContainsAny(name, " \t\n/") || name == "" {
-			return nil, fmt.Errorf("%q is no package's name", name)
-		}
-		selections += name + " install\n"
-	}
-	if !p.debian() || selections == "" {
-		return value.NewMap(), nil
-	}
-	if err := p.Host.Packages.Allowed("marking packages"); err != nil {
-		return nil, err
-	}
-	_, err := host.Program{Name: "dpkg", Stdin: selections, Limit: time.Minute}.Do(ctx, p.Host, "--set-selections")
-	return value.NewMap(), err
 }

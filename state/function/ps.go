@@ -1,7 +1,6 @@
 package function
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,26 +16,11 @@ func psTable(f *Facts) Table {
 	return Table{
 		"ps.get_pid_list":          Of("", p.pids),
 		"ps.pgrep":                 Of("pattern, user=None, full=False, pattern_is_regex=False", p.grep),
-		"ps.num_cpus":              Of("", status{f}.processors),
+		"ps.num_cpus":              Of("", p.processors),
 		"ps.total_physical_memory": Of("", p.memory),
 		"ps.boot_time":             Of("", p.boot),
+		"ps.top":                   Of("num_processes=5, interval=3", p.top),
 	}
-}
-
-func (p ps) pids() ([]any, error) {
-	names, err := p.Host.Files.ReadDir("/proc")
-	var pids []int
-	for _, name := range names {
-		if n, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, n)
-		}
-	}
-	slices.Sort(pids)
-	list := make([]any, len(pids))
-	for i, pid := range pids {
-		list[i] = pid
-	}
-	return list, err
 }
 
 // grep lists the processes whose name, or whole command line, has a text in it; None for none.
@@ -52,11 +36,11 @@ func (p ps) grep(pattern, user string, full, isRegexp bool) (any, error) {
 	found := value.NewList()
 	for _, pid := range pids {
 		dir := "/proc/" + value.Str(pid)
-		m, err := re.Search(p.name(dir, full))
+		m, err := re.Search(p.processName(dir, full))
 		if err != nil {
 			return nil, err
 		}
-		if m != nil && (user == "" || p.owner(dir) == user) {
+		if m != nil && (user == "" || p.processOwner(dir) == user) {
 			found.Append(pid)
 		}
 	}
@@ -66,26 +50,9 @@ func (p ps) grep(pattern, user string, full, isRegexp bool) (any, error) {
 	return found, err
 }
 
-func (p ps) name(dir string, full bool) string {
-	if full {
-		text, _ := readText(p.Host, dir+"/cmdline") // a process may have ended meanwhile
-		return strings.TrimSpace(strings.ReplaceAll(text, "\x00", " "))
-	}
-	text, _ := readText(p.Host, dir+"/comm")
-	return strings.TrimSpace(text)
-}
-
-func (p ps) owner(dir string) any {
-	info, err := p.Host.Files.Stat(dir)
-	if err != nil {
-		return nil
-	}
-	return file{p.Facts}.userName(info.UID)
-}
-
 // memory is the host's memory in bytes.
 func (p ps) memory() (int, error) {
-	all, err := status{p.Facts}.memory()
+	all, err := p.Facts.memory()
 	entry, _ := all.Value("MemTotal").(*value.Map)
 	n, _ := strconv.Atoi(value.Str(entry.Value("value")))
 	return n << 10, err

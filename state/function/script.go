@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// scriptActs run scripts of the state tree or of the host.
-func scriptActs(f *Facts) Table {
+// cmdActs run scripts of the state tree or of the host.
+func cmdActs(f *Facts) Table {
 	c := cmd{f}
 	signature := "source, args=None, " + sharedParameters
 	return Table{
@@ -60,7 +60,7 @@ func (c cmd) scriptText(ctx context.Context, a Arguments) (string, error) {
 		return "", diag.WithHint(fmt.Errorf("argument source: %q is neither salt://PATH nor an absolute path", source),
 			"put the script into the state tree: salt://scripts/NAME")
 	}
-	read, err := cp{c.Facts}.text(source, env)
+	read, err := c.treeText(source, env)
 	if err != nil {
 		return "", err
 	}

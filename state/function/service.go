@@ -22,7 +22,7 @@ func serviceTable(f *Facts) Table {
 		"service.get_all":     Of("root=None", s.all),
 		"service.get_enabled": Of("root=None", s.those(func(u Unit) bool { return u.Enabled })),
 		"service.get_running": Of("root=None", s.those(func(u Unit) bool { return u.Running })),
-	}
+	}.add(unitFunctions(s))
 }
 
 func (s service) units() (Units, error) {

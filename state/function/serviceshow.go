@@ -7,9 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// serviceShowTable tells what systemd knows of units.
-func serviceShowTable(f *Facts) Table {
-	s := service{f}
+// unitFunctions are the functions about what systemd knows of units.
+func unitFunctions(s service) Table {
 	return Table{
 		"service.show":  Of("name, root=None", s.show),
 		"service.execs": Of("root=None", s.execs),

@@ -131,7 +131,7 @@ func (s slsutil) renderer(ctx context.Context, file, text, pipe string, options 
 
 // source reads what to render.
 func (s slsutil) source(url, env string) (src render.Source, found bool, err error) {
-	file, ok, err := cp{s.Facts}.locate(url, env)
+	file, ok, err := s.locate(url, env)
 	if err != nil || !ok {
 		return src, false, err
 	}

@@ -25,7 +25,7 @@ func statusTable(f *Facts) Table {
 		"status.nproc":   Of("", s.processors),
 		"status.time":    Of("format='%A, %d. %B %Y %I:%M%p'", func(format string) string { return salt.Strftime(s.now(), format) }),
 		"status.version": Of("", s.version),
-	}
+	}.add(counters(s))
 }
 
 func (s status) uptime(ctx context.Context) (*value.Map, error) {
@@ -65,23 +65,6 @@ func (s status) load() (*value.Map, error) {
 	return m, nil
 }
 
-func (s status) memory() (*value.Map, error) {
-	text, err := readText(s.Host, "/proc/meminfo")
-	m := value.NewMap()
-	for line := range strings.Lines(text) {
-		f := strings.Fields(line)
-		if len(f) < 2 {
-			continue
-		}
-		entry := value.NewMap("value", f[1])
-		if len(f) > 2 {
-			entry.Set("unit", f[2])
-		}
-		m.Set(strings.TrimSuffix(f[0], ":"), entry)
-	}
-	return m, err
-}
-
 // processor describes the last processor that the kernel lists, as Salt does.
 func (s status) processor() (*value.Map, error) {
 	text, err := readText(s.Host, "/proc/cpuinfo")
@@ -97,17 +80,6 @@ func (s status) processor() (*value.Map, error) {
 		}
 	}
 	return m, err
-}
-
-func (s status) processors() (int, error) {
-	text, err := readText(s.Host, "/proc/cpuinfo")
-	n := 0
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "processor") {
-			n++
-		}
-	}
-	return n, err
 }
 
 func (s status) version() (string, error) {

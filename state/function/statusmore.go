@@ -11,9 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// statusMoreTable tells about processes, disks and counters of the kernel.
-func statusMoreTable(f *Facts) Table {
-	s := status{f}
+// counters are the functions about processes, disks and counters of the kernel.
+func counters(s status) Table {
 	return Table{
 		"status.all_status": Of("", s.everything),
 		"status.procs":      Of("", s.processes),
@@ -64,16 +63,15 @@ func (s status) everything(ctx context.Context) *value.Map {
 
 // processes are the user and the command of all processes, by number.
 func (s status) processes() (*value.Map, error) {
-	p := ps{s.Facts}
-	pids, err := p.pids()
+	pids, err := s.pids()
 	all := value.NewMap()
 	for _, pid := range pids {
 		dir := "/proc/" + value.Str(pid)
-		command := p.name(dir, true)
+		command := s.processName(dir, true)
 		if command == "" {
-			command = "[" + p.name(dir, false) + "]"
+			command = "[" + s.processName(dir, false) + "]"
 		}
-		if owner := p.owner(dir); owner != nil { // it may have ended meanwhile
+		if owner := s.processOwner(dir); owner != nil { // it may have ended meanwhile
 			all.Set(value.Str(pid), value.NewMap("user", owner, "cmd", command))
 		}
 	}
@@ -111,7 +109,7 @@ func (s status) disks(ctx context.Context, wanted []string) (*value.Map, error) 
 			}
 		}
 	}
-	usage, err := disk{s.Facts}.df(ctx, "ak", "1K-blocks", "used", "available", "capacity")
+	usage, err := s.df(ctx, "ak", "1K-blocks", "used", "available", "capacity")
 	if err != nil {
 		return nil, err
 	}

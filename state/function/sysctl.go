@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -63,4 +64,25 @@ func settings(text, separator string) *value.Map {
 		}
 	}
 	return all
+}
+
+// assign sets a kernel setting until the next boot.
+func (s sysctl) assign(ctx context.Context, name string, v any) (*value.Map, error) {
+	text := value.Str(v)
+	if strings.HasPrefix(name, "-") || strings.ContainsAny(name, "= \n") {
+		return nil, fmt.Errorf("%q is no kernel setting", name)
+	}
+	if found, err := s.Host.Files.Stat("/proc/sys/" + swapped(name)); err != nil || found.IsDir() {
+		return nil, fmt.Errorf("there is no kernel setting %s", name)
+	}
+	_, err := s.Host.Tool(ctx, host.Tool{Argv: []string{"sysctl", "-w", name + "=" + text}, Package: "procps", Changes: host.Subject{Kind: host.KindSysctl, Name: name}})
+	return value.NewMap(name, text), err
+}
+
+// sysctlActs set settings of the kernel.
+func sysctlActs(f *Facts) Table {
+	s := sysctl{f}
+	return byState(f, map[string]deed{
+		"sysctl.persist": {signature: "name, value", state: "sysctl.present"},
+	}).add(Table{"sysctl.assign": Of("name, value", s.assign)})
 }

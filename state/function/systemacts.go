@@ -22,8 +22,8 @@ func systemTable(f *Facts) Table {
 		"system.get_system_date_time":          Of("utc_offset=None", m.clock("2006-01-02 15:04:05")),
 		"system.has_settable_hwclock":          Of("", func() bool { _, ok := f.Host.Which("hwclock"); return ok }),
 		"system.get_computer_desc":             Of("", m.description),
-		"system.get_computer_name":             Of("", func() string { return network{f}.hostname() }),
-		"system.get_reboot_required_witnessed": Of("", func() bool { return file{f}.exists(rebootWitness) }),
+		"system.get_computer_name":             Of("", func() string { return f.hostname() }),
+		"system.get_reboot_required_witnessed": Of("", func() bool { return f.isFile(rebootWitness) }),
 	}
 }
 

@@ -111,7 +111,7 @@ func (test) sleep(ctx context.Context, seconds int) (bool, error) {
 }
 
 func (t test) confTest() any {
-	v, _ := first("test.foo", append(config{t.Facts}.sources(true, true, true, true), builtIn()))
+	v, _ := first("test.foo", append(t.sources(true, true, true, true), builtIn()))
 	return v
 }
 

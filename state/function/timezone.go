@@ -78,3 +78,10 @@ func (t timezone) clock() (string, error) {
 	}
 	return "UTC", nil
 }
+
+// timezoneActs set the time zone.
+func timezoneActs(f *Facts) Table {
+	return byState(f, map[string]deed{
+		"timezone.set_zone": {signature: "timezone", state: "timezone.system", rename: map[string]string{"timezone": "name"}, yes: true},
+	})
+}

@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // ask runs a program that only reads and gives everything about it.
@@ -34,3 +36,16 @@ func (f *Facts) answer(ctx context.Context, argv ...string) (string, error) {
 func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+// toText replaces what is no UTF-8.
+func toText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// outcome is what became of a command, in Salt's words.
+func outcome(out host.Output) *value.Map {
+	return value.NewMap("pid", out.PID, "retcode", out.Code, "stdout", toText(out.Stdout), "stderr", toText(out.Stderr))
+}

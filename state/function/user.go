@@ -77,17 +77,10 @@ func (u user) all(_, _ any) (*value.List, error) {
 	return all, nil
 }
 
-// accountNames lists the names in a file of accounts, in its order.
-func accountNames(h *host.Host, file string) ([]string, error) {
-	text, err := readText(h, file)
-	if absent(err) {
-		return []string{}, nil
-	}
-	names := []string{}
-	for line := range strings.SplitSeq(text, "\n") {
-		if name, _, ok := strings.Cut(line, ":"); ok && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names, err
+// userActs add and delete users.
+func userActs(f *Facts) Table {
+	return byState(f, map[string]deed{
+		"user.add":    {signature: "name", state: "user.present", yes: true},
+		"user.delete": {signature: "name, remove=False", state: "user.absent", rename: map[string]string{"remove": "purge"}, yes: true},
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/jinja"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -65,42 +66,5 @@ func (c cmd) shells() []string {
 	return list
 }
 
-// splitWords splits a command line as a POSIX shell would, but for comments and everything that a
-// shell expands.
-func splitWords(line string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	quote, inside, escaped := rune(0), false, false
-	for _, r := range line {
-		switch {
-		case escaped:
-			if quote == '"' && r != '"' && r != '\\' {
-				word.WriteByte('\\')
-			}
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\' && quote != '\'':
-			escaped, inside = true, true
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote, inside = r, true
-		case quote == 0 && strings.ContainsRune(" \t\r\n", r):
-			if inside {
-				words = append(words, word.String())
-				word.Reset()
-				inside = false
-			}
-		default:
-			word.WriteRune(r)
-			inside = true
-		}
-	}
-	if quote != 0 || escaped {
-		return nil, value.Raise("ValueError", "a quote or backslash of the command line is not ended")
-	}
-	if inside {
-		words = append(words, word.String())
-	}
-	return words, nil
-}
+// whichFilter is Salt's Jinja filter which.
+func whichFilter(f *Facts) jinja.Filter { return pathFilter("which", cmd{f}.which) }

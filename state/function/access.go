@@ -1,0 +1,37 @@
+package function
+
+import (
+	"io/fs"
+	"os"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// permitted says whether the run itself may read (4), write (2) or execute (1) a file.
+func permitted(info host.Info, wanted fs.FileMode) bool {
+	uid := os.Geteuid()
+	if uid == 0 {
+		return wanted != 1 || info.IsDir() || info.Mode&0o111 != 0
+	}
+	mode := info.Mode.Perm()
+	switch {
+	case info.UID == uid:
+		mode >>= 6
+	case memberOf(info.GID):
+		mode >>= 3
+	}
+	return mode&wanted == wanted
+}
+
+func memberOf(gid int) bool {
+	groups, err := os.Getgroups()
+	if err != nil {
+		return gid == os.Getegid()
+	}
+	for _, g := range append(groups, os.Getegid()) {
+		if g == gid {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,37 @@
+package function
+
+import (
+	"fmt"
+	"io/fs"
+)
+
+// rawMode is a mode as the kernel has it, kind of file included.
+func rawMode(mode fs.FileMode) uint32 {
+	raw := uint32(mode.Perm())
+	for _, bit := range []struct {
+		raw  uint32
+		mode fs.FileMode
+	}{{0o4000, fs.ModeSetuid}, {0o2000, fs.ModeSetgid}, {0o1000, fs.ModeSticky}} {
+		if mode&bit.mode != 0 {
+			raw |= bit.raw
+		}
+	}
+	switch mode.Type() {
+	case fs.ModeDir:
+		return raw | 0o040000
+	case fs.ModeSymlink:
+		return raw | 0o120000
+	case fs.ModeNamedPipe:
+		return raw | 0o010000
+	case fs.ModeSocket:
+		return raw | 0o140000
+	case fs.ModeDevice:
+		return raw | 0o060000
+	case fs.ModeDevice | fs.ModeCharDevice:
+		return raw | 0o020000
+	}
+	return raw | 0o100000
+}
+
+// modeText writes the permissions of a mode as Salt does: four octal digits.
+func modeText(mode fs.FileMode) string { return fmt.Sprintf("%04o", rawMode(mode)&0o7777) }

@@ -1,0 +1,104 @@
+package function
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// df gives the columns of df, by the directory where a file system is mounted.
+func (f *Facts) df(ctx context.Context, flags string, columns ...string) (*value.Map, error) {
+	if i := strings.IndexFunc(flags, func(r rune) bool { return !strings.ContainsRune("aBhHiklPtTxv", r) }); i >= 0 {
+		return nil, fmt.Errorf("df has no flag %c that would do here", flags[i])
+	}
+	out, err := f.ask(ctx, host.Line{Argv: []string{"df", "-P" + flags}})
+	if err != nil {
+		return nil, err
+	}
+	all := value.NewMap()
+	for line := range strings.Lines(out.Stdout) {
+		words := strings.Fields(line)
+		if strings.HasPrefix(line, "Filesystem") || len(words) < len(columns)+2 {
+			continue
+		}
+		// A name may hold spaces: columns count from the end.
+		rest := len(words) - len(columns) - 1
+		entry := value.NewMap("filesystem", strings.Join(words[:rest], " "))
+		for i, column := range columns {
+			entry.Set(column, words[rest+i])
+		}
+		all.Set(words[len(words)-1], entry)
+	}
+	return all, nil
+}
+
+// pids lists the processes that run, in order.
+func (f *Facts) pids() ([]any, error) {
+	names, err := f.Host.Files.ReadDir("/proc")
+	var pids []int
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, n)
+		}
+	}
+	slices.Sort(pids)
+	list := make([]any, len(pids))
+	for i, pid := range pids {
+		list[i] = pid
+	}
+	return list, err
+}
+
+// processName is the name of a process by its directory in /proc, or its whole command line.
+func (f *Facts) processName(dir string, full bool) string {
+	if full {
+		text, _ := readText(f.Host, dir+"/cmdline") // a process may have ended meanwhile
+		return strings.TrimSpace(strings.ReplaceAll(text, "\x00", " "))
+	}
+	text, _ := readText(f.Host, dir+"/comm")
+	return strings.TrimSpace(text)
+}
+
+// processOwner is the user of a process by its directory in /proc; nil for one that has ended.
+func (f *Facts) processOwner(dir string) any {
+	info, err := f.Host.Files.Stat(dir)
+	if err != nil {
+		return nil
+	}
+	return f.userName(info.UID)
+}
+
+// memory is what /proc/meminfo says, by name.
+func (f *Facts) memory() (*value.Map, error) {
+	text, err := readText(f.Host, "/proc/meminfo")
+	m := value.NewMap()
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			continue
+		}
+		entry := value.NewMap("value", words[1])
+		if len(words) > 2 {
+			entry.Set("unit", words[2])
+		}
+		m.Set(strings.TrimSuffix(words[0], ":"), entry)
+	}
+	return m, err
+}
+
+// processors counts the processors of the host.
+func (f *Facts) processors() (int, error) {
+	text, err := readText(f.Host, "/proc/cpuinfo")
+	n := 0
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "processor") {
+			n++
+		}
+	}
+	return n, err
+}

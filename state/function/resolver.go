@@ -1,0 +1,98 @@
+package function
+
+import (
+	"context"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// records gives the records of a kind; the log is told why there are none.
+func (f *Facts) records(ctx context.Context, kind, name, server string) ([]string, error) {
+	if f.Resolver == nil {
+		f.log("warning", "dig."+kind+": there is nobody to ask")
+		return []string{}, nil
+	}
+	found, err := f.Resolver.Lookup(ctx, kind, name, server)
+	if err != nil {
+		f.log("warning", "dig."+kind+": "+err.Error())
+	}
+	if found == nil {
+		found = []string{}
+	}
+	return found, ctx.Err()
+}
+
+// addresses leaves out the aliases that stand before them.
+func (f *Facts) addresses(kind string) func(context.Context, string, string) ([]string, error) {
+	return func(ctx context.Context, name, server string) ([]string, error) {
+		found, err := f.records(ctx, kind, name, server)
+		addresses := []string{}
+		for _, record := range found {
+			if isAddress(record) {
+				addresses = append(addresses, record)
+			}
+		}
+		return addresses, err
+	}
+}
+
+func (f *Facts) nameServers(ctx context.Context, domain string, resolve bool, server string) ([]string, error) {
+	names, err := f.records(ctx, "NS", domain, server)
+	if !resolve || err != nil {
+		return names, err
+	}
+	all := []string{}
+	for _, name := range names {
+		found, err := f.addresses("A")(ctx, name, server)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// mailServers lists preference and name of the mail servers, or their first address.
+func (f *Facts) mailServers(ctx context.Context, domain string, resolve bool, server string) (*value.List, error) {
+	found, err := f.records(ctx, "MX", domain, server)
+	all := value.NewList()
+	for _, record := range found {
+		preference, name, _ := strings.Cut(record, " ")
+		if !resolve {
+			all.Append(value.Strings(preference, name))
+			continue
+		}
+		addresses, err := f.addresses("A")(ctx, name, server)
+		if err != nil {
+			return nil, err
+		}
+		if len(addresses) > 0 {
+			all.Append(value.Strings(preference, addresses[0]))
+		}
+	}
+	return all, err
+}
+
+// isAddress takes an address, or one with the length of a prefix.
+func isAddress(v any) bool {
+	text, ok := v.(string)
+	if !ok {
+		return false
+	}
+	host, bits, hasBits := text, "", false
+	if i := strings.LastIndexByte(text, '/'); i >= 0 {
+		host, bits, hasBits = text[:i], text[i+1:], true
+	}
+	a, err := netip.ParseAddr(host)
+	if err != nil || !hasBits {
+		return err == nil
+	}
+	n, err := strconv.Atoi(bits)
+	if a.Is4() {
+		return err == nil && 1 <= n && n <= 32
+	}
+	return err == nil && 8 <= n && n <= 128
+}

@@ -1,0 +1,60 @@
+package function
+
+import "github.com/corpus-agent/corpus-agent/state/value"
+
+// connectionSetting is how a database server is reached: an argument of the call, or else what the configuration says.
+func (f *Facts) connectionSetting(connection *value.Map, prefix string, names ...string) string {
+	if v := connection.Value(names[0]); v != nil {
+		return value.Str(v)
+	}
+	v, _ := first(prefix+names[len(names)-1], f.sources(true, true, true, true))
+	return optionalText(v)
+}
+
+// sources are where settings come from, the one that wins first.
+func (f *Facts) sources(opts, grains, pillar, master bool) []*value.Map {
+	var list []*value.Map
+	for _, s := range []struct {
+		wanted bool
+		data   *value.Map
+	}{{opts, f.Options}, {grains, f.Grains}, {pillar, f.currentPillar()}, {master, f.masterSettings()}} {
+		if s.wanted {
+			list = append(list, s.data)
+		}
+	}
+	return list
+}
+
+// masterSettings is the configuration of a master, where the pillar carries it.
+func (f *Facts) masterSettings() *value.Map {
+	m, _ := f.currentPillar().Value("master").(*value.Map)
+	return m
+}
+
+// first is a setting from the first source that has it.
+func first(key string, sources []*value.Map) (any, bool) {
+	for _, data := range sources {
+		if v, ok := data.Get(key); ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// builtIn are the settings that Salt has a value for when nobody sets them.
+func builtIn() *value.Map {
+	return value.NewMap(
+		"mongo.db", "salt", "mongo.password", "", "mongo.port", 27017, "mongo.user", "",
+		"redis.db", "0", "redis.host", "salt", "redis.port", 6379, "test.foo", "unconfigured", "ca.cert_base_path", "/etc/pki",
+		"solr.cores", value.NewList(), "solr.host", "localhost", "solr.port", "8983", "solr.baseurl", "/solr", "solr.type", "master",
+		"solr.request_timeout", nil, "solr.init_script", "/etc/rc.d/solr",
+		"solr.dih.import_options", value.NewMap("clean", false, "optimize", true, "commit", true, "verbose", false),
+		"solr.backup_path", nil, "solr.num_backups", 1,
+		"poudriere.config", "/usr/local/etc/poudriere.conf", "poudriere.config_dir", "/usr/local/etc/poudriere.d",
+		"ldap.uri", "", "ldap.server", "localhost", "ldap.port", "389", "ldap.tls", false, "ldap.no_verify", false,
+		"ldap.anonymous", true, "ldap.scope", 2, "ldap.attrs", nil, "ldap.binddn", "", "ldap.bindpw", "",
+		"hosts.file", "/etc/hosts", "aliases.file", "/etc/aliases",
+		"virt", value.NewMap("tunnel", false, "images", "/srv/salt-images"), "docker.exec_driver", "docker-exec",
+		"docker.compare_container_networks", value.NewMap("static", value.Strings("Aliases", "Links", "IPAMConfig"),
+			"automatic", value.Strings("IPAddress", "Gateway", "GlobalIPv6Address", "IPv6Gateway")))
+}

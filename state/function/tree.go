@@ -1,0 +1,78 @@
+package function
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+)
+
+// stateTree is the state tree, or an error where there is none.
+func (f *Facts) stateTree() (*roots.Roots, error) {
+	if f.States == nil {
+		return nil, errors.New("there is no state tree")
+	}
+	return f.States, nil
+}
+
+// locate finds the file that a URL means; ok is false where there is none. Only what is on this host
+// can be found.
+func (f *Facts) locate(url, env string) (file string, ok bool, err error) {
+	scheme, rest, hasScheme := strings.Cut(url, "://")
+	switch {
+	case !hasScheme && path.IsAbs(url):
+		ok, err := f.treeFile(url)
+		return url, ok, err
+	case !hasScheme:
+		return "", false, diag.WithHint(fmt.Errorf("%q is neither an absolute path nor a URL", url), "write salt://%s for a file of the state tree", url)
+	case scheme == "file":
+		ok, err := f.treeFile(rest)
+		return rest, ok, err
+	case scheme != "salt":
+		return "", false, diag.WithHint(fmt.Errorf("%s would be downloaded, and templates only read what is here", url),
+			"download it in a file.managed state, or read it with http.query")
+	}
+	tree, err := f.stateTree()
+	if err != nil {
+		return "", false, err
+	}
+	name, named, _ := strings.Cut(rest, "?saltenv=")
+	if named != "" {
+		env = named
+	}
+	return tree.Find(f.env(env), name)
+}
+
+// home is what the file that locate found for a URL lies on: trees may lie elsewhere than the host's
+// files.
+func (f *Facts) home(url string) *host.Host {
+	if f.Trees != nil && strings.HasPrefix(url, "salt://") {
+		return &host.Host{Files: f.Trees}
+	}
+	return f.Host
+}
+
+func (f *Facts) treeFile(file string) (bool, error) {
+	info, err := f.Host.Files.Stat(file)
+	ok, err := there(err)
+	return ok && info.IsRegular(), err
+}
+
+// treeText is the content of the file that a URL means, or False where there is none.
+func (f *Facts) treeText(url, env string) (any, error) {
+	file, ok, err := f.locate(url, env)
+	if err != nil || !ok {
+		return false, err
+	}
+	return readText(f.home(url), file)
+}
+
+// isFile says whether a path, with ~ expanded, leads to a regular file.
+func (f *Facts) isFile(p string) bool {
+	info, err := f.Host.Following().Files.Stat(expand(f.Host, p))
+	return err == nil && info.IsRegular()
+}
