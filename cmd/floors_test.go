@@ -87,8 +87,10 @@ func TestImportsPointDown(t *testing.T) {
 			if under(to, "state/host") && to != "state/host" && to != "state/host/links" && under(from, "state/host") && from != "state/host/machine" {
 				t.Errorf("%s imports %s: only machine joins the rooms of a host", from, to)
 			}
-			if family(from) != "" && family(to) != "" && family(from) != family(to) {
-				t.Errorf("%s imports %s: families of state functions never import each other", from, to)
+			for top, shared := range families() {
+				if a, b := family(from, top, shared), family(to, top, shared); a != "" && b != "" && a != b {
+					t.Errorf("%s imports %s: families of functions never import each other", from, to)
+				}
 			}
 		}
 	}
@@ -99,12 +101,20 @@ func room(path string) string {
 	return r
 }
 
-// family is the family of state functions that a package belongs to, or "" for a package that several families share: client
-// has what the clients of package managers and servers need, owned makes files that belong to a user, pep440 compares
-// versions of Python distributions, and sshkey reads keys.
-func family(path string) string {
-	f, ok := strings.CutPrefix(path, "state/module/")
-	shared := []string{"client", "owned", "pep440", "sshkey"}
+// families are the folders with a package for each Salt module, and what several packages of a folder share. Below
+// state/module, client has what the clients of package managers and servers need, owned makes files that belong to a user,
+// pep440 compares versions of Python distributions, and sshkey reads keys. Below state/function, manual is the
+// documentation of functions, ospath is Python's os.path, and table lists all functions.
+func families() map[string][]string {
+	return map[string][]string{
+		"state/module":   {"client", "owned", "pep440", "sshkey"},
+		"state/function": {"manual", "ospath", "table"},
+	}
+}
+
+// family is the package of a Salt module that a path below a folder belongs to, or "" for any other path.
+func family(path, folder string, shared []string) string {
+	f, ok := strings.CutPrefix(path, folder+"/")
 	if !ok || slices.Contains(shared, room(f)) {
 		return ""
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// permitted says whether the run itself may read (4), write (2) or execute (1) a file.
-func permitted(info host.Info, wanted fs.FileMode) bool {
+// Permitted says whether the run itself may read (4), write (2) or execute (1) a file.
+func Permitted(info host.Info, wanted fs.FileMode) bool {
 	uid := os.Geteuid()
 	if uid == 0 {
 		return wanted != 1 || info.IsDir() || info.Mode&0o111 != 0

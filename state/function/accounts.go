@@ -7,9 +7,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// userName is the name of a user's number, or the number.
-func (f *Facts) userName(uid any) any {
-	if n, err := whole(uid); err == nil {
+// UserName is the name of a user's number, or the number.
+func (f *Facts) UserName(uid any) any {
+	if n, err := Int(uid); err == nil {
 		if u, ok, err := f.Host.Accounts.UserByID(n); ok && err == nil {
 			return u.Name
 		}
@@ -17,10 +17,10 @@ func (f *Facts) userName(uid any) any {
 	return uid
 }
 
-// accountNames lists the names in a file of accounts, in its order.
-func accountNames(h *host.Host, file string) ([]string, error) {
-	text, err := readText(h, file)
-	if absent(err) {
+// AccountNames lists the names in a file of accounts, in its order.
+func AccountNames(h *host.Host, file string) ([]string, error) {
+	text, err := ReadText(h, file)
+	if Absent(err) {
 		return []string{}, nil
 	}
 	names := []string{}

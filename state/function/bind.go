@@ -41,7 +41,7 @@ func (b *binding) positions(args []any) error {
 		}
 	}
 	if n < len(args) {
-		return diag.WithHint(typeError("it takes %s, and %d were given", count(n), len(args)), "%s", b.known())
+		return diag.WithHint(TypeError("it takes %s, and %d were given", count(n), len(args)), "%s", b.known())
 	}
 	return nil
 }
@@ -70,13 +70,13 @@ func (b *binding) names(kwargs *value.Map) error {
 		i := b.find(name)
 		switch {
 		case i >= 0 && b.given[i]:
-			return typeError("argument %s is given twice", name)
+			return TypeError("argument %s is given twice", name)
 		case i >= 0:
 			b.values[i], b.given[i] = v, true
 		case rest != nil:
 			rest.Set(name, v)
 		default:
-			return diag.WithHint(typeError("there is no argument %s", name), "%s", b.hint(name))
+			return diag.WithHint(TypeError("there is no argument %s", name), "%s", b.hint(name))
 		}
 	}
 	return nil
@@ -139,9 +139,10 @@ func (b *binding) defaults() error {
 	case 0:
 		return nil
 	case 1:
-		return diag.WithHint(typeError("missing argument %s", missing[0]), "%s", b.known())
+		return diag.WithHint(TypeError("missing argument %s", missing[0]), "%s", b.known())
 	}
-	return diag.WithHint(typeError("missing arguments %s", strings.Join(missing, ", ")), "%s", b.known())
+	return diag.WithHint(TypeError("missing arguments %s", strings.Join(missing, ", ")), "%s", b.known())
 }
 
-func typeError(format string, args ...any) error { return value.Raise("TypeError", format, args...) }
+// TypeError is an error about the arguments of a call.
+func TypeError(format string, args ...any) error { return value.Raise("TypeError", format, args...) }

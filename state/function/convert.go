@@ -75,7 +75,7 @@ func (f *Function) arguments(ctx context.Context, parameters []Parameter, bound 
 	for i, p := range parameters {
 		v, err := convert(bound[i], t.In(first+i))
 		if err != nil && !(bound[i] == nil && p.Optional && p.Default == nil) {
-			return nil, typeError("argument %s: %v", p.Name, err)
+			return nil, TypeError("argument %s: %v", p.Name, err)
 		}
 		in = append(in, v)
 	}
@@ -89,21 +89,21 @@ func convert(v any, t reflect.Type) (reflect.Value, error) {
 	var err error
 	switch t {
 	case reflect.TypeFor[string]():
-		converted, err = text(v)
+		converted, err = Text(v)
 	case reflect.TypeFor[bool]():
 		converted = value.Truth(v)
 	case reflect.TypeFor[int]():
-		converted, err = whole(v)
+		converted, err = Int(v)
 	case reflect.TypeFor[float64]():
 		converted, err = value.ToFloat(v)
 	case reflect.TypeFor[*string]():
-		converted, err = pointer(v, text)
+		converted, err = pointer(v, Text)
 	case reflect.TypeFor[*int]():
-		converted, err = pointer(v, whole)
+		converted, err = pointer(v, Int)
 	case reflect.TypeFor[[]string]():
-		converted, err = texts(v)
+		converted, err = Texts(v)
 	case reflect.TypeFor[*value.List]():
-		converted, err = list(v)
+		converted, err = List(v)
 	case reflect.TypeFor[*value.Map]():
 		converted, err = mapping(v)
 	default:
@@ -115,8 +115,8 @@ func convert(v any, t reflect.Type) (reflect.Value, error) {
 	return reflect.ValueOf(converted), err
 }
 
-// text takes what YAML may have made of an unquoted string, too.
-func text(v any) (string, error) {
+// Text takes what YAML may have made of an unquoted string, too.
+func Text(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
 		return v, nil
@@ -125,10 +125,11 @@ func text(v any) (string, error) {
 	case []byte:
 		return string(v), nil
 	}
-	return "", expected("a string", v)
+	return "", Expected("a string", v)
 }
 
-func whole(v any) (int, error) {
+// Int takes a whole number, or a text or float that is one.
+func Int(v any) (int, error) {
 	switch v := v.(type) {
 	case int:
 		return v, nil
@@ -139,7 +140,7 @@ func whole(v any) (int, error) {
 			}
 		}
 	}
-	return 0, expected("a whole number", v)
+	return 0, Expected("a whole number", v)
 }
 
 func pointer[T any](v any, of func(any) (T, error)) (*T, error) {
@@ -150,8 +151,8 @@ func pointer[T any](v any, of func(any) (T, error)) (*T, error) {
 	return &t, err
 }
 
-// texts takes a list, or one text as a list of it.
-func texts(v any) ([]string, error) {
+// Texts takes a list, or one text as a list of it.
+func Texts(v any) ([]string, error) {
 	items := []any{v}
 	switch v := v.(type) {
 	case nil:
@@ -165,7 +166,7 @@ func texts(v any) ([]string, error) {
 	}
 	list := make([]string, len(items))
 	for i, item := range items {
-		s, err := text(item)
+		s, err := Text(item)
 		if err != nil {
 			return nil, err
 		}
@@ -174,33 +175,34 @@ func texts(v any) ([]string, error) {
 	return list, nil
 }
 
-func list(v any) (*value.List, error) {
+// List takes a list or a tuple.
+func List(v any) (*value.List, error) {
 	switch v := v.(type) {
 	case *value.List:
 		return v, nil
 	case value.Tuple:
 		return &value.List{Items: v}, nil
 	}
-	return nil, expected("a list", v)
+	return nil, Expected("a list", v)
 }
 
 func mapping(v any) (*value.Map, error) {
 	if m, ok := v.(*value.Map); ok {
 		return m, nil
 	}
-	return nil, expected("a mapping", v)
+	return nil, Expected("a mapping", v)
 }
 
-// expected never shows the value: it may be a secret.
-func expected(what string, v any) error {
+// Expected never shows the value: it may be a secret.
+func Expected(what string, v any) error {
 	if v == nil {
 		return fmt.Errorf("%s was expected, not None", what)
 	}
 	return fmt.Errorf("%s was expected, not a %s", what, value.TypeName(v))
 }
 
-// result makes a template's value of what a Go function returned.
-func result(v any) any {
+// Result makes a template's value of what a Go function returned.
+func Result(v any) any {
 	switch v := v.(type) {
 	case *value.Map:
 		if v == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Facts is what functions answer from. What is nil is missing: the functions that need it say so, or
-// answer as on a host that has none of it.
+// Facts is what functions answer from. Functions that need a field that is nil return an error, or answer as on a host
+// that has nothing of the kind.
 type Facts struct {
 	ID     string
 	Grains *value.Map
@@ -21,8 +21,8 @@ type Facts struct {
 	GrainsFile GrainsFile
 	// Pillar is the pillar as it is when asked: pillar files call functions, too.
 	Pillar func() *value.Map
-	// Refresh renders the pillar anew, of one environment if it is named, with data to put over it.
-	// Without it, what Pillar gives has to do.
+	// Refresh renders the pillar again, of one environment if it is named, with data that overrides it.
+	// Where it is nil, functions use Pillar.
 	Refresh func(ctx context.Context, env string, override *value.Map) (*value.Map, error)
 	Options *value.Map // what Salt calls opts
 
@@ -41,17 +41,17 @@ type Facts struct {
 	Resolver Resolver
 	Web      Web
 
-	// Modules are the state functions, which do what some functions of Acting are for.
+	// Modules are the state functions, which carry out some of the functions that change the host.
 	Modules func() module.Registry
 
-	// Calls are the signatures of functions that are called where there is no table, those of state, for sys to tell of.
+	// Calls are the signatures of functions that are called where there is no table, those of state, which sys describes.
 	Calls map[string]string
 
-	// Log is told what templates say and which commands they run. The levels are those of Python's
+	// Log receives what templates write to the log and the commands that they run. The levels are those of Python's
 	// logging, in lower case.
 	Log func(level, message string)
 	Now func() time.Time // time.Now if nil
-	// Shell has cmd.run and its kin go through a shell unless they say otherwise, as when a person
+	// Shell has cmd.run and its variants go through a shell unless they say otherwise, as when a person
 	// types them; in templates, Salt splits their words and runs the program itself.
 	Shell bool
 	// Retcode, if not nil, takes the code of a command that a function ran and that failed: what Salt's modules put
@@ -106,7 +106,7 @@ type (
 	Address = links.Address
 )
 
-// Resolver asks the domain name system. An error means that nothing was found or nobody answered.
+// Resolver asks the domain name system. An error means that there is no such record or no server answered.
 type Resolver interface {
 	// Lookup gives the records of a kind (A, AAAA, CNAME, MX, NS, PTR, TXT) as dig +short prints
 	// them. server is an address to ask, "" for the host's own.
@@ -126,28 +126,31 @@ type (
 	Response = host.WebResponse
 )
 
-func (f *Facts) log(level, message string) {
+// WriteLog writes a message to the log.
+func (f *Facts) WriteLog(level, message string) {
 	if f.Log != nil {
 		f.Log(level, message)
 	}
 }
 
-func (f *Facts) now() time.Time {
+// Time is the current time.
+func (f *Facts) Time() time.Time {
 	if f.Now != nil {
 		return f.Now()
 	}
 	return time.Now()
 }
 
-func (f *Facts) currentPillar() *value.Map {
+// CurrentPillar is the pillar, or nil where there is none.
+func (f *Facts) CurrentPillar() *value.Map {
 	if f.Pillar == nil {
 		return nil
 	}
 	return f.Pillar()
 }
 
-// env is the environment to look in where a call names none.
-func (f *Facts) env(named string) string {
+// Environment is the environment to look in where a call names none.
+func (f *Facts) Environment(named string) string {
 	if named != "" {
 		return named
 	}
@@ -155,4 +158,10 @@ func (f *Facts) env(named string) string {
 		return env
 	}
 	return "base"
+}
+
+// GrainsFile is the file of grains that an operator maintains.
+type GrainsFile struct {
+	Path string     // "" is /etc/corpus/grains.yaml
+	Host *host.Host // on which it lies; nil is the host of the functions
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// filter is what grains.filter_by and pillar.filter_by choose from.
-type filter struct {
-	lookup   *value.Map // pattern -> value
-	key      any        // path into the data; what it leads to is matched
-	merge    any        // mapping to put over the chosen value
-	fallback any        // pattern to take if none matches
-	base     any        // pattern whose value the chosen one is put over
+// Filter is what grains.filter_by and pillar.filter_by choose from.
+type Filter struct {
+	Lookup   *value.Map // pattern -> value
+	Key      any        // path into the data; what it leads to is matched
+	Merge    any        // mapping to put over the chosen value
+	Fallback any        // pattern to take if none matches
+	Base     any        // pattern whose value the chosen one is put over
 }
 
-// filterBy chooses the first pattern that the data fits. Where the data is a list, its items are
+// FilterBy chooses the first pattern that the data fits. Where the data is a list, its items are
 // tried in order. The value that is chosen belongs to the caller's mapping, and merging changes it
 // there.
-func filterBy(data *value.Map, f filter) (any, error) {
-	chosen, err := f.choose(traverse(data, f.key, value.NewList(), ":"))
+func FilterBy(data *value.Map, f Filter) (any, error) {
+	chosen, err := f.choose(Traverse(data, f.Key, value.NewList(), ":"))
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func filterBy(data *value.Map, f filter) (any, error) {
 	return f.merged(chosen)
 }
 
-func (f filter) choose(found any) (any, error) {
+func (f Filter) choose(found any) (any, error) {
 	items := []any{found}
 	if l, ok := found.(*value.List); ok {
 		items = l.Items
@@ -40,12 +40,12 @@ func (f filter) choose(found any) (any, error) {
 			return chosen, nil
 		}
 	}
-	chosen, _, err := f.lookup.GetKey(f.fallback)
+	chosen, _, err := f.Lookup.GetKey(f.Fallback)
 	return chosen, err
 }
 
-func (f filter) first(text string) any {
-	for pattern, v := range f.lookup.All() {
+func (f Filter) first(text string) any {
+	for pattern, v := range f.Lookup.All() {
 		if value.Glob(value.Str(pattern), text) {
 			return v
 		}
@@ -53,11 +53,11 @@ func (f filter) first(text string) any {
 	return nil
 }
 
-func (f filter) overBase(chosen any) (any, error) {
-	if !value.Truth(f.base) {
+func (f Filter) overBase(chosen any) (any, error) {
+	if !value.Truth(f.Base) {
 		return chosen, nil
 	}
-	base, ok, err := f.lookup.GetKey(f.base)
+	base, ok, err := f.Lookup.GetKey(f.Base)
 	if !ok || err != nil {
 		return chosen, err
 	}
@@ -77,31 +77,31 @@ func (f filter) overBase(chosen any) (any, error) {
 	return under, nil
 }
 
-func (f filter) merged(chosen any) (any, error) {
-	if !value.Truth(f.merge) {
+func (f Filter) merged(chosen any) (any, error) {
+	if !value.Truth(f.Merge) {
 		return chosen, nil
 	}
-	over, ok := f.merge.(*value.Map)
+	over, ok := f.Merge.(*value.Map)
 	if !ok {
-		return nil, typeError("argument merge: %v", expected("a mapping", f.merge))
+		return nil, TypeError("argument merge: %v", Expected("a mapping", f.Merge))
 	}
 	if chosen == nil {
 		return over, nil
 	}
 	under, ok := chosen.(*value.Map)
 	if !ok {
-		return nil, typeError("what was chosen is a %s, and nothing can be merged into it", value.TypeName(chosen))
+		return nil, TypeError("what was chosen is a %s, and nothing can be merged into it", value.TypeName(chosen))
 	}
 	value.Update(under, value.Copy(over).(*value.Map), true, false)
 	return under, nil
 }
 
-// update is the recursive merge that everything of Salt's is built on: it changes dest.
-func update(dest, src any, recursive, mergeLists bool) (any, error) {
+// Update is the recursive merge that everything of Salt's is built on: it changes dest.
+func Update(dest, src any, recursive, mergeLists bool) (any, error) {
 	under, ok := dest.(*value.Map)
 	over, okOver := src.(*value.Map)
 	if !ok || !okOver {
-		return nil, typeError("a %s cannot be merged into a %s: both have to be mappings", value.TypeName(src), value.TypeName(dest))
+		return nil, TypeError("a %s cannot be merged into a %s: both have to be mappings", value.TypeName(src), value.TypeName(dest))
 	}
 	value.Update(under, over, recursive, mergeLists)
 	return under, nil

@@ -1,17 +1,17 @@
-// Package function holds what templates may call: salt['grains.filter_by'](...).
+// Package function is the contract of execution functions: what templates call as salt['grains.filter_by'](...), and
+// what module.run and `corpus-agent call` call. The functions of one Salt module are in the package with its name below
+// this one, such as state/function/file; state/function/table lists them all.
 //
-// A template asks and does not act. It is rendered before anybody knows whether the run will change
-// anything, in dry runs too, and sometimes twice; so the functions here read: grains, pillar, files,
-// accounts, the package database. The one way to act is cmd.run and its kin, which no template
-// could do without. They go through the host's door like every command, are told to the log, and
-// below a plain root they are refused.
+// A template reads and does not change the host. It is rendered before it is known whether the run will change
+// anything, in dry runs too, and sometimes twice. So each package has two tables: Functions, which templates may call,
+// reads grains, pillar, files, accounts and the package database; Acting, which only module.run may call, changes the
+// host. The exception is cmd.run and its variants, which templates could not do without. They go through state/host
+// like every command, are written to the log, and are refused below a plain root.
 //
-// Names, parameters and answers are those of Salt 3006, since what calls them was written for it. A
-// Function is a plain Go function next to the signature that Salt documents; everything Python
-// about a call (names or positions, defaults, *args and **kwargs, None, what counts as true) is
-// settled once, where the two are brought together, and not in each of the functions. One file
-// holds the functions of one Salt module. What Salt has and this engine has not is refused with
-// the reason and the way out.
+// Names, parameters and answers are those of Salt 3006, since their callers were written for it. A Function is a plain
+// Go function next to the signature that Salt documents. Everything Python about a call (names or positions, defaults,
+// *args and **kwargs, None, what counts as true) is handled in this package, where the two are brought together. Calls
+// of what Salt has and this engine does not are refused with the reason and an alternative.
 package function
 
 import (
@@ -37,7 +37,7 @@ func (t Table) Call(ctx context.Context, name string, args []any, kwargs *value.
 	if !ok || f.absent() != nil {
 		return nil, t.Unknown(name)
 	}
-	v, err := f.call(ctx, args, kwargs)
+	v, err := f.Call(ctx, args, kwargs)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -53,9 +53,9 @@ func (t Table) Names() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return t[name].absent() != nil })
 }
 
-// through says of all functions of a table that they are there only where a program is. That is found out when one is asked
+// Needing says of all functions of a table that they are there only where a program is. That is found out when one is asked
 // for, since an earlier state may have brought the program.
-func (t Table) through(h *host.Host, program, pkg string) Table {
+func (t Table) Needing(h *host.Host, program, pkg string) Table {
 	for _, f := range t {
 		f.needs = func() error {
 			if h == nil || h.Files == nil {
@@ -70,8 +70,8 @@ func (t Table) through(h *host.Host, program, pkg string) Table {
 	return t
 }
 
-// add takes over the functions of other tables.
-func (t Table) add(tables ...Table) Table {
+// Add takes over the functions of other tables.
+func (t Table) Add(tables ...Table) Table {
 	for _, other := range tables {
 		maps.Copy(t, other)
 	}
@@ -118,7 +118,7 @@ func (f *Function) Signature() string { return f.signature }
 // Parameters are what the signature says. An error says that the Go function does not fit it.
 func (f *Function) Parameters() ([]Parameter, error) {
 	f.once.Do(func() {
-		f.parameters, f.err = parseSignature(f.signature)
+		f.parameters, f.err = ParseSignature(f.signature)
 		if f.err == nil {
 			f.err = f.fits()
 		}
@@ -129,8 +129,8 @@ func (f *Function) Parameters() ([]Parameter, error) {
 // Arguments are all arguments of a call by the names of the parameters, defaults included.
 type Arguments struct{ *value.Map }
 
-// call binds the arguments and calls the Go function.
-func (f *Function) call(ctx context.Context, args []any, kwargs *value.Map) (any, error) {
+// Call binds the arguments and calls the Go function.
+func (f *Function) Call(ctx context.Context, args []any, kwargs *value.Map) (any, error) {
 	parameters, err := f.Parameters()
 	if err != nil {
 		return nil, err
@@ -147,5 +147,5 @@ func (f *Function) call(ctx context.Context, args []any, kwargs *value.Map) (any
 	if len(out) == 2 && !out[1].IsNil() {
 		return nil, out[1].Interface().(error)
 	}
-	return result(out[0].Interface()), nil
+	return Result(out[0].Interface()), nil
 }

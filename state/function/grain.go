@@ -1,10 +1,10 @@
 package function
 
-// hostname is the name of the host as uname(1) says it.
-func (f *Facts) hostname() string { return f.firstGrain("nodename", "host") }
+// Hostname is the name of the host as uname(1) says it.
+func (f *Facts) Hostname() string { return f.FirstGrain("nodename", "host") }
 
-// firstGrain is the first of some grains that is a text, and "" where none is.
-func (f *Facts) firstGrain(names ...string) string {
+// FirstGrain is the first of some grains that is a text, and "" where none is.
+func (f *Facts) FirstGrain(names ...string) string {
 	for _, name := range names {
 		if s, ok := f.Grains.Value(name).(string); ok && s != "" {
 			return s

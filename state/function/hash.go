@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// hashes are the algorithms by Python's names for them.
-func hashes() map[string]func() hash.Hash {
+// Hashes are the algorithms by Python's names for them.
+func Hashes() map[string]func() hash.Hash {
 	return map[string]func() hash.Hash{
 		"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
 		"sha3_224": func() hash.Hash { return sha3.New224() }, "sha3_256": func() hash.Hash { return sha3.New256() },
@@ -23,8 +23,9 @@ func hashes() map[string]func() hash.Hash {
 	}
 }
 
-func newHash(form string) (hash.Hash, error) {
-	if make, ok := hashes()[strings.ToLower(form)]; ok {
+// NewHash is the algorithm with a name of Python's.
+func NewHash(form string) (hash.Hash, error) {
+	if make, ok := Hashes()[strings.ToLower(form)]; ok {
 		return make(), nil
 	}
 	names := []string{"md5", "sha1", "sha224", "sha256", "sha384", "sha512"}
@@ -35,8 +36,9 @@ func newHash(form string) (hash.Hash, error) {
 	return nil, diag.WithHint(value.Raise("ValueError", "there is no hash called %q", form), "%s", hint)
 }
 
-func hexDigest(form string, data []byte) (string, error) {
-	h, err := newHash(form)
+// HexDigest is the digest of data in hexadecimal digits.
+func HexDigest(form string, data []byte) (string, error) {
+	h, err := NewHash(form)
 	if err != nil {
 		return "", err
 	}

@@ -3,103 +3,35 @@ package function
 import (
 	"fmt"
 
-	"github.com/corpus-agent/corpus-agent/state/value"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-type match struct{ *Facts }
-
-func matchTable(f *Facts) Table {
-	m := match{f}
-	t := Table{
-		"match.ipcidr":    Of("tgt", func(tgt any) bool { return m.matches(Query{Kind: "ipcidr"}, tgt) }),
-		"match.filter_by": Of("lookup, tgt_type='compound', minion_id=None, merge=None, merge_lists=False, default='default'", m.filterBy),
-		"match.search_by": Of("lookup, tgt_type='compound', minion_id=None", m.searchBy),
-		"match.ifelse":    Of("*args, tgt_type='compound', minion_id=None, merge=None, merge_lists=False", m.ifElse),
+// Matches reports whether an expression means the host. One that is invalid is written to the log and matches nothing,
+// as in Salt.
+func (f *Facts) Matches(q Query, expression any) bool {
+	text, ok := expression.(string)
+	if !ok || f.Match == nil {
+		f.WriteLog("error", "match."+q.Kind+": there is nothing to match")
+		return false
 	}
-	for _, kind := range []string{"compound", "glob", "list", "pcre"} {
-		t["match."+kind] = Of("tgt, minion_id=None", func(tgt any, id string) bool { return m.matches(Query{Kind: kind, ID: id}, tgt) })
+	if q.Delimiter == "" {
+		q.Delimiter = ":"
 	}
-	for _, kind := range []string{"grain", "grain_pcre", "pillar", "pillar_pcre"} {
-		t["match."+kind] = Of("tgt, delimiter=':'", func(tgt any, delimiter string) bool {
-			return m.matches(Query{Kind: kind, Delimiter: delimiter}, tgt)
-		})
-	}
-	return t
-}
-
-// filterBy gives the value of the first expression that means the host.
-func (m match) filterBy(lookup *value.Map, kind, id string, merge any, mergeLists bool, fallback any) (any, error) {
-	is, err := m.matcher(kind, id)
+	q.Expression = text
+	matched, err := f.Match(q)
 	if err != nil {
-		return nil, err
+		f.WriteLog("error", fmt.Sprintf("match.%s: %v", q.Kind, err))
 	}
-	for expression, chosen := range lookup.All() {
-		if !is(expression) {
-			continue
-		}
-		if !value.Truth(merge) {
-			return chosen, nil
-		}
-		if _, ok := merge.(*value.Map); !ok {
-			return nil, typeError("argument merge: %v", expected("a mapping", merge))
-		}
-		if chosen == nil {
-			return merge, nil
-		}
-		return update(chosen, value.Copy(merge), true, mergeLists)
-	}
-	chosen, _, err := lookup.GetKey(fallback)
-	return chosen, err
+	return matched && err == nil
 }
 
-// searchBy lists the keys that have an expression among their values that means the host.
-func (m match) searchBy(lookup *value.Map, kind, id string) (any, error) {
-	is, err := m.matcher(kind, id)
-	if err != nil {
-		return nil, err
-	}
-	found := value.NewList()
-	for name, expressions := range lookup.All() {
-		l, err := list(expressions)
-		if err != nil {
-			return nil, typeError("%s: %v", value.Str(name), err)
-		}
-		for _, expression := range l.Items {
-			if is(expression) {
-				found.Append(name)
-			}
+// Matcher returns Matches for a kind of expression, or an error where there is no such kind.
+func (f *Facts) Matcher(kind, id string) (func(expression any) bool, error) {
+	kinds := []string{"compound", "glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_pcre", "ipcidr"}
+	for _, k := range kinds {
+		if k == kind {
+			return func(expression any) bool { return f.Matches(Query{Kind: kind, ID: id}, expression) }, nil
 		}
 	}
-	if found.Len() == 0 {
-		return nil, nil
-	}
-	return found, nil
-}
-
-// ifElse reads its arguments as pairs of an expression and a value, with what else to give at the
-// end. True and False match always and never.
-func (m match) ifElse(args []any, kind, id string, merge any, mergeLists bool) (any, error) {
-	if len(args)%2 == 0 {
-		return nil, fmt.Errorf("it takes pairs of a match and a value and then one value more, and %d arguments were given", len(args))
-	}
-	last := args[len(args)-1]
-	const otherwise = "\x00otherwise"
-	lookup := value.NewMap()
-	for i := 0; i+1 < len(args); i += 2 {
-		expression := args[i]
-		switch expression {
-		case true:
-			expression = "*"
-		case false:
-			expression = "\x00never"
-		}
-		if err := lookup.SetKey(expression, args[i+1]); err != nil {
-			return nil, err
-		}
-	}
-	if lookup.Len() == 0 {
-		return last, nil
-	}
-	lookup.Set(otherwise, last)
-	return m.filterBy(lookup, kind, id, merge, mergeLists, otherwise)
+	return nil, diag.WithHint(fmt.Errorf("%q is no way to match hosts", kind), "%s", diag.DidYouMean(kind, kinds))
 }

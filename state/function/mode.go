@@ -5,8 +5,8 @@ import (
 	"io/fs"
 )
 
-// rawMode is a mode as the kernel has it, kind of file included.
-func rawMode(mode fs.FileMode) uint32 {
+// RawMode is a mode as the kernel has it, kind of file included.
+func RawMode(mode fs.FileMode) uint32 {
 	raw := uint32(mode.Perm())
 	for _, bit := range []struct {
 		raw  uint32
@@ -33,5 +33,5 @@ func rawMode(mode fs.FileMode) uint32 {
 	return raw | 0o100000
 }
 
-// modeText writes the permissions of a mode as Salt does: four octal digits.
-func modeText(mode fs.FileMode) string { return fmt.Sprintf("%04o", rawMode(mode)&0o7777) }
+// ModeText writes the permissions of a mode as Salt does: four octal digits.
+func ModeText(mode fs.FileMode) string { return fmt.Sprintf("%04o", RawMode(mode)&0o7777) }

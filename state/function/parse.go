@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// fromYAML reads a text as YAML; errors name its file.
-func fromYAML(text, file string) (any, error) {
+// FromYAML reads a text as YAML; errors name its file.
+func FromYAML(text, file string) (any, error) {
 	doc, err := yaml.LoadString(text, file)
 	if err != nil {
 		return nil, err
@@ -16,8 +16,8 @@ func fromYAML(text, file string) (any, error) {
 	return doc.Value, nil
 }
 
-// fromJSON reads a text as JSON; errors name its file.
-func fromJSON(text, file string) (any, error) {
+// FromJSON reads a text as JSON; errors name its file.
+func FromJSON(text, file string) (any, error) {
 	v, err := value.FromJSON([]byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: not JSON: %w", file, err)

@@ -1,9 +1,11 @@
 package function
 
-import "github.com/corpus-agent/corpus-agent/state/jinja"
+import (
+	"github.com/corpus-agent/corpus-agent/state/jinja"
+)
 
-// pathFilter makes a Jinja filter of a function that answers about a path.
-func pathFilter(name string, ask func(path string) any) jinja.Filter {
+// PathFilter makes a Jinja filter of a function that answers about a path.
+func PathFilter(name string, ask func(path string) any) jinja.Filter {
 	return jinja.Define(name, func(c *jinja.Call) (any, error) {
 		path, err := c.Str(0)
 		if err != nil {

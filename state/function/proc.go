@@ -11,12 +11,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// df gives the columns of df, by the directory where a file system is mounted.
-func (f *Facts) df(ctx context.Context, flags string, columns ...string) (*value.Map, error) {
+// DiskFree returns the columns of df, by the directory where a file system is mounted.
+func (f *Facts) DiskFree(ctx context.Context, flags string, columns ...string) (*value.Map, error) {
 	if i := strings.IndexFunc(flags, func(r rune) bool { return !strings.ContainsRune("aBhHiklPtTxv", r) }); i >= 0 {
 		return nil, fmt.Errorf("df has no flag %c that would do here", flags[i])
 	}
-	out, err := f.ask(ctx, host.Line{Argv: []string{"df", "-P" + flags}})
+	out, err := f.Output(ctx, host.Line{Argv: []string{"df", "-P" + flags}})
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +37,8 @@ func (f *Facts) df(ctx context.Context, flags string, columns ...string) (*value
 	return all, nil
 }
 
-// pids lists the processes that run, in order.
-func (f *Facts) pids() ([]any, error) {
+// PIDs lists the processes that run, in order.
+func (f *Facts) PIDs() ([]any, error) {
 	names, err := f.Host.Files.ReadDir("/proc")
 	var pids []int
 	for _, name := range names {
@@ -54,28 +54,28 @@ func (f *Facts) pids() ([]any, error) {
 	return list, err
 }
 
-// processName is the name of a process by its directory in /proc, or its whole command line.
-func (f *Facts) processName(dir string, full bool) string {
+// ProcessName is the name of a process by its directory in /proc, or its whole command line.
+func (f *Facts) ProcessName(dir string, full bool) string {
 	if full {
-		text, _ := readText(f.Host, dir+"/cmdline") // a process may have ended meanwhile
+		text, _ := ReadText(f.Host, dir+"/cmdline") // a process may have ended meanwhile
 		return strings.TrimSpace(strings.ReplaceAll(text, "\x00", " "))
 	}
-	text, _ := readText(f.Host, dir+"/comm")
+	text, _ := ReadText(f.Host, dir+"/comm")
 	return strings.TrimSpace(text)
 }
 
-// processOwner is the user of a process by its directory in /proc; nil for one that has ended.
-func (f *Facts) processOwner(dir string) any {
+// ProcessOwner is the user of a process by its directory in /proc; nil for one that has ended.
+func (f *Facts) ProcessOwner(dir string) any {
 	info, err := f.Host.Files.Stat(dir)
 	if err != nil {
 		return nil
 	}
-	return f.userName(info.UID)
+	return f.UserName(info.UID)
 }
 
-// memory is what /proc/meminfo says, by name.
-func (f *Facts) memory() (*value.Map, error) {
-	text, err := readText(f.Host, "/proc/meminfo")
+// MemInfo is what /proc/meminfo says, by name.
+func (f *Facts) MemInfo() (*value.Map, error) {
+	text, err := ReadText(f.Host, "/proc/meminfo")
 	m := value.NewMap()
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
@@ -91,9 +91,9 @@ func (f *Facts) memory() (*value.Map, error) {
 	return m, err
 }
 
-// processors counts the processors of the host.
-func (f *Facts) processors() (int, error) {
-	text, err := readText(f.Host, "/proc/cpuinfo")
+// CountProcessors counts the processors of the host.
+func (f *Facts) CountProcessors() (int, error) {
+	text, err := ReadText(f.Host, "/proc/cpuinfo")
 	n := 0
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "processor") {

@@ -9,15 +9,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// records gives the records of a kind; the log is told why there are none.
-func (f *Facts) records(ctx context.Context, kind, name, server string) ([]string, error) {
+// Records returns the records of a kind. Why there are none is written to the log.
+func (f *Facts) Records(ctx context.Context, kind, name, server string) ([]string, error) {
 	if f.Resolver == nil {
-		f.log("warning", "dig."+kind+": there is nobody to ask")
+		f.WriteLog("warning", "dig."+kind+": there is nobody to ask")
 		return []string{}, nil
 	}
 	found, err := f.Resolver.Lookup(ctx, kind, name, server)
 	if err != nil {
-		f.log("warning", "dig."+kind+": "+err.Error())
+		f.WriteLog("warning", "dig."+kind+": "+err.Error())
 	}
 	if found == nil {
 		found = []string{}
@@ -25,13 +25,13 @@ func (f *Facts) records(ctx context.Context, kind, name, server string) ([]strin
 	return found, ctx.Err()
 }
 
-// addresses leaves out the aliases that stand before them.
-func (f *Facts) addresses(kind string) func(context.Context, string, string) ([]string, error) {
+// Addresses makes a function that returns the addresses of a name, without the aliases that lead to them.
+func (f *Facts) Addresses(kind string) func(context.Context, string, string) ([]string, error) {
 	return func(ctx context.Context, name, server string) ([]string, error) {
-		found, err := f.records(ctx, kind, name, server)
+		found, err := f.Records(ctx, kind, name, server)
 		addresses := []string{}
 		for _, record := range found {
-			if isAddress(record) {
+			if IsAddress(record) {
 				addresses = append(addresses, record)
 			}
 		}
@@ -39,14 +39,15 @@ func (f *Facts) addresses(kind string) func(context.Context, string, string) ([]
 	}
 }
 
-func (f *Facts) nameServers(ctx context.Context, domain string, resolve bool, server string) ([]string, error) {
-	names, err := f.records(ctx, "NS", domain, server)
+// NameServers lists the name servers of a domain, or their addresses.
+func (f *Facts) NameServers(ctx context.Context, domain string, resolve bool, server string) ([]string, error) {
+	names, err := f.Records(ctx, "NS", domain, server)
 	if !resolve || err != nil {
 		return names, err
 	}
 	all := []string{}
 	for _, name := range names {
-		found, err := f.addresses("A")(ctx, name, server)
+		found, err := f.Addresses("A")(ctx, name, server)
 		if err != nil {
 			return nil, err
 		}
@@ -55,9 +56,9 @@ func (f *Facts) nameServers(ctx context.Context, domain string, resolve bool, se
 	return all, nil
 }
 
-// mailServers lists preference and name of the mail servers, or their first address.
-func (f *Facts) mailServers(ctx context.Context, domain string, resolve bool, server string) (*value.List, error) {
-	found, err := f.records(ctx, "MX", domain, server)
+// MailServers lists preference and name of the mail servers, or their first address.
+func (f *Facts) MailServers(ctx context.Context, domain string, resolve bool, server string) (*value.List, error) {
+	found, err := f.Records(ctx, "MX", domain, server)
 	all := value.NewList()
 	for _, record := range found {
 		preference, name, _ := strings.Cut(record, " ")
@@ -65,7 +66,7 @@ func (f *Facts) mailServers(ctx context.Context, domain string, resolve bool, se
 			all.Append(value.Strings(preference, name))
 			continue
 		}
-		addresses, err := f.addresses("A")(ctx, name, server)
+		addresses, err := f.Addresses("A")(ctx, name, server)
 		if err != nil {
 			return nil, err
 		}
@@ -76,8 +77,8 @@ func (f *Facts) mailServers(ctx context.Context, domain string, resolve bool, se
 	return all, err
 }
 
-// isAddress takes an address, or one with the length of a prefix.
-func isAddress(v any) bool {
+// IsAddress takes an address, or one with the length of a prefix.
+func IsAddress(v any) bool {
 	text, ok := v.(string)
 	if !ok {
 		return false

@@ -1,6 +1,8 @@
 package function
 
-import "context"
+import (
+	"context"
+)
 
 type retcodeKey struct{}
 
@@ -9,8 +11,8 @@ func WithRetcode(ctx context.Context, note func(code int)) context.Context {
 	return context.WithValue(ctx, retcodeKey{}, note)
 }
 
-// noteRetcode passes on the exit code of a command.
-func (f *Facts) noteRetcode(ctx context.Context, code int) {
+// NoteRetcode passes on the exit code of a command.
+func (f *Facts) NoteRetcode(ctx context.Context, code int) {
 	if note, ok := ctx.Value(retcodeKey{}).(func(int)); ok {
 		note(code)
 	}

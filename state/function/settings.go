@@ -1,23 +1,25 @@
 package function
 
-import "github.com/corpus-agent/corpus-agent/state/value"
+import (
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
 
-// connectionSetting is how a database server is reached: an argument of the call, or else what the configuration says.
-func (f *Facts) connectionSetting(connection *value.Map, prefix string, names ...string) string {
+// ConnectionSetting is how a database server is reached: an argument of the call, or else what the configuration says.
+func (f *Facts) ConnectionSetting(connection *value.Map, prefix string, names ...string) string {
 	if v := connection.Value(names[0]); v != nil {
 		return value.Str(v)
 	}
-	v, _ := first(prefix+names[len(names)-1], f.sources(true, true, true, true))
-	return optionalText(v)
+	v, _ := FirstSetting(prefix+names[len(names)-1], f.SettingSources(true, true, true, true))
+	return OptionalText(v)
 }
 
-// sources are where settings come from, the one that wins first.
-func (f *Facts) sources(opts, grains, pillar, master bool) []*value.Map {
+// SettingSources are the sources of settings; the first one that has a setting decides.
+func (f *Facts) SettingSources(opts, grains, pillar, master bool) []*value.Map {
 	var list []*value.Map
 	for _, s := range []struct {
 		wanted bool
 		data   *value.Map
-	}{{opts, f.Options}, {grains, f.Grains}, {pillar, f.currentPillar()}, {master, f.masterSettings()}} {
+	}{{opts, f.Options}, {grains, f.Grains}, {pillar, f.CurrentPillar()}, {master, f.MasterSettings()}} {
 		if s.wanted {
 			list = append(list, s.data)
 		}
@@ -25,14 +27,14 @@ func (f *Facts) sources(opts, grains, pillar, master bool) []*value.Map {
 	return list
 }
 
-// masterSettings is the configuration of a master, where the pillar carries it.
-func (f *Facts) masterSettings() *value.Map {
-	m, _ := f.currentPillar().Value("master").(*value.Map)
+// MasterSettings is the configuration of a master, where the pillar carries it.
+func (f *Facts) MasterSettings() *value.Map {
+	m, _ := f.CurrentPillar().Value("master").(*value.Map)
 	return m
 }
 
-// first is a setting from the first source that has it.
-func first(key string, sources []*value.Map) (any, bool) {
+// FirstSetting is a setting from the first source that has it.
+func FirstSetting(key string, sources []*value.Map) (any, bool) {
 	for _, data := range sources {
 		if v, ok := data.Get(key); ok {
 			return v, true
@@ -41,8 +43,8 @@ func first(key string, sources []*value.Map) (any, bool) {
 	return nil, false
 }
 
-// builtIn are the settings that Salt has a value for when nobody sets them.
-func builtIn() *value.Map {
+// BuiltInSettings are the settings that have a default in Salt.
+func BuiltInSettings() *value.Map {
 	return value.NewMap(
 		"mongo.db", "salt", "mongo.password", "", "mongo.port", 27017, "mongo.user", "",
 		"redis.db", "0", "redis.host", "salt", "redis.port", 6379, "test.foo", "unconfigured", "ca.cert_base_path", "/etc/pki",

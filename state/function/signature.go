@@ -27,8 +27,8 @@ type Parameter struct {
 	Default  any // of an optional one
 }
 
-// parseSignature reads parameters as Python writes them.
-func parseSignature(signature string) ([]Parameter, error) {
+// ParseSignature reads parameters as Python writes them.
+func ParseSignature(signature string) ([]Parameter, error) {
 	var parameters []Parameter
 	kind := Plain
 	for _, text := range splitTop(signature) {
@@ -61,9 +61,9 @@ func parseParameter(text string, kind Kind) (Parameter, error) {
 	return p, err
 }
 
-// unset is the default of a parameter whose function has to know whether it was given, even as
+// Unset is the default of a parameter whose function has to know whether it was given, even as
 // None. Signatures write it as Python's "...".
-type unset struct{}
+type Unset struct{}
 
 // splitTop splits at the commas that are outside quotes.
 func splitTop(s string) []string {
@@ -92,7 +92,7 @@ func parseLiteral(s string) (any, error) {
 	case "None":
 		return nil, nil
 	case "...":
-		return unset{}, nil
+		return Unset{}, nil
 	case "True", "False":
 		return s == "True", nil
 	case "[]":

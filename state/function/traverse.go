@@ -6,8 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// find follows a key such as a:b:0 through data. A key may also be a number, or a list of steps.
-func find(data any, key any, delimiter string) (any, bool) {
+// Find follows a key such as a:b:0 through data. A key may also be a number, or a list of steps.
+func Find(data any, key any, delimiter string) (any, bool) {
 	switch key := key.(type) {
 	case string:
 		return value.Lookup(data, key, delimiter)
@@ -19,16 +19,16 @@ func find(data any, key any, delimiter string) (any, bool) {
 	return value.Follow(data, key)
 }
 
-// traverse is find with something to fall back on.
-func traverse(data any, key, fallback any, delimiter string) any {
-	if found, ok := find(data, key, delimiter); ok {
+// Traverse is find with something to fall back on.
+func Traverse(data any, key, fallback any, delimiter string) any {
+	if found, ok := Find(data, key, delimiter); ok {
 		return found
 	}
 	return fallback
 }
 
-// pick gives several keys at once, as grains.item and pillar.item do.
-func pick(data *value.Map, keys []any, options *value.Map) (*value.Map, error) {
+// Pick gives several keys at once, as grains.item and pillar.item do.
+func Pick(data *value.Map, keys []any, options *value.Map) (*value.Map, error) {
 	fallback, ok := options.Get("default")
 	if !ok {
 		fallback = ""
@@ -39,15 +39,15 @@ func pick(data *value.Map, keys []any, options *value.Map) (*value.Map, error) {
 	}
 	picked := value.NewMap()
 	for _, key := range keys {
-		if err := picked.SetKey(key, traverse(data, key, fallback, delimiter)); err != nil {
+		if err := picked.SetKey(key, Traverse(data, key, fallback, delimiter)); err != nil {
 			return nil, err
 		}
 	}
 	return picked, nil
 }
 
-// isTrue reads a switch as Salt does: a number above zero, or the word true.
-func isTrue(v any) bool {
+// IsTrue reads a switch as Salt does: a number above zero, or the word true.
+func IsTrue(v any) bool {
 	if f, err := value.ToFloat(v); err == nil {
 		return f > 0
 	}

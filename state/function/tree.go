@@ -7,21 +7,21 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/function/ospath"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 )
 
-// stateTree is the state tree, or an error where there is none.
-func (f *Facts) stateTree() (*roots.Roots, error) {
+// StateTree is the state tree, or an error where there is none.
+func (f *Facts) StateTree() (*roots.Roots, error) {
 	if f.States == nil {
 		return nil, errors.New("there is no state tree")
 	}
 	return f.States, nil
 }
 
-// locate finds the file that a URL means; ok is false where there is none. Only what is on this host
-// can be found.
-func (f *Facts) locate(url, env string) (file string, ok bool, err error) {
+// Locate finds the file that a URL means; ok is false where there is none. It downloads nothing.
+func (f *Facts) Locate(url, env string) (file string, ok bool, err error) {
 	scheme, rest, hasScheme := strings.Cut(url, "://")
 	switch {
 	case !hasScheme && path.IsAbs(url):
@@ -36,7 +36,7 @@ func (f *Facts) locate(url, env string) (file string, ok bool, err error) {
 		return "", false, diag.WithHint(fmt.Errorf("%s would be downloaded, and templates only read what is here", url),
 			"download it in a file.managed state, or read it with http.query")
 	}
-	tree, err := f.stateTree()
+	tree, err := f.StateTree()
 	if err != nil {
 		return "", false, err
 	}
@@ -44,12 +44,12 @@ func (f *Facts) locate(url, env string) (file string, ok bool, err error) {
 	if named != "" {
 		env = named
 	}
-	return tree.Find(f.env(env), name)
+	return tree.Find(f.Environment(env), name)
 }
 
-// home is what the file that locate found for a URL lies on: trees may lie elsewhere than the host's
-// files.
-func (f *Facts) home(url string) *host.Host {
+// HostOf is the host whose files have the file that Locate found for a URL: state trees may be outside of the files of
+// the host.
+func (f *Facts) HostOf(url string) *host.Host {
 	if f.Trees != nil && strings.HasPrefix(url, "salt://") {
 		return &host.Host{Files: f.Trees}
 	}
@@ -62,17 +62,17 @@ func (f *Facts) treeFile(file string) (bool, error) {
 	return ok && info.IsRegular(), err
 }
 
-// treeText is the content of the file that a URL means, or False where there is none.
-func (f *Facts) treeText(url, env string) (any, error) {
-	file, ok, err := f.locate(url, env)
+// TreeText is the content of the file that a URL means, or False where there is none.
+func (f *Facts) TreeText(url, env string) (any, error) {
+	file, ok, err := f.Locate(url, env)
 	if err != nil || !ok {
 		return false, err
 	}
-	return readText(f.home(url), file)
+	return ReadText(f.HostOf(url), file)
 }
 
-// isFile says whether a path, with ~ expanded, leads to a regular file.
-func (f *Facts) isFile(p string) bool {
-	info, err := f.Host.Following().Files.Stat(expand(f.Host, p))
+// IsFile says whether a path, with ~ expanded, leads to a regular file.
+func (f *Facts) IsFile(p string) bool {
+	info, err := f.Host.Following().Files.Stat(ospath.Expand(f.Host, p))
 	return err == nil && info.IsRegular()
 }

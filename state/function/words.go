@@ -8,9 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// splitWords splits a command line as a POSIX shell would, but for comments and everything that a
-// shell expands.
-func splitWords(line string) ([]string, error) {
+// SplitWords splits a command line as a POSIX shell would, without comments and expansions.
+func SplitWords(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
 	quote, inside, escaped := rune(0), false, false
@@ -48,13 +47,13 @@ func splitWords(line string) ([]string, error) {
 	return words, nil
 }
 
-// commaList reads a list, or a text with commas.
-func commaList(v any) []string {
+// CommaList reads a list, or a text with commas.
+func CommaList(v any) []string {
 	switch v := v.(type) {
 	case nil:
 		return nil
 	case *value.List:
-		items, _ := texts(v)
+		items, _ := Texts(v)
 		return items
 	}
 	parts := strings.Split(value.Str(v), ",")
@@ -64,22 +63,22 @@ func commaList(v any) []string {
 	return parts
 }
 
-// optionalText is a value as text, and "" for None.
-func optionalText(v any) string {
+// OptionalText is a value as text, and "" for None.
+func OptionalText(v any) string {
 	if v == nil {
 		return ""
 	}
 	return value.Str(v)
 }
 
-// limit reads a number of seconds; none is no limit.
-func limit(v any) (time.Duration, error) {
+// Timeout reads a number of seconds; none is no limit.
+func Timeout(v any) (time.Duration, error) {
 	if !value.Truth(v) {
 		return 0, nil
 	}
 	f, err := value.ToFloat(v)
 	if _, isText := v.(string); isText || err != nil || f < 0 || f > math.MaxInt32 {
-		return 0, typeError("argument timeout: a number of seconds was expected")
+		return 0, TypeError("argument timeout: a number of seconds was expected")
 	}
 	return time.Duration(f * float64(time.Second)), nil
 }

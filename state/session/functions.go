@@ -6,6 +6,7 @@ import (
 	"path"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
+	functions "github.com/corpus-agent/corpus-agent/state/function/table"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/action"
@@ -29,7 +30,7 @@ func (s *Session) facts() function.Facts {
 
 // newFunctions makes the table of what templates may call, and of that with what acts on the host.
 func (s *Session) newFunctions() (reading, acting function.Table) {
-	reading, acting = function.New(s.facts()), function.Acting(s.facts())
+	reading, acting = functions.New(s.facts()), functions.Acting(s.facts())
 	accounts := s.accountFunctions()
 	maps.Copy(reading, accounts)
 	maps.Copy(acting, accounts)

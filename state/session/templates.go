@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/function"
+	functions "github.com/corpus-agent/corpus-agent/state/function/table"
 	"github.com/corpus-agent/corpus-agent/state/jinja"
 	jinjasalt "github.com/corpus-agent/corpus-agent/state/jinja/salt"
 	"github.com/corpus-agent/corpus-agent/state/render"
@@ -100,7 +100,7 @@ func (t *templates) env(key envKey) *jinja.Env {
 func (s *Session) filters() map[string]jinja.Filter {
 	facts := s.facts()
 	all := jinjasalt.Filters()
-	maps.Copy(all, function.Filters(&facts))
+	maps.Copy(all, functions.Filters(&facts))
 	return all
 }
 

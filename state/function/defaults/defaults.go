@@ -1,0 +1,115 @@
+// Package defaults answers defaults.*: the defaults.yaml of a formula, and merging of such values.
+package defaults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+type defaults struct{ *function.Facts }
+
+// Functions are the functions of defaults that templates may call.
+func Functions(f *function.Facts) function.Table {
+	d := defaults{f}
+	return function.Table{
+		"defaults.get":      function.Of("key, default=''", d.get),
+		"defaults.merge":    function.Of("dest, src, merge_lists=False, in_place=True, convert_none=True", mergeDefaults),
+		"defaults.update":   function.Of("dest, defaults, merge_lists=True, in_place=True, convert_none=True", updateDefaults),
+		"defaults.deepcopy": function.Of("source", value.Copy),
+	}
+}
+
+// get looks up core:users:root in the defaults.yaml or defaults.json of the formula core.
+func (d defaults) get(_ context.Context, key string, fallback any) (any, error) {
+	formula, rest, deeper := strings.Cut(key, ":")
+	data, err := d.load(formula)
+	if err != nil {
+		return nil, err
+	}
+	if deeper && rest != "" {
+		return function.Traverse(data, rest, fallback, ":"), nil
+	}
+	return data, nil
+}
+
+// load reads the defaults of a formula; nil where it has none.
+func (d defaults) load(formula string) (any, error) {
+	if d.States == nil {
+		return nil, errors.New("there is no state tree")
+	}
+	env := d.Environment("")
+	for _, name := range []string{formula + "/defaults.yaml", formula + "/defaults.json"} {
+		if _, ok, err := d.States.Find(env, name); err != nil {
+			return nil, err
+		} else if !ok {
+			continue
+		}
+		data, file, err := d.States.Read(env, name)
+		if err != nil {
+			return nil, fmt.Errorf("reading defaults: %w", err)
+		}
+		read := function.FromYAML
+		if strings.HasSuffix(name, ".json") {
+			read = function.FromJSON
+		}
+		v, err := read(string(data), file)
+		if err == nil && !value.Truth(v) {
+			v = value.NewMap()
+		}
+		return v, err
+	}
+	return nil, nil
+}
+
+// mergeDefaults merges src into dest, or into a copy of it.
+func mergeDefaults(dest, src any, mergeLists, inPlace, noneIsEmpty bool) (any, error) {
+	if src == nil && noneIsEmpty {
+		src = value.NewMap()
+	}
+	if dest == nil && noneIsEmpty {
+		if inPlace {
+			return nil, function.TypeError("None cannot be merged into; give a mapping, or in_place=False")
+		}
+		dest = value.NewMap()
+	}
+	if !inPlace {
+		dest = value.Copy(dest)
+	}
+	return function.Update(dest, src, true, mergeLists)
+}
+
+// updateDefaults gives every value of dest, a mapping of mappings, the defaults it lacks.
+func updateDefaults(dest, defaults any, mergeLists, inPlace, noneIsEmpty bool) (any, error) {
+	if dest == nil && inPlace {
+		return nil, function.TypeError("None cannot be updated; give a mapping, or in_place=False")
+	}
+	if !inPlace {
+		if dest == nil && noneIsEmpty {
+			dest = value.NewMap()
+		}
+		dest = value.Copy(dest)
+	}
+	if defaults == nil && noneIsEmpty {
+		defaults = value.NewMap()
+	}
+	nodes, ok := dest.(*value.Map)
+	if !ok {
+		return nil, function.TypeError("argument dest: %v", function.Expected("a mapping", dest))
+	}
+	for _, name := range nodes.Keys() {
+		own, _, _ := nodes.GetKey(name) // what came out of a mapping can be looked up in it
+		merged, err := mergeDefaults(value.Copy(defaults), own, mergeLists, true, noneIsEmpty)
+		if err != nil {
+			return nil, err
+		}
+		if err := nodes.SetKey(name, merged); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}

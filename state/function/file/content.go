@@ -1,0 +1,253 @@
+package file
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/function/ospath"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// contentFunctions has the functions of file that look into files.
+func contentFunctions(o file) function.Table {
+	return function.Table{
+		"file.read":           function.Of("path, binary=False", o.read),
+		"file.contains":       function.Of("path, text", o.contains),
+		"file.contains_regex": function.Of("path, regex, lchar=''", o.containsRegexp),
+		"file.contains_glob":  function.Of("path, glob_expr", o.containsGlob),
+		"file.search":         function.Of("path, pattern, flags=8, bufsize=1, ignore_if_missing=False, multiline=False", o.search),
+		"file.grep":           function.Of("path, pattern, *opts", o.grep),
+		"file.get_hash":       function.Of("path, form='sha256', chunk_size=65536", func(p, form string, _ any) (string, error) { return o.sum(o.path(p), form) }),
+		"file.get_sum":        function.Of("path, form='sha256'", o.sumOrText),
+		"file.check_hash":     function.Of("path, file_hash", o.checkHash),
+		"file.lsattr":         function.Of("path", o.attributes),
+		"file.find":           function.Of("path, *args, **kwargs", o.find),
+	}
+}
+
+func (o file) read(p string, binary any) (any, error) {
+	text, err := function.ReadText(o.Host, p)
+	if err == nil && binary == true {
+		return []byte(text), nil
+	}
+	return text, err
+}
+
+// content is a file's text, and false for what cannot be read: the contains functions then say that
+// it contains nothing.
+func (o file) content(p string) (string, bool) {
+	text, err := function.ReadText(o.Host, o.path(p))
+	return text, err == nil
+}
+
+func (o file) contains(p string, text any) bool {
+	content, ok := o.content(p)
+	return ok && strings.Contains(content, value.Strip(value.Str(text)))
+}
+
+// containsRegexp looks at one line at a time, its line break included.
+func (o file) containsRegexp(p, pattern, leading string) (bool, error) {
+	content, ok := o.content(p)
+	if !ok {
+		return false, nil
+	}
+	re, err := value.CompileRegexp(pattern, value.RegexpFlags{})
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(content) {
+		if leading != "" {
+			line = strings.TrimLeft(line, leading)
+		}
+		if m, err := re.Search(line); m != nil || err != nil {
+			return m != nil, err
+		}
+	}
+	return false, nil
+}
+
+func (o file) containsGlob(p, pattern string) bool {
+	content, ok := o.content(p)
+	return ok && content != "" && value.Glob(pattern, content)
+}
+
+// search looks for a regular expression anywhere in a file.
+func (o file) search(p, pattern string, flags, _ any, missingIsNothing, multiline bool) (bool, error) {
+	text, err := function.ReadText(o.Host, o.path(p))
+	if function.Absent(err) && missingIsNothing {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+		return false, fmt.Errorf("%s is no text file", p)
+	}
+	read, inline, err := regexpFlags(flags)
+	if err != nil {
+		return false, err
+	}
+	read.Multiline = read.Multiline || multiline
+	re, err := value.CompileRegexp(inline+pattern, read)
+	if err != nil {
+		return false, err
+	}
+	m, err := re.Search(text)
+	return m != nil, err
+}
+
+// regexpFlags reads flags of Python's re: their sum, a name, or names. What is no flag of our own
+// comes back as text for the front of the expression.
+func regexpFlags(v any) (flags value.RegexpFlags, inline string, err error) {
+	const ignoreCase, multiline, dotAll, unicode = 2, 8, 16, 32
+	sum, isNumber := v.(int)
+	if !isNumber {
+		names, err := function.Texts(v)
+		if err != nil {
+			return flags, "", err
+		}
+		known := map[string]int{"IGNORECASE": ignoreCase, "I": ignoreCase, "MULTILINE": multiline, "M": multiline,
+			"DOTALL": dotAll, "S": dotAll, "UNICODE": unicode, "U": unicode}
+		for _, name := range names {
+			flag, ok := known[strings.ToUpper(name)]
+			if !ok {
+				return flags, "", diag.WithHint(fmt.Errorf("%q is no flag of a regular expression here", name), "the flags are IGNORECASE, MULTILINE and DOTALL")
+			}
+			sum |= flag
+		}
+	}
+	if sum&dotAll != 0 {
+		inline = "(?s)"
+	}
+	if sum&^(ignoreCase|multiline|dotAll|unicode) != 0 {
+		err = errors.New("of the flags of regular expressions there are IGNORECASE (2), MULTILINE (8) and DOTALL (16) here")
+	}
+	return value.RegexpFlags{IgnoreCase: sum&ignoreCase != 0, Multiline: sum&multiline != 0}, inline, err
+}
+
+// grep runs grep(1) over files and answers as cmd.run_all does. grep is given what the files hold and not their names: a name
+// may mean another file, or a pipe that never ends, to a program that follows links.
+func (o file) grep(ctx context.Context, p, pattern string, options []string) (*value.Map, error) {
+	files := ospath.Glob(o.Host, o.path(p))
+	if len(files) == 0 {
+		files = []string{o.path(p)}
+	}
+	argv := []string{"grep"}
+	for _, option := range options {
+		words, err := function.SplitWords(option)
+		if err != nil {
+			return nil, err
+		}
+		if len(words) > 1 {
+			return nil, fmt.Errorf("%q is more than one option: give each as an argument of its own", option)
+		}
+		argv = append(argv, words...)
+	}
+	argv = append(argv, pattern)
+	all := host.Output{Code: 1}
+	for _, name := range files {
+		out, err := o.grepOne(ctx, argv, name, len(files) > 1)
+		if err != nil {
+			return nil, err
+		}
+		all.PID, all.Stdout, all.Stderr = out.PID, joinLines(all.Stdout, out.Stdout), joinLines(all.Stderr, out.Stderr)
+		if all.Code == 1 || out.Code > 1 {
+			all.Code = out.Code
+		}
+	}
+	return function.CommandResult(all), nil
+}
+
+// grepOne runs grep over what a file holds; the lines found name the file if it is one of several.
+func (o file) grepOne(ctx context.Context, argv []string, name string, several bool) (host.Output, error) {
+	line := host.Line{Text: strings.Join(append(slices.Clone(argv), name), " "), Argv: slices.Clone(argv), Quiet: true}
+	text, err := function.ReadText(o.Host, name)
+	if function.Absent(err) {
+		return host.Output{Code: 2, Stderr: "grep: " + name + ": No such file or directory"}, nil
+	}
+	if err != nil {
+		return host.Output{}, err
+	}
+	if several {
+		line.Argv = append(line.Argv, "--with-filename", "--label="+name)
+	}
+	line.Argv, line.Stdin = append(line.Argv, "-"), text
+	return o.Host.Shell(ctx, line)
+}
+
+// joinLines puts one text below another.
+func joinLines(above, below string) string {
+	if above == "" || below == "" {
+		return above + below
+	}
+	return strings.TrimSuffix(above, "\n") + "\n" + below
+}
+
+func (o file) sum(p, form string) (string, error) {
+	h, err := function.NewHash(form)
+	if err != nil {
+		return "", err
+	}
+	f, err := o.Host.Files.Open(p)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("reading %s: %w", p, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// sumOrText is Salt's answer for those who print it: a file that is not there is no error.
+func (o file) sumOrText(p, form string) (string, error) {
+	if !o.IsFile(p) {
+		return "File not found", nil
+	}
+	return o.sum(o.path(p), form)
+}
+
+// checkHash compares a file with md5=... or md5:..., or with a bare hash whose length says which algorithm made it.
+func (o file) checkHash(p, want string) (bool, error) {
+	form, sum := "", want
+	if i := strings.IndexByte(want, ':'); i >= 0 {
+		form, sum = want[:i], want[i+1:]
+	} else if i := strings.IndexByte(want, '='); i >= 0 {
+		form, sum = want[:i], want[i+1:]
+	} else {
+		form = map[int]string{32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}[len(want)]
+	}
+	if form == "" {
+		return false, fmt.Errorf("no hash has %d digits", len(want))
+	}
+	got, err := o.sum(o.path(p), form)
+	return got == sum, err
+}
+
+// attributes are the flags of a file, such as immutable.
+func (o file) attributes(ctx context.Context, path string) (*value.Map, error) {
+	if !strings.HasPrefix(path, "/") {
+		return nil, fmt.Errorf("%s is not an absolute path", path)
+	}
+	text, err := o.Stdout(ctx, "lsattr", "-d", path)
+	if err != nil {
+		return nil, err
+	}
+	flags := value.NewList()
+	first, _, _ := strings.Cut(text, " ")
+	for _, r := range first {
+		if r != '-' {
+			flags.Append(string(r))
+		}
+	}
+	return value.NewMap(path, flags), nil
+}

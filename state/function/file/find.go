@@ -1,0 +1,305 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/function/ospath"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// find lists the files below some directories that pass all criteria. The answer to a mistake in a
+// criterion is a sentence, as in Salt.
+func (o file) find(p string, words []string, options *value.Map) (any, error) {
+	if slices.Contains(words, "delete") || options.Has("delete") || options.Has("exec") {
+		return nil, diag.WithHint(errors.New("deleting and running are acting, and templates only read"), "use file.tidied or cmd.run as a state")
+	}
+	s, err := o.searchFor(options)
+	if err != nil {
+		return "error: " + err.Error(), nil
+	}
+	for _, start := range ospath.Glob(o.Host, o.path(p)) {
+		s.below(start)
+	}
+	found := value.NewList(s.found...)
+	if err := value.SortBy(found.Items, func(v any) any { return v }, false); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// searching is one file.find.
+type searching struct {
+	file     file
+	criteria []criterion
+	print    []string
+	min, max int // depth; max is -1 for no limit
+	found    []any
+}
+
+// criterion says whether a file passes.
+type criterion func(full string, info host.Info) bool
+
+func (o file) searchFor(options *value.Map) (*searching, error) {
+	s := &searching{file: o, max: -1, print: []string{"path"}}
+	for key, v := range options.All() {
+		name, text := value.Str(key), value.Str(v)
+		if strings.HasPrefix(name, "_") || name == "test" {
+			continue
+		}
+		if err := s.option(name, text, v); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *searching) option(name, text string, v any) (err error) {
+	switch name {
+	case "mindepth":
+		s.min, err = function.Int(v)
+		return err
+	case "maxdepth":
+		s.max, err = function.Int(v)
+		return err
+	}
+	if !value.Truth(v) {
+		return fmt.Errorf("missing value for %q option", name)
+	}
+	if name == "print" {
+		s.print = strings.Fields(strings.ReplaceAll(text, ",", " "))
+		return nil
+	}
+	make, ok := s.kinds()[name]
+	if !ok {
+		return fmt.Errorf("invalid option %q", name)
+	}
+	passes, err := make(text)
+	s.criteria = append(s.criteria, passes)
+	return err
+}
+
+func (s *searching) kinds() map[string]func(string) (criterion, error) {
+	return map[string]func(string) (criterion, error){
+		"name":   func(t string) (criterion, error) { return named(looseGlob(t), false) },
+		"iname":  func(t string) (criterion, error) { return named(looseGlob(t), true) },
+		"regex":  func(t string) (criterion, error) { return named(t, false) },
+		"iregex": func(t string) (criterion, error) { return named(t, true) },
+		"type":   ofType,
+		"owner":  s.ownedBy,
+		"group":  s.ofGroup,
+		"size":   ofSize,
+		"mtime":  s.file.modified,
+		"grep":   s.file.holding,
+	}
+}
+
+// looseGlob makes a regular expression of a name pattern: a question mark is one character or none.
+func looseGlob(pattern string) string {
+	return strings.NewReplacer(".", `\.`, "?", ".?", "*", ".*").Replace(pattern) + "$"
+}
+
+func named(pattern string, ignoreCase bool) (criterion, error) {
+	re, err := value.CompileRegexp(pattern, value.RegexpFlags{IgnoreCase: ignoreCase})
+	if err != nil {
+		return nil, fmt.Errorf("invalid regular expression: %q", pattern)
+	}
+	return func(full string, _ host.Info) bool {
+		m, err := re.MatchStart(path.Base(full))
+		return err == nil && m != nil
+	}, nil
+}
+
+func ofType(letters string) (criterion, error) {
+	kinds := map[rune]fs.FileMode{'f': 0, 'd': fs.ModeDir, 'l': fs.ModeSymlink, 'p': fs.ModeNamedPipe, 's': fs.ModeSocket,
+		'b': fs.ModeDevice, 'c': fs.ModeDevice | fs.ModeCharDevice}
+	var wanted []fs.FileMode
+	for _, letter := range strings.NewReplacer(",", "", " ", "").Replace(letters) {
+		kind, ok := kinds[letter]
+		if !ok {
+			return nil, fmt.Errorf("invalid file type %q", string(letter))
+		}
+		wanted = append(wanted, kind)
+	}
+	return func(_ string, info host.Info) bool { return slices.Contains(wanted, info.Mode.Type()) }, nil
+}
+
+func (s *searching) ownedBy(names string) (criterion, error) {
+	ids, err := numbersOf("user", names, s.file.userID)
+	return func(_ string, info host.Info) bool { return slices.Contains(ids, info.UID) }, err
+}
+
+func (s *searching) ofGroup(names string) (criterion, error) {
+	ids, err := numbersOf("group", names, s.file.groupID)
+	return func(_ string, info host.Info) bool { return slices.Contains(ids, info.GID) }, err
+}
+
+func numbersOf(kind, names string, id func(any) any) ([]int, error) {
+	var ids []int
+	for _, name := range strings.Fields(strings.ReplaceAll(names, ",", " ")) {
+		n, err := strconv.Atoi(name)
+		if err != nil {
+			known, ok := id(name).(int)
+			if !ok {
+				return nil, fmt.Errorf("no such %s %q", kind, name)
+			}
+			n = known
+		}
+		ids = append(ids, n)
+	}
+	return ids, nil
+}
+
+// ofSize reads sizes such as 5, -3m and +1.5k: so much rounded down, at most and at least.
+func ofSize(text string) (criterion, error) {
+	number, style := strings.TrimSpace(text), byte('=')
+	if number != "" && (number[0] == '+' || number[0] == '-') {
+		style, number = number[0], number[1:]
+	}
+	unit := 1
+	if n := len(number); n > 0 {
+		if i := strings.IndexByte("bkmgt", number[n-1]|0x20); i >= 0 {
+			unit, number = 1<<(10*i), strings.TrimSpace(number[:n-1])
+		}
+	}
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return nil, fmt.Errorf("invalid size: %q", text)
+	}
+	low, high := int64(f*float64(unit)), int64(f*float64(unit))+int64(unit)-1
+	switch style {
+	case '-':
+		low, high = 0, int64(f*float64(unit))
+	case '+':
+		high = math.MaxInt64
+	}
+	return func(_ string, info host.Info) bool { return low <= info.Size && info.Size <= high }, nil
+}
+
+var agePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*([+-]?)\s*(?:(\d+(?:\.\d*)?)\s*[wW])?\s*(?:(\d+(?:\.\d*)?)\s*[dD])?\s*` +
+		`(?:(\d+(?:\.\d*)?)\s*[hH])?\s*(?:(\d+(?:\.\d*)?)\s*[mM])?\s*(?:(\d+(?:\.\d*)?)\s*[sS])?\s*$`)
+})
+
+// modified reads ages such as 7d and -2h30m: at least so old, and with - at most. An age is cut to
+// its smallest unit.
+func (o file) modified(text string) (criterion, error) {
+	m := agePattern().FindStringSubmatch(text)
+	if m == nil {
+		return nil, fmt.Errorf("invalid time interval: '%s'", text)
+	}
+	total, smallest := 0.0, 0.0
+	for i, unit := range []float64{604800, 86400, 3600, 60, 1} {
+		if m[i+2] != "" {
+			n, _ := strconv.ParseFloat(m[i+2], 64) // the expression admits numbers only
+			total, smallest = total+n*unit, unit
+		}
+	}
+	if smallest == 0 {
+		return nil, fmt.Errorf("invalid time interval: '%s'", text)
+	}
+	limit := o.Time().Add(-time.Duration(math.Floor(total/smallest)*smallest) * time.Second)
+	return func(_ string, info host.Info) bool {
+		return m[1] == "-" && !info.Modified.Before(limit) || m[1] != "-" && !info.Modified.After(limit)
+	}, nil
+}
+
+func (o file) holding(pattern string) (criterion, error) {
+	re, err := value.CompileRegexp(pattern, value.RegexpFlags{})
+	if err != nil {
+		return nil, fmt.Errorf("invalid regular expression: %q", pattern)
+	}
+	return func(full string, info host.Info) bool {
+		if !info.IsRegular() {
+			return false
+		}
+		text, err := function.ReadText(o.Host, full)
+		if err != nil {
+			return false
+		}
+		m, err := re.Search(text)
+		return err == nil && m != nil
+	}, nil
+}
+
+// below looks at a path and, if it is a directory, at everything in it.
+func (s *searching) below(start string) {
+	if s.min < 1 {
+		s.consider(start)
+	}
+	top := strings.Count(path.Clean(start), "/")
+	ospath.Walk(s.file.Host, start, func(dir string, dirs, files []string) bool {
+		depth := strings.Count(path.Clean(dir), "/") - top + 1
+		if s.max >= 0 && depth > s.max {
+			return false
+		}
+		if depth >= s.min {
+			for _, name := range append(dirs, files...) {
+				s.consider(path.Join(dir, name))
+			}
+		}
+		return true
+	})
+}
+
+func (s *searching) consider(full string) {
+	info, err := s.file.Host.Following().Files.Stat(full)
+	if err != nil {
+		if info, err = s.file.Host.Files.Lstat(full); err != nil {
+			return
+		}
+	}
+	for _, passes := range s.criteria {
+		if !passes(full, info) {
+			return
+		}
+	}
+	printed := make([]any, len(s.print))
+	for i, what := range s.print {
+		printed[i] = s.show(what, full, info)
+	}
+	if len(printed) == 1 {
+		s.found = append(s.found, printed[0])
+		return
+	}
+	s.found = append(s.found, value.NewList(printed...))
+}
+
+func (s *searching) show(what, full string, info host.Info) any {
+	switch what {
+	case "path":
+		return full
+	case "name":
+		return path.Base(full)
+	case "size":
+		return int(info.Size)
+	case "type":
+		return map[string]string{"file": "f", "dir": "d", "link": "l", "char": "c", "block": "b", "pipe": "p", "socket": "s"}[kindOf(info.Mode)]
+	case "mode":
+		return int(info.Mode.Perm())
+	case "mtime":
+		return int(info.Modified.Unix())
+	case "user":
+		return s.file.UserName(info.UID)
+	case "group":
+		return s.file.groupName(info.GID)
+	case "md5":
+		if sum, err := s.file.sum(full, "md5"); info.IsRegular() && err == nil {
+			return sum
+		}
+		return ""
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+// Package ospath has the functions of Python's os.path and glob for the files of a host. They keep what Go's package
+// path cleans away.
+package ospath
+
+import (
+	"os"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Join is os.path.join.
+func Join(parts []string) string {
+	joined := ""
+	for i, part := range parts {
+		switch {
+		case i == 0 || strings.HasPrefix(part, "/"):
+			joined = part
+		case joined == "" || strings.HasSuffix(joined, "/"):
+			joined += part
+		default:
+			joined += "/" + part
+		}
+	}
+	return joined
+}
+
+// Dir is os.path.dirname.
+func Dir(p string) string {
+	head := p[:strings.LastIndexByte(p, '/')+1]
+	if trimmed := strings.TrimRight(head, "/"); trimmed != "" {
+		return trimmed
+	}
+	return head
+}
+
+// Base is os.path.basename.
+func Base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
+
+// Norm is os.path.normpath. It keeps two slashes at the start, which POSIX gives a meaning of their own.
+func Norm(p string) string {
+	if strings.HasPrefix(p, "//") && !strings.HasPrefix(p, "///") {
+		return "/" + path.Clean(p)
+	}
+	return path.Clean(p)
+}
+
+// Expand is os.path.expanduser: it replaces a leading ~ or ~user by the home of the user.
+func Expand(h *host.Host, p string) string {
+	if !strings.HasPrefix(p, "~") {
+		return p
+	}
+	name, rest, _ := strings.Cut(p[1:], "/")
+	home := os.Getenv("HOME")
+	if name != "" {
+		u, ok, err := h.Accounts.User(name)
+		if err != nil || !ok {
+			return p
+		}
+		home = u.Home
+	}
+	if home == "" {
+		return p
+	}
+	return strings.TrimRight(strings.TrimRight(home, "/")+"/"+rest, "/")
+}
+
+// Real is os.path.realpath: it follows all links. What does not exist stays as it is written.
+func Real(h *host.Host, p string) string {
+	const most = 40
+	resolved, rest := "/", strings.Split(path.Clean(p), "/")
+	for hops := 0; len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		if part == "" {
+			continue
+		}
+		next := path.Join(resolved, part)
+		target, err := h.Files.Readlink(next)
+		if hops++; err != nil || hops > most {
+			resolved = next
+			continue
+		}
+		if path.IsAbs(target) {
+			resolved = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return resolved
+}
+
+// Glob is glob.glob: the paths that match a pattern. A name that starts with a dot matches only a pattern that does.
+func Glob(h *host.Host, pattern string) []string {
+	if !strings.ContainsAny(pattern, "*?[") {
+		if _, err := h.Files.Lstat(pattern); err != nil {
+			return nil
+		}
+		return []string{pattern}
+	}
+	dir, last := Dir(pattern), Base(pattern)
+	dirs := []string{dir}
+	if strings.ContainsAny(dir, "*?[") {
+		dirs = Glob(h, dir)
+	}
+	var found []string
+	for _, dir := range dirs {
+		found = append(found, globIn(h, dir, last)...)
+	}
+	return found
+}
+
+func globIn(h *host.Host, dir, pattern string) []string {
+	if !strings.ContainsAny(pattern, "*?[") {
+		full := Join([]string{dir, pattern})
+		if _, err := h.Files.Lstat(full); err != nil {
+			return nil
+		}
+		return []string{full}
+	}
+	names, err := h.Files.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for _, name := range names {
+		if strings.HasPrefix(name, ".") == strings.HasPrefix(pattern, ".") && value.Glob(pattern, name) {
+			found = append(found, Join([]string{dir, name}))
+		}
+	}
+	return found
+}
+
+// Walk calls visit for every directory below one, with the names in it; links are not entered.
+// visit says whether to go deeper.
+func Walk(h *host.Host, dir string, visit func(dir string, dirs, files []string) bool) {
+	names, err := h.Files.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	var dirs, files []string
+	for _, name := range names {
+		if info, err := h.Files.Stat(path.Join(dir, name)); err == nil && info.IsDir() {
+			dirs = append(dirs, name)
+		} else {
+			files = append(files, name)
+		}
+	}
+	if !visit(dir, dirs, files) {
+		return
+	}
+	for _, name := range dirs {
+		if info, err := h.Files.Lstat(path.Join(dir, name)); err == nil && !info.IsLink() {
+			Walk(h, path.Join(dir, name), visit)
+		}
+	}
+}

@@ -1,0 +1,356 @@
+package pkg
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/function"
+	repositories "github.com/corpus-agent/corpus-agent/state/module/pkgrepo"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// inventory are the functions about the files of packages and what is known of them. dpkg's database is read; rpm is asked.
+func inventory(p pkg) function.Table {
+	info := function.Of("*names, failhard=True, **kwargs", p.info)
+	list, dict := function.Of("*packages, **kwargs", p.fileList), function.Of("*packages, **kwargs", p.fileDict)
+	return function.Table{
+		"pkg.list_upgrades":  function.Of("refresh=True, dist_upgrade=True, **kwargs", p.upgrades),
+		"pkg.list_repos":     function.Of("**kwargs", func(*value.Map) (*value.Map, error) { return repositories.ListRepositories(p.Host) }),
+		"pkg.info_installed": info,
+		"pkg.owner":          function.Of("*paths, **kwargs", p.owner),
+		"pkg.file_list":      list,
+		"pkg.file_dict":      dict,
+
+		"lowpkg.list_pkgs":    function.Of("*packages, **kwargs", p.some),
+		"lowpkg.info":         info,
+		"lowpkg.file_list":    list,
+		"lowpkg.file_dict":    dict,
+		"lowpkg.bin_pkg_info": function.Of("path, saltenv='base'", p.described),
+		"lowpkg.version_cmp":  function.Of("ver1, ver2, ignore_epoch=False, **kwargs", p.compare),
+	}
+}
+
+// upgrades are the packages that an upgrade would change, with their new versions. It does not refresh the indexes.
+func (p pkg) upgrades(ctx context.Context, _, full any, _ *value.Map) (*value.Map, error) {
+	if p.Packages == nil {
+		return nil, errors.New("the package manager of this host is not known")
+	}
+	found, err := p.Packages.Upgrades(ctx, value.Truth(full))
+	all := value.NewMap()
+	for _, name := range function.SortedKeys(found) {
+		all.Set(name, found[name])
+	}
+	return all, err
+}
+
+// some are the versions of all installed packages, or of those that are named.
+func (p pkg) some(names []string, _ *value.Map) (*value.Map, error) {
+	all, err := p.list(nil, nil)
+	if err != nil || len(names) == 0 {
+		return all, err
+	}
+	found := value.NewMap()
+	for _, name := range names {
+		if v, ok := all.Get(name); ok {
+			found.Set(name, v)
+		}
+	}
+	return found, nil
+}
+
+func (p pkg) debian() bool { return p.Host.Packages.Family() == "apt" }
+
+const (
+	dpkgInfo   = "/var/lib/dpkg/info"
+	dpkgStatus = "/var/lib/dpkg/status"
+)
+
+// filesOf are the files of an installed package; found is false for one that is not there.
+func (p pkg) filesOf(ctx context.Context, name string) (files []string, found bool, err error) {
+	if strings.ContainsAny(name, "/\x00") || strings.HasPrefix(name, "-") || name == "" {
+		return nil, false, fmt.Errorf("%q is no package's name", name)
+	}
+	if !p.debian() {
+		text, err := p.rpm(ctx, "-ql", name)
+		if strings.TrimSpace(text) == "(contains no files)" {
+			text = ""
+		}
+		return value.SplitLines(text, false), err == nil, nil
+	}
+	lists, err := p.fileLists()
+	if err != nil {
+		return nil, false, err
+	}
+	for _, list := range lists {
+		of, arch, _ := strings.Cut(strings.TrimSuffix(list, ".list"), ":")
+		if of != name && of+":"+arch != name {
+			continue
+		}
+		text, err := function.ReadText(p.Host, dpkgInfo+"/"+list)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, line := range value.SplitLines(text, false) {
+			if line != "/." {
+				files = append(files, line)
+			}
+		}
+		return files, true, nil
+	}
+	return nil, false, nil
+}
+
+// fileLists are the names of dpkg's lists of files.
+func (p pkg) fileLists() ([]string, error) {
+	names, err := p.Host.Files.ReadDir(dpkgInfo)
+	if err != nil && !function.Absent(err) {
+		return nil, err
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".list") }), nil
+}
+
+func (p pkg) rpm(ctx context.Context, args ...string) (string, error) {
+	if family := p.Host.Packages.Family(); family == "apk" || family == "pacman" {
+		return "", diag.WithHint(fmt.Errorf("files of packages of %s are not looked up here", family), "ask the package manager with cmd.run")
+	}
+	return p.Stdout(ctx, append([]string{"rpm"}, args...)...)
+}
+
+// fileDict lists the files of packages by package.
+func (p pkg) fileDict(ctx context.Context, names []string, _ *value.Map) (*value.Map, error) {
+	problems, all := value.NewList(), value.NewMap()
+	for _, name := range names {
+		files, found, err := p.filesOf(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			problems.Append("package " + name + " is not installed")
+			continue
+		}
+		all.Set(name, value.Strings(files...))
+	}
+	return value.NewMap("errors", problems, "packages", all), nil
+}
+
+func (p pkg) fileList(ctx context.Context, names []string, _ *value.Map) (*value.Map, error) {
+	dict, err := p.fileDict(ctx, names, nil)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, list := range dict.Value("packages").(*value.Map).All() {
+		for _, file := range list.(*value.List).Items {
+			files = append(files, value.Str(file))
+		}
+	}
+	slices.Sort(files)
+	return value.NewMap("errors", dict.Value("errors"), "files", value.Strings(slices.Compact(files)...)), nil
+}
+
+// owner names the package that a file belongs to, "" for none; of several files it gives a mapping.
+func (p pkg) owner(ctx context.Context, paths []string, _ *value.Map) (any, error) {
+	owners := value.NewMap()
+	for _, path := range paths {
+		name, err := p.ownerOf(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		owners.Set(path, name)
+	}
+	switch len(paths) {
+	case 0:
+		return "", nil
+	case 1:
+		return owners.Value(paths[0]), nil
+	}
+	return owners, nil
+}
+
+func (p pkg) ownerOf(ctx context.Context, path string) (string, error) {
+	if !strings.HasPrefix(path, "/") {
+		return "", fmt.Errorf("%s is not an absolute path", path)
+	}
+	if !p.debian() {
+		name, err := p.rpm(ctx, "-qf", "--queryformat", "%{name}", path)
+		if err != nil && strings.Contains(err.Error(), "ended with code") {
+			return "", nil // nobody's
+		}
+		return name, err
+	}
+	lists, err := p.fileLists()
+	if err != nil {
+		return "", err
+	}
+	var owners []string
+	for _, list := range lists {
+		has, err := p.lists(dpkgInfo+"/"+list, path)
+		if err != nil {
+			return "", err
+		}
+		if name, _, _ := strings.Cut(strings.TrimSuffix(list, ".list"), ":"); has && !slices.Contains(owners, name) {
+			owners = append(owners, name)
+		}
+	}
+	return strings.Join(owners, ", "), nil
+}
+
+// lists reports whether a file has a line.
+func (p pkg) lists(file, line string) (bool, error) {
+	f, err := p.Host.Files.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	s := bufio.NewScanner(f)
+	for s.Scan() {
+		if s.Text() == line {
+			return true, nil
+		}
+	}
+	return false, s.Err()
+}
+
+// info describes installed packages. One that is not there is an error, or left out with failhard=False.
+func (p pkg) info(ctx context.Context, names []string, failhard bool, _ *value.Map) (*value.Map, error) {
+	if p.debian() {
+		return p.infoOfDebian(names, failhard)
+	}
+	all := value.NewMap()
+	if len(names) == 0 {
+		installed, err := p.installed()
+		if err != nil {
+			return nil, err
+		}
+		names = function.SortedKeys(installed)
+	}
+	for _, name := range names {
+		m, err := p.infoOfRPM(ctx, name)
+		if err != nil && failhard {
+			return nil, fmt.Errorf("package %s is not installed: %w", name, err)
+		}
+		if err == nil {
+			all.Set(name, m)
+		}
+	}
+	return all, nil
+}
+
+func (p pkg) infoOfRPM(ctx context.Context, name string) (*value.Map, error) {
+	if strings.HasPrefix(name, "-") {
+		return nil, fmt.Errorf("%q is no package's name", name)
+	}
+	tags := []string{"arch", "group", "license", "packager", "release", "size", "sourcerpm", "summary", "url", "vendor", "version", "installtime", "description"}
+	text, err := p.rpm(ctx, "-q", "--queryformat", "%{"+strings.Join(tags, "}\\n%{")+"}", name)
+	if err != nil {
+		return nil, err
+	}
+	m := value.NewMap()
+	for i, v := range strings.SplitN(text, "\n", len(tags)) {
+		switch {
+		case v == "(none)" || v == "":
+		case tags[i] == "sourcerpm":
+			m.Set("source", v)
+		case tags[i] == "installtime":
+			setInstalled(m, v)
+		default:
+			m.Set(tags[i], v)
+		}
+	}
+	return m, nil
+}
+
+// setInstalled says when a package was installed.
+func setInstalled(m *value.Map, seconds string) {
+	if n, err := function.Int(seconds); err == nil {
+		m.Set("install_date", time.Unix(int64(n), 0).UTC().Format("2006-01-02T15:04:05Z"))
+		m.Set("install_date_time_t", n)
+	}
+}
+
+// infoNames are the names that Salt gives the fields of dpkg's database.
+func infoNames() map[string]string {
+	return map[string]string{"Package": "name", "Architecture": "architecture", "Maintainer": "packager", "Source": "source", "Version": "version",
+		"Section": "group", "Installed-Size": "installed_size", "Homepage": "url", "Origin": "vendor", "Description": "description"}
+}
+
+func (p pkg) infoOfDebian(names []string, failhard bool) (*value.Map, error) {
+	text, err := function.ReadText(p.Host, dpkgStatus)
+	if err != nil && !function.Absent(err) {
+		return nil, err
+	}
+	all := value.NewMap()
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		m, name := dpkgInfoOf(paragraph)
+		if m == nil || len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		for _, list := range []string{name + ".list", name + ":" + value.Str(m.Value("architecture")) + ".list"} {
+			if info, err := p.Host.Files.Stat(dpkgInfo + "/" + list); err == nil {
+				setInstalled(m, fmt.Sprint(info.Modified.Unix()))
+			}
+		}
+		all.Set(name, m)
+	}
+	for _, name := range names {
+		if failhard && !all.Has(name) {
+			return nil, diag.WithHint(fmt.Errorf("package %s is not installed", name), "failhard=False leaves out what is not installed")
+		}
+	}
+	return all, nil
+}
+
+// dpkgInfoOf reads a paragraph of dpkg's database; nil for a package that is not installed.
+func dpkgInfoOf(paragraph string) (m *value.Map, name string) {
+	m = value.NewMap()
+	installed, last, names := false, "", infoNames()
+	for line := range strings.SplitSeq(strings.Trim(paragraph, "\n"), "\n") {
+		if strings.HasPrefix(line, " ") {
+			if last != "" {
+				m.Set(last, value.Str(m.Value(last))+"\n"+line)
+			}
+			continue
+		}
+		field, v, _ := strings.Cut(line, ":")
+		v = strings.TrimSpace(v)
+		if last = names[field]; last != "" && v != "" {
+			m.Set(last, v)
+		}
+		installed = installed || field == "Status" && strings.HasSuffix(v, " installed")
+	}
+	if !installed {
+		return nil, ""
+	}
+	return m, value.Str(m.Value("name"))
+}
+
+// described is what a package file says of itself.
+func (p pkg) described(name, env string) (*value.Map, error) {
+	file, ok, err := p.Locate(name, env)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("the package file %s is not there", name)
+	}
+	f, err := p.HostOf(name).Files.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	found, err := p.Host.Packages.Describe(f)
+	if err != nil {
+		return nil, err
+	}
+	return value.NewMap("name", found.Name, "version", found.Version, "arch", found.Arch), nil
+}

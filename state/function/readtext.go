@@ -1,0 +1,50 @@
+package function
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// longestFile is how much of a file a template may hold.
+const longestFile = 64 << 20
+
+// ReadText reads a regular file. Reading another kind of file might never end, or wait for a writer.
+func ReadText(h *host.Host, p string) (string, error) {
+	info, err := h.Files.Stat(p)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsRegular() {
+		return "", fmt.Errorf("%s is no regular file", p)
+	}
+	f, err := h.Files.Open(p)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, longestFile+1))
+	if err == nil && len(data) > longestFile {
+		err = fmt.Errorf("%s is longer than %d MiB", p, longestFile>>20)
+	}
+	return string(data), err
+}
+
+// Absent reports whether an error says that a file does not exist.
+func Absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// there takes the error of a call that looked for a path and says whether something is there, as Python's os.path.exists
+// does: a file where a directory would have to be, or a loop of links, means no. Any other error, of the disk or of what
+// may be read, says nothing about that, and is returned.
+func there(err error) (bool, error) {
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return false, nil
+	}
+	return walk.Found(err)
+}

@@ -1,0 +1,312 @@
+package slsutil
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/formats"
+	"github.com/corpus-agent/corpus-agent/state/function"
+	files "github.com/corpus-agent/corpus-agent/state/module/file"
+	"github.com/corpus-agent/corpus-agent/state/value"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
+)
+
+// serialize writes a value in one of Salt's formats. Each format has its own options.
+func serialize(ctx context.Context, format string, v any, options *value.Map) (any, error) {
+	return through(ctx, writers(), format, v, options)
+}
+
+// deserialize reads a text.
+func deserialize(ctx context.Context, format string, text any, options *value.Map) (any, error) {
+	return through(ctx, readers(), format, text, options)
+}
+
+func writers() function.Table {
+	return function.Table{
+		"json":         function.Of("obj, indent=None, sort_keys=False, ensure_ascii=False", jsonText),
+		"yaml":         function.Of("obj, default_flow_style=None, indent=2, width=80, sort_keys=True, allow_unicode=False", yamlText),
+		"configparser": function.Of("obj", iniText),
+		"keyvalue":     function.Of("obj, separator='=', line_ending='\n', quoting=False", keyValueText),
+		"python":       function.Of("obj, **options", dumpAs("python")),
+		"toml":         function.Of("obj, **options", dumpAs("toml")),
+		"plist":        function.Of("obj, **options", dumpAs("plist")),
+		"msgpack":      function.Of("obj, **options", dumpBytes),
+		"yamlex":       function.Of("obj, default_flow_style=None", orderedYAML),
+	}
+}
+
+func readers() function.Table {
+	return function.Table{
+		"json":     function.Of("stream_or_string, **options", func(text string, _ *value.Map) (any, error) { return function.FromJSON(text, "the text") }),
+		"yaml":     function.Of("stream_or_string", fromPlainYAML),
+		"keyvalue": function.Of("stream_or_string, separator='=', quoting=None", keyValues),
+
+		"configparser": function.Of("stream_or_string, **options", settingsOf),
+
+		"toml":    function.Of("stream_or_string, **options", readBytes(formats.TOML)),
+		"plist":   function.Of("stream_or_string, **options", readBytes(formats.Plist)),
+		"msgpack": function.Of("stream_or_string, **options", readBytes(formats.Msgpack)),
+		"yamlex":  function.Of("stream_or_string", fromYAMLEX),
+	}
+}
+
+// readBytes reads a text, or bytes.
+func readBytes(read func([]byte) (any, error)) func(v any, options *value.Map) (any, error) {
+	return func(v any, _ *value.Map) (any, error) {
+		switch v := v.(type) {
+		case []byte:
+			return read(v)
+		case string:
+			return read([]byte(v))
+		}
+		return nil, function.TypeError("%v", function.Expected("a text or bytes", v))
+	}
+}
+
+// orderedYAML writes mappings in their order.
+func orderedYAML(v, flow any) string {
+	o := yaml.DumpOptions{ASCII: true, Indent: 2, Width: 80, Collections: yaml.Block}
+	if value.Truth(flow) {
+		o.Collections = yaml.Flow
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(yaml.Dump(v, o), "\n"), "\n...")
+}
+
+// fromYAMLEX reads YAML by the rules of SLS files. The tags !aggregate and !reset are not known.
+func fromYAMLEX(text string) (any, error) {
+	doc, err := yaml.LoadString(text, "the text")
+	if err != nil {
+		return nil, err
+	}
+	return doc.Value, nil
+}
+
+// dumpAs writes as file.serialize does.
+func dumpAs(format string) func(v any, options *value.Map) (string, error) {
+	return func(v any, options *value.Map) (string, error) {
+		s, _ := files.SerializerOf(format)
+		return s.Dump(v, options)
+	}
+}
+
+// dumpBytes writes MessagePack, which is no text.
+func dumpBytes(v any, options *value.Map) ([]byte, error) {
+	text, err := dumpAs("msgpack")(v, options)
+	return []byte(text), err
+}
+
+// settingsOf reads sections of settings. References such as %(home)s are replaced by the setting of that name in the
+// section, or in the section DEFAULT, which is part of every other.
+func settingsOf(text string, options *value.Map) (any, error) {
+	s, _ := files.SerializerOf("configparser")
+	v, err := s.Load(text, options)
+	sections, ok := v.(*value.Map)
+	if err != nil || !ok {
+		return nil, err
+	}
+	common, _ := sections.Value("DEFAULT").(*value.Map)
+	all := value.NewMap()
+	for _, name := range sections.Names() {
+		if name == "DEFAULT" {
+			continue
+		}
+		own, merged := sections.Value(name).(*value.Map), value.NewMap()
+		merged.Update(common)
+		merged.Update(own)
+		read := value.NewMap()
+		for _, key := range merged.Names() {
+			if read.Set(key, merged.Value(key)); merged.Value(key) != nil {
+				text, err := interpolated(value.Str(merged.Value(key)), merged, 0)
+				if err != nil {
+					return nil, fmt.Errorf("setting %s of section %s: %w", key, name, err)
+				}
+				read.Set(key, text)
+			}
+		}
+		all.Set(name, read)
+	}
+	return all, nil
+}
+
+// interpolated replaces the references in a value.
+func interpolated(text string, settings *value.Map, depth int) (string, error) {
+	if depth > 10 {
+		return "", fmt.Errorf("its references are nested too deeply")
+	}
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, "%")
+		b.WriteString(before)
+		if !found {
+			return b.String(), nil
+		}
+		if rest, ok := strings.CutPrefix(after, "%"); ok {
+			b.WriteByte('%')
+			text = rest
+			continue
+		}
+		name, rest, ok := strings.Cut(after, ")s")
+		v, known := settings.Get(strings.ToLower(strings.TrimPrefix(name, "(")))
+		if !ok || !strings.HasPrefix(name, "(") || !known {
+			return "", value.Raise("ValueError", "%% is followed by no reference to a setting, such as %%(home)s, and is not doubled")
+		}
+		inner, err := interpolated(value.Str(v), settings, depth+1)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(inner)
+		text = rest
+	}
+}
+
+// fromPlainYAML reads data, for which Salt's rules for SLS files do not hold.
+func fromPlainYAML(text string) (any, error) {
+	doc, err := yaml.LoadPlain(text, "the text")
+	if err != nil {
+		return nil, err
+	}
+	return doc.Value, nil
+}
+
+func through(ctx context.Context, known function.Table, format string, v any, options *value.Map) (any, error) {
+	f, ok := known[format]
+	if ok {
+		return f.Call(ctx, []any{v}, options)
+	}
+	err := fmt.Errorf("there is no serializer %q here", format)
+	if hint := diag.DidYouMean(format, known.Names()); hint != "" {
+		return nil, diag.WithHint(err, "%s", hint)
+	}
+	return nil, diag.WithHint(err, "the serializers are %s", strings.Join(known.Names(), ", "))
+}
+
+func jsonText(v, indent any, sorted, ascii bool) (string, error) {
+	o := value.JSONOptions{SortKeys: sorted, ASCII: ascii}
+	switch indent := indent.(type) {
+	case nil:
+	case string:
+		o.Indent, o.Lines = indent, true
+	default:
+		n, err := function.Int(indent)
+		if err != nil {
+			return "", function.TypeError("argument indent: %v", err)
+		}
+		o.Indent, o.Lines = strings.Repeat(" ", min(max(n, 0), 100)), true
+	}
+	return value.Dumps(v, o)
+}
+
+func yamlText(v, flow any, indent, width int, sorted, unicode bool) string {
+	o := yaml.DumpOptions{ASCII: !unicode, Indent: indent, Width: width}
+	if sorted {
+		o.Sort = yaml.SortAll
+	}
+	switch {
+	case flow == nil:
+	case value.Truth(flow):
+		o.Collections = yaml.Flow
+	default:
+		o.Collections = yaml.Block
+	}
+	text := yaml.Dump(v, o)
+	if bare, ok := strings.CutSuffix(text, "\n...\n"); ok {
+		text = bare
+	}
+	return strings.TrimSuffix(text, "\n")
+}
+
+// iniText writes sections of settings, as Python's configparser does.
+func iniText(sections *value.Map) (string, error) {
+	var b strings.Builder
+	for name, section := range sections.All() {
+		settings, ok := section.(*value.Map)
+		if !ok {
+			return "", function.TypeError("section %s: %v", value.Str(name), function.Expected("a mapping", section))
+		}
+		fmt.Fprintf(&b, "[%s]\n", value.Str(name))
+		for key, v := range settings.All() {
+			if v == nil {
+				return "", function.TypeError("setting %s of section %s has no value", value.Str(key), value.Str(name))
+			}
+			text := value.Str(v)
+			if plain := strings.ReplaceAll(text, "%%", ""); strings.Contains(plain, "%") && !interpolates(plain) {
+				return "", value.Raise("ValueError", "setting %s of section %s has a %% that is not doubled", value.Str(key), value.Str(name))
+			}
+			fmt.Fprintf(&b, "%s = %s\n", strings.ToLower(value.Str(key)), strings.ReplaceAll(text, "\n", "\n\t"))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String(), nil
+}
+
+// interpolates reports whether every % of a text begins a reference such as %(home)s.
+func interpolates(text string) bool {
+	for {
+		_, rest, ok := strings.Cut(text, "%")
+		if !ok {
+			return true
+		}
+		reference, after, ok := strings.Cut(rest, ")s")
+		if !ok || !strings.HasPrefix(reference, "(") {
+			return false
+		}
+		text = after
+	}
+}
+
+func keyValueText(v any, separator, ending string, quoting bool) (string, error) {
+	var lines []string
+	add := func(key, v any) {
+		text := value.Str(v)
+		if quoting {
+			text = quoted(text)
+		}
+		lines = append(lines, value.Str(key)+separator+text)
+	}
+	if m, ok := v.(*value.Map); ok {
+		for key, v := range m.All() {
+			add(key, v)
+		}
+		return strings.Join(lines, ending), nil
+	}
+	pairs, err := function.List(v)
+	if err != nil {
+		return "", err
+	}
+	for _, item := range pairs.Items {
+		pair, err := function.List(item)
+		if err != nil || pair.Len() != 2 {
+			return "", function.TypeError("a list of pairs was expected")
+		}
+		add(pair.Items[0], pair.Items[1])
+	}
+	return strings.Join(lines, ending), nil
+}
+
+// quoted quotes a word for a shell, if it has to be.
+func quoted(s string) string {
+	safe := func(r rune) bool {
+		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./-_", r))
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'"
+}
+
+func keyValues(text, separator string, quoting any) (any, error) {
+	read := value.NewMap()
+	for _, line := range value.SplitLines(text, false) {
+		key, v, ok := strings.Cut(line, separator)
+		if !ok {
+			return nil, fmt.Errorf("a line has no %q", separator)
+		}
+		if n := len(v); quoting == false && n > 1 && v[0] == v[n-1] && (v[0] == '"' || v[0] == '\'') {
+			v = v[1 : n-1]
+		}
+		read.Set(key, v)
+	}
+	return read, nil
+}

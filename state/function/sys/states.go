@@ -1,0 +1,94 @@
+package sys
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/function/manual"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// states are the functions of states; none where nothing can be applied.
+func (s sys) states() module.Registry {
+	if s.Modules == nil {
+		return nil
+	}
+	return s.Modules()
+}
+
+func (s sys) stateFunctions(patterns []string) []string {
+	names := s.states().Functions()
+	slices.Sort(names)
+	return fitting(names, patterns)
+}
+
+// stateModules lists the states, all or those that fit globs.
+func (s sys) stateModules(patterns []string) []string {
+	return slices.DeleteFunc(modulesOf(s.stateFunctions(nil)), func(name string) bool {
+		return len(patterns) > 0 && !slices.ContainsFunc(patterns, func(p string) bool { return value.Glob(p, name) })
+	})
+}
+
+// matchingStates are the functions that some names mean: of a state, or one function.
+func (s sys) matchingStates(patterns ...string) []string {
+	if len(patterns) == 1 && patterns[0] == "" {
+		patterns = nil
+	}
+	return s.stateFunctions(patterns)
+}
+
+// stateArgspec gives the arguments of state functions and their defaults.
+func (s sys) stateArgspec(pattern string) *value.Map {
+	report := value.NewMap()
+	for _, name := range s.matchingStates(pattern) {
+		arguments, open := s.argumentsOf(name)
+		names, defaults := value.NewList(), value.NewList()
+		for _, a := range arguments {
+			names.Append(a.Name)
+			if !a.Required {
+				defaults.Append(a.Default)
+			}
+		}
+		spec := value.NewMap("args", names, "defaults", nil, "varargs", nil, "kwargs", nil)
+		if defaults.Len() > 0 {
+			spec.Set("defaults", defaults)
+		}
+		if open {
+			spec.Set("kwargs", true)
+		}
+		report.Set(name, spec)
+	}
+	return report
+}
+
+func (s sys) argumentsOf(name string) (arguments []module.Argument, open bool) {
+	state, function, _ := strings.Cut(name, ".")
+	r, ok := s.states().New(state, function)
+	if !ok {
+		return nil, false
+	}
+	return module.ArgumentsOf(r)
+}
+
+// stateDoc explains state functions: how they are declared, what they do, and what their arguments are for.
+func (s sys) stateDoc(patterns []string) *value.Map {
+	texts, book := value.NewMap(), manual.States()
+	for _, name := range s.matchingStates(patterns...) {
+		arguments, open := s.argumentsOf(name)
+		var names, words []string
+		for _, a := range arguments {
+			names = append(names, a.Name)
+			if a.Required {
+				words = append(words, a.Name)
+			} else {
+				words = append(words, a.Name+"="+value.Repr(a.Default))
+			}
+		}
+		if open {
+			words = append(words, "**kwargs")
+		}
+		texts.Set(name, book.State(name, strings.Join(words, ", "), names))
+	}
+	return texts
+}

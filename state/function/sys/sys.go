@@ -1,0 +1,160 @@
+// Package sys answers sys.*: which functions and states there are, their arguments and their documentation.
+package sys
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/function/manual"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// sys describes the functions of a table, and those of states.
+type sys struct {
+	*function.Facts
+	all function.Table
+}
+
+// Functions are the functions of sys that templates may call.
+func Functions(f *function.Facts, all function.Table) function.Table {
+	s := sys{f, all}
+	return function.Table{
+		"sys.list_functions": function.Of("*args, **kwargs", func(patterns []string, _ *value.Map) []string { return s.functions(patterns) }),
+		"sys.list_modules":   function.Of("*args", s.modules),
+		"sys.argspec":        function.Of("module=''", s.argspec),
+		"sys.doc":            function.Of("*args", s.doc),
+		"sys.reload_modules": function.Of("", func() bool { return true }),
+
+		"sys.list_state_functions": function.Of("*args, **kwargs", func(patterns []string, _ *value.Map) []string { return s.stateFunctions(patterns) }),
+		"sys.list_state_modules":   function.Of("*args", s.stateModules),
+		"sys.state_argspec":        function.Of("module=''", s.stateArgspec),
+		"sys.state_doc":            function.Of("*args", s.stateDoc),
+	}
+}
+
+// functions lists names, all or those of modules, or those that fit globs.
+func (s sys) functions(patterns []string) []string {
+	names := s.all.Names()
+	for name := range s.Calls {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return fitting(names, patterns)
+}
+
+// fitting are the names of some modules, or those that fit globs. No patterns are all names.
+func fitting(names, patterns []string) []string {
+	if len(patterns) == 0 {
+		return names
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(patterns, func(pattern string) bool {
+			if strings.ContainsAny(pattern, "*.") {
+				return value.Glob(pattern, name)
+			}
+			return strings.HasPrefix(name, pattern+".")
+		})
+	})
+}
+
+func (s sys) modules(patterns []string) []string {
+	return modulesOf(s.functions(patterns))
+}
+
+// modulesOf are the modules of functions, which are sorted. A pattern may also be one for modules.
+func modulesOf(functions []string) []string {
+	names := []string{}
+	for _, name := range functions {
+		module, _, _ := strings.Cut(name, ".")
+		names = append(names, module)
+	}
+	return slices.Compact(names)
+}
+
+// argspec gives parameters and defaults, by function.
+func (s sys) argspec(pattern string) (*value.Map, error) {
+	report := value.NewMap()
+	for _, name := range s.matching(pattern) {
+		parameters, err := s.parameters(name)
+		if err != nil {
+			return nil, err
+		}
+		report.Set(name, specOf(parameters))
+	}
+	return report, nil
+}
+
+func (s sys) parameters(name string) ([]function.Parameter, error) {
+	if f := s.all[name]; f != nil {
+		return f.Parameters()
+	}
+	return function.ParseSignature(s.Calls[name])
+}
+
+func (s sys) matching(pattern string) []string {
+	switch {
+	case pattern == "":
+		return s.functions(nil)
+	case s.all.Has(pattern) || s.Calls[pattern] != "":
+		return []string{pattern}
+	}
+	return s.functions([]string{pattern})
+}
+
+func specOf(parameters []function.Parameter) *value.Map {
+	names, defaults := value.NewList(), value.NewList()
+	spec := value.NewMap("args", names, "defaults", nil, "varargs", nil, "kwargs", nil)
+	for _, p := range parameters {
+		switch p.Kind {
+		case function.Rest:
+			spec.Set("varargs", true)
+		case function.Keywords:
+			spec.Set("kwargs", true)
+		case function.Plain:
+			names.Append(p.Name)
+			if p.Optional {
+				defaults.Append(withoutUnset(p.Default))
+			}
+		}
+	}
+	if defaults.Len() > 0 {
+		spec.Set("defaults", defaults)
+	}
+	return spec
+}
+
+func withoutUnset(v any) any {
+	if v == (function.Unset{}) {
+		return nil
+	}
+	return v
+}
+
+// doc explains functions: how they are called, what they do, and what their arguments are for.
+func (s sys) doc(patterns []string) (*value.Map, error) {
+	texts, book := value.NewMap(), manual.Functions()
+	names := s.functions(nil)
+	for _, name := range names {
+		if len(patterns) > 0 && !slices.ContainsFunc(patterns, func(p string) bool { return slices.Contains(s.matching(p), name) }) {
+			continue
+		}
+		parameters, err := s.parameters(name)
+		if err != nil {
+			return nil, err
+		}
+		var arguments []string
+		for _, p := range parameters {
+			arguments = append(arguments, p.Name)
+		}
+		texts.Set(name, book.Function(name, s.signature(name), arguments))
+	}
+	return texts, nil
+}
+
+func (s sys) signature(name string) string {
+	if f := s.all[name]; f != nil {
+		return f.Signature()
+	}
+	return s.Calls[name]
+}
