@@ -21,8 +21,8 @@ export CGO_ENABLED ?= 0
 
 # What starts goroutines. cmd/race_test.go holds the list to the code.
 RACE := ./agent/fetch ./agent/fleet ./agent/health ./agent/journal ./agent/watchdog ./artifact ./artifact/chunk \
-	./artifact/manifest ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom ./packaging/oci ./state/exec \
-	./state/host ./state/module/archive
+	./artifact/manifest ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
+	./packaging/oci ./state/exec ./state/host ./state/module/archive
 
 .PHONY: go build test race demo integration hosts attack bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
 go: ## says what is missing where the Go that is there cannot build this
@@ -36,7 +36,8 @@ test: go ## everything that needs no server, no root and no network
 	go test -timeout 20m -parallel 8 ./... # they wait for disks, locks and timeouts more than they compute
 race: go ## the packages that start goroutines, with the race detector; needs gcc
 	CGO_ENABLED=1 go test -race -timeout 20m -parallel 8 -run '^Test' $(RACE)
-	CGO_ENABLED=1 go test -race -timeout 20m -parallel 8 -run 'AtOnce|SameTime|OneKeys' ./artifact/publish
+	CGO_ENABLED=1 go test -race -timeout 20m -parallel 8 -run 'AtOnce|SameTime|OneKeys' ./artifact/publish ./artifact/publish/proofs \
+		./artifact/publish/releases
 demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/
 	testdata/demo/run bin demo
 integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO server; states with real programs; services, packages and images in Debian roots to throw away

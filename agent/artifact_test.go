@@ -10,7 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -193,8 +193,8 @@ func TestArtifactsOfTheOldFormatAreDeployed(t *testing.T) {
 		if err := os.WriteFile(file, artifacttest.Archive(t, large(version)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		request := publish.Request{Project: "myapp", Version: version, File: file, Channel: "testing", Plain: true}
-		if _, err := l.repo.Publish(t.Context(), request); err != nil {
+		request := releases.Request{Project: "myapp", Version: version, File: file, Channel: "testing", Plain: true}
+		if _, err := releases.Publish(t.Context(), l.repo.Publisher, request); err != nil {
 			t.Fatal(err)
 		}
 		l.expect(exit.OK)

@@ -154,7 +154,7 @@ func TestRollbackThatFailsSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func releases(t *testing.T, l *lab) []string {
+func releaseDirs(t *testing.T, l *lab) []string {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(l.Layout.Project("myapp").Releases(), "*"))
 	if err != nil {
@@ -226,7 +226,7 @@ func TestTamperedArtifactIsNotUnpacked(t *testing.T) {
 	l.repo.Replace(trust.ObjectKey(release), data)
 	l.expect(exit.Refused)
 	l.links("1", "1", "")
-	if n := len(releases(t, l)); n != 1 {
+	if n := len(releaseDirs(t, l)); n != 1 {
 		t.Errorf("%d releases on disk, want 1", n)
 	}
 	left, err := os.ReadDir(l.Layout.Incoming())
@@ -370,7 +370,7 @@ func TestGoodReleasesSurviveAnyNumberOfFailures(t *testing.T) {
 		l.expect(exit.OK)
 	}
 	l.links("8", "8", "7")
-	if n := len(releases(t, l)); n != 2 {
+	if n := len(releaseDirs(t, l)); n != 2 {
 		t.Errorf("%d good releases are kept, want 2", n)
 	}
 	failed, err := os.ReadDir(l.Layout.Project("myapp").Archives())

@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/notify"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/refresh"
 )
 
 // From the last third of a signature's lifetime on, status, metrics and one notification say so.
@@ -59,7 +60,7 @@ func TestSignaturesThatExpireSoon(t *testing.T) {
 	metrics("corpus_agent_signatures_expiring 1\n")
 	metrics(`corpus_agent_signature_expires_timestamp_seconds{role="timestamp"} `)
 
-	if _, err := l.repo.Refresh(t.Context(), time.Hour); err != nil {
+	if _, err := refresh.Roles(t.Context(), l.repo.Publisher, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	notices = nil

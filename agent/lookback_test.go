@@ -181,8 +181,8 @@ func TestFailedReleasesNeverPushOutGoodOnes(t *testing.T) {
 		l.expect(exit.OK)
 	}
 	failed, _ := filepath.Glob(archives)
-	if len(failed) != 1 || len(releases(t, l)) != 2 {
-		t.Errorf("kept are %v and %v, want one failed and two good", failed, releases(t, l))
+	if len(failed) != 1 || len(releaseDirs(t, l)) != 2 {
+		t.Errorf("kept are %v and %v, want one failed and two good", failed, releaseDirs(t, l))
 	}
 }
 

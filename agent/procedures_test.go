@@ -194,8 +194,8 @@ func TestStepsByName(t *testing.T) {
 	}
 	noted(t, r, "not made current")
 	l.links("1", "1", "")
-	if len(releases(t, l)) != 2 {
-		t.Errorf("on disk are %v", releases(t, l))
+	if len(releaseDirs(t, l)) != 2 {
+		t.Errorf("on disk are %v", releaseDirs(t, l))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 )
 
 // Releases marks what is deployed, in quarantine, withdrawn, and waiting since the host is held.
@@ -18,7 +19,7 @@ func TestReleasesAreMarked(t *testing.T) {
 	}
 	l.publish("3-broken")
 	l.expect(exit.RolledBack)
-	if _, err := l.repo.Yank(t.Context(), "myapp", "1", "it leaks"); err != nil {
+	if _, err := releases.Yank(t.Context(), l.repo.Publisher, "myapp", "1", "it leaks"); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Hold("the fair"); err != nil {

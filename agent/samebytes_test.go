@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/refresh"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -39,7 +40,7 @@ func TestVersionWithOtherBytesIsRefused(t *testing.T) {
 			// Enough changes for the store's versions to pass those that the host has seen.
 			for range 3 {
 				l.publishBase("1")
-				if _, err := fresh.Refresh(t.Context(), 24_000*time.Hour); err != nil {
+				if _, err := refresh.Roles(t.Context(), fresh.Publisher, 24_000*time.Hour); err != nil {
 					t.Fatal(err)
 				}
 			}

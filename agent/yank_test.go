@@ -7,12 +7,13 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 func (l *lab) yank(project, version string) {
 	l.t.Helper()
-	if _, err := l.repo.Yank(context.Background(), project, version, "loses sessions"); err != nil {
+	if _, err := releases.Yank(context.Background(), l.repo.Publisher, project, version, "loses sessions"); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -36,7 +37,7 @@ func TestHostOnWithdrawnReleaseIsToldAndKeepsIt(t *testing.T) {
 	l.publish("2")
 	l.expect(exit.OK)
 	l.links("2", "2", "1")
-	if _, err := l.repo.Unyank(context.Background(), "myapp", "1"); err != nil {
+	if _, err := releases.Unyank(context.Background(), l.repo.Publisher, "myapp", "1"); err != nil {
 		t.Fatal(err)
 	}
 	l.expect(exit.OK)

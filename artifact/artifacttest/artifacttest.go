@@ -19,6 +19,8 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -42,7 +44,7 @@ func On(t *testing.T, s store.Store) *Repo {
 	for _, role := range tuf.TopRoles() {
 		must(p.Keys.New(role, 1))(t)
 	}
-	must(p.Init(context.Background(), 0))(t)
+	must(roots.Init(context.Background(), p, 0))(t)
 	return &Repo{Publisher: p, t: t}
 }
 
@@ -63,7 +65,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 // Root is the first root, for hosts to trust.
 func (r *Repo) Root() []byte {
 	r.t.Helper()
-	return must(os.ReadFile(filepath.Join(r.Keys.Dir, publish.RootName)))(r.t)
+	return must(os.ReadFile(filepath.Join(r.Keys.Dir, roots.RootName)))(r.t)
 }
 
 // Files is a tree: names ending in a slash are directories, and a value of "-> x" is a link to x.
@@ -76,7 +78,7 @@ func (r *Repo) Release(project, version, channel string, files Files) artifact.R
 	if err := os.WriteFile(file, Archive(r.t, files), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
-	return must(r.Publish(context.Background(), publish.Request{Project: project, Version: version, File: file, Channel: channel}))(r.t)
+	return must(releases.Publish(context.Background(), r.Publisher, releases.Request{Project: project, Version: version, File: file, Channel: channel}))(r.t)
 }
 
 // Archive packs a tree.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
@@ -50,7 +50,7 @@ func Boundaries(archive []byte) []int {
 // ReleaseFile publishes an archive as a version and points a channel at it.
 func (r *Repo) ReleaseFile(project, version, channel, file string) artifact.Release {
 	r.t.Helper()
-	return must(r.Publish(r.t.Context(), publish.Request{Project: project, Version: version, File: file, Channel: channel}))(r.t)
+	return must(releases.Publish(r.t.Context(), r.Publisher, releases.Request{Project: project, Version: version, File: file, Channel: channel}))(r.t)
 }
 
 // Sign puts a target into a role and gives its digest.

@@ -1,8 +1,11 @@
 package artifacttest
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,5 +59,44 @@ func Stored(t *testing.T, s store.Store, suffix string) []string {
 			keys = append(keys, info.Key)
 		}
 	}
+	return keys
+}
+
+// Failing is a store that refuses every write after Left more of them.
+type Failing struct {
+	store.Store
+	Left int
+}
+
+// Put writes, or fails as a store does that is out of reach.
+func (f *Failing) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+	f.Left--
+	if f.Left < 0 {
+		return store.Info{}, &store.Error{Op: store.OpPut, Object: key, Kind: store.ErrUnreachable}
+	}
+	return f.Store.Put(ctx, key, r, size, cond)
+}
+
+// WriteFile writes a file that only its owner can read.
+func WriteFile(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Changed lists the objects that differ between two states of a store.
+func Changed(before, after map[string][]byte) (keys []string) {
+	for key, data := range after {
+		if old, ok := before[key]; !ok || string(old) != string(data) {
+			keys = append(keys, key)
+		}
+	}
+	for key := range before {
+		if _, ok := after[key]; !ok {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
 	return keys
 }

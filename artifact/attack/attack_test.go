@@ -16,8 +16,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/recovery"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/refresh"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
@@ -159,7 +162,7 @@ func TestRollback(t *testing.T) {
 	})
 	t.Run("of the root", func(t *testing.T) {
 		repo, host := published(t)
-		if _, err := repo.ChangeRoot(t.Context(), publish.RootChange{Renew: true}); err != nil {
+		if _, err := roots.Apply(t.Context(), repo.Publisher, roots.Change{Renew: true}); err != nil {
 			t.Fatal(err)
 		}
 		sees(t, host, "2")
@@ -251,7 +254,7 @@ func TestFastForwardAndRecovery(t *testing.T) {
 			for _, stolen := range []string{"timestamp", "snapshot"} {
 				replaceKey(t, repo, stolen)
 			}
-			if _, err := repo.Rebuild(t.Context()); err != nil {
+			if _, err := recovery.Rebuild(t.Context(), repo.Publisher); err != nil {
 				t.Fatal(err)
 			}
 			sees(t, host, "2")
@@ -282,7 +285,7 @@ func replaceKey(t *testing.T, repo *artifacttest.Repo, role string) {
 	}
 	repo.AtOnce = true
 	defer func() { repo.AtOnce = false }()
-	_, err = repo.ChangeRoot(t.Context(), publish.RootChange{
+	_, err = roots.Apply(t.Context(), repo.Publisher, roots.Change{
 		Add: map[string][]*tuf.Key{role: fresh}, Remove: map[string][]string{role: {id}},
 	})
 	if err != nil {
@@ -341,7 +344,7 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := repo.AddProject(t.Context(), "myapp", 2, keys...); err != nil {
+		if err := projects.Add(t.Context(), repo.Publisher, "myapp", 2, keys...); err != nil {
 			t.Fatal(err)
 		}
 		repo.Release("myapp", "3", "testing", app("three"))
@@ -367,8 +370,8 @@ func grow(t *testing.T, repo *artifacttest.Repo, role string, keys, threshold in
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := publish.RootChange{Add: map[string][]*tuf.Key{role: all}, Threshold: map[string]int{role: threshold}}
-	if _, err := repo.ChangeRoot(t.Context(), change); err != nil {
+	change := roots.Change{Add: map[string][]*tuf.Key{role: all}, Threshold: map[string]int{role: threshold}}
+	if _, err := roots.Apply(t.Context(), repo.Publisher, change); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -424,7 +427,7 @@ func TestWrongClock(t *testing.T) {
 	// A publisher with such a clock signs nothing.
 	late := *artifacttest.New(t).Publisher
 	late.Now = host.Now
-	_, err = late.Refresh(t.Context(), 0)
+	_, err = refresh.Roles(t.Context(), &late, 0)
 	refused(t, err, trust.CheckClock, "timestamp.json")
 }
 

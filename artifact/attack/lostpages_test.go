@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/collect"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/recovery"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -27,7 +29,7 @@ func removePages(t *testing.T, repo *artifacttest.Repo) {
 func TestLostPagesAreRestored(t *testing.T) {
 	for name, prepare := range map[string]func(*artifacttest.Repo){
 		"kept": func(repo *artifacttest.Repo) {
-			if _, err := repo.Upgrade(t.Context()); err != nil { // there is no list
+			if _, err := projects.Upgrade(t.Context(), repo.Publisher); err != nil { // there is no list
 				t.Fatal(err)
 			}
 			repo.Release("myapp", "2.0", "testing", app("two"))
@@ -53,7 +55,7 @@ func TestLostPagesAreRestored(t *testing.T) {
 			if r, err := repo.Host().Resolve("myapp/testing"); err != nil || r.Version != "2.1" {
 				t.Errorf("without pages a host sees %v, %v", r, err)
 			}
-			result, err := repo.Rebuild(t.Context())
+			result, err := recovery.Rebuild(t.Context(), repo.Publisher)
 			if err != nil || len(result.Pages) > 0 || !strings.Contains(strings.Join(result.Restored, " "), trust.PagePrefix("myapp")) {
 				t.Fatalf("%+v, %v", result, err)
 			}
@@ -86,7 +88,7 @@ func TestNothingIsUploadedBeyondTheLimit(t *testing.T) {
 	if err := os.WriteFile(file, artifacttest.Archive(t, app("two")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := repo.Publish(t.Context(), publish.Request{Project: "myapp", Version: "2.0", File: file, Channel: "staging"})
+	_, err := releases.Publish(t.Context(), repo.Publisher, releases.Request{Project: "myapp", Version: "2.0", File: file, Channel: "staging"})
 	if err == nil || !strings.Contains(err.Error(), "readers take 8388608 at most") {
 		t.Errorf("publish says %v", err)
 	}

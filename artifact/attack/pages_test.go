@@ -11,6 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
@@ -152,7 +154,7 @@ func TestManyRootsAreFollowed(t *testing.T) {
 // without other versions; no version is lost for the others.
 func TestUpgradedStore(t *testing.T) {
 	repo := many(t, 200)
-	if _, err := repo.Upgrade(t.Context()); err != nil {
+	if _, err := projects.Upgrade(t.Context(), repo.Publisher); err != nil {
 		t.Fatal(err)
 	}
 	repo.Release("myapp", "2.0", "testing", app("two"))
@@ -180,7 +182,7 @@ func TestProjectBeyondTheLimitIsRepaired(t *testing.T) {
 	})
 	_, err := repo.Host().Resolve("myapp/testing")
 	refused(t, err, trust.CheckLength, newest(repo.Snapshot(), "myapp.json"))
-	if _, err := repo.As("myapp", "snapshot", "timestamp").Promote(t.Context(), "myapp", "testing", "staging"); err != nil {
+	if _, err := releases.Promote(t.Context(), repo.As("myapp", "snapshot", "timestamp"), "myapp", "testing", "staging"); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := repo.Host().Resolve("myapp/staging"); err != nil || r.Version != "1.0" {

@@ -12,7 +12,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/drafts"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/proofs"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
@@ -31,7 +36,7 @@ func guarded(t *testing.T) (*artifacttest.Repo, *artifacttest.Host, artifact.Rel
 	repo.Release("base", "1", "testing", app("base"))
 	one := repo.Release("myapp", "1", "testing", app("one"))
 	letAttest(t, repo)
-	if _, err := repo.Require(t.Context(), production, &tested); err != nil {
+	if _, err := projects.Require(t.Context(), repo.Publisher, production, &tested); err != nil {
 		t.Fatal(err)
 	}
 	attest(t, repo, testing_, one, time.Now())
@@ -50,7 +55,7 @@ func letAttest(t *testing.T, repo *artifacttest.Repo) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := repo.AddProject(t.Context(), trust.AttestationRole, 0, keys...); err != nil {
+	if err := projects.Add(t.Context(), repo.Publisher, trust.AttestationRole, 0, keys...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,13 +70,13 @@ func attest(t *testing.T, repo *artifacttest.Repo, ref artifact.Ref, r artifact.
 	}
 }
 
-func attestBy(t *testing.T, p *publish.Publisher, ref artifact.Ref, r artifact.Release, hosts []trust.Healthy) (publish.Attested, error) {
+func attestBy(t *testing.T, p *publish.Publisher, ref artifact.Ref, r artifact.Release, hosts []trust.Healthy) (proofs.Attested, error) {
 	t.Helper()
-	about, err := p.Case(t.Context(), ref, r.Version)
+	about, err := proofs.Prepare(t.Context(), p, ref, r.Version)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.Attest(t.Context(), about, hosts)
+	return proofs.Attest(t.Context(), p, about, hosts)
 }
 
 func reports(at time.Time, hosts ...string) (list []trust.Healthy) {
@@ -83,7 +88,7 @@ func reports(at time.Time, hosts ...string) (list []trust.Healthy) {
 
 func promote(t *testing.T, repo *artifacttest.Repo) {
 	t.Helper()
-	if _, err := repo.As("myapp", "snapshot", "timestamp").Promote(t.Context(), "myapp", "testing", "production"); err != nil {
+	if _, err := releases.Promote(t.Context(), repo.As("myapp", "snapshot", "timestamp"), "myapp", "testing", "production"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -223,7 +228,7 @@ func TestPromoteRefusesWhatHostsWould(t *testing.T) {
 		}
 	}
 	move := func() error {
-		_, err := team.Promote(t.Context(), "myapp", "testing", "production")
+		_, err := releases.Promote(t.Context(), team, "myapp", "testing", "production")
 		return err
 	}
 	try("promote", move)
@@ -232,7 +237,7 @@ func TestPromoteRefusesWhatHostsWould(t *testing.T) {
 		t.Fatal(err)
 	}
 	try("publish", func() error {
-		_, err := team.Publish(t.Context(), publish.Request{Project: "myapp", Version: "2", File: file, Channel: "production"})
+		_, err := releases.Publish(t.Context(), team, releases.Request{Project: "myapp", Version: "2", File: file, Channel: "production"})
 		return err
 	})
 	// Whoever may write below attestations/ puts what they like there.
@@ -250,7 +255,7 @@ func TestPromoteRefusesWhatHostsWould(t *testing.T) {
 	}
 	team.Hand = nil
 	draft.Form, draft.Metadata, draft.Whole, draft.Pages = 1, withoutProofs(t, repo, draft.Whole), nil, nil
-	try("import", func() error { _, err := repo.Import(t.Context(), draft); return err })
+	try("import", func() error { _, err := drafts.Import(t.Context(), repo.Publisher, draft); return err })
 	if err := move(); err != nil {
 		t.Error(err)
 	}
@@ -327,7 +332,7 @@ func TestRequirementTakenAway(t *testing.T) {
 	})
 	t.Run("with good programs and the project's key", func(t *testing.T) {
 		repo, host, _ := guarded(t)
-		if _, err := repo.As("myapp", "snapshot", "timestamp").Require(t.Context(), production, nil); err == nil || !strings.Contains(err.Error(), "targets") {
+		if _, err := projects.Require(t.Context(), repo.As("myapp", "snapshot", "timestamp"), production, nil); err == nil || !strings.Contains(err.Error(), "targets") {
 			t.Errorf("without the targets key the requirement is taken away: %v", err)
 		}
 		pointed(t, repo, repo.Release("myapp", "2", "testing", app("two")), nil)
@@ -370,7 +375,7 @@ func TestProofReplayed(t *testing.T) {
 		attest(t, repo, testing_, two, time.Now().Add(2*time.Second))
 		promote(t, repo)
 		repo.Release("myapp", "1", "testing", app("one"))
-		_, err := repo.Promote(t.Context(), "myapp", "testing", "production")
+		_, err := releases.Promote(t.Context(), repo.Publisher, "myapp", "testing", "production")
 		if err == nil || !strings.Contains(err.Error(), "is older than the one that myapp/production carries") {
 			t.Errorf("going back by an old proof: %v", err)
 		}
@@ -391,7 +396,7 @@ func TestProofReplayed(t *testing.T) {
 	})
 	t.Run("as another channel's", func(t *testing.T) {
 		repo, host, one := guarded(t)
-		if _, err := repo.Require(t.Context(), artifact.Ref{Project: "myapp", Channel: "gold"}, &trust.Requirement{From: "production", Hosts: 1, Fresh: 7, Holds: 90}); err != nil {
+		if _, err := projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "gold"}, &trust.Requirement{From: "production", Hosts: 1, Fresh: 7, Holds: 90}); err != nil {
 			t.Fatal(err)
 		}
 		proof := repo.Object(trust.ProofKey("myapp", "testing", one.Digest))
@@ -417,7 +422,7 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 	t.Run("rotated", func(t *testing.T) {
 		repo, host, one := guarded(t)
 		stolen := repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole)
-		if _, err := repo.Rotate(t.Context(), trust.AttestationRole, repo.Aside()); err != nil {
+		if _, err := roots.Rotate(t.Context(), repo.Publisher, trust.AttestationRole, repo.Aside()); err != nil {
 			t.Fatal(err)
 		}
 		takes(t, host, "1")
@@ -430,16 +435,16 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 		repo, host, _ := guarded(t)
 		operations := repo.As(trust.AttestationRole, "targets", "snapshot", "timestamp")
 		next := repo.Aside()
-		_, err := operations.Rotate(t.Context(), trust.AttestationRole, next)
+		_, err := roots.Rotate(t.Context(), operations, trust.AttestationRole, next)
 		if err == nil || !strings.Contains(err.Error(), "the old key stays") {
 			t.Fatalf("rotating while a channel carries the old key's proof: %v", err)
 		}
 		takes(t, host, "1")
-		if _, err := repo.As("myapp", "snapshot", "timestamp").Promote(t.Context(), "myapp", "production", "production"); err != nil {
+		if _, err := releases.Promote(t.Context(), repo.As("myapp", "snapshot", "timestamp"), "myapp", "production", "production"); err != nil {
 			t.Fatal(err)
 		}
 		takes(t, host, "1")
-		if _, err := operations.Rotate(t.Context(), trust.AttestationRole, next); err != nil {
+		if _, err := roots.Rotate(t.Context(), operations, trust.AttestationRole, next); err != nil {
 			t.Fatal(err)
 		}
 		takes(t, host, "1")
@@ -452,12 +457,12 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 		own := repo.Forger().Keys(trust.AttestationRole)[0].ID
 		forged = []byte(strings.ReplaceAll(string(forged), own, good))
 		pointed(t, repo, one, forged)
-		if _, err := repo.Rotate(t.Context(), trust.AttestationRole, repo.Aside()); err != nil {
+		if _, err := roots.Rotate(t.Context(), repo.Publisher, trust.AttestationRole, repo.Aside()); err != nil {
 			t.Fatal(err)
 		}
 		_, err := host.Resolve("myapp/production")
 		refused(t, err, trust.CheckProof, "myapp/production")
-		if _, err := repo.Renew(t.Context(), testing_); err == nil {
+		if _, err := proofs.Renew(t.Context(), repo.Publisher, testing_); err == nil {
 			t.Error("a forged proof was signed anew")
 		}
 	})
@@ -472,16 +477,16 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := repo.AddProject(t.Context(), trust.AttestationRole, 0, keys...); err != nil {
+		if err := projects.Add(t.Context(), repo.Publisher, trust.AttestationRole, 0, keys...); err != nil {
 			t.Fatal(err)
 		}
 		var unaccepted *publish.Unaccepted
-		if _, err := repo.Revoke(t.Context(), trust.AttestationRole, stolen[0].ID); !errors.As(err, &unaccepted) || unaccepted.Of != "myapp/production" {
+		if _, err := projects.Revoke(t.Context(), repo.Publisher, trust.AttestationRole, stolen[0].ID); !errors.As(err, &unaccepted) || unaccepted.Of != "myapp/production" {
 			t.Fatalf("revoking what the proof of production rests on: %v, want it refused", err)
 		}
 		takes(t, host, "1")
 		repo.AtOnce = true
-		result, err := repo.Revoke(t.Context(), trust.AttestationRole, stolen[0].ID)
+		result, err := projects.Revoke(t.Context(), repo.Publisher, trust.AttestationRole, stolen[0].ID)
 		repo.AtOnce = false
 		if err != nil || len(result.Refused) != 1 || result.Refused[0] != "myapp/production" {
 			t.Fatalf("revoking says %+v, %v", result, err)
@@ -510,7 +515,7 @@ func TestProofsUnderAThreshold(t *testing.T) {
 		t.Fatal(err)
 	}
 	repo.AtOnce = true
-	if err := repo.AddProject(t.Context(), trust.AttestationRole, 2, keys...); err != nil {
+	if err := projects.Add(t.Context(), repo.Publisher, trust.AttestationRole, 2, keys...); err != nil {
 		t.Fatal(err)
 	}
 	repo.AtOnce = false
@@ -520,7 +525,7 @@ func TestProofsUnderAThreshold(t *testing.T) {
 	two := repo.Release("myapp", "2", "testing", app("two"))
 	now := time.Now().Add(2 * time.Second)
 	attest(t, repo, testing_, two, now)
-	_, err = repo.Promote(t.Context(), "myapp", "testing", "production")
+	_, err = releases.Promote(t.Context(), repo.Publisher, "myapp", "testing", "production")
 	refused(t, err, trust.CheckProof, "myapp/production")
 
 	second := repo.As()

@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/chunk"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -290,7 +291,7 @@ func TestCachedRoleIsVerifiedUnderItsCurrentDelegator(t *testing.T) {
 	// Targets changes and nothing else: what the host has kept of myapp is what the snapshot names.
 	owner := repo.As("targets", "snapshot", "timestamp")
 	owner.AtOnce = true
-	if err := owner.ReplaceKeys(t.Context(), "myapp", fresh...); err != nil {
+	if err := projects.ReplaceKeys(t.Context(), owner, "myapp", fresh...); err != nil {
 		t.Fatal(err)
 	}
 	_, err = host.Resolve("myapp/testing")

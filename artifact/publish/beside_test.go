@@ -10,6 +10,10 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/recovery"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/refresh"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
@@ -41,27 +45,30 @@ type command func(context.Context, *publish.Publisher) error
 
 func promoteTo(channel string) command {
 	return func(ctx context.Context, p *publish.Publisher) error {
-		_, err := p.Promote(ctx, "myapp", "testing", channel)
+		_, err := releases.Promote(ctx, p, "myapp", "testing", channel)
 		return err
 	}
 }
 
 func rotate(role string) command {
 	return func(ctx context.Context, p *publish.Publisher) error {
-		_, err := p.Rotate(ctx, role, p.Waiting[0])
+		_, err := roots.Rotate(ctx, p, role, p.Waiting[0])
 		return err
 	}
 }
 
-func rebuild(ctx context.Context, p *publish.Publisher) error { _, err := p.Rebuild(ctx); return err }
+func rebuild(ctx context.Context, p *publish.Publisher) error {
+	_, err := recovery.Rebuild(ctx, p)
+	return err
+}
 
-func refresh(ctx context.Context, p *publish.Publisher) error {
-	_, err := p.Refresh(ctx, 100*24*time.Hour)
+func refreshAll(ctx context.Context, p *publish.Publisher) error {
+	_, err := refresh.Roles(ctx, p, 100*24*time.Hour)
 	return err
 }
 
 func renewRoot(ctx context.Context, p *publish.Publisher) error {
-	_, err := p.ChangeRoot(ctx, publish.RootChange{Renew: true})
+	_, err := roots.Apply(ctx, p, roots.Change{Renew: true})
 	return err
 }
 
@@ -80,8 +87,8 @@ func TestCommandsBesideEachOther(t *testing.T) {
 		{"promote beside a rotation of snapshot", promoteTo("production"), rotate("snapshot")},
 		{"promote beside a rotation of targets", promoteTo("production"), rotate("targets")},
 		{"promote beside a rotation of myapp", promoteTo("production"), rotate("myapp")},
-		{"refresh beside a rotation of timestamp", refresh, rotate("timestamp")},
-		{"refresh beside a rotation of targets", refresh, rotate("targets")},
+		{"refresh beside a rotation of timestamp", refreshAll, rotate("timestamp")},
+		{"refresh beside a rotation of targets", refreshAll, rotate("targets")},
 		{"rebuild beside a rotation of timestamp", rebuild, rotate("timestamp")},
 		{"rebuild beside a rotation of targets", rebuild, rotate("targets")},
 		{"rebuild beside a rotation of myapp", rebuild, rotate("myapp")},

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -20,37 +19,37 @@ import (
 // the snapshot that names them, then the timestamp that names the snapshot, on the condition that no
 // other publisher wrote one meanwhile. Nothing is written before all of it is signed and checked.
 func (n *Next) commit(ctx context.Context) error {
-	objects, err := n.stage(ctx, n.Client.Delegation)
+	objects, err := n.Stage(ctx, n.Client.Delegation)
 	if err != nil {
 		return err
 	}
-	if !n.publisher.AtOnce {
-		if err := n.rehearse(ctx, objects, false); err != nil {
+	if !n.Publisher.AtOnce {
+		if err := n.Rehearse(ctx, objects, false); err != nil {
 			return err
 		}
 	}
-	if err := n.publisher.write(ctx, objects); err != nil {
+	if err := n.Publisher.Write(ctx, objects); err != nil {
 		return err
 	}
-	if err := n.publisher.keepPages(ctx, objects); err != nil {
+	if err := n.Publisher.keepPages(ctx, objects); err != nil {
 		return err
 	}
-	return n.publisher.keep(ctx, n.Client, objects)
+	return n.Publisher.Keep(ctx, n.Client, objects)
 }
 
-// stage signs what changed, with keys that satisfy all delegations that may names for a role, and leaves
+// Stage signs what changed, with keys that satisfy all delegations that may names for a role, and leaves
 // what n has read as it is, so that it can be staged again in another way.
-func (n *Next) stage(ctx context.Context, may ...func(role string) trust.Delegation) ([]object, error) {
+func (n *Next) Stage(ctx context.Context, may ...func(role string) trust.Delegation) ([]Object, error) {
 	keys, err := n.keys(may)
 	if err != nil {
 		return nil, err
 	}
-	timestamp, err := clone(n.Client.Trusted().Timestamp)
+	timestamp, err := Clone(n.Client.Trusted().Timestamp)
 	if err != nil {
 		return nil, err
 	}
-	var objects []object
-	if !n.brief {
+	var objects []Object
+	if !n.Brief {
 		below, file, err := n.stageBelow(ctx, keys)
 		if err != nil {
 			return nil, err
@@ -58,16 +57,16 @@ func (n *Next) stage(ctx context.Context, may ...func(role string) trust.Delegat
 		objects = below
 		timestamp.Signed.Meta[trust.MetaName(tuf.RoleSnapshot)] = file
 	}
-	last, err := n.publisher.stageTimestamp(timestamp, keys[tuf.RoleTimestamp], store.Condition{IfMatch: n.ETag})
+	last, err := n.Publisher.StageTimestamp(timestamp, keys[tuf.RoleTimestamp], store.Condition{IfMatch: n.ETag})
 	return append(objects, last), err
 }
 
 // stageBelow signs all but the timestamp, and describes the snapshot to it.
-func (n *Next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([]object, *tuf.MetaFiles, error) {
-	p := n.publisher
-	var objects []object
-	expires := p.expires(p.Expiry.withDefaults().Snapshot)
-	snapshot, err := clone(n.Client.Trusted().Snapshot)
+func (n *Next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([]Object, *tuf.MetaFiles, error) {
+	p := n.Publisher
+	var objects []Object
+	expires := p.Expires(p.Expiry.WithDefaults().Snapshot)
+	snapshot, err := Clone(n.Client.Trusted().Snapshot)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,20 +80,20 @@ func (n *Next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([
 			maps.Copy(snapshot.Signed.Meta, described)
 			continue
 		}
-		role, err := clone(n.Roles[name])
+		role, err := Clone(n.Roles[name])
 		if err != nil {
 			return nil, nil, err
 		}
 		role.Signed.Expires = expires
-		o, file, err := stageRole(ctx, p, name, role, &role.Signed.Version, keys[name])
+		o, file, err := StageRole(ctx, p, name, role, &role.Signed.Version, keys[name])
 		if err != nil {
 			return nil, nil, err
 		}
 		objects = append(objects, o)
 		snapshot.Signed.Meta[trust.MetaName(name)] = file
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.ready)) {
-		files, described, err := p.stageReadyFiles(ctx, name, n.ready[name])
+	for _, name := range slices.Sorted(maps.Keys(n.Ready)) {
+		files, described, err := p.stageReadyFiles(ctx, name, n.Ready[name])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -102,20 +101,20 @@ func (n *Next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([
 		maps.Copy(snapshot.Signed.Meta, described)
 	}
 	snapshot.Signed.Expires = expires
-	o, file, err := stageRole(ctx, p, tuf.RoleSnapshot, snapshot, &snapshot.Signed.Version, keys[tuf.RoleSnapshot])
+	o, file, err := StageRole(ctx, p, tuf.RoleSnapshot, snapshot, &snapshot.Signed.Version, keys[tuf.RoleSnapshot])
 	return append(objects, o), file, err
 }
 
 // keys reads the keys of everything that is to be signed.
 func (n *Next) keys(may []func(string) trust.Delegation) (map[string][]keyring.Key, error) {
 	roles := append(slices.Sorted(maps.Keys(n.Roles)), tuf.RoleTimestamp)
-	if !n.brief {
+	if !n.Brief {
 		roles = append(roles, tuf.RoleSnapshot)
 	}
 	all := map[string][]keyring.Key{}
 	for _, role := range roles {
 		for _, by := range may {
-			keys, err := n.publisher.KeysFor(role, by(role))
+			keys, err := n.Publisher.KeysFor(role, by(role))
 			if err != nil {
 				return nil, err
 			}
@@ -125,70 +124,54 @@ func (n *Next) keys(may []func(string) trust.Delegation) (map[string][]keyring.K
 	return all, nil
 }
 
-// stageTimestamp signs the next version of a timestamp.
-func (p *Publisher) stageTimestamp(timestamp *tuf.Metadata[tuf.TimestampType], keys []keyring.Key, cond store.Condition) (object, error) {
+// StageTimestamp signs the next version of a timestamp.
+func (p *Publisher) StageTimestamp(timestamp *tuf.Metadata[tuf.TimestampType], keys []keyring.Key, cond store.Condition) (Object, error) {
 	if timestamp.Signed.Version == math.MaxInt64 {
-		return object{}, exhausted(tuf.RoleTimestamp)
+		return Object{}, NewExhausted(tuf.RoleTimestamp)
 	}
 	timestamp.Signed.Version++
-	timestamp.Signed.Expires = p.expires(p.Expiry.withDefaults().Timestamp)
+	timestamp.Signed.Expires = p.Expires(p.Expiry.WithDefaults().Timestamp)
 	trust.SetCreated(timestamp, p.Time())
-	data, err := sign(timestamp, keys)
+	data, err := Sign(timestamp, keys)
 	if err != nil {
-		return object{}, fmt.Errorf("signing timestamp: %w", err)
+		return Object{}, fmt.Errorf("signing timestamp: %w", err)
 	}
-	return object{key: trust.TimestampKey, data: data, cond: cond}, nil
+	return Object{Key: trust.TimestampKey, Data: data, cond: cond}, nil
 }
 
-// Exhausted says that a thief of a role's key ran its version up as far as it goes.
-type Exhausted struct{ Role string }
-
-func (e *Exhausted) Error() string {
-	return e.Role + " has the highest version there can be, so nothing can follow it"
-}
-
-// Hint says where the way back is described.
-func (e *Exhausted) Hint() string {
-	return "`corpus keys rotate timestamp`, then `corpus keys rotate snapshot`, bring back what was in force before; then replace this role's key: see \"Versions that are run up\" in docs/trust.md"
-}
-
-func exhausted(role string) error {
-	return &Exhausted{Role: strings.TrimSuffix(role, trust.HeadRole(""))}
-}
-
-// stageRole signs the next version of a role, under the first version number that is free; one that is
+// StageRole signs the next version of a role, under the first version number that is free; one that is
 // taken was left by a publisher who never committed it.
-func stageRole[T tuf.Roles](ctx context.Context, p *Publisher, name string, role *tuf.Metadata[T], version *int64, keys []keyring.Key) (object, *tuf.MetaFiles, error) {
+func StageRole[T tuf.Roles](ctx context.Context, p *Publisher, name string, role *tuf.Metadata[T], version *int64, keys []keyring.Key) (Object, *tuf.MetaFiles, error) {
 	if *version == math.MaxInt64 {
-		return object{}, nil, exhausted(name)
+		return Object{}, nil, NewExhausted(name)
 	}
 	free, err := p.free(ctx, name, *version)
 	if err != nil {
-		return object{}, nil, err
+		return Object{}, nil, err
 	}
 	*version = free
-	data, err := sign(role, keys)
+	data, err := Sign(role, keys)
 	if err != nil {
-		return object{}, nil, fmt.Errorf("signing %s: %w", name, err)
+		return Object{}, nil, fmt.Errorf("signing %s: %w", name, err)
 	}
-	return object{key: trust.RoleKey(name, free), data: data, cond: store.Condition{IfAbsent: true}}, metaFile(free, data), nil
+	return Object{Key: trust.RoleKey(name, free), Data: data, cond: store.Condition{IfAbsent: true}}, MetaFile(free, data), nil
 }
 
-// stageReady takes a role that others have signed. Its version is signed too, so there is one name that
+// StageReady takes a role that others have signed. Its version is signed too, so there is one name that
 // it can have.
-func (p *Publisher) stageReady(ctx context.Context, name string, data []byte) (object, *tuf.MetaFiles, error) {
+func (p *Publisher) StageReady(ctx context.Context, name string, data []byte) (Object, *tuf.MetaFiles, error) {
 	role, err := trust.Decode[tuf.TargetsType](data)
 	if err != nil {
-		return object{}, nil, err
+		return Object{}, nil, err
 	}
 	version := role.Signed.Version
-	o := object{key: trust.RoleKey(name, version), data: data, cond: store.Condition{IfAbsent: true}}
-	there, err := trust.ReadMetadata(ctx, p.Store, o.key)
+	o := Object{Key: trust.RoleKey(name, version), Data: data, cond: store.Condition{IfAbsent: true}}
+	there, err := trust.ReadMetadata(ctx, p.Store, o.Key)
 	if err == nil && !bytes.Equal(there, data) { // the same is of an attempt that was cut short, or lost a race
-		return object{}, nil, stale(name, "version %d of %s is taken", version, name)
+		return Object{}, nil, Stale(name, "version %d of %s is taken", version, name)
 	}
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
 		err = nil
 	}
-	return o, metaFile(version, data), err
+	return o, MetaFile(version, data), err
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/refresh"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
@@ -27,7 +29,7 @@ func everybody(t *testing.T, p *publish.Publisher) {
 	const projects, versions = 3, 3
 	for i := range projects {
 		for _, version := range []string{"old", "0"} {
-			if _, err := p.Publish(ctx, publish.Request{Project: fmt.Sprintf("app%d", i), Version: version, File: artifacttest.App(t, version), Channel: "first"}); err != nil {
+			if _, err := releases.Publish(ctx, p, releases.Request{Project: fmt.Sprintf("app%d", i), Version: version, File: artifacttest.App(t, version), Channel: "first"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -46,14 +48,20 @@ func everybody(t *testing.T, p *publish.Publisher) {
 		for v := range versions {
 			file, version := artifacttest.App(t, fmt.Sprint(i, v)), fmt.Sprintf("1.%d", v)
 			attempt("publishing "+project+" "+version, func(p *publish.Publisher) error {
-				_, err := p.Publish(ctx, publish.Request{Project: project, Version: version, File: file, Channel: fmt.Sprintf("c%d", v)})
+				_, err := releases.Publish(ctx, p, releases.Request{Project: project, Version: version, File: file, Channel: fmt.Sprintf("c%d", v)})
 				return err
 			})
 		}
-		attempt("promoting "+project, func(p *publish.Publisher) error { _, err := p.Promote(ctx, project, "first", "second"); return err })
-		attempt("withdrawing "+project, func(p *publish.Publisher) error { _, err := p.Yank(ctx, project, "old", "too old"); return err })
+		attempt("promoting "+project, func(p *publish.Publisher) error {
+			_, err := releases.Promote(ctx, p, project, "first", "second")
+			return err
+		})
+		attempt("withdrawing "+project, func(p *publish.Publisher) error {
+			_, err := releases.Yank(ctx, p, project, "old", "too old")
+			return err
+		})
 	}
-	attempt("refreshing", func(p *publish.Publisher) error { _, err := p.Refresh(ctx, 0); return err })
+	attempt("refreshing", func(p *publish.Publisher) error { _, err := refresh.Roles(ctx, p, 0); return err })
 	wait.Wait()
 	list, err := artifacttest.Client(t, p).List(ctx)
 	if err != nil {

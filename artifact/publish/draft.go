@@ -23,7 +23,7 @@ import (
 // The versions of the draft file's own form. A draft of a project has both forms of its metadata, and
 // what knows only the first would sign one of them.
 const (
-	draftForm   = 1
+	DraftForm   = 1
 	projectForm = 2
 )
 
@@ -41,9 +41,6 @@ type Draft struct {
 	Whole json.RawMessage            `json:"whole,omitempty"`
 	Pages map[string]json.RawMessage `json:"pages,omitempty"`
 }
-
-// rootRole is a root file.
-type rootRole = tuf.Metadata[tuf.RootType]
 
 // ReadDraft reads a draft file.
 func ReadDraft(file string) (*Draft, error) {
@@ -105,11 +102,11 @@ func (d *Draft) Sign(keys []keyring.Key) error {
 	}
 	var err error
 	if d.Role == tuf.RoleRoot {
-		d.Metadata, err = resign[tuf.RootType](d.Metadata, keys)
+		d.Metadata, err = signAgain[tuf.RootType](d.Metadata, keys)
 	} else {
-		d.Metadata, err = resign[tuf.TargetsType](d.Metadata, keys)
+		d.Metadata, err = signAgain[tuf.TargetsType](d.Metadata, keys)
 		if err == nil && len(d.Whole) > 0 {
-			d.Whole, err = resign[tuf.TargetsType](d.Whole, keys)
+			d.Whole, err = signAgain[tuf.TargetsType](d.Whole, keys)
 		}
 	}
 	if err != nil {
@@ -118,12 +115,12 @@ func (d *Draft) Sign(keys []keyring.Key) error {
 	return nil
 }
 
-func resign[T tuf.Roles](data []byte, keys []keyring.Key) ([]byte, error) {
+func signAgain[T tuf.Roles](data []byte, keys []keyring.Key) ([]byte, error) {
 	role, err := trust.Decode[T](data)
 	if err != nil {
 		return nil, err
 	}
-	if err := addSignatures(role, keys); err != nil {
+	if err := AddSignatures(role, keys); err != nil {
 		return nil, err
 	}
 	return role.ToBytes()
@@ -156,13 +153,13 @@ func (d *Draft) Summary() (Summary, error) {
 	var content any
 	var err error
 	if d.Role == tuf.RoleRoot {
-		var root *rootRole
+		var root *RootRole
 		if root, err = trust.Decode[tuf.RootType](d.Metadata); err == nil {
 			content, s.Version, s.Expires, s.Says = root.Signed, root.Signed.Version, root.Signed.Expires, rootSays(root)
 		}
 	} else {
 		var role *trust.Role
-		if role, err = d.all(); err == nil {
+		if role, err = d.All(); err == nil {
 			s.Version, s.Expires = role.Signed.Version, role.Signed.Expires
 			s.Says, err = roleSays(d.Role, role)
 		}
@@ -178,7 +175,7 @@ func (d *Draft) Summary() (Summary, error) {
 	return s, err
 }
 
-func rootSays(root *rootRole) []string {
+func rootSays(root *RootRole) []string {
 	var says []string
 	for _, name := range slices.Sorted(maps.Keys(root.Signed.Roles)) {
 		says = append(says, mayText(name, trust.RootDelegation(root, name)))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/drafts"
 )
 
 // FuzzParseDraft reads what was handed round by somebody: it is a draft that can be shown, or an error.
@@ -14,7 +15,7 @@ func FuzzParseDraft(f *testing.F) {
 	t := &testing.T{}
 	repo := artifacttest.New(t)
 	for _, role := range []string{"root", "targets"} {
-		d, _, err := repo.Export(f.Context(), role)
+		d, _, err := drafts.Export(f.Context(), repo.Publisher, role)
 		if err != nil {
 			f.Fatal(err)
 		}

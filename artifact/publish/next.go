@@ -3,29 +3,33 @@ package publish
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Next is the next version of a store.
 type Next struct {
-	publisher *Publisher
+	Publisher *Publisher
 	Client    *trust.Client
 	ETag      string
 	Roles     map[string]*trust.Role // targets and projects that change
-	ready     map[string]ready       // roles that come signed, as they are
-	brief     bool                   // only the timestamp is signed anew
+	Ready     map[string]ReadyFiles  // roles that come signed, as they are
+	Brief     bool                   // only the timestamp is signed anew
 
-	newName bool                   // a channel's name is meant that was probably typed by mistake
-	strict  bool                   // hosts must accept the store in the end, whatever they did before
-	allowed map[string]bool        // what hosts may refuse in the end: it was asked for
-	advice  func(of string) string // says which steps hosts accept, where these are not
+	NewName bool                   // a channel's name is meant that was probably typed by mistake
+	Strict  bool                   // hosts must accept the store in the end, whatever they did before
+	Allowed map[string]bool        // what hosts may refuse in the end: it was asked for
+	Advice  func(of string) string // says which steps hosts accept, where these are not
 }
 
-// targets is the top targets role, to be changed.
-func (n *Next) targets() *trust.Role {
+// Targets is the top targets role, to be changed.
+func (n *Next) Targets() *trust.Role {
 	if role, ok := n.Roles[tuf.RoleTargets]; ok {
 		return role
 	}
@@ -34,8 +38,8 @@ func (n *Next) targets() *trust.Role {
 	return role
 }
 
-// project is a project's role, to be changed. A project that never published has an empty one.
-func (n *Next) project(ctx context.Context, name string) (*trust.Role, error) {
+// Project is a project's role, to be changed. A project that never published has an empty one.
+func (n *Next) Project(ctx context.Context, name string) (*trust.Role, error) {
 	if role, ok := n.Roles[name]; ok {
 		return role, nil
 	}
@@ -50,5 +54,81 @@ func (n *Next) project(ctx context.Context, name string) (*trust.Role, error) {
 	return role, nil
 }
 
-// delegates reports whether targets lets somebody sign the project.
-func (n *Next) delegates(project string) bool { return n.Client.Delegation(project).Threshold > 0 }
+// Delegates reports whether targets lets somebody sign the project.
+func (n *Next) Delegates(project string) bool { return n.Client.Delegation(project).Threshold > 0 }
+
+func (n *Next) Release(ctx context.Context, ref artifact.Ref, version string) (artifact.Release, error) {
+	if version == "" {
+		release, _, err := n.Client.Named(ctx, ref)
+		return release, err
+	}
+	role, err := n.Client.Whole(ctx, ref.Project)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	for _, r := range trust.Releases(ref.Project, role) {
+		if r.Version == version {
+			return r, nil
+		}
+	}
+	return artifact.Release{}, NewMistake("`corpus ls` shows the versions there are", "the project has no such version: %s %s", ref.Project, version)
+}
+
+func NoProject(name string) error {
+	return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, name), "`corpus ls` shows what there is")
+}
+
+func (n *Next) Delegate(name string, keys []*tuf.Key) error {
+	role := n.Targets()
+	if role.Signed.Delegations == nil {
+		role.Signed.Delegations = &tuf.Delegations{Keys: map[string]*tuf.Key{}}
+	}
+	if !n.Delegates(name) {
+		role.Signed.Delegations.Roles = append(role.Signed.Delegations.Roles, tuf.DelegatedRole{
+			Name: name, Threshold: 1, Terminating: true, Paths: []string{trust.ProjectPaths(name)}, KeyIDs: []string{},
+		})
+	}
+	for _, key := range keys {
+		if err := role.Signed.AddKey(key, name); err != nil {
+			return fmt.Errorf("delegating %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Standing is what a project says; nil where that is not signed as it should be, is lost, or is nothing.
+func (n *Next) Standing(ctx context.Context, name string) (role *trust.Role, unpublished bool, err error) {
+	if name == trust.AttestationRole { // it signs proofs, and no file of its own
+		return nil, true, nil
+	}
+	role, err = n.Client.Project(ctx, name)
+	unpublished = errors.Is(err, trust.ErrNoProject)
+	if unpublished || RefusedFor(err, trust.CheckSignature) || errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	return role, unpublished, err
+}
+
+// KeepSigned has a project signed anew where its keys changed so that its signatures no longer
+// hold, and reports whether they will.
+func (n *Next) KeepSigned(name string, role *trust.Role) (bool, error) {
+	if role == nil {
+		return false, nil
+	}
+	if n.Targets().VerifyDelegate(name, role) == nil {
+		return true, nil
+	}
+	var short *Short
+	if _, err := n.Publisher.KeysFor(name, n.Client.Delegation(name)); errors.As(err, &short) || n.Publisher.Hand != nil {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	n.Roles[name] = role
+	return true, nil
+}
+
+func RefusedFor(err error, check trust.Check) bool {
+	var r *trust.Refused
+	return errors.As(err, &r) && r.Check == check
+}

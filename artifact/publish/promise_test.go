@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -36,7 +37,7 @@ func TestInitFindsOutWhetherConditionsAreHonoured(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		result, err := p.Init(t.Context(), 0)
+		result, err := roots.Init(t.Context(), &p, 0)
 		if err != nil || result.Conditional != honoured {
 			t.Errorf("a store that honours conditions (%v): init says %v, %v", honoured, result.Conditional, err)
 		}

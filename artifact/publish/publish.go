@@ -1,11 +1,17 @@
-// Package publish writes a store: it signs, uploads, points channels and promotes.
+// Package publish writes the metadata of a store: it reads what is signed, changes it, signs it and commits it.
 //
-// A publisher holds some keys of the roles that artifact/trust reads about and writes the next
-// version of what those roles say. Everything but one file is written under a name that nobody has
-// used, and the last step is a conditional write of timestamp.json. So readers see the store as it
-// was or as it is after the whole change, two publishers who meet cannot undo each other (the
-// later one finds the timestamp changed, reads again and repeats its change), and what a killed
-// publisher left is skipped.
+// A Publisher holds some of the keys of the roles that package trust describes. Publisher.Change reads the store, lets a
+// function edit the Next version of some roles, signs them, checks as a host does that hosts will accept the result
+// (Next.Rehearse), and writes it (Publisher.Write). All files but one get names that no publisher has used, and the last
+// step is a conditional write of timestamp.json. Therefore:
+//
+//   - readers see the store as it was before the change or as it is after it;
+//   - of two publishers that meet, the later one finds the timestamp changed, reads the store again and repeats its
+//     change;
+//   - files that an interrupted publisher left are skipped.
+//
+// What there is to change is in the packages below this one: releases, projects, proofs, roots, drafts, refresh, recovery
+// and collect. Package blobs has what lies in a store beside the metadata, and keyring has the keys.
 package publish
 
 import (
@@ -28,7 +34,7 @@ type Expiry struct {
 	Root      time.Duration // 1 year by default
 }
 
-func (e Expiry) withDefaults() Expiry {
+func (e Expiry) WithDefaults() Expiry {
 	if e.Timestamp == 0 {
 		e.Timestamp = trust.Lifetime(tuf.RoleTimestamp)
 	}
@@ -72,15 +78,15 @@ func (p *Publisher) Time() time.Time {
 	return time.Now()
 }
 
-// expires is a time of expiry in the whole seconds the metadata's form asks for.
-func (p *Publisher) expires(after time.Duration) time.Time {
+// Expires is a time of expiry in the whole seconds the metadata's form asks for.
+func (p *Publisher) Expires(after time.Duration) time.Time {
 	return p.Time().UTC().Add(after).Truncate(time.Second)
 }
 
 // Change reads the store, lets edit make the next version of some roles, and commits it. When
 // another publisher was faster, it starts again from what that one wrote.
 func (p *Publisher) Change(ctx context.Context, edit func(*Next) error) error {
-	return p.retry(ctx, func() error {
+	return p.Retry(ctx, func() error {
 		n, err := p.Read(ctx)
 		if err != nil {
 			return err
@@ -89,7 +95,7 @@ func (p *Publisher) Change(ctx context.Context, edit func(*Next) error) error {
 			return err
 		}
 		if p.Hand != nil {
-			return n.hand(ctx)
+			return n.Hand(ctx)
 		}
 		return n.commit(ctx)
 	})
@@ -112,7 +118,7 @@ func (p *Publisher) Read(ctx context.Context) (*Next, error) {
 
 // Look reads the store for who commits nothing to it.
 func (p *Publisher) Look(ctx context.Context) (*Next, error) {
-	client, err := p.open(ctx)
+	client, err := p.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +128,7 @@ func (p *Publisher) Look(ctx context.Context) (*Next, error) {
 	if err := p.checkClock(client); err != nil {
 		return nil, err
 	}
-	return p.onto(client, ""), nil
+	return p.Onto(client, ""), nil
 }
 
 // lostFile tells an error of a store that was never set up from one of a store that has lost a file.
@@ -133,8 +139,8 @@ func (p *Publisher) lostFile(ctx context.Context, err error) error {
 	return diag.WithHint(err, "see that the store's URL is right; an empty store is set up with `corpus store init`")
 }
 
-// open makes a client of the store, and refuses one that the publisher's root does not belong to.
-func (p *Publisher) open(ctx context.Context) (*trust.Client, error) {
+// Open makes a client of the store, and refuses one that the publisher's root does not belong to.
+func (p *Publisher) Open(ctx context.Context) (*trust.Client, error) {
 	client, err := trust.OpenToRenew(p.Store, p.Seen)
 	if err != nil {
 		return nil, err
@@ -142,9 +148,9 @@ func (p *Publisher) open(ctx context.Context) (*trust.Client, error) {
 	return client, client.Belongs(ctx)
 }
 
-// onto starts the next version of what a client has verified.
-func (p *Publisher) onto(client *trust.Client, etag string) *Next {
-	return &Next{publisher: p, Client: client, ETag: etag, newName: p.New, Roles: map[string]*trust.Role{}, ready: map[string]ready{}}
+// Onto starts the next version of what a client has verified.
+func (p *Publisher) Onto(client *trust.Client, etag string) *Next {
+	return &Next{Publisher: p, Client: client, ETag: etag, NewName: p.New, Roles: map[string]*trust.Role{}, Ready: map[string]ReadyFiles{}}
 }
 
 // checkClock refuses to sign with a clock that is before what was signed last: hosts would refuse
@@ -189,4 +195,16 @@ func (p *Publisher) TimestampETag(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return info.ETag, errors.Join(body.Close(), p.checkStoreClock(info.Now))
+}
+
+// RootRole is a root file.
+type RootRole = tuf.Metadata[tuf.RootType]
+
+// lostTimestamp explains that the store has no timestamp: because nothing has been set up in it, or
+// because it lost it.
+func (p *Publisher) lostTimestamp(ctx context.Context, err error) error {
+	if trust.SetUp(ctx, p.Store) {
+		return trust.LostTimestamp(err)
+	}
+	return diag.WithHint(fmt.Errorf("the store is empty: %w", err), "see that the store's URL is right; set an empty store up with `corpus store init`")
 }

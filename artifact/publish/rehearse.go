@@ -19,33 +19,33 @@ import (
 // ahead is a store as it will be once some objects are written.
 type ahead struct {
 	store.Store
-	objects []object
+	objects []Object
 }
 
 // Get gives what is to be written, and what the store has otherwise.
 func (a ahead) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
 	for _, o := range slices.Backward(a.objects) {
-		if o.key == key {
-			data := o.data[min(from, int64(len(o.data))):]
-			return io.NopCloser(bytes.NewReader(data)), store.Info{Key: key, Size: int64(len(o.data))}, nil
+		if o.Key == key {
+			data := o.Data[min(from, int64(len(o.Data))):]
+			return io.NopCloser(bytes.NewReader(data)), store.Info{Key: key, Size: int64(len(o.Data))}, nil
 		}
 	}
 	return a.Store.Get(ctx, key, from)
 }
 
-// whole names the store itself among what hosts accept or refuse; the other names are those of
+// WholeStore names the store itself among what hosts accept or refuse; the other names are those of
 // projects and of channels, project/channel.
-const whole = "the store"
+const WholeStore = "the store"
 
 // refusals is what a host that knows the store as n read it refuses of the store as it is in s.
 func (n *Next) refusals(ctx context.Context, s store.Store, projects []string) (map[string]error, error) {
-	host, err := n.Client.Rehearse(s, n.publisher.Time)
+	host, err := n.Client.Rehearse(s, n.Publisher.Time)
 	if err != nil {
 		return nil, err
 	}
 	refused := map[string]error{}
 	if err := host.Refresh(ctx); err != nil {
-		return map[string]error{whole: err}, notAnswered(err)
+		return map[string]error{WholeStore: err}, NotAnswered(err)
 	}
 	for _, project := range projects {
 		role, err := host.Project(ctx, project)
@@ -54,7 +54,7 @@ func (n *Next) refusals(ctx context.Context, s store.Store, projects []string) (
 		}
 		if err != nil {
 			refused[project] = err
-			if err := notAnswered(err); err != nil {
+			if err := NotAnswered(err); err != nil {
 				return nil, err
 			}
 			continue
@@ -79,7 +79,7 @@ type Unaccepted struct {
 	Of  string // the store, a project, or a channel
 	Err error  // why hosts would refuse it
 
-	hint string
+	Advice string
 }
 
 func (u *Unaccepted) Error() string {
@@ -87,12 +87,12 @@ func (u *Unaccepted) Error() string {
 }
 
 // Hint says which steps hosts accept.
-func (u *Unaccepted) Hint() string { return u.hint }
+func (u *Unaccepted) Hint() string { return u.Advice }
 
-// rehearse checks, as a host does and before the first of the objects is written, that the change takes
+// Rehearse checks, as a host does and before the first of the objects is written, that the change takes
 // nothing from hosts: after each object that hosts see they accept what they accepted before, and in the
 // end what the change signs. endOnly checks the end alone.
-func (n *Next) rehearse(ctx context.Context, objects []object, endOnly bool) error {
+func (n *Next) Rehearse(ctx context.Context, objects []Object, endOnly bool) error {
 	projects := n.affected()
 	var before map[string]error
 	for i, o := range objects {
@@ -100,13 +100,13 @@ func (n *Next) rehearse(ctx context.Context, objects []object, endOnly bool) err
 		if !o.seenByHosts() || endOnly && !last {
 			continue
 		}
-		after, err := n.refusals(ctx, ahead{n.publisher.Store, objects[:i+1]}, projects)
+		after, err := n.refusals(ctx, ahead{n.Publisher.Store, objects[:i+1]}, projects)
 		if err != nil {
 			return err
 		}
 		for _, of := range slices.Sorted(maps.Keys(after)) {
 			if before == nil {
-				if before, err = n.refusals(ctx, n.publisher.Store, projects); err != nil {
+				if before, err = n.refusals(ctx, n.Publisher.Store, projects); err != nil {
 					return err
 				}
 			}
@@ -116,7 +116,7 @@ func (n *Next) rehearse(ctx context.Context, objects []object, endOnly bool) err
 			if _, refused := before[of]; refused { // the command was about to write below what hosts refuse
 				return fmt.Errorf("nothing was written: %w", after[of])
 			}
-			return &Unaccepted{Of: of, Err: after[of], hint: n.steps(of, after[of])}
+			return &Unaccepted{Of: of, Err: after[of], Advice: n.steps(of, after[of])}
 		}
 	}
 	return nil
@@ -125,41 +125,60 @@ func (n *Next) rehearse(ctx context.Context, objects []object, endOnly bool) err
 // passes reports whether a refusal after the change is one that the change does not answer for: hosts
 // refused it before, and the change was not made to have it accepted.
 func (n *Next) passes(of string, before map[string]error, last bool) bool {
-	if n.allowed[of] {
+	if n.Allowed[of] {
 		return true
 	}
 	_, refused := before[of]
-	if _, all := before[whole]; all && of != whole {
+	if _, all := before[WholeStore]; all && of != WholeStore {
 		refused = true
 	}
 	if !refused {
 		return false
 	}
-	return !n.strict || !last || of != whole && n.Roles[of] == nil
+	return !n.Strict || !last || of != WholeStore && n.Roles[of] == nil
 }
 
 // affected lists the projects that the change may take from hosts: all of them where it changes who may
 // sign, and otherwise those that it signs.
 func (n *Next) affected() []string {
-	if _, handed := n.ready[tuf.RoleTargets]; handed || n.Roles[tuf.RoleTargets] != nil {
+	if _, handed := n.Ready[tuf.RoleTargets]; handed || n.Roles[tuf.RoleTargets] != nil {
 		return n.Client.Projects()
 	}
-	names := append(slices.Collect(maps.Keys(n.Roles)), slices.Collect(maps.Keys(n.ready))...)
+	names := append(slices.Collect(maps.Keys(n.Roles)), slices.Collect(maps.Keys(n.Ready))...)
 	slices.Sort(names)
 	return names
 }
 
 // steps says how to do a change that hosts would refuse in one step.
 func (n *Next) steps(of string, err error) string {
-	if n.advice != nil {
-		return n.advice(of)
+	if n.Advice != nil {
+		return n.Advice(of)
 	}
 	return diag.HintOf(err)
 }
 
-// ready is a role that comes signed. A project has its head, its pages and its whole list; what else
+// ReadyFiles is a role that comes signed. A project has its head, its pages and its whole list; what else
 // is a role has its file in whole.
-type ready struct {
-	head, whole []byte
-	pages       map[artifact.Digest][]byte
+type ReadyFiles struct {
+	Head, Whole []byte
+	Pages       map[artifact.Digest][]byte
+}
+
+// TryOut does all of a change except writing it: it signs with the keys at hand, and checks as a host does.
+func (n *Next) TryOut(ctx context.Context) error {
+	p := n.Publisher
+	if p.Hand != nil {
+		for name := range n.Roles {
+			if _, _, err := p.AtHand(name, n.Client.Delegation(name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	objects, err := n.Stage(ctx, n.Client.Delegation)
+	if err != nil || p.AtOnce {
+		return err
+	}
+	n.Strict = true
+	return n.Rehearse(ctx, objects, false)
 }

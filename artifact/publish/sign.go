@@ -3,7 +3,9 @@ package publish
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/secure-systems-lab/go-securesystemslib/cjson"
 
@@ -15,18 +17,18 @@ import (
 
 // KeysFor reads the keys at hand that may sign a role; too few of them are a *Short.
 func (p *Publisher) KeysFor(role string, may trust.Delegation) ([]keyring.Key, error) {
-	good, others, err := p.atHand(role, may)
+	good, others, err := p.AtHand(role, may)
 	if err != nil {
 		return nil, err
 	}
 	if len(good) < may.Threshold || len(good) == 0 {
-		return nil, &Short{Role: role, May: may, Have: len(good), Others: others, hint: diag.HintOf(p.Keys.Missing(role))}
+		return nil, &Short{Role: role, May: may, Have: len(good), Others: others, Advice: diag.HintOf(p.Keys.Missing(role))}
 	}
 	return good, nil
 }
 
-// atHand reads the role's keys: those that may sign it, and the rest.
-func (p *Publisher) atHand(role string, may trust.Delegation) (good, others []keyring.Key, err error) {
+// AtHand reads the role's keys: those that may sign it, and the rest.
+func (p *Publisher) AtHand(role string, may trust.Delegation) (good, others []keyring.Key, err error) {
 	// A rotation moves keys from the waiting ones to the others: read in this order, none is missed.
 	waiting, err := p.waiting(role, may)
 	if err != nil {
@@ -75,8 +77,8 @@ func (p *Publisher) waiting(role string, may trust.Delegation) (keys []keyring.K
 	return keys, nil
 }
 
-// held lists the IDs of the role's private keys that are at hand, without opening files.
-func (p *Publisher) held(role string) (ids []string, err error) {
+// Held lists the IDs of the role's private keys that are at hand, without opening files.
+func (p *Publisher) Held(role string) (ids []string, err error) {
 	for _, ring := range append([]keyring.Ring{p.Keys}, p.Waiting...) {
 		some, err := ring.Held(role)
 		if err != nil {
@@ -94,7 +96,7 @@ type Short struct {
 	Have   int              // how many of them are at hand
 	Others []keyring.Key    // keys at hand that may not
 
-	hint string
+	Advice string
 }
 
 func (s *Short) Error() string {
@@ -113,7 +115,7 @@ func (s *Short) Hint() string {
 	if s.Have > 0 || s.May.Threshold > 1 {
 		return fmt.Sprintf("write a draft: `corpus export %s -o FILE` for what is there, or the command that changes it with --draft FILE where it has that flag; let the others run `corpus sign FILE`, then `corpus import FILE`", s.exported())
 	}
-	return s.hint
+	return s.Advice
 }
 
 // exported is the role that a draft can be made of: snapshot and timestamp have none, and the root says
@@ -125,22 +127,22 @@ func (s *Short) exported() string {
 	return s.Role
 }
 
-// sign makes a role's file, with these signatures and no others. It is where every file is signed, and
+// Sign makes a role's file, with these signatures and no others. It is where every file is signed, and
 // signs none that readers would refuse for its size.
-func sign[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) ([]byte, error) {
+func Sign[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) ([]byte, error) {
 	role.Signatures = []tuf.Signature{}
 	if err := fits(role, len(keys)); err != nil {
 		return nil, err
 	}
-	if err := addSignatures(role, keys); err != nil {
+	if err := AddSignatures(role, keys); err != nil {
 		return nil, err
 	}
 	return role.ToBytes()
 }
 
-// addSignatures signs with each key that has not signed yet. The library's own way to sign keeps to
+// AddSignatures signs with each key that has not signed yet. The library's own way to sign keeps to
 // itself why a key did not.
-func addSignatures[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) error {
+func AddSignatures[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) error {
 	payload, err := cjson.EncodeCanonical(role.Signed)
 	if err != nil {
 		return err
@@ -158,12 +160,48 @@ func addSignatures[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) error
 	return nil
 }
 
-// metaFile describes a metadata file to the role that names it. The digest and length bound what
+// MetaFile describes a metadata file to the role that names it. The digest and length bound what
 // a host reads before it checks a signature.
-func metaFile(version int64, data []byte) *tuf.MetaFiles {
+func MetaFile(version int64, data []byte) *tuf.MetaFiles {
 	sum := sha256.Sum256(data)
 	file := tuf.MetaFile(version)
 	file.Length = int64(len(data))
 	file.Hashes = tuf.Hashes{"sha256": sum[:]}
 	return file
+}
+
+func IDs(keys []*tuf.Key) ([]string, error) {
+	list := []string{}
+	for _, k := range keys {
+		id, err := k.ID()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, id)
+	}
+	return list, nil
+}
+
+// FindKey finds the one key whose ID begins like this.
+func FindKey(role, id string, may trust.Delegation) (string, error) {
+	var found []string
+	for _, full := range may.Keys {
+		if id != "" && strings.HasPrefix(full, strings.ToLower(id)) {
+			found = append(found, full)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	if len(found) == 0 {
+		return "", NewMistake("`corpus root show` lists them", "no key of %s has an ID that begins with %q", role, id)
+	}
+	return "", NewMistake("`corpus root show` lists them", "%d keys of %s have an ID that begins with %q", len(found), role, id)
+}
+
+// SameRoles reports whether two roots say the same of every role.
+func SameRoles(a, b *RootRole) bool {
+	return maps.EqualFunc(a.Signed.Roles, b.Signed.Roles, func(x, y *tuf.Role) bool {
+		return x.Threshold == y.Threshold && slices.Equal(x.KeyIDs, y.KeyIDs)
+	})
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/refresh"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/s3"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/fakes3"
@@ -53,7 +55,7 @@ func TestPublishersWithOneKeysDirectory(t *testing.T) {
 		go func() {
 			var err error
 			for range 2 { // the second one keeps what the first one wrote
-				_, e := other.Promote(context.WithoutCancel(t.Context()), "myapp", "testing", "staging")
+				_, e := releases.Promote(context.WithoutCancel(t.Context()), other, "myapp", "testing", "staging")
 				err = errors.Join(err, e)
 			}
 			done <- err
@@ -64,7 +66,7 @@ func TestPublishersWithOneKeysDirectory(t *testing.T) {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}}
-	if _, err := first.Promote(t.Context(), "myapp", "testing", "production"); err != nil {
+	if _, err := releases.Promote(t.Context(), first, "myapp", "testing", "production"); err != nil {
 		t.Errorf("the first publisher: %v", err)
 	}
 	once.Lock()
@@ -87,8 +89,8 @@ func TestClockFarFromTheStores(t *testing.T) {
 		p := &publish.Publisher{Store: s, Keys: repo.Publisher.Keys, Seen: repo.Publisher.Seen}
 		p.Now = func() time.Time { return time.Now().Add(off) }
 		for name, do := range map[string]func() error{
-			"promote": func() error { _, err := p.Promote(t.Context(), "myapp", "testing", "staging"); return err },
-			"refresh": func() error { _, err := p.Refresh(t.Context(), time.Hour); return err },
+			"promote": func() error { _, err := releases.Promote(t.Context(), p, "myapp", "testing", "staging"); return err },
+			"refresh": func() error { _, err := refresh.Roles(t.Context(), p, time.Hour); return err },
 		} {
 			err := do()
 			var refused *trust.Refused
@@ -102,7 +104,7 @@ func TestClockFarFromTheStores(t *testing.T) {
 	}
 	p := &publish.Publisher{Store: s, Keys: repo.Publisher.Keys, Seen: repo.Publisher.Seen}
 	p.Now = func() time.Time { return time.Now().Add(2 * time.Minute) }
-	if _, err := p.Promote(t.Context(), "myapp", "testing", "staging"); err != nil {
+	if _, err := releases.Promote(t.Context(), p, "myapp", "testing", "staging"); err != nil {
 		t.Errorf("2 minutes off: %v", err)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// clone copies a role, signatures included.
-func clone[T tuf.Roles](role *tuf.Metadata[T]) (*tuf.Metadata[T], error) {
+// Clone copies a role, signatures included.
+func Clone[T tuf.Roles](role *tuf.Metadata[T]) (*tuf.Metadata[T], error) {
 	data, err := role.ToBytes()
 	if err != nil {
 		return nil, err
@@ -27,16 +27,16 @@ func clone[T tuf.Roles](role *tuf.Metadata[T]) (*tuf.Metadata[T], error) {
 	return trust.Decode[T](data)
 }
 
-func rootObject(version int64, data []byte) []object {
-	return []object{{key: trust.RoleKey(tuf.RoleRoot, version), data: data, cond: store.Condition{IfAbsent: true}}}
+func RootObject(version int64, data []byte) []Object {
+	return []Object{{Key: trust.RoleKey(tuf.RoleRoot, version), Data: data, cond: store.Condition{IfAbsent: true}}}
 }
 
-// keep keeps what was put into force, so that a store that loses it can be given it again.
-func (p *Publisher) keep(ctx context.Context, client *trust.Client, objects []object) error {
+// Keep keeps what was put into force, so that a store that loses it can be given it again.
+func (p *Publisher) Keep(ctx context.Context, client *trust.Client, objects []Object) error {
 	written := map[string][]byte{}
 	for _, o := range objects {
-		if written[o.key] = o.data; o.isRoot() {
-			if err := client.KeepRoot(o.data); err != nil {
+		if written[o.Key] = o.Data; o.IsRoot() {
+			if err := client.KeepRoot(o.Data); err != nil {
 				return err
 			}
 		}
@@ -47,26 +47,26 @@ func (p *Publisher) keep(ctx context.Context, client *trust.Client, objects []ob
 	return client.KeepWritten(ctx, written)
 }
 
-// object is a metadata file that is signed and not yet written.
-type object struct {
-	key  string
-	data []byte
+// Object is a metadata file that is signed and not yet written.
+type Object struct {
+	Key  string
+	Data []byte
 	cond store.Condition
-	page bool // nothing names it yet; it may be written beside others
+	Page bool // nothing names it yet; it may be written beside others
 }
 
 // seenByHosts reports whether hosts act on the object once it is there. They find every other one only
 // through a timestamp.
-func (o object) seenByHosts() bool {
-	return o.key == trust.TimestampKey || o.isRoot()
+func (o Object) seenByHosts() bool {
+	return o.Key == trust.TimestampKey || o.IsRoot()
 }
 
-func (o object) isRoot() bool { return strings.HasSuffix(o.key, "."+trust.MetaName(tuf.RoleRoot)) }
+func (o Object) IsRoot() bool { return strings.HasSuffix(o.Key, "."+trust.MetaName(tuf.RoleRoot)) }
 
-// write writes objects in their order.
-func (p *Publisher) write(ctx context.Context, objects []object) error {
+// Write writes objects in their order.
+func (p *Publisher) Write(ctx context.Context, objects []Object) error {
 	for _, o := range objects {
-		if err := trust.CheckSize(o.role(), len(o.data)); err != nil {
+		if err := trust.CheckSize(o.role(), len(o.Data)); err != nil {
 			return err
 		}
 	}
@@ -74,10 +74,10 @@ func (p *Publisher) write(ctx context.Context, objects []object) error {
 		return err
 	}
 	for _, o := range objects {
-		if o.page {
+		if o.Page {
 			continue
 		}
-		_, err := p.Store.Put(ctx, o.key, bytes.NewReader(o.data), int64(len(o.data)), o.cond)
+		_, err := p.Store.Put(ctx, o.Key, bytes.NewReader(o.Data), int64(len(o.Data)), o.cond)
 		if err == nil {
 			continue
 		}
@@ -85,8 +85,8 @@ func (p *Publisher) write(ctx context.Context, objects []object) error {
 			return lostAnswer(o, err)
 		}
 		// A draft's version is signed, so an earlier attempt that was cut short wrote it under this name.
-		there, readErr := trust.ReadMetadata(ctx, p.Store, o.key)
-		if !o.cond.IfAbsent || readErr != nil || !bytes.Equal(there, o.data) {
+		there, readErr := trust.ReadMetadata(ctx, p.Store, o.Key)
+		if !o.cond.IfAbsent || readErr != nil || !bytes.Equal(there, o.Data) {
 			return err
 		}
 	}
@@ -94,24 +94,24 @@ func (p *Publisher) write(ctx context.Context, objects []object) error {
 }
 
 // role is what an object is of, for a person.
-func (o object) role() string {
-	if o.key == trust.TimestampKey {
+func (o Object) role() string {
+	if o.Key == trust.TimestampKey {
 		return tuf.RoleTimestamp
 	}
-	return o.key
+	return o.Key
 }
 
-// pageWriters is how many pages are written at once.
-const pageWriters = 8
+// PageWriters is how many pages are written at once.
+const PageWriters = 8
 
 // writePages writes the pages among objects, before any file that names them.
-func (p *Publisher) writePages(ctx context.Context, objects []object) error {
+func (p *Publisher) writePages(ctx context.Context, objects []Object) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(pageWriters)
+	group.SetLimit(PageWriters)
 	for _, o := range objects {
-		if o.page {
+		if o.Page {
 			group.Go(func() error {
-				_, err := p.Store.Put(ctx, o.key, bytes.NewReader(o.data), int64(len(o.data)), o.cond)
+				_, err := p.Store.Put(ctx, o.Key, bytes.NewReader(o.Data), int64(len(o.Data)), o.cond)
 				return err
 			})
 		}
@@ -121,22 +121,22 @@ func (p *Publisher) writePages(ctx context.Context, objects []object) error {
 
 // keepPages writes the pages among objects again that a garbage collection removed while nothing named them: pages
 // have the names of their content, and an earlier attempt may have left one.
-func (p *Publisher) keepPages(ctx context.Context, objects []object) error {
+func (p *Publisher) keepPages(ctx context.Context, objects []Object) error {
 	var keys []string
 	for _, o := range objects {
-		if o.page {
-			keys = append(keys, o.key)
+		if o.Page {
+			keys = append(keys, o.Key)
 		}
 	}
 	missing, err := blobs.Missing(ctx, p.Store, keys)
 	if err != nil {
 		return err
 	}
-	return p.writePages(ctx, slices.DeleteFunc(slices.Clone(objects), func(o object) bool { return !slices.Contains(missing, o.key) }))
+	return p.writePages(ctx, slices.DeleteFunc(slices.Clone(objects), func(o Object) bool { return !slices.Contains(missing, o.Key) }))
 }
 
-// notAnswered passes on an error of the way to the store, which says nothing about the store's content.
-func notAnswered(err error) error {
+// NotAnswered passes on an error of the way to the store, which says nothing about the store's content.
+func NotAnswered(err error) error {
 	if err == nil || trust.OfOne(err) {
 		return nil
 	}
@@ -144,10 +144,10 @@ func notAnswered(err error) error {
 }
 
 // lostAnswer says that the step which commits a change may have been made, where its answer was lost.
-func lostAnswer(o object, err error) error {
+func lostAnswer(o Object, err error) error {
 	lost := errors.Is(err, store.ErrUnreachable) || errors.Is(err, context.Canceled)
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) // so it was not written
-	if o.key != trust.TimestampKey || !lost || full || errors.Is(err, store.ErrCredentials) || errors.Is(err, store.ErrNoStore) {
+	if o.Key != trust.TimestampKey || !lost || full || errors.Is(err, store.ErrCredentials) || errors.Is(err, store.ErrNoStore) {
 		return err
 	}
 	return diag.WithHint(fmt.Errorf("the answer to the last step was lost, so the change may have been made: %w", err),

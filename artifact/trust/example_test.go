@@ -13,6 +13,8 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
@@ -76,17 +78,17 @@ func published(ctx context.Context, dir, content string) (p *publish.Publisher, 
 			return nil, nil, err
 		}
 	}
-	if _, err := p.Init(ctx, 0); err != nil {
+	if _, err := roots.Init(ctx, p, 0); err != nil {
 		return nil, nil, err
 	}
 	file := filepath.Join(dir, "myapp-1.0.tar")
 	if err := os.WriteFile(file, tarOf("app.conf", content), 0o644); err != nil {
 		return nil, nil, err
 	}
-	if _, err := p.Publish(ctx, publish.Request{Project: "myapp", Version: "1.0", File: file, Channel: "testing"}); err != nil {
+	if _, err := releases.Publish(ctx, p, releases.Request{Project: "myapp", Version: "1.0", File: file, Channel: "testing"}); err != nil {
 		return nil, nil, err
 	}
-	root, err = os.ReadFile(filepath.Join(p.Keys.Dir, publish.RootName))
+	root, err = os.ReadFile(filepath.Join(p.Keys.Dir, roots.RootName))
 	return p, root, err
 }
 

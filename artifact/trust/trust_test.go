@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
@@ -114,7 +115,7 @@ func TestRevokedKeyIsRefusedEvenFromTheCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	repo.AtOnce = true
-	if err := repo.ReplaceKeys(ctx, "myapp", keys...); err != nil {
+	if err := projects.ReplaceKeys(ctx, repo.Publisher, "myapp", keys...); err != nil {
 		t.Fatal(err)
 	}
 	_, err = host.Resolve("myapp/testing")

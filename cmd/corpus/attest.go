@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/proofs"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -68,7 +68,7 @@ func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, 
 	if err != nil {
 		return err
 	}
-	about, err := publisher.Case(ctx, ref, version)
+	about, err := proofs.Prepare(ctx, publisher, ref, version)
 	if err != nil {
 		return code(err)
 	}
@@ -83,7 +83,7 @@ func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, 
 	if err != nil {
 		return err
 	}
-	result, err := publisher.Attest(ctx, about, hosts)
+	result, err := proofs.Attest(ctx, publisher, about, hosts)
 	if err != nil {
 		return code(onlyElsewhere(err, words, hosts))
 	}
@@ -115,7 +115,7 @@ func (p *program) healthy(words []fleet.Word, release artifact.Release, count co
 
 // onlyElsewhere gives the error of too few hosts the hint that runs below another root did not count, where that is why.
 func onlyElsewhere(err error, words []fleet.Word, counted []trust.Healthy) error {
-	var unproven *publish.Unproven
+	var unproven *proofs.Unproven
 	var elsewhere []string
 	for _, w := range words {
 		if w.OtherRoot && !slices.ContainsFunc(counted, func(h trust.Healthy) bool { return h.Host == w.Host }) {
@@ -129,7 +129,7 @@ func onlyElsewhere(err error, words []fleet.Word, counted []trust.Healthy) error
 		strings.Join(elsewhere, ", "))
 }
 
-func attestedText(a publish.Attested) string {
+func attestedText(a proofs.Attested) string {
 	text := fmt.Sprintf("attested: %s %s was healthy on %s of %s/%s, signed with %s, until %s", a.Project, a.Version, hostCount(a.Hosts), a.Project, a.Channel, shortKeys(a.Keys), a.Expires.Format("2006-01-02"))
 	if a.Missing > 0 {
 		text += fmt.Sprintf("\n%d more signatures are needed: let owners of other attestation keys run `corpus attest %s %s %s`", a.Missing, a.Project, a.Channel, a.Version)
@@ -153,7 +153,7 @@ func (p *program) renewProofs(ctx context.Context, ref artifact.Ref) error {
 	if err != nil {
 		return err
 	}
-	renewed, err := publisher.Renew(ctx, ref)
+	renewed, err := proofs.Renew(ctx, publisher, ref)
 	if err != nil {
 		return code(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -69,7 +69,7 @@ func (p *program) rootDigest() (string, error) {
 		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("no root of trust was given"), "give --trust-root keys/root.json, or --keys DIR"))
 	}
 	if root == "" {
-		root = filepath.Join(p.keys, publish.RootName)
+		root = filepath.Join(p.keys, roots.RootName)
 	}
 	hex, err := digestOf(root)
 	return "sha256:" + hex, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/refresh"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 )
@@ -25,7 +26,7 @@ func TestClockThatWasAheadTwice(t *testing.T) {
 	for range 2 {
 		p := &publish.Publisher{Store: noClock{opened}, Keys: publish.Keyring{Dir: s.path("keys")}, Seen: s.path("keys/seen"),
 			Now: func() time.Time { return time.Now().Add(240 * time.Hour) }}
-		if _, err := p.Refresh(t.Context(), time.Hour); err != nil {
+		if _, err := refresh.Roles(t.Context(), p, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/drafts"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -84,7 +85,7 @@ func (p *program) export(ctx context.Context, role string) error {
 	if err != nil {
 		return err
 	}
-	d, verified, err := publisher.Export(ctx, role)
+	d, verified, err := drafts.Export(ctx, publisher, role)
 	if err != nil {
 		return code(err)
 	}
@@ -185,7 +186,7 @@ func (p *program) importDraft(ctx context.Context, d *publish.Draft) error {
 	if err != nil {
 		return err
 	}
-	result, err := publisher.Import(ctx, d)
+	result, err := drafts.Import(ctx, publisher, d)
 	switch {
 	case err != nil:
 		return code(err)

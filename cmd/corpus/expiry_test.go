@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/refresh"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 )
 
@@ -20,7 +21,7 @@ func TestListShowsTheFirstExpiry(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &publish.Publisher{Store: opened, Keys: publish.Keyring{Dir: s.path("keys")}, Seen: s.path("keys/seen"), Expiry: publish.Expiry{Timestamp: 72 * time.Hour}}
-	if _, err := p.Refresh(t.Context(), time.Hour); err != nil {
+	if _, err := refresh.Roles(t.Context(), p, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	s.expect(0, "ls", "warning: the signature of timestamp expires on "+time.Now().UTC().AddDate(0, 0, 3).Format("2006-01-02"))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/awskms"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -186,7 +187,7 @@ func (p *program) rotate(ctx context.Context, role string, seal sealing) error {
 	}
 	next := ring
 	next.Dir, next.Env = filepath.Join(ring.Dir, nextName), nil
-	result, err := publisher.Rotate(ctx, role, next)
+	result, err := roots.Rotate(ctx, publisher, role, next)
 	if err != nil {
 		return code(err)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 )
 
 func TestKeysEncryptedWithAPassphrase(t *testing.T) {
@@ -61,7 +61,7 @@ func TestKeysInTheEnvironment(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	// A job of a CI system: no directory of keys, a root of trust by its digest.
-	var init publish.InitResult
+	var init roots.InitResult
 	other := newShell(t)
 	other.expect(0, "keys new", "")
 	other.json("store init", &init)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
@@ -43,7 +44,7 @@ elsewhere first (corpus project require) takes it from the store, as with corpus
 			if remove {
 				return p.unpoint(c.Context(), publisher, artifact.Ref{Project: args[0], Channel: args[1]})
 			}
-			release, err := publisher.Point(c.Context(), artifact.Ref{Project: args[0], Channel: args[1]}, args[2])
+			release, err := releases.Point(c.Context(), publisher, artifact.Ref{Project: args[0], Channel: args[1]}, args[2])
 			if err != nil {
 				return code(err)
 			}
@@ -65,7 +66,7 @@ func newChannelFlag(c *cobra.Command, isNew *bool) {
 }
 
 func (p *program) unpoint(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) error {
-	pointer, err := publisher.Unpoint(ctx, ref)
+	pointer, err := releases.Unpoint(ctx, publisher, ref)
 	if err != nil {
 		return code(err)
 	}

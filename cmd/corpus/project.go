@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -61,7 +62,7 @@ func (p *program) addProject(ctx context.Context, name string, files []string, t
 		return err
 	}
 	publisher.New = isNew
-	if err := publisher.AddProject(ctx, name, threshold, keys...); err != nil {
+	if err := projects.Add(ctx, publisher, name, threshold, keys...); err != nil {
 		return code(err)
 	}
 	if p.drafted != nil {
@@ -131,7 +132,7 @@ func (p *program) revoke(ctx context.Context, name string, keys []string) error 
 	if err != nil {
 		return err
 	}
-	result, err := publisher.Revoke(ctx, name, ids...)
+	result, err := projects.Revoke(ctx, publisher, name, ids...)
 	if err != nil {
 		return code(err)
 	}

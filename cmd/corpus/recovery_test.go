@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-var recovery = regexp.MustCompile(`^<!-- not run: (\w+), (lost|stolen|added|threshold|exhausted|restored|forgotten): `)
+var notRun = regexp.MustCompile(`^<!-- not run: (\w+), (lost|stolen|added|threshold|exhausted|restored|forgotten): `)
 
 // documentedRecovery reads the commands of docs/trust.md for each key and what happens to it.
 func documentedRecovery(t *testing.T) map[[2]string][]string {
@@ -31,7 +31,7 @@ func documentedRecovery(t *testing.T) map[[2]string][]string {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, "\n")
 		code, indented := strings.CutPrefix(line, "    ")
-		switch m := recovery.FindStringSubmatch(line); {
+		switch m := notRun.FindStringSubmatch(line); {
 		case m != nil:
 			marks = append(marks, [2]string{m[1], m[2]})
 		case indented:

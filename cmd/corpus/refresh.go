@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/recovery"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/refresh"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
@@ -57,11 +58,11 @@ func (p *program) refresh(ctx context.Context, within time.Duration) error {
 	if err != nil {
 		return err
 	}
-	list, err := publisher.Refresh(ctx, within)
+	list, err := refresh.Roles(ctx, publisher, within)
 	if err != nil {
 		return code(err)
 	}
-	left := slices.DeleteFunc(slices.Clone(list), func(s publish.Standing) bool { return !s.Left })
+	left := slices.DeleteFunc(slices.Clone(list), func(s refresh.Standing) bool { return !s.Left })
 	if p.json {
 		err = p.JSON(list)
 	} else {
@@ -73,7 +74,7 @@ func (p *program) refresh(ctx context.Context, within time.Duration) error {
 	return err
 }
 
-func (p *program) printStandings(list []publish.Standing) error {
+func (p *program) printStandings(list []refresh.Standing) error {
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	for _, s := range list {
 		until, what := "-", ""
@@ -96,7 +97,7 @@ func (p *program) rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	result, err := publisher.Rebuild(ctx)
+	result, err := recovery.Rebuild(ctx, publisher)
 	if err != nil {
 		return code(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/source"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/packaging"
@@ -92,7 +92,7 @@ func fetched(named string, fetch func(dst string) error) (file string, done func
 }
 
 func (p *program) publishCommand() *cobra.Command {
-	request, unscanned := publish.Request{}, false
+	request, unscanned := releases.Request{}, false
 	var fetch source.Options
 	c := &cobra.Command{
 		Use:   "publish PROJECT VERSION FILE",
@@ -144,7 +144,7 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 	return c
 }
 
-func (p *program) publish(ctx context.Context, request publish.Request) error {
+func (p *program) publish(ctx context.Context, request releases.Request) error {
 	publisher, err := p.pinned(ctx)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (p *program) publish(ctx context.Context, request publish.Request) error {
 	if _, err := os.Stat(request.File); err != nil {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the artifact: %w", err), "make it: corpus build TREE -o FILE"))
 	}
-	release, err := publisher.Publish(ctx, request)
+	release, err := releases.Publish(ctx, publisher, request)
 	if err != nil {
 		return code(err)
 	}
@@ -187,7 +187,7 @@ project, or off testing, staging or production. corpus point --remove removes a 
 				return err
 			}
 			publisher.New = isNew
-			release, err := publisher.Promote(c.Context(), args[0], args[1], args[2])
+			release, err := releases.Promote(c.Context(), publisher, args[0], args[1], args[2])
 			if err != nil {
 				return code(err)
 			}
@@ -231,7 +231,7 @@ func (p *program) yank(ctx context.Context, project, version, reason string, und
 		return err
 	}
 	if undo {
-		release, err := publisher.Unyank(ctx, project, version)
+		release, err := releases.Unyank(ctx, publisher, project, version)
 		if err != nil {
 			return code(err)
 		}
@@ -240,7 +240,7 @@ func (p *program) yank(ctx context.Context, project, version, reason string, und
 		}
 		return p.answer(release, "%s is no longer withdrawn", release)
 	}
-	result, err := publisher.Yank(ctx, project, version, reason)
+	result, err := releases.Yank(ctx, publisher, project, version, reason)
 	if err != nil {
 		return code(err)
 	}

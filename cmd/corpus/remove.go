@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -29,7 +30,7 @@ deploy/ and metadata/pages/.`,
 			if err != nil {
 				return err
 			}
-			result, err := publisher.RemoveProject(c.Context(), args[0], artifacts)
+			result, err := projects.Remove(c.Context(), publisher, args[0], artifacts)
 			if err != nil {
 				return code(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
@@ -53,7 +54,7 @@ func (p *program) require(ctx context.Context, ref artifact.Ref, q *trust.Requir
 		return err
 	}
 	publisher.New = isNew
-	result, err := publisher.Require(ctx, ref, q)
+	result, err := projects.Require(ctx, publisher, ref, q)
 	if err != nil {
 		return code(err)
 	}

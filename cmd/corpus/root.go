@@ -19,6 +19,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/awskms"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/proofs"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/recovery"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -203,15 +207,15 @@ func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error
 		return trust.FirstRoot(ctx, s, digest)
 	}
 	if given == "" && p.keys != "" {
-		given = filepath.Join(p.keys, publish.RootName)
+		given = filepath.Join(p.keys, roots.RootName)
 	}
 	if given == "" {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no root of trust is given, and there are no keys beside which it lies"),
-			"give --trust-root FILE or sha256:HEX of it, or --keys DIR with %s in it", publish.RootName))
+			"give --trust-root FILE or sha256:HEX of it, or --keys DIR with %s in it", roots.RootName))
 	}
 	root, err := trust.ReadRoot(given)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = diag.WithHint(err, "give --trust-root FILE or sha256:HEX, or copy %s from who set the store up into --keys DIR", publish.RootName)
+		err = diag.WithHint(err, "give --trust-root FILE or sha256:HEX, or copy %s from who set the store up into --keys DIR", roots.RootName)
 	}
 	return root, exit.WithCode(exit.Usage, err)
 }
@@ -219,13 +223,13 @@ func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error
 // code gives errors of publishing their exit codes.
 func code(err error) error {
 	err = hintDisk(err)
-	var immutable *publish.Immutable
+	var immutable *releases.Immutable
 	var short *publish.Short
 	var mistake *publish.Mistake
-	var unproven *publish.Unproven
+	var unproven *proofs.Unproven
 	var unaccepted *publish.Unaccepted
 	var exhausted *publish.Exhausted
-	var missing *publish.Missing
+	var missing *recovery.Missing
 	if errors.As(err, &missing) {
 		return exit.WithCode(exit.Failed, err)
 	}

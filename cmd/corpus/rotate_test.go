@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/refresh"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 )
 
 func TestEveryKeyCanBeRotated(t *testing.T) {
@@ -14,7 +15,7 @@ func TestEveryKeyCanBeRotated(t *testing.T) {
 	first := s.read("keys/root.json")
 	for _, role := range []string{"timestamp", "snapshot", "targets", "root", "myapp"} {
 		before := s.read("keys/" + role + ".pub")
-		var done publish.Rotated
+		var done roots.Rotated
 		s.json("keys rotate "+role, &done)
 		if len(done.New) != 1 || len(done.Old) != 1 || done.New[0] == done.Old[0] {
 			t.Errorf("rotating %s says %+v", role, done)
@@ -59,7 +60,7 @@ func TestRefreshNeedsOnlyTheOnlineKeys(t *testing.T) {
 	s.expect(0, "refresh --keys @online", "timestamp")
 	// Targets and myapp are good for 90 days; somebody else has to sign them.
 	s.expect(3, "refresh --keys @online --within 100", "NOT RENEWED")
-	var list []publish.Standing
+	var list []refresh.Standing
 	s.json("refresh --keys @online --within 100", &list)
 	left := []string{}
 	for _, standing := range list {

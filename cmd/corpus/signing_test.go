@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
 )
 
 func TestRootInSeveralHandsFromTheFirstOn(t *testing.T) {
@@ -103,7 +104,7 @@ func TestLostKeyOfAProject(t *testing.T) {
 	s.expect(0, "keys new --keys @bob myapp", "made")
 	s.expect(0, "project add myapp --key @bob/myapp.pub", "")
 	s.copy("bob/myapp.key", "keys/myapp.key")
-	var revoked publish.Revoked
+	var revoked projects.Revoked
 	s.json("project revoke myapp --key @ann/myapp.pub", &revoked)
 	if !revoked.Signed || len(revoked.Keys) != 1 {
 		t.Errorf("revoking says %+v, want one key and the project signed", revoked)

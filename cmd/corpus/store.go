@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
@@ -31,7 +31,7 @@ root to be signed by their owners, and ` + "`corpus import`" + ` sets the store 
 			if err != nil {
 				return err
 			}
-			result, err := publisher.Init(c.Context(), threshold)
+			result, err := roots.Init(c.Context(), publisher, threshold)
 			if err != nil {
 				return code(err)
 			}
@@ -48,7 +48,7 @@ root to be signed by their owners, and ` + "`corpus import`" + ` sets the store 
 }
 
 // answerInit tells that a store was set up.
-func (p *program) answerInit(result publish.InitResult) error {
+func (p *program) answerInit(result roots.InitResult) error {
 	if !result.Conditional {
 		fmt.Fprintln(p.Err, "warning: this store ignores conditional writes, so two publishers at the same time can undo each other's work; publish from one place only")
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -123,8 +123,8 @@ anybody with the keys of snapshot and timestamp commits (` + "`corpus import`" +
 }
 
 // rootChange reads the flags of `corpus root change`.
-func rootChange(add, remove, thresholds []string) (publish.RootChange, error) {
-	c := publish.RootChange{Add: map[string][]*tuf.Key{}, Remove: map[string][]string{}, Threshold: map[string]int{}}
+func rootChange(add, remove, thresholds []string) (roots.Change, error) {
+	c := roots.Change{Add: map[string][]*tuf.Key{}, Remove: map[string][]string{}, Threshold: map[string]int{}}
 	errs := []error{
 		each(add, func(role, file string) error {
 			key, err := keyring.ReadPublic(file)
@@ -162,12 +162,12 @@ func each(flags []string, take func(role, value string) error) error {
 	return nil
 }
 
-func (p *program) changeRoot(ctx context.Context, change publish.RootChange) error {
+func (p *program) changeRoot(ctx context.Context, change roots.Change) error {
 	publisher, err := p.pinned(ctx)
 	if err != nil {
 		return err
 	}
-	result, err := publisher.ChangeRoot(ctx, change)
+	result, err := roots.Apply(ctx, publisher, change)
 	if err != nil {
 		return code(err)
 	}
@@ -177,7 +177,7 @@ func (p *program) changeRoot(ctx context.Context, change publish.RootChange) err
 	return p.answer(result, "%s", rootText(result))
 }
 
-func rootText(r publish.RootResult) string {
+func rootText(r roots.Result) string {
 	text := fmt.Sprintf("root %d is in place, until %s", r.Version, r.Expires.Format("2006-01-02"))
 	if len(r.Unsigned) > 0 {
 		text += fmt.Sprintf("\nhosts refuse the store until these are signed with their new keys: %s\n"+

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -61,7 +62,7 @@ func (p *program) upgrade(ctx context.Context, force bool) error {
 			return err
 		}
 	}
-	if _, err := publisher.Upgrade(ctx); err != nil {
+	if _, err := projects.Upgrade(ctx, publisher); err != nil {
 		return code(err)
 	}
 	if p.drafted != nil {

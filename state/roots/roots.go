@@ -137,10 +137,7 @@ func (r *Roots) ReadFile(file string) ([]byte, error) {
 }
 
 // Vouched is the refusal of ReadFile, for a file that is read in another way.
-func (r *Roots) Vouched(file string) error { return host.Vouched(r.files, file, r.Top(file)) }
-
-// Top is the directory of the tree that a file lies in, or "".
-func (r *Roots) Top(file string) string {
+func (r *Roots) Vouched(file string) error {
 	top := ""
 	for _, e := range r.envs {
 		for _, dir := range e.Dirs {
@@ -149,7 +146,7 @@ func (r *Roots) Top(file string) string {
 			}
 		}
 	}
-	return top
+	return host.Vouched(r.files, file, top)
 }
 
 // look describes what a path leads to.

@@ -20,6 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/awskms"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -138,7 +139,7 @@ func TestStoreIsSignedWithKeysInKMS(t *testing.T) {
 			if _, err := next.Refer("targets", "awskms:"+arn); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := repo.Rotate(t.Context(), "targets", next); err != nil {
+			if _, err := roots.Rotate(t.Context(), repo.Publisher, "targets", next); err != nil {
 				t.Fatal(err)
 			}
 			signed := kms.signed

@@ -18,6 +18,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/chunk"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/collect"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/drafts"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -36,7 +38,7 @@ func noise(seed byte) string {
 // release publishes content as a version.
 func release(t *testing.T, p *publish.Publisher, version, content string) {
 	t.Helper()
-	if _, err := p.Publish(t.Context(), publish.Request{Project: "myapp", Version: version, File: artifacttest.App(t, content), Channel: "testing"}); err != nil {
+	if _, err := releases.Publish(t.Context(), p, releases.Request{Project: "myapp", Version: version, File: artifacttest.App(t, content), Channel: "testing"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -100,7 +102,7 @@ func orphan(t *testing.T, p *publish.Publisher, content string) {
 	t.Helper()
 	cut := artifacttest.Beside(t, p)
 	cut.Hand = func(*publish.Draft) error { return context.Canceled }
-	_, err := cut.Publish(t.Context(), publish.Request{Project: "myapp", Version: "cut", File: artifacttest.App(t, content)})
+	_, err := releases.Publish(t.Context(), cut, releases.Request{Project: "myapp", Version: "cut", File: artifacttest.App(t, content)})
 	if err == nil {
 		t.Fatal("the publisher was not interrupted")
 	}
@@ -136,7 +138,7 @@ func TestCollectKeepsWithdrawnVersions(t *testing.T) {
 	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
 	release(t, p, "2", noise(2))
-	if _, err := p.Yank(t.Context(), "myapp", "1", "loses sessions"); err != nil {
+	if _, err := releases.Yank(t.Context(), p, "myapp", "1", "loses sessions"); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := collectedPacks(t, p, 400, false), (collect.Collected{Kept: 2}); got != want {
@@ -153,7 +155,7 @@ func drafted(t *testing.T, p *publish.Publisher, version, content string) *publi
 	offline := artifacttest.Beside(t, p)
 	var draft *publish.Draft
 	offline.Hand = func(d *publish.Draft) error { draft = d; return nil }
-	if _, err := offline.Publish(t.Context(), publish.Request{Project: "myapp", Version: version, File: artifacttest.App(t, content), Channel: "testing"}); err != nil {
+	if _, err := releases.Publish(t.Context(), offline, releases.Request{Project: "myapp", Version: version, File: artifacttest.App(t, content), Channel: "testing"}); err != nil {
 		t.Fatal(err)
 	}
 	return draft
@@ -167,7 +169,7 @@ func TestCollectKnowsDrafts(t *testing.T) {
 	if got, want := collectedPacks(t, p, 20, false), (collect.Collected{Kept: 1, Pending: 1}); got != want {
 		t.Errorf("20 days later: %+v, want %+v", got, want)
 	}
-	if _, err := artifacttest.Beside(t, p).Import(t.Context(), draft); err != nil {
+	if _, err := drafts.Import(t.Context(), artifacttest.Beside(t, p), draft); err != nil {
 		t.Fatal(err)
 	}
 	if missing := lost(t, p); len(missing) > 0 {
@@ -241,7 +243,7 @@ func TestCollectKeepsArtifactsOfDrafts(t *testing.T) {
 			t.Fatalf("31 days later: %+v, %v", got, err)
 		}
 		for _, d := range []*publish.Draft{draft, late} {
-			if _, err := artifacttest.Beside(t, p).Import(t.Context(), d); err == nil || !strings.Contains(err.Error(), "not in the store") {
+			if _, err := drafts.Import(t.Context(), artifacttest.Beside(t, p), d); err == nil || !strings.Contains(err.Error(), "not in the store") {
 				t.Errorf("a draft whose artifact is gone: %v", err)
 			}
 		}
@@ -338,7 +340,7 @@ func TestDraftWhoseChunksAreGone(t *testing.T) {
 			removed(t, p.Store, pack)
 		}
 	}
-	imported, err := artifacttest.Beside(t, p).Import(t.Context(), draft)
+	imported, err := drafts.Import(t.Context(), artifacttest.Beside(t, p), draft)
 	if err != nil || !slices.Equal(imported.WithoutChunks, []string{"2"}) {
 		t.Errorf("importing says %+v, %v, want that 2 has lost its chunks", imported, err)
 	}
@@ -389,7 +391,7 @@ func TestCollectBesideAnImportAndAnotherCollection(t *testing.T) {
 	draft := drafted(t, p, "2", noise(2))
 	slow := artifacttest.Beside(t, p)
 	slow.Store = &meddled{Store: p.Store, listed: func() {
-		if _, err := artifacttest.Beside(t, p).Import(t.Context(), draft); err != nil {
+		if _, err := drafts.Import(t.Context(), artifacttest.Beside(t, p), draft); err != nil {
 			t.Error(err)
 		}
 		collectedPacks(t, p, 20, false)

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -28,7 +27,6 @@ func (t textual) texts(ctx context.Context, f *family, name string) ([]string, e
 	if value.Truth(t.Source) {
 		places, hashes = []string{value.Str(t.Source)}, []string{t.SourceHash}
 	}
-	ctx = host.To(ctx, host.Recipient{Path: name, UID: -1})
 	var list []string
 	for i, place := range places {
 		one := t.sourced
@@ -50,7 +48,7 @@ func (t textual) text(ctx context.Context, f *family, s sourced, name string) (s
 	if err != nil {
 		return "", err
 	}
-	data, _, err := f.whole(ctx, o, t.templated)
+	data, _, err := f.whole(ctx, o)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,77 @@
+package drafts
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// files are the files of a draft of targets or a project as they are written, each of them signed by
+// enough of the keys that may.
+func files(n *publish.Next, d *publish.Draft) (publish.ReadyFiles, error) {
+	first, err := signed(n, d, d.Metadata)
+	if err != nil || d.Form == publish.DraftForm {
+		return publish.ReadyFiles{Whole: first}, err
+	}
+	r := publish.ReadyFiles{Head: first, Whole: first, Pages: map[artifact.Digest][]byte{}}
+	if len(d.Whole) > 0 {
+		if r.Whole, err = signed(n, d, d.Whole); err != nil {
+			return r, err
+		}
+	}
+	head, err := trust.Decode[tuf.TargetsType](d.Metadata)
+	if err != nil {
+		return r, err
+	}
+	digests, err := trust.Pages(head)
+	if err != nil {
+		return r, err
+	}
+	for _, digest := range digests {
+		if r.Pages[digest], err = d.Page(digest); err != nil {
+			return r, err
+		}
+	}
+	return r, fit(r, d.Role)
+}
+
+// signed holds a file of a draft against who may sign it, and gives it as it is written.
+func signed(n *publish.Next, d *publish.Draft, data []byte) ([]byte, error) {
+	role, err := trust.Decode[tuf.TargetsType](data)
+	if err != nil {
+		return nil, fmt.Errorf("reading the draft of %s: %w", d.Role, err)
+	}
+	if err := verify(n, d.Role, role); err != nil {
+		return nil, unsigned(d, n.Client.Delegation(d.Role), err)
+	}
+	return role.ToBytes()
+}
+
+// fit refuses files that readers would refuse for their size.
+func fit(r publish.ReadyFiles, name string) error {
+	errs := []error{trust.CheckSize(name, len(r.Head)), trust.CheckSize(name, len(r.Whole))}
+	for page := range maps.Values(r.Pages) {
+		errs = append(errs, trust.CheckSize("a page of "+name, len(page)))
+	}
+	return errors.Join(errs...)
+}
+
+// verify holds a role's signatures against who may sign it.
+func verify(n *publish.Next, name string, role *trust.Role) error {
+	if name == tuf.RoleTargets {
+		return n.Client.Trusted().Root.VerifyDelegate(name, role)
+	}
+	return n.Client.Trusted().Targets[tuf.RoleTargets].VerifyDelegate(name, role)
+}
+
+// unsigned says which signatures a draft lacks.
+func unsigned(d *publish.Draft, may trust.Delegation, err error) error {
+	refused := &trust.Refused{Check: trust.CheckSignature, Of: "the draft of " + d.Role, By: trust.SignedBy(d.Metadata), May: may, Err: err}
+	return diag.WithHint(refused, "let more of these keys' owners run `corpus sign FILE`")
+}

@@ -1,0 +1,112 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+)
+
+// draftProject makes a draft of a project, signed by the keys at hand: its head, its pages, and its
+// whole list where the store still has one.
+func (n *Next) draftProject(ctx context.Context, name string, role *trust.Role) (*Draft, error) {
+	from := role.Signed.Version
+	version, err := n.Publisher.freeForms(ctx, name, from)
+	if err != nil {
+		return nil, err
+	}
+	may := n.Client.Delegation(name)
+	keys, _, err := n.Publisher.AtHand(name, may)
+	if err != nil {
+		return nil, err
+	}
+	forms, err := n.Split(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	head, whole, err := signForms(forms, version, keys)
+	if err != nil {
+		return nil, fmt.Errorf("signing %s: %w", name, err)
+	}
+	d := &Draft{Form: projectForm, Role: name, From: from, Needs: []trust.Delegation{may}, Metadata: head, Pages: map[string]json.RawMessage{}}
+	if forms.Whole != nil {
+		d.Whole = whole
+	}
+	for digest, data := range forms.Pages {
+		d.Pages[digest.Hex()] = data
+	}
+	return d, nil
+}
+
+// Page is a page that the draft has.
+func (d *Draft) Page(digest artifact.Digest) ([]byte, error) {
+	var b bytes.Buffer
+	if err := json.Compact(&b, d.Pages[digest.Hex()]); err != nil {
+		return nil, fmt.Errorf("the draft lacks the page %s: %w", digest.Short(), err)
+	}
+	if got := artifact.NewDigest(sha256.Sum256(b.Bytes())); got != digest {
+		return nil, fmt.Errorf("a page of the draft has digest %s, and %s is to be signed", got, digest)
+	}
+	return b.Bytes(), nil
+}
+
+// All is what a draft of targets or a project says, with every version. Two forms that say different
+// things are an error, since only one of them would be shown.
+func (d *Draft) All() (*trust.Role, error) {
+	role, err := trust.Decode[tuf.TargetsType](d.Metadata)
+	if err != nil || d.Form == DraftForm {
+		return role, err
+	}
+	all, err := trust.Join(d.Role, role, d.Page)
+	if err != nil || len(d.Whole) == 0 {
+		return all, err
+	}
+	whole, err := trust.Decode[tuf.TargetsType](d.Whole)
+	if err != nil {
+		return nil, err
+	}
+	return all, agree(all, whole)
+}
+
+// agree checks that a whole list says nothing but what a project says; it may lack versions.
+func agree(all, whole *trust.Role) error {
+	if whole.Signed.Version != all.Signed.Version || !whole.Signed.Expires.Equal(all.Signed.Expires) || whole.Signed.Delegations != nil || all.Signed.Delegations != nil {
+		return errDiffer
+	}
+	for target, file := range whole.Signed.Targets {
+		a, err := json.Marshal(file) // without the spaces of the file that the draft is
+		b, otherErr := json.Marshal(all.Signed.Targets[target])
+		if err := errors.Join(err, otherErr); err != nil {
+			return err
+		}
+		if !bytes.Equal(a, b) {
+			return errDiffer
+		}
+	}
+	if !reflect.DeepEqual(whole.Signed.UnrecognizedFields, all.Signed.UnrecognizedFields) {
+		return errDiffer
+	}
+	return nil
+}
+
+var errDiffer = errors.New("the two forms of the project's metadata in the draft say different things")
+
+// content is what is signed, of every file that is.
+func (d *Draft) content() (any, error) {
+	role, err := trust.Decode[tuf.TargetsType](d.Metadata)
+	if err != nil || len(d.Whole) == 0 {
+		return role.Signed, err
+	}
+	whole, err := trust.Decode[tuf.TargetsType](d.Whole)
+	if err != nil {
+		return nil, err
+	}
+	return []any{role.Signed, whole.Signed}, nil
+}

@@ -1,0 +1,86 @@
+package projects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+)
+
+// Removed says what became of a project.
+type Removed struct {
+	Project string `json:"project"`
+	Objects int    `json:"objects"` // artifacts and what lay beside them, which were removed
+	Bytes   int64  `json:"bytes"`
+}
+
+// Remove takes a project out of the store: nobody may sign it any more, no channel requires proof of it, and hosts of
+// it keep what they run. It takes the targets key. With objects its artifacts are removed too, which takes the right to
+// delete, and what it said counts no longer, so that nothing of it comes back should the project be added again; without, and
+// where a removal was cut short, the same command removes them later.
+func Remove(ctx context.Context, p *publish.Publisher, name string, objects bool) (Removed, error) {
+	result := Removed{Project: name}
+	if err := trust.CheckProject(name); err != nil {
+		return result, err
+	}
+	err := p.Change(ctx, func(n *publish.Next) error {
+		if !n.Delegates(name) {
+			return endRemoved(n, name, objects)
+		}
+		if objects && !publish.Spent(n.Client.Last(name)) { // a role with the highest version comes back with no key: nothing can follow it
+			if err := end(n, name); err != nil {
+				return err
+			}
+		}
+		targets := n.Targets()
+		targets.Signed.Delegations.Roles = slices.DeleteFunc(targets.Signed.Delegations.Roles, func(d tuf.DelegatedRole) bool { return d.Name == name })
+		required, err := trust.Requirements(targets)
+		if err != nil {
+			return err
+		}
+		for ref := range required {
+			if strings.HasPrefix(ref, name+"/") {
+				delete(required, ref)
+			}
+		}
+		n.Allowed = map[string]bool{name: true} // hosts are to refuse it
+		return trust.SetRequirements(targets, required)
+	})
+	gone := objects && errors.Is(err, trust.ErrNoProject) // it was removed before, and its artifacts were not
+	if err != nil && !gone || !objects || p.Hand != nil {
+		return result, err
+	}
+	for _, prefix := range []string{"deploy/" + name + "/", trust.PagePrefix(name)} {
+		for info, listed := range p.Store.List(ctx, prefix) {
+			if listed != nil {
+				return result, fmt.Errorf("listing what is left of %s: %w", name, listed)
+			}
+			if err := p.Store.Delete(ctx, info.Key); err != nil {
+				return result, fmt.Errorf("removing what is left of %s: %w", name, err)
+			}
+			result.Objects, result.Bytes = result.Objects+1, result.Bytes+info.Size
+		}
+	}
+	if gone && result.Objects == 0 {
+		return result, err
+	}
+	return result, nil
+}
+
+// endRemoved signs that what a project said counts no longer which was removed before, while its artifacts were not. It is
+// ErrNoProject where there is nothing to sign.
+func endRemoved(n *publish.Next, name string, objects bool) error {
+	over, err := n.Client.Over(name)
+	if err != nil {
+		return err
+	}
+	if last := n.Client.Last(name); !objects || over || last == 0 || publish.Spent(last) {
+		return publish.NoProject(name)
+	}
+	return end(n, name)
+}

@@ -1,0 +1,23 @@
+package projects
+
+import (
+	"context"
+
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+)
+
+// Upgrade ends the lists of all versions of a project in one file, which agents and publishers of
+// before read: from the next version of each project on, its head is written under that name too. It
+// takes the targets key, and reports whether anything was left to do.
+func Upgrade(ctx context.Context, p *publish.Publisher) (done bool, err error) {
+	err = p.Change(ctx, func(n *publish.Next) error {
+		if done = !trust.Upgraded(n.Client.Trusted().Targets[tuf.RoleTargets]); !done {
+			return publish.NewMistake("there is nothing left to do", "the store was upgraded before")
+		}
+		trust.SetUpgraded(n.Targets())
+		return nil
+	})
+	return done, err
+}

@@ -1,0 +1,124 @@
+package proofs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Prove finds the proof that a pointer is to carry: the newest of the one in the store and the one
+// that the pointer before it carries. A channel that requires none carries one all the same where
+// there is one, so that it may be required later.
+func Prove(ctx context.Context, n *publish.Next, ref artifact.Ref, pointer, before trust.Pointer, from string) (json.RawMessage, error) {
+	required, err := n.Client.Requirement(ref)
+	if err != nil {
+		return nil, err
+	}
+	demand := trust.Requirement{From: from, Hosts: trust.DefaultHosts, Fresh: trust.DefaultFresh, Holds: trust.DefaultHolds}
+	if required != nil {
+		demand = *required
+	}
+	if demand.From == "" {
+		return nil, nil
+	}
+	stored, _, err := storedProof(ctx, n.Publisher, trust.ProofKey(ref.Project, demand.From, pointer.Digest))
+	if err != nil {
+		return nil, err
+	}
+	best := newest(n, trust.Claim{Ref: ref, Pointer: pointer, Requirement: demand}, stored, Carried(before))
+	if required == nil && best == nil {
+		return nil, nil
+	}
+	if best == nil {
+		best = stored // what is wrong with it is worth telling
+	}
+	if best != nil {
+		if pointer.Proof, err = best.Role.ToBytes(); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := n.Client.CheckPointer(ref, pointer, n.Publisher.Time()); err != nil {
+		return nil, err
+	}
+	return pointer.Proof, notBehind(n, ref, demand, best, Carried(before))
+}
+
+// newest is the newest of the proofs that hold.
+func newest(n *publish.Next, claim trust.Claim, proofs ...*trust.Proof) (best *trust.Proof) {
+	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
+	for _, p := range proofs {
+		if p == nil || p.Holds(claim, targets, n.Publisher.Time()) != nil {
+			continue
+		}
+		if best == nil || p.At.After(best.At) || p.At.Equal(best.At) && p.Expires.After(best.Expires) {
+			best = p
+		}
+	}
+	return best
+}
+
+// notBehind refuses what hosts that have seen the proof before would refuse.
+func notBehind(n *publish.Next, ref artifact.Ref, q trust.Requirement, now, before *trust.Proof) error {
+	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
+	if before == nil || now == nil || !now.At.Before(before.At) || trust.SignedProof(before, targets) != nil {
+		return nil
+	}
+	return &Unproven{err: diag.WithHint(fmt.Errorf("the proof that %s was healthy on %s is older than the one that %s carries now, and hosts take none that is older", now.Version, q.From, ref),
+		"attest it anew: `corpus attest %s %s %s`", ref.Project, q.From, now.Version)}
+}
+
+// Carried is the proof of a pointer; nil for one without, or with one that cannot be read.
+func Carried(pointer trust.Pointer) *trust.Proof {
+	if len(pointer.Proof) == 0 {
+		return nil
+	}
+	proof, err := trust.ParseProof(pointer.Proof)
+	if err != nil {
+		return nil
+	}
+	return proof
+}
+
+// RefusedChannels lists the channels of all projects whose pointers do not meet what they require.
+func RefusedChannels(ctx context.Context, n *publish.Next) ([]string, error) {
+	refused := []string{}
+	err := EachPointer(ctx, n, func(ref artifact.Ref, pointer trust.Pointer, _ *trust.Role) error {
+		if _, err := n.Client.CheckPointer(ref, pointer, n.Publisher.Time()); err != nil {
+			refused = append(refused, ref.String())
+		}
+		return nil
+	})
+	slices.Sort(refused)
+	return refused, err
+}
+
+// EachPointer shows the channels of all projects that can be read.
+func EachPointer(ctx context.Context, n *publish.Next, see func(artifact.Ref, trust.Pointer, *trust.Role) error) error {
+	for _, project := range n.Client.Projects() {
+		role, err := n.Client.Project(ctx, project)
+		if errors.Is(err, trust.ErrNoProject) || err != nil && trust.OfOne(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		channels, err := trust.Channels(role)
+		if err != nil {
+			return err
+		}
+		for name, pointer := range channels {
+			if err := see(artifact.Ref{Project: project, Channel: name}, pointer, role); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

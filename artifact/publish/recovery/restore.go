@@ -1,0 +1,93 @@
+package recovery
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+)
+
+// restoreRoots puts back the roots that the store lost or that were damaged there: a host that was pinned
+// to an older one follows all of them.
+func restoreRoots(ctx context.Context, p *publish.Publisher, client *trust.Client) (objects []publish.Object, restored []string, err error) {
+	newest := client.Trusted().Root.Signed.Version
+	for version := int64(1); version <= newest; version++ {
+		kept, err := client.KeptRoot(version)
+		if err != nil {
+			return nil, nil, err
+		}
+		if kept == nil && version == newest {
+			kept = client.RootFile()
+		}
+		key := trust.RoleKey(tuf.RoleRoot, version)
+		there, err := trust.ReadMetadata(ctx, p.Store, key)
+		if err := publish.NotAnswered(err); err != nil {
+			return nil, nil, err
+		}
+		if kept == nil || bytes.Equal(there, kept) {
+			continue
+		}
+		objects = append(objects, publish.Object{Key: key, Data: kept})
+		restored = append(restored, fmt.Sprintf("%d.%s", version, trust.MetaName(tuf.RoleRoot)))
+	}
+	return objects, restored, nil
+}
+
+// takeWhole puts the list of all versions of a project in the place of its lost head. It is signed by the
+// same keys with the same version, and a head without pages is complete.
+func (b *rebuilding) takeWhole(ctx context.Context, project string, verify func(*trust.Role) error) (*trust.Role, error) {
+	head, whole := b.named[trust.HeadRole(project)], b.named[project]
+	if len(head) == 0 || len(whole) == 0 || whole[0].Version < head[0].Version {
+		return nil, nil
+	}
+	meta := whole[0]
+	data, _, err := b.read(ctx, project, meta)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	role, err := trust.Decode[tuf.TargetsType](data)
+	if err != nil || role.Signed.Version != meta.Version || trust.Guard(func() error { return verify(role) }) != nil {
+		return nil, nil
+	}
+	name := trust.HeadRole(project)
+	b.objects = append(b.objects, publish.Object{Key: trust.RoleKey(name, meta.Version), Data: data})
+	b.meta[trust.MetaName(name)] = publish.MetaFile(meta.Version, data)
+	b.result.Roles[name] = meta.Version
+	b.result.Restored = append(b.result.Restored, fmt.Sprintf("%d.%s (from %d.%s)", meta.Version, trust.MetaName(name), meta.Version, trust.MetaName(project)))
+	return role, nil
+}
+
+// lostPages are those of some pages that the store does not have as they were signed.
+func lostPages(ctx context.Context, p *publish.Publisher, project string, digests []artifact.Digest) ([]artifact.Digest, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(publish.PageWriters)
+	var lost []artifact.Digest
+	var mu sync.Mutex
+	for _, digest := range digests {
+		group.Go(func() error {
+			data, err := trust.ReadMetadata(ctx, p.Store, trust.PageKey(project, digest))
+			if err := publish.NotAnswered(err); err != nil {
+				return err
+			}
+			if err == nil && artifact.NewDigest(sha256.Sum256(data)) == digest {
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			lost = append(lost, digest)
+			return nil
+		})
+	}
+	err := group.Wait()
+	slices.Sort(lost)
+	return lost, err
+}

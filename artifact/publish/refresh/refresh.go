@@ -1,0 +1,185 @@
+// Package refresh signs the roles of a store again before they expire.
+package refresh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/proofs"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+)
+
+// Standing says how long a role is signed for.
+type Standing struct {
+	Role    string    `json:"role"`
+	Expires time.Time `json:"expires,omitzero"` // unknown where the role cannot be read
+	Renewed bool      `json:"renewed"`
+	Left    bool      `json:"left"`          // it should have been signed anew, and was not
+	Why     string    `json:"why,omitempty"` // it was not
+}
+
+// Roles signs anew what expires within a time, as far as the keys at hand suffice: timestamp
+// always, snapshot where it is due, and root, targets and projects where their keys are there. It
+// takes the keys of snapshot and timestamp and nothing else; what it had to leave is told.
+func Roles(ctx context.Context, p *publish.Publisher, within time.Duration) ([]Standing, error) {
+	root, err := refreshRoot(ctx, p, within)
+	if err != nil {
+		return nil, err
+	}
+	var list []Standing
+	err = p.Change(ctx, func(n *publish.Next) error {
+		lost, err := lost(ctx, n)
+		if err != nil {
+			return err
+		}
+		list = []Standing{root}
+		for _, name := range append([]string{tuf.RoleTargets}, n.Client.Projects()...) {
+			s, err := refreshRole(ctx, n, name, within)
+			if err != nil {
+				return err
+			}
+			list = append(list, s...)
+		}
+		proofs, err := expiringProofs(ctx, n, within)
+		if err != nil {
+			return err
+		}
+		list = append(list, proofs...)
+		snapshot := n.Client.Trusted().Snapshot.Signed.Expires
+		fresh, err := freshKey(p, tuf.RoleSnapshot, n.Client.Delegation(tuf.RoleSnapshot), n.Client.Trusted().Snapshot.Signatures)
+		if err != nil {
+			return err
+		}
+		for _, role := range lost {
+			if role != tuf.RoleSnapshot && n.Roles[role] == nil { // those that are signed here are written again
+				list = append(list, Standing{Role: role, Left: true, Why: "the store has lost its file, which `corpus refresh --rebuild` puts back"})
+			}
+		}
+		n.Brief = len(n.Roles) == 0 && !fresh && !slices.Contains(lost, tuf.RoleSnapshot) && p.Time().Add(within).Before(snapshot)
+		expiry := p.Expiry.WithDefaults()
+		if !n.Brief {
+			snapshot = p.Expires(expiry.Snapshot)
+		}
+		list = append(list, Standing{Role: tuf.RoleSnapshot, Expires: snapshot, Renewed: !n.Brief},
+			Standing{Role: tuf.RoleTimestamp, Expires: p.Expires(expiry.Timestamp), Renewed: true})
+		return nil
+	})
+	return list, err
+}
+
+// lost names the roles whose newest files hosts need and the store does not have: the publisher may have them still, and a
+// host that is new has not. A publisher that may not list the store cannot see that.
+func lost(ctx context.Context, n *publish.Next) (roles []string, err error) {
+	there, err := n.Publisher.Versions(ctx)
+	if errors.Is(err, store.ErrForbidden) {
+		return nil, nil
+	}
+	set := n.Client.Trusted()
+	named := maps.Clone(set.Snapshot.Signed.Meta)
+	maps.Copy(named, set.Timestamp.Signed.Meta)
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if role := strings.TrimSuffix(name, trust.MetaName("")); !slices.Contains(there[role], named[name].Version) {
+			roles = append(roles, role)
+		}
+	}
+	return roles, err
+}
+
+func refreshRoot(ctx context.Context, p *publish.Publisher, within time.Duration) (Standing, error) {
+	n, err := p.Read(ctx)
+	if err != nil {
+		return Standing{}, err
+	}
+	s := Standing{Role: tuf.RoleRoot, Expires: n.Client.Trusted().Root.Signed.Expires}
+	if p.Time().Add(within).Before(s.Expires) {
+		return s, nil
+	}
+	result, err := roots.Apply(ctx, p, roots.Change{Renew: true})
+	var short *publish.Short
+	if errors.As(err, &short) {
+		s.Left, s.Why = true, err.Error()
+		return s, nil
+	}
+	s.Expires, s.Renewed = result.Expires, err == nil
+	return s, err
+}
+
+// refreshRole has a role signed anew if it is due. A project that never published has none.
+func refreshRole(ctx context.Context, n *publish.Next, name string, within time.Duration) ([]Standing, error) {
+	p := n.Publisher
+	role := n.Client.Trusted().Targets[tuf.RoleTargets]
+	if name != tuf.RoleTargets {
+		var err error
+		role, err = n.Client.Project(ctx, name)
+		var refused *trust.Refused
+		switch {
+		case errors.Is(err, trust.ErrNoProject):
+			return nil, nil
+		case errors.As(err, &refused):
+			return []Standing{{Role: name, Left: true, Why: err.Error()}}, nil
+		case errors.Is(err, store.ErrNotFound):
+			return []Standing{{Role: name, Left: true, Why: fmt.Sprintf("its file is lost: %v; `corpus refresh --rebuild` puts it back where it can, otherwise `corpus export %s`, sign and import what is left", err, name)}}, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+	s := Standing{Role: name, Expires: role.Signed.Expires}
+	if p.Time().Add(within).Before(s.Expires) {
+		fresh, err := freshKey(p, name, n.Client.Delegation(name), role.Signatures)
+		if !fresh || err != nil {
+			return []Standing{s}, err
+		}
+	}
+	_, err := p.KeysFor(name, n.Client.Delegation(name))
+	var short *publish.Short
+	switch {
+	case errors.As(err, &short):
+		s.Left, s.Why = true, err.Error()
+	case err != nil:
+		return nil, err
+	default:
+		n.Roles[name] = role
+		s.Renewed, s.Expires = true, p.Expires(p.Expiry.WithDefaults().Snapshot)
+	}
+	return []Standing{s}, nil
+}
+
+// freshKey reports whether the keys at hand suffice to sign a role and one of them has not signed it: a key
+// that was let in since, which has to sign before the one it replaces can go.
+func freshKey(p *publish.Publisher, role string, may trust.Delegation, signed []tuf.Signature) (bool, error) {
+	held, err := p.Held(role)
+	if err != nil {
+		return false, err
+	}
+	held = slices.DeleteFunc(held, func(id string) bool { return !slices.Contains(may.Keys, id) })
+	return len(held) >= may.Threshold && slices.ContainsFunc(held, func(id string) bool {
+		return !slices.ContainsFunc(signed, func(s tuf.Signature) bool { return s.KeyID == id })
+	}), nil
+}
+
+// expiringProofs tells of the proofs of channels that expire within a time. To sign them anew takes the
+// attestation key, and to take them in the project's.
+func expiringProofs(ctx context.Context, n *publish.Next, within time.Duration) (list []Standing, err error) {
+	err = proofs.EachPointer(ctx, n, func(ref artifact.Ref, pointer trust.Pointer, _ *trust.Role) error {
+		required, err := n.Client.Requirement(ref)
+		proof := proofs.Carried(pointer)
+		if err != nil || required == nil || proof == nil || n.Publisher.Time().Add(within).Before(proof.Expires) {
+			return err
+		}
+		list = append(list, Standing{Role: "the proof of " + ref.String(), Expires: proof.Expires, Left: true,
+			Why: fmt.Sprintf("it is renewed by `corpus attest %s %s --renew`, then `corpus promote %s %s %s`", ref.Project, required.From, ref.Project, ref.Channel, ref.Channel)})
+		return nil
+	})
+	slices.SortFunc(list, func(a, b Standing) int { return strings.Compare(a.Role, b.Role) })
+	return list, err
+}

@@ -1,0 +1,66 @@
+package releases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Point points a channel at any version that is published and not withdrawn. The artifact does not have to be at hand.
+func Point(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version string) (artifact.Release, error) {
+	if err := errors.Join(trust.CheckProject(ref.Project), artifact.CheckChannel(ref.Channel), artifact.CheckVersion(version)); err != nil {
+		return artifact.Release{}, err
+	}
+	var release artifact.Release
+	err := p.Change(ctx, func(n *publish.Next) error {
+		n.Strict = true
+		role, err := n.Project(ctx, ref.Project)
+		if err != nil {
+			return err
+		}
+		if release, err = n.Release(ctx, ref, version); err != nil {
+			return err
+		}
+		yanks, err := trust.Yanks(role)
+		if err != nil {
+			return err
+		}
+		if yank, withdrawn := yanks[version]; withdrawn {
+			return diag.WithHint(&trust.Withdrawn{Release: release, Yank: yank}, "point at another version, or take the withdrawal back with `corpus yank --undo`")
+		}
+		return point(ctx, n, role, ref, release, "")
+	})
+	return release, err
+}
+
+// Unpoint takes a channel out of a project: its hosts keep what they run and say that the channel is gone. What it pointed at
+// stays published.
+func Unpoint(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (trust.Pointer, error) {
+	if err := publish.CheckRef(ref); err != nil {
+		return trust.Pointer{}, err
+	}
+	var pointer trust.Pointer
+	err := p.Change(ctx, func(n *publish.Next) error {
+		n.Strict = true
+		role, err := n.Project(ctx, ref.Project)
+		if err != nil {
+			return err
+		}
+		channels, err := trust.Channels(role)
+		if err != nil {
+			return err
+		}
+		there := false
+		if pointer, there = channels[ref.Channel]; !there {
+			return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, ref), "`corpus ls` shows what there is")
+		}
+		delete(channels, ref.Channel)
+		return trust.SetChannels(role, channels)
+	})
+	return pointer, err
+}

@@ -1,0 +1,53 @@
+package releases
+
+import (
+	"context"
+	"errors"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/proofs"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// Promote points a channel at what another channel of the project points at. Bytes stay where they
+// are. A channel that requires proof takes it in from the store; without one that holds the error is
+// a *trust.Refused. From a channel to itself takes in a newer proof.
+func Promote(ctx context.Context, p *publish.Publisher, project, from, to string) (artifact.Release, error) {
+	if err := errors.Join(trust.CheckProject(project), artifact.CheckChannel(from), artifact.CheckChannel(to)); err != nil {
+		return artifact.Release{}, err
+	}
+	var release artifact.Release
+	err := p.Change(ctx, func(n *publish.Next) error {
+		n.Strict = true
+		role, err := n.Project(ctx, project)
+		if err != nil {
+			return err
+		}
+		release, _, err = n.Client.Named(ctx, artifact.Ref{Project: project, Channel: from})
+		if err != nil {
+			return err
+		}
+		return point(ctx, n, role, artifact.Ref{Project: project, Channel: to}, release, from)
+	})
+	return release, err
+}
+
+// point moves a channel of a project's role to a release; from is the channel that the release comes
+// from, if it comes from one.
+func point(ctx context.Context, n *publish.Next, role *trust.Role, ref artifact.Ref, r artifact.Release, from string) error {
+	channels, err := trust.Channels(role)
+	if err != nil {
+		return err
+	}
+	if err := n.MeantChannel(ref.Channel, channels); err != nil {
+		return err
+	}
+	before := channels[ref.Channel]
+	pointer := trust.Pointer{Version: r.Version, Digest: r.Digest, Serial: before.Serial + 1}
+	if pointer.Proof, err = proofs.Prove(ctx, n, ref, pointer, before, from); err != nil {
+		return err
+	}
+	channels[ref.Channel] = pointer
+	return trust.SetChannels(role, channels)
+}

@@ -1,0 +1,315 @@
+// Package releases publishes artifacts as versions of projects, points channels at versions, and withdraws versions.
+package releases
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/blobs"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Request says what to publish.
+type Request struct {
+	Project string
+	Version string
+	File    string // the artifact
+	Channel string // to point at it; empty for none
+	Plain   bool   // without the lists by which hosts fetch it in blocks and chunks
+	New     bool   // although the project or the channel is new and named nearly as another, or the artifact says that it is another's or another version
+	// Check refuses the unpacked tree of the artifact, before anything of it is uploaded; nil for no check.
+	Check func(ctx context.Context, tree string) error
+	Force bool // although the store holds an artifact of this version with other bytes, which nothing signed names
+}
+
+// Publish uploads an artifact, signs it as a version of its project, and points a channel at it.
+// The same bytes under the same version again change nothing but the channel; other bytes are an
+// *Immutable. While the keyring holds the targets key, a project that is new is delegated to a key
+// made for it.
+func Publish(ctx context.Context, p *publish.Publisher, r Request) (artifact.Release, error) {
+	if err := r.check(); err != nil {
+		return artifact.Release{}, publish.MistakeOf(err)
+	}
+	seen, err := trust.Remembers(p.Seen)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	r.Force = r.Force || seen // a publisher that has seen the store notices when it went back
+	release, err := examine(ctx, p, r)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	if err := checkMeant(ctx, p, release, r); err != nil {
+		return artifact.Release{}, err
+	}
+	if r.New && !p.New {
+		meant := *p
+		meant.New = true
+		p = &meant
+	}
+	delegated, err := mayPublish(ctx, p, release, r)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	ready, err := describe(ctx, p, release, r)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	defer ready.close()
+	if !delegated {
+		if err := delegateNew(ctx, p, release, r); err != nil {
+			return artifact.Release{}, err
+		}
+	}
+	for range publish.Attempts {
+		if err = uploadAndSign(ctx, p, ready, r); !errors.Is(err, errWithdrawn) {
+			break
+		}
+	}
+	return release, err
+}
+
+// mayPublish refuses, before anything is written or uploaded, a version whose metadata could not be signed: it is taken by
+// other bytes, withdrawn, the project would be too large for its readers, a key or its passphrase is missing, or hosts would
+// refuse it. It reports whether the store delegates the project already.
+func mayPublish(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) (delegated bool, err error) {
+	n, err := p.Read(ctx)
+	if err != nil {
+		return false, err
+	}
+	delegated = n.Delegates(r.Project)
+	if !delegated && (!p.Keys.Has(tuf.RoleTargets) || p.Hand != nil) {
+		return false, diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, r.Project),
+			"ask who holds the targets key to run `corpus project add %s --key %s.pub`", r.Project, r.Project)
+	}
+	if err := add(ctx, n, described{release: release}, r.Channel); err != nil {
+		return false, err
+	}
+	if !r.Force {
+		if err := untaken(ctx, p, release); err != nil {
+			return false, err
+		}
+	}
+	if _, err := n.Split(ctx, r.Project); err != nil {
+		return false, err
+	}
+	if !delegated { // its key is made once all else is checked
+		delete(n.Roles, r.Project)
+		n.Targets()
+	}
+	return delegated, n.TryOut(ctx)
+}
+
+// delegateNew delegates a project that is new to a key made for it, and checks again what may be published: a project
+// that was removed comes back with its versions.
+func delegateNew(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) error {
+	if err := ensureDelegated(ctx, p, r.Project); err != nil {
+		return err
+	}
+	_, err := mayPublish(ctx, p, release, r)
+	return err
+}
+
+// uploadAndSign uploads and signs an artifact and all that belongs to it.
+func uploadAndSign(ctx context.Context, p *publish.Publisher, ready *prepared, r Request) error {
+	release, about := ready.release, ready.described
+	about.sidecars = maps.Clone(ready.sidecars)
+	if !r.Plain {
+		if err := addChunks(ctx, p, &about, ready.root, ready.manifest); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(upload(ctx, p, release, r.File), uploadSidecars(ctx, p, about)); err != nil {
+		return err
+	}
+	if p.Hand != nil {
+		if err := blobs.LeaveNote(ctx, p.Store, release, about.objects(), about.packs); err != nil {
+			return err
+		}
+	}
+	err := p.Change(ctx, func(n *publish.Next) error {
+		n.Strict = true
+		return add(ctx, n, about, r.Channel)
+	})
+	if err != nil {
+		return err
+	}
+	return keepThere(ctx, p, about, r.File)
+}
+
+// keepThere uploads again what a garbage collection removed while it was not signed: an object that an
+// earlier attempt had left long ago was found in the store and not uploaded.
+func keepThere(ctx context.Context, p *publish.Publisher, about described, file string) error {
+	missing, err := blobs.Missing(ctx, p.Store, about.objects())
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return errors.Join(upload(ctx, p, about.release, file), uploadSidecars(ctx, p, about))
+}
+
+func (r Request) check() error {
+	errs := []error{trust.CheckProject(r.Project), artifact.CheckVersion(r.Version)}
+	if r.Channel != "" {
+		errs = append(errs, artifact.CheckChannel(r.Channel))
+	}
+	return errors.Join(errs...)
+}
+
+// examine reads the artifact for its length and digest.
+func examine(ctx context.Context, p *publish.Publisher, r Request) (artifact.Release, error) {
+	format, err := artifact.FormatOf(r.File)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	f, err := os.Open(r.File)
+	if err != nil {
+		return artifact.Release{}, fmt.Errorf("reading the artifact: %w", err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	size, err := io.Copy(sum, artifact.Stoppable(ctx, f))
+	if err != nil {
+		return artifact.Release{}, fmt.Errorf("reading the artifact: %w", err)
+	}
+	return artifact.Release{
+		Project: r.Project, Version: r.Version, Format: format,
+		Digest: artifact.NewDigest([32]byte(sum.Sum(nil))), Length: size,
+	}, nil
+}
+
+func ensureDelegated(ctx context.Context, p *publish.Publisher, project string) error {
+	n, err := p.Read(ctx)
+	if err != nil || n.Delegates(project) {
+		return err
+	}
+	made, err := p.Keys.New(project, 1)
+	if err != nil {
+		return err
+	}
+	keys, err := p.Keys.Public(project)
+	if err == nil {
+		err = projects.Add(ctx, p, project, 0, keys...)
+	}
+	// A key that was made for nothing would be taken for the project's later. Where the answer of the store was lost
+	// it may be in force.
+	if err != nil && len(made) > 0 && !errors.Is(err, store.ErrUnreachable) && ctx.Err() == nil {
+		err = errors.Join(err, p.Keys.Forget(project))
+	}
+	return err
+}
+
+// upload writes the artifact's object, unless it is there.
+func upload(ctx context.Context, p *publish.Publisher, r artifact.Release, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("reading the artifact: %w", err)
+	}
+	defer f.Close()
+	if err := blobs.PutOnce(ctx, p.Store, trust.ObjectKey(r), f, r.Length, r.Digest); err != nil {
+		return fmt.Errorf("uploading %s: %w", r, err)
+	}
+	return nil
+}
+
+// Immutable says that a version is taken by other bytes.
+type Immutable struct {
+	Release artifact.Release // as it was published
+	Digest  artifact.Digest  // of what was to be published
+}
+
+func (e *Immutable) Error() string {
+	return fmt.Sprintf("%s is published with digest %s, and this artifact has %s", e.Release, e.Release.Digest, e.Digest)
+}
+
+// Hint says how to publish a change.
+func (e *Immutable) Hint() string { return "a changed tree is a new version: publish it under one" }
+
+func add(ctx context.Context, n *publish.Next, about described, channel string) error {
+	r := about.release
+	role, err := n.Project(ctx, r.Project)
+	if err != nil {
+		return err
+	}
+	for _, before := range trust.Releases(r.Project, role) {
+		if before.Version == r.Version && before.Digest != r.Digest {
+			return &Immutable{Release: before, Digest: r.Digest}
+		}
+	}
+	yanks, err := trust.Yanks(role)
+	if err != nil {
+		return err
+	}
+	if yank, ok := yanks[r.Version]; ok {
+		return diag.WithHint(&trust.Withdrawn{Release: r, Yank: yank}, "publish a mended tree under a new version, or take it back with `corpus yank --undo`")
+	}
+	sum, err := hex.DecodeString(r.Digest.Hex())
+	if err != nil {
+		return err
+	}
+	target := tuf.TargetFile()
+	target.Length = r.Length
+	target.Hashes = tuf.Hashes{"sha256": sum}
+	if err := about.stands(role); err != nil {
+		return err
+	}
+	if before := role.Signed.Targets[trust.TargetPath(r.Project, r.Version, r.Format)]; before != nil {
+		target.Custom = before.Custom
+	}
+	role.Signed.Targets[trust.TargetPath(r.Project, r.Version, r.Format)] = target
+	if err := about.sign(role); err != nil {
+		return err
+	}
+	if channel == "" {
+		return nil
+	}
+	return point(ctx, n, role, artifact.Ref{Project: r.Project, Channel: channel}, r, "")
+}
+
+// uploadSidecars writes what will be signed beside the artifact.
+func uploadSidecars(ctx context.Context, p *publish.Publisher, d described) error {
+	for kind, data := range d.sidecars {
+		digest := artifact.NewDigest(sha256.Sum256(data))
+		if err := blobs.PutOnce(ctx, p.Store, trust.SidecarKey(d.release, kind, digest), bytes.NewReader(data), int64(len(data)), digest); err != nil {
+			return fmt.Errorf("uploading the %s of %s: %w", kind, d.release, err)
+		}
+	}
+	return nil
+}
+
+// untaken refuses a version of which the store holds an artifact with other bytes that nothing signed names. A publisher
+// that has seen the store before notices when it was restored from an older copy. One that has not learns it from what
+// lies there alone: hosts may run these bytes, and take no others under the version.
+func untaken(ctx context.Context, p *publish.Publisher, r artifact.Release) error {
+	_, name := path.Split(trust.TargetPath(r.Project, r.Version, r.Format))
+	for info, err := range p.Store.List(ctx, "deploy/"+r.Project+"/") {
+		if errors.Is(err, store.ErrForbidden) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		digest, rest, _ := strings.Cut(path.Base(info.Key), ".")
+		if rest == name && digest != r.Digest.Hex() {
+			return publish.NewMistake("publish under a new version; if that publish was cut short and no host can have it, give --force",
+				"the store holds %s of %s, with other bytes than this artifact, and nothing signed names it: a publish that was cut short left it, or the store was restored from an older copy and hosts know the version",
+				info.Key, info.Modified.UTC().Format(time.RFC3339))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package roots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// checkEmpty refuses to set up a store in which metadata lies, or with a directory of keys that belongs
+// to another store. What an interrupted Init left is no obstacle: the same root, targets without
+// projects, snapshots.
+func checkEmpty(ctx context.Context, p *publish.Publisher, root []byte) error {
+	own, err := seenOwn(p, root)
+	if err != nil {
+		return fmt.Errorf("looking for the trust of %s: %w", p.Seen, err)
+	}
+	if own {
+		return publish.NewMistake("take another directory for --keys; if this store lost files, `corpus refresh --rebuild` makes them again",
+			"these keys have set up a store before (%s)", p.Seen)
+	}
+	if err := checkRootFile(p, root); err != nil {
+		return err
+	}
+	if _, err := p.TimestampETag(ctx); err == nil {
+		return setUpBefore(trust.TimestampKey)
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	versions, err := p.Versions(ctx)
+	if err != nil {
+		return err
+	}
+	for name, numbers := range versions {
+		if err := checkLeft(ctx, p, name, numbers, root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seenOwn reports whether what was seen is of a store with any of the keys of a root. Keys that never set a store up, and
+// failed to publish into that of somebody else, have seen the other one alone.
+func seenOwn(p *publish.Publisher, root []byte) (bool, error) {
+	pinned, err := trust.Pinned(p.Seen)
+	if err != nil || !pinned {
+		return false, err
+	}
+	data, found, err := walk.Read(filepath.Join(p.Seen, trust.MetaName(tuf.RoleRoot)))
+	if err != nil || !found {
+		return true, err
+	}
+	seen, errSeen := trust.Decode[tuf.RootType](data)
+	fresh, errFresh := trust.Decode[tuf.RootType](root)
+	if errSeen != nil || errFresh != nil {
+		return true, nil //nolint:nilerr // what cannot be read may be of the own store
+	}
+	for id := range fresh.Signed.Keys {
+		if seen.Signed.Keys[id] != nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// setSeenAside moves what was seen of another store away, where there is any.
+func setSeenAside(p *publish.Publisher) error {
+	if found, err := walk.Named(p.Seen); err != nil || !found {
+		return err
+	}
+	return durable.Rename(p.Seen, p.Seen+".other-"+p.Time().UTC().Format("20060102T150405"))
+}
+
+// checkRootFile refuses to replace the root.json of another store.
+func checkRootFile(p *publish.Publisher, root []byte) error {
+	if p.Keys.Dir == "" {
+		return nil
+	}
+	file := filepath.Join(p.Keys.Dir, RootName)
+	there, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && sameKeys(there, root) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return publish.NewMistake("take another directory for --keys, or move the file away", "%s is the root of another store", file)
+}
+
+// checkLeft reports whether the versions of a role that the store has may be of an interrupted Init.
+func checkLeft(ctx context.Context, p *publish.Publisher, name string, versions []int64, root []byte) error {
+	newest := trust.RoleKey(name, versions[0])
+	switch name {
+	case tuf.RoleSnapshot:
+		return nil
+	case tuf.RoleRoot, tuf.RoleTargets:
+	default:
+		return setUpBefore(newest)
+	}
+	data, err := trust.ReadMetadata(ctx, p.Store, newest)
+	if err != nil {
+		return err
+	}
+	if name == tuf.RoleRoot && versions[0] == 1 && sameKeys(data, root) {
+		return nil
+	}
+	if name == tuf.RoleTargets {
+		targets, err := trust.Decode[tuf.TargetsType](data)
+		if err == nil && (targets.Signed.Delegations == nil || len(targets.Signed.Delegations.Roles) == 0) {
+			return nil
+		}
+	}
+	return setUpBefore(newest)
+}
+
+func setUpBefore(key string) error {
+	return publish.NewMistake("publish into it, or take an empty prefix; where it lost "+trust.TimestampKey+", `corpus refresh --rebuild` makes that again",
+		"the store was set up before: %s exists", key)
+}

@@ -1,0 +1,160 @@
+package roots
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+)
+
+// Rotated says which keys took over from which.
+type Rotated struct {
+	Role string   `json:"role"`
+	Old  []string `json:"old"` // IDs that may no longer sign
+	New  []string `json:"new"`
+	Root int64    `json:"root,omitempty"` // version of the root that says so; 0 where targets does
+}
+
+// Rotate replaces the keys of a role that lie in the keyring's directory by new ones, and leaves
+// those of other people. next is where the new ones are made and wait until they are in force; an
+// attempt that was cut short goes on from there.
+//
+// Hosts follow at any moment: the new key is let in and signs beside the old one before the old one
+// goes. Rotations with one keyring wait for each other, and other commands with it may run meanwhile.
+func Rotate(ctx context.Context, p *publish.Publisher, role string, next keyring.Ring) (Rotated, error) {
+	unlock, err := next.Lock(ctx)
+	if err != nil {
+		return Rotated{}, err
+	}
+	defer unlock()
+	if moving, err := next.Moving(role); err != nil {
+		return Rotated{}, err
+	} else if moving { // the new keys are in force: what is left is to put them in place
+		return finishRotation(p, role, next)
+	}
+	n, err := Read(ctx, p) // before keys are made: the store may be another one
+	if err != nil {
+		return Rotated{}, err
+	}
+	old, err := ownKeysOf(p, role)
+	if err != nil {
+		return Rotated{}, err
+	}
+	if err := next.NewLike(role, len(old), p.Keys); err != nil {
+		return Rotated{}, err
+	}
+	fresh, err := next.Public(role)
+	if err != nil {
+		return Rotated{}, err
+	}
+	result := Rotated{Role: role, Old: old}
+	if result.New, err = publish.IDs(fresh); err != nil {
+		return Rotated{}, err
+	}
+	both := *p
+	both.Waiting = []keyring.Ring{next}
+	r := rotation{Publisher: &both, role: role, old: old, fresh: result.New, next: next.Dir, may: n.Client.Delegation(role)}
+	if r.inForce() { // others have signed what this command could not
+		return result, p.Keys.Retire(role, next)
+	}
+	switch {
+	case slices.Contains(tuf.TopRoles(), role):
+		result.Root, err = rotateTop(ctx, &both, role, fresh, result.Old)
+	case role == trust.AttestationRole:
+		err = rotateAttestation(ctx, &both, fresh, result.Old)
+	default:
+		err = rotateProject(ctx, &both, role, fresh, result.Old)
+	}
+	if err != nil {
+		return Rotated{}, r.explain(ctx, n, err)
+	}
+	return result, p.Keys.Retire(role, next)
+}
+
+// finishRotation puts new keys in place that are in force.
+func finishRotation(p *publish.Publisher, role string, next keyring.Ring) (Rotated, error) {
+	if err := p.Keys.Retire(role, next); err != nil {
+		return Rotated{}, err
+	}
+	result := Rotated{Role: role, Old: []string{}}
+	keys, err := p.Keys.Public(role)
+	if err == nil {
+		result.New, err = publish.IDs(keys)
+	}
+	return result, err
+}
+
+// ownKeysOf are the IDs of the role's keys that the directory holds the private part of, or else all that
+// it knows: who has the root may replace a key that others hold.
+func ownKeysOf(p *publish.Publisher, role string) ([]string, error) {
+	files := keyring.Ring{Dir: p.Keys.Dir}
+	held, err := files.Held(role)
+	if err != nil || len(held) > 0 {
+		return held, err
+	}
+	keys, err := files.Public(role)
+	if err != nil {
+		return nil, err
+	}
+	return publish.IDs(keys)
+}
+
+// rotateTop rotates a key that the root names.
+func rotateTop(ctx context.Context, p *publish.Publisher, role string, fresh []*tuf.Key, old []string) (int64, error) {
+	n, err := Read(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	may := n.Client.Delegation(role)
+	old = slices.DeleteFunc(slices.Clone(old), func(id string) bool { return !slices.Contains(may.Keys, id) })
+	add, remove := map[string][]*tuf.Key{role: fresh}, map[string][]string{role: old}
+	r, err := Apply(ctx, p, Change{Add: add, Remove: remove})
+	return r.Version, err
+}
+
+// rotateProject rotates a project's key: targets and the project change in one commit.
+func rotateProject(ctx context.Context, p *publish.Publisher, project string, fresh []*tuf.Key, old []string) error {
+	return p.Change(ctx, func(n *publish.Next) error {
+		role, err := n.Client.Project(ctx, project)
+		if err != nil && !errors.Is(err, trust.ErrNoProject) {
+			return err
+		}
+		if !n.Delegates(project) {
+			return err
+		}
+		if err := swapKeys(n, project, fresh, old); err != nil {
+			return err
+		}
+		if role == nil {
+			return nil
+		}
+		// Where others have to sign and have signed with keys that stay, it need not be signed again.
+		var short *publish.Short
+		_, err = p.KeysFor(project, n.Client.Delegation(project))
+		if errors.As(err, &short) && n.Targets().VerifyDelegate(project, role) == nil {
+			return nil
+		}
+		n.Roles[project] = role
+		return nil
+	})
+}
+
+// swapKeys lets keys sign what targets delegates, and takes others away that may.
+func swapKeys(n *publish.Next, role string, fresh []*tuf.Key, old []string) error {
+	may := slices.Clone(n.Client.Delegation(role).Keys)
+	if err := n.Delegate(role, fresh); err != nil {
+		return err
+	}
+	for _, id := range old {
+		if slices.Contains(may, id) {
+			if err := n.Targets().Signed.RevokeKey(id, role); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

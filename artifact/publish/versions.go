@@ -1,0 +1,104 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+)
+
+// Exhausted says that a thief of a role's key ran its version up as far as it goes.
+type Exhausted struct{ Role string }
+
+func (e *Exhausted) Error() string {
+	return e.Role + " has the highest version there can be, so nothing can follow it"
+}
+
+// Hint says where the way back is described.
+func (e *Exhausted) Hint() string {
+	return "`corpus keys rotate timestamp`, then `corpus keys rotate snapshot`, bring back what was in force before; then replace this role's key: see \"Versions that are run up\" in docs/trust.md"
+}
+
+func NewExhausted(role string) error {
+	return &Exhausted{Role: strings.TrimSuffix(role, trust.HeadRole(""))}
+}
+
+// freeForms is the first version after one under which neither form of a project was written.
+func (p *Publisher) freeForms(ctx context.Context, name string, version int64) (int64, error) {
+	for {
+		free, err := p.free(ctx, trust.HeadRole(name), version)
+		if err != nil {
+			return 0, err
+		}
+		both, err := p.free(ctx, name, free-1)
+		if err != nil || both == free {
+			return free, err
+		}
+		version = both - 1
+	}
+}
+
+// free is the first version after one that nobody has written.
+func (p *Publisher) free(ctx context.Context, name string, version int64) (int64, error) {
+	for {
+		if version == math.MaxInt64 {
+			return 0, NewExhausted(name)
+		}
+		version++
+		body, _, err := p.Store.Get(ctx, trust.RoleKey(name, version), 0)
+		// Where the bucket may not be listed, what is absent is forbidden.
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
+			return version, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		_ = body.Close() // it was asked for its being there
+	}
+}
+
+// Spent reports whether a version is so high that no honest publisher counted up to it.
+func Spent(version int64) bool { return version > math.MaxInt64-LostVersions }
+
+// SpentRole names a role, of those that the snapshot in force names, which nothing can follow; "" for none.
+func SpentRole(snapshot *tuf.Metadata[tuf.SnapshotType]) string {
+	for file, meta := range snapshot.Signed.Meta {
+		if Spent(meta.Version) {
+			return strings.TrimSuffix(file, ".json")
+		}
+	}
+	return ""
+}
+
+// LostVersions is how far a rebuild goes beyond the highest version that it finds, where the timestamp
+// is lost: nothing else in the store counts the timestamps that `corpus refresh` signed, and hosts take
+// none that is older than what they have seen. Hourly refreshes take a century to use it up.
+const LostVersions = 1_000_000
+
+// Versions lists which versions of each role the store has, newest first.
+func (p *Publisher) Versions(ctx context.Context) (map[string][]int64, error) {
+	versions := map[string][]int64{}
+	for info, err := range p.Store.List(ctx, "metadata/") {
+		if err != nil {
+			return nil, fmt.Errorf("listing the store's metadata: %w", err)
+		}
+		number, rest, _ := strings.Cut(strings.TrimPrefix(info.Key, "metadata/"), ".")
+		version, err := strconv.ParseInt(number, 10, 64)
+		role, ok := strings.CutSuffix(rest, ".json")
+		if err == nil && ok {
+			versions[role] = append(versions[role], version)
+		}
+	}
+	for _, v := range versions {
+		slices.Sort(v)
+		slices.Reverse(v)
+	}
+	return versions, nil
+}
