@@ -114,6 +114,73 @@ func TestTemplatesOfUsersAreNotRendered(t *testing.T) {
 	}
 }
 
+// TestBytesOfUsersStayTheirs: a state takes a file that ann can change, and makes something of it that is not ann's.
+func TestBytesOfUsersStayTheirs(t *testing.T) {
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFubmFubmFubmFubmFubmFubmFubmFubmFubmFubmFubmFu ann\n"
+	s := newStates(t, "entered")
+	s.begin()
+	s.ofAnn("home/ann/in/f", "* * * * * /home/ann/in/f\n", 0o755)
+	s.ofAnn("home/ann/in/key", key, 0o644)
+	s.ofAnn("home/ann/in/t.tar", suidTar(t), 0o644)
+	s.ofAnn("srv/states/cache/f", "ann's\n", 0o644)
+	s.ofAnn("srv/tree/sub/f", "ann's\n", 0o644)
+	s.must(errors.Join(os.MkdirAll(s.dir+"/srv/open", 0o777), os.Chmod(s.dir+"/srv/open", 0o777), os.WriteFile(s.dir+"/srv/open/f", []byte("x"), 0o644),
+		os.MkdirAll(s.dir+"/srv/own", 0o755), os.WriteFile(s.dir+"/srv/own/f", []byte("root's\n"), 0o644), os.Symlink("/home/ann/in/f", s.dir+"/srv/own/link")))
+	refused := map[string]string{
+		"managed":  "file.managed: [{name: /etc/cron.d/managed}, {source: /home/ann/in/f}]",
+		"url":      "file.managed: [{name: /etc/cron.d/url}, {source: 'file:///home/ann/in/f'}]",
+		"bob":      "file.managed: [{name: /home/bob/managed}, {source: /home/ann/in/f}, {user: bob}]",
+		"anyone":   "file.managed: [{name: /etc/cron.d/anyones}, {source: /srv/open/f}]",
+		"link":     "file.managed: [{name: /etc/cron.d/link}, {source: /srv/own/link}]",
+		"tree":     "file.managed: [{name: /etc/cron.d/tree}, {source: 'salt://cache/f'}]",
+		"recurse":  "file.recurse: [{name: /etc/recurse}, {source: 'salt://cache'}]",
+		"append":   "file.append: [{name: /etc/victim.conf}, {source: /home/ann/in/f}, {template: ''}]",
+		"copy":     "file.copy: [{name: /etc/cron.d/copy}, {source: /home/ann/in/f}]",
+		"copytree": "file.copy: [{name: /etc/copytree}, {source: /srv/tree}]",
+		"script":   "cmd.script: [{name: /home/ann/in/f}]",
+		"runas":    "cmd.script: [{name: /home/ann/in/f}, {runas: bob}]",
+		"cron":     "cron.file: [{name: /home/ann/in/f}]",
+		"key":      "ssh_auth.present: [{name: key}, {user: root}, {source: /home/ann/in/key}]",
+		"archive":  "archive.extracted: [{name: /etc/archive}, {source: /home/ann/in/t.tar}, {enforce_toplevel: false}]",
+	}
+	taken := map[string]string{
+		"own":      "file.managed: [{name: /home/ann/own}, {source: /home/ann/in/f}]",
+		"given":    "file.managed: [{name: /srv/out/given}, {source: /home/ann/in/f}, {user: ann}]",
+		"follow":   "file.managed: [{name: /srv/out/follow}, {source: /home/ann/in/f}, {follow_unsafe: true}]",
+		"root":     "file.managed: [{name: /srv/out/roots}, {source: /srv/own/f}]",
+		"preserve": "file.copy: [{name: /srv/out/preserve}, {source: /home/ann/in/f}, {preserve: true}]",
+		"copied":   "file.copy: [{name: /home/ann/copied}, {source: /srv/tree/sub}]",
+		"key ann":  "ssh_auth.present: [{name: key}, {user: ann}, {source: /home/ann/in/key}]",
+		"unpacked": "archive.extracted: [{name: /home/ann/unpacked}, {source: /home/ann/in/t.tar}, {enforce_toplevel: false}]",
+	}
+	for id, state := range refused {
+		got := s.applied("'" + id + "': {" + state + "}")
+		if id == "cron" && strings.Contains(got.out, "crontab is not installed") {
+			continue
+		}
+		if got.code == 0 || !strings.Contains(got.out, "refused, since ") || !strings.Contains(got.out, "could so change ") && !strings.Contains(got.out, "root would do what it says") {
+			t.Errorf("%s: exit code %d:\n%s", id, got.code, got.out)
+		}
+	}
+	for id, state := range taken {
+		if got := s.applied("'" + id + "': {" + state + "}"); got.code != 0 {
+			t.Errorf("%s: exit code %d:\n%s", id, got.code, got.out)
+		}
+	}
+	for _, p := range []string{"etc/cron.d/managed", "etc/cron.d/url", "home/bob/managed", "etc/cron.d/anyones", "etc/cron.d/link", "etc/cron.d/tree", "etc/recurse/f",
+		"etc/cron.d/copy", "etc/copytree", "etc/archive/tool"} {
+		if _, err := os.Lstat(filepath.Join(s.dir, p)); err == nil {
+			t.Errorf("%s was made", p)
+		}
+	}
+	got := s.applied("told: {file.managed: [{name: /etc/cron.d/told}, {source: /home/ann/in/f}]}")
+	for _, want := range []string{"/home/ann/in/f: refused, since user ann controls /home/ann", "could so change /etc/cron.d/told", "`follow_unsafe: true`"} {
+		if !strings.Contains(strings.Join(strings.Fields(got.out), " "), want) {
+			t.Errorf("the refusal lacks %q:\n%s", want, got.out)
+		}
+	}
+}
+
 // TestListsOfUsersGoWithTheirOwner: ann leaves access control lists on what becomes root's.
 func TestListsOfUsersGoWithTheirOwner(t *testing.T) {
 	s := newStates(t, "entered")

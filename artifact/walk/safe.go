@@ -34,11 +34,15 @@ type UnsafeError struct {
 	Program   bool   // a program was to get the path by its name: see ByName
 	Tree      bool   // a program was to run on a tree of which this is a part: see Sole
 	Source    bool   // its content was to be trusted: see Root.Source
+	Into      string // what that content was to become; "" for what root does because of it
 }
 
 func (e *UnsafeError) Error() string {
 	if e.Raised {
 		return fmt.Sprintf("%s: setuid and setgid bits are refused, since %s may have put the program there", e.Path, e.By)
+	}
+	if e.Source && e.Into != "" {
+		return fmt.Sprintf("%s: refused, since %s controls %s, and could so change %s", e.Path, e.By, e.Component, e.Into)
 	}
 	if e.Source {
 		return fmt.Sprintf("%s: refused, since %s can change it, and root would do what it says", e.Path, e.By)
@@ -69,6 +73,9 @@ func (e *UnsafeError) Named(user, group func(id int) string) *UnsafeError {
 func (e *UnsafeError) Hint() string {
 	if e.Raised {
 		return "remove it, and have such programs made in a directory where root alone may write"
+	}
+	if e.Source && e.Into != "" && strings.HasPrefix(e.By, "user ") {
+		return "take it from where root alone may write, such as the signed part of a release, or let what is made of it belong to " + e.By
 	}
 	if e.Source {
 		return "put it where root alone may write, such as the signed part of a release, and give it to root"
@@ -150,6 +157,7 @@ type controller struct {
 	kind    byte // u, g, o
 	id      uint32
 	members []uint32 // of a group, as far as they matter; nil where they are not known
+	at      string   // what it controls, as far as that was asked for
 }
 
 func (c controller) String() string {
@@ -282,7 +290,7 @@ func (w *walker) owe(st *unix.Stat_t, link string) error {
 		return err
 	}
 	if w.root.unprivileged(st.Uid) {
-		by = append(by, controller{kind: 'u', id: st.Uid})
+		by = append(by, controller{kind: 'u', id: st.Uid, at: link})
 	}
 	if w.root.collect != nil {
 		w.root.collect(by)
@@ -305,10 +313,10 @@ func (w *walker) controllers() ([]controller, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, by...)
+		all = append(all, at(by, s.name)...)
 	}
 	top, err := w.root.controllers(w.way[0].fd)
-	return append(all, top...), err
+	return append(all, at(top, "/")...), err
 }
 
 // controllers of one directory.

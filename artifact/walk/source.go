@@ -1,36 +1,156 @@
 package walk
 
 import (
+	"cmp"
 	"errors"
+	"path"
 	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// Source refuses a file that an unprivileged user can change, or exchange for another, by any part of the way to it,
-// links included. Those who control the directory top in the same way are trusted; "" trusts none of them. It looks
-// whatever the root follows otherwise.
-func (r *Root) Source(p, top string) error {
+// Trust says who may control a file whose content is used.
+type Trust struct {
+	Top string     // who controls this directory, a path; "" for none
+	To  *Recipient // who can change what the content becomes anyway; nil for none
+}
+
+// Recipient is what the content of a file becomes.
+type Recipient struct {
+	Path string // a file or directory, which need not exist yet; "" for none
+	UID  int    // the user who will own it, or as whom it is run; -1 for who owns it now, and 0 for nobody beside root
+	What string // it, in words; Path if ""
+}
+
+func (t *Recipient) what() string { return cmp.Or(t.What, t.Path, "what root reads") }
+
+// Source refuses a file that an unprivileged user can change, or exchange for another, by any part of the way to it, links
+// included, unless that user is trusted. It looks whatever the root follows otherwise.
+func (r *Root) Source(p string, trust Trust) error {
 	by, err := r.parties(p)
 	if err != nil || len(by) == 0 {
 		return pathError("open", p, err)
 	}
-	var trusted []controller
-	if top != "" {
-		if trusted, err = r.parties(top); err != nil {
-			return pathError("open", top, err)
-		}
+	trusted, err := r.trust(trust)
+	if err != nil {
+		return err
 	}
-	for _, c := range by {
-		if !slices.ContainsFunc(trusted, func(t controller) bool { return t.kind == c.kind && t.id == c.id }) {
-			return &UnsafeError{Path: p, Component: p, By: c.String(), Source: true}
+	return refuseSource(p, by, trusted, trust.To)
+}
+
+// SourceTree is Source for a directory with all that is in it, or a file. What links in it lead to does not count.
+func (r *Root) SourceTree(p string, trust Trust) error {
+	by, err := r.parties(p)
+	if err != nil {
+		return pathError("open", p, err)
+	}
+	trusted, err := r.trust(trust)
+	if err != nil {
+		return err
+	}
+	if err := refuseSource(p, by, trusted, trust.To); err != nil {
+		return err
+	}
+	fd, err := r.Openat(p, unix.O_PATH)
+	if err != nil {
+		return pathError("open", p, err)
+	}
+	d := newDir(r, fd, p)
+	defer d.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return pathError("stat", p, err)
+	}
+	return d.Walk(Visit{Enter: func(dir *Dir, name string, st *unix.Stat_t) (bool, error) {
+		full := below(dir.path, name)
+		by, err := dir.partiesOf(name, st)
+		if err != nil {
+			return false, pathError("open", full, err)
 		}
+		return st.Mode&unix.S_IFMT == unix.S_IFDIR, refuseSource(p, at(by, full), trusted, trust.To)
+	}})
+}
+
+// partiesOf are those who control one name in a directory.
+func (d *Dir) partiesOf(name string, st *unix.Stat_t) ([]controller, error) {
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return d.root.ownerOf(st), nil
+	}
+	fd, err := RetryOpen(func() (int, error) {
+		return unix.Openat(d.FD(), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var is unix.Stat_t // of what is open
+	if err := unix.Fstat(fd, &is); err != nil {
+		return nil, err
+	}
+	return d.root.controllersOf(fd, &is)
+}
+
+func (r *Root) ownerOf(st *unix.Stat_t) []controller {
+	if r.unprivileged(st.Uid) {
+		return []controller{{kind: 'u', id: st.Uid}}
 	}
 	return nil
 }
 
+// refuseSource refuses what parties control who are not all trusted.
+func refuseSource(p string, by, trusted []controller, to *Recipient) error {
+	for _, c := range by {
+		if slices.ContainsFunc(trusted, c.within) {
+			continue
+		}
+		refused := &UnsafeError{Path: p, Component: cmp.Or(c.at, p), By: c.String(), Source: true}
+		if to != nil {
+			refused.Into = to.what()
+		}
+		return refused
+	}
+	return nil
+}
+
+// within reports whether whoever is of one party is of another, too.
+func (c controller) within(t controller) bool {
+	switch {
+	case t.kind == c.kind && t.id == c.id, t.kind == 'o':
+		return true
+	case t.kind != 'g' || len(t.members) == 0:
+		return false
+	case c.kind == 'u':
+		return slices.Contains(t.members, c.id)
+	}
+	return c.kind == 'g' && len(c.members) > 0 && !slices.ContainsFunc(c.members, func(uid uint32) bool { return !slices.Contains(t.members, uid) })
+}
+
+func (r *Root) trust(trust Trust) (all []controller, err error) {
+	if trust.Top != "" {
+		if all, err = r.parties(trust.Top); err != nil {
+			return nil, pathError("open", trust.Top, err)
+		}
+	}
+	if trust.To == nil {
+		return all, nil
+	}
+	if trust.To.UID > 0 {
+		all = append(all, controller{kind: 'u', id: uint32(trust.To.UID)})
+	}
+	if trust.To.Path == "" {
+		return all, nil
+	}
+	by, err := r.look(trust.To.Path, func(w *walker) error { return w.collectTarget(trust.To.UID) })
+	return append(all, by...), pathError("open", trust.To.Path, err)
+}
+
 // parties are those who can make a path mean something else, or change what it leads to.
 func (r *Root) parties(p string) (by []controller, err error) {
+	return r.look(p, (*walker).collectAll)
+}
+
+// look collects parties on the way of a path.
+func (r *Root) look(p string, collect func(*walker) error) (by []controller, err error) {
 	if err := wellFormed(p); err != nil {
 		return nil, err
 	}
@@ -38,24 +158,59 @@ func (r *Root) parties(p string) (by []controller, err error) {
 		by = nil
 		all := *r.unanchored()
 		all.safe, all.noLinks, all.collect = true, false, func(more []controller) { by = append(by, more...) }
-		if err = all.collectOnce(p); !errors.Is(err, errRaced) {
+		w := newWalker(&all, p)
+		err = collect(w)
+		w.close()
+		if !errors.Is(err, errRaced) {
 			return by, err
 		}
 	}
 	return nil, unix.EAGAIN
 }
 
-func (r *Root) collectOnce(p string) error {
-	w := newWalker(r, p)
-	defer w.close()
+// collectWay gives the parties of the directories where a walk has come.
+func (w *walker) collectWay() error {
+	way, err := w.controllers()
+	w.root.collect(way)
+	return err
+}
+
+func (w *walker) collectAll() error {
 	if err := w.walk(true); err != nil {
 		return err
 	}
-	way, err := w.controllers()
-	if err != nil {
+	if err := w.collectWay(); err != nil {
 		return err
 	}
-	r.collect(way)
+	return w.atLast(func(fd int, st *unix.Stat_t) error { return w.collectOne(fd, st) })
+}
+
+// collectTarget gives the parties of a path that will be written: those of the directories on the way, as far as there are
+// any, and of what is there if it keeps its owner.
+func (w *walker) collectTarget(uid int) error {
+	if err := w.walk(true); err != nil {
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+			return w.collectWay()
+		}
+		return err
+	}
+	if err := w.collectWay(); err != nil {
+		return err
+	}
+	err := w.atLast(func(fd int, st *unix.Stat_t) error {
+		if uid >= 0 && uint32(uid) != st.Uid && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			return nil
+		}
+		return w.collectOne(fd, st)
+	})
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
+}
+
+// atLast calls a function with what the walk has come to.
+func (w *walker) atLast(call func(fd int, st *unix.Stat_t) error) error {
 	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(w.here().fd, w.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
@@ -63,7 +218,23 @@ func (r *Root) collectOnce(p string) error {
 		return err
 	}
 	defer unix.Close(fd)
-	end, err := r.controllers(fd)
-	r.collect(end)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	return call(fd, &st)
+}
+
+func (w *walker) collectOne(fd int, st *unix.Stat_t) error {
+	by, err := w.root.controllersOf(fd, st)
+	w.root.collect(at(by, path.Join(w.here().name, w.last)))
 	return err
+}
+
+// at are parties who control what has a name.
+func at(by []controller, name string) []controller {
+	for i := range by {
+		by[i].at = name
+	}
+	return by
 }

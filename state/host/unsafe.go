@@ -22,8 +22,11 @@ func Unsafe(err error) (hint string, unsafe bool) {
 	if !errors.As(err, &refused) {
 		return "", false
 	}
-	if refused.Source {
+	if refused.Source && refused.Into == "" {
 		return refused.Hint(), true
+	}
+	if refused.Into != "" {
+		return refused.Hint() + "; `follow_unsafe: true` has the state take it all the same", true
 	}
 	return refused.Hint() + "; `follow_unsafe: true` has the state follow it all the same", true
 }
@@ -166,7 +169,49 @@ func Vouched(files any, p, top string) error {
 	if !ok || os.Geteuid() != 0 {
 		return nil
 	}
-	err := t.root.Source(p, top)
+	err := t.root.Source(p, walk.Trust{Top: top})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotDir) {
+		return nil
+	}
+	return pathError("open", p, err)
+}
+
+// Recipient is what the content of a source becomes; see walk.Recipient.
+type Recipient = walk.Recipient
+
+type recipientKey struct{}
+
+// To says what the content of a source that is opened with this context becomes. Without it only root may control a source.
+func To(ctx context.Context, r Recipient) context.Context {
+	return context.WithValue(ctx, recipientKey{}, &r)
+}
+
+// Received refuses a file of this host whose bytes an unprivileged user controls, where they would go into something that
+// root runs or reads: what they become has to be that user's already, or to become it (see To). Those who control the directory
+// top as well are trusted; "" for none. A context with which every link is followed allows it, and so does an agent without
+// the rights of root. A file that does not exist is fine.
+func (h *Host) Received(ctx context.Context, p, top string) error {
+	return h.received(ctx, p, func(r *walk.Root, trust walk.Trust) error {
+		trust.Top = top
+		return r.Source(p, trust)
+	})
+}
+
+// ReceivedTree is Received for a directory with all that is in it, or a file.
+func (h *Host) ReceivedTree(ctx context.Context, p string) error {
+	return h.received(ctx, p, func(r *walk.Root, trust walk.Trust) error { return r.SourceTree(p, trust) })
+}
+
+func (h *Host) received(ctx context.Context, p string, look func(*walk.Root, walk.Trust) error) error {
+	t, ok := h.Files.(*tree)
+	if !ok || os.Geteuid() != 0 || ctx.Value(followingKey{}) != nil || !t.root.Safe() {
+		return nil
+	}
+	to, _ := ctx.Value(recipientKey{}).(*Recipient)
+	if to == nil {
+		to = &Recipient{}
+	}
+	err := look(t.root, walk.Trust{To: to})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotDir) {
 		return nil
 	}

@@ -171,6 +171,12 @@ func (a archives) Archive(ctx context.Context, w archive.Wanted) (archive.Source
 	if err != nil {
 		return archive.Source{}, err
 	}
+	if ok {
+		err = a.sources.received(ctx, parsePlace(l.URL, l.Env).scheme, local)
+	}
+	if err != nil {
+		return archive.Source{}, err
+	}
 	if !ok && l.Cache == "" {
 		return archive.Source{}, a.sources.missing(parsePlace(l.URL, l.Env))
 	}

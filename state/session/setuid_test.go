@@ -30,9 +30,9 @@ func TestNoProgramOfAUserRunsAsAnother(t *testing.T) {
 		"directory modes":   {"file.directory: [{name: /home/ann/own}, {user: daemon}, {file_mode: '2755'}, {recurse: [user, mode]}]", exec.Failed, "/home/ann/own/x"},
 		"directory to root": {"file.directory: [{name: /home/ann/own}, {user: root}, {file_mode: '4755'}, {recurse: [user, mode]}]", exec.Failed, "/home/ann/own/x"},
 		"managed to root":   {"file.managed: [{name: /srv/anns}, {replace: false}, {user: root}, {mode: '4755'}]", exec.Failed, "/home/ann/own/x"},
-		"copy":              {"file.copy: [{name: /srv/new}, {source: /home/ann/own/x}]", exec.Succeeded, "/home/ann/own/x"},
+		"copy":              {"file.copy: [{name: /srv/new}, {source: /home/ann/own/x}, {follow_unsafe: true}]", exec.Succeeded, "/home/ann/own/x"},
 		"copy preserve":     {"file.copy: [{name: /srv/new}, {source: /home/ann/own/x}, {preserve: true}]", exec.Succeeded, "/home/ann/own/x /srv/new"},
-		"copy tree":         {"file.copy: [{name: /srv/tree}, {source: /home/ann/own}]", exec.Succeeded, "/home/ann/own/x"},
+		"copy tree":         {"file.copy: [{name: /srv/tree}, {source: /home/ann/own}, {follow_unsafe: true}]", exec.Succeeded, "/home/ann/own/x"},
 		"ann's own":         {"file.managed: [{name: /home/ann/file}, {replace: false}, {user: ann}, {mode: '4755'}]", exec.Succeeded, "/home/ann/file /home/ann/own/x"},
 		"root's content":    {"file.managed: [{name: /home/ann/own/tool}, {contents: x}, {user: root}, {mode: '4755'}]", exec.Failed, "/home/ann/own/x"}, // ann controls the directory above
 		"root's directory":  {"file.managed: [{name: /srv/own}, {replace: false}, {mode: '4755'}]", exec.Succeeded, "/home/ann/own/x /srv/own"},

@@ -89,12 +89,27 @@ func (s *sources) vouched(scheme, name string) error {
 	if scheme == "salt" {
 		return s.tree.Vouched(name)
 	}
+	return host.Vouched(s.host.Files, name, s.top(name))
+}
+
+// top is the release or directory of states that a file of the host lies in, or "".
+func (s *sources) top(name string) string {
 	for _, dir := range s.releases {
 		if dir != "" && strings.HasPrefix(name, strings.TrimRight(dir, "/")+"/") {
-			return host.Vouched(s.host.Files, name, dir)
+			return dir
 		}
 	}
-	return host.Vouched(s.host.Files, name, "")
+	return ""
+}
+
+// received refuses a file whose bytes a user controls, in the place of what is not that user's: see host.Received.
+func (s *sources) received(ctx context.Context, scheme, name string) error {
+	if scheme != "salt" {
+		return s.host.Received(ctx, name, s.top(name))
+	}
+	h := *s.host
+	h.Files = s.trees
+	return h.Received(ctx, name, s.tree.Top(name))
 }
 
 // Open is part of file.Sources.
@@ -114,6 +129,9 @@ func (s *sources) Open(ctx context.Context, rawURL, env string) (file.Source, er
 	files := s.home(ctx, p)
 	info, err := files.Stat(name)
 	if err != nil {
+		return file.Source{}, err
+	}
+	if err := s.received(ctx, p.scheme, name); err != nil {
 		return file.Source{}, err
 	}
 	body, err := files.Open(name)

@@ -197,7 +197,7 @@ func TestStatesFollowLinksOfTheUsersOwn(t *testing.T) {
 	root := annsHost(t)
 	for _, sls := range []string{
 		"file.managed: [{name: /home/ann/mine}, {contents: new}]", "file.append: [{name: /home/ann/mine}, {text: more}]", "file.managed: [{name: /home/ann/mydir/y}, {contents: y}, {user: ann}]",
-		"file.directory: [{name: /home/ann/mydir}, {user: ann}, {recurse: [user]}]", "file.copy: [{name: /srv/new}, {source: /home/ann/mine}]", "file.exists: [{name: /home/ann/link}]",
+		"file.directory: [{name: /home/ann/mydir}, {user: ann}, {recurse: [user]}]", "file.copy: [{name: /home/ann/new}, {source: /home/ann/mine}]", "file.exists: [{name: /home/ann/link}]",
 		"file.managed: [{name: /home/ann/file}, {contents: new}]",
 	} {
 		if r := on(t, root, "t: {"+sls+"}", false)[0]; r.Outcome != exec.Succeeded {

@@ -115,7 +115,7 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if x.IfMissing != "" && there(h, x.IfMissing) {
 		return module.Diff{Comment: x.IfMissing + " is there"}, nil
 	}
-	if err := x.locate(ctx); err != nil {
+	if err := x.locate(ctx, h); err != nil {
 		return module.Diff{}, err
 	}
 	if x.SkipFilesListVerify && x.source.Sum != "" && x.recorded(h) == x.source.Sum {
@@ -152,7 +152,12 @@ func (x *extracted) Rehearse(ctx context.Context, h *host.Host) (module.Diff, er
 }
 
 // locate finds the archive and what kind of archive it is.
-func (x *extracted) locate(ctx context.Context) (err error) {
+func (x *extracted) locate(ctx context.Context, h *host.Host) (err error) {
+	to := host.Recipient{Path: x.dir, UID: -1}
+	if u, ok, err := h.Accounts.User(x.User); x.User != "" && err == nil && ok {
+		to.UID = u.UID
+	}
+	ctx = host.To(ctx, to)
 	x.source, err = x.sources.Archive(ctx, Wanted{x.Source, x.SourceHash, x.SourceHashName, x.SkipVerify || x.UseETag, x.Env, x.dir})
 	if err != nil || x.format != "" {
 		return err
@@ -226,6 +231,11 @@ func (x *extracted) changes() *value.Map {
 }
 
 func (x *extracted) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	if x.source.Path != "" { // what was not there when it was looked for is looked at now
+		if err := x.locate(ctx, h); err != nil {
+			return module.Report{}, err
+		}
+	}
 	if d.Unknown {
 		if _, _, err := x.owner(h); err != nil {
 			return module.Report{}, err

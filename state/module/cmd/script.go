@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,19 @@ func (s *script) vouched(h *host.Host) error {
 	return nil
 }
 
+// runs says who runs the script, for its source.
+func (s *script) runs(ctx context.Context, h *host.Host) (context.Context, error) {
+	to := host.Recipient{What: "what " + cmp.Or(s.RunAs, "root") + " runs"}
+	if s.RunAs != "" {
+		u, _, err := h.Accounts.User(s.RunAs) // that there is none is an error of who runs it
+		if err != nil {
+			return ctx, err
+		}
+		to.UID = u.UID
+	}
+	return host.To(ctx, to), nil
+}
+
 func (s *script) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report module.Report, err error) {
 	source, args := s.Source, s.Args
 	first, rest, more := strings.Cut(s.Name, " ")
@@ -74,6 +88,10 @@ func (s *script) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report
 	vars := value.NewMap()
 	vars.Update(s.Defaults)
 	vars.Update(s.Context)
+	ctx, err = s.runs(ctx, h)
+	if err != nil {
+		return module.Report{}, err
+	}
 	text, err := s.scripts.Script(ctx, source, s.SLSEnv, s.Template, vars)
 	if err != nil {
 		return module.Report{}, err

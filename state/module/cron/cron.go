@@ -58,6 +58,7 @@ type owner struct {
 	User string `sls:"user"`
 
 	tabs     *tabs
+	uid      int    // 0 also for a user who is not there
 	text     string // what Check wants the crontab to be
 	obstacle error  // why Apply will fail, as things are
 }
@@ -68,7 +69,7 @@ func (o *owner) read(ctx context.Context, h *host.Host) (*tab, string, error) {
 	if err := h.Crontabs.Allowed("the crontab of " + o.User); err != nil {
 		return nil, "", err
 	}
-	_, ok, err := h.Accounts.User(o.User)
+	u, ok, err := h.Accounts.User(o.User)
 	if err != nil {
 		return nil, "", err
 	}
@@ -76,6 +77,7 @@ func (o *owner) read(ctx context.Context, h *host.Host) (*tab, string, error) {
 		err := diag.WithHint(fmt.Errorf("user %s does not exist", o.User), "make it in a user.present state that this one requires")
 		o.obstacle = host.Lacking(err, host.AUser, o.User)
 	}
+	o.uid = u.UID
 	text, err := h.Crontabs.Read(ctx, o.User)
 	if err != nil {
 		return nil, "", err

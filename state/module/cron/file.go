@@ -38,6 +38,7 @@ func (f *file) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if !f.Replace && before != "" {
 		return module.Diff{Comment: fmt.Sprintf("user %s has a crontab, and it is not to be replaced", f.User)}, nil
 	}
+	ctx = host.To(ctx, host.Recipient{UID: f.uid, What: "the crontab of " + f.User})
 	after, err := f.sources.Rendered(ctx, Source{
 		URL: f.Name, Env: f.Env, Hash: f.Hash, HashName: f.HashName, Template: f.Template, Context: f.Context, Defaults: f.Defaults,
 	})

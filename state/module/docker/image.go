@@ -1,9 +1,11 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -94,6 +96,9 @@ func (i *imagePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 	case i.Load != "":
 		args = []string{"load", "--quiet", "--input", i.Load}
 	}
+	if err := i.vouched(ctx, h); err != nil {
+		return module.Report{}, err
+	}
 	if err := do(ctx, h, args...); err != nil {
 		return module.Report{}, diag.WithHint(err, "look at the name of the image, and at who may pull it (docker login)")
 	}
@@ -105,6 +110,19 @@ func (i *imagePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 		return module.Report{Changes: value.NewMap(), Comment: "the image " + ref + " is the same as before"}, nil
 	}
 	return module.Report{Changes: i.changes(ref), Comment: "got the image " + ref}, nil
+}
+
+// vouched refuses files of the host that decide what the image is, where an unprivileged user can change them: the Docker
+// daemon does as root what a Dockerfile says.
+func (i *imagePresent) vouched(ctx context.Context, h *host.Host) error {
+	from := i.Load
+	if i.Build != "" {
+		from = path.Join(i.Build, cmp.Or(i.Dockerfile, "Dockerfile"))
+	}
+	if !path.IsAbs(from) {
+		return nil
+	}
+	return h.Received(host.To(ctx, host.Recipient{What: "the image " + reference(i.Name, i.Tag)}), from, "")
 }
 
 // imageAbsent is docker_image.absent.

@@ -50,8 +50,13 @@ func (f *family) load(ctx context.Context, o origin) (content, error) {
 	return c, nil
 }
 
-// whole reads all of a source, and gives its mode.
-func (f *family) whole(ctx context.Context, o origin) ([]byte, fs.FileMode, error) {
+// whole reads all of a source, and gives its mode. One that a user can change is no template.
+func (f *family) whole(ctx context.Context, o origin, t templated) ([]byte, fs.FileMode, error) {
+	if t.Template != "" {
+		if err := f.Sources.Vouched(o.url, o.env); err != nil {
+			return nil, 0, err
+		}
+	}
 	source, err := f.open(ctx, o)
 	if err != nil {
 		return nil, 0, err

@@ -31,7 +31,7 @@ type duplicate struct {
 	there  bool
 }
 
-func (c *duplicate) Check(_ context.Context, h *host.Host) (d module.Diff, err error) {
+func (c *duplicate) Check(ctx context.Context, h *host.Host) (d module.Diff, err error) {
 	d.Warnings = c.unsupported.warnings()
 	if err := c.resolve(h); err != nil {
 		return d, err
@@ -54,6 +54,9 @@ func (c *duplicate) Check(_ context.Context, h *host.Host) (d module.Diff, err e
 			d.Comment = c.target + " is the same already"
 			return d, err
 		}
+	}
+	if err := c.received(ctx, h); err != nil {
+		return d, err
 	}
 	d.Comment = fmt.Sprintf("would copy %s to %s", c.Source, c.target)
 	d.Changes, d.Planned = value.NewMap(c.target, c.Source), value.NewMap()
@@ -145,9 +148,12 @@ func (c *duplicate) vouched(h *host.Host) error {
 	return nil
 }
 
-func (c *duplicate) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+func (c *duplicate) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	if c.own.problem != nil {
 		return module.Report{}, c.own.problem
+	}
+	if err := c.received(ctx, h); err != nil {
+		return module.Report{}, err
 	}
 	if err := c.place(h); err != nil {
 		return module.Report{}, err
@@ -179,6 +185,12 @@ func (c *duplicate) fill(h *host.Host, temp string) error {
 		return err
 	}
 	return c.own.set(h, temp, info)
+}
+
+// received refuses to make something of root's, or of another user's, of what an unprivileged user can change.
+func (c *duplicate) received(ctx context.Context, h *host.Host) error {
+	uid, _ := c.own.ids()
+	return h.ReceivedTree(host.To(ctx, host.Recipient{Path: c.target, UID: uid}), c.Source)
 }
 
 func (c *duplicate) place(h *host.Host) error {

@@ -70,12 +70,19 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	if err := m.job.look(h); err != nil {
 		return d, err
 	}
+	ctx = m.receives(ctx)
 	if m.replaces() {
 		if m.job.content, err = m.content(ctx); err != nil {
 			return d, err
 		}
 	}
 	return m.job.check(ctx, h, d)
+}
+
+// receives says whose the file will be, for its source.
+func (m *managed) receives(ctx context.Context) context.Context {
+	uid, _ := m.job.perms.ids()
+	return host.To(ctx, host.Recipient{Path: m.Name, UID: uid})
 }
 
 // replaces reports whether content is to be put into the file at all.
@@ -159,7 +166,7 @@ func (m *managed) fromSource(ctx context.Context) (content, error) {
 	if m.Template == "" {
 		return m.family.load(ctx, o)
 	}
-	data, mode, err := m.family.whole(ctx, o)
+	data, mode, err := m.family.whole(ctx, o, m.templated)
 	if err != nil {
 		return content{}, err
 	}
@@ -194,5 +201,5 @@ func (m *managed) variables(source string) (*value.Map, error) {
 }
 
 func (m *managed) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	return m.job.apply(ctx, h, d)
+	return m.job.apply(m.receives(ctx), h, d)
 }

@@ -59,7 +59,7 @@ func (p *patch) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if err != nil {
 		return d, err
 	}
-	text, err := p.text(ctx)
+	text, err := p.text(host.To(ctx, host.Recipient{Path: name, UID: -1}))
 	if err != nil {
 		return d, err
 	}
@@ -82,7 +82,7 @@ func (p *patch) text(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, _, err := p.family.whole(ctx, o)
+	data, _, err := p.family.whole(ctx, o, p.templated)
 	if err != nil {
 		return nil, err
 	}

@@ -23,11 +23,11 @@ func (in Inputs) Rendered(ctx context.Context, w Wanted) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, _, err := f.whole(ctx, o)
+	t := templated{Template: w.Template, Context: w.Context, Defaults: w.Defaults}
+	data, _, err := f.whole(ctx, o, t)
 	if err != nil {
 		return nil, err
 	}
-	t := templated{Template: w.Template, Context: w.Context, Defaults: w.Defaults}
 	vars, err := t.vars(value.NewMap("source", o.url, "saltenv", o.env))
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -27,6 +28,7 @@ func (t textual) texts(ctx context.Context, f *family, name string) ([]string, e
 	if value.Truth(t.Source) {
 		places, hashes = []string{value.Str(t.Source)}, []string{t.SourceHash}
 	}
+	ctx = host.To(ctx, host.Recipient{Path: name, UID: -1})
 	var list []string
 	for i, place := range places {
 		one := t.sourced
@@ -48,7 +50,7 @@ func (t textual) text(ctx context.Context, f *family, s sourced, name string) (s
 	if err != nil {
 		return "", err
 	}
-	data, _, err := f.whole(ctx, o)
+	data, _, err := f.whole(ctx, o, t.templated)
 	if err != nil {
 		return "", err
 	}

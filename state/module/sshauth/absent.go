@@ -15,7 +15,7 @@ import (
 type absent struct{ arguments }
 
 func (a *absent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	keys, err := a.keys(ctx)
+	keys, err := a.keys(ctx, h)
 	if err != nil {
 		return module.Diff{}, err
 	}

@@ -19,7 +19,7 @@ type manage struct {
 }
 
 func (m *manage) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	keys, err := m.wanted(ctx)
+	keys, err := m.wanted(ctx, h)
 	if err != nil {
 		return module.Diff{}, err
 	}
@@ -50,7 +50,7 @@ func (m *manage) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 }
 
 // wanted are the keys that are named and those of the source.
-func (m *manage) wanted(ctx context.Context) ([]sshkey.Key, error) {
+func (m *manage) wanted(ctx context.Context, h *host.Host) ([]sshkey.Key, error) {
 	var keys []sshkey.Key
 	for _, text := range m.Keys {
 		k, err := m.key(text)
@@ -62,7 +62,7 @@ func (m *manage) wanted(ctx context.Context) ([]sshkey.Key, error) {
 	if m.Source == "" {
 		return keys, nil
 	}
-	more, err := m.sourceKeys(ctx)
+	more, err := m.sourceKeys(ctx, h)
 	return append(keys, more...), err
 }
 

@@ -19,7 +19,7 @@ type present struct {
 }
 
 func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	keys, err := p.keys(ctx)
+	keys, err := p.keys(ctx, h)
 	if err != nil {
 		return module.Diff{}, err
 	}

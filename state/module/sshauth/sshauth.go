@@ -65,12 +65,12 @@ type target struct {
 }
 
 // keys are what a state names: one key, or those of its source.
-func (a *arguments) keys(ctx context.Context) ([]sshkey.Key, error) {
+func (a *arguments) keys(ctx context.Context, h *host.Host) ([]sshkey.Key, error) {
 	if _, err := sshkey.HashNamed(a.Hash); err != nil {
 		return nil, err
 	}
 	if a.Source != "" {
-		return a.sourceKeys(ctx)
+		return a.sourceKeys(ctx, h)
 	}
 	k, err := a.key(a.Name)
 	return []sshkey.Key{k}, err
@@ -115,8 +115,14 @@ func fits(k sshkey.Key) error {
 
 // sourceKeys reads a file of keys. The arguments options, but neither enc nor comment, hold for keys
 // that do not say otherwise.
-func (a *arguments) sourceKeys(ctx context.Context) ([]sshkey.Key, error) {
-	data, err := a.sources.Source(ctx, a.Source, a.Env)
+func (a *arguments) sourceKeys(ctx context.Context, h *host.Host) ([]sshkey.Key, error) {
+	to := host.Recipient{What: "the keys of " + a.User}
+	if u, err := owned.User(h, a.User); err == nil {
+		to.UID = u.UID
+	} else if !errors.Is(err, owned.ErrNoUser) {
+		return nil, err
+	}
+	data, err := a.sources.Source(host.To(ctx, to), a.Source, a.Env)
 	if err != nil {
 		return nil, err
 	}
