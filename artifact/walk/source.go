@@ -11,8 +11,8 @@ import (
 
 // Trust says who may control a file whose content is used.
 type Trust struct {
-	Top string     // who controls this directory, a path; "" for none
-	To  *Recipient // who can change what the content becomes anyway; nil for none
+	Tops []string   // who controls one of these directories, if the file lies in it, by whatever path
+	To   *Recipient // who can change what the content becomes anyway; nil for none
 }
 
 // Recipient is what the content of a file becomes.
@@ -27,24 +27,32 @@ func (t *Recipient) what() string { return cmp.Or(t.What, t.Path, "what root rea
 // Source refuses a file that an unprivileged user can change, or exchange for another, by any part of the way to it, links
 // included, unless that user is trusted. It looks whatever the root follows otherwise.
 func (r *Root) Source(p string, trust Trust) error {
-	by, err := r.parties(p)
-	if err != nil || len(by) == 0 {
-		return pathError("open", p, err)
-	}
-	trusted, err := r.trust(trust)
+	by, trusted, err := r.against(p, trust, false)
 	if err != nil {
 		return err
 	}
 	return refuseSource(p, by, trusted, trust.To)
 }
 
+// against gives those who control a path, and those who are trusted; the latter always, or if there are any of the former.
+func (r *Root) against(p string, trust Trust, always bool) (by, trusted []controller, err error) {
+	var way []fileID
+	by, err = r.look(p, func(w *walker) (err error) {
+		if err = w.collectAll(); err == nil {
+			way, err = w.ids()
+		}
+		return err
+	})
+	if err != nil || len(by) == 0 && !always {
+		return by, nil, pathError("open", p, err)
+	}
+	trusted, err = r.trust(trust, way)
+	return by, trusted, err
+}
+
 // SourceTree is Source for a directory with all that is in it, or a file. What links in it lead to does not count.
 func (r *Root) SourceTree(p string, trust Trust) error {
-	by, err := r.parties(p)
-	if err != nil {
-		return pathError("open", p, err)
-	}
-	trusted, err := r.trust(trust)
+	by, trusted, err := r.against(p, trust, true)
 	if err != nil {
 		return err
 	}
@@ -125,10 +133,24 @@ func (c controller) within(t controller) bool {
 	return c.kind == 'g' && len(c.members) > 0 && !slices.ContainsFunc(c.members, func(uid uint32) bool { return !slices.Contains(t.members, uid) })
 }
 
-func (r *Root) trust(trust Trust) (all []controller, err error) {
-	if trust.Top != "" {
-		if all, err = r.parties(trust.Top); err != nil {
-			return nil, pathError("open", trust.Top, err)
+func (r *Root) trust(trust Trust, way []fileID) (all []controller, err error) {
+	for _, top := range trust.Tops {
+		if top == "" {
+			continue
+		}
+		var id fileID
+		by, err := r.look(top+"/.", func(w *walker) (err error) {
+			if err = w.collectAll(); err == nil {
+				id, err = idOf(w.here().fd)
+			}
+			return err
+		})
+		found, err := Found(err)
+		if err != nil {
+			return nil, pathError("open", top, err)
+		}
+		if found && slices.Contains(way, id) {
+			all = append(all, by...)
 		}
 	}
 	if trust.To == nil {
@@ -142,11 +164,6 @@ func (r *Root) trust(trust Trust) (all []controller, err error) {
 	}
 	by, err := r.look(trust.To.Path, func(w *walker) error { return w.collectTarget(trust.To.UID) })
 	return append(all, by...), pathError("open", trust.To.Path, err)
-}
-
-// parties are those who can make a path mean something else, or change what it leads to.
-func (r *Root) parties(p string) (by []controller, err error) {
-	return r.look(p, (*walker).collectAll)
 }
 
 // look collects parties on the way of a path.
@@ -173,6 +190,18 @@ func (w *walker) collectWay() error {
 	way, err := w.controllers()
 	w.root.collect(way)
 	return err
+}
+
+// ids are the directories on the way.
+func (w *walker) ids() ([]fileID, error) {
+	all := make([]fileID, len(w.way))
+	for i, s := range w.way {
+		var err error
+		if all[i], err = idOf(s.fd); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 func (w *walker) collectAll() error {

@@ -160,16 +160,16 @@ func (h *Host) Sole(p string) error {
 	return nil
 }
 
-// Vouched refuses a file that an unprivileged user can change, or exchange for another, and whose content root would
-// act on: a template, an SLS file, a program that gets setuid bits. Those who control the directory top as well are
-// trusted: who names the directory of a tree trusts them. top is "" for a file outside of a tree. It looks only where
-// the agent runs as root, and whatever a state follows. A file that does not exist is fine.
-func Vouched(files any, p, top string) error {
+// Vouched refuses a file that an unprivileged user can change, or exchange for another, and whose content root would act
+// on: a template, an SLS file, a program that gets setuid bits. If the file lies in one of the directories tops, those who
+// control that directory as well are trusted: who names the directory of a tree trusts them. It looks only where the agent
+// runs as root, and whatever a state follows. A file that does not exist is fine.
+func Vouched(files any, p string, tops ...string) error {
 	t, ok := files.(*tree)
 	if !ok || os.Geteuid() != 0 {
 		return nil
 	}
-	err := t.root.Source(p, walk.Trust{Top: top})
+	err := t.root.Source(p, walk.Trust{Tops: tops})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotDir) {
 		return nil
 	}
@@ -187,12 +187,12 @@ func To(ctx context.Context, r Recipient) context.Context {
 }
 
 // Received refuses a file of this host whose bytes an unprivileged user controls, where they would go into something that
-// root runs or reads: what they become has to be that user's already, or to become it (see To). Those who control the directory
-// top as well are trusted; "" for none. A context with which every link is followed allows it, and so does an agent without
-// the rights of root. A file that does not exist is fine.
-func (h *Host) Received(ctx context.Context, p, top string) error {
+// root runs or reads: what they become has to be that user's already, or to become it (see To). If the file lies in one of
+// the directories tops, those who control that directory as well are trusted. A context with which every link is followed
+// allows it, and so does an agent without the rights of root. A file that does not exist is fine.
+func (h *Host) Received(ctx context.Context, p string, tops ...string) error {
 	return h.received(ctx, p, func(r *walk.Root, trust walk.Trust) error {
-		trust.Top = top
+		trust.Tops = tops
 		return r.Source(p, trust)
 	})
 }

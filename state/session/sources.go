@@ -89,23 +89,13 @@ func (s *sources) vouched(scheme, name string) error {
 	if scheme == "salt" {
 		return s.tree.Vouched(name)
 	}
-	return host.Vouched(s.host.Files, name, s.top(name))
-}
-
-// top is the release or directory of states that a file of the host lies in, or "".
-func (s *sources) top(name string) string {
-	for _, dir := range s.releases {
-		if dir != "" && strings.HasPrefix(name, strings.TrimRight(dir, "/")+"/") {
-			return dir
-		}
-	}
-	return ""
+	return host.Vouched(s.host.Files, name, s.releases...)
 }
 
 // received refuses a file whose bytes a user controls, in the place of what is not that user's: see host.Received.
 func (s *sources) received(ctx context.Context, scheme, name string) error {
 	if scheme != "salt" {
-		return s.host.Received(ctx, name, s.top(name))
+		return s.host.Received(ctx, name, s.releases...)
 	}
 	h := *s.host
 	h.Files = s.trees

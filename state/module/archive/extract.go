@@ -77,7 +77,7 @@ func (x *extracted) extractInto(ctx context.Context, h *host.Host, uid, gid int)
 		return err
 	}
 	defer staged.Close()
-	w := &writer{h: h, files: staged, plain: host.Vouched(h.Files, x.file(), "") != nil || host.Vouched(h.Files, x.dir, "") != nil, room: space, uid: uid, gid: gid, rules: newRules(x.limits(), x.linksBelow()), made: map[string]bool{}}
+	w := &writer{h: h, files: staged, plain: host.Vouched(h.Files, x.file()) != nil || host.Vouched(h.Files, x.dir) != nil, room: space, uid: uid, gid: gid, rules: newRules(x.limits(), x.linksBelow()), made: map[string]bool{}}
 	if err := x.walk(ctx, h, w.write); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (s *script) vouched(h *host.Host) error {
 	if !path.IsAbs(source) || s.RunAs != "" && s.RunAs != "root" {
 		return nil
 	}
-	if err := host.Vouched(h.Files, source, ""); err != nil {
+	if err := host.Vouched(h.Files, source); err != nil {
 		return diag.WithHint(fmt.Errorf("root does not run %s: %w", source, err), "take the script from the tree (salt://), give it to root, or name the user with runas")
 	}
 	return nil

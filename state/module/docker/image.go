@@ -122,7 +122,7 @@ func (i *imagePresent) vouched(ctx context.Context, h *host.Host) error {
 	if !path.IsAbs(from) {
 		return nil
 	}
-	return h.Received(host.To(ctx, host.Recipient{What: "the image " + reference(i.Name, i.Tag)}), from, "")
+	return h.Received(host.To(ctx, host.Recipient{What: "the image " + reference(i.Name, i.Tag)}), from)
 }
 
 // imageAbsent is docker_image.absent.

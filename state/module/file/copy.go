@@ -142,7 +142,7 @@ func (c *duplicate) vouched(h *host.Host) error {
 	if !raises(c.own.mode) && !raises(module.Mode{Given: true, Bits: copiedMode(c.source, uid, gid)}) {
 		return nil
 	}
-	if err := host.Vouched(h.Files, c.Source, ""); err != nil {
+	if err := host.Vouched(h.Files, c.Source); err != nil {
 		return fmt.Errorf("setuid and setgid bits are refused: %w", err)
 	}
 	return nil

@@ -71,7 +71,7 @@ type queryFile struct {
 func (q *queryFile) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	data, err := h.Files.ReadFile(q.File)
 	if err == nil {
-		err = h.Received(host.To(ctx, host.Recipient{What: "the database"}), q.File, "")
+		err = h.Received(host.To(ctx, host.Recipient{What: "the database"}), q.File)
 	}
 	if err != nil {
 		return module.Report{}, diag.WithHint(fmt.Errorf("reading the statements: %w", err), "name a file of the host in query_file, and require the state that makes it")
