@@ -74,14 +74,35 @@ func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
 		if _, known := running.Before[release.Project]; known {
 			continue
 		}
-		s, err := link.Of(r.project(release.Project)).Read()
+		s, err := r.linksBefore(release.Project)
 		if err != nil {
-			return nil, fmt.Errorf("reading the links: %w", err)
+			return nil, err
 		}
 		running.Before[release.Project] = s
 	}
 	r.ledger.Running = running
 	return running.Before, r.save()
+}
+
+// linksBefore are the links of a project before a deploy. A `current` that was lost leads to what the ledger says is
+// deployed again: the deploy goes back to that, and `previous` is to name it.
+func (r *run) linksBefore(project string) (link.Set, error) {
+	links := link.Of(r.project(project))
+	s, err := links.Read()
+	if err != nil {
+		return s, fmt.Errorf("reading the links: %w", err)
+	}
+	runs := r.ledger.Runs()
+	if runs == nil || s.Current != "" {
+		return s, nil
+	}
+	for _, release := range runs.Releases() {
+		if release.Project == project && r.releases().Has(release) {
+			s.Current = release.Dir()
+			return s, links.SetCurrent(s.Current)
+		}
+	}
+	return s, nil
 }
 
 // switchTo is the part of a deploy that a failure undoes.

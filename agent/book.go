@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // book reads the ledger for a run that holds the lock. One that is lost, or cannot be read, is restored
@@ -56,7 +57,7 @@ func (a *Agent) savedBook() (book *ledger.Ledger, lost []string, err error) {
 	}
 	note := fmt.Sprintf("the ledger could not be read (%v); it is kept as %s and was %s: %s%s",
 		corrupt.Err, a.Layout.Inside(aside), from.way, whatIsDeployed(book), from.rest)
-	return book, []string{note}, a.saveBook(book)
+	return a.saveRestored(book, note)
 }
 
 // hasLedger reports whether there is a file.
@@ -76,7 +77,7 @@ func (a *Agent) restoreMissing() (*ledger.Ledger, []string, error) {
 		return &ledger.Ledger{}, nil, nil
 	}
 	note := fmt.Sprintf("the ledger %s was gone and was %s: %s%s", a.Layout.Inside(a.ledgerPath()), from.way, whatIsDeployed(book), from.rest)
-	return book, []string{note}, a.saveBook(book)
+	return a.saveRestored(book, note)
 }
 
 // known reports whether a ledger says anything.
@@ -99,7 +100,7 @@ func (a *Agent) takeDown(book *ledger.Ledger) (*ledger.Ledger, []string, error) 
 	}
 	note := fmt.Sprintf("a newer agent wrote the ledger in its form %d; it is kept as %s, and this agent goes on with what it understands of it: %s",
 		number, a.Layout.Inside(aside), whatIsDeployed(book))
-	return book, []string{note}, a.saveBook(book)
+	return a.saveRestored(book, note)
 }
 
 // setLedgerAside gives the ledger another name.
@@ -131,14 +132,38 @@ func (a *Agent) ledgerCopy() string {
 }
 
 // saveBook writes the ledger and its copy. The copy comes first: whatever is written is about to be true,
-// and a copy from before it would not know of a deploy that is under way.
-func (a *Agent) saveBook(book *ledger.Ledger) error {
-	return a.carryOutRequests(book, func() error {
+// and a copy from before it would not know of a deploy that is under way. uncopied is why there is no copy, as on a full
+// disk: that alone stops no run, and the copy of before is removed.
+func (a *Agent) saveBook(book *ledger.Ledger) (uncopied string, err error) {
+	err = a.carryOutRequests(book, func() error {
 		if err := a.saveCopy(book); err != nil {
-			return err
+			uncopied = a.copyless(err)
 		}
 		return book.Save(a.ledgerPath())
 	})
+	return uncopied, err
+}
+
+// saveRestored writes a ledger that was lost, and returns it with what is to be said about that.
+func (a *Agent) saveRestored(book *ledger.Ledger, note string) (*ledger.Ledger, []string, error) {
+	lost := []string{note}
+	uncopied, err := a.saveBook(book)
+	if uncopied != "" {
+		lost = append(lost, uncopied)
+	}
+	return book, lost, err
+}
+
+// copyless removes a copy that could not be replaced and is out of date, and says so.
+func (a *Agent) copyless(cause error) string {
+	text := fmt.Sprintf("the ledger has no copy: %v", cause)
+	if hint := diag.HintOf(explainDisk(cause)); hint != "" {
+		text += "; " + hint
+	}
+	if err := durable.Remove(a.ledgerCopy()); err != nil {
+		text += fmt.Sprintf("; the one of before could not be removed: %v", err)
+	}
+	return text
 }
 
 // saveCopy writes the copy where there are projects.
@@ -164,7 +189,7 @@ func (a *Agent) refreshCopy(book *ledger.Ledger) []string {
 		unreadable = true
 	}
 	if err := a.saveCopy(book); err != nil {
-		return []string{fmt.Sprintf("the ledger has no copy: %v", err)}
+		return []string{a.copyless(err)}
 	}
 	if unreadable {
 		return []string{fmt.Sprintf("the ledger's copy %s could not be read and was written again", a.Layout.Inside(a.ledgerCopy()))}
@@ -184,7 +209,7 @@ func (a *Agent) readBook() (*ledger.Ledger, error) {
 func (a *Agent) readSaved() (*ledger.Ledger, error) {
 	book, err := ledger.Load(a.ledgerPath())
 	var corrupt *ledger.Corrupt
-	if errors.As(err, &corrupt) || err == nil && book.Runs() == nil {
+	if errors.As(err, &corrupt) || err == nil && book.Runs() == nil && (book.Newer() || !a.hasLedger()) {
 		if other, _, err := a.restored(); err != nil || known(other) || corrupt != nil {
 			return other, err
 		}
@@ -259,6 +284,9 @@ func (a *Agent) rebuild(reports []*report.Report) (*ledger.Ledger, error) {
 		if ran == nil || !a.named(*ran) {
 			continue
 		}
+		if book.Good != nil && !book.Good.Same(*ran) {
+			break // what ran before it
+		}
 		since := r.Ended
 		book.Alone = nil
 		book.Good, book.Since, book.History = ran, &since, []ledger.Pair{*ran}
@@ -268,8 +296,8 @@ func (a *Agent) rebuild(reports []*report.Report) (*ledger.Ledger, error) {
 			return book, nil
 		}
 	}
-	if book.Runs() == nil {
-		return book, a.byLinks(book)
+	if book.Good == nil { // base alone converged only where no service is found
+		return book, a.byLinks(book, reports)
 	}
 	return book, nil
 }
@@ -277,40 +305,36 @@ func (a *Agent) rebuild(reports []*report.Report) (*ledger.Ledger, error) {
 // byLinks takes over what the links name, as far as names tell: the digest of a release is known by its
 // start alone. That is enough to converge the release, and the next look at the store completes it. Where they name no
 // release of a service, base converged alone.
-func (a *Agent) byLinks(book *ledger.Ledger) error {
-	current := func(s link.Set) string { return s.Current }
-	if err := a.goodByLinks(book, current); err != nil || book.Good != nil || a.alone != "" {
+func (a *Agent) byLinks(book *ledger.Ledger, reports []*report.Report) error {
+	if err := a.goodByLinks(book, reports); err != nil || book.Good != nil {
+		book.Alone = nil
 		return err
 	}
-	base, err := a.linkedRelease(artifact.Base, current)
+	if a.alone != "" || book.Alone != nil {
+		return nil
+	}
+	base, err := a.ranLast(artifact.Base, reports)
 	if base != nil {
 		book.Alone = &ledger.Pair{Base: base}
 	}
 	return err
 }
 
-func (a *Agent) goodByLinks(book *ledger.Ledger, current func(link.Set) string) error {
-	service := a.alone
-	if service == "" {
-		target, err := os.Readlink(a.Layout.ServiceLink())
-		if err != nil {
-			return elsewhere(err)
-		}
-		if service = filepath.Base(target); service == artifact.Base {
-			return nil // base is no service: a pair of base and base would be one that no deploy made
-		}
+func (a *Agent) goodByLinks(book *ledger.Ledger, reports []*report.Report) error {
+	service, err := a.serviceByDisk(book, reports)
+	if err != nil || service == "" || service == artifact.Base {
+		return err // base is no service: a pair of base and base would be one that no deploy made
 	}
-	good, err := a.linkedPair(service, current)
+	good, err := a.pairOnDisk(service, reports)
 	if err != nil || good == nil {
 		return err
 	}
 	book.Good = good
 	book.History = []ledger.Pair{*book.Good}
-	previous, err := a.linkedPair(service, func(s link.Set) string { return s.Previous })
-	if previous != nil {
-		previous.Base = book.Good.Base
-		book.Previous = previous
-		book.History = []ledger.Pair{*previous, *book.Good}
+	previous, err := a.linkedRelease(service, func(s link.Set) string { return s.Previous })
+	if previous != nil && !good.Has(*previous) {
+		book.Previous = &ledger.Pair{Base: good.Base, Service: *previous}
+		book.History = []ledger.Pair{*book.Previous, *good}
 	}
 	return err
 }
@@ -323,29 +347,37 @@ func elsewhere(err error) error {
 	return err
 }
 
-// linkedPair is the pair that a link of the service, and the current one of base, lead to.
-func (a *Agent) linkedPair(service string, which func(link.Set) string) (*ledger.Pair, error) {
-	release, err := a.linkedRelease(service, which)
+// pairOnDisk is the pair of a service that ran last.
+func (a *Agent) pairOnDisk(service string, reports []*report.Report) (*ledger.Pair, error) {
+	release, err := a.ranLast(service, reports)
 	if release == nil {
 		return nil, err
 	}
 	pair := &ledger.Pair{Service: *release}
 	if a.alone == "" {
-		pair.Base, err = a.linkedRelease(artifact.Base, func(s link.Set) string { return s.Current })
+		pair.Base, err = a.ranLast(artifact.Base, reports)
 	}
 	return pair, err
 }
 
 func (a *Agent) linkedRelease(project string, which func(link.Set) string) (*artifact.Release, error) {
 	s, err := link.Of(a.project(project)).Read()
-	dir := which(s)
+	if err = elsewhere(err); err != nil {
+		return nil, err
+	}
+	return a.releaseHeld(project, which(s))
+}
+
+// releaseHeld is the release in a directory of a project, if it is there; nil for another kind of release, such as a
+// working tree.
+func (a *Agent) releaseHeld(project, dir string) (*artifact.Release, error) {
 	at := strings.LastIndex(dir, "-")
-	if err != nil || at < 1 {
-		return nil, elsewhere(err)
+	if at < 1 {
+		return nil, nil //nolint:nilnil // it names none
 	}
 	release := artifact.Release{Project: project, Version: dir[:at], Digest: artifact.PartOfDigest(dir[at+1:]), Format: artifact.TarZst}
 	if release.Dir() != dir {
-		return nil, nil //nolint:nilnil // another kind of release, such as a working tree
+		return nil, nil //nolint:nilnil // another kind of release
 	}
 	if held, err := a.releases().Holds(release); err != nil || !held {
 		return nil, err
@@ -353,11 +385,17 @@ func (a *Agent) linkedRelease(project string, which func(link.Set) string) (*art
 	return &release, nil
 }
 
-// named reports whether the links of both projects lead to a pair.
+// named reports whether a pair is what `current` of both projects names. Where that link is gone itself, a pair counts
+// that is still on the disk.
 func (a *Agent) named(p ledger.Pair) bool {
 	for _, release := range p.Releases() {
 		s, err := link.Of(a.project(release.Project)).Read()
-		if err != nil || s.Current != release.Dir() {
+		switch {
+		case elsewhere(err) != nil:
+			return false
+		case s.Current == "" && !a.releases().Has(release):
+			return false
+		case s.Current != "" && s.Current != release.Dir():
 			return false
 		}
 	}

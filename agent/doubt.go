@@ -5,10 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -95,7 +98,9 @@ func (a *Agent) who(ctx context.Context, given grains.Identity, book *ledger.Led
 		if unread != nil {
 			return id, nil, unread
 		}
-		was = forgotten
+		if was = forgotten; was == nil && book.Good != nil {
+			return id, nil, a.forgot(err, book)
+		}
 	}
 	if was == nil || book.Good == nil || was.Machine == "" && err == nil {
 		return id, nil, err
@@ -169,15 +174,39 @@ func (a *Agent) asDeployed(book *ledger.Ledger) (*ledger.As, error) {
 	if err != nil || signature == nil {
 		return nil, err
 	}
-	var channels []string
-	for name, pointer := range signature.Channels {
-		if pointer.Version == release.Version || len(signature.Channels) == 1 {
-			channels = append(channels, name)
-		}
-	}
+	channels := channelsOf(*signature, release)
 	if len(channels) != 1 {
 		return nil, nil //nolint:nilnil // it is not known
 	}
 	machine, err := a.machine()
 	return &ledger.As{Service: release.Project, Instance: channels[0], Machine: machine}, err
+}
+
+// channelsOf are the channels that may have brought a release: those that name it, or the only one.
+func channelsOf(signature trust.Signature, release artifact.Release) (channels []string) {
+	for name, pointer := range signature.Channels {
+		if pointer.Version == release.Version || len(signature.Channels) == 1 {
+			channels = append(channels, name)
+		}
+	}
+	slices.Sort(channels)
+	return channels
+}
+
+// forgot is the error of a host whose name does not say who it is, and that lost what a person said. It converges nothing,
+// since states depend on the instance.
+func (a *Agent) forgot(err error, book *ledger.Ledger) error {
+	release, instance := book.Good.Service, "INSTANCE"
+	if a.Config.Store == "" && book.Host.Store == "" {
+		instance += " --store URL"
+	}
+	if signature, unread := trust.SignatureOf(a.Layout.Trust(), release.Project); unread == nil && signature != nil {
+		channels := channelsOf(*signature, release)
+		if len(channels) == 0 {
+			channels = slices.Sorted(maps.Keys(signature.Channels))
+		}
+		instance += ", where INSTANCE may be " + strings.Join(channels, ", ")
+	}
+	return diag.WithHint(fmt.Errorf("%w; this host has lost who it was: %s is on it, and nothing says for which instance", err, release),
+		"say who this host is: corpus-agent deploy %s %s", release.Project, instance)
 }

@@ -75,10 +75,8 @@ func (a *Agent) saveEntry(entry *ledger.Project) error {
 	if err != nil {
 		return err
 	}
-	if found {
-		if err := entry.Save(a.Layout.RegistryCopy(entry.Name)); err != nil {
-			return err
-		}
+	if found && entry.Save(a.Layout.RegistryCopy(entry.Name)) != nil {
+		_ = durable.Remove(a.Layout.RegistryCopy(entry.Name)) // it is out of date; the next run says that there is none
 	}
 	return entry.Save(a.Layout.Registry(entry.Name))
 }

@@ -26,7 +26,7 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.ledger.Good != nil && given.TrustRoot == "" && kept == nil && !known {
+	if r.ledger.Runs() != nil && given.TrustRoot == "" && kept == nil && !known {
 		return nil, r.untrusting() // whatever else it has lost, it needs that first
 	}
 	url := r.storeURL()
@@ -96,7 +96,7 @@ var errLost = errors.New("this host does not know its store any more")
 
 // unknown is the error of a host that knows no store.
 func (r *run) unknown(err error) error {
-	if r.ledger.Good == nil {
+	if r.ledger.Runs() == nil {
 		return exit.WithCode(exit.Usage, err)
 	}
 	return exit.WithCode(exit.Usage, diag.WithHint(errLost, "%s", diag.HintOf(err)))
@@ -109,7 +109,7 @@ func (r *run) untrusting() error {
 	if err != nil {
 		return err
 	}
-	if r.ledger.Good == nil && !before {
+	if r.ledger.Runs() == nil && !before {
 		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has no root of trust"),
 			"give --trust-root once: the keys/root.json of `corpus store init`, or sha256:HEX of it"))
 	}

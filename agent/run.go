@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -291,5 +292,9 @@ func (r *run) save() error {
 	for i := range r.ledger.Bad {
 		r.ledger.Bad[i].Reason = r.record.Show(r.ledger.Bad[i].Reason)
 	}
-	return r.saveBook(r.ledger)
+	uncopied, err := r.saveBook(r.ledger)
+	if uncopied != "" && !slices.Contains(r.report.Notes, uncopied) {
+		r.record.Note("%s", uncopied)
+	}
+	return err
 }

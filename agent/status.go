@@ -160,7 +160,8 @@ func (a *Agent) edit(command string, change func(*ledger.Ledger) error) error {
 	if err := change(book); err != nil {
 		return err
 	}
-	return a.saveBook(book)
+	_, err = a.saveBook(book) // the next run says that there is no copy
+	return err
 }
 
 // Report is the report of a run; "" is the last one.

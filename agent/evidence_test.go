@@ -1,0 +1,149 @@
+package agent_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// robbed is a told host with versions 1 and 2 of the service on its disk, of which 2 is deployed, and that has lost its ledger,
+// the copy, the link `current`, and what else is lost. Where unnamed, no channel of the store names version 2 any more.
+func robbed(t *testing.T, unnamed bool, lost ...string) *lab {
+	t.Helper()
+	l := told(t)
+	l.Config.Store = "mem://"
+	l.publish("2")
+	l.repo.Release("myapp", "1", "production", artifacttest.Files{"version": "1", "salt/config/states/top.sls": "base: {}"})
+	l.ticks(exit.OK)
+	if unnamed {
+		must(t, l.Hold("load test"))
+		l.publish("3")
+		l.ticks(exit.OK)
+	}
+	l.engine.asked, l.Config.Store = nil, ""
+	for _, path := range append([]string{"/var/lib/corpus/ledger.json", "/srv/projects/.ledger.json", "/srv/projects/myapp/current"}, lost...) {
+		must(t, os.RemoveAll(l.Layout.Path(path)))
+	}
+	return l
+}
+
+const lostReports = "/var/lib/corpus/reports"
+
+// TestHostThatLostItsLedgerAndCurrentConverges what ran last, by what is left on its disk.
+func TestHostThatLostItsLedgerAndCurrentConverges(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost []string
+		code int
+	}{
+		"with reports":                     {nil, exit.OK},
+		"with reports, without next":       {[]string{"/srv/projects/myapp/next", "/srv/service"}, exit.OK},
+		"without reports":                  {[]string{lostReports}, exit.Usage},
+		"without reports and next":         {[]string{lostReports, "/srv/projects/myapp/next"}, exit.Usage},
+		"without reports, next, /srv/link": {[]string{lostReports, "/srv/projects/myapp/next", "/srv/service"}, exit.Usage},
+		"without any link": {[]string{lostReports, "/srv/projects/myapp/next", "/srv/projects/myapp/previous", "/srv/projects/myapp/project", "/srv/service",
+			"/srv/base", "/srv/projects/base/current", "/srv/projects/base/next"}, exit.Usage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := robbed(t, false, c.lost...)
+			if s := mustStatus(t, l); s.Deployed == nil || s.Deployed.Service.Version != "2" {
+				t.Errorf("status says that %v is deployed", s.Deployed)
+			}
+			for range 2 {
+				l.ticks(c.code)
+				if l.engine.last() != "b1+2" {
+					t.Errorf("converged %q, want what ran", l.engine.asked)
+				}
+				l.engine.asked = nil
+			}
+			if l.version("service/current") != "2" {
+				t.Error("the links are not put right")
+			}
+			l.Config.Store = "mem://"
+			if _, err := l.Deploy(t.Context(), given("myapp", "testing"), false); err != nil {
+				t.Error(err)
+			}
+			l.ticks(exit.OK)
+		})
+	}
+}
+
+// TestHostOfWhichNothingSaysWhoItWas names what a person has to say, and goes on when that was said.
+func TestHostOfWhichNothingSaysWhoItWas(t *testing.T) {
+	l := robbed(t, true, lostReports)
+	for range 2 {
+		_, err := l.Deploy(t.Context(), agent.Given{}, false)
+		if hint := diag.HintOf(err); exit.Code(err) != exit.Usage || !strings.Contains(hint, "corpus-agent deploy myapp INSTANCE --store URL, where INSTANCE may be production, testing") {
+			t.Errorf("exit code %d, %v, hint %q", exit.Code(err), err, hint)
+		}
+	}
+	l.Config.Store = "mem://"
+	if _, err := l.Deploy(t.Context(), given("myapp", "testing"), false); err != nil {
+		t.Error(err)
+	}
+	l.links("3", "3", "2")
+	l.Config.Store = ""
+	l.ticks(exit.OK)
+}
+
+// TestQuarantinedReleaseIsNotWhatRanLast though it is the newest on the disk.
+func TestQuarantinedReleaseIsNotWhatRanLast(t *testing.T) {
+	l := robbed(t, false, "/srv/projects/myapp/next", "/srv/projects/myapp/previous")
+	l.Config.Store = "mem://"
+	l.ticks(exit.OK)
+	l.publish("3-broken")
+	l.ticks(exit.RolledBack)
+	dirs, err := filepath.Glob(l.Layout.Path("/srv/projects/myapp/archives/*/project.failed"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("%v, %v", dirs, err)
+	}
+	for _, path := range []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Path("/srv/projects/myapp/current"), l.Layout.Path("/srv/projects/myapp/next")} {
+		must(t, os.Remove(path))
+	}
+	l.ticks(exit.OK)
+	l.links("2", "2", "1")
+}
+
+// TestUnwritableCopyOfTheLedgerIsReported and keeps no run from its end.
+func TestUnwritableCopyOfTheLedgerIsReported(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	l.engine.during = func(state.Request) {
+		must(t, os.RemoveAll(l.Layout.LedgerCopy()))
+		must(t, os.MkdirAll(filepath.Join(l.Layout.LedgerCopy(), "of", "others"), 0o755)) // no file takes its place
+	}
+	r := l.expect(exit.OK)
+	noted(t, r, "the ledger has no copy")
+	l.links("2", "2", "1")
+	l.engine.during = nil
+	l.expect(exit.OK)
+	if data, err := os.ReadFile(l.Layout.LedgerCopy()); err != nil || len(data) == 0 {
+		t.Errorf("the next run wrote no copy: %v", err)
+	}
+}
+
+// TestDeployOverALostLink goes back to what is deployed where it fails, and names it as what ran before where it does not.
+func TestDeployOverALostLink(t *testing.T) {
+	l := newLab(t)
+	for _, version := range []string{"1", "2"} {
+		l.publish(version)
+		l.expect(exit.OK)
+	}
+	current := l.Layout.Path("/srv/projects/myapp/current")
+	must(t, os.Remove(current))
+	l.publish("3-broken")
+	l.expect(exit.RolledBack)
+	l.links("2", "2", "1")
+	must(t, os.Remove(current))
+	l.publish("4")
+	l.expect(exit.OK)
+	l.links("4", "4", "2")
+}
