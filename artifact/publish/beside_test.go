@@ -112,7 +112,8 @@ func TestCommandsBesideEachOther(t *testing.T) {
 	}
 }
 
-// besideEachOther starts a command before the request of this number that another one makes, and reports whether there was one.
+// besideEachOther starts a command before the request of this number that another one makes, and reports whether there
+// was one.
 func besideEachOther(t *testing.T, at int, one, beside command) bool {
 	t.Helper()
 	repo := artifacttest.New(t)

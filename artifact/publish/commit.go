@@ -15,9 +15,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// commit signs what changed, checks as a host does that hosts will accept it, and writes it: roles, then
-// the snapshot that names them, then the timestamp that names the snapshot, on the condition that no
-// other publisher wrote one meanwhile. Nothing is written before all of it is signed and checked.
+// commit signs what changed, checks as a host does that hosts will accept it, and writes it: the roles, then the
+// snapshot that names them, then the timestamp that names the snapshot, on condition that no other publisher has
+// written one. Nothing is written before everything is signed and checked.
 func (n *Next) commit(ctx context.Context) error {
 	objects, err := n.Stage(ctx, n.Client.Delegation)
 	if err != nil {
@@ -37,8 +37,8 @@ func (n *Next) commit(ctx context.Context) error {
 	return n.Publisher.Keep(ctx, n.Client, objects)
 }
 
-// Stage signs what changed, with keys that satisfy all delegations that may names for a role, and leaves
-// what n has read as it is, so that it can be staged again in another way.
+// Stage signs what changed. The keys satisfy each delegation that one of may returns for a role. Stage leaves n as it
+// is, so that it can be staged again in another way.
 func (n *Next) Stage(ctx context.Context, may ...func(role string) trust.Delegation) ([]Object, error) {
 	keys, err := n.keys(may)
 	if err != nil {
@@ -61,7 +61,7 @@ func (n *Next) Stage(ctx context.Context, may ...func(role string) trust.Delegat
 	return append(objects, last), err
 }
 
-// stageBelow signs all but the timestamp, and describes the snapshot to it.
+// stageBelow signs everything but the timestamp, and returns how the timestamp describes the snapshot.
 func (n *Next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([]Object, *tuf.MetaFiles, error) {
 	p := n.Publisher
 	var objects []Object
@@ -105,7 +105,7 @@ func (n *Next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([
 	return append(objects, o), file, err
 }
 
-// keys reads the keys of everything that is to be signed.
+// keys reads the keys of all roles that are to be signed.
 func (n *Next) keys(may []func(string) trust.Delegation) (map[string][]keyring.Key, error) {
 	roles := append(slices.Sorted(maps.Keys(n.Roles)), tuf.RoleTimestamp)
 	if !n.Brief {
@@ -139,8 +139,8 @@ func (p *Publisher) StageTimestamp(timestamp *tuf.Metadata[tuf.TimestampType], k
 	return Object{Key: trust.TimestampKey, Data: data, cond: cond}, nil
 }
 
-// StageRole signs the next version of a role, under the first version number that is free; one that is
-// taken was left by a publisher who never committed it.
+// StageRole signs the next version of a role under the first free version number. An interrupted publisher may have
+// used up others.
 func StageRole[T tuf.Roles](ctx context.Context, p *Publisher, name string, role *tuf.Metadata[T], version *int64, keys []keyring.Key) (Object, *tuf.MetaFiles, error) {
 	if *version == math.MaxInt64 {
 		return Object{}, nil, NewExhausted(name)
@@ -157,8 +157,7 @@ func StageRole[T tuf.Roles](ctx context.Context, p *Publisher, name string, role
 	return Object{Key: trust.RoleKey(name, free), Data: data, cond: store.Condition{IfAbsent: true}}, MetaFile(free, data), nil
 }
 
-// StageReady takes a role that others have signed. Its version is signed too, so there is one name that
-// it can have.
+// StageReady prepares a role that others have signed for writing. Its version is signed, so it can have only one name.
 func (p *Publisher) StageReady(ctx context.Context, name string, data []byte) (Object, *tuf.MetaFiles, error) {
 	role, err := trust.Decode[tuf.TargetsType](data)
 	if err != nil {
@@ -167,7 +166,7 @@ func (p *Publisher) StageReady(ctx context.Context, name string, data []byte) (O
 	version := role.Signed.Version
 	o := Object{Key: trust.RoleKey(name, version), Data: data, cond: store.Condition{IfAbsent: true}}
 	there, err := trust.ReadMetadata(ctx, p.Store, o.Key)
-	if err == nil && !bytes.Equal(there, data) { // the same is of an attempt that was cut short, or lost a race
+	if err == nil && !bytes.Equal(there, data) { // the same bytes are from an interrupted attempt, or one that lost a race
 		return Object{}, nil, Stale(name, "version %d of %s is taken", version, name)
 	}
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {

@@ -20,15 +20,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// The versions of the draft file's own form. A draft of a project has both forms of its metadata, and
-// what knows only the first would sign one of them.
+// The versions of the format of draft files. A draft of a project has both forms of its metadata, and a program that
+// knows only the first version would sign one of them.
 const (
 	DraftForm   = 1
 	projectForm = 2
 )
 
-// Draft is the next version of a role on its way from hand to hand: written by one, signed by
-// several who need no store for it, and committed by who has the online keys.
+// Draft is the next version of a role on its way between people: one writes it, several sign it without access to the
+// store, and one who has the online keys commits it.
 type Draft struct {
 	Form     int                `json:"corpus_draft"`
 	Role     string             `json:"role"`
@@ -36,8 +36,8 @@ type Draft struct {
 	Needs    []trust.Delegation `json:"needs"` // as the store said; Import asks the store again
 	Metadata json.RawMessage    `json:"metadata"`
 
-	// Of a project, in form 2: Metadata is its head, and these are the list of all versions in one
-	// file, empty after the store was upgraded, and the pages that the head names, by their digest.
+	// For a project, in format 2: Metadata is its head, Whole is the list of all versions in one file, which is empty
+	// after the store was upgraded, and Pages has the pages that the head names by their digests.
 	Whole json.RawMessage            `json:"whole,omitempty"`
 	Pages map[string]json.RawMessage `json:"pages,omitempty"`
 }
@@ -55,7 +55,7 @@ func ReadDraft(file string) (*Draft, error) {
 	return d, nil
 }
 
-// ParseDraft reads a draft to its end, as somebody handed it over.
+// ParseDraft parses the content of a draft file.
 func ParseDraft(data []byte) (*Draft, error) {
 	var d Draft
 	if err := json.Unmarshal(data, &d); err != nil || d.Form == 0 {
@@ -70,7 +70,7 @@ func ParseDraft(data []byte) (*Draft, error) {
 	return &d, nil
 }
 
-// check holds a draft to what one can say.
+// check refuses a draft whose content is not what a draft can have.
 func (d *Draft) check() error {
 	if d.Role != tuf.RoleRoot && d.Role != tuf.RoleTargets {
 		if err := trust.CheckProject(d.Role); err != nil {
@@ -92,8 +92,8 @@ func (d *Draft) Write(file string) error {
 	return durable.WriteFile(file, append(data, '\n'), 0o644)
 }
 
-// Sign adds the signatures of keys that may sign the draft. One key that may not is an error, so
-// that nobody believes to have signed who has not.
+// Sign adds the signatures of keys. A key that may not sign the draft is an error, so that its owner does not take the
+// draft for signed.
 func (d *Draft) Sign(keys []keyring.Key) error {
 	for _, k := range keys {
 		if !slices.ContainsFunc(d.Needs, func(may trust.Delegation) bool { return slices.Contains(may.Keys, k.ID) }) {
@@ -126,7 +126,7 @@ func signAgain[T tuf.Roles](data []byte, keys []keyring.Key) ([]byte, error) {
 	return role.ToBytes()
 }
 
-// Summary is what a person reads before signing, worked out of the very bytes that are signed.
+// Summary is what a person reads before signing, made from the bytes that are signed.
 type Summary struct {
 	Role     string             `json:"role"`
 	Version  int64              `json:"version"`
@@ -191,7 +191,7 @@ func mayText(role string, may trust.Delegation) string {
 	return text
 }
 
-// longID is enough of an ID that nobody makes a key that looks alike.
+// longID returns as much of an ID as no one can imitate with another key.
 func longID(id string) string { return id[:min(len(id), 32)] }
 
 // roleSays tells what targets or a project's role says.

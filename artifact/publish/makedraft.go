@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Hand makes a draft of the one role that changes, signed by the keys at hand.
-func (n *Next) Hand(ctx context.Context) error {
+// MakeDraft makes a draft of the one role that changes, signed with the keys at hand.
+func (n *Next) MakeDraft(ctx context.Context) error {
 	if len(n.Roles) != 1 {
 		return NewMistake("make a draft of each, one after the other", "the change is one of %d roles, and a draft holds one", len(n.Roles))
 	}
@@ -43,8 +43,8 @@ func (n *Next) Hand(ctx context.Context) error {
 	return nil
 }
 
-// HandRoot makes a draft of a root that these have to sign, signed by the keys at hand.
-func (p *Publisher) HandRoot(root *RootRole, from int64, needs ...trust.Delegation) error {
+// MakeRootDraft makes a draft of a root, signed with the keys at hand. needs says who has to sign it.
+func (p *Publisher) MakeRootDraft(root *RootRole, from int64, needs ...trust.Delegation) error {
 	root.Signatures = []tuf.Signature{}
 	for _, may := range needs {
 		good, _, err := p.AtHand(tuf.RoleRoot, may)

@@ -13,22 +13,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Next is the next version of a store.
+// Next is the next version of a store, while it is edited.
 type Next struct {
 	Publisher *Publisher
 	Client    *trust.Client
 	ETag      string
 	Roles     map[string]*trust.Role // targets and projects that change
-	Ready     map[string]ReadyFiles  // roles that come signed, as they are
-	Brief     bool                   // only the timestamp is signed anew
+	Ready     map[string]ReadyFiles  // roles that others have signed
+	Brief     bool                   // only the timestamp is signed again
 
-	NewName bool                   // a channel's name is meant that was probably typed by mistake
-	Strict  bool                   // hosts must accept the store in the end, whatever they did before
-	Allowed map[string]bool        // what hosts may refuse in the end: it was asked for
-	Advice  func(of string) string // says which steps hosts accept, where these are not
+	NewName bool                   // allow a channel name that looks mistyped
+	Strict  bool                   // hosts must accept the store in the end, even if they refused it before
+	Allowed map[string]bool        // what hosts may refuse in the end because the caller asked for that
+	Advice  func(of string) string // returns the steps to propose if hosts would refuse the change
 }
 
-// Targets is the top targets role, to be changed.
+// Targets returns the top targets role, to be changed.
 func (n *Next) Targets() *trust.Role {
 	if role, ok := n.Roles[tuf.RoleTargets]; ok {
 		return role
@@ -38,7 +38,7 @@ func (n *Next) Targets() *trust.Role {
 	return role
 }
 
-// Project is a project's role, to be changed. A project that never published has an empty one.
+// Project returns a project's role, to be changed. That of a project that never published is empty.
 func (n *Next) Project(ctx context.Context, name string) (*trust.Role, error) {
 	if role, ok := n.Roles[name]; ok {
 		return role, nil
@@ -54,9 +54,10 @@ func (n *Next) Project(ctx context.Context, name string) (*trust.Role, error) {
 	return role, nil
 }
 
-// Delegates reports whether targets lets somebody sign the project.
+// Delegates reports whether targets names keys for the project.
 func (n *Next) Delegates(project string) bool { return n.Client.Delegation(project).Threshold > 0 }
 
+// Release finds a version of a project, or the release that the channel names if version is "".
 func (n *Next) Release(ctx context.Context, ref artifact.Ref, version string) (artifact.Release, error) {
 	if version == "" {
 		release, _, err := n.Client.Named(ctx, ref)
@@ -74,10 +75,12 @@ func (n *Next) Release(ctx context.Context, ref artifact.Ref, version string) (a
 	return artifact.Release{}, NewMistake("`corpus ls` shows the versions there are", "the project has no such version: %s %s", ref.Project, version)
 }
 
+// NoProject returns the error for a project that the store does not have.
 func NoProject(name string) error {
 	return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, name), "`corpus ls` shows what there is")
 }
 
+// Delegate lets keys sign a project, in addition to those that may already.
 func (n *Next) Delegate(name string, keys []*tuf.Key) error {
 	role := n.Targets()
 	if role.Signed.Delegations == nil {
@@ -96,9 +99,10 @@ func (n *Next) Delegate(name string, keys []*tuf.Key) error {
 	return nil
 }
 
-// Standing is what a project says; nil where that is not signed as it should be, is lost, or is nothing.
-func (n *Next) Standing(ctx context.Context, name string) (role *trust.Role, unpublished bool, err error) {
-	if name == trust.AttestationRole { // it signs proofs, and no file of its own
+// SignedProject returns a project's role as it stands. It is nil if the role is lost or not signed as it should be, and
+// if the project has published nothing, which unpublished reports.
+func (n *Next) SignedProject(ctx context.Context, name string) (role *trust.Role, unpublished bool, err error) {
+	if name == trust.AttestationRole { // it signs proofs, and has no file of its own
 		return nil, true, nil
 	}
 	role, err = n.Client.Project(ctx, name)
@@ -109,9 +113,9 @@ func (n *Next) Standing(ctx context.Context, name string) (role *trust.Role, unp
 	return role, unpublished, err
 }
 
-// KeepSigned has a project signed anew where its keys changed so that its signatures no longer
-// hold, and reports whether they will.
-func (n *Next) KeepSigned(name string, role *trust.Role) (bool, error) {
+// SignAgain includes a project in the change if its keys have changed so that its signatures no longer hold, and if the
+// keys at hand suffice. It reports whether the project will be signed.
+func (n *Next) SignAgain(name string, role *trust.Role) (bool, error) {
 	if role == nil {
 		return false, nil
 	}
@@ -128,6 +132,7 @@ func (n *Next) KeepSigned(name string, role *trust.Role) (bool, error) {
 	return true, nil
 }
 
+// RefusedFor reports whether an error is a *trust.Refused of the given check.
 func RefusedFor(err error, check trust.Check) bool {
 	var r *trust.Refused
 	return errors.As(err, &r) && r.Check == check

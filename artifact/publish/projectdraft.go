@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// draftProject makes a draft of a project, signed by the keys at hand: its head, its pages, and its
-// whole list where the store still has one.
+// draftProject makes a draft of a project, signed with the keys at hand. It has the head, the pages and, unless the
+// store was upgraded, the whole list.
 func (n *Next) draftProject(ctx context.Context, name string, role *trust.Role) (*Draft, error) {
 	from := role.Signed.Version
 	version, err := n.Publisher.freeForms(ctx, name, from)
@@ -45,7 +45,7 @@ func (n *Next) draftProject(ctx context.Context, name string, role *trust.Role) 
 	return d, nil
 }
 
-// Page is a page that the draft has.
+// Page returns a page of the draft.
 func (d *Draft) Page(digest artifact.Digest) ([]byte, error) {
 	var b bytes.Buffer
 	if err := json.Compact(&b, d.Pages[digest.Hex()]); err != nil {
@@ -57,8 +57,8 @@ func (d *Draft) Page(digest artifact.Digest) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// All is what a draft of targets or a project says, with every version. Two forms that say different
-// things are an error, since only one of them would be shown.
+// All returns the role of a draft of targets or of a project with all versions. It is an error if the two forms of a
+// project differ, since a person is shown only one of them.
 func (d *Draft) All() (*trust.Role, error) {
 	role, err := trust.Decode[tuf.TargetsType](d.Metadata)
 	if err != nil || d.Form == DraftForm {
@@ -75,7 +75,7 @@ func (d *Draft) All() (*trust.Role, error) {
 	return all, agree(all, whole)
 }
 
-// agree checks that a whole list says nothing but what a project says; it may lack versions.
+// agree checks that a whole list says only what the project says. It may lack versions.
 func agree(all, whole *trust.Role) error {
 	if whole.Signed.Version != all.Signed.Version || !whole.Signed.Expires.Equal(all.Signed.Expires) || whole.Signed.Delegations != nil || all.Signed.Delegations != nil {
 		return errDiffer
@@ -98,7 +98,7 @@ func agree(all, whole *trust.Role) error {
 
 var errDiffer = errors.New("the two forms of the project's metadata in the draft say different things")
 
-// content is what is signed, of every file that is.
+// content returns what is signed in all files of the draft.
 func (d *Draft) content() (any, error) {
 	role, err := trust.Decode[tuf.TargetsType](d.Metadata)
 	if err != nil || len(d.Whole) == 0 {

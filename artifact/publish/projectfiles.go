@@ -14,10 +14,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// signatureRoom is what a signature adds to a file, at most.
+// signatureRoom is the most that a signature adds to a file.
 const signatureRoom = 1 << 10
 
-// Split makes the files of the next version of a project, unsigned.
+// Split makes the unsigned files of the next version of a project.
 func (n *Next) Split(ctx context.Context, name string) (trust.Forms, error) {
 	all, err := n.Client.Complete(ctx, name, n.Roles[name])
 	if err != nil {
@@ -35,7 +35,7 @@ func (n *Next) Split(ctx context.Context, name string) (trust.Forms, error) {
 	return forms, errors.Join(errs...)
 }
 
-// upgraded reports whether the store no longer has whole lists, as targets will stand.
+// upgraded reports whether the store has no whole lists any more once the change is made.
 func (n *Next) upgraded() bool {
 	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	if role, ok := n.Roles[tuf.RoleTargets]; ok {
@@ -44,7 +44,7 @@ func (n *Next) upgraded() bool {
 	return trust.Upgraded(targets)
 }
 
-// fits refuses to sign a role that would be too large for its readers with so many signatures.
+// fits refuses a role that would be too large for readers with so many signatures.
 func fits[T tuf.Roles](role *tuf.Metadata[T], signatures int) error {
 	data, err := role.ToBytes()
 	if err != nil {
@@ -57,8 +57,8 @@ func fits[T tuf.Roles](role *tuf.Metadata[T], signatures int) error {
 	return trust.CheckSize(kind, len(data)+signatureRoom*signatures)
 }
 
-// stageProject signs the next version of a project: the pages that do not lie in the store, the head,
-// and the whole list.
+// stageProject signs the next version of a project: the pages that the store does not have, the head, and the whole
+// list.
 func (n *Next) stageProject(ctx context.Context, name string, keys []keyring.Key) ([]Object, map[string]*tuf.MetaFiles, error) {
 	forms, err := n.Split(ctx, name)
 	if err != nil {
@@ -76,7 +76,7 @@ func (n *Next) stageProject(ctx context.Context, name string, keys []keyring.Key
 	return append(pageObjects(name, forms.Pages, n.lyingPages(name)), objects...), described, nil
 }
 
-// describeForms are the files of a project, and what the snapshot says of them.
+// describeForms returns the files of a project, and how the snapshot describes them.
 func describeForms(name string, version int64, head, whole []byte) ([]Object, map[string]*tuf.MetaFiles) {
 	var objects []Object
 	described := map[string]*tuf.MetaFiles{}
@@ -90,7 +90,7 @@ func describeForms(name string, version int64, head, whole []byte) ([]Object, ma
 	return objects, described
 }
 
-// signForms signs the head and the whole list; where there is no list, the head stands for it.
+// signForms signs the head and the whole list. Without a list, the head is written in its place.
 func signForms(forms trust.Forms, version int64, keys []keyring.Key) (head, whole []byte, err error) {
 	forms.Head.Signed.Version = version
 	if head, err = Sign(forms.Head, keys); err != nil || forms.Whole == nil {
@@ -101,8 +101,7 @@ func signForms(forms trust.Forms, version int64, keys []keyring.Key) (head, whol
 	return head, whole, err
 }
 
-// lyingPages are the pages that the head in force names: they lie in the store, and nothing removes
-// them while it is in force.
+// lyingPages returns the pages that the head in force names. The store has them, and garbage collection keeps them.
 func (n *Next) lyingPages(name string) []artifact.Digest {
 	role := n.Client.Trusted().Targets[name]
 	if role == nil {
@@ -115,8 +114,8 @@ func (n *Next) lyingPages(name string) []artifact.Digest {
 	return pages
 }
 
-// pageObjects are the pages that do not lie in the store. One that lies there though no head in force
-// names it is written again, since it may be collected at any moment.
+// pageObjects returns the pages that are to be written. A page that is in the store although no head in force names it
+// is written again, since it may be removed at any moment.
 func pageObjects(project string, pages map[artifact.Digest][]byte, lying []artifact.Digest) []Object {
 	var objects []Object
 	for _, digest := range slices.Sorted(maps.Keys(pages)) {
@@ -127,7 +126,7 @@ func pageObjects(project string, pages map[artifact.Digest][]byte, lying []artif
 	return objects
 }
 
-// stageReadyFiles takes a role that others have signed.
+// stageReadyFiles prepares the files of a role that others have signed for writing.
 func (p *Publisher) stageReadyFiles(ctx context.Context, name string, r ReadyFiles) ([]Object, map[string]*tuf.MetaFiles, error) {
 	objects, described := pageObjects(name, r.Pages, nil), map[string]*tuf.MetaFiles{}
 	for _, f := range []struct {

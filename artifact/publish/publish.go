@@ -1,17 +1,17 @@
 // Package publish writes the metadata of a store: it reads what is signed, changes it, signs it and commits it.
 //
-// A Publisher holds some of the keys of the roles that package trust describes. Publisher.Change reads the store, lets a
-// function edit the Next version of some roles, signs them, checks as a host does that hosts will accept the result
-// (Next.Rehearse), and writes it (Publisher.Write). All files but one get names that no publisher has used, and the last
-// step is a conditional write of timestamp.json. Therefore:
+// A Publisher holds some of the keys of the roles that package trust describes. Publisher.Change reads the store, lets
+// a function edit the Next version of some roles, signs them, checks as a host does that hosts will accept the result
+// (Next.Rehearse), and writes it (Publisher.Write). All files but one get names that no publisher has used, and the
+// last step is a conditional write of timestamp.json. Therefore:
 //
 //   - readers see the store as it was before the change or as it is after it;
 //   - of two publishers that meet, the later one finds the timestamp changed, reads the store again and repeats its
 //     change;
 //   - files that an interrupted publisher left are skipped.
 //
-// What there is to change is in the packages below this one: releases, projects, proofs, roots, drafts, refresh, recovery
-// and collect. Package blobs has what lies in a store beside the metadata, and keyring has the keys.
+// What there is to change is in the packages below this one: releases, projects, proofs, roots, drafts, refresh,
+// recovery and collect. Package blobs has what lies in a store beside the metadata, and keyring has the keys.
 package publish
 
 import (
@@ -27,13 +27,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Expiry is how long signatures are good for. A zero field means its default.
+// Expiry says how long signatures are valid. A zero field means its default.
 type Expiry struct {
 	Timestamp time.Duration // 14 days by default
-	Snapshot  time.Duration // and targets and projects: 90 days by default
+	Snapshot  time.Duration // also targets and projects; 90 days by default
 	Root      time.Duration // 1 year by default
 }
 
+// WithDefaults returns e with the defaults in the place of zero fields.
 func (e Expiry) WithDefaults() Expiry {
 	if e.Timestamp == 0 {
 		e.Timestamp = trust.Lifetime(tuf.RoleTimestamp)
@@ -47,30 +48,32 @@ func (e Expiry) WithDefaults() Expiry {
 	return e
 }
 
-// Publisher writes one store with the keys it has.
+// Publisher writes one store with the keys that it has.
 type Publisher struct {
 	Store  store.Store
 	Keys   keyring.Ring
-	Seen   string // directory in which the publisher keeps what it has seen of the store
+	Seen   string // directory for what the publisher has seen of the store
 	Expiry Expiry
 	Now    func() time.Time // nil means time.Now
-	// Hand takes what would be signed and committed, as a draft that more people sign, where it is
-	// set. A change that one draft cannot hold is an error then.
+	// Hand, if set, receives each change as a draft for other people to sign, instead of a commit. A change that one
+	// draft cannot hold is an error then.
 	Hand func(*Draft) error
-	// AtOnce lets a command take keys away although hosts refuse what only these keys have signed, until
-	// others have signed it: what is right where a stolen key does more harm than hosts that stand still.
+	// AtOnce lets a command take keys away although hosts will refuse what only these keys have signed until others
+	// sign it. That is right when a stolen key does more harm than hosts that stay on what they run.
 	AtOnce bool
-	// New says that a name is meant which was probably typed by mistake, that of a channel or, in a Request, of a project; and
-	// that a project which is added again with other keys begins without the versions that it had.
+	// New allows a new name that looks mistyped, of a channel or, in a releases.Request, of a project. It also allows
+	// to add a removed project again with other keys; it begins without the versions that it had.
 	New bool
 
-	// Waiting are the keys of rotations that are under way, beside Keys. They sign where the store lets them.
+	// Waiting has, in addition to Keys, the new keys of rotations that are under way. They sign as soon as the store
+	// lets them.
 	Waiting []keyring.Ring
 }
 
-// Keyring is the keys that a publisher signs with.
+// Keyring has the keys that a publisher signs with.
 type Keyring = keyring.Ring
 
+// Time returns the time by the publisher's clock.
 func (p *Publisher) Time() time.Time {
 	if p.Now != nil {
 		return p.Now()
@@ -78,13 +81,13 @@ func (p *Publisher) Time() time.Time {
 	return time.Now()
 }
 
-// Expires is a time of expiry in the whole seconds the metadata's form asks for.
+// Expires returns the time that is after from now, in whole seconds as the metadata has it.
 func (p *Publisher) Expires(after time.Duration) time.Time {
 	return p.Time().UTC().Add(after).Truncate(time.Second)
 }
 
-// Change reads the store, lets edit make the next version of some roles, and commits it. When
-// another publisher was faster, it starts again from what that one wrote.
+// Change reads the store, calls edit to make the next version of some roles, and commits it. If another publisher was
+// faster, Change starts again from what that one wrote.
 func (p *Publisher) Change(ctx context.Context, edit func(*Next) error) error {
 	return p.Retry(ctx, func() error {
 		n, err := p.Read(ctx)
@@ -95,20 +98,20 @@ func (p *Publisher) Change(ctx context.Context, edit func(*Next) error) error {
 			return err
 		}
 		if p.Hand != nil {
-			return n.Hand(ctx)
+			return n.MakeDraft(ctx)
 		}
 		return n.commit(ctx)
 	})
 }
 
-// Read verifies the store as it stands.
+// Read verifies the store, so that a change can be committed to it.
 func (p *Publisher) Read(ctx context.Context) (*Next, error) {
-	// The ETag is taken first: a change after it makes the commit fail, and that is what it is for.
+	// The ETag is read first, so that any later change makes the commit fail.
 	etag, err := p.TimestampETag(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n, err := p.Look(ctx)
+	n, err := p.View(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +119,8 @@ func (p *Publisher) Read(ctx context.Context) (*Next, error) {
 	return n, nil
 }
 
-// Look reads the store for who commits nothing to it.
-func (p *Publisher) Look(ctx context.Context) (*Next, error) {
+// View verifies the store for a caller that commits nothing to it.
+func (p *Publisher) View(ctx context.Context) (*Next, error) {
 	client, err := p.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -128,10 +131,10 @@ func (p *Publisher) Look(ctx context.Context) (*Next, error) {
 	if err := p.checkClock(client); err != nil {
 		return nil, err
 	}
-	return p.Onto(client, ""), nil
+	return p.NextAfter(client, ""), nil
 }
 
-// lostFile tells an error of a store that was never set up from one of a store that has lost a file.
+// lostFile adds a hint to an error: a store that was never set up needs another one than a store that has lost a file.
 func (p *Publisher) lostFile(ctx context.Context, err error) error {
 	if !errors.Is(err, store.ErrNotFound) || trust.SetUp(ctx, p.Store) {
 		return trust.HintRebuild(err)
@@ -139,7 +142,7 @@ func (p *Publisher) lostFile(ctx context.Context, err error) error {
 	return diag.WithHint(err, "see that the store's URL is right; an empty store is set up with `corpus store init`")
 }
 
-// Open makes a client of the store, and refuses one that the publisher's root does not belong to.
+// Open returns a client of the store. It refuses a store that the publisher's root does not belong to.
 func (p *Publisher) Open(ctx context.Context) (*trust.Client, error) {
 	client, err := trust.OpenToRenew(p.Store, p.Seen)
 	if err != nil {
@@ -148,13 +151,13 @@ func (p *Publisher) Open(ctx context.Context) (*trust.Client, error) {
 	return client, client.Belongs(ctx)
 }
 
-// Onto starts the next version of what a client has verified.
-func (p *Publisher) Onto(client *trust.Client, etag string) *Next {
+// NextAfter begins the next version of what a client has verified.
+func (p *Publisher) NextAfter(client *trust.Client, etag string) *Next {
 	return &Next{Publisher: p, Client: client, ETag: etag, NewName: p.New, Roles: map[string]*trust.Role{}, Ready: map[string]ReadyFiles{}}
 }
 
-// checkClock refuses to sign with a clock that is before what was signed last: hosts would refuse
-// it, or believe it for too long.
+// checkClock refuses to sign with a clock that is behind the last signature: hosts would refuse what is signed, or
+// trust it for too long.
 func (p *Publisher) checkClock(client *trust.Client) error {
 	last, ok := trust.Created(client.Trusted().Timestamp)
 	if !ok || p.Time().Add(trust.ClockTolerance).After(last) {
@@ -164,12 +167,12 @@ func (p *Publisher) checkClock(client *trust.Client) error {
 		Err: trust.ClockError(last, p.Time())}
 }
 
-// mostSkew is how far a publisher's clock may be from the store's. Hosts bear more, see
-// trust.ClockTolerance, and their clocks may be wrong the other way.
+// mostSkew is how far a publisher's clock may be from the store's. Hosts tolerate more (trust.ClockTolerance), but
+// their clocks may be wrong in the other direction.
 const mostSkew = 5 * time.Minute
 
-// checkStoreClock refuses to sign with a clock that is far from the store's, where the store says what
-// its clock is: hosts would refuse what is signed in their future.
+// checkStoreClock refuses to sign with a clock that is far from the store's, if the store tells its time: hosts would
+// refuse metadata that is signed in their future.
 func (p *Publisher) checkStoreClock(store time.Time) error {
 	if store.IsZero() {
 		return nil
@@ -186,6 +189,7 @@ func (p *Publisher) checkStoreClock(store time.Time) error {
 	return diag.WithHint(refused, "set this machine's clock (timedatectl set-ntp true, or chronyc makestep), and run the command again; nothing was signed")
 }
 
+// TimestampETag returns the ETag of the store's timestamp.json, and checks the publisher's clock against the store's.
 func (p *Publisher) TimestampETag(ctx context.Context) (string, error) {
 	body, info, err := p.Store.Get(ctx, trust.TimestampKey, 0)
 	if errors.Is(err, store.ErrNotFound) {
@@ -197,11 +201,10 @@ func (p *Publisher) TimestampETag(ctx context.Context) (string, error) {
 	return info.ETag, errors.Join(body.Close(), p.checkStoreClock(info.Now))
 }
 
-// RootRole is a root file.
+// RootRole is the metadata of a root.
 type RootRole = tuf.Metadata[tuf.RootType]
 
-// lostTimestamp explains that the store has no timestamp: because nothing has been set up in it, or
-// because it lost it.
+// lostTimestamp explains why the store has no timestamp: it was never set up, or it has lost the file.
 func (p *Publisher) lostTimestamp(ctx context.Context, err error) error {
 	if trust.SetUp(ctx, p.Store) {
 		return trust.LostTimestamp(err)

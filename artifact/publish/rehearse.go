@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// ahead is a store as it will be once some objects are written.
+// ahead is a store as it will be after some objects are written.
 type ahead struct {
 	store.Store
 	objects []Object
@@ -33,11 +33,11 @@ func (a ahead) Get(ctx context.Context, key string, from int64) (io.ReadCloser, 
 	return a.Store.Get(ctx, key, from)
 }
 
-// WholeStore names the store itself among what hosts accept or refuse; the other names are those of
-// projects and of channels, project/channel.
+// WholeStore stands for the store itself among the names of what hosts refuse. The others are projects, and channels as
+// project/channel.
 const WholeStore = "the store"
 
-// refusals is what a host that knows the store as n read it refuses of the store as it is in s.
+// refusals returns what a host that knows the store as n has read it refuses when it reads the store s.
 func (n *Next) refusals(ctx context.Context, s store.Store, projects []string) (map[string]error, error) {
 	host, err := n.Client.Rehearse(s, n.Publisher.Time)
 	if err != nil {
@@ -45,7 +45,7 @@ func (n *Next) refusals(ctx context.Context, s store.Store, projects []string) (
 	}
 	refused := map[string]error{}
 	if err := host.Refresh(ctx); err != nil {
-		return map[string]error{WholeStore: err}, NotAnswered(err)
+		return map[string]error{WholeStore: err}, Unanswered(err)
 	}
 	for _, project := range projects {
 		role, err := host.Project(ctx, project)
@@ -54,7 +54,7 @@ func (n *Next) refusals(ctx context.Context, s store.Store, projects []string) (
 		}
 		if err != nil {
 			refused[project] = err
-			if err := NotAnswered(err); err != nil {
+			if err := Unanswered(err); err != nil {
 				return nil, err
 			}
 			continue
@@ -74,7 +74,7 @@ func (n *Next) refusals(ctx context.Context, s store.Store, projects []string) (
 	return refused, nil
 }
 
-// Unaccepted says that hosts would refuse what a command was about to write, so that it wrote nothing.
+// Unaccepted is the error for a change that was not written because hosts would refuse the result.
 type Unaccepted struct {
 	Of  string // the store, a project, or a channel
 	Err error  // why hosts would refuse it
@@ -89,9 +89,9 @@ func (u *Unaccepted) Error() string {
 // Hint says which steps hosts accept.
 func (u *Unaccepted) Hint() string { return u.Advice }
 
-// Rehearse checks, as a host does and before the first of the objects is written, that the change takes
-// nothing from hosts: after each object that hosts see they accept what they accepted before, and in the
-// end what the change signs. endOnly checks the end alone.
+// Rehearse checks as a host does, before the first of the objects is written, that the change takes nothing from hosts:
+// after each object that hosts act on they accept what they accepted before, and in the end they accept what the change
+// signs. With endOnly only the end is checked.
 func (n *Next) Rehearse(ctx context.Context, objects []Object, endOnly bool) error {
 	projects := n.affected()
 	var before map[string]error
@@ -122,8 +122,8 @@ func (n *Next) Rehearse(ctx context.Context, objects []Object, endOnly bool) err
 	return nil
 }
 
-// passes reports whether a refusal after the change is one that the change does not answer for: hosts
-// refused it before, and the change was not made to have it accepted.
+// passes reports whether a refusal after the change is not a reason to stop: hosts refused the same before, and the
+// change was not made to end that.
 func (n *Next) passes(of string, before map[string]error, last bool) bool {
 	if n.Allowed[of] {
 		return true
@@ -138,8 +138,8 @@ func (n *Next) passes(of string, before map[string]error, last bool) bool {
 	return !n.Strict || !last || of != WholeStore && n.Roles[of] == nil
 }
 
-// affected lists the projects that the change may take from hosts: all of them where it changes who may
-// sign, and otherwise those that it signs.
+// affected returns the projects that hosts could lose by the change: all of them if it changes who may sign, else those
+// that it signs.
 func (n *Next) affected() []string {
 	if _, handed := n.Ready[tuf.RoleTargets]; handed || n.Roles[tuf.RoleTargets] != nil {
 		return n.Client.Projects()
@@ -149,7 +149,7 @@ func (n *Next) affected() []string {
 	return names
 }
 
-// steps says how to do a change that hosts would refuse in one step.
+// steps returns the hint for a change that hosts would refuse in one step.
 func (n *Next) steps(of string, err error) string {
 	if n.Advice != nil {
 		return n.Advice(of)
@@ -157,8 +157,8 @@ func (n *Next) steps(of string, err error) string {
 	return diag.HintOf(err)
 }
 
-// ReadyFiles is a role that comes signed. A project has its head, its pages and its whole list; what else
-// is a role has its file in whole.
+// ReadyFiles are the files of a role that others have signed. A project has a head, pages and a whole list. Any other
+// role has one file, in whole.
 type ReadyFiles struct {
 	Head, Whole []byte
 	Pages       map[artifact.Digest][]byte

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Attempts is how often a change is tried when others publish at the same time.
+// Attempts is how often a change is tried while others publish at the same time.
 const Attempts = 20
 
 // Retry calls try, which reads the store and the keys and then changes the store, until no other publisher
@@ -43,7 +43,7 @@ func mayBeRace(err, last error) bool {
 	return last == nil || err.Error() != last.Error()
 }
 
-// Pause waits longer each time and not for the same time as the others.
+// Pause waits for a random time that grows with each attempt.
 func Pause(ctx context.Context, attempt int) error {
 	longest := min(time.Second, 10*time.Millisecond<<attempt)
 	select {

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// KeysFor reads the keys at hand that may sign a role; too few of them are a *Short.
+// KeysFor returns the keys at hand that may sign a role. If they are too few the error is a *Short.
 func (p *Publisher) KeysFor(role string, may trust.Delegation) ([]keyring.Key, error) {
 	good, others, err := p.AtHand(role, may)
 	if err != nil {
@@ -27,9 +27,9 @@ func (p *Publisher) KeysFor(role string, may trust.Delegation) ([]keyring.Key, e
 	return good, nil
 }
 
-// AtHand reads the role's keys: those that may sign it, and the rest.
+// AtHand reads the role's keys, and returns those that may sign it and the others.
 func (p *Publisher) AtHand(role string, may trust.Delegation) (good, others []keyring.Key, err error) {
-	// A rotation moves keys from the waiting ones to the others: read in this order, none is missed.
+	// A rotation moves keys from Waiting to Keys; reading in this order misses none.
 	waiting, err := p.waiting(role, may)
 	if err != nil {
 		return nil, nil, err
@@ -53,7 +53,7 @@ func (p *Publisher) AtHand(role string, may trust.Delegation) (good, others []ke
 	return good, others, nil
 }
 
-// waiting reads the role's keys of rotations that are under way. Those that are not let in yet are not opened.
+// waiting reads the role's new keys of rotations that are under way. It does not open keys that may not sign yet.
 func (p *Publisher) waiting(role string, may trust.Delegation) (keys []keyring.Key, err error) {
 	for _, ring := range p.Waiting {
 		held, err := ring.Held(role)
@@ -65,7 +65,7 @@ func (p *Publisher) waiting(role string, may trust.Delegation) (keys []keyring.K
 			return nil, err
 		}
 		letIn := slices.ContainsFunc(held, func(id string) bool { return slices.Contains(may.Keys, id) })
-		if !letIn && !moving { // while keys are moved, a private one may have lost its public part
+		if !letIn && !moving { // while keys are moved, a private key may be without its public part
 			continue
 		}
 		some, err := ring.Keys(role)
@@ -89,7 +89,7 @@ func (p *Publisher) Held(role string) (ids []string, err error) {
 	return ids, nil
 }
 
-// Short says that the keys at hand are too few to sign a role.
+// Short is the error for a role that the keys at hand are too few to sign.
 type Short struct {
 	Role   string
 	May    trust.Delegation // who may sign it
@@ -110,7 +110,7 @@ func (s *Short) Error() string {
 	return fmt.Sprintf("%s wants %d of %d keys to sign it, and %d of them %s at hand", s.Role, s.May.Threshold, len(s.May.Keys), s.Have, have)
 }
 
-// Hint says how keys in several hands sign.
+// Hint says how people who hold the keys sign together.
 func (s *Short) Hint() string {
 	if s.Have > 0 || s.May.Threshold > 1 {
 		return fmt.Sprintf("write a draft: `corpus export %s -o FILE` for what is there, or the command that changes it with --draft FILE where it has that flag; let the others run `corpus sign FILE`, then `corpus import FILE`", s.exported())
@@ -118,8 +118,8 @@ func (s *Short) Hint() string {
 	return s.Advice
 }
 
-// exported is the role that a draft can be made of: snapshot and timestamp have none, and the root says
-// how many keys sign them.
+// exported returns the role to make a draft of. Snapshot and timestamp have no drafts; the root says how many keys sign
+// them.
 func (s *Short) exported() string {
 	if s.Role == tuf.RoleSnapshot || s.Role == tuf.RoleTimestamp {
 		return tuf.RoleRoot
@@ -127,8 +127,8 @@ func (s *Short) exported() string {
 	return s.Role
 }
 
-// Sign makes a role's file, with these signatures and no others. It is where every file is signed, and
-// signs none that readers would refuse for its size.
+// Sign returns the file of a role, with signatures of these keys and no others. It refuses a file that readers would
+// refuse for its size.
 func Sign[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) ([]byte, error) {
 	role.Signatures = []tuf.Signature{}
 	if err := fits(role, len(keys)); err != nil {
@@ -160,8 +160,8 @@ func AddSignatures[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) error
 	return nil
 }
 
-// MetaFile describes a metadata file to the role that names it. The digest and length bound what
-// a host reads before it checks a signature.
+// MetaFile returns how other metadata describes a file. Length and digest limit what a host reads before it checks a
+// signature.
 func MetaFile(version int64, data []byte) *tuf.MetaFiles {
 	sum := sha256.Sum256(data)
 	file := tuf.MetaFile(version)
@@ -170,6 +170,7 @@ func MetaFile(version int64, data []byte) *tuf.MetaFiles {
 	return file
 }
 
+// IDs returns the IDs of keys.
 func IDs(keys []*tuf.Key) ([]string, error) {
 	list := []string{}
 	for _, k := range keys {
@@ -182,7 +183,7 @@ func IDs(keys []*tuf.Key) ([]string, error) {
 	return list, nil
 }
 
-// FindKey finds the one key whose ID begins like this.
+// FindKey returns the one key whose ID begins with id.
 func FindKey(role, id string, may trust.Delegation) (string, error) {
 	var found []string
 	for _, full := range may.Keys {
@@ -199,7 +200,7 @@ func FindKey(role, id string, may trust.Delegation) (string, error) {
 	return "", NewMistake("`corpus root show` lists them", "%d keys of %s have an ID that begins with %q", len(found), role, id)
 }
 
-// SameRoles reports whether two roots say the same of every role.
+// SameRoles reports whether two roots have the same keys and thresholds for every role.
 func SameRoles(a, b *RootRole) bool {
 	return maps.EqualFunc(a.Signed.Roles, b.Signed.Roles, func(x, y *tuf.Role) bool {
 		return x.Threshold == y.Threshold && slices.Equal(x.KeyIDs, y.KeyIDs)

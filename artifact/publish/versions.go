@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Exhausted says that a thief of a role's key ran its version up as far as it goes.
+// Exhausted is the error for a role that has the highest possible version: a thief of its key has used them up.
 type Exhausted struct{ Role string }
 
 func (e *Exhausted) Error() string {
@@ -26,11 +26,12 @@ func (e *Exhausted) Hint() string {
 	return "`corpus keys rotate timestamp`, then `corpus keys rotate snapshot`, bring back what was in force before; then replace this role's key: see \"Versions that are run up\" in docs/trust.md"
 }
 
+// NewExhausted returns the error for a role, or for a project's head.
 func NewExhausted(role string) error {
 	return &Exhausted{Role: strings.TrimSuffix(role, trust.HeadRole(""))}
 }
 
-// freeForms is the first version after one under which neither form of a project was written.
+// freeForms returns the first version after version under which no file of a project was written.
 func (p *Publisher) freeForms(ctx context.Context, name string, version int64) (int64, error) {
 	for {
 		free, err := p.free(ctx, trust.HeadRole(name), version)
@@ -45,7 +46,7 @@ func (p *Publisher) freeForms(ctx context.Context, name string, version int64) (
 	}
 }
 
-// free is the first version after one that nobody has written.
+// free returns the first version after version under which a role was not written.
 func (p *Publisher) free(ctx context.Context, name string, version int64) (int64, error) {
 	for {
 		if version == math.MaxInt64 {
@@ -53,21 +54,21 @@ func (p *Publisher) free(ctx context.Context, name string, version int64) (int64
 		}
 		version++
 		body, _, err := p.Store.Get(ctx, trust.RoleKey(name, version), 0)
-		// Where the bucket may not be listed, what is absent is forbidden.
+		// If the bucket may not be listed, S3 says "forbidden" for what is absent.
 		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
 			return version, nil
 		}
 		if err != nil {
 			return 0, err
 		}
-		_ = body.Close() // it was asked for its being there
+		_ = body.Close() // only its presence matters
 	}
 }
 
-// Spent reports whether a version is so high that no honest publisher counted up to it.
+// Spent reports whether a version is higher than any that honest publishers reach.
 func Spent(version int64) bool { return version > math.MaxInt64-LostVersions }
 
-// SpentRole names a role, of those that the snapshot in force names, which nothing can follow; "" for none.
+// SpentRole returns a role that the snapshot in force names with a spent version, or "".
 func SpentRole(snapshot *tuf.Metadata[tuf.SnapshotType]) string {
 	for file, meta := range snapshot.Signed.Meta {
 		if Spent(meta.Version) {
@@ -77,12 +78,12 @@ func SpentRole(snapshot *tuf.Metadata[tuf.SnapshotType]) string {
 	return ""
 }
 
-// LostVersions is how far a rebuild goes beyond the highest version that it finds, where the timestamp
-// is lost: nothing else in the store counts the timestamps that `corpus refresh` signed, and hosts take
-// none that is older than what they have seen. Hourly refreshes take a century to use it up.
+// LostVersions is how far a rebuild goes beyond the highest version that it finds when the timestamp is lost. Nothing
+// else in the store counts the timestamps that `corpus refresh` has signed, and hosts accept none that is older than
+// what they have seen. Hourly refreshes take a century to use it up.
 const LostVersions = 1_000_000
 
-// Versions lists which versions of each role the store has, newest first.
+// Versions returns the versions of each role that the store has, newest first.
 func (p *Publisher) Versions(ctx context.Context) (map[string][]int64, error) {
 	versions := map[string][]int64{}
 	for info, err := range p.Store.List(ctx, "metadata/") {

@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Clone copies a role, signatures included.
+// Clone copies a role with its signatures.
 func Clone[T tuf.Roles](role *tuf.Metadata[T]) (*tuf.Metadata[T], error) {
 	data, err := role.ToBytes()
 	if err != nil {
@@ -27,11 +27,12 @@ func Clone[T tuf.Roles](role *tuf.Metadata[T]) (*tuf.Metadata[T], error) {
 	return trust.Decode[T](data)
 }
 
+// RootObject returns a root as it is written: under a name that no root has yet.
 func RootObject(version int64, data []byte) []Object {
 	return []Object{{Key: trust.RoleKey(tuf.RoleRoot, version), Data: data, cond: store.Condition{IfAbsent: true}}}
 }
 
-// Keep keeps what was put into force, so that a store that loses it can be given it again.
+// Keep saves a copy of what was put into force, so that it can be restored if the store loses it.
 func (p *Publisher) Keep(ctx context.Context, client *trust.Client, objects []Object) error {
 	written := map[string][]byte{}
 	for _, o := range objects {
@@ -52,18 +53,19 @@ type Object struct {
 	Key  string
 	Data []byte
 	cond store.Condition
-	Page bool // nothing names it yet; it may be written beside others
+	Page bool // nothing names it yet, so pages may be written in parallel
 }
 
-// seenByHosts reports whether hosts act on the object once it is there. They find every other one only
+// seenByHosts reports whether hosts act on the object as soon as it is written. They find all other objects only
 // through a timestamp.
 func (o Object) seenByHosts() bool {
 	return o.Key == trust.TimestampKey || o.IsRoot()
 }
 
+// IsRoot reports whether the object is a root.
 func (o Object) IsRoot() bool { return strings.HasSuffix(o.Key, "."+trust.MetaName(tuf.RoleRoot)) }
 
-// Write writes objects in their order.
+// Write writes objects in their order, pages first.
 func (p *Publisher) Write(ctx context.Context, objects []Object) error {
 	for _, o := range objects {
 		if err := trust.CheckSize(o.role(), len(o.Data)); err != nil {
@@ -84,7 +86,7 @@ func (p *Publisher) Write(ctx context.Context, objects []Object) error {
 		if !errors.Is(err, store.ErrPrecondition) {
 			return lostAnswer(o, err)
 		}
-		// A draft's version is signed, so an earlier attempt that was cut short wrote it under this name.
+		// The version of a draft is signed, so an interrupted attempt wrote it under the same name.
 		there, readErr := trust.ReadMetadata(ctx, p.Store, o.Key)
 		if !o.cond.IfAbsent || readErr != nil || !bytes.Equal(there, o.Data) {
 			return err
@@ -93,7 +95,7 @@ func (p *Publisher) Write(ctx context.Context, objects []Object) error {
 	return nil
 }
 
-// role is what an object is of, for a person.
+// role returns the object's role for messages.
 func (o Object) role() string {
 	if o.Key == trust.TimestampKey {
 		return tuf.RoleTimestamp
@@ -101,10 +103,10 @@ func (o Object) role() string {
 	return o.Key
 }
 
-// PageWriters is how many pages are written at once.
+// PageWriters is how many pages are read or written in parallel.
 const PageWriters = 8
 
-// writePages writes the pages among objects, before any file that names them.
+// writePages writes the pages among objects. No file that names them is written yet.
 func (p *Publisher) writePages(ctx context.Context, objects []Object) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(PageWriters)
@@ -119,8 +121,8 @@ func (p *Publisher) writePages(ctx context.Context, objects []Object) error {
 	return group.Wait()
 }
 
-// keepPages writes the pages among objects again that a garbage collection removed while nothing named them: pages
-// have the names of their content, and an earlier attempt may have left one.
+// keepPages writes pages again that garbage collection removed while nothing named them. The name of a page is made of
+// its content, so it may have been left by an earlier attempt.
 func (p *Publisher) keepPages(ctx context.Context, objects []Object) error {
 	var keys []string
 	for _, o := range objects {
@@ -135,18 +137,18 @@ func (p *Publisher) keepPages(ctx context.Context, objects []Object) error {
 	return p.writePages(ctx, slices.DeleteFunc(slices.Clone(objects), func(o Object) bool { return !slices.Contains(missing, o.Key) }))
 }
 
-// NotAnswered passes on an error of the way to the store, which says nothing about the store's content.
-func NotAnswered(err error) error {
+// Unanswered returns err if the store could not be read, and nil if err is about the store's content.
+func Unanswered(err error) error {
 	if err == nil || trust.OfOne(err) {
 		return nil
 	}
 	return err
 }
 
-// lostAnswer says that the step which commits a change may have been made, where its answer was lost.
+// lostAnswer adds to an error that the change may have been made, if the answer to the write that commits it was lost.
 func lostAnswer(o Object, err error) error {
 	lost := errors.Is(err, store.ErrUnreachable) || errors.Is(err, context.Canceled)
-	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) // so it was not written
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) // the store is full: nothing was written
 	if o.Key != trust.TimestampKey || !lost || full || errors.Is(err, store.ErrCredentials) || errors.Is(err, store.ErrNoStore) {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package collect removes from a store what its signed metadata no longer needs: garbage (`corpus gc`), and old versions
-// (`corpus gc --keep`).
+// Package collect removes from a store what its signed metadata no longer needs: garbage (`corpus gc`), and old
+// versions (`corpus gc --keep`).
 package collect
 
 import (
@@ -111,8 +111,8 @@ func (c *collection) collect(ctx context.Context, project string) error {
 	return c.objects(ctx, project, pages, used, nil, etag, &c.all.Pages)
 }
 
-// used returns the keys of the objects that a project's signed metadata names, and the ETag of the timestamp by which it
-// was read. It is nil for a project without signed metadata, which never published or has lost it.
+// used returns the keys of the objects that a project's signed metadata names, and the ETag of the timestamp by which
+// it was read. It is nil for a project without signed metadata, which never published or has lost it.
 func (c *collection) used(ctx context.Context, project string) (used map[string]bool, etag string, err error) {
 	n, err := c.Read(ctx)
 	if err != nil {

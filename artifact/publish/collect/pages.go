@@ -32,8 +32,8 @@ func (c *collection) pages(ctx context.Context, project string) ([]store.Info, e
 	return list, nil
 }
 
-// recentPages returns the keys of the pages of heads that were replaced within the grace period. A head is replaced when
-// the next one is written.
+// recentPages returns the keys of the pages of heads that were replaced within the grace period. A head is replaced
+// when the next one is written.
 func (c *collection) recentPages(ctx context.Context, project string) (map[string]bool, error) {
 	heads, err := c.heads(ctx, project)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// files are the files of a draft of targets or a project as they are written, each of them signed by
-// enough of the keys that may.
+// files returns the files of a draft of targets or of a project as they are written. Each has enough signatures.
 func files(n *publish.Next, d *publish.Draft) (publish.ReadyFiles, error) {
 	first, err := signed(n, d, d.Metadata)
 	if err != nil || d.Form == publish.DraftForm {
@@ -41,14 +40,14 @@ func files(n *publish.Next, d *publish.Draft) (publish.ReadyFiles, error) {
 	return r, fit(r, d.Role)
 }
 
-// signed holds a file of a draft against who may sign it, and gives it as it is written.
+// signed checks the signatures of a file of a draft, and returns the file as it is written.
 func signed(n *publish.Next, d *publish.Draft, data []byte) ([]byte, error) {
 	role, err := trust.Decode[tuf.TargetsType](data)
 	if err != nil {
 		return nil, fmt.Errorf("reading the draft of %s: %w", d.Role, err)
 	}
 	if err := verify(n, d.Role, role); err != nil {
-		return nil, unsigned(d, n.Client.Delegation(d.Role), err)
+		return nil, lacksSignatures(d, n.Client.Delegation(d.Role), err)
 	}
 	return role.ToBytes()
 }
@@ -62,7 +61,7 @@ func fit(r publish.ReadyFiles, name string) error {
 	return errors.Join(errs...)
 }
 
-// verify holds a role's signatures against who may sign it.
+// verify checks a role's signatures against the keys that may sign it.
 func verify(n *publish.Next, name string, role *trust.Role) error {
 	if name == tuf.RoleTargets {
 		return n.Client.Trusted().Root.VerifyDelegate(name, role)
@@ -70,8 +69,8 @@ func verify(n *publish.Next, name string, role *trust.Role) error {
 	return n.Client.Trusted().Targets[tuf.RoleTargets].VerifyDelegate(name, role)
 }
 
-// unsigned says which signatures a draft lacks.
-func unsigned(d *publish.Draft, may trust.Delegation, err error) error {
+// lacksSignatures returns the error for a draft with too few signatures.
+func lacksSignatures(d *publish.Draft, may trust.Delegation, err error) error {
 	refused := &trust.Refused{Check: trust.CheckSignature, Of: "the draft of " + d.Role, By: trust.SignedBy(d.Metadata), May: may, Err: err}
 	return diag.WithHint(refused, "let more of these keys' owners run `corpus sign FILE`")
 }

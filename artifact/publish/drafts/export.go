@@ -1,5 +1,5 @@
-// Package drafts carries roles from hand to hand where several people sign: Export makes a draft of a role as it stands,
-// and Import commits a draft that enough of them have signed.
+// Package drafts carries roles from hand to hand where several people sign: Export makes a draft of a role as it
+// stands, and Import commits a draft that enough of them have signed.
 package drafts
 
 import (
@@ -15,12 +15,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Export makes a draft of a role as it stands, to be signed again: because it expires, or because
-// who signed it no longer may. verified is false for a project whose signatures do not hold, which
-// wants to be read before it is signed.
+// Export makes a draft of a role as it stands, to be signed again because it expires or because its signers no longer
+// may. verified is false for a project whose signatures do not hold; people should read it before they sign.
 func Export(ctx context.Context, p *publish.Publisher, role string) (d *publish.Draft, verified bool, err error) {
 	if role == tuf.RoleSnapshot || role == tuf.RoleTimestamp {
-		return nil, false, publish.NewMistake("`corpus refresh` signs it anew", "%s is signed by every publisher and needs no draft", role)
+		return nil, false, publish.NewMistake("`corpus refresh` signs it again", "%s is signed by every publisher and needs no draft", role)
 	}
 	offline := *p
 	offline.Hand = func(made *publish.Draft) error { d = made; return nil }
@@ -28,7 +27,7 @@ func Export(ctx context.Context, p *publish.Publisher, role string) (d *publish.
 		_, err = roots.Apply(ctx, &offline, roots.Change{Renew: true})
 		return d, err == nil, err
 	}
-	n, err := lookBelow(ctx, &offline)
+	n, err := viewBelow(ctx, &offline)
 	if err != nil {
 		return nil, false, err
 	}
@@ -37,16 +36,16 @@ func Export(ctx context.Context, p *publish.Publisher, role string) (d *publish.
 		return nil, false, err
 	}
 	n.Roles[role] = content
-	err = n.Hand(ctx)
+	err = n.MakeDraft(ctx)
 	return d, verified, err
 }
 
-// lookBelow reads the store as far as its signatures hold: what is to be signed again may be just what
-// hosts refuse.
-func lookBelow(ctx context.Context, p *publish.Publisher) (*publish.Next, error) {
-	n, err := p.Look(ctx)
+// viewBelow reads the store as far as its signatures hold, since the role to sign again may be the one that hosts
+// refuse.
+func viewBelow(ctx context.Context, p *publish.Publisher) (*publish.Next, error) {
+	n, err := p.View(ctx)
 	var refused *trust.Refused
-	if err == nil || publish.NotAnswered(err) != nil || errors.As(err, &refused) && (refused.Check == trust.CheckClock || refused.Check == trust.CheckPin) {
+	if err == nil || publish.Unanswered(err) != nil || errors.As(err, &refused) && (refused.Check == trust.CheckClock || refused.Check == trust.CheckPin) {
 		return n, err
 	}
 	client, err := p.Open(ctx)
@@ -56,10 +55,10 @@ func lookBelow(ctx context.Context, p *publish.Publisher) (*publish.Next, error)
 	if err := client.Roots(ctx); err != nil {
 		return nil, err
 	}
-	return p.Onto(client, ""), nil
+	return p.NextAfter(client, ""), nil
 }
 
-// exported is what a role says, and whether keys that may have signed it.
+// exported returns the content of a role, and whether keys that may have signed it.
 func exported(ctx context.Context, n *publish.Next, role string) (*trust.Role, bool, error) {
 	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	if role == tuf.RoleTargets && targets != nil {
@@ -74,7 +73,7 @@ func exported(ctx context.Context, n *publish.Next, role string) (*trust.Role, b
 		if err == nil {
 			return salvaged(ctx, n, role, content)
 		}
-		if errors.Is(err, trust.ErrNoProject) || publish.NotAnswered(err) != nil || publish.RefusedFor(err, trust.CheckExpiry) {
+		if errors.Is(err, trust.ErrNoProject) || publish.Unanswered(err) != nil || publish.RefusedFor(err, trust.CheckExpiry) {
 			return content, false, err
 		}
 	}
@@ -85,7 +84,7 @@ func exported(ctx context.Context, n *publish.Next, role string) (*trust.Role, b
 	return content, false, err
 }
 
-// salvaged is a project with what is left of its versions, and whether that is all of them.
+// salvaged returns a project with the versions that are left, and whether these are all.
 func salvaged(ctx context.Context, n *publish.Next, project string, head *trust.Role) (*trust.Role, bool, error) {
 	left, all, err := n.Client.Salvage(ctx, project, head)
 	if err != nil || all {
@@ -94,9 +93,8 @@ func salvaged(ctx context.Context, n *publish.Next, project string, head *trust.
 	return left, false, nil
 }
 
-// addKnown lets the projects that the snapshot names and that older targets do not delegate be signed by
-// the public keys at hand: their delegation was lost with the targets that said so. It is read before it
-// is signed.
+// addKnown delegates the projects that snapshots name, and that older targets do not delegate, to the public keys at
+// hand: their delegation was lost with the targets. People read the draft before they sign it.
 func addKnown(n *publish.Next, files []string, role *trust.Role) error {
 	n.Roles[tuf.RoleTargets] = role
 	delegated := map[string]bool{}

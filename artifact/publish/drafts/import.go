@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Imported says what committing a draft did.
+// Imported says what was committed.
 type Imported struct {
 	Role    string            `json:"role"`
 	Version int64             `json:"version"`
@@ -28,8 +28,7 @@ type Imported struct {
 	WithoutChunks []string `json:"without_chunks,omitempty"` // new versions whose chunks are gone: hosts fetch them whole
 }
 
-// Import commits a draft that enough people have signed. Whether they are enough is asked of the
-// store, not of the draft.
+// Import commits a draft with enough signatures. How many are enough is read from the store, not from the draft.
 func Import(ctx context.Context, p *publish.Publisher, d *publish.Draft) (Imported, error) {
 	s, err := d.Summary()
 	if err != nil {
@@ -49,7 +48,7 @@ func Import(ctx context.Context, p *publish.Publisher, d *publish.Draft) (Import
 	return result, err
 }
 
-// importRole commits a draft of targets or a project, and looks whether its chunks waited for it.
+// importRole commits a draft of targets or of a project, and looks for the chunks of its new versions.
 func importRole(ctx context.Context, p *publish.Publisher, d *publish.Draft, result Imported) (Imported, error) {
 	if d.Role == tuf.RoleTargets {
 		if done, err := importTargets(ctx, p, d); done || err != nil {
@@ -75,7 +74,7 @@ func importRole(ctx context.Context, p *publish.Publisher, d *publish.Draft, res
 	return result, nil
 }
 
-// uploaded refuses new versions whose artifact is not in the store: hosts could not fetch them.
+// uploaded refuses new versions whose artifacts are not in the store, since hosts could not fetch them.
 func uploaded(ctx context.Context, p *publish.Publisher, fresh []artifact.Release) error {
 	for _, r := range fresh {
 		missing, err := blobs.Missing(ctx, p.Store, []string{trust.ObjectKey(r)})
@@ -90,11 +89,11 @@ func uploaded(ctx context.Context, p *publish.Publisher, fresh []artifact.Releas
 	return nil
 }
 
-// importTargets commits a draft of targets to a store whose own targets do not hold, or whose snapshot
-// does not: both snapshot and timestamp are made again around it. It reports false for any other store.
+// importTargets commits a draft of targets to a store whose targets or snapshot do not hold, and makes snapshot and
+// timestamp again. It reports false for any other store.
 func importTargets(ctx context.Context, p *publish.Publisher, d *publish.Draft) (done bool, err error) {
 	err = p.Retry(ctx, func() error {
-		n, err := lookBelow(ctx, p)
+		n, err := viewBelow(ctx, p)
 		if done = err == nil && n.Client.Trusted().Targets[tuf.RoleTargets] == nil; !done {
 			return err
 		}
@@ -103,7 +102,7 @@ func importTargets(ctx context.Context, p *publish.Publisher, d *publish.Draft) 
 			return fmt.Errorf("reading the draft of %s: %w", d.Role, err)
 		}
 		if err := trust.Guard(func() error { return n.Client.Trusted().Root.VerifyDelegate(tuf.RoleTargets, role) }); err != nil {
-			return unsigned(d, n.Client.Delegation(tuf.RoleTargets), err)
+			return lacksSignatures(d, n.Client.Delegation(tuf.RoleTargets), err)
 		}
 		there, err := recovery.Unverified(ctx, n, tuf.RoleTargets)
 		if err == nil && there.Signed.Version != d.From {
@@ -142,7 +141,7 @@ func freshReleases(ctx context.Context, n *publish.Next, d *publish.Draft) ([]ar
 		return nil, err
 	}
 	releases := trust.Releases(d.Role, role)
-	old, _, err := n.Standing(ctx, d.Role)
+	old, _, err := n.SignedProject(ctx, d.Role)
 	if err != nil || old == nil {
 		return releases, err
 	}
@@ -181,7 +180,7 @@ func take(ctx context.Context, n *publish.Next, d *publish.Draft) error {
 	return nil
 }
 
-// provenMoves refuses a draft that moves a channel without the proof which that requires.
+// provenMoves refuses a draft that moves a channel without the proof that the channel requires.
 func provenMoves(ctx context.Context, n *publish.Next, project string, role *trust.Role) error {
 	if project == tuf.RoleTargets {
 		return nil
@@ -191,7 +190,7 @@ func provenMoves(ctx context.Context, n *publish.Next, project string, role *tru
 		return err
 	}
 	var before map[string]trust.Pointer
-	if old, _, err := n.Standing(ctx, project); err != nil {
+	if old, _, err := n.SignedProject(ctx, project); err != nil {
 		return err
 	} else if old != nil {
 		if before, err = trust.Channels(old); err != nil {
@@ -209,14 +208,14 @@ func provenMoves(ctx context.Context, n *publish.Next, project string, role *tru
 	return nil
 }
 
-// importFirst sets a store up under a root that several people signed.
+// importFirst sets up a store with a first root that several people have signed.
 func importFirst(ctx context.Context, p *publish.Publisher, d *publish.Draft) (roots.InitResult, error) {
 	root, err := trust.Decode[tuf.RootType](d.Metadata)
 	if err != nil {
 		return roots.InitResult{}, err
 	}
 	if err := trust.Guard(func() error { return root.VerifyDelegate(tuf.RoleRoot, root) }); err != nil {
-		return roots.InitResult{}, unsigned(d, trust.RootDelegation(root, tuf.RoleRoot), err)
+		return roots.InitResult{}, lacksSignatures(d, trust.RootDelegation(root, tuf.RoleRoot), err)
 	}
 	data, err := root.ToBytes()
 	if err != nil {
@@ -225,7 +224,7 @@ func importFirst(ctx context.Context, p *publish.Publisher, d *publish.Draft) (r
 	return roots.InitWith(ctx, p, data)
 }
 
-// importRoot replaces the root by one that several people signed.
+// importRoot replaces the root with one that several people have signed.
 func importRoot(ctx context.Context, p *publish.Publisher, d *publish.Draft) (roots.Result, error) {
 	n, err := roots.Read(ctx, p)
 	if err != nil {
@@ -241,7 +240,7 @@ func importRoot(ctx context.Context, p *publish.Publisher, d *publish.Draft) (ro
 	}
 	for _, by := range slices.Backward([]*publish.RootRole{root, before}) {
 		if err := trust.Guard(func() error { return by.VerifyDelegate(tuf.RoleRoot, root) }); err != nil {
-			return roots.Result{}, unsigned(d, trust.RootDelegation(by, tuf.RoleRoot), err)
+			return roots.Result{}, lacksSignatures(d, trust.RootDelegation(by, tuf.RoleRoot), err)
 		}
 	}
 	data, err := root.ToBytes()
@@ -255,7 +254,7 @@ func importRoot(ctx context.Context, p *publish.Publisher, d *publish.Draft) (ro
 	return result, err
 }
 
-// incomplete are those of some releases whose index names packs that are not in the store.
+// incomplete returns the versions of releases whose chunk index names packs that the store does not have.
 func incomplete(ctx context.Context, p *publish.Publisher, project string, releases []artifact.Release) (without []string, err error) {
 	if len(releases) == 0 {
 		return nil, nil

@@ -14,16 +14,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Add lets keys sign a project: deploy/NAME/* and nothing else. Keys of a project that is
-// there are added to those it has. threshold is how many of its keys have to sign; 0 leaves it, and
-// is 1 for a project that is new. It takes the targets key.
+// Add lets keys sign a project: deploy/NAME/* and nothing else. Keys are added to those that the project has. threshold
+// is how many keys have to sign; with 0 it stays as it is, and is 1 for a new project. Add needs the targets key.
 func Add(ctx context.Context, p *publish.Publisher, name string, threshold int, keys ...*tuf.Key) error {
 	if err := trust.CheckDelegated(name); err != nil {
 		return err
 	}
 	return p.Change(ctx, func(n *publish.Next) error {
 		again := !n.Delegates(name)
-		role, unpublished, err := n.Standing(ctx, name)
+		role, unpublished, err := n.SignedProject(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -38,10 +37,10 @@ func Add(ctx context.Context, p *publish.Publisher, name string, threshold int, 
 			return err
 		}
 		if again {
-			return comeBack(ctx, n, name)
+			return addAgain(ctx, n, name)
 		}
 		n.Advice = RevokeSteps(name)
-		signed, err := n.KeepSigned(name, role)
+		signed, err := n.SignAgain(name, role)
 		if err == nil && !signed && !unpublished && !p.AtOnce {
 			err = publish.NewMistake(fmt.Sprintf("add the keys, let %d of them sign what is there (`corpus export %s`, `corpus sign`, `corpus import`), then raise the threshold", threshold, name),
 				"hosts would refuse %s, which fewer than %d of its keys have signed", name, threshold)
@@ -50,17 +49,17 @@ func Add(ctx context.Context, p *publish.Publisher, name string, threshold int, 
 	})
 }
 
-// Revoked says what revoking a key left.
+// Revoked says what revoking keys has left.
 type Revoked struct {
 	Keys   []string `json:"keys"`   // IDs that may no longer sign
-	Signed bool     `json:"signed"` // the project is signed by keys that still may
+	Signed bool     `json:"signed"` // the project is signed by keys that still may sign it
 	// Refused are channels, project/channel, whose proofs only these keys have signed.
 	Refused []string `json:"refused,omitempty"`
 }
 
-// Revoke takes keys, named by their IDs or the beginning of them, away from a project. What only
-// they have signed is signed anew in the same step if the keys at hand suffice; otherwise hosts
-// refuse the project until somebody does. It takes the targets key.
+// Revoke takes keys, given by their IDs or the beginnings of these, away from a project. What only they have signed is
+// signed again in the same step if the keys at hand suffice; otherwise hosts refuse the project until it is signed.
+// Revoke needs the targets key.
 func Revoke(ctx context.Context, p *publish.Publisher, name string, ids ...string) (Revoked, error) {
 	var result Revoked
 	err := p.Change(ctx, func(n *publish.Next) error {
@@ -85,7 +84,7 @@ func Revoke(ctx context.Context, p *publish.Publisher, name string, ids ...strin
 	return result, err
 }
 
-// ReplaceKeys lets these keys sign a project and no others: what to do when a key was lost.
+// ReplaceKeys lets only these keys sign a project, after a key was lost.
 func ReplaceKeys(ctx context.Context, p *publish.Publisher, name string, keys ...*tuf.Key) error {
 	fresh, err := publish.IDs(keys)
 	if err != nil {
@@ -117,11 +116,10 @@ func setThreshold(n *publish.Next, name string, threshold int) error {
 	return nil
 }
 
-// revoke takes keys away and reports whether the project is still signed. Its content is taken as
-// the old keys have signed it.
+// revoke takes keys away, and reports whether the project will be signed. Its content is what the old keys have signed.
 func revoke(ctx context.Context, n *publish.Next, name string, ids []string) (signed bool, err error) {
 	n.Advice = RevokeSteps(name)
-	role, unpublished, err := n.Standing(ctx, name)
+	role, unpublished, err := n.SignedProject(ctx, name)
 	if err != nil {
 		return false, err
 	}
@@ -138,11 +136,11 @@ func revoke(ctx context.Context, n *publish.Next, name string, ids []string) (si
 	if unpublished {
 		return true, nil
 	}
-	return n.KeepSigned(name, role)
+	return n.SignAgain(name, role)
 }
 
-// RevokeSteps says how keys are taken away, or more signatures are asked for, without hosts refusing
-// anything meanwhile.
+// RevokeSteps returns the hint that says how to take keys away, or to require more signatures, so that hosts refuse
+// nothing meanwhile.
 func RevokeSteps(name string) func(of string) string {
 	return func(of string) string {
 		if name == trust.AttestationRole {

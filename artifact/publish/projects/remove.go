@@ -12,17 +12,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Removed says what became of a project.
+// Removed says what was removed of a project.
 type Removed struct {
 	Project string `json:"project"`
-	Objects int    `json:"objects"` // artifacts and what lay beside them, which were removed
+	Objects int    `json:"objects"` // removed artifacts and sidecars
 	Bytes   int64  `json:"bytes"`
 }
 
-// Remove takes a project out of the store: nobody may sign it any more, no channel requires proof of it, and hosts of
-// it keep what they run. It takes the targets key. With objects its artifacts are removed too, which takes the right to
-// delete, and what it said counts no longer, so that nothing of it comes back should the project be added again; without, and
-// where a removal was cut short, the same command removes them later.
+// Remove takes a project out of the store: no key may sign it, no channel requires proof of it, and its hosts keep what
+// they run. It needs the targets key.
+//
+// With objects it also removes the project's artifacts, which needs the right to delete, and makes its content void, so
+// that none of it comes back if the project is added again. The same command with objects removes the artifacts later,
+// and after an interruption.
 func Remove(ctx context.Context, p *publish.Publisher, name string, objects bool) (Removed, error) {
 	result := Removed{Project: name}
 	if err := trust.CheckProject(name); err != nil {
@@ -32,7 +34,7 @@ func Remove(ctx context.Context, p *publish.Publisher, name string, objects bool
 		if !n.Delegates(name) {
 			return endRemoved(n, name, objects)
 		}
-		if objects && !publish.Spent(n.Client.Last(name)) { // a role with the highest version comes back with no key: nothing can follow it
+		if objects && !publish.Spent(n.Client.Last(name)) { // no version can follow a spent one, so the role cannot come back anyway
 			if err := end(n, name); err != nil {
 				return err
 			}
@@ -72,8 +74,8 @@ func Remove(ctx context.Context, p *publish.Publisher, name string, objects bool
 	return result, nil
 }
 
-// endRemoved signs that what a project said counts no longer which was removed before, while its artifacts were not. It is
-// ErrNoProject where there is nothing to sign.
+// endRemoved makes the content void of a project that was removed earlier without its artifacts. It returns
+// ErrNoProject if there is nothing to sign.
 func endRemoved(n *publish.Next, name string, objects bool) error {
 	over, err := n.Client.Over(name)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Required says what a channel requires from now on, and whether hosts take what it names.
+// Required says what a channel requires, and whether hosts accept what it names.
 type Required struct {
 	Ref         artifact.Ref       `json:"ref"`
 	Requirement *trust.Requirement `json:"requirement"` // nil for a channel that requires nothing
@@ -17,8 +17,8 @@ type Required struct {
 	Hint        string             `json:"hint,omitempty"`
 }
 
-// Require has a channel require proof of what it is to point at, or, with nil, nothing. It is signed
-// with the targets key, since who publishes the project must not be able to change it.
+// Require makes a channel require proof of what it points at or, with nil, makes it require nothing. It needs the
+// targets key, since the publishers of the project must not be able to change it.
 func Require(ctx context.Context, p *publish.Publisher, ref artifact.Ref, q *trust.Requirement) (Required, error) {
 	result := Required{Ref: ref, Requirement: q}
 	if err := publish.CheckRef(ref); err != nil {
@@ -58,10 +58,10 @@ func Require(ctx context.Context, p *publish.Publisher, ref artifact.Ref, q *tru
 	return result, err
 }
 
-// meantChannels refuses names of channels of a project that were probably typed by mistake.
+// meantChannels refuses names of channels of a project that look mistyped.
 func meantChannels(ctx context.Context, n *publish.Next, project string, names ...string) error {
 	channels := map[string]trust.Pointer{}
-	role, _, err := n.Standing(ctx, project)
+	role, _, err := n.SignedProject(ctx, project)
 	if err == nil && role != nil {
 		channels, err = trust.Channels(role)
 	}
@@ -69,16 +69,16 @@ func meantChannels(ctx context.Context, n *publish.Next, project string, names .
 		return err
 	}
 	for _, name := range names {
-		if err := n.MeantChannel(name, channels); err != nil {
+		if err := n.CheckChannelName(name, channels); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// standsUp looks whether what a channel names meets what it requires now.
+// standsUp checks whether what a channel names meets the new requirement.
 func standsUp(ctx context.Context, n *publish.Next, r *Required) error {
-	role, unpublished, err := n.Standing(ctx, r.Ref.Project)
+	role, unpublished, err := n.SignedProject(ctx, r.Ref.Project)
 	if err != nil || unpublished || role == nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func standsUp(ctx context.Context, n *publish.Next, r *Required) error {
 	return nil
 }
 
-// ownKeys refuses a key that would sign both a project and the proofs that its channels require:
-// whoever publishes could prove to themselves.
+// ownKeys refuses a key that would sign both a project and the proofs that its channels require: its owner could
+// publish without independent proof.
 func ownKeys(n *publish.Next) error {
 	attests := n.Client.Delegation(trust.AttestationRole).Keys
 	for _, project := range n.Client.Projects() {

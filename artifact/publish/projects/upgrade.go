@@ -8,9 +8,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Upgrade ends the lists of all versions of a project in one file, which agents and publishers of
-// before read: from the next version of each project on, its head is written under that name too. It
-// takes the targets key, and reports whether anything was left to do.
+// Upgrade ends the lists of all versions of a project in one file, which old agents and publishers read: from its next
+// version on, the head of each project is written under that name too. It needs the targets key, and reports whether
+// there was anything to do.
 func Upgrade(ctx context.Context, p *publish.Publisher) (done bool, err error) {
 	err = p.Change(ctx, func(n *publish.Next) error {
 		if done = !trust.Upgraded(n.Client.Trusted().Targets[tuf.RoleTargets]); !done {

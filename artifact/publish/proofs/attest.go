@@ -1,5 +1,5 @@
-// Package proofs makes the proofs that a release was healthy on the hosts of a channel, and finds the proof that another
-// channel is to carry.
+// Package proofs makes the proofs that a release was healthy on the hosts of a channel, and finds the proof that
+// another channel is to carry.
 package proofs
 
 import (
@@ -34,21 +34,21 @@ type Attested struct {
 type Case struct {
 	Ref     artifact.Ref
 	Release artifact.Release
-	// Demand is the strictest of what the channels require that want the proof, the defaults where none does.
+	// Demand is the strictest of what the channels require, or the defaults if none requires the proof.
 	Demand trust.Requirement
 	For    []artifact.Ref // these channels
 
 	store *publish.Next
 }
 
-// Prepare reads what an attestation is to be about: a version, or what the channel names where it is "".
+// Prepare reads what an attestation will be about: a version, or what the channel names if version is "".
 func Prepare(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version string) (Case, error) {
 	c := Case{Ref: ref}
 	if err := publish.CheckRef(ref); err != nil {
 		return c, err
 	}
 	var err error
-	if c.store, err = p.Look(ctx); err != nil {
+	if c.store, err = p.View(ctx); err != nil {
 		return c, err
 	}
 	if c.Release, err = c.store.Release(ctx, ref, version); err != nil {
@@ -58,8 +58,8 @@ func Prepare(ctx context.Context, p *publish.Publisher, ref artifact.Ref, versio
 	return c, err
 }
 
-// demandOn is the strictest of what the channels of a project require of a channel, the defaults where
-// none does, and the channels that do.
+// demandOn returns the strictest of the requirements that channels of a project have of a channel, or the defaults if
+// there is none, and the channels that have them.
 func demandOn(n *publish.Next, from artifact.Ref) (trust.Requirement, []artifact.Ref, error) {
 	demand := trust.Requirement{From: from.Channel, Hosts: trust.DefaultHosts, Fresh: trust.DefaultFresh, Holds: trust.DefaultHolds}
 	all, err := trust.Requirements(n.Client.Trusted().Targets[tuf.RoleTargets])
@@ -82,10 +82,9 @@ func demandOn(n *publish.Next, from artifact.Ref) (trust.Requirement, []artifact
 	return demand, refs, nil
 }
 
-// Attest signs that hosts of a channel reported a release healthy, and puts the proof into the store
-// for who promotes. It takes the attestation key alone. Where several keys have to sign, each of
-// their owners attests: to a proof that lies there and whose hosts are all among those given here, a
-// signature is added.
+// Attest signs that hosts of a channel have reported a release healthy, and puts the proof into the store, where a
+// promotion finds it. It needs only the attestation key. If several keys have to sign, each of their owners attests:
+// Attest adds a signature to the proof in the store if its hosts are all among the given ones.
 func Attest(ctx context.Context, p *publish.Publisher, c Case, hosts []trust.Healthy) (Attested, error) {
 	if len(hosts) < c.Demand.Hosts {
 		return Attested{}, fewHosts(c.Ref, c.Release, len(hosts), c.Demand)
@@ -108,16 +107,16 @@ func fewHosts(ref artifact.Ref, release artifact.Release, n int, q trust.Require
 		"let hosts of %s deploy it with `reports.upload` on in agent.yaml, then run this again", ref)}
 }
 
-// Unproven says that what would have to be shown was not.
+// Unproven is the error for health that was not proven.
 type Unproven struct{ err error }
 
 func (u *Unproven) Error() string { return u.err.Error() }
 
-// Unwrap gives what is missing.
+// Unwrap returns what is missing.
 func (u *Unproven) Unwrap() error { return u.err }
 
-// putProof signs a proof and puts it into the store. One that lies there, still lacks signatures and
-// pleases agree is signed instead, so that the signatures of several people come together.
+// putProof signs a proof and puts it into the store. If the store has a proof that still lacks signatures and that
+// agree accepts, putProof signs that one instead, so that the signatures of several people come together.
 func putProof(ctx context.Context, n *publish.Next, role *trust.Role, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
 	may := n.Client.Delegation(trust.AttestationRole)
 	if may.Threshold == 0 {
@@ -171,7 +170,7 @@ func tryPutProof(ctx context.Context, n *publish.Next, role *trust.Role, keys []
 	return attested(n, key, data)
 }
 
-// attested tells about a proof that was written.
+// attested describes a proof that was written.
 func attested(n *publish.Next, key string, data []byte) (Attested, error) {
 	proof, err := trust.ParseProof(data)
 	if err != nil {
@@ -195,8 +194,7 @@ func proofOf(role *trust.Role) (*trust.Proof, error) {
 	return trust.ParseProof(data)
 }
 
-// storedProof reads a proof that lies in the store; nil where there is none, or none that can be
-// read.
+// storedProof reads a proof from the store. It is nil if there is none that can be read.
 func storedProof(ctx context.Context, p *publish.Publisher, key string) (*trust.Proof, string, error) {
 	body, info, err := p.Store.Get(ctx, key, 0)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
@@ -214,7 +212,7 @@ func storedProof(ctx context.Context, p *publish.Publisher, key string) (*trust.
 	}
 	proof, err := trust.ParseProof(data)
 	if err != nil {
-		return nil, info.ETag, nil // somebody wrote nonsense there; it is replaced
+		return nil, info.ETag, nil // what cannot be parsed is replaced
 	}
 	return proof, info.ETag, nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Prove finds the proof that a pointer is to carry: the newest of the one in the store and the one
-// that the pointer before it carries. A channel that requires none carries one all the same where
-// there is one, so that it may be required later.
+// Prove returns the proof that a pointer will carry: the newer one of the proof in the store and the proof that the
+// pointer before it carries. A channel that requires no proof carries one if there is one, so that it can be required
+// later.
 func Prove(ctx context.Context, n *publish.Next, ref artifact.Ref, pointer, before trust.Pointer, from string) (json.RawMessage, error) {
 	required, err := n.Client.Requirement(ref)
 	if err != nil {
@@ -38,7 +38,7 @@ func Prove(ctx context.Context, n *publish.Next, ref artifact.Ref, pointer, befo
 		return nil, nil
 	}
 	if best == nil {
-		best = stored // what is wrong with it is worth telling
+		best = stored // to say what is wrong with it
 	}
 	if best != nil {
 		if pointer.Proof, err = best.Role.ToBytes(); err != nil {
@@ -51,7 +51,7 @@ func Prove(ctx context.Context, n *publish.Next, ref artifact.Ref, pointer, befo
 	return pointer.Proof, notBehind(n, ref, demand, best, Carried(before))
 }
 
-// newest is the newest of the proofs that hold.
+// newest returns the newest of the proofs that hold.
 func newest(n *publish.Next, claim trust.Claim, proofs ...*trust.Proof) (best *trust.Proof) {
 	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	for _, p := range proofs {
@@ -65,17 +65,17 @@ func newest(n *publish.Next, claim trust.Claim, proofs ...*trust.Proof) (best *t
 	return best
 }
 
-// notBehind refuses what hosts that have seen the proof before would refuse.
+// notBehind refuses a proof that hosts would refuse because they have seen a newer one.
 func notBehind(n *publish.Next, ref artifact.Ref, q trust.Requirement, now, before *trust.Proof) error {
 	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	if before == nil || now == nil || !now.At.Before(before.At) || trust.SignedProof(before, targets) != nil {
 		return nil
 	}
 	return &Unproven{err: diag.WithHint(fmt.Errorf("the proof that %s was healthy on %s is older than the one that %s carries now, and hosts take none that is older", now.Version, q.From, ref),
-		"attest it anew: `corpus attest %s %s %s`", ref.Project, q.From, now.Version)}
+		"attest it again: `corpus attest %s %s %s`", ref.Project, q.From, now.Version)}
 }
 
-// Carried is the proof of a pointer; nil for one without, or with one that cannot be read.
+// Carried returns the proof of a pointer, or nil if there is none that can be read.
 func Carried(pointer trust.Pointer) *trust.Proof {
 	if len(pointer.Proof) == 0 {
 		return nil
@@ -87,7 +87,7 @@ func Carried(pointer trust.Pointer) *trust.Proof {
 	return proof
 }
 
-// RefusedChannels lists the channels of all projects whose pointers do not meet what they require.
+// RefusedChannels returns the channels of all projects whose pointers do not meet what they require.
 func RefusedChannels(ctx context.Context, n *publish.Next) ([]string, error) {
 	refused := []string{}
 	err := EachPointer(ctx, n, func(ref artifact.Ref, pointer trust.Pointer, _ *trust.Role) error {
@@ -100,7 +100,7 @@ func RefusedChannels(ctx context.Context, n *publish.Next) ([]string, error) {
 	return refused, err
 }
 
-// EachPointer shows the channels of all projects that can be read.
+// EachPointer calls see for each channel of all projects that can be read.
 func EachPointer(ctx context.Context, n *publish.Next, see func(artifact.Ref, trust.Pointer, *trust.Role) error) error {
 	for _, project := range n.Client.Projects() {
 		role, err := n.Client.Project(ctx, project)

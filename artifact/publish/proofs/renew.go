@@ -11,14 +11,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Renew signs anew the proofs of a channel that other channels of the project carry, with the same
-// content and a later expiry, and puts them into the store. No report is read: what a channel
-// carries, and what holds but for its expiry, was shown once.
+// Renew signs the proofs of a channel that other channels of the project carry again, with the same content and a later
+// expiry, and puts them into the store. It reads no reports: what a channel carries was proven once, and holds but for
+// its expiry.
 func Renew(ctx context.Context, p *publish.Publisher, from artifact.Ref) ([]Attested, error) {
 	if err := publish.CheckRef(from); err != nil {
 		return nil, err
 	}
-	n, err := p.Look(ctx)
+	n, err := p.View(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// takePages puts pages back that the store has lost: as this publisher has kept them, or else out of the list of all
-// versions in one file, which says the same. One that neither has is missing; hosts go on following the channels.
+// takePages puts back pages that the store has lost: from this publisher's copies, or made again from the list of all
+// versions in one file, which has the same content. A page that neither has is reported as missing; hosts still follow
+// the channels.
 func (b *rebuilding) takePages(ctx context.Context, project string, head *trust.Role) error {
 	digests, err := trust.Pages(head)
 	if err != nil || len(digests) == 0 {
@@ -42,12 +43,12 @@ func (b *rebuilding) takePages(ctx context.Context, project string, head *trust.
 	return nil
 }
 
-// listedPages makes the pages of a head again out of the list of all versions beside it; what comes of a list that is
-// cut off, or that someone else wrote, has other digests.
+// listedPages makes the pages of a head again from the list of all versions beside it. Pages made from a truncated or
+// forged list have other digests than the head names.
 func (b *rebuilding) listedPages(ctx context.Context, project string, head *trust.Role) (map[artifact.Digest][]byte, error) {
 	data, err := trust.ReadMetadata(ctx, b.Publisher.Store, trust.RoleKey(project, head.Signed.Version))
 	if err != nil {
-		return map[artifact.Digest][]byte{}, publish.NotAnswered(err)
+		return map[artifact.Digest][]byte{}, publish.Unanswered(err)
 	}
 	whole, err := trust.Decode[tuf.TargetsType](data)
 	if err != nil {

@@ -19,25 +19,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Rebuilt says what a store was put together from again.
+// Rebuilt says from what a store was rebuilt.
 type Rebuilt struct {
 	Roles map[string]int64 `json:"roles"` // version of each that is in force again
-	// Lost are projects that hosts get nothing new of until their owners sign them again: what a snapshot
-	// names of them is missing, or is not signed by keys that may.
+	// Lost are projects whose files are missing or not signed as they should be. Hosts get nothing new of them until
+	// their owners sign them again.
 	Lost []string `json:"lost"`
-	// Missing says for each of Lost, and for targets, what there is not.
+	// Missing has the missing file of each project of Lost, and of targets.
 	Missing []Missing `json:"missing,omitempty"`
-	// Restored are files that the store had lost and that this publisher had kept.
+	// Restored are files that the store had lost and that were written again from this publisher's copies.
 	Restored []string `json:"restored,omitempty"`
 	// Pages are pages of projects' versions that are missing. Hosts follow the channels without them; a project
 	// cannot be published before they are restored from a backup or a mirror.
 	Pages []string `json:"pages,omitempty"`
-	// Unnamed are roles that were taken although no snapshot is left that names them. What a publisher
-	// who was interrupted had not yet put into force may be among them.
+	// Unnamed are roles that were taken although no snapshot that names them is left. They may include changes of an
+	// interrupted publisher that were never in force.
 	Unnamed []string `json:"unnamed,omitempty"`
 }
 
-// Missing is a file of which a snapshot says that it belongs to the store.
+// Missing is a file that a snapshot names and that is lost or not signed as it should be.
 type Missing struct {
 	Role    string `json:"role"`
 	Version int64  `json:"version"`
@@ -46,11 +46,13 @@ type Missing struct {
 
 func (m *Missing) Error() string { return fmt.Sprintf("%s %d: %s", m.Role, m.Version, m.Why) }
 
-// Rebuild makes snapshot and timestamp again, out of what snapshots have named before: the way back after
-// a thief of their keys, since replaced in the root, spoiled them, and after a store lost files or was
-// restored from a backup in part. What no snapshot has named is not taken: a publisher who was interrupted
-// left it. Versions never go back, and no project is forgotten: where a file is missing, its entry stays
-// and the result names it. It takes the keys of snapshot and timestamp.
+// Rebuild makes snapshot and timestamp again from what snapshots have named before. It repairs a store after a thief of
+// their keys, which have since been replaced in the root, has signed false ones, and after the store lost files or was
+// restored in part from a backup.
+//
+// Rebuild leaves out files that no snapshot has named, since an interrupted publisher left them. Versions never go
+// back, and no project is dropped: if a file is missing, its entry stays and the result names it. Rebuild needs the
+// keys of snapshot and timestamp.
 func Rebuild(ctx context.Context, p *publish.Publisher) (result Rebuilt, err error) {
 	err = p.Retry(ctx, func() error {
 		result, err = rebuildOnce(ctx, p)
@@ -68,8 +70,8 @@ func rebuildOnce(ctx context.Context, p *publish.Publisher) (Rebuilt, error) {
 		return Rebuilt{}, err
 	}
 	err = client.Belongs(ctx)
-	// A root that is missing may be put back: what is signed below it shows that the store is this
-	// publisher's, since stageRebuild finds nothing else.
+	// A missing root may be put back. That the store is this publisher's shows in what is signed below the root:
+	// StageRebuild finds nothing in another store.
 	if err != nil && !errors.Is(err, trust.ErrRootMissing) {
 		return Rebuilt{}, err
 	}
@@ -80,7 +82,7 @@ func rebuildOnce(ctx context.Context, p *publish.Publisher) (Rebuilt, error) {
 	if err != nil {
 		return Rebuilt{}, err
 	}
-	n := p.Onto(client, "")
+	n := p.NextAfter(client, "")
 	result, rebuilt, err := StageRebuild(ctx, n, nil)
 	if err != nil {
 		return result, err
@@ -100,8 +102,8 @@ func rebuildOnce(ctx context.Context, p *publish.Publisher) (Rebuilt, error) {
 	return result, p.Keep(ctx, client, objects)
 }
 
-// mounted refuses a store in which nothing lies: a share that is not mounted looks like that, and a rebuild would put
-// a store into its place that has nothing but what this publisher has kept.
+// mounted refuses an empty store. A share that is not mounted looks empty, and a rebuild would write a store there that
+// has only what this publisher has kept.
 func mounted(ctx context.Context, p *publish.Publisher) error {
 	for _, err := range p.Store.List(ctx, "") {
 		if err != nil && !errors.Is(err, store.ErrNoStore) {
@@ -115,22 +117,22 @@ func mounted(ctx context.Context, p *publish.Publisher) error {
 		"the store is empty, and a rebuild takes what the store has: nothing was written")
 }
 
-// rebuilding is a rebuild under way.
+// rebuilding is the state of a rebuild.
 type rebuilding struct {
 	*publish.Next
 	versions map[string][]int64 // of each role in the store, newest first
 	named    map[string][]*tuf.MetaFiles
-	newest   int64 // version of the snapshot that named comes from; 0 for several by keys that are gone
-	torn     bool  // the snapshot in force is lost, and named is of one before it
-	snapshot int64 // the highest version of a snapshot that is known of; 0 for none
-	counted  bool  // a timestamp that holds says so
+	newest   int64 // version of the snapshot that named comes from; 0 if it comes from several, signed by keys that are gone
+	torn     bool  // the snapshot in force is lost, and named comes from an earlier one
+	snapshot int64 // the highest known version of a snapshot, or 0
+	counted  bool  // a valid timestamp has that version
 	result   Rebuilt
 	meta     map[string]*tuf.MetaFiles
 	objects  []publish.Object
 }
 
-// StageRebuild signs a snapshot and a timestamp of what snapshots have named. ready is a targets role that
-// takes the place of the one in the store; nil for none.
+// StageRebuild signs a snapshot and a timestamp for what snapshots have named. ready, if not nil, is a targets role
+// that replaces the one in the store.
 func StageRebuild(ctx context.Context, n *publish.Next, ready []byte) (Rebuilt, []publish.Object, error) {
 	b := &rebuilding{Next: n, meta: map[string]*tuf.MetaFiles{}, result: Rebuilt{Roles: map[string]int64{}, Lost: []string{}}}
 	var err error
@@ -183,7 +185,7 @@ func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
 	return nil
 }
 
-// takeRest finds the projects, and whatever else snapshots have named.
+// takeRest finds the projects and everything else that snapshots have named.
 func (b *rebuilding) takeRest(ctx context.Context) error {
 	targets := b.Client.Trusted().Targets[tuf.RoleTargets]
 	ended, err := trust.Ended(targets)
@@ -207,13 +209,13 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 		}
 		verify := func(*trust.Role) error { return nil }
 		project, _ := trust.IsHead(name)
-		over := func(version int64) bool { // where a newer file was named, an older one does not stand for it
+		over := func(version int64) bool { // an older file does not stand for a newer one that was named
 			list := b.named[name]
 			return version <= ended[project] && (len(list) == 0 || list[0].Version <= ended[project])
 		}
 		if b.Delegates(project) {
 			verify = func(r *trust.Role) error {
-				if over(r.Signed.Version) { // it counts no longer, and hosts have seen it
+				if over(r.Signed.Version) { // it is void, and hosts have seen that
 					return nil
 				}
 				return targets.VerifyDelegate(project, r)
@@ -243,8 +245,8 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 	return nil
 }
 
-// take finds the file of a role that the snapshots name. The first that is there and signed as it should
-// be is the one; else what the newest snapshot says of it stays, and it is missing.
+// take finds the file of a role that snapshots have named: the first that exists and is signed as it should be. If
+// there is none, the entry of the newest snapshot stays, and the file is missing.
 func (b *rebuilding) take(ctx context.Context, name string, verify func(*trust.Role) error) (*trust.Role, *Missing, error) {
 	if len(b.named) == 0 || b.torn {
 		role, err := b.takeUnnamed(ctx, name, verify)
@@ -280,8 +282,8 @@ func (b *rebuilding) take(ctx context.Context, name string, verify func(*trust.R
 	return nil, missing, nil
 }
 
-// takeUnnamed takes the newest file of a role that is signed as it should be, where the snapshot that
-// would name it is lost: hosts may have seen it.
+// takeUnnamed takes the newest file of a role that is signed as it should be when the snapshot that would name it is
+// lost, since hosts may have seen that file.
 func (b *rebuilding) takeUnnamed(ctx context.Context, name string, verify func(*trust.Role) error) (*trust.Role, error) {
 	versions := slices.Clone(b.versions[name])
 	if list := b.named[name]; len(list) > 0 {
@@ -296,14 +298,14 @@ func (b *rebuilding) takeUnnamed(ctx context.Context, name string, verify func(*
 	return role, err
 }
 
-// read reads the file that a snapshot describes: of the store, or else what this publisher kept of it.
-// It is nil where neither is what was described.
+// read returns the file that a snapshot describes, from the store or from this publisher's copies. It is nil if neither
+// has that file.
 func (b *rebuilding) read(ctx context.Context, name string, meta *tuf.MetaFiles) (data []byte, kept bool, err error) {
 	data, err = trust.ReadMetadata(ctx, b.Publisher.Store, trust.RoleKey(name, meta.Version))
 	if err == nil && meta.VerifyLengthHashes(data) == nil {
 		return data, false, nil
 	}
-	if err := publish.NotAnswered(err); err != nil {
+	if err := publish.Unanswered(err); err != nil {
 		return nil, false, err
 	}
 	for _, kept := range []func(string) ([]byte, error){b.Client.Kept, b.Client.KeptList} {
@@ -315,8 +317,7 @@ func (b *rebuilding) read(ctx context.Context, name string, meta *tuf.MetaFiles)
 	return nil, false, nil
 }
 
-// sign signs the new snapshot and a timestamp that hosts take for newer than any they have seen with these
-// keys.
+// sign signs the new snapshot, and a timestamp that hosts accept as newer than any that they have seen with these keys.
 func (b *rebuilding) sign(ctx context.Context) ([]publish.Object, error) {
 	p, root := b.Publisher, b.Client.Trusted().Root
 	signers, err := p.KeysFor(tuf.RoleSnapshot, b.Client.Delegation(tuf.RoleSnapshot))
@@ -349,9 +350,9 @@ func (b *rebuilding) sign(ctx context.Context) ([]publish.Object, error) {
 	return []publish.Object{first, second}, err
 }
 
-// lastTimestamp is the highest version of a timestamp that this publisher or the store knows of and
-// whose signatures hold, and the condition to replace what the store has. Where the store has none that
-// holds, it is a version that no host can have seen.
+// lastTimestamp returns the highest version of a valid timestamp that this publisher or the store has, and the
+// condition for replacing the one in the store. If the store has no valid timestamp, the version is one that no host
+// can have seen.
 func lastTimestamp(ctx context.Context, p *publish.Publisher, root *publish.RootRole, snapshot int64) (int64, store.Condition, error) {
 	cond := store.Condition{IfAbsent: true}
 	etag, err := p.TimestampETag(ctx)
@@ -380,7 +381,7 @@ func lastTimestamp(ctx context.Context, p *publish.Publisher, root *publish.Root
 	return last, cond, nil
 }
 
-// beyond is a version that is higher than any a host has seen, where this is the highest known.
+// beyond returns a version that is higher than any that hosts have seen, if version is the highest known.
 func beyond(version int64) int64 {
 	if version > math.MaxInt64-publish.LostVersions {
 		return version
@@ -388,7 +389,7 @@ func beyond(version int64) int64 {
 	return version + publish.LostVersions
 }
 
-// lastSnapshot is the highest version of a snapshot in the store whose signatures hold.
+// lastSnapshot returns the highest version of a valid snapshot in the store.
 func lastSnapshot(ctx context.Context, p *publish.Publisher, root *publish.RootRole, versions []int64) (int64, error) {
 	for _, version := range versions {
 		data, err := trust.ReadMetadata(ctx, p.Store, trust.RoleKey(tuf.RoleSnapshot, version))
@@ -403,8 +404,7 @@ func lastSnapshot(ctx context.Context, p *publish.Publisher, root *publish.RootR
 	return 0, nil
 }
 
-// newestGood reads the newest version of a role that is what it says and signed by who may; nil
-// where there is none.
+// newestGood reads the newest valid version of a role, or nil.
 func newestGood(ctx context.Context, p *publish.Publisher, name string, versions []int64, verify func(*trust.Role) error) (*trust.Role, []byte, error) {
 	for _, version := range versions {
 		data, err := trust.ReadMetadata(ctx, p.Store, trust.RoleKey(name, version))

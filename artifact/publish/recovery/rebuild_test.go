@@ -38,8 +38,7 @@ func TestRebuildNeedsNothingThatWasSpoiled(t *testing.T) {
 	}
 }
 
-// What a killed publisher had not put into force is not put into force by a rebuild, and what is missing
-// is named, not forgotten.
+// A rebuild does not put into force what an interrupted publisher had not, and reports what is missing.
 func TestRebuildTakesWhatSnapshotsName(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"", "timestamp", "snapshot", "both"} {
@@ -53,7 +52,7 @@ func TestRebuildTakesWhatSnapshotsName(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := repo.Snapshot()
-			for left := 0; ; left++ { // killed after it has written the project, and before the snapshot
+			for left := 0; ; left++ { // interrupted after the project is written, and before the snapshot is
 				s.Left = left
 				file := filepath.Join(t.TempDir(), "x.tar.zst")
 				artifacttest.WriteFile(t, file, artifacttest.Archive(t, artifacttest.Files{"app": "2"}))
@@ -82,7 +81,7 @@ func TestRebuildTakesWhatSnapshotsName(t *testing.T) {
 			}
 			online := repo.As("snapshot", "timestamp")
 			if lost == "snapshot" {
-				online.Seen = repo.Seen // a publisher who has kept the snapshot in force
+				online.Seen = repo.Seen // a publisher that has a copy of the snapshot in force
 			}
 			rebuilt, err := recovery.Rebuild(t.Context(), online)
 			if err != nil {
@@ -132,7 +131,7 @@ func remove(t *testing.T, repo *artifacttest.Repo, key string) {
 	}
 }
 
-// newestOf is the newest file of a role among objects.
+// newestOf returns the newest file of a role among objects.
 func newestOf(objects map[string][]byte, role string) (best string) {
 	for key := range objects {
 		if strings.HasSuffix(key, "."+role+".json") && (len(key) > len(best) || len(key) == len(best) && key > best) {

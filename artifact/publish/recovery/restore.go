@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// restoreRoots puts back the roots that the store lost or that were damaged there: a host that was pinned
-// to an older one follows all of them.
+// restoreRoots puts back roots that the store has lost or damaged. A host that was pinned to an older root follows all
+// of them.
 func restoreRoots(ctx context.Context, p *publish.Publisher, client *trust.Client) (objects []publish.Object, restored []string, err error) {
 	newest := client.Trusted().Root.Signed.Version
 	for version := int64(1); version <= newest; version++ {
@@ -30,7 +30,7 @@ func restoreRoots(ctx context.Context, p *publish.Publisher, client *trust.Clien
 		}
 		key := trust.RoleKey(tuf.RoleRoot, version)
 		there, err := trust.ReadMetadata(ctx, p.Store, key)
-		if err := publish.NotAnswered(err); err != nil {
+		if err := publish.Unanswered(err); err != nil {
 			return nil, nil, err
 		}
 		if kept == nil || bytes.Equal(there, kept) {
@@ -42,8 +42,8 @@ func restoreRoots(ctx context.Context, p *publish.Publisher, client *trust.Clien
 	return objects, restored, nil
 }
 
-// takeWhole puts the list of all versions of a project in the place of its lost head. It is signed by the
-// same keys with the same version, and a head without pages is complete.
+// takeWhole puts the list of all versions of a project in the place of its lost head. The list is signed by the same
+// keys with the same version, and a head without pages is complete.
 func (b *rebuilding) takeWhole(ctx context.Context, project string, verify func(*trust.Role) error) (*trust.Role, error) {
 	head, whole := b.named[trust.HeadRole(project)], b.named[project]
 	if len(head) == 0 || len(whole) == 0 || whole[0].Version < head[0].Version {
@@ -66,7 +66,7 @@ func (b *rebuilding) takeWhole(ctx context.Context, project string, verify func(
 	return role, nil
 }
 
-// lostPages are those of some pages that the store does not have as they were signed.
+// lostPages returns the pages that the store does not have as they were signed.
 func lostPages(ctx context.Context, p *publish.Publisher, project string, digests []artifact.Digest) ([]artifact.Digest, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(publish.PageWriters)
@@ -75,7 +75,7 @@ func lostPages(ctx context.Context, p *publish.Publisher, project string, digest
 	for _, digest := range digests {
 		group.Go(func() error {
 			data, err := trust.ReadMetadata(ctx, p.Store, trust.PageKey(project, digest))
-			if err := publish.NotAnswered(err); err != nil {
+			if err := publish.Unanswered(err); err != nil {
 				return err
 			}
 			if err == nil && artifact.NewDigest(sha256.Sum256(data)) == digest {

@@ -22,15 +22,15 @@ import (
 // Standing says how long a role is signed for.
 type Standing struct {
 	Role    string    `json:"role"`
-	Expires time.Time `json:"expires,omitzero"` // unknown where the role cannot be read
+	Expires time.Time `json:"expires,omitzero"` // zero if the role cannot be read
 	Renewed bool      `json:"renewed"`
-	Left    bool      `json:"left"`          // it should have been signed anew, and was not
-	Why     string    `json:"why,omitempty"` // it was not
+	Left    bool      `json:"left"`          // it should have been signed again, and was not
+	Why     string    `json:"why,omitempty"` // why it was not
 }
 
-// Roles signs anew what expires within a time, as far as the keys at hand suffice: timestamp
-// always, snapshot where it is due, and root, targets and projects where their keys are there. It
-// takes the keys of snapshot and timestamp and nothing else; what it had to leave is told.
+// Roles signs again what expires within a time, as far as the keys at hand suffice: the timestamp always, the snapshot
+// when it is due, and root, targets and projects if their keys are there. It needs only the keys of snapshot and
+// timestamp, and reports what it could not sign.
 func Roles(ctx context.Context, p *publish.Publisher, within time.Duration) ([]Standing, error) {
 	root, err := refreshRoot(ctx, p, within)
 	if err != nil {
@@ -61,7 +61,7 @@ func Roles(ctx context.Context, p *publish.Publisher, within time.Duration) ([]S
 			return err
 		}
 		for _, role := range lost {
-			if role != tuf.RoleSnapshot && n.Roles[role] == nil { // those that are signed here are written again
+			if role != tuf.RoleSnapshot && n.Roles[role] == nil { // the roles that are signed now are written anyway
 				list = append(list, Standing{Role: role, Left: true, Why: "the store has lost its file, which `corpus refresh --rebuild` puts back"})
 			}
 		}
@@ -77,8 +77,8 @@ func Roles(ctx context.Context, p *publish.Publisher, within time.Duration) ([]S
 	return list, err
 }
 
-// lost names the roles whose newest files hosts need and the store does not have: the publisher may have them still, and a
-// host that is new has not. A publisher that may not list the store cannot see that.
+// lost returns the roles whose newest files the store does not have. This publisher may still have copies of them, but
+// a new host has none. A publisher that may not list the store cannot see what is lost.
 func lost(ctx context.Context, n *publish.Next) (roles []string, err error) {
 	there, err := n.Publisher.Versions(ctx)
 	if errors.Is(err, store.ErrForbidden) {
@@ -114,7 +114,7 @@ func refreshRoot(ctx context.Context, p *publish.Publisher, within time.Duration
 	return s, err
 }
 
-// refreshRole has a role signed anew if it is due. A project that never published has none.
+// refreshRole includes a role in the change if it is due. A project that never published has none.
 func refreshRole(ctx context.Context, n *publish.Next, name string, within time.Duration) ([]Standing, error) {
 	p := n.Publisher
 	role := n.Client.Trusted().Targets[tuf.RoleTargets]
@@ -154,8 +154,8 @@ func refreshRole(ctx context.Context, n *publish.Next, name string, within time.
 	return []Standing{s}, nil
 }
 
-// freshKey reports whether the keys at hand suffice to sign a role and one of them has not signed it: a key
-// that was let in since, which has to sign before the one it replaces can go.
+// freshKey reports whether the keys at hand suffice to sign a role and one of them has not signed it. Such a key was
+// added since, and has to sign before the key that it replaces can go.
 func freshKey(p *publish.Publisher, role string, may trust.Delegation, signed []tuf.Signature) (bool, error) {
 	held, err := p.Held(role)
 	if err != nil {
@@ -167,8 +167,8 @@ func freshKey(p *publish.Publisher, role string, may trust.Delegation, signed []
 	}), nil
 }
 
-// expiringProofs tells of the proofs of channels that expire within a time. To sign them anew takes the
-// attestation key, and to take them in the project's.
+// expiringProofs returns the proofs of channels that expire within a time. Signing them again needs the attestation
+// key, and putting them into channels the project's key.
 func expiringProofs(ctx context.Context, n *publish.Next, within time.Duration) (list []Standing, err error) {
 	err = proofs.EachPointer(ctx, n, func(ref artifact.Ref, pointer trust.Pointer, _ *trust.Role) error {
 		required, err := n.Client.Requirement(ref)

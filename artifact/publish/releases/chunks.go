@@ -22,18 +22,17 @@ import (
 )
 
 const (
-	// leastChunked is from which size on an artifact is published in chunks too. Below it the index,
-	// a request of its own, would not pay.
+	// leastChunked is the size from which on an artifact is also published in chunks. For a smaller one the request
+	// for the index costs more than chunks save.
 	leastChunked = 256 << 10
-	// leastShare is how much smaller than the artifact an index has to be. A host reads it before
-	// it knows whether chunks pay, and must not lose more than 2 % where they do not.
+	// leastShare is how many times smaller than the artifact an index has to be. A host reads it before it knows
+	// whether chunks save anything, and must not lose more than 2 % if they do not.
 	leastShare = 60
 	// leanOn is how many earlier versions are searched for chunks.
 	leanOn = 20
 )
 
-// addChunks makes the index of an artifact's tree and uploads the chunks that no earlier version of
-// the project brought.
+// addChunks makes the index of an artifact's tree, and uploads the chunks that no earlier version of the project has.
 func addChunks(ctx context.Context, p *publish.Publisher, d *described, root *os.Root, tree *manifest.Manifest) error {
 	if d.release.Length < leastChunked {
 		return nil
@@ -78,9 +77,9 @@ func addChunks(ctx context.Context, p *publish.Publisher, d *described, root *os
 	return nil
 }
 
-// putPack uploads a pack. One that lies there already, which no version that this publisher knows names,
-// is somebody's who was cut short, perhaps long ago: it may be collected before this one is signed, so
-// the pack gets another name by some bytes at its end, which no index points to.
+// putPack uploads a pack. If the store has that pack although no known version names it, an interrupted publisher left
+// it, and it may be removed before this one is signed. Then some bytes that no index points to are added to the pack,
+// which gives it another name.
 func putPack(ctx context.Context, p *publish.Publisher, project string, pack artifact.Digest, file *os.File, size int64) (artifact.Digest, error) {
 	for {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -104,8 +103,8 @@ func putPack(ctx context.Context, p *publish.Publisher, project string, pack art
 	}
 }
 
-// knownChunks reads the indexes of the project's newest versions. With each pack comes a release
-// that keeps it alive.
+// knownChunks reads the indexes of the project's newest versions. For each pack it also returns a release that keeps
+// the pack.
 func knownChunks(ctx context.Context, p *publish.Publisher, r artifact.Release) (chunk.Known, map[artifact.Digest]artifact.Release, error) {
 	known, sources := chunk.Known{}, map[artifact.Digest]artifact.Release{}
 	d, err := p.Read(ctx)
@@ -140,13 +139,13 @@ func knownChunks(ctx context.Context, p *publish.Publisher, r artifact.Release) 
 	return known, sources, nil
 }
 
-// errWithdrawn says that a version whose chunks were to be used again is there no longer, so that
-// its chunks may go any moment.
+// errWithdrawn is the error for a version whose chunks were to be used again and that has been taken out meanwhile, so
+// that its chunks may be removed at any moment.
 var errWithdrawn = errors.New("an earlier version was withdrawn at the same time")
 
-// stands checks, on the project's role as it will be signed, that every pack is kept alive by a
-// version of before. New packs are safe because they are young.
-func (d described) stands(role *trust.Role) error {
+// checkLeansOn checks that the project's role, as it will be signed, has the versions that keep the packs that are used
+// again. New packs are safe because they are young.
+func (d described) checkLeansOn(role *trust.Role) error {
 	releases := trust.Releases(d.release.Project, role)
 	for _, source := range d.leansOn {
 		if !slices.Contains(releases, source) {

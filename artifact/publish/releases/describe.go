@@ -22,7 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// described is what is signed of an artifact beside its length and digest.
+// described is what is signed of an artifact in addition to its length and digest.
 type described struct {
 	release  artifact.Release
 	tree     artifact.Digest
@@ -31,7 +31,7 @@ type described struct {
 	packs    []artifact.Digest  // uploaded for it, and named by no version yet
 }
 
-// objects are the keys of the artifact and of what lies beside it.
+// objects returns the keys of the artifact and its sidecars.
 func (d described) objects() []string {
 	keys := []string{trust.ObjectKey(d.release)}
 	for kind, data := range d.sidecars {
@@ -49,8 +49,8 @@ type prepared struct {
 	close    func()
 }
 
-// describe unpacks an artifact as a host would, which finds what a host would refuse, and makes the list that lets hosts
-// fetch it in blocks. Plain artifacts are only unpacked. The caller closes what it gives.
+// describe unpacks an artifact as a host would, which finds what a host would refuse, and makes the list that lets
+// hosts fetch it in blocks. Plain artifacts are only unpacked. The caller closes what it gives.
 func describe(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) (*prepared, error) {
 	dir, done, err := durable.Scratch()
 	if err != nil {
@@ -105,11 +105,11 @@ func unpackFile(ctx context.Context, release artifact.Release, file string, root
 	return unpacked.Tree, nil
 }
 
-// maxStatement bounds what is read of a statement.
+// maxStatement limits how much of a statement is read.
 const maxStatement = 64 << 20
 
-// addStatements takes what a build left beside the file. One that is about other bytes is an error,
-// since it would be signed as being about these.
+// addStatements takes the statements that a build left beside the file. A statement about other bytes is an error,
+// since it would be signed as one about these.
 func (d *described) addStatements(file string) error {
 	stem := strings.TrimSuffix(file, "."+string(d.release.Format))
 	for _, kind := range trust.Statements() {
@@ -146,7 +146,7 @@ func (d *described) addBlocks(ctx context.Context, file string) error {
 	return nil
 }
 
-// sign writes into a project's role what is signed beside the artifact.
+// sign adds the artifact's sidecars to a project's role.
 func (d described) sign(role *trust.Role) error {
 	for kind, data := range d.sidecars {
 		sum := sha256.Sum256(data)

@@ -38,8 +38,8 @@ func Point(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version 
 	return release, err
 }
 
-// Unpoint takes a channel out of a project: its hosts keep what they run and say that the channel is gone. What it pointed at
-// stays published.
+// Unpoint takes a channel out of a project. Its hosts keep what they run and report that the channel is gone. What it
+// pointed at stays published.
 func Unpoint(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (trust.Pointer, error) {
 	if err := publish.CheckRef(ref); err != nil {
 		return trust.Pointer{}, err

@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Promote points a channel at what another channel of the project points at. Bytes stay where they
-// are. A channel that requires proof takes it in from the store; without one that holds the error is
-// a *trust.Refused. From a channel to itself takes in a newer proof.
+// Promote points a channel at what another channel of the project points at. No bytes are copied. A channel that
+// requires proof gets it from the store; if there is no valid one the error is a *trust.Refused. Promoting a channel to
+// itself takes in a newer proof.
 func Promote(ctx context.Context, p *publish.Publisher, project, from, to string) (artifact.Release, error) {
 	if err := errors.Join(trust.CheckProject(project), artifact.CheckChannel(from), artifact.CheckChannel(to)); err != nil {
 		return artifact.Release{}, err
@@ -33,14 +33,13 @@ func Promote(ctx context.Context, p *publish.Publisher, project, from, to string
 	return release, err
 }
 
-// point moves a channel of a project's role to a release; from is the channel that the release comes
-// from, if it comes from one.
+// point moves a channel of a project to a release. from is the channel that the release comes from, or "".
 func point(ctx context.Context, n *publish.Next, role *trust.Role, ref artifact.Ref, r artifact.Release, from string) error {
 	channels, err := trust.Channels(role)
 	if err != nil {
 		return err
 	}
-	if err := n.MeantChannel(ref.Channel, channels); err != nil {
+	if err := n.CheckChannelName(ref.Channel, channels); err != nil {
 		return err
 	}
 	before := channels[ref.Channel]

@@ -31,17 +31,16 @@ type Request struct {
 	Version string
 	File    string // the artifact
 	Channel string // to point at it; empty for none
-	Plain   bool   // without the lists by which hosts fetch it in blocks and chunks
-	New     bool   // although the project or the channel is new and named nearly as another, or the artifact says that it is another's or another version
-	// Check refuses the unpacked tree of the artifact, before anything of it is uploaded; nil for no check.
+	Plain   bool   // without the lists that let hosts fetch it in blocks and chunks
+	New     bool   // even if the name looks mistyped, or the artifact names another project or version
+	// Check, if not nil, checks the unpacked tree of the artifact before anything is uploaded.
 	Check func(ctx context.Context, tree string) error
-	Force bool // although the store holds an artifact of this version with other bytes, which nothing signed names
+	Force bool // even if the store has an unsigned artifact of this version with other bytes
 }
 
-// Publish uploads an artifact, signs it as a version of its project, and points a channel at it.
-// The same bytes under the same version again change nothing but the channel; other bytes are an
-// *Immutable. While the keyring holds the targets key, a project that is new is delegated to a key
-// made for it.
+// Publish uploads an artifact, signs it as a version of its project, and points a channel at it. Publishing the same
+// bytes under the same version again changes nothing but the channel; other bytes are an *Immutable. If the keyring has
+// the targets key, a new project is delegated to a key that is made for it.
 func Publish(ctx context.Context, p *publish.Publisher, r Request) (artifact.Release, error) {
 	if err := r.check(); err != nil {
 		return artifact.Release{}, publish.MistakeOf(err)
@@ -55,7 +54,7 @@ func Publish(ctx context.Context, p *publish.Publisher, r Request) (artifact.Rel
 	if err != nil {
 		return artifact.Release{}, err
 	}
-	if err := checkMeant(ctx, p, release, r); err != nil {
+	if err := checkMistyped(ctx, p, release, r); err != nil {
 		return artifact.Release{}, err
 	}
 	if r.New && !p.New {
@@ -85,9 +84,9 @@ func Publish(ctx context.Context, p *publish.Publisher, r Request) (artifact.Rel
 	return release, err
 }
 
-// mayPublish refuses, before anything is written or uploaded, a version whose metadata could not be signed: it is taken by
-// other bytes, withdrawn, the project would be too large for its readers, a key or its passphrase is missing, or hosts would
-// refuse it. It reports whether the store delegates the project already.
+// mayPublish refuses, before anything is written or uploaded, a version whose metadata could not be signed: it is
+// taken by other bytes, withdrawn, the project would be too large for its readers, a key or its passphrase is missing,
+// or hosts would refuse it. It reports whether the store delegates the project already.
 func mayPublish(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) (delegated bool, err error) {
 	n, err := p.Read(ctx)
 	if err != nil {
@@ -116,8 +115,8 @@ func mayPublish(ctx context.Context, p *publish.Publisher, release artifact.Rele
 	return delegated, n.TryOut(ctx)
 }
 
-// delegateNew delegates a project that is new to a key made for it, and checks again what may be published: a project
-// that was removed comes back with its versions.
+// delegateNew makes a key for a new project, delegates the project to it, and checks again what may be published, since
+// a project that was removed comes back with its versions.
 func delegateNew(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) error {
 	if err := ensureDelegated(ctx, p, r.Project); err != nil {
 		return err
@@ -153,8 +152,8 @@ func uploadAndSign(ctx context.Context, p *publish.Publisher, ready *prepared, r
 	return keepThere(ctx, p, about, r.File)
 }
 
-// keepThere uploads again what a garbage collection removed while it was not signed: an object that an
-// earlier attempt had left long ago was found in the store and not uploaded.
+// keepThere uploads again what garbage collection removed before it was signed: an object that an earlier attempt had
+// left long ago was in the store, and was not uploaded.
 func keepThere(ctx context.Context, p *publish.Publisher, about described, file string) error {
 	missing, err := blobs.Missing(ctx, p.Store, about.objects())
 	if err != nil || len(missing) == 0 {
@@ -171,7 +170,7 @@ func (r Request) check() error {
 	return errors.Join(errs...)
 }
 
-// examine reads the artifact for its length and digest.
+// examine reads the artifact's length and digest.
 func examine(ctx context.Context, p *publish.Publisher, r Request) (artifact.Release, error) {
 	format, err := artifact.FormatOf(r.File)
 	if err != nil {
@@ -206,15 +205,15 @@ func ensureDelegated(ctx context.Context, p *publish.Publisher, project string) 
 	if err == nil {
 		err = projects.Add(ctx, p, project, 0, keys...)
 	}
-	// A key that was made for nothing would be taken for the project's later. Where the answer of the store was lost
-	// it may be in force.
+	// A key that is not in use would later be taken for the project's key. If the answer of the store was lost, the key
+	// may be in use.
 	if err != nil && len(made) > 0 && !errors.Is(err, store.ErrUnreachable) && ctx.Err() == nil {
 		err = errors.Join(err, p.Keys.Forget(project))
 	}
 	return err
 }
 
-// upload writes the artifact's object, unless it is there.
+// upload writes the artifact unless the store has it.
 func upload(ctx context.Context, p *publish.Publisher, r artifact.Release, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -227,7 +226,7 @@ func upload(ctx context.Context, p *publish.Publisher, r artifact.Release, file 
 	return nil
 }
 
-// Immutable says that a version is taken by other bytes.
+// Immutable is the error for a version that is published with other bytes.
 type Immutable struct {
 	Release artifact.Release // as it was published
 	Digest  artifact.Digest  // of what was to be published
@@ -265,7 +264,7 @@ func add(ctx context.Context, n *publish.Next, about described, channel string) 
 	target := tuf.TargetFile()
 	target.Length = r.Length
 	target.Hashes = tuf.Hashes{"sha256": sum}
-	if err := about.stands(role); err != nil {
+	if err := about.checkLeansOn(role); err != nil {
 		return err
 	}
 	if before := role.Signed.Targets[trust.TargetPath(r.Project, r.Version, r.Format)]; before != nil {
@@ -281,7 +280,7 @@ func add(ctx context.Context, n *publish.Next, about described, channel string) 
 	return point(ctx, n, role, artifact.Ref{Project: r.Project, Channel: channel}, r, "")
 }
 
-// uploadSidecars writes what will be signed beside the artifact.
+// uploadSidecars writes the artifact's sidecars.
 func uploadSidecars(ctx context.Context, p *publish.Publisher, d described) error {
 	for kind, data := range d.sidecars {
 		digest := artifact.NewDigest(sha256.Sum256(data))
@@ -292,9 +291,9 @@ func uploadSidecars(ctx context.Context, p *publish.Publisher, d described) erro
 	return nil
 }
 
-// untaken refuses a version of which the store holds an artifact with other bytes that nothing signed names. A publisher
-// that has seen the store before notices when it was restored from an older copy. One that has not learns it from what
-// lies there alone: hosts may run these bytes, and take no others under the version.
+// untaken refuses a version if the store has an artifact of it with other bytes that no signed metadata names. A
+// publisher that has seen the store before notices when it was restored from an older copy. One that has not can tell
+// only by such artifacts: hosts may run their bytes, and accept no others under the version.
 func untaken(ctx context.Context, p *publish.Publisher, r artifact.Release) error {
 	_, name := path.Split(trust.TargetPath(r.Project, r.Version, r.Format))
 	for info, err := range p.Store.List(ctx, "deploy/"+r.Project+"/") {

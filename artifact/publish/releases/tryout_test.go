@@ -29,8 +29,8 @@ func (c *counted) Put(ctx context.Context, key string, r io.Reader, size int64, 
 	return c.Store.Put(ctx, key, r, size, cond)
 }
 
-// TestPublishThatCannotBeSignedUploadsNothing takes a key away, damages one, and gives what is refused: nothing is written, no key
-// is made, and the version can be published afterwards.
+// TestPublishThatCannotBeSignedUploadsNothing takes a key away, damages one, and gives what is refused: nothing is
+// written, no key is made, and the version can be published afterwards.
 func TestPublishThatCannotBeSignedUploadsNothing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -100,8 +100,8 @@ func lose(name string) func(*testing.T, *publish.Publisher, *releases.Request) {
 	}
 }
 
-// TestArtifactOfAnAbortedPublish leaves artifacts of a publish that was cut short before it was signed: the same bytes are taken,
-// who has seen the store publishes others, and who has not gets a way to.
+// TestArtifactOfAnAbortedPublish leaves artifacts of a publish that was cut short before it was signed: the same bytes
+// are taken, who has seen the store publishes others, and who has not gets a way to.
 func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	t.Parallel()
 	s := &dying{Store: mem.New()}

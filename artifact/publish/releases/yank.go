@@ -19,8 +19,8 @@ type Yanked struct {
 	Channels []string         `json:"channels"` // that point at it; hosts of these keep what they have
 }
 
-// Yank withdraws a version: hosts that run it are told, and no other host gets it. The artifact
-// stays where it is, since hosts that run it may have to read it again.
+// Yank withdraws a version: hosts that run it learn of that, and no other host gets it. The artifact stays in the
+// store, since hosts that run it may have to fetch it again.
 func Yank(ctx context.Context, p *publish.Publisher, project, version, reason string) (Yanked, error) {
 	var result Yanked
 	err := yanks(ctx, p, project, version, func(r artifact.Release, role *trust.Role, yanks map[string]trust.Yank) error {
@@ -43,7 +43,7 @@ func Yank(ctx context.Context, p *publish.Publisher, project, version, reason st
 	return result, err
 }
 
-// Unyank takes a withdrawal back.
+// Unyank undoes a withdrawal.
 func Unyank(ctx context.Context, p *publish.Publisher, project, version string) (artifact.Release, error) {
 	var release artifact.Release
 	err := yanks(ctx, p, project, version, func(r artifact.Release, _ *trust.Role, yanks map[string]trust.Yank) error {
@@ -81,5 +81,5 @@ func yanks(ctx context.Context, p *publish.Publisher, project, version string, e
 	})
 }
 
-// oneLine is a reason as it is shown in tables and logs.
+// oneLine returns a reason as tables and logs show it.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

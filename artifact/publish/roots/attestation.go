@@ -16,9 +16,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// rotateAttestation replaces attestation keys. What channels carry is signed with the new keys in the
-// same commit, so that hosts follow at any moment. A project whose keys are not at hand has to take
-// its proofs in first; until then the old keys stay.
+// rotateAttestation replaces attestation keys. The same commit signs the proofs that channels carry with the new keys,
+// so that hosts follow at any moment. If a project's keys are not at hand, its owner has to take the proofs in first;
+// until then the old keys stay.
 func rotateAttestation(ctx context.Context, p *publish.Publisher, fresh []*tuf.Key, old []string) error {
 	before, err := p.Keys.Public(trust.AttestationRole)
 	if err != nil {
@@ -53,7 +53,7 @@ func rotateAttestation(ctx context.Context, p *publish.Publisher, fresh []*tuf.K
 		"let who has the projects' keys run %s, then run the command again", strings.Join(promotions, ", "))
 }
 
-// signedPointer is a channel whose proof is signed by keys that may.
+// signedPointer is a channel with a validly signed proof.
 type signedPointer struct {
 	ref     artifact.Ref
 	pointer trust.Pointer
@@ -61,7 +61,7 @@ type signedPointer struct {
 	proof   *trust.Proof
 }
 
-// signedProofs lists the channels whose proofs are signed as targets stands.
+// signedProofs returns the channels whose proofs are signed by keys that may.
 func signedProofs(ctx context.Context, n *publish.Next) (list []signedPointer, err error) {
 	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	err = proofs.EachPointer(ctx, n, func(ref artifact.Ref, pointer trust.Pointer, role *trust.Role) error {
@@ -73,8 +73,8 @@ func signedProofs(ctx context.Context, n *publish.Next) (list []signedPointer, e
 	return list, err
 }
 
-// resignProofs signs with the keys at hand the proofs whose signatures no longer suffice, and tells
-// of which channels the project's keys are not at hand.
+// resignProofs signs the proofs whose signatures no longer suffice, and returns the channels of projects whose keys are
+// not at hand.
 func resignProofs(ctx context.Context, n *publish.Next, good []signedPointer) (left []artifact.Ref, err error) {
 	for _, g := range good {
 		if trust.SignedProof(g.proof, n.Targets()) == nil {
@@ -102,7 +102,7 @@ func resignProofs(ctx context.Context, n *publish.Next, good []signedPointer) (l
 	return left, nil
 }
 
-// repoint writes a channel's pointer as it is now.
+// repoint writes a channel's changed pointer.
 func repoint(n *publish.Next, g signedPointer) error {
 	channels, err := trust.Channels(g.role)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Change says how the next root differs from this one. Its maps are by role: root, targets,
-// snapshot, timestamp.
+// Change says how the next root differs from this one. The keys of its maps are roles: root, targets, snapshot,
+// timestamp.
 type Change struct {
 	Add       map[string][]*tuf.Key
 	Remove    map[string][]string // IDs of keys, or the beginning of them
 	Threshold map[string]int
-	Renew     bool // sign it anew although nothing else changes
+	Renew     bool // sign it again although nothing else changes
 }
 
 func (c Change) empty() bool {
@@ -31,15 +31,16 @@ func (c Change) empty() bool {
 type Result struct {
 	Version int64     `json:"version"`
 	Expires time.Time `json:"expires"`
-	// Unsigned are the roles that nobody who may has signed yet under the new root. Hosts refuse the
-	// store until they are signed.
+	// Unsigned are the roles that lack valid signatures under the new root. Hosts refuse the store until they are
+	// signed.
 	Unsigned []string `json:"unsigned"`
 }
 
-// Apply replaces the root, and signs anew what lies directly below it where its keys changed.
-// It takes as many root keys as the root of before wants, and as the new one does. Hosts follow at any
-// moment: what lies below is signed by keys of both before a key is taken away, which may take a root in
-// between. Where the keys at hand do not suffice for that nothing is written.
+// Apply replaces the root, and signs the roles directly below it again if their keys have changed. It needs as many
+// root keys as the root before and the new one require.
+//
+// Hosts follow at any moment: the roles below are signed by old and new keys before an old key is taken away, which may
+// need a root in between. If the keys at hand do not suffice for that, Apply writes nothing.
 func Apply(ctx context.Context, p *publish.Publisher, c Change) (Result, error) {
 	if c.empty() {
 		return Result{}, publish.NewMistake("say what to change; `corpus root change --help` shows how", "the root would stay as it is")
@@ -64,7 +65,7 @@ func Apply(ctx context.Context, p *publish.Publisher, c Change) (Result, error) 
 		final.Signed.Expires = p.Expires(p.Expiry.WithDefaults().Root)
 		if p.Hand != nil {
 			result = Result{Version: final.Signed.Version, Expires: final.Signed.Expires, Unsigned: []string{}}
-			return p.HandRoot(final, before.Signed.Version, trust.RootDelegation(before, tuf.RoleRoot), trust.RootDelegation(final, tuf.RoleRoot))
+			return p.MakeRootDraft(final, before.Signed.Version, trust.RootDelegation(before, tuf.RoleRoot), trust.RootDelegation(final, tuf.RoleRoot))
 		}
 		if !c.Renew && publish.SameRoles(before, final) {
 			final = before
@@ -75,7 +76,7 @@ func Apply(ctx context.Context, p *publish.Publisher, c Change) (Result, error) 
 	return result, err
 }
 
-// resolved is the change with the full IDs of the keys that go.
+// resolved returns the change with the full IDs of the keys to remove.
 func (c Change) resolved(before *publish.RootRole) (Change, error) {
 	remove := map[string][]string{}
 	for role, list := range c.Remove {
@@ -91,7 +92,7 @@ func (c Change) resolved(before *publish.RootRole) (Change, error) {
 	return c, nil
 }
 
-// apply makes the next root. The keys to remove are full IDs; those that are gone already do not matter.
+// apply makes the next root. The IDs of keys to remove are full; keys that are gone already are ignored.
 func (c Change) apply(before *publish.RootRole) (*publish.RootRole, error) {
 	data, err := before.ToBytes()
 	if err != nil {
@@ -125,11 +126,11 @@ func (c Change) apply(before *publish.RootRole) (*publish.RootRole, error) {
 		}
 		root.Signed.Roles[role].Threshold = threshold
 	}
-	return root, sound(root)
+	return root, checkThresholds(root)
 }
 
-// sound refuses a root that nobody could sign for.
-func sound(root *publish.RootRole) error {
+// checkThresholds refuses a root whose thresholds its keys cannot meet.
+func checkThresholds(root *publish.RootRole) error {
 	for _, role := range tuf.TopRoles() {
 		may := trust.RootDelegation(root, role)
 		if may.Threshold < 1 || may.Threshold > len(may.Keys) {
@@ -139,8 +140,7 @@ func sound(root *publish.RootRole) error {
 	return nil
 }
 
-// Read verifies the store as far as it can be: a root has to be replaceable just when what lies
-// below it was spoiled.
+// Read verifies the store as far as it is valid, since a root has to be replaceable when what lies below it is damaged.
 func Read(ctx context.Context, p *publish.Publisher) (*publish.Next, error) {
 	n, err := p.Read(ctx)
 	var refused *trust.Refused
@@ -158,5 +158,5 @@ func Read(ctx context.Context, p *publish.Publisher) (*publish.Next, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Onto(client, etag), client.Recall()
+	return p.NextAfter(client, etag), client.Recall()
 }

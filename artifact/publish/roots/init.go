@@ -21,14 +21,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// RootName is the public root's file beside the keys, which hosts are told to trust.
+// RootName is the name of the public root beside the keys, which hosts are configured to trust.
 const RootName = "root.json"
 
-// InitResult says what setting up a store gave.
+// InitResult says how a store was set up.
 type InitResult struct {
 	RootFile    string          `json:"root_file"`
 	Digest      artifact.Digest `json:"digest"`      // of the root, for --trust-root
-	Conditional bool            `json:"conditional"` // the store keeps two publishers apart
+	Conditional bool            `json:"conditional"` // the store honours conditional writes, which keep two publishers apart
 }
 
 // Init sets up an empty store: root, empty targets, snapshot and timestamp. threshold is how many
@@ -40,7 +40,7 @@ func Init(ctx context.Context, p *publish.Publisher, threshold int) (InitResult,
 	}
 	own := trust.RootDelegation(root, tuf.RoleRoot)
 	if p.Hand != nil {
-		return InitResult{}, p.HandRoot(root, 0, own)
+		return InitResult{}, p.MakeRootDraft(root, 0, own)
 	}
 	keys, err := p.KeysFor(tuf.RoleRoot, own)
 	if err != nil {
@@ -53,7 +53,7 @@ func Init(ctx context.Context, p *publish.Publisher, threshold int) (InitResult,
 	return InitWith(ctx, p, data)
 }
 
-// InitWith sets up an empty store under a root that is signed.
+// InitWith sets up an empty store with a signed root.
 func InitWith(ctx context.Context, p *publish.Publisher, root []byte) (InitResult, error) {
 	whole := *p
 	whole.Store = unmade{p.Store}
@@ -61,7 +61,7 @@ func InitWith(ctx context.Context, p *publish.Publisher, root []byte) (InitResul
 	if err := checkEmpty(ctx, p, root); err != nil {
 		return InitResult{}, err
 	}
-	if _, err := stageEmpty(ctx, p, root); err != nil { // keys that are missing are noticed before the first write
+	if _, err := stageEmpty(ctx, p, root); err != nil { // missing keys are reported before the first write
 		return InitResult{}, err
 	}
 	if err := setSeenAside(p); err != nil {
@@ -75,8 +75,8 @@ func InitWith(ctx context.Context, p *publish.Publisher, root []byte) (InitResul
 	if err != nil {
 		return InitResult{}, err
 	}
-	// The root is kept before there is a store that would have to be trusted: an attempt that is cut short
-	// leaves either a store that init completes, or one that its keys can publish into.
+	// The root's file is written before the store is complete: after an interruption, Init completes the store, or its
+	// keys can publish into it.
 	result := InitResult{Digest: artifact.NewDigest(sha256.Sum256(root)), Conditional: conditional}
 	if p.Keys.Dir != "" {
 		result.RootFile = filepath.Join(p.Keys.Dir, RootName)
@@ -90,8 +90,8 @@ func InitWith(ctx context.Context, p *publish.Publisher, root []byte) (InitResul
 	return result, trust.Pin(p.Seen, root)
 }
 
-// unmade is a store whose directory may not exist yet: the write of the first root makes it. Where a bucket is
-// missing that write says so.
+// unmade is a store whose directory may not exist yet; the write of the first root makes it. A missing bucket is
+// reported by that write.
 type unmade struct{ store.Store }
 
 func (u unmade) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
@@ -112,7 +112,7 @@ func (u unmade) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 	}
 }
 
-// firstRoot gives every role the public keys that the keyring has of it.
+// firstRoot makes a root that has the public keys of the keyring for every role.
 func firstRoot(p *publish.Publisher, threshold int) (*publish.RootRole, error) {
 	root := tuf.NewRoot(p.Expires(p.Expiry.WithDefaults().Root))
 	for _, name := range tuf.TopRoles() {
@@ -137,8 +137,8 @@ func firstRoot(p *publish.Publisher, threshold int) (*publish.RootRole, error) {
 	return root, nil
 }
 
-// putFirstRoot writes the first root. One that is there already, and that checkEmpty let pass, is ours
-// from an attempt that was cut short: it is taken as it is.
+// putFirstRoot writes the first root. If the store has one that checkEmpty has accepted, an interrupted attempt left
+// it, and it is used as it is.
 func putFirstRoot(ctx context.Context, p *publish.Publisher, root []byte) ([]byte, error) {
 	key := trust.RoleKey(tuf.RoleRoot, 1)
 	_, err := p.Store.Put(ctx, key, bytes.NewReader(root), int64(len(root)), store.Condition{IfAbsent: true})
@@ -159,7 +159,7 @@ func sameKeys(a, b []byte) bool {
 	return errA == nil && errB == nil && publish.SameRoles(rootA, rootB)
 }
 
-// putEmpty writes the first targets, snapshot and timestamp, in which there is no project yet.
+// putEmpty writes the first targets, snapshot and timestamp, without projects.
 func putEmpty(ctx context.Context, p *publish.Publisher, root []byte) error {
 	objects, err := stageEmpty(ctx, p, root)
 	if err != nil {
@@ -201,9 +201,8 @@ func stageEmpty(ctx context.Context, p *publish.Publisher, root []byte) ([]publi
 	return []publish.Object{first, second, third}, err
 }
 
-// probe finds out whether the store honours conditional writes, on which two publishers rely. It tries
-// to write the first root again, over the same bytes: a store that ignores conditions loses nothing, and
-// no object is left that would have to be deleted.
+// probe finds out whether the store honours conditional writes, which keep two publishers apart. It tries to write the
+// first root again with the same bytes: a store that ignores conditions loses nothing, and nothing is left to delete.
 func probe(ctx context.Context, p *publish.Publisher, root []byte) (honoured bool, err error) {
 	key := trust.RoleKey(tuf.RoleRoot, 1)
 	for _, cond := range []store.Condition{{IfAbsent: true}, {IfMatch: `"0"`}} {
@@ -218,8 +217,8 @@ func probe(ctx context.Context, p *publish.Publisher, root []byte) (honoured boo
 	return true, nil
 }
 
-// probeOnce writes until there is an answer. Each try stands for itself: a repeated one must not count as
-// written because an earlier try, whose answer was lost, may have written the same bytes.
+// probeOnce writes until the store answers. The store retries nothing: if an earlier try, whose answer was lost, wrote
+// the same bytes, a retry must not count that as success.
 func probeOnce(ctx context.Context, p *publish.Publisher, key string, root []byte, cond store.Condition) (err error) {
 	for attempt := range publish.Attempts {
 		_, err = p.Store.Put(store.Once(ctx), key, bytes.NewReader(root), int64(len(root)), cond)

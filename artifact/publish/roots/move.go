@@ -14,14 +14,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// A plan is a way from one root to another: what is written, in this order.
+// plan is a way from one root to another: the objects to write, in their order.
 type plan struct {
 	objects []publish.Object
-	endOnly bool // between its writes hosts refuse the store
+	endOnly bool // hosts refuse the store between the writes
 }
 
-// moveTo replaces the root. It takes the first plan that hosts can follow at any moment, or else one that
-// they accept in the end. placed is set once a root is written.
+// moveTo replaces the root. It takes the first plan that hosts can follow at any moment, or else one that they accept
+// in the end. It sets placed once a root is written.
 func moveTo(ctx context.Context, n *publish.Next, before, final *publish.RootRole, c Change, placed *bool) (Result, error) {
 	signed, err := signRoots(n, before, final, c)
 	if err != nil {
@@ -30,16 +30,16 @@ func moveTo(ctx context.Context, n *publish.Next, before, final *publish.RootRol
 	return carryOut(ctx, n, before, signed, placed)
 }
 
-// signedRoots are the roots of a move.
+// signedRoots are the roots of a move, signed.
 type signedRoots struct {
 	final  *publish.RootRole
-	direct []publish.Object  // the final root, straight after the one of before; none where it is in force already
-	middle *publish.RootRole // what the one of before says, and the keys that are added; nil where that is no step
+	direct []publish.Object  // the final root, directly after the root before; none if it is in force already
+	middle *publish.RootRole // the root before with the keys that are added; nil if that is no step
 	first  []publish.Object  // the middle root
 	second []publish.Object  // the final root, after it
 }
 
-// signRoots signs the final root, and where keys are both added and taken away the one in between.
+// signRoots signs the final root and, if keys are both added and taken away, the root in between.
 func signRoots(n *publish.Next, before, final *publish.RootRole, c Change) (signedRoots, error) {
 	r := signedRoots{final: final}
 	if final == before {
@@ -51,7 +51,7 @@ func signRoots(n *publish.Next, before, final *publish.RootRole, c Change) (sign
 		return r, err
 	}
 	below := maps.Clone(c.Add)
-	delete(below, tuf.RoleRoot) // the root's own keys change in one step: old and new ones sign it together
+	delete(below, tuf.RoleRoot) // the root's own keys change in one step, signed by old and new ones together
 	middle, err := Change{Add: below}.apply(before)
 	if err != nil || publish.SameRoles(middle, before) || publish.SameRoles(middle, final) {
 		return r, err
@@ -70,7 +70,7 @@ func signRoots(n *publish.Next, before, final *publish.RootRole, c Change) (sign
 	return r, err
 }
 
-// signRoot signs a root with the keys of the one before it and with its own.
+// signRoot signs a root with the keys of the root before it and with its own.
 func signRoot(p *publish.Publisher, root, before *publish.RootRole) ([]publish.Object, error) {
 	var keys []keyring.Key
 	for _, by := range []*publish.RootRole{before, root} {
@@ -87,14 +87,14 @@ func signRoot(p *publish.Publisher, root, before *publish.RootRole) ([]publish.O
 	return publish.RootObject(root.Signed.Version, data), nil
 }
 
-// Place puts a root into force that is signed already, and reports whether the root was written.
+// Place puts a root into force that others have signed, and reports whether the root was written.
 func Place(ctx context.Context, n *publish.Next, before, root *publish.RootRole, data []byte) (result Result, placed bool, err error) {
 	r := signedRoots{final: root, direct: publish.RootObject(root.Signed.Version, data)}
 	result, err = carryOut(ctx, n, before, r, &placed)
 	return result, placed, err
 }
 
-// carryOut finds the plan and writes it.
+// carryOut chooses a plan and writes its objects.
 func carryOut(ctx context.Context, n *publish.Next, before *publish.RootRole, r signedRoots, placed *bool) (Result, error) {
 	chosen, err := choose(ctx, n, before, r)
 	if err != nil {
@@ -117,7 +117,7 @@ func carryOut(ctx context.Context, n *publish.Next, before *publish.RootRole, r 
 	return result, n.Publisher.Keep(ctx, n.Client, chosen.objects)
 }
 
-// unsigned lists the roles directly below the root that hosts will refuse.
+// unsigned returns the roles directly below the root that hosts will refuse.
 func unsigned(n *publish.Next, p plan, root *publish.RootRole) []string {
 	set := n.Client.Trusted()
 	left := []string{}
@@ -136,7 +136,7 @@ func unsigned(n *publish.Next, p plan, root *publish.RootRole) []string {
 	return left
 }
 
-// choose finds a plan that hosts accept.
+// choose returns a plan that hosts accept.
 func choose(ctx context.Context, n *publish.Next, before *publish.RootRole, r signedRoots) (plan, error) {
 	if n.Client.Trusted().Targets[tuf.RoleTargets] == nil {
 		return chooseBroken(ctx, n, r)
@@ -165,7 +165,7 @@ func choose(ctx context.Context, n *publish.Next, before *publish.RootRole, r si
 	return plan{}, first
 }
 
-// plans are the ways from one root to another, the best first.
+// plans returns the ways from one root to another, the best first.
 func plans(ctx context.Context, n *publish.Next, before *publish.RootRole, r signedRoots) []func() (plan, error) {
 	return []func() (plan, error){
 		func() (plan, error) { // the root, then what lies below it
@@ -190,8 +190,8 @@ func plans(ctx context.Context, n *publish.Next, before *publish.RootRole, r sig
 	}
 }
 
-// chooseBroken replaces the root of a store that hosts refuse: what lies below is made again in the same
-// step where the keys for it are at hand.
+// chooseBroken replaces the root of a store that hosts refuse. The same step makes snapshot and timestamp again if
+// their keys are at hand.
 func chooseBroken(ctx context.Context, n *publish.Next, r signedRoots) (plan, error) {
 	objects, err := stageAgain(ctx, n, r.final)
 	p := plan{objects: slices.Concat(r.direct, objects), endOnly: true}
@@ -205,8 +205,8 @@ func chooseBroken(ctx context.Context, n *publish.Next, r signedRoots) (plan, er
 	return plan{objects: r.direct}, nil
 }
 
-// stageMoved signs what lies below the root where its keys change, with keys that all of may let sign: what
-// hosts would refuse under the final root, and besides what the keys at hand suffice for.
+// stageMoved signs roles below the root whose keys change, with keys that all roots of may name: the roles that hosts
+// would refuse under the final root, and others if the keys at hand suffice.
 func stageMoved(ctx context.Context, n *publish.Next, before, final *publish.RootRole, may ...*publish.RootRole) ([]publish.Object, error) {
 	set := n.Client.Trusted()
 	var by []func(string) trust.Delegation
@@ -224,7 +224,7 @@ func stageMoved(ctx context.Context, n *publish.Next, before, final *publish.Roo
 		wanted[role] = wanted[role] || !slices.Equal(was.Keys, is.Keys) || was.Threshold != is.Threshold
 	}
 	if role := publish.SpentRole(set.Snapshot); role != "" && wanted[tuf.RoleSnapshot] {
-		return nil, publish.NewExhausted(role) // signed again, it would go on; stageAgain goes back to what was before it
+		return nil, publish.NewExhausted(role) // signing again would keep the spent version; stageAgain goes back to the file before it
 	}
 	objects, err := stageRoles(ctx, n, wanted, by)
 	var short *publish.Short
@@ -246,7 +246,7 @@ func stageRoles(ctx context.Context, n *publish.Next, wanted map[string]bool, ma
 	return n.Stage(ctx, may...)
 }
 
-// stageAgain makes snapshot and timestamp again under a root that is not in force yet.
+// stageAgain makes snapshot and timestamp again for a root that is not yet in force.
 func stageAgain(ctx context.Context, n *publish.Next, root *publish.RootRole) ([]publish.Object, error) {
 	set := n.Client.Trusted()
 	before, targets := set.Root, set.Targets[tuf.RoleTargets]
@@ -261,7 +261,7 @@ func stageAgain(ctx context.Context, n *publish.Next, root *publish.RootRole) ([
 	return objects, err
 }
 
-// moveSteps says how to replace keys of the root when they lie in several hands.
+// moveSteps says how several people replace keys of the root together.
 const moveSteps = "do it step by step, which hosts follow: (1) add the new key: `corpus root change --add-key ROLE=PUB`; " +
 	"(2) let the new key sign: snapshot and timestamp with `corpus refresh`, targets with `corpus export targets`, `corpus sign` and `corpus import`; " +
 	"(3) take the old key away: `corpus root change --remove-key ROLE=ID`, or raise the threshold. " +
@@ -269,7 +269,7 @@ const moveSteps = "do it step by step, which hosts follow: (1) add the new key: 
 
 var errNoPlan = errors.New("there is no step in between")
 
-// mayTryOn reports whether another plan may succeed where one failed.
+// mayTryOn reports whether another plan may succeed after this error.
 func mayTryOn(err error) bool {
 	var short *publish.Short
 	var unaccepted *publish.Unaccepted
@@ -278,7 +278,7 @@ func mayTryOn(err error) bool {
 	return errors.Is(err, errNoPlan) || errors.As(err, &short) || errors.As(err, &unaccepted) || errors.As(err, &spent) || errors.As(err, &missing)
 }
 
-// tellingMore keeps the error that says most: what hosts would refuse, before which key is not at hand.
+// tellingMore returns the error that says more: what hosts would refuse says more than a missing key does.
 func tellingMore(first, err error) error {
 	var short *publish.Short
 	if first == nil || errors.Is(first, errNoPlan) || errors.As(err, &short) && !errors.As(first, &short) {

@@ -101,7 +101,7 @@ func copied(t *testing.T, ring keyring.Ring) keyring.Ring {
 	return other
 }
 
-// adding is the change of the root that lets all of a role's keys sign.
+// adding returns the change of the root that lets all of a role's keys sign.
 func adding(t *testing.T, ring publish.Keyring, role string) roots.Change {
 	t.Helper()
 	keys, err := ring.Public(role)

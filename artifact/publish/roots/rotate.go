@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Rotated says which keys took over from which.
+// Rotated says which keys replaced which.
 type Rotated struct {
 	Role string   `json:"role"`
 	Old  []string `json:"old"` // IDs that may no longer sign
@@ -19,12 +19,12 @@ type Rotated struct {
 	Root int64    `json:"root,omitempty"` // version of the root that says so; 0 where targets does
 }
 
-// Rotate replaces the keys of a role that lie in the keyring's directory by new ones, and leaves
-// those of other people. next is where the new ones are made and wait until they are in force; an
-// attempt that was cut short goes on from there.
+// Rotate replaces the keys of a role that are in the keyring's directory with new ones, and leaves other people's keys.
+// next is the keyring in which the new keys are made and wait until they are in force; after an interruption, Rotate
+// goes on from there.
 //
-// Hosts follow at any moment: the new key is let in and signs beside the old one before the old one
-// goes. Rotations with one keyring wait for each other, and other commands with it may run meanwhile.
+// Hosts follow at any moment: the new key is added and signs beside the old one before the old one goes. Rotations with
+// one keyring wait for each other. Other commands may run meanwhile.
 func Rotate(ctx context.Context, p *publish.Publisher, role string, next keyring.Ring) (Rotated, error) {
 	unlock, err := next.Lock(ctx)
 	if err != nil {
@@ -33,10 +33,10 @@ func Rotate(ctx context.Context, p *publish.Publisher, role string, next keyring
 	defer unlock()
 	if moving, err := next.Moving(role); err != nil {
 		return Rotated{}, err
-	} else if moving { // the new keys are in force: what is left is to put them in place
+	} else if moving { // the new keys are in force and have to be moved into place
 		return finishRotation(p, role, next)
 	}
-	n, err := Read(ctx, p) // before keys are made: the store may be another one
+	n, err := Read(ctx, p) // before keys are made, since the store may be the wrong one
 	if err != nil {
 		return Rotated{}, err
 	}
@@ -75,7 +75,7 @@ func Rotate(ctx context.Context, p *publish.Publisher, role string, next keyring
 	return result, p.Keys.Retire(role, next)
 }
 
-// finishRotation puts new keys in place that are in force.
+// finishRotation moves new keys that are in force into place.
 func finishRotation(p *publish.Publisher, role string, next keyring.Ring) (Rotated, error) {
 	if err := p.Keys.Retire(role, next); err != nil {
 		return Rotated{}, err
@@ -88,8 +88,8 @@ func finishRotation(p *publish.Publisher, role string, next keyring.Ring) (Rotat
 	return result, err
 }
 
-// ownKeysOf are the IDs of the role's keys that the directory holds the private part of, or else all that
-// it knows: who has the root may replace a key that others hold.
+// ownKeysOf returns the IDs of the role's keys whose private parts are in the directory, or else of all its keys: the
+// holder of the root may replace keys of others.
 func ownKeysOf(p *publish.Publisher, role string) ([]string, error) {
 	files := keyring.Ring{Dir: p.Keys.Dir}
 	held, err := files.Held(role)
@@ -116,7 +116,7 @@ func rotateTop(ctx context.Context, p *publish.Publisher, role string, fresh []*
 	return r.Version, err
 }
 
-// rotateProject rotates a project's key: targets and the project change in one commit.
+// rotateProject rotates a project's key. Targets and the project change in one commit.
 func rotateProject(ctx context.Context, p *publish.Publisher, project string, fresh []*tuf.Key, old []string) error {
 	return p.Change(ctx, func(n *publish.Next) error {
 		role, err := n.Client.Project(ctx, project)
@@ -132,7 +132,7 @@ func rotateProject(ctx context.Context, p *publish.Publisher, project string, fr
 		if role == nil {
 			return nil
 		}
-		// Where others have to sign and have signed with keys that stay, it need not be signed again.
+		// If the signatures by keys that stay suffice, the project need not be signed again.
 		var short *publish.Short
 		_, err = p.KeysFor(project, n.Client.Delegation(project))
 		if errors.As(err, &short) && n.Targets().VerifyDelegate(project, role) == nil {
@@ -143,7 +143,7 @@ func rotateProject(ctx context.Context, p *publish.Publisher, project string, fr
 	})
 }
 
-// swapKeys lets keys sign what targets delegates, and takes others away that may.
+// swapKeys adds keys to a role that targets delegates, and takes others away.
 func swapKeys(n *publish.Next, role string, fresh []*tuf.Key, old []string) error {
 	may := slices.Clone(n.Client.Delegation(role).Keys)
 	if err := n.Delegate(role, fresh); err != nil {

@@ -9,10 +9,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// comeBack decides what a project begins with that nobody could sign before this change. Where the store has had it, and the
-// keys that may sign it now have signed what it said last, it comes back as it was. With other keys it begins without its
-// versions, which only New allows: the keys may be the wrong ones. One that was removed for good has nothing to come back with.
-func comeBack(ctx context.Context, n *publish.Next, name string) error {
+// addAgain decides with which content a project begins that had no keys until this change. If the store has had the
+// project, and the new keys have signed its last content, it comes back with that content. With other keys, which may
+// be the wrong ones, it begins without its versions, and only if Publisher.New is set. A project that was removed with
+// its artifacts has no content left.
+func addAgain(ctx context.Context, n *publish.Next, name string) error {
 	if name == trust.AttestationRole || n.Client.Last(name) == 0 {
 		return nil
 	}
@@ -37,8 +38,8 @@ func comeBack(ctx context.Context, n *publish.Next, name string) error {
 	return publish.NewMistake(hint, "the store had a project %s before, which cannot be read: %v", name, err)
 }
 
-// end signs that what the store has of a project counts no longer. It does not where a thief ran the versions up: after the way
-// back from that the project's versions are low again, and would all count no longer.
+// end signs that the content that the store has of a project is void. It refuses if a thief has used up the versions:
+// after the repair the versions of the project are low again, and would all be void.
 func end(n *publish.Next, name string) error {
 	last := n.Client.Last(name)
 	if publish.Spent(last) {

@@ -13,13 +13,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// sameForLong is how many snapshots by keys that are gone are read without learning anything new.
+// sameForLong is how many snapshots in a row, signed by keys that are gone, may name nothing new before no older ones
+// are read.
 const sameForLong = 64
 
-// readNames finds out which files belong to the store: those that a snapshot names which is in force. Where
-// the timestamp is lost it is the newest snapshot that the root lets sign. Where the root has taken the
-// keys of all of them away, what each of them named counts, newest versions first: a thief may have
-// written the last ones.
+// readNames finds the files that belong to the store: those that the snapshot in force names. If the timestamp is lost,
+// that is the newest snapshot with valid signatures. If the root has taken away the keys of all snapshots, the names of
+// all of them count, newest versions first, since a thief may have signed the last ones.
 func (b *rebuilding) readNames(ctx context.Context) error {
 	b.named = map[string][]*tuf.MetaFiles{}
 	root := b.Client.Trusted().Root
@@ -34,7 +34,7 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What this publisher has seen in force is a floor: hosts may have seen it too.
+	// Nothing older than what this publisher has seen in force counts, since hosts may have seen the same.
 	floor, err := b.kept()
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 	}
 	gone := &rebuilding{named: map[string][]*tuf.MetaFiles{}}
 	for stale, versions := 0, b.versions[tuf.RoleSnapshot]; len(versions) > 0 && stale <= sameForLong; versions = versions[1:] {
-		if from > 0 && versions[0] > from { // a publisher who was interrupted left it
+		if from > 0 && versions[0] > from { // an interrupted publisher left it
 			continue
 		}
 		if versions[0] <= b.newest {
@@ -74,15 +74,15 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 		b.dropSpent()
 		return nil
 	}
-	for name, list := range b.named { // an older version would take hosts back
+	for name, list := range b.named { // older versions would take hosts back
 		b.named[name] = list[:1]
 	}
 	b.torn = b.newest < from
 	return nil
 }
 
-// dropSpent forgets files whose versions nothing can follow: a thief wrote them. Hosts that saw the root take the
-// snapshot's keys away count versions from the beginning, and so take the file that was in force before.
+// dropSpent drops files with spent versions: a thief wrote them. Hosts that saw the root take the snapshot's keys away
+// count versions from the beginning, and accept the file that was in force before.
 func (b *rebuilding) dropSpent() {
 	for name, list := range b.named {
 		honest := slices.DeleteFunc(slices.Clone(list), func(m *tuf.MetaFiles) bool { return publish.Spent(m.Version) })
@@ -92,14 +92,14 @@ func (b *rebuilding) dropSpent() {
 	}
 }
 
-// signedBelow reports whether one of the roots let the keys of a snapshot sign it.
+// signedBelow reports whether the snapshot was signed by keys that one of the roots names.
 func signedBelow(roots []*publish.RootRole, s *tuf.Metadata[tuf.SnapshotType]) bool {
 	return slices.ContainsFunc(roots, func(r *publish.RootRole) bool {
 		return trust.Guard(func() error { return r.VerifyDelegate(tuf.RoleSnapshot, s) }) == nil
 	})
 }
 
-// inForce is the version of the snapshot that the newest timestamp names which holds; 0 where none does.
+// inForce returns the version of the snapshot that the newest valid timestamp names, or 0.
 func (b *rebuilding) inForce(ctx context.Context) (int64, error) {
 	root := b.Client.Trusted().Root
 	kept, _, err := walk.Read(filepath.Join(b.Publisher.Seen, trust.MetaName(tuf.RoleTimestamp)))
@@ -107,7 +107,7 @@ func (b *rebuilding) inForce(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	there, err := trust.ReadMetadata(ctx, b.Publisher.Store, trust.TimestampKey)
-	if err := publish.NotAnswered(err); err != nil {
+	if err := publish.Unanswered(err); err != nil {
 		return 0, err
 	}
 	var version, newest int64
@@ -121,7 +121,7 @@ func (b *rebuilding) inForce(ctx context.Context) (int64, error) {
 			continue
 		}
 		b.snapshot = max(b.snapshot, meta.Version)
-		if i == 1 { // that of the store: one that was kept may be old
+		if i == 1 { // the one in the store; a copy may be old
 			b.counted = true
 			if t.Signed.Version >= newest {
 				version = meta.Version
@@ -132,7 +132,7 @@ func (b *rebuilding) inForce(ctx context.Context) (int64, error) {
 	return version, nil
 }
 
-// kept is the snapshot that this publisher has seen in force; nil for none, or a damaged one.
+// kept returns the snapshot that this publisher has seen in force, or nil if there is none or it is damaged.
 func (b *rebuilding) kept() (*tuf.Metadata[tuf.SnapshotType], error) {
 	data, found, err := walk.Read(filepath.Join(b.Publisher.Seen, trust.MetaName(tuf.RoleSnapshot)))
 	if err != nil || !found {
@@ -140,16 +140,16 @@ func (b *rebuilding) kept() (*tuf.Metadata[tuf.SnapshotType], error) {
 	}
 	s, err := trust.Decode[tuf.SnapshotType](data)
 	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // a damaged one says nothing
+		return nil, nil //nolint:nilerr,nilnil // a damaged copy has no content
 	}
 	return s, nil
 }
 
-// readSnapshot reads a snapshot of the store; nil for one that is damaged.
+// readSnapshot reads a snapshot of the store, or nil if it is damaged.
 func (b *rebuilding) readSnapshot(ctx context.Context, version int64) (*tuf.Metadata[tuf.SnapshotType], error) {
 	data, err := trust.ReadMetadata(ctx, b.Publisher.Store, trust.RoleKey(tuf.RoleSnapshot, version))
 	if err != nil {
-		return nil, publish.NotAnswered(err)
+		return nil, publish.Unanswered(err)
 	}
 	s, err := trust.Decode[tuf.SnapshotType](data)
 	if err != nil || s.Signed.Version != version {
@@ -158,7 +158,7 @@ func (b *rebuilding) readSnapshot(ctx context.Context, version int64) (*tuf.Meta
 	return s, nil
 }
 
-// add takes in what a snapshot names, and reports whether that is anything new.
+// add takes in what a snapshot names, and reports whether any of it is new.
 func (b *rebuilding) add(s *tuf.Metadata[tuf.SnapshotType]) bool {
 	fresh := false
 	for file, meta := range s.Signed.Meta {

@@ -13,15 +13,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Unverified reads the newest version of a role that snapshots have named and that is there, whoever
-// signed it. Where the file in force is lost it is an older one, which takes the version of the lost one.
-// Both forms of a project are asked for it.
+// Unverified reads the newest version of a role that snapshots have named and that exists, whoever signed it. If the
+// file in force is lost, it is an older one, which gets the version of the lost one. Both forms of a project are read.
 func Unverified(ctx context.Context, n *publish.Next, name string) (*trust.Role, error) {
 	role, _, err := NewestLeft(ctx, n, name)
 	return role, err
 }
 
-// NewestLeft is unverified, and the names of the files that snapshots have named, sorted.
+// NewestLeft is Unverified, and also returns the names of the files that snapshots have named, sorted.
 func NewestLeft(ctx context.Context, n *publish.Next, name string) (*trust.Role, []string, error) {
 	b := &rebuilding{Next: n}
 	var err error
@@ -60,7 +59,7 @@ func NewestLeft(ctx context.Context, n *publish.Next, name string) (*trust.Role,
 	return role, slices.Sorted(maps.Keys(b.named)), nil
 }
 
-// highest is the highest version of some files that a snapshot has named; 0 where none has.
+// highest returns the highest version of some files that a snapshot has named, or 0.
 func (b *rebuilding) highest(names []string) (highest int64) {
 	for _, name := range names {
 		for _, meta := range b.named[name] {
@@ -70,7 +69,7 @@ func (b *rebuilding) highest(names []string) (highest int64) {
 	return highest
 }
 
-// namedRole reads the newest file of a role that a snapshot has named and that is as it was named.
+// namedRole reads the newest file of a role that is as a snapshot has named it.
 func (b *rebuilding) namedRole(ctx context.Context, name string, highest int64) (*trust.Role, error) {
 	for _, meta := range b.named[name] {
 		if meta.Version < highest {
@@ -87,7 +86,7 @@ func (b *rebuilding) namedRole(ctx context.Context, name string, highest int64) 
 	return nil, nil
 }
 
-// olderRole reads the newest file of a role that is there: in the store, or kept by this publisher.
+// olderRole reads the newest file of a role in the store or among this publisher's copies.
 func (b *rebuilding) olderRole(ctx context.Context, name string, highest int64) (*trust.Role, error) {
 	var newest *trust.Role
 	if kept, err := b.Client.Kept(name); err != nil {
@@ -96,11 +95,11 @@ func (b *rebuilding) olderRole(ctx context.Context, name string, highest int64) 
 		newest = role
 	}
 	for _, version := range b.versions[name] {
-		if version > highest && highest > 0 || newest != nil && newest.Signed.Version >= version { // a publisher who was interrupted left it
+		if version > highest && highest > 0 || newest != nil && newest.Signed.Version >= version { // an interrupted publisher left it
 			continue
 		}
 		data, err := trust.ReadMetadata(ctx, b.Publisher.Store, trust.RoleKey(name, version))
-		if err := publish.NotAnswered(err); err != nil {
+		if err := publish.Unanswered(err); err != nil {
 			return nil, err
 		}
 		if role, err := trust.Decode[tuf.TargetsType](data); data != nil && err == nil && role.Signed.Version == version {

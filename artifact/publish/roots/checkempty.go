@@ -16,9 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// checkEmpty refuses to set up a store in which metadata lies, or with a directory of keys that belongs
-// to another store. What an interrupted Init left is no obstacle: the same root, targets without
-// projects, snapshots.
+// checkEmpty refuses to set up a store that has metadata, or with a directory of keys that belongs to another store. It
+// accepts what an interrupted Init leaves: the same root, targets without projects, and snapshots.
 func checkEmpty(ctx context.Context, p *publish.Publisher, root []byte) error {
 	own, err := seenOwn(p, root)
 	if err != nil {
@@ -48,8 +47,8 @@ func checkEmpty(ctx context.Context, p *publish.Publisher, root []byte) error {
 	return nil
 }
 
-// seenOwn reports whether what was seen is of a store with any of the keys of a root. Keys that never set a store up, and
-// failed to publish into that of somebody else, have seen the other one alone.
+// seenOwn reports whether this publisher's copies are of a store that shares keys with a root. Keys that never set up a
+// store, and failed to publish into someone else's, have copies of that one only.
 func seenOwn(p *publish.Publisher, root []byte) (bool, error) {
 	pinned, err := trust.Pinned(p.Seen)
 	if err != nil || !pinned {
@@ -72,7 +71,7 @@ func seenOwn(p *publish.Publisher, root []byte) (bool, error) {
 	return false, nil
 }
 
-// setSeenAside moves what was seen of another store away, where there is any.
+// setSeenAside moves copies of another store out of the way.
 func setSeenAside(p *publish.Publisher) error {
 	if found, err := walk.Named(p.Seen); err != nil || !found {
 		return err
@@ -96,7 +95,7 @@ func checkRootFile(p *publish.Publisher, root []byte) error {
 	return publish.NewMistake("take another directory for --keys, or move the file away", "%s is the root of another store", file)
 }
 
-// checkLeft reports whether the versions of a role that the store has may be of an interrupted Init.
+// checkLeft refuses versions of a role that an interrupted Init cannot have left.
 func checkLeft(ctx context.Context, p *publish.Publisher, name string, versions []int64, root []byte) error {
 	newest := trust.RoleKey(name, versions[0])
 	switch name {

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// rotation is the replacement of a role's keys, for its steps where one command cannot do all of them.
+// rotation is the replacement of a role's keys, from which the steps are made when one command cannot do all of it.
 type rotation struct {
 	*publish.Publisher // with the new keys waiting
 	role               string
@@ -24,7 +24,7 @@ type rotation struct {
 	may                trust.Delegation // who may sign the role now
 }
 
-// inForce reports whether the new keys may sign and the old ones may not any more.
+// inForce reports whether the new keys may sign and the old ones no longer may.
 func (r rotation) inForce() bool {
 	may := func(id string) bool { return slices.Contains(r.may.Keys, id) }
 	return !slices.ContainsFunc(r.old, may) && r.letIn()
@@ -35,7 +35,7 @@ func (r rotation) letIn() bool {
 	return !slices.ContainsFunc(r.fresh, func(id string) bool { return !slices.Contains(r.may.Keys, id) })
 }
 
-// explain adds to the error of a rotation for which keys of others are needed the steps that lead to its end.
+// explain adds to the error of a rotation that needs keys of others the steps that complete it.
 func (r rotation) explain(ctx context.Context, n *publish.Next, err error) error {
 	var short *publish.Short
 	var unaccepted *publish.Unaccepted
@@ -57,7 +57,7 @@ func (r rotation) explain(ctx context.Context, n *publish.Next, err error) error
 	return diag.WithHint(err, "%s", hint)
 }
 
-// steps are what is left to do, in its order.
+// steps returns the remaining steps in their order.
 func (r rotation) steps(ctx context.Context, n *publish.Next) ([]string, error) {
 	add, err := r.pairs(filepath.Join(r.next, r.role), r.fresh)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r rotation) steps(ctx context.Context, n *publish.Next) ([]string, error) 
 	return append(signs, append(drafted("corpus project revoke "+r.role+flags(" --key ", "", remove), above, short), again)...), nil
 }
 
-// pairs are the public key files of some keys of the role.
+// pairs returns the public key files of some keys of the role.
 func (r rotation) pairs(first string, ids []string) (files []string, err error) {
 	ring := keyring.Ring{Dir: filepath.Dir(first)}
 	for _, id := range ids {
@@ -111,7 +111,8 @@ func (r rotation) pairs(first string, ids []string) (files []string, err error) 
 	return files, nil
 }
 
-// above is the role that names the keys of this one, and how many signatures it takes that are not at hand.
+// above returns the role that names the keys of this one, and how many of its signatures cannot be made with the keys
+// at hand.
 func (r rotation) above(n *publish.Next) (role string, short int, err error) {
 	role = tuf.RoleTargets
 	if slices.Contains(tuf.TopRoles(), r.role) {
@@ -122,8 +123,8 @@ func (r rotation) above(n *publish.Next) (role string, short int, err error) {
 	return role, max(0, may.Threshold-len(good)), err
 }
 
-// signs are the steps by which what the role says is signed with the new keys, and by others where it takes more than
-// these. alone says that the keys at hand sign it while the keys change.
+// signs returns the steps that sign the role with the new keys, and with keys of others if it needs more. alone reports
+// whether the keys at hand sign the role while the keys change.
 func (r rotation) signs() (steps []string, alone bool, err error) {
 	held, err := r.Held(r.role)
 	if err != nil {
@@ -152,7 +153,7 @@ func (r rotation) signs() (steps []string, alone bool, err error) {
 	return steps, missing <= 0 && len(old) >= r.may.Threshold, nil
 }
 
-// signedBy reports whether the new keys have signed what the role says, and keys that stay as far as they have to.
+// signedBy reports whether new keys, and keys that stay, have signed the role as often as it needs.
 func (r rotation) signedBy(n *publish.Next) bool {
 	var signatures []tuf.Signature
 	set := n.Client.Trusted()
@@ -173,7 +174,8 @@ func (r rotation) signedBy(n *publish.Next) bool {
 	return stay >= r.may.Threshold
 }
 
-// drafted is a command that a role has to sign: by itself, or as a draft where others have to sign, too.
+// drafted returns the steps of a command that a role has to sign: the command alone, or with a draft if others have to
+// sign as well.
 func drafted(command, role string, short int) []string {
 	if short == 0 {
 		return []string{"`" + command + "`"}
@@ -182,7 +184,7 @@ func drafted(command, role string, short int) []string {
 	return []string{"`" + command + " --draft " + draft + "`", others(short, role, draft), "`corpus import " + draft + "`"}
 }
 
-// others is the step by which others sign a draft.
+// others returns the step in which others sign a draft.
 func others(n int, role, draft string) string {
 	who := "the owner of another key"
 	if n > 1 {
