@@ -305,32 +305,101 @@ func (r *run) archiveTree(ctx context.Context, pair ledger.Pair) error {
 		}
 		return nil
 	}
-	return r.record.Stage(procedure.Archive, good.Service.String(), func() error {
-		project := r.project(good.Service.Project)
-		if err := durable.MkdirAll(project.Archives(), 0o700); err != nil {
-			return diag.WithHint(fmt.Errorf("archiving: %w", err), "the archives directory must be writable for root; nothing on the host was changed")
+	return r.record.Stage(procedure.Archive, good.Service.String(), func() error { return r.keepTree(ctx, *good, asked) })
+}
+
+// keepTree archives the tree of a pair's service, with its hooks and its procedure. A user fills what is writable, and must
+// not keep a release from the host by that: a tree that does not fit is not archived, and the run goes on and notes it. It
+// fails where the archive was asked for by name, or the configuration requires archives.
+func (r *run) keepTree(ctx context.Context, good ledger.Pair, asked bool) error {
+	project := r.project(good.Service.Project)
+	if err := durable.MkdirAll(project.Archives(), 0o700); err != nil {
+		return diag.WithHint(fmt.Errorf("archiving: %w", err), "the archives directory must be writable for root; nothing on the host was changed")
+	}
+	root, err := r.safely()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	tree := procedure.Tree{Root: root, Path: r.Layout.Inside(r.tree(good)), Note: r.record.Note}
+	missing := r.makeRoom(ctx, tree, project)
+	if missing != nil && (!noRoom(missing) || asked || r.Config.ArchiveRequired) {
+		return missing
+	}
+	if err := r.hooks(ctx, "pre-archive", good); err != nil {
+		return err
+	}
+	if _, err := r.own(ctx, procedure.Archive, good, r.record); err != nil {
+		return err
+	}
+	to := filepath.Join(project.Archives(), r.id)
+	if missing == nil {
+		if missing = tree.Archive(ctx, filepath.Join(to, layout.ArchivedTree)); missing == nil {
+			r.kept = append(r.kept, to)
 		}
-		root, err := r.safely()
+	}
+	switch {
+	case missing == nil:
+	case !noRoom(missing) || asked || r.Config.ArchiveRequired:
+		return fetch.ExplainSpace(missing)
+	default:
+		r.record.Note("%s was not archived: %v; the deploy goes on without the archive. %s", good.Service, missing, diag.HintOf(missing))
+	}
+	return r.hooks(ctx, "post-archive", good)
+}
+
+// noRoom reports whether an error says that there is no room for an archive.
+func noRoom(err error) bool {
+	var none *procedure.NoRoom
+	return errors.As(err, &none) || fetch.Full(err)
+}
+
+// makeRoom removes the oldest archived trees of a project where the tree fits then, and reports as a *procedure.NoRoom
+// that it does not. The newest archive stays, so that no user can remove all of them by writing much.
+func (r *run) makeRoom(ctx context.Context, tree procedure.Tree, project layout.Project) error {
+	takes, err := tree.Measure(ctx)
+	if err != nil {
+		return err
+	}
+	missing := takes.Fits(project.Archives())
+	if missing == nil || !noRoom(missing) {
+		return missing
+	}
+	older, err := fetch.ArchivedTrees(project)
+	if err != nil || len(older) < 2 {
+		return errors.Join(missing, err)
+	}
+	older = older[1:]
+	var held procedure.Takes
+	for _, path := range older {
+		one, err := r.measured(ctx, path)
 		if err != nil {
-			return err
+			return errors.Join(missing, err)
 		}
-		defer root.Close()
-		tree := procedure.Tree{Root: root, Path: r.Layout.Inside(r.tree(*good)), Note: r.record.Note}
-		if err := tree.Fits(ctx, project.Archives()); err != nil {
-			return err
+		held.Bytes, held.Files = held.Bytes+one.Bytes, held.Files+one.Files
+	}
+	if takes.FitsAfter(project.Archives(), held) != nil {
+		return missing
+	}
+	for missing != nil && len(older) > 0 {
+		oldest := older[len(older)-1]
+		if err := fetch.RemoveArchivedTree(oldest); err != nil {
+			return errors.Join(missing, err)
 		}
-		if err := r.hooks(ctx, "pre-archive", *good); err != nil {
-			return err
-		}
-		if _, err := r.own(ctx, procedure.Archive, *good, r.record); err != nil {
-			return err
-		}
-		if err := tree.Archive(ctx, filepath.Join(project.Archives(), r.id, layout.ArchivedTree)); err != nil {
-			return fetch.ExplainSpace(err)
-		}
-		r.kept = append(r.kept, filepath.Join(project.Archives(), r.id))
-		return r.hooks(ctx, "post-archive", *good)
-	})
+		r.record.Note("the archive of run %s was removed to make room for a newer one", filepath.Base(filepath.Dir(oldest)))
+		older, missing = older[:len(older)-1], takes.Fits(project.Archives())
+	}
+	return missing
+}
+
+// measured is what a tree in a directory of root's takes.
+func (r *run) measured(ctx context.Context, path string) (procedure.Takes, error) {
+	root, err := walk.Open(walk.Options{Dir: path})
+	if err != nil {
+		return procedure.Takes{}, err
+	}
+	defer root.Close()
+	return procedure.Tree{Root: root, Path: "/"}.Measure(ctx)
 }
 
 // The environments, by which a project is treated.

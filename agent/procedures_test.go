@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
@@ -141,24 +142,59 @@ func TestProjectsOwnProceduresTakeTheirPlace(t *testing.T) {
 	noted(t, l.expect(exit.OK), "the procedure notify failed")
 }
 
-func TestArchiveThatDoesNotFitIsSaidBeforeItStarts(t *testing.T) {
+// TestArchiveThatDoesNotFitStopsNoDeploy has a project whose user fills what is writable.
+func TestArchiveThatDoesNotFitStopsNoDeploy(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", ".salt/00.sls": sets("/srv/out/a", "1"), "corpus.yaml": "writable: [big]\n", "big": strings.Repeat("x", 1<<20)})
 	l.expect(exit.OK)
 	l.publishSalt("2", map[string]string{"00.sls": sets("/srv/out/a", "2")})
 	mounted(t, l.Layout.Project("myapp").Archives(), "size=256k", func() {
+		l.Config.ArchiveRequired = true
 		_, err := l.deploy()
-		if err == nil || !strings.Contains(err.Error(), "the archive would take 1.0 MiB") || !strings.Contains(err.Error(), "256.0 KiB free") {
-			t.Errorf("error is %v, want both sizes", err)
+		if err == nil || !strings.Contains(err.Error(), "the archive would take 1.0 MiB") || !strings.Contains(err.Error(), "256.0 KiB free; largest: big (1.0 MiB)") {
+			t.Errorf("error is %v, want both sizes and the largest file", err)
 		}
 		l.links("1", "1", "")
+		l.Config.ArchiveRequired = false
+		r := l.expect(exit.OK)
+		noted(t, r, "was not archived: the archive would take 1.0 MiB")
+		noted(t, r, "largest: big (1.0 MiB)")
+		l.links("2", "2", "1")
 		if left, _ := os.ReadDir(l.Layout.Project("myapp").Archives()); len(left) != 0 {
 			t.Errorf("archived was %v", left)
 		}
 	})
+}
+
+// TestOldArchivesMakeRoomForANewOne has room for two archives, and three are to be kept.
+func TestOldArchivesMakeRoomForANewOne(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	release := func(version string) {
+		l.repo.Release("myapp", version, "testing", artifacttest.Files{"version": version, ".salt/00.sls": sets("/srv/out/a", version),
+			"corpus.yaml": "writable: [big]\n", "big": strings.Repeat(version, 1<<20)})
+	}
+	release("1")
 	l.expect(exit.OK)
-	l.links("2", "2", "1")
+	mounted(t, l.Layout.Project("myapp").Archives(), "size=2800k", func() {
+		var runs []string
+		for _, version := range []string{"2", "3", "4"} {
+			release(version)
+			r := l.expect(exit.OK)
+			l.links(version, version, string(version[0]-1))
+			runs = append(runs, r.ID)
+			if version == "4" {
+				noted(t, r, "the archive of run "+runs[0]+" was removed")
+			}
+		}
+		for i, run := range runs {
+			_, err := os.Stat(filepath.Join(l.Layout.Project("myapp").Archives(), run, layout.ArchivedTree, "big"))
+			if there := err == nil; there != (i > 0) {
+				t.Errorf("the archive of run %d: %v", i+1, err)
+			}
+		}
+	})
 }
 
 func TestStepsByName(t *testing.T) {

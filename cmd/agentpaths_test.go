@@ -71,7 +71,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/report/index.go": {state, "Archive.keepIndex"},
 		"agent/strays.go": {"links of /srv, in directories that are root's, and only looked at",
 			"changedAt"},
-		"agent/procedure/archive.go":   {"a temporary directory among archives, which are root's", "Tree.Archive"},
+		"agent/procedure/archive.go":   {"a temporary directory among archives, which are root's", "Tree.Archive Tree.into"},
 		"agent/procedure/git/git.go":   {project, "Export"},
 		"agent/procedure/procedure.go": {release, "Find InstallSLS"},
 		"agent/procedure/settings.go":  {"a file that the caller names on the command line", "InputOf"},

@@ -61,10 +61,11 @@ type Config struct {
 	UndoLimit     int64 // bytes of the journal of what converging replaced; 0 for no journal
 	UndoFileLimit int64 // bytes of the largest file that it keeps
 
-	KeepArchives int
-	KeepReleases int
-	KeepFailed   int
-	KeepReports  int
+	ArchiveRequired bool
+	KeepArchives    int
+	KeepReleases    int
+	KeepFailed      int
+	KeepReports     int
 }
 
 // Notify says who is told about a run.
@@ -198,8 +199,9 @@ func read(v *viper.Viper) Config {
 		AllowUnsigned: v.GetStringSlice("allow_unsigned"),
 		ELB:           ELB{Names: v.GetStringSlice("elb.names"), TargetGroups: v.GetStringSlice("elb.target_groups")},
 		UndoLimit:     v.GetInt64("undo.limit"), UndoFileLimit: v.GetInt64("undo.file_limit"),
-		KeepArchives: v.GetInt("keep.archives"),
-		KeepReleases: v.GetInt("keep.releases"), KeepFailed: v.GetInt("keep.failed"), KeepReports: v.GetInt("keep.reports"),
+		ArchiveRequired: v.GetBool("archive.required"),
+		KeepArchives:    v.GetInt("keep.archives"),
+		KeepReleases:    v.GetInt("keep.releases"), KeepFailed: v.GetInt("keep.failed"), KeepReports: v.GetInt("keep.reports"),
 	}
 }
 

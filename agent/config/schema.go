@@ -102,6 +102,7 @@ func Keys() []Key {
 		{"elb.target_groups", Texts, []string{}, "target groups of this host, by ARN"},
 		{"undo.limit", Number, 1 << 30, "bytes on disk of what is kept to take back what converging changed; 0 keeps nothing; see undo.md"},
 		{"undo.file_limit", Number, 16 << 20, "bytes of the largest file whose content is kept for that"},
+		{"archive.required", Switch, false, "a tree that does not fit beside its archives stops a deploy; otherwise the deploy goes on without an archive and notes it"},
 		{"keep.archives", Number, 3, "archives of a project's tree kept; 0 for all"},
 		{"keep.releases", Number, 5, "good releases kept of each project, the ones in use included"},
 		{"keep.failed", Number, 3, "failed releases kept of each project"},

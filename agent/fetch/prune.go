@@ -51,33 +51,48 @@ func PruneArchives(p layout.Project, failed, archives int) error {
 		pruneTrees(p, layout.ArchivedTree, layout.FailedTree, archives))
 }
 
-// pruneTrees keeps the newest trees of one kind. An archive that holds none of the other kind goes
-// as a whole.
-func pruneTrees(p layout.Project, kind, other string, keep int) error {
+// ArchivedTrees lists the archived trees of a project by their paths, the newest first.
+func ArchivedTrees(p layout.Project) ([]string, error) {
+	return treesOf(p, layout.ArchivedTree)
+}
+
+// RemoveArchivedTree removes one of ArchivedTrees.
+func RemoveArchivedTree(tree string) error {
+	return discardTree(filepath.Dir(tree), layout.ArchivedTree, layout.FailedTree)
+}
+
+// treesOf lists the trees of one kind, the newest first. What cannot be read is passed over and joined in the error.
+func treesOf(p layout.Project, kind string) (all []string, err error) {
 	dirs, err := NewestFirst(p.Archives())
+	errs := []error{err}
+	for _, dir := range dirs {
+		tree := filepath.Join(p.Archives(), dir, kind)
+		found, err := walk.Named(tree)
+		if errs = append(errs, err); err == nil && found {
+			all = append(all, tree)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// discardTree removes the tree of one kind of an archive. An archive that holds none of the other kind goes as a whole.
+func discardTree(archive, kind, other string) error {
+	both, err := walk.Named(filepath.Join(archive, other))
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, dir := range dirs {
-		archive := filepath.Join(p.Archives(), dir)
-		if found, err := walk.Named(filepath.Join(archive, kind)); err != nil || !found {
-			errs = append(errs, err)
-			continue
-		}
-		if keep > 0 {
-			keep--
-			continue
-		}
-		both, err := walk.Named(filepath.Join(archive, other))
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if both {
-			archive = filepath.Join(archive, kind)
-		}
-		errs = append(errs, durable.Discard(archive))
+	if both {
+		archive = filepath.Join(archive, kind)
+	}
+	return durable.Discard(archive)
+}
+
+// pruneTrees keeps the newest trees of one kind.
+func pruneTrees(p layout.Project, kind, other string, keep int) error {
+	all, err := treesOf(p, kind)
+	errs := []error{err}
+	for _, tree := range all[min(max(keep, 0), len(all)):] {
+		errs = append(errs, discardTree(filepath.Dir(tree), kind, other))
 	}
 	return errors.Join(errs...)
 }

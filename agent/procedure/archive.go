@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -16,22 +18,36 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// NoRoom says that an archive would not fit, before anything of it was written.
+// NoRoom says that an archive does not fit on the disk.
 type NoRoom struct {
 	Dir        string
-	Need, Free int64 // bytes
+	Need, Free int64    // bytes
+	Nodes      bool     // Need and Free count files: the filesystem has too few inodes
+	Grown      bool     // the tree became larger than Free while it was archived
+	Largest    []string // what takes most of the tree, with sizes
 }
 
 func (n *NoRoom) Error() string {
-	return fmt.Sprintf("the archive would take %s, and %s has %s free", diag.Size(n.Need), n.Dir, diag.Size(n.Free))
+	need, free := diag.Size(n.Need), diag.Size(n.Free)
+	if n.Nodes {
+		need, free = fmt.Sprintf("%d files", n.Need), fmt.Sprintf("room for %d", n.Free)
+	}
+	if n.Grown {
+		return fmt.Sprintf("the tree grew from %s beyond %s while it was archived", need, free)
+	}
+	text := fmt.Sprintf("the archive would take %s, and %s has %s free", need, n.Dir, free)
+	if len(n.Largest) > 0 {
+		text += "; largest: " + strings.Join(n.Largest, ", ")
+	}
+	return text
 }
 
 // Hint says what to do.
 func (n *NoRoom) Hint() string {
-	return "make room, or lower keep.archives and keep.failed in agent.yaml; nothing on the host was changed"
+	return "make room: remove what is largest, or lower keep.archives and keep.failed in agent.yaml"
 }
 
-// entry is what a file costs beside its content, roughly.
+// entry is what a file costs in addition to its content, roughly.
 const entry = 4 << 10
 
 // maxDepth bounds how deep a tree is archived: each level takes descriptors.
@@ -43,24 +59,6 @@ type Tree struct {
 	Root *walk.Root // a safe root
 	Path string     // of the tree, in the root
 	Note func(format string, args ...any)
-}
-
-// Size is what the tree takes on disk: a file with holes counts by its blocks.
-func (t Tree) Size(ctx context.Context) (int64, error) {
-	var sum int64
-	dir, err := t.Root.OpenDir(t.Path)
-	if err != nil {
-		return 0, err
-	}
-	defer dir.Close()
-	err = each(ctx, dir, 0, func(_ *walk.Dir, _ string, st *unix.Stat_t) error {
-		sum += entry
-		if st.Mode&unix.S_IFMT == unix.S_IFREG {
-			sum += min(st.Size, st.Blocks*512)
-		}
-		return nil
-	})
-	return sum, err
 }
 
 // each visits all below a directory. What vanishes meanwhile is passed over.
@@ -95,26 +93,9 @@ func vanished(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO)
 }
 
-// Fits reports, as a *NoRoom, that the tree does not fit beside a directory. Some is left free, since
-// a full disk stops more than an archive.
-func (t Tree) Fits(ctx context.Context, dir string) error {
-	need, err := t.Size(ctx)
-	if err != nil {
-		return fmt.Errorf("measuring %s: %w", t.Path, err)
-	}
-	var disk unix.Statfs_t
-	if err := unix.Statfs(dir, &disk); err != nil {
-		return fmt.Errorf("measuring %s: %w", dir, err)
-	}
-	free := int64(disk.Bavail) * disk.Bsize
-	if need+need/20 > free {
-		return &NoRoom{Dir: dir, Need: need, Free: free}
-	}
-	return nil
-}
-
 // Archive copies the tree to a directory of root's: everything in it with modes, owners where that is allowed, and times, but
-// without setuid and setgid bits. Nothing is linked to the original. The copy gets its name when it is complete.
+// without setuid and setgid bits. Nothing is linked to the original; the names of one file are names of one file in the copy.
+// The copy gets its name when it is complete. A tree that has grown out of what Measure found for it is a *NoRoom.
 func (t Tree) Archive(ctx context.Context, to string) (err error) {
 	if err := durable.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return unwritable(to, err)
@@ -126,9 +107,10 @@ func (t Tree) Archive(ctx context.Context, to string) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, os.RemoveAll(temp))
+			_ = os.Remove(filepath.Dir(to)) // where it is empty
 		}
 	}()
-	if err := t.into(ctx, temp); err != nil {
+	if err := t.into(ctx, temp, filepath.Dir(to)); err != nil {
 		return fmt.Errorf("archiving %s: %w", t.Path, err)
 	}
 	return durable.Install(temp, to)
@@ -138,7 +120,14 @@ func unwritable(to string, err error) error {
 	return diag.WithHint(fmt.Errorf("archiving to %s: %w", to, err), "the archives directory must be writable for root; see who owns it and how it is mounted")
 }
 
-func (t Tree) into(ctx context.Context, temp string) error {
+func (t Tree) into(ctx context.Context, temp, archives string) (err error) {
+	takes, err := t.Measure(ctx)
+	if err != nil {
+		return err
+	}
+	if err := takes.Fits(archives); err != nil {
+		return err
+	}
 	from, err := t.Root.OpenDir(t.Path)
 	if err != nil {
 		return err
@@ -154,19 +143,78 @@ func (t Tree) into(ctx context.Context, temp string) error {
 		return err
 	}
 	defer to.Close()
-	c := copier{ctx: ctx}
-	err = c.directory(from, to, 0)
+	links, err := durable.TempDir(archives)
+	if err != nil {
+		return unwritable(archives, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(links)) }()
+	names, err := walk.Open(walk.Options{Dir: links})
+	if err != nil {
+		return err
+	}
+	defer names.Close()
+	several, err := names.OpenDir("/")
+	if err != nil {
+		return err
+	}
+	defer several.Close()
+	c := copier{ctx: ctx, several: several, copied: map[inode]string{}, room: takes.Bytes + takes.Bytes/20 + grows}
+	if err = c.directory(from, to, 0); errors.Is(err, errGrown) {
+		err = &NoRoom{Dir: archives, Need: takes.Bytes, Free: takes.Bytes + takes.Bytes/20 + grows, Grown: true}
+	}
 	if c.left > 0 && t.Note != nil {
 		t.Note("%d names of %s were not archived, which changed meanwhile or are not safe to read; the first: %v", c.left, t.Path, c.first)
 	}
 	return err
 }
 
+// grows is how much a tree may have grown while it is archived, in addition to a twentieth of it.
+const grows = 64 << 20
+
+// errGrown ends a copy that takes more than what was measured.
+var errGrown = errors.New("the tree grows while it is archived")
+
 // copier copies one tree.
 type copier struct {
-	ctx   context.Context
-	left  int // names that were left out
-	first error
+	ctx     context.Context
+	several *walk.Dir        // has a name for each copy of a file with several names
+	copied  map[inode]string // those names
+	room    int64            // bytes that may still be written
+	left    int              // names that were left out
+	first   error
+}
+
+// inode identifies a file. Its size and time of change tell it from a later file that was given the number of one that
+// was removed meanwhile.
+type inode struct {
+	dev, ino uint64
+	size     int64
+	changed  unix.Timespec // of the content
+}
+
+func inodeOf(st *unix.Stat_t) inode {
+	return inode{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, changed: st.Mtim} //nolint:unconvert // its type depends on the platform
+}
+
+// linked gives a name to a file that was copied for another of its names, and reports whether it did. What cannot be
+// linked, as where a filesystem has a limit of names, is copied once more.
+func (c *copier) linked(to *walk.Dir, name string, st *unix.Stat_t) bool {
+	if st.Nlink < 2 {
+		return false
+	}
+	first, ok := c.copied[inodeOf(st)]
+	return ok && c.several.Link(first, to, name) == nil
+}
+
+// remember keeps a copy of a file with several names for its other names.
+func (c *copier) remember(to *walk.Dir, name string, st *unix.Stat_t) {
+	if st.Nlink < 2 {
+		return
+	}
+	first := strconv.Itoa(len(c.copied))
+	if to.Link(name, c.several, first) == nil {
+		c.copied[inodeOf(st)] = first
+	}
 }
 
 // leave notes a name that is left out. Errors that a user cannot cause end the copy.
@@ -250,18 +298,27 @@ func (c *copier) file(from, to *walk.Dir, name string) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return &fs.PathError{Op: "archive", Path: name, Err: fs.ErrNotExist} // it is no file any more
 	}
+	if c.room -= entry; c.room < 0 {
+		return errGrown
+	}
+	if c.linked(to, name, &st) {
+		return nil
+	}
 	out, err := to.New(name)
 	if err != nil {
 		return err
 	}
-	err = content(c.ctx, in, out, st.Size)
-	return errors.Join(err, out.Close(), describe(to, name, &st))
+	err = errors.Join(c.content(in, out, st.Size), out.Close())
+	if err == nil {
+		c.remember(to, name, &st)
+	}
+	return errors.Join(err, describe(to, name, &st))
 }
 
 // content copies what a file had when it was opened, and no holes.
-func content(ctx context.Context, in, out *os.File, size int64) error {
+func (c *copier) content(in, out *os.File, size int64) error {
 	for at := int64(0); at < size; {
-		if err := ctx.Err(); err != nil {
+		if err := c.ctx.Err(); err != nil {
 			return err
 		}
 		start, end := extent(in, at, size)
@@ -269,6 +326,9 @@ func content(ctx context.Context, in, out *os.File, size int64) error {
 			break
 		}
 		end = min(end, start+maxPiece)
+		if c.room -= end - start; c.room < 0 {
+			return errGrown
+		}
 		n, err := io.Copy(io.NewOffsetWriter(out, start), io.NewSectionReader(in, start, end-start))
 		if err != nil {
 			return err

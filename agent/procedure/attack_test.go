@@ -103,8 +103,8 @@ func TestArchiveOfWhatIsNotPlain(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := at(kept(t, top), "/tree")
-	if size, err := tree.Size(t.Context()); err != nil || size > 1<<20 {
-		t.Errorf("the tree takes %d, %v", size, err)
+	if takes, err := tree.Measure(t.Context()); err != nil || takes.Bytes > 1<<20 {
+		t.Errorf("the tree takes %d, %v", takes.Bytes, err)
 	}
 	to := filepath.Join(top, "archives", "project")
 	if err := tree.Archive(t.Context(), to); err != nil {

@@ -1,13 +1,16 @@
 package procedure_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -143,6 +146,44 @@ func TestArchiveThatIsCutLeavesNothing(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(filepath.Dir(to)); len(left) != 0 {
 		t.Errorf("there is left %v", left)
+	}
+}
+
+// TestArchiveKeepsTheNamesOfOneFile has a file with many names, with holes, in several directories.
+func TestArchiveKeepsTheNamesOfOneFile(t *testing.T) {
+	dir := tree(t, map[string]string{"a/first": "", "b/c/d": "own", "z": "z"})
+	first := filepath.Join(dir, "a/first")
+	if err := errors.Join(os.WriteFile(first, bytes.Repeat([]byte("x"), 1<<20), 0o644), os.Truncate(first, 1<<30)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		if err := os.Link(first, filepath.Join(dir, "b/c", fmt.Sprintf("name%02d", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := kept(t, dir)
+	if takes, err := from.Measure(t.Context()); err != nil || takes.Bytes > 3<<20 || takes.Files > 10 {
+		t.Errorf("the tree takes %d bytes and %d files, %v", takes.Bytes, takes.Files, err)
+	}
+	to := filepath.Join(t.TempDir(), "archives", "project")
+	if err := from.Archive(t.Context(), to); err != nil {
+		t.Fatal(err)
+	}
+	one, err := os.Stat(filepath.Join(to, "a/first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := one.Sys().(*syscall.Stat_t); st.Nlink != 101 || one.Size() != 1<<30 || st.Blocks*512 > 2<<20 || one.Mode().Perm() != 0o644 {
+		t.Errorf("the copy has %d names, %d bytes on %d blocks and mode %v", st.Nlink, one.Size(), st.Blocks, one.Mode())
+	}
+	if other, err := os.Stat(filepath.Join(to, "b/c/name99")); err != nil || !os.SameFile(one, other) {
+		t.Errorf("another name is another file, %v", err)
+	}
+	if data, err := os.ReadFile(filepath.Join(to, "b/c/d")); err != nil || string(data) != "own" {
+		t.Errorf("a file with one name has %q, %v", data, err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(to)); len(left) != 1 {
+		t.Errorf("beside the archive there is %v", left)
 	}
 }
 

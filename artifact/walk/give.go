@@ -62,6 +62,17 @@ func (d *Dir) New(name string) (*os.File, error) {
 	return f, err
 }
 
+// Link gives a file of this directory another name, in another directory or in the same. A name that is there is an error.
+// In a safe root it refuses what Chown refuses.
+func (d *Dir) Link(name string, to *Dir, newName string) error {
+	if err := single(newName); err != nil {
+		return pathError("link", path.Join(to.path, newName), err)
+	}
+	return d.place("link", name, func(fd int, st *unix.Stat_t) error {
+		return unix.Linkat(unix.AT_FDCWD, Handle(fd), to.FD(), newName, unix.AT_SYMLINK_FOLLOW)
+	})
+}
+
 // Touch sets the times of a name itself.
 func (d *Dir) Touch(name string, accessed, modified unix.Timespec) error {
 	return d.do("touch", name, func(dir int) error {
