@@ -273,11 +273,13 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 		if err := r.intact(ctx, pair); err != nil {
 			return err
 		}
-		if err := r.ran("hooks", stage, pair); err != nil {
+		ended, err := r.ran("hooks", stage, pair)
+		if err != nil {
 			return err
 		}
 		r.learnSecrets(ctx, pair)
 		results, err := hook.Run(ctx, dir, options)
+		ended()
 		for i := range results {
 			results[i].Release = pair.Service.String()
 		}

@@ -141,6 +141,10 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	// Whatever the run was asked for, the way back is gone completely.
 	r.only = procedure.Only{}
 	err = r.settleBack(ctx, good)
+	if r.alsoUnexecuted(cause, err) && undone == nil {
+		r.record.Note("%s runs again, but for programs of its own that could not be started either: %v", good, err)
+		err = nil
+	}
 	switch {
 	case err != nil && r.ending(ctx):
 		return interruptedGoingBack(cause)

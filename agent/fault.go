@@ -90,7 +90,8 @@ func hostFailed(err error) bool {
 	var occupied *service.Occupied // another process has the port of the release
 	var unstarted *noexec
 	var states *state.Failure
-	if errors.As(err, &states) && states.Outage() {
+	var unsafe *walk.UnsafeError // an unprivileged user of this host prepared it
+	if errors.As(err, &states) && (states.Outage() || states.Refused()) || errors.As(err, &unsafe) {
 		return true
 	}
 	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) || errors.As(err, &unstarted) {

@@ -332,3 +332,61 @@ func TestAnOlderAgentReadsTheQuarantine(t *testing.T) {
 		t.Errorf("an older agent reads %+v", old)
 	}
 }
+
+// TestWhatAUserPutsInTheWayBlamesTheHost has a user put a link where a good release has a file: the release is rolled back and
+// retried, and not quarantined. A state of the release before that meets the same link does not change that.
+func TestWhatAUserPutsInTheWayBlamesTheHost(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("links of another user take root")
+	}
+	t.Parallel()
+	wanted := func(text string) string {
+		return goodStates + "/home/ann/wanted:\n  file.managed:\n    - contents: " + text + "\n"
+	}
+	for name, before := range map[string]string{"the new release alone": goodStates, "the release before too": wanted("one")} {
+		t.Run(name, func(t *testing.T) {
+			l := converging(t)
+			home, secret := l.Layout.Path("/home/ann"), l.Layout.Path("/root/secret")
+			for _, dir := range []string{home, filepath.Dir(secret)} {
+				if err := os.MkdirAll(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			l.states("1", before)
+			l.expect(exit.OK)
+			link := filepath.Join(home, "wanted")
+			_ = os.Remove(link)
+			if err := os.Symlink("/root/secret", link); err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range []string{home, link} {
+				if err := os.Lchown(path, 1000, 1000); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.states("2", wanted("two"))
+			want := exit.RolledBack
+			if before != goodStates {
+				want = exit.RollbackFailed
+			}
+			r := l.expect(want)
+			if bad := l.inQuarantine(); len(bad) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost || r.Fault.Retry == nil {
+				t.Errorf("quarantined is %v, the report blames %+v", bad, r.Fault)
+			}
+			if !strings.Contains(r.Error, "/home/ann/wanted") || !strings.Contains(r.Error, "user 1000") {
+				t.Errorf("the error is %q", r.Error)
+			}
+			if data, err := os.ReadFile(secret); err != nil || string(data) != "secret" {
+				t.Errorf("the secret is %q, %v", data, err)
+			}
+			if err := os.Remove(link); err != nil {
+				t.Fatal(err)
+			}
+			l.expect(exit.OK)
+			l.links("2", "2", "1")
+		})
+	}
+}

@@ -50,6 +50,33 @@ func (a *Agent) unexecuted(err error) error {
 	return err
 }
 
+// alsoUnexecuted reports whether all that failed on the way back failed since programs are not started on this host, as
+// the deploy before it: nothing more can be done before the filesystem is mounted without noexec.
+func (a *Agent) alsoUnexecuted(cause, back error) bool {
+	var of *noexec
+	if back == nil || !errors.As(cause, &of) {
+		return false
+	}
+	for _, err := range partsOfError(back) {
+		if !errors.As(a.unexecuted(err), &of) {
+			return false
+		}
+	}
+	return true
+}
+
+// partsOfError gives the errors that errors.Join put together, or the one error.
+func partsOfError(err error) (all []error) {
+	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // it takes joined errors apart
+	if !ok {
+		return []error{err}
+	}
+	for _, one := range several.Unwrap() {
+		all = append(all, partsOfError(one)...)
+	}
+	return all
+}
+
 // refusedProgram reports whether an error, or what a failed program printed, says that a program may not be started. systemd
 // says so by the status 203.
 func refusedProgram(err error) bool {

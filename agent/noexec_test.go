@@ -38,6 +38,35 @@ func TestProgramsThatNoexecRefusesBlameTheHost(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
+// The way back meets the same filesystem: the hooks of the release before are not started either. The host is on that release
+// all the same, and `why` names the first failure.
+func TestNoexecOnTheWayBackToo(t *testing.T) {
+	if !ownMounts(t) {
+		return
+	}
+	l := hooked(t)
+	const hook = "#!/bin/sh\n"
+	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", "hooks/pre-release.d/10": hook, "hooks/post-release.d/10": hook})
+	l.expect(exit.OK)
+	srv := l.Layout.Path("/srv")
+	mount(t, srv, syscall.MS_BIND)
+	t.Cleanup(func() { _ = syscall.Unmount(srv, syscall.MNT_DETACH) })
+	mount(t, srv, syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_NOEXEC)
+	l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2", "hooks/pre-release.d/10": hook, "hooks/post-release.d/10": hook})
+	r, err := l.deploy()
+	if exit.Code(err) != exit.RolledBack || !strings.Contains(diag.HintOf(err), "mount -o remount,exec /srv,") {
+		t.Fatalf("the deploy ended with %v, hint %q", err, diag.HintOf(err))
+	}
+	noted(t, r, "could not be started either")
+	w, err := l.Why()
+	if err != nil || !strings.Contains(w.Failed, "pre-release hook 10 of myapp 2") || !strings.Contains(w.Failed, "mounted with the option noexec") {
+		t.Errorf("why says %q failed first, %v", w.Failed, err)
+	}
+	mount(t, srv, syscall.MS_BIND|syscall.MS_REMOUNT)
+	l.expect(exit.OK)
+	l.links("2", "2", "1")
+}
+
 // mount mounts a directory on itself, or changes how it is mounted.
 func mount(t *testing.T, dir string, flags uintptr) {
 	t.Helper()

@@ -192,10 +192,12 @@ func (r *run) program(ctx context.Context, name string, own procedure.Own, pair 
 	if r.Layout.Relocated() {
 		options.Root = r.Layout.Root
 	}
-	if err := r.ran("procedure "+name, own.Executable, pair); err != nil {
+	ended, err := r.ran("procedure "+name, own.Executable, pair)
+	if err != nil {
 		return err
 	}
 	result, err := hook.Program(ctx, r.Layout.Inside(own.Executable), options)
+	ended()
 	result.Release = pair.Service.String()
 	r.record.Hooks(name, []hook.Result{result})
 	if err != nil {

@@ -91,12 +91,17 @@ func (r *run) synced() error {
 	return r.undo.Sync()
 }
 
-// ran records a program of the release, which may have changed anything.
-func (r *run) ran(what, name string, pair ledger.Pair) error {
+// ran records a program of the release, which may change anything, while it runs. The caller calls ended afterwards.
+func (r *run) ran(what, name string, pair ledger.Pair) (ended func(), err error) {
 	if _, err := r.recording(pair); err != nil {
-		return err
+		return nil, err
 	}
-	return r.undo.Ran(what, name)
+	recorder := r.undo.Recorder
+	return func() {
+		if err := recorder.Ended(); err != nil {
+			r.record.Note("%v", err)
+		}
+	}, recorder.Ran(what, name)
 }
 
 // ranEngine records an engine that is a program, since it changes the host behind this one's back.

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -188,6 +187,9 @@ func (a *Agent) findFailure(w *Why) error {
 		}
 		if r.Exit != exit.OK && a.concerns(r) {
 			w.Failed, w.FailedIn = firstFailure(r), r.ID
+			if p := w.Postponed; p != nil && p.Run == r.ID && failedHook(r) != "" {
+				w.Failed = p.Reason // which says why the host did not start a hook
+			}
 			if w.Settled = succeeded && !w.keepsAway(r.ID); !w.Settled {
 				w.Hint = r.Hint
 			}
@@ -205,15 +207,11 @@ func (w Why) keepsAway(run string) bool {
 
 // firstFailure says what of a run failed first: a state, a hook, a probe, or a stage.
 func firstFailure(r *report.Report) string {
+	if first := failedHook(r); first != "" {
+		return first
+	}
 	if s := r.FirstFailure(); s != nil {
 		return fmt.Sprintf("%s %s (%s in %s): %s", s.Function, s.Name, s.ID, s.SLS, s.Comment)
-	}
-	for _, stage := range slices.Sorted(maps.Keys(r.Hooks)) {
-		for _, h := range r.Hooks[stage] {
-			if h.Error != "" {
-				return fmt.Sprintf("%s hook %s: %s", stage, h.Name, h.Error)
-			}
-		}
 	}
 	for _, p := range r.Health {
 		if p.Error != "" {
@@ -226,6 +224,23 @@ func firstFailure(r *report.Report) string {
 		}
 	}
 	return r.Error
+}
+
+// failedHook is the hook or procedure in which a run failed first; "" where it failed elsewhere before. Later ones may have
+// failed on the way back, and are those of another release.
+func failedHook(r *report.Report) string {
+	for _, stage := range r.Stages {
+		if stage.Error == "" || stage.Name == "resolve" || stage.Name == "fetch" { // a run may go on without one of the two releases
+			continue
+		}
+		for _, h := range r.Hooks[stage.Name] {
+			if h.Error != "" {
+				return fmt.Sprintf("%s hook %s: %s", stage.Name, strings.TrimSuffix(h.Name+" of "+h.Release, " of "), h.Error)
+			}
+		}
+		return ""
+	}
+	return ""
 }
 
 // advice is what a person can do, by what the host is like and what its channels named last, nil where that is not known.

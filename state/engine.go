@@ -90,6 +90,13 @@ func (f *Failure) Error() string {
 // Outage reports whether the first state that failed did so because of a server elsewhere that was not reached.
 func (f *Failure) Outage() bool { return host.Passing(f.First.Cause()) }
 
+// Refused reports whether the first state that failed did so because of what an unprivileged user controls, such as a link
+// of theirs where the state has a file.
+func (f *Failure) Refused() bool {
+	_, refused := host.Unsafe(f.First.Cause())
+	return refused
+}
+
 // Is reports whether the first state failed because of a system call that failed so.
 func (f *Failure) Is(target error) bool {
 	errno, ok := target.(syscall.Errno)

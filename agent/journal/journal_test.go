@@ -215,7 +215,7 @@ func chapter(t testing.TB) (*lab, []byte) {
 			t.Fatal(err)
 		}
 		l.write(h, "/etc/g", "two")
-		if err := r.Ran("hooks", "pre-release"); err != nil {
+		if err := errors.Join(r.Ran("hooks", "pre-release"), r.Ended()); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -391,4 +391,43 @@ func FuzzChapter(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestCutAfterAProgramIsNotInIt cuts runs short while a hook runs, after it, and after a state that came next.
+func TestCutAfterAProgramIsNotInIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		work func(l *lab, h *host.Host, r *journal.Recorder) error
+		want string
+	}{
+		"in the hook": {func(_ *lab, _ *host.Host, r *journal.Recorder) error { return r.Ran("hooks", "pre-release") }, "hooks pre-release"},
+		"after it": {func(_ *lab, _ *host.Host, r *journal.Recorder) error {
+			return errors.Join(r.Ran("hooks", "pre-release"), r.Ended())
+		}, ""},
+		"in a state": {func(l *lab, h *host.Host, r *journal.Recorder) error {
+			err := errors.Join(r.Ran("hooks", "pre-release"), r.Ended())
+			r.Step("file.managed /etc/f")
+			l.write(h, "/etc/f", "two")
+			return err
+		}, "file.managed /etc/f"},
+		"in the hooks after the states": {func(l *lab, h *host.Host, r *journal.Recorder) error {
+			l.write(h, "/etc/f", "two")
+			return r.Ran("hooks", "post-release")
+		}, "hooks post-release"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.run("1", "a", func(h *host.Host, r *journal.Recorder) {
+				if err := c.work(l, h, r); err != nil {
+					t.Fatal(err)
+				}
+				last, err := l.journal.Last()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := last.At("1", h); got != c.want {
+					t.Errorf("the run was cut short in %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
 }

@@ -181,7 +181,7 @@ func (c *Chapter) takeRest(k kind, body []byte) error {
 
 // At names the step in which a run that was cut short changed something last; "" where it changed nothing,
 // or another run came after it. What only was to come, and is there, was made after all
-// that was recorded.
+// that was recorded. Programs that come before states, such as pre-release hooks, are no change once they have ended.
 func (c *Chapter) At(run string, h *host.Host) string {
 	if len(c.Runs) == 0 || c.Runs[len(c.Runs)-1] != run {
 		return ""
@@ -192,10 +192,29 @@ func (c *Chapter) At(run string, h *host.Host) string {
 			return step
 		}
 	}
-	if n := len(c.Records); n > 0 && c.Records[n-1].Run == run {
-		return strings.TrimSpace(c.Records[n-1].Step + " " + ranAs(c.Records[n-1]))
+	for _, r := range slices.Backward(c.Records) {
+		if r.Run != run {
+			break
+		}
+		if !r.prepared() {
+			return strings.TrimSpace(r.Step + " " + ranAs(r))
+		}
 	}
 	return ""
+}
+
+// prepared reports whether a record is about a program that has ended, and that runs before states do.
+func (r *Record) prepared() bool {
+	if r.Before != nil || r.After == nil {
+		return false
+	}
+	switch r.Step {
+	case "hooks":
+		return r.Subject.Name != "post-release"
+	case "procedure release-sync", "procedure archive", "procedure fixperms":
+		return true
+	}
+	return false
 }
 
 // ranAs is which hooks, or which engine, a record is about: their steps have no name of their own.

@@ -53,6 +53,7 @@ type Recorder struct {
 	private map[string]bool // steps whose changes are not shown
 
 	parallel bool
+	program  *int // sequence number of the record of a program that runs; nil for none
 }
 
 // recorded is a subject that this run has changed.
@@ -236,7 +237,7 @@ func (r *Recorder) skips(s host.Subject) bool {
 	return false
 }
 
-// Ran records a program that may have changed anything.
+// Ran records a program that may have changed anything, before it starts. Ended is called when it has ended.
 func (r *Recorder) Ran(what, name string) error {
 	if r.journal.Limit == 0 {
 		return nil
@@ -248,7 +249,20 @@ func (r *Recorder) Ran(what, name string) error {
 	}
 	s := host.Subject{Kind: host.KindCommand, Name: path.Base(name)}
 	err := r.writer.add(kindChange, Change{Step: what, Subject: s, Lost: fmt.Sprintf("what a %s does cannot be taken back", s.Kind)})
-	r.writer.records++
+	seq := r.writer.records
+	r.writer.records, r.program = seq+1, &seq
+	return explain(errors.Join(err, r.writer.sync()))
+}
+
+// Ended records that the program of Ran has ended: what cuts the run short from now on is not that program.
+func (r *Recorder) Ended() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.writer == nil || r.program == nil {
+		return nil
+	}
+	err := r.writer.add(kindAfter, afterBody{Seq: *r.program})
+	r.program = nil
 	return explain(errors.Join(err, r.writer.sync()))
 }
 
@@ -272,6 +286,7 @@ func (r *Recorder) Close() error {
 		return err
 	}
 	w := r.writer
+	r.program = nil
 	r.writer, r.records, r.dirs, r.coming, r.open = nil, map[host.Subject]*recorded{}, map[string]bool{}, map[string]bool{}, nil
 	return errors.Join(err, explain(w.close()))
 }
