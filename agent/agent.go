@@ -87,7 +87,9 @@ type Agent struct {
 	own   *host.OwnUnit      // what states asked of the agent's unit during a run; nil outside of one
 	root  *trust.CheckedRoot // that the repair of this run looked at; nil before one
 	lists *fetch.Lists       // of releases' files, as runs read them; nil before the first run
-	alone string             // the project that this agent is for, if it is not the host's service
+	// pillarless leaves the pillar that this host alone has of a project out of what is converged.
+	pillarless bool
+	alone      string // the project that this agent is for, if it is not the host's service
 	// unread hears of each file of the agent's own that the unprivileged user of a call may not read, which then counts
 	// as absent; nil for root and outside of a call, where such a file is an error.
 	unread func(error)

@@ -34,7 +34,7 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 			return err
 		}
 		if err := r.settleCut(ctx); err != nil {
-			return err
+			return r.baseWithout(ctx, err)
 		}
 		return r.stillServes(ctx, r.orDoubt(r.convergeGood(ctx)))
 	})
@@ -183,6 +183,10 @@ func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Requ
 	if err != nil {
 		return request, err
 	}
+	if r.pillarless && r.ledger.Good != nil { // base alone renders with the pillar that the releases bring, as it did before
+		service, _ := r.linkedDirs(*r.ledger.Good)
+		request.PillarRoots = layout.PillarRoots(service, base)
+	}
 	request.Templates, err = r.templates(base, service)
 	request.Test = r.test
 	request.Log = r.log
@@ -256,8 +260,11 @@ func (a *Agent) request(ctx context.Context, id grains.Identity, service, base s
 		WorkDir: a.Layout.State(), Redactor: a.redactor(), Failhard: a.Config.Failhard, Grace: a.Config.StopTimeout, StrictArguments: a.Config.StrictArguments,
 		StateOutput: a.Config.StateOutput, StateVerbose: a.Config.StateVerbose,
 	}
-	if id.Service == "" {
+	if id.Service == "" || a.pillarless {
 		return request, warnings, nil
+	}
+	if err := a.checkPillar(id.Service); err != nil {
+		return request, warnings, err
 	}
 	// The pillar that this host alone has of the project wins over what its releases bring.
 	request.Override, err = fileData(ctx, request, a.Layout, filepath.Join(a.project(id.Service).Pillar(), "init.sls"))

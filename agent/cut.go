@@ -16,8 +16,12 @@ import (
 const maxAttempts = 3
 
 // settleCut looks for a deploy that was cut short. One that was being rolled back is finished, and
-// one that was cut too often is given up; otherwise it is left for this run to take up again.
+// one that was cut too often is given up; otherwise it is left for this run to take up again. A pillar that another user
+// could have changed ends the run before it does any of that.
 func (r *run) settleCut(ctx context.Context) error {
+	if err := r.checkPillar(r.identity.Service); err != nil {
+		return err
+	}
 	cut := r.ledger.Running
 	if cut == nil || r.test {
 		return nil

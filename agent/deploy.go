@@ -38,7 +38,7 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 		return err
 	}
 	if err := r.settleCut(ctx); err != nil {
-		return err
+		return r.baseWithout(ctx, err)
 	}
 	if cut := r.ledger.Running; cut != nil && cut.Leaves != nil && !r.test {
 		return r.goBack(ctx, cut.Pair, *cut.Leaves) // what somebody asked for comes first

@@ -23,7 +23,7 @@ func (a *Agent) drift(s Status) []string {
 		return nil // on the way from one to the other nothing has drifted
 	}
 	lost, unseen := a.dataLost(*runs)
-	found := append(lost, unseen...)
+	found := append(append(lost, unseen...), a.sharedDrift(*runs)...)
 	for _, release := range runs.Releases() {
 		links, dir := s.Links[release.Project], release.Dir()
 		there, err := walk.Exists(a.project(release.Project).Release(dir))

@@ -120,7 +120,7 @@ const damaged = "find out what changed it (`corpus-agent verify` lists all that 
 // that say so are as they were signed.
 func (r *run) emptied(ctx context.Context, pair ledger.Pair, outcome state.Outcome) error {
 	had, has := r.ledger.States, len(outcome.Results)
-	if outcome.Output != "" { // another program's states are not counted
+	if outcome.Output != "" || r.pillarless { // another program's states are not counted, and those of base alone are some of them
 		return nil
 	}
 	if has == 0 && had > 0 {

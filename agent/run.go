@@ -86,6 +86,9 @@ type run struct {
 
 // pass holds the lock, records what body does, and turns how it ended into a report.
 func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*run) error) (*report.Report, error) {
+	if err := a.checkAbove(a.Layout.State()); err != nil {
+		return nil, err
+	}
 	held, err := a.lock(command)
 	if other := new(lock.Held); errors.As(err, &other) && a.Within == "" {
 		return nil, a.refused(ctx, other, err)
@@ -97,7 +100,8 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	a, after := a.puttingOff(ctx)
 	defer after()
 	defer func() { _ = held.Release() }()
-	book, lost, err := a.remembered(test)
+	refused := a.checkAbove(a.Layout.Projects())
+	book, lost, err := a.remembered(test || refused != nil)
 	if err != nil {
 		return nil, explainDisk(err)
 	}
@@ -109,6 +113,14 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	r.watchSelf()
 	for _, text := range append(held.lost, lost...) {
 		r.record.Note("%s", text)
+	}
+	if refused != nil {
+		r.finish(ctx, refused)
+		return r.report, r.redacted(refused)
+	}
+	if err := r.takeBackShared(); err != nil {
+		r.finish(ctx, explainDisk(err))
+		return r.report, r.redacted(explainDisk(err))
 	}
 	if err := r.sweep(); err != nil {
 		r.record.Note("what earlier runs left was not all removed: %v", err)

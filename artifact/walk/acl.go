@@ -135,6 +135,16 @@ func DropACL(fd int) error {
 	return absentACL(Retry(func() error { return unix.Removexattr(Handle(fd), defaultACL) }))
 }
 
+// DropACL is the function of that name for a name in the directory itself. A link has no lists.
+func (d *Dir) DropACL(name string) error {
+	return d.place("removexattr", name, func(fd int, st *unix.Stat_t) error {
+		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			return nil
+		}
+		return DropACL(fd)
+	})
+}
+
 func dropAccess(fd int, list []aclEntry) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {

@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"errors"
 	"path"
 
 	"golang.org/x/sys/unix"
@@ -24,11 +25,48 @@ func (r *Root) Sole(p string) error {
 	return soleTree{root: r, asked: p, seen: map[[2]uint64]bool{}}.opened(fd, p)
 }
 
+// Shared lists what Sole refuses, up to a number of parts: one if it is the way to the path, and else each part of the
+// tree that an unprivileged user controls. A path that leads to nothing, on a way that is fine, is fs.ErrNotExist.
+func (r *Root) Shared(p string, most int) ([]*UnsafeError, error) {
+	var unsafe *UnsafeError
+	if err := r.ByName(p); errors.As(err, &unsafe) {
+		return []*UnsafeError{unsafe}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	fd, err := r.Openat(p, unix.O_PATH)
+	if err != nil {
+		return nil, pathError("open", p, err)
+	}
+	var found []*UnsafeError
+	s := soleTree{root: r, asked: p, seen: map[[2]uint64]bool{}, found: &found, most: most}
+	if err := s.opened(fd, p); errors.As(err, &unsafe) {
+		return append(found, unsafe), nil
+	} else if err != nil {
+		return found, err
+	}
+	return found, nil
+}
+
+// Sole refuses, in a safe root, a name itself that an unprivileged user controls. It looks neither at the way to the
+// name nor at what is in a directory, and follows no link.
+func (d *Dir) Sole(name string) error {
+	if !d.root.safe {
+		return nil
+	}
+	full := path.Join(d.path, name)
+	return d.place("open", name, func(fd int, st *unix.Stat_t) error {
+		return soleTree{root: d.root, asked: full}.entry(fd, full, st)
+	})
+}
+
 // soleTree is one look at a tree.
 type soleTree struct {
 	root  *Root
 	asked string
 	seen  map[[2]uint64]bool // directories, by device and number: links may lead in circles
+	found *[]*UnsafeError    // gets up to most parts, which are then no errors; nil to stop at the first
+	most  int
 }
 
 // directory looks at an open directory and all in it, and closes it.
@@ -131,5 +169,10 @@ func (s soleTree) entry(fd int, full string, st *unix.Stat_t) error {
 	if len(by) == 0 {
 		return nil
 	}
-	return &UnsafeError{Path: s.asked, Component: full, By: by[0].String(), Owner: int(st.Uid), Tree: true}
+	unsafe := &UnsafeError{Path: s.asked, Component: full, By: by[0].String(), Owner: int(st.Uid), Tree: true}
+	if s.found == nil || len(*s.found)+1 >= s.most {
+		return unsafe
+	}
+	*s.found = append(*s.found, unsafe)
+	return nil
 }

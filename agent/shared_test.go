@@ -1,0 +1,202 @@
+package agent_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// sharings are ways in which a path is shared with another user.
+func sharings(t *testing.T) map[string]func(path string) error {
+	t.Helper()
+	all := map[string]func(path string) error{
+		"0777":        func(path string) error { return os.Chmod(path, 0o777) },
+		"other owner": func(path string) error { return os.Lchown(path, projectUser, projectUser) },
+		"a link of another user": func(path string) error {
+			if err := os.Rename(path, path+".moved"); err != nil {
+				return err
+			}
+			if err := os.Symlink(filepath.Base(path)+".moved", path); err != nil {
+				return err
+			}
+			return os.Lchown(path, projectUser, projectUser)
+		},
+	}
+	if setfacl, err := exec.LookPath("setfacl"); err == nil {
+		all["ACL"] = func(path string) error { return exec.Command(setfacl, "-m", "u:64011:rwx", path).Run() }
+	}
+	return all
+}
+
+// sharedHost has base and a service deployed, a pillar of its own, and a second release to roll back from.
+func sharedHost(t *testing.T) *lab {
+	t.Helper()
+	l := newLab(t)
+	l.publishBase("b1")
+	for _, version := range []string{"1", "2"} {
+		l.repo.Release("myapp", version, "testing", artifacttest.Files{"version": version})
+		l.expect(exit.OK)
+	}
+	write(t, filepath.Join(l.pillar(), "init.sls"), "port: 8080\n")
+	if r := l.expect(exit.OK); len(r.Notes) > 0 {
+		t.Fatalf("of a host that is shared with no other user, the run noted %q", r.Notes)
+	}
+	return l
+}
+
+func (l *lab) pillar() string { return l.Layout.Project("myapp").Pillar() }
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sameHost is a copy of a host, with its own tree.
+func (l *lab) sameHost(t *testing.T) *lab {
+	t.Helper()
+	other := *l
+	own := *l.Agent
+	other.Agent, other.t, other.engine = &own, t, &engine{}
+	own.Engine = other.engine
+	own.Layout = layout.At(filepath.Join(t.TempDir(), "root"))
+	if out, err := exec.Command("cp", "-a", l.Layout.Root, own.Layout.Root).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return &other
+}
+
+// TestWhatOtherUsersCanChangeIsTakenBackOrRefused shares each path that the agent reads or runs as root with another
+// user.
+func TestWhatOtherUsersCanChangeIsTakenBackOrRefused(t *testing.T) {
+	needsRoot(t)
+	whole := sharedHost(t)
+	const (
+		above     = iota // no run reads or runs anything
+		directory        // is root's again
+		closed           // is root's again, and no other user has access
+		content          // is refused; base goes on
+		link             // is root's again
+	)
+	for path, kind := range map[string]int{
+		"/":                                   above,
+		"/srv":                                above,
+		"/var":                                above,
+		"/var/lib":                            above,
+		"/srv/projects":                       directory,
+		"/srv/projects/myapp":                 directory,
+		"/srv/projects/base":                  directory,
+		"/srv/projects/myapp/releases":        directory,
+		"/srv/projects/myapp/archives":        closed,
+		"/srv/projects/myapp/pillar":          closed,
+		"/srv/projects/base/pillar":           closed,
+		"/srv/projects/myapp/pillar/init.sls": content,
+		"/srv/projects/myapp/next":            link,
+		"/srv/projects/myapp/current":         link,
+		"/srv/projects/myapp/previous":        link,
+		"/srv/projects/myapp/project":         link,
+		"/srv/base":                           link,
+		"/srv/service":                        link,
+	} {
+		for how, share := range sharings(t) {
+			if kind == link && how != "other owner" || path == "/" && how == "other owner" || strings.HasSuffix(how, "user") && (kind == above || kind == directory || kind == closed) {
+				continue // a link has no mode, and whose the tree is, that user is trusted in it
+			}
+			t.Run(path+" "+how, func(t *testing.T) {
+				l := whole.sameHost(t)
+				at := l.Layout.Path(path)
+				if err := share(at); err != nil {
+					t.Fatal(err)
+				}
+				status, err := l.Status()
+				if drift := strings.Join(status.Drift, "\n"); path != "/var" && path != "/var/lib" && (err != nil || !strings.Contains(drift, path)) {
+					t.Errorf("status: drift %q, %v", drift, err)
+				}
+				r, err := l.Deploy(t.Context(), agent.Given{}, false)
+				switch {
+				case kind == above:
+					if exit.Code(err) != exit.Refused || len(l.engine.asked) > 0 || !strings.Contains(err.Error(), at+" can be changed by") || !strings.Contains(diag.HintOf(err), "chown root: "+at+" && chmod 755 "+at) {
+						t.Errorf("%v, hint %q; converged %q", err, diag.HintOf(err), l.engine.asked)
+					}
+					return
+				case kind == content:
+					if exit.Code(err) != exit.Refused || l.engine.last() != "b1+" || !strings.Contains(err.Error(), at+" can be changed by") || !strings.Contains(diag.HintOf(err), "chown") {
+						t.Errorf("%v, hint %q; converged %q", err, diag.HintOf(err), l.engine.asked)
+					}
+					l.refusesContent(at)
+					return
+				}
+				if err != nil || l.engine.last() != "b1+2" {
+					t.Fatalf("%v; converged %q", err, l.engine.asked)
+				}
+				noted(t, r, path)
+				if got := owner(t, at); got != 0 {
+					t.Errorf("%s belongs to %d", path, got)
+				}
+				info, err := os.Stat(at)
+				want := map[bool]os.FileMode{true: 0o700, false: 0o755}[kind == closed]
+				if err != nil || info.Mode().Perm() != want {
+					t.Errorf("%s has mode %v, want %v; %v", path, info.Mode(), want, err)
+				}
+				if r := l.expect(exit.OK); len(r.Notes) > 0 {
+					t.Errorf("the next run notes %q", r.Notes)
+				}
+			})
+		}
+	}
+}
+
+// refusesContent checks what else does not render a pillar that is shared, and that all goes on once an operator has
+// looked.
+func (l *lab) refusesContent(at string) {
+	l.t.Helper()
+	if _, err := l.Deploy(l.t.Context(), agent.Given{}, true); exit.Code(err) != exit.Refused {
+		l.t.Errorf("a dry run: %v", err)
+	}
+	if _, err := l.Rollback(l.t.Context()); exit.Code(err) != exit.Refused {
+		l.t.Errorf("a rollback: %v", err)
+	}
+	if _, err := l.Session(l.t.Context(), agent.Trees{}, false); exit.Code(err) != exit.Refused {
+		l.t.Errorf("a call: %v", err)
+	}
+	if s, err := l.Status(); err != nil || len(s.Quarantined) > 0 || s.Deployed.Service.Version != "2" {
+		l.t.Errorf("status: quarantined %v, deployed %v, %v", s.Quarantined, s.Deployed, err)
+	}
+	must(l.t, os.RemoveAll(at))
+	write(l.t, at, "port: 8080\n")
+	if l.expect(exit.OK); l.engine.last() != "b1+2" {
+		l.t.Errorf("converged %q", l.engine.asked)
+	}
+}
+
+// TestPillarThatEveryUserCanWriteIsNotRendered has a user put a program into the pillar that root would run.
+func TestPillarThatEveryUserCanWriteIsNotRendered(t *testing.T) {
+	needsRoot(t)
+	l := converging(t)
+	l.publishBase("b1")
+	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
+	l.expect(exit.OK)
+	must(t, exec.Command("chmod", "-R", "777", l.Layout.Projects()).Run())
+	evil := filepath.Join(t.TempDir(), "pwned")
+	init := filepath.Join(l.pillar(), "init.sls")
+	write(t, init, "{% set x = salt['cmd.run']('touch "+evil+"') %}\na: 1\n")
+	must(t, os.Chown(init, projectUser, projectUser))
+	l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2"})
+	r := l.expect(exit.Refused)
+	noted(t, r, "/srv/projects/myapp/pillar could be changed by any user; it is root's alone again")
+	if _, err := os.Stat(evil); err == nil || !strings.Contains(r.Error, init+" can be changed by user 64011") {
+		t.Errorf("the pillar was rendered; error %q", r.Error)
+	}
+	if !strings.Contains(r.Hint, "chown root: "+init+" && chmod go-w "+init) {
+		t.Errorf("hint %q", r.Hint)
+	}
+}
