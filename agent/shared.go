@@ -274,7 +274,10 @@ func (r *run) baseWithout(ctx context.Context, refused error) error {
 	if !runs.BaseAlone() && r.Config.Top != topMerge {
 		service, _ := r.pairDirs(*runs)
 		found, err := walk.Named(filepath.Join(r.Layout.Path(layout.StateRoots(service, "")[0]), "top.sls"))
-		if err != nil || found {
+		if err != nil {
+			return errors.Join(refused, err)
+		}
+		if found {
 			r.record.Note("%s does not converge alone, since the top file of %s decides what of it runs", runs.Base, runs.Service)
 			return refused
 		}

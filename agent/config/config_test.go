@@ -97,3 +97,11 @@ func TestListsAndProbesAreChecked(t *testing.T) {
 		t.Errorf("mistakes are told as %v", err)
 	}
 }
+
+// TestHintOfALostDirectoryMakesIt has no directory in which a copy of the configuration could be put.
+func TestHintOfALostDirectoryMakesIt(t *testing.T) {
+	d := config.Damaged{Path: "/etc/corpus/agent.yaml", Copy: "/srv/projects/.agent.yaml"}
+	if want := "mkdir -p /etc/corpus && cp -T"; !strings.Contains(d.Hint(), want) {
+		t.Errorf("hint %q, want %q in it", d.Hint(), want)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"go.yaml.in/yaml/v4"
@@ -42,7 +43,7 @@ func (d *Damaged) Hint() string {
 	if d.Copy == "" {
 		return fmt.Sprintf("write the settings of this host into %s again (move away what stands in its place); a host that is to have none needs no file; then: corpus-agent config check. Nothing new is deployed meanwhile", d.Path)
 	}
-	return fmt.Sprintf("repair %s, or put the copy back: cp -T --remove-destination %s %s (move away a directory in its place); then: corpus-agent config check. Nothing new is deployed meanwhile. A host that is to have no settings needs a file with a comment in it", d.Path, d.Copy, d.Path)
+	return fmt.Sprintf("repair %s, or put the copy back: mkdir -p %s && cp -T --remove-destination %s %s (move away a directory in its place); then: corpus-agent config check. Nothing new is deployed meanwhile. A host that is to have no settings needs a file with a comment in it", d.Path, filepath.Dir(d.Path), d.Copy, d.Path)
 }
 
 // source reads the configuration file, or its copy where the file is damaged.

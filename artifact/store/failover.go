@@ -134,6 +134,9 @@ func NewTurns(s Store, key string) *Turns {
 	return &Turns{key: key, stores: stores, etags: make([]string, len(stores))}
 }
 
+// Key is that of the object.
+func (t *Turns) Key() string { return t.key }
+
 // Stores is from how many stores the object may come.
 func (t *Turns) Stores() int { return len(t.stores) }
 

@@ -200,7 +200,7 @@ func (d *download) request(ctx context.Context, from, to int, buf []byte) (got, 
 	}
 	defer body.Close()
 	if wrongSize(info, d.release) {
-		return 0, at, d.vouch(badLength(d.release, info.Size))
+		return 0, at, d.refusal(ctx, badLength(d.release, info.Size))
 	}
 	for i := from; i < to; i++ {
 		offset, length := d.blocks.span(i)
@@ -208,7 +208,7 @@ func (d *download) request(ctx context.Context, from, to int, buf []byte) (got, 
 			return got, at, short(err)
 		}
 		if !d.blocks.holds(i, buf[:length]) {
-			return got, at, d.vouch(&Refused{Check: CheckDigest, Of: d.release.String(), Err: fmt.Errorf("the block at byte %d is not the one that was signed", offset)})
+			return got, at, d.refusal(ctx, &Refused{Check: CheckDigest, Of: d.release.String(), Err: fmt.Errorf("the block at byte %d is not the one that was signed", offset)})
 		}
 		if _, err := d.file.WriteAt(buf[:length], offset); err != nil {
 			return got, at, disk{fmt.Errorf("keeping %s: %w", d.release, err)}
@@ -217,6 +217,19 @@ func (d *download) request(ctx context.Context, from, to int, buf []byte) (got, 
 		got++
 	}
 	return got, at, nil
+}
+
+// refusal is the error of a store that gave something else than was signed. Where it gives a web page in place of the whole
+// artifact, it cannot be reached.
+func (d *download) refusal(ctx context.Context, refused *Refused) error {
+	if body, _, _, err := d.turns.Open(ctx, 0, pageStart); err == nil {
+		_, err = pageInstead(ObjectKey(d.release), body)
+		_ = body.Close() // nothing else of it is read
+		if err != nil {
+			return err
+		}
+	}
+	return d.vouch(refused)
 }
 
 // short gives a body that ended early its kind.

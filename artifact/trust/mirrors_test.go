@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -81,5 +83,43 @@ func TestCaptivePortalIsNoRefusal(t *testing.T) {
 	var refused *trust.Refused
 	if !errors.Is(err, store.ErrUnreachable) || errors.As(err, &refused) || !strings.Contains(diag.HintOf(err), "captive portal") {
 		t.Errorf("%v, hint: %s", err, diag.HintOf(err))
+	}
+}
+
+// TestCaptivePortalInPlaceOfAnArtifact has a web page come for an artifact, shorter or as long as the artifact.
+func TestCaptivePortalInPlaceOfAnArtifact(t *testing.T) {
+	repo := artifacttest.On(t, mem.New())
+	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": strings.Repeat("1", 5000)})
+	for name, page := range map[string]func(length int) string{
+		"of its own length": func(int) string { return "\n<html>Please log in</html>" },
+		"as long":           func(n int) string { return ("<!DOCTYPE html>" + strings.Repeat(" ", n))[:n] },
+	} {
+		host := repo.Host()
+		host.Store = spoiled{repo.Publisher.Store, func(key, text string) (string, error) {
+			if strings.Contains(key, ".tar.") && !strings.HasSuffix(key, ".blocks") {
+				return page(len(text)), nil
+			}
+			return text, nil
+		}}
+		release, err := host.Resolve("myapp/testing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := host.Client()
+		if err != nil {
+			t.Fatal(err)
+		}
+		into, err := os.Create(filepath.Join(t.TempDir(), "artifact"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, fetched := client.Fetch(t.Context(), release, into, nil)
+		for what, err := range map[string]error{"fetch": fetched, "check": client.Check(t.Context(), release, nil)} {
+			var refused *trust.Refused
+			if !errors.Is(err, store.ErrUnreachable) || errors.As(err, &refused) || !strings.Contains(diag.HintOf(err), "captive portal") {
+				t.Errorf("%s of a page %s: %v, hint: %s", what, name, err, diag.HintOf(err))
+			}
+		}
+		_ = into.Close()
 	}
 }

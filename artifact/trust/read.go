@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -82,9 +83,8 @@ func read(ctx context.Context, s store.Store, key string, limit int64) ([]byte, 
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", key, err)
 	}
-	if webPage(data) {
-		return nil, diag.WithHint(&store.Error{Op: store.OpGet, Object: key, Kind: store.ErrUnreachable, Cause: errors.New("a web page came in place of the file")},
-			"something between here and the store answers in its place, such as a captive portal or a proxy: open the store's URL in a browser, or with curl")
+	if err := PageInstead(key, data); err != nil {
+		return nil, err
 	}
 	if int64(len(data)) > limit {
 		return nil, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it is longer than the %d bytes allowed", limit)}
@@ -92,9 +92,30 @@ func read(ctx context.Context, s store.Store, key string, limit int64) ([]byte, 
 	return data, nil
 }
 
+// PageInstead is the error of an object in whose place a web page came, by how the answer starts. It is a store that
+// cannot be reached: whatever answers in its place, such as a captive portal, changed nothing in it. It is nil for any other
+// answer.
+func PageInstead(key string, start []byte) error {
+	if !webPage(start) {
+		return nil
+	}
+	return diag.WithHint(&store.Error{Op: store.OpGet, Object: key, Kind: store.ErrUnreachable, Cause: errors.New("a web page came in place of the file")},
+		"something between here and the store answers in its place, such as a captive portal or a proxy: open the store's URL in a browser, or with curl")
+}
+
+// pageInstead is PageInstead for a body of which nothing was read. The reader gives all of the body.
+func pageInstead(key string, body io.Reader) (io.Reader, error) {
+	whole := bufio.NewReaderSize(body, pageStart)
+	start, _ := whole.Peek(pageStart) // what reads on gets the error
+	return whole, PageInstead(key, start)
+}
+
+// pageStart is how much of an answer shows that it is a web page.
+const pageStart = 512
+
 // webPage reports whether a document is a web page, which nothing in a store is.
 func webPage(data []byte) bool {
-	start := bytes.ToLower(bytes.TrimSpace(data[:min(len(data), 512)]))
+	start := bytes.ToLower(bytes.TrimSpace(data[:min(len(data), pageStart)]))
 	return bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html"))
 }
 

@@ -61,11 +61,15 @@ func (c *Client) Fetch(ctx context.Context, r artifact.Release, into *os.File, p
 		return nil, fmt.Errorf("fetching %s: %w", r, err)
 	}
 	defer body.Close()
+	whole, err := pageInstead(ObjectKey(r), body)
+	if err != nil {
+		return nil, fmt.Errorf("fetching %s: %w", r, err)
+	}
 	if wrongSize(info, r) {
 		return nil, c.Vouch(r.Project, badLength(r, info.Size))
 	}
 	// One byte more than signed is enough to know that there are too many.
-	if err := verify(r, io.TeeReader(io.LimitReader(&counted{body, progress}, r.Length+1), into)); err != nil {
+	if err := verify(r, io.TeeReader(io.LimitReader(&counted{whole, progress}, r.Length+1), into)); err != nil {
 		return nil, c.Vouch(r.Project, err)
 	}
 	return &Verified{release: r, file: into}, nil
@@ -100,7 +104,7 @@ func wrongSize(info store.Info, r artifact.Release) bool {
 	return info.Size >= 0 && info.Size != r.Length
 }
 
-func badLength(r artifact.Release, got int64) error {
+func badLength(r artifact.Release, got int64) *Refused {
 	return &Refused{Check: CheckLength, Of: r.String(), Err: fmt.Errorf("it has %d bytes, and %d were signed", got, r.Length)}
 }
 
@@ -124,8 +128,12 @@ func (c *Client) Check(ctx context.Context, r artifact.Release, progress Progres
 		return fmt.Errorf("fetching %s: %w", r, err)
 	}
 	defer body.Close()
+	whole, err := pageInstead(ObjectKey(r), body)
+	if err != nil {
+		return fmt.Errorf("fetching %s: %w", r, err)
+	}
 	if wrongSize(info, r) {
 		return c.Vouch(r.Project, badLength(r, info.Size))
 	}
-	return c.Vouch(r.Project, verify(r, io.LimitReader(&counted{body, progress}, r.Length+1)))
+	return c.Vouch(r.Project, verify(r, io.LimitReader(&counted{whole, progress}, r.Length+1)))
 }
