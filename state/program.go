@@ -68,16 +68,11 @@ func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 	tree := process.Enclose(cmd)
 	cmd.WaitDelay = stopGrace
 	cmd.Cancel = func() error { return tree.Signal(syscall.SIGTERM) }
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		tree.End(true)
-	} else {
-		tree.Leave() // what its states started goes on
-	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	_, err := tree.RunAndLeave(ctx) // what its states started goes on
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return Outcome{Output: all.String()}, overdue(ctx)
 	}
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return Outcome{Output: all.String()}, ctx.Err()
 	}
 	if p.read != nil {

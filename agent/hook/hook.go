@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -160,8 +161,10 @@ func Program(ctx context.Context, path string, o Options) (Result, error) {
 		defer runtime.UnlockOSThread()
 	}
 	started := time.Now()
-	err := cmd.Run()
-	tree.End(ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay))
+	held, err := tree.Run(ctx)
+	if held {
+		out.note("[a process that it left behind held its output open, and was ended]")
+	}
 	r := Result{Name: filepath.Base(path), Duration: time.Since(started), Output: out.String()}
 	if err = explain(ctx, err, o.Timeout); err != nil {
 		r.Error = err.Error()
@@ -169,21 +172,21 @@ func Program(ctx context.Context, path string, o Options) (Result, error) {
 	return r, err
 }
 
+// explain says why a program failed. One that ended by itself with success has not failed, whatever the time.
 func explain(ctx context.Context, err error, timeout time.Duration) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return diag.WithHint(fmt.Errorf("it ran longer than %s and was ended", timeout), "make it faster, or raise hooks.timeout in agent.yaml")
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, exec.ErrWaitDelay):
-		return diag.WithHint(errors.New("it ended and left a process behind, which was ended too"), "start what must keep running as a systemd unit")
 	}
 	return err
 }
 
 // ownTree makes a command the root of a tree of processes that is ended as a whole: SIGTERM when the
-// context is done, SIGKILL after the grace. WaitDelay bounds the wait for a pipe that something
-// which belongs to no tree any more still holds.
+// context is done, SIGKILL after the grace. WaitDelay bounds the wait for a command that no signal of the tree reached.
 func ownTree(cmd *exec.Cmd, grace time.Duration) *process.Tree {
 	tree := process.Enclose(cmd)
 	cmd.WaitDelay = grace + time.Second
@@ -204,12 +207,23 @@ func orDefault[T comparable](v, fallback T) T {
 
 // bounded keeps the first bytes of a hook's output and counts the rest.
 type bounded struct {
+	mu      sync.Mutex // a writer beside it that hangs may bring more after the end of the hook
 	kept    bytes.Buffer
 	limit   int
 	dropped int
+	notes   string
+}
+
+// note adds a line of the agent's own behind the output.
+func (b *bounded) note(line string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.notes += "\n" + line
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	keep := min(len(p), b.limit-b.kept.Len())
 	b.kept.Write(p[:keep])
 	b.dropped += len(p) - keep
@@ -217,9 +231,11 @@ func (b *bounded) Write(p []byte) (int, error) {
 }
 
 func (b *bounded) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	s := strings.TrimRight(b.kept.String(), "\n")
 	if b.dropped > 0 {
 		s += fmt.Sprintf("\n[%d more bytes were not kept]", b.dropped)
 	}
-	return s
+	return strings.TrimLeft(s+b.notes, "\n")
 }

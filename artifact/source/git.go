@@ -82,7 +82,7 @@ func git(ctx context.Context, args ...string) error {
 	cmd.Cancel = func() error { return process.Signal(cmd, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.CombinedOutput()
-	if err != nil {
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) { // an ssh that others share may stay and hold the output
 		return diag.WithHint(fmt.Errorf("git: %s", complaint(string(out), err)),
 			"check that the repository and the ref exist and that `git ls-remote` works; a commit is named by all of its 40 digits")
 	}

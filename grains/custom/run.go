@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,8 +22,7 @@ const (
 	maxOutput      = 1 << 20
 	maxMessages    = 4 << 10
 
-	// grace is how long a program has between SIGTERM and SIGKILL, and how long its output is still
-	// awaited when it is gone but something it started keeps the pipe open.
+	// grace is how long a program has between SIGTERM and SIGKILL.
 	grace = time.Second
 
 	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -37,13 +37,14 @@ func (o Options) run(ctx context.Context, path string) (*value.Map, error) {
 	out := bounded{limit: maxOutput, full: stop}
 	messages := bounded{limit: maxMessages, full: func() {}}
 	var left error
-	err := o.start(ctx, path, &out, &messages)
-	switch {
-	case out.over:
-		return nil, fmt.Errorf("%s prints more than %d KiB", path, maxOutput>>10)
-	case errors.Is(err, exec.ErrWaitDelay):
+	held, err := o.start(ctx, path, &out, &messages)
+	if held {
 		left = fmt.Errorf("%s left something running that kept its output open; that was ended", path)
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	}
+	switch {
+	case out.more():
+		return nil, fmt.Errorf("%s prints more than %d KiB", path, maxOutput>>10)
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, diag.WithHint(fmt.Errorf("%s was stopped: it took longer than %s", path, timeout), "run it by hand to see what it waits for")
 	case errors.Is(err, syscall.ENOEXEC):
 		return nil, diag.WithHint(fmt.Errorf("running %s: %w", path, err), "start the file with the program that reads it, such as #!/bin/sh")
@@ -55,7 +56,7 @@ func (o Options) run(ctx context.Context, path string) (*value.Map, error) {
 }
 
 // start runs a program as a tree of processes of its own, so that what it forks ends with it.
-func (o Options) start(ctx context.Context, path string, out, messages *bounded) error {
+func (o Options) start(ctx context.Context, path string, out, messages *bounded) (held bool, err error) {
 	attributes := &syscall.SysProcAttr{}
 	if o.Chroot {
 		attributes.Chroot, path = o.Root, "/"+strings.TrimLeft(strings.TrimPrefix(path, o.Root), "/")
@@ -68,9 +69,7 @@ func (o Options) start(ctx context.Context, path string, out, messages *bounded)
 	tree := process.Enclose(cmd)
 	cmd.Cancel = func() error { return tree.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
-	err := cmd.Run()
-	tree.End(ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay)) // what is left ignored SIGTERM, or was left behind on purpose
-	return err
+	return tree.Run(ctx)
 }
 
 // environ is all that programs see of the environment.
@@ -104,15 +103,29 @@ func lastLine(messages []byte) string {
 // fails, so that the writer gets no SIGPIPE, which it does not expect. The buffer is not embedded:
 // its ReadFrom would be preferred to Write, and takes everything.
 type bounded struct {
+	mu     sync.Mutex
 	buffer bytes.Buffer
 	limit  int
 	over   bool
 	full   func()
 }
 
-func (b *bounded) text() []byte { return b.buffer.Bytes() }
+func (b *bounded) text() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bytes.Clone(b.buffer.Bytes())
+}
+
+// more reports whether there was more than it keeps.
+func (b *bounded) more() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.over
+}
 
 func (b *bounded) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	room := b.limit - b.buffer.Len()
 	if len(p) > room && !b.over {
 		b.over = true

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -144,7 +145,11 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	process.Detach(cmd)
 	ended := make(chan struct{})
 	defer close(ended)
-	cmd.Cancel = func() error { return endGroup(ctx, cmd, ended) }
+	var overdue atomic.Bool // the command was ended; its own end counts where only what it left went on for too long
+	cmd.Cancel = func() error {
+		overdue.Store(true)
+		return endGroup(ctx, cmd, ended)
+	}
 	cmd.WaitDelay = 2 * time.Second
 	if command.Limit == 0 {
 		cmd.WaitDelay += killAfter
@@ -161,11 +166,11 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	err := cmd.Wait()
 	finish()
 	out := Output{PID: cmd.Process.Pid, Code: exitCode(cmd.ProcessState), Stdout: stdout.String(), Stderr: stderr.String()}
-	if errors.Is(context.Cause(ctx), errTimedOut) {
+	if overdue.Load() && errors.Is(context.Cause(ctx), errTimedOut) {
 		out.TimedOut = true
 		return out, nil
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTimedOut) {
 		return out, ctx.Err()
 	}
 	var failed *exec.ExitError

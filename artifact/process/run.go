@@ -1,0 +1,154 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// outputGrace is how long the output of a command is awaited that has ended, while something that it started keeps it open.
+const outputGrace = time.Second
+
+// Run starts the command of the tree, which the caller made with the context, and waits for it. The error is that of the
+// command's own process. What the process left behind is ended as [Tree.End] does. held reports that some of that kept the
+// output open for longer than a moment.
+func (t *Tree) Run(ctx context.Context) (held bool, err error) {
+	return t.run(ctx, func(overdue, held bool) { t.End(overdue || held) })
+}
+
+// RunAndLeave is [Tree.Run] for a command that may leave processes behind: they go on, unless the command was ended with the
+// context. Output that they still hold open leads nowhere from then on.
+func (t *Tree) RunAndLeave(ctx context.Context) (held bool, err error) {
+	return t.run(ctx, func(overdue, _ bool) {
+		if overdue {
+			t.End(true)
+			return
+		}
+		t.Leave()
+	})
+}
+
+func (t *Tree) run(ctx context.Context, after func(overdue, held bool)) (held bool, err error) {
+	s, err := streamsOf(t.cmd)
+	if err == nil {
+		err = t.cmd.Start()
+	}
+	s.started()
+	if err != nil {
+		s.stop()
+		after(false, false)
+		return false, err
+	}
+	err = t.cmd.Wait()
+	overdue := err != nil && ctx.Err() != nil
+	held = !overdue && !s.end(outputGrace)
+	after(overdue, held)
+	s.end(outputGrace)
+	s.stop()
+	return held, err
+}
+
+// streams are the pipes of a command. os/exec has such pipes, too, but its wait for them is part of the wait for the command:
+// a process that the command left behind turns a success into an error.
+type streams struct {
+	theirs  []io.Closer // what the command has, closed once it has been started
+	ours    []io.Closer
+	feed    func()
+	outputs []func()
+	read    chan struct{} // closed when all output has been read
+}
+
+// streamsOf puts pipes in the places of a command's readers and writers that are no files.
+func streamsOf(cmd *exec.Cmd) (*streams, error) {
+	s := &streams{feed: func() {}, read: make(chan struct{})}
+	if err := s.input(cmd); err != nil {
+		return s, err
+	}
+	same := cmd.Stderr == cmd.Stdout
+	var err error
+	if cmd.Stdout, err = s.output(cmd.Stdout); err == nil && same {
+		cmd.Stderr = cmd.Stdout
+	} else if err == nil {
+		cmd.Stderr, err = s.output(cmd.Stderr)
+	}
+	return s, err
+}
+
+func (s *streams) input(cmd *exec.Cmd) error {
+	from := cmd.Stdin
+	if _, file := from.(*os.File); file || from == nil {
+		return nil
+	}
+	r, w, err := s.pipe()
+	if err != nil {
+		return err
+	}
+	s.theirs, s.ours = append(s.theirs, r), append(s.ours, w)
+	s.feed = func() {
+		_, _ = io.Copy(w, from) // a command need not read all that it is given
+		_ = w.Close()
+	}
+	cmd.Stdin = r
+	return nil
+}
+
+func (s *streams) output(to io.Writer) (io.Writer, error) {
+	if _, file := to.(*os.File); file || to == nil {
+		return to, nil
+	}
+	r, w, err := s.pipe()
+	if err != nil {
+		return nil, err
+	}
+	s.theirs, s.ours = append(s.theirs, w), append(s.ours, r)
+	s.outputs = append(s.outputs, func() { _, _ = io.Copy(to, r) }) // stop closes what it reads
+	return w, nil
+}
+
+func (s *streams) pipe() (r, w *os.File, err error) {
+	if r, w, err = os.Pipe(); err != nil {
+		err = fmt.Errorf("making a pipe: %w", err)
+	}
+	return r, w, err
+}
+
+// started lets go of the command's ends and begins to read and write.
+func (s *streams) started() {
+	closeAll(s.theirs)
+	go s.feed()
+	var all sync.WaitGroup
+	for _, output := range s.outputs {
+		all.Go(output)
+	}
+	go func() {
+		all.Wait()
+		close(s.read)
+	}()
+}
+
+// end reports whether all output has been read within a time.
+func (s *streams) end(within time.Duration) bool {
+	select {
+	case <-s.read:
+		return true
+	case <-time.After(within):
+		return false
+	}
+}
+
+// stop lets go of the pipes. A writer that still holds the last output, a terminal that was stopped for example, is given no
+// more.
+func (s *streams) stop() {
+	closeAll(s.ours)
+	s.end(outputGrace)
+}
+
+func closeAll(files []io.Closer) {
+	for _, f := range files {
+		_ = f.Close() // a pipe has nothing to lose
+	}
+}
