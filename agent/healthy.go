@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
@@ -68,11 +69,24 @@ func (r *run) unitJournal(ctx context.Context, unit string) []string {
 		return nil
 	}
 	began := time.Now().Add(r.began - r.clock())
-	// The program that ran before logs its end after the run began.
-	if d, err := s.Service(ctx, unit); err == nil && d.BeganAt.After(began) {
-		began = d.BeganAt
+	if at := r.firstStart(ctx, s, unit); at.After(began) {
+		began = at
 	}
 	return units.LastLines(strings.Split(r.record.Show(strings.Join(s.Journal(ctx, unit, began), "\n")), "\n"))
+}
+
+// firstStart is when the program of a unit started that this run watches first: the one before logs its end after the run
+// began, and those that systemd starts when it has died say nothing of why. It is zero where systemd has started others before.
+func (r *run) firstStart(ctx context.Context, s service.System, unit string) time.Time {
+	if r.watch != nil {
+		if at, known := r.watch.FirstStart(unit); known {
+			return at
+		}
+	}
+	if d, err := s.Service(ctx, unit); err == nil && d.Restarts == 0 {
+		return d.BeganAt
+	}
+	return time.Time{}
 }
 
 // within makes the scripts of a release's probes absolute, so that they are the release's own, and notes

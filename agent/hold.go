@@ -77,8 +77,8 @@ func (a *Agent) exclusively(do func() error) error {
 		return err
 	}
 	defer f.Close()
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("locking %s: %w", a.Layout.Inside(f.Name()), err)
+	if err := lock.Wait(f); err != nil {
+		return err
 	}
 	return do()
 }

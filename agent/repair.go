@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -207,9 +207,9 @@ func (s *setAside) trust() {
 // repairLock makes way for the lock. What stands in its place, or in that of the directory it is in, holds
 // no lock, so that several runs may find it at once: they take turns by a lock on the directory above.
 func (a *Agent) repairLock() (lost []string, err error) {
-	state, lock := a.Layout.State(), a.Layout.Lock()
+	state, file := a.Layout.State(), a.Layout.Lock()
 	s := setAside{agent: a, id: report.NewID(a.now())}
-	if s.fine(state, fs.FileInfo.IsDir) && s.fine(lock, func(i fs.FileInfo) bool { return i.Mode().IsRegular() }) {
+	if s.fine(state, fs.FileInfo.IsDir) && s.fine(file, func(i fs.FileInfo) bool { return i.Mode().IsRegular() }) {
 		return nil, nil
 	}
 	above, err := os.Open(filepath.Dir(state))
@@ -217,11 +217,11 @@ func (a *Agent) repairLock() (lost []string, err error) {
 		return nil, err
 	}
 	defer above.Close()
-	if err := syscall.Flock(int(above.Fd()), syscall.LOCK_EX); err != nil {
+	if err := lock.Wait(above); err != nil {
 		return nil, err
 	}
 	s.directory(state)
-	s.file(lock)
+	s.file(file)
 	return s.lost, errors.Join(s.errs...)
 }
 

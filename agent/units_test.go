@@ -49,6 +49,9 @@ type unit struct {
 	runs   string // the program, by the path that it had when it started
 	user   int    // that it runs as
 	logs   []string
+
+	dying   []string  // what its program says before it ends and the init system starts another; nil for one that goes on
+	firstAt time.Time // when it started
 }
 
 func newUnits(l *lab, names ...string) *fakeUnits {
@@ -87,6 +90,7 @@ func (s *unit) begin(u *fakeUnits) {
 		return
 	}
 	s.Active, s.Sub, s.runs = "active", "running", path
+	s.firstAt, s.Restarts = s.BeganAt, 0
 	if err != nil || s.exits || strings.Contains(path, "exits") {
 		s.Active, s.Sub, s.Result, s.MainPID = "inactive", "dead", "success", 0
 	}
@@ -204,8 +208,12 @@ func (u *fakeUnits) actSocket(verb host.UnitVerb, s *unit) error {
 	return nil
 }
 
-func (u *fakeUnits) Journal(_ context.Context, name string, _ time.Time) []string {
-	return u.all[name].logs
+func (u *fakeUnits) Journal(_ context.Context, name string, since time.Time) []string {
+	s := u.all[name]
+	if s.dying != nil && !since.After(s.firstAt) {
+		return s.dying
+	}
+	return s.logs
 }
 
 func (u *fakeUnits) Clock() time.Duration {

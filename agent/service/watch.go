@@ -45,6 +45,16 @@ func (w *Watch) Begin(ctx context.Context) error {
 	return nil
 }
 
+// FirstStart is when the program of a unit started that ran at Begin; zero where systemd had started that one in the place of
+// another that had ended. known is false for units that are not watched.
+func (w *Watch) FirstStart(unit string) (at time.Time, known bool) {
+	first, known := w.first[unit]
+	if first.Restarts > 0 {
+		return time.Time{}, known
+	}
+	return first.BeganAt, known
+}
+
 // Look says of each unit whether it runs its release, and has run since Begin without ending.
 func (w *Watch) Look(ctx context.Context) ([]Seen, error) {
 	all := make([]Seen, 0, len(w.Members))

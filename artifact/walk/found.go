@@ -50,7 +50,12 @@ var ErrNoFile = errors.New("it is no regular file")
 
 // OpenFile opens a regular file for reading, and waits for no other process: a pipe in its place is an error.
 func OpenFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return Regular(os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0))
+}
+
+// Regular refuses what was opened and is no regular file, and closes it. The caller passes on what an open with O_NONBLOCK
+// returned.
+func Regular(f *os.File, err error) (*os.File, error) {
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) { // a circle, a socket
 		return nil, fmt.Errorf("%w: %w", ErrNoFile, err)
 	}
@@ -59,7 +64,7 @@ func OpenFile(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: ErrNoFile}
+		err = &fs.PathError{Op: "open", Path: f.Name(), Err: ErrNoFile}
 	}
 	if err != nil {
 		_ = f.Close()

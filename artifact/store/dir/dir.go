@@ -98,7 +98,7 @@ func (s *Store) begin(ctx context.Context, o operation) (*os.Root, error) {
 }
 
 func (s *Store) root(o operation) (*os.Root, error) {
-	root, err := os.OpenRoot(s.path)
+	root, err := os.OpenRoot(s.path + "/.") // which is a directory, or cannot be opened: a pipe would wait
 	switch {
 	case err != nil && (absent(err) || notDirectory(s.path)):
 		return nil, diag.WithHint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore},
@@ -122,7 +122,7 @@ func notDirectory(path string) bool {
 
 // open opens an object's file without ever waiting, which the open of a FIFO would.
 func open(root *os.Root, key string) (*os.File, store.Info, error) {
-	f, err := root.OpenFile(key, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := root.OpenFile(key, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, store.Info{}, err
 	}

@@ -23,7 +23,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 			return
 		}
 		defer root.Close()
-		w := walk{ctx: ctx, op: o, root: root, files: root.FS(), yield: yield}
+		w := listing{ctx: ctx, op: o, root: root, yield: yield}
 		dir, start := path.Split(prefix)
 		if dir = cmp.Or(strings.TrimSuffix(dir, "/"), "."); fs.ValidPath(dir) {
 			w.dir(dir, start)
@@ -31,22 +31,21 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 	}
 }
 
-// walk is one listing under way.
-type walk struct {
+// listing is one under way.
+type listing struct {
 	ctx   context.Context
 	op    operation
 	root  *os.Root
-	files fs.FS
 	yield func(store.Info, error) bool
 }
 
 // dir yields what is in a directory under names with this start, and reports whether to go on.
-func (w *walk) dir(dir, start string) bool {
+func (w *listing) dir(dir, start string) bool {
 	if w.ctx.Err() != nil {
 		w.yield(store.Info{}, w.op.stopped(w.ctx))
 		return false
 	}
-	entries, err := fs.ReadDir(w.files, dir)
+	entries, err := readDir(w.root, dir)
 	if absent(err) {
 		return true
 	}
@@ -75,7 +74,7 @@ func sortKey(e fs.DirEntry) string {
 	return e.Name()
 }
 
-func (w *walk) entry(key string) bool {
+func (w *listing) entry(key string) bool {
 	stat, err := w.root.Stat(key) // follows links, as reading would
 	switch {
 	case err != nil:

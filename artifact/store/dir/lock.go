@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -58,14 +59,18 @@ func lock(ctx context.Context, root *os.Root, dir string, limit time.Duration) (
 // can read it could lock it, and so keep every publisher waiting.
 func openLock(root *os.Root, dir string) (*os.File, error) {
 	name := path.Join(dir, ours+"lock")
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	const flags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
+	f, err := walk.Regular(root.OpenFile(name, os.O_RDWR|os.O_CREATE|flags, 0o600))
 	if errors.Is(err, fs.ErrPermission) {
 		// An earlier version made it so that other writers may only read it.
-		if theirs, openErr := root.Open(name); openErr == nil {
+		if theirs, openErr := walk.Regular(root.OpenFile(name, os.O_RDONLY|flags, 0)); openErr == nil {
 			return theirs, nil
 		}
 	}
 	if err != nil {
+		if errors.Is(err, walk.ErrNoFile) || errors.Is(err, syscall.EISDIR) {
+			err = diag.WithHint(fmt.Errorf("%s is not a file, which the lock of writers has to be", path.Join(root.Name(), name)), "remove it; the next writer makes it again")
+		}
 		return nil, err
 	}
 	if err := asWritable(root, dir, f); err != nil {
@@ -87,7 +92,7 @@ func asWritable(root *os.Root, dir string, f *os.File) error {
 	}
 	of, known := above.Sys().(*syscall.Stat_t)
 	is, knownToo := info.Sys().(*syscall.Stat_t)
-	if !known || !knownToo || int(is.Uid) != os.Geteuid() && os.Geteuid() != 0 {
+	if !known || !knownToo || is.Nlink > 1 || int(is.Uid) != os.Geteuid() && os.Geteuid() != 0 {
 		return nil // its owner sees to it
 	}
 	write := above.Mode().Perm() & 0o022

@@ -1,6 +1,7 @@
 package dir
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -204,16 +206,33 @@ func makeDirs(root *os.Root, dir string) error {
 	if err := root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
+	if stat, err := root.Stat(dir); err != nil || !stat.IsDir() {
+		return cmp.Or(err, error(&fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}))
+	}
 	return syncDir(root, path.Dir(dir))
 }
 
 func syncDir(root *os.Root, dir string) error {
-	f, err := root.Open(dir)
+	f, err := openDir(root, dir)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	return f.Sync()
+}
+
+// openDir opens a directory, and nothing else.
+func openDir(root *os.Root, dir string) (*os.File, error) {
+	return root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+}
+
+func readDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
+	f, err := openDir(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
 }
 
 // abandoned is how long a temporary file must have been left alone to be a leftover.
@@ -225,7 +244,7 @@ func (s *Store) clean(root *os.Root, dir string) {
 	if _, done := s.cleaned.LoadOrStore(dir, true); done {
 		return
 	}
-	entries, err := fs.ReadDir(root.FS(), dir)
+	entries, err := readDir(root, dir)
 	if err != nil {
 		return
 	}
@@ -239,7 +258,7 @@ func (s *Store) clean(root *os.Root, dir string) {
 }
 
 func removeAbandoned(root *os.Root, name string) {
-	f, err := root.OpenFile(name, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	f, err := walk.Regular(root.OpenFile(name, os.O_RDWR|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0))
 	if err != nil {
 		return
 	}
