@@ -2,10 +2,15 @@ package agent_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
@@ -43,5 +48,26 @@ func TestCrashShowsWhatTheProgramLogged(t *testing.T) {
 		if strings.Contains(text, secret) || strings.ContainsAny(text, "\x1b\x07") || strings.Contains(text, "line 21") || !strings.Contains(text, "line 22") {
 			t.Errorf("%s has a secret, a control character or too many lines: %q", what, text)
 		}
+	}
+}
+
+// TestAProgramThatDiesAfterTheSwitchShowsItsLastWords: the init system has started the program again since, and what that
+// one logged says nothing.
+func TestAProgramThatDiesAfterTheSwitchShowsItsLastWords(t *testing.T) {
+	l, u := runningUnits(t, "1", "app.service")
+	l.ProbeAnyRoot = true
+	s := u.all["app.service"]
+	s.logs = []string{"systemd: Started app.service."}
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if strings.Contains(s.runs, "/2-") && s.dying == nil {
+			s.dying = []string{"app: the table users is gone"}
+			s.Restarts, s.MainPID, s.BeganAt = 1, s.MainPID+100, time.Now().Add(time.Hour) // the fake clock and this one differ
+		}
+	}))
+	defer server.Close()
+	l.app("2", artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 2\n  probes:\n    - http: " + server.URL + "\n"})
+	_, err := l.deploy()
+	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "logged last:\n  app: the table users is gone") {
+		t.Errorf("exit code %d, %v", exit.Code(err), err)
 	}
 }

@@ -50,8 +50,7 @@ type unit struct {
 	user   int    // that it runs as
 	logs   []string
 
-	dying   []string  // what its program says before it ends and the init system starts another; nil for one that goes on
-	firstAt time.Time // when it started
+	dying []string // what the program said that the init system has started this one after; nil for none
 }
 
 func newUnits(l *lab, names ...string) *fakeUnits {
@@ -90,7 +89,7 @@ func (s *unit) begin(u *fakeUnits) {
 		return
 	}
 	s.Active, s.Sub, s.runs = "active", "running", path
-	s.firstAt, s.Restarts = s.BeganAt, 0
+	s.Restarts, s.dying = 0, nil
 	if err != nil || s.exits || strings.Contains(path, "exits") {
 		s.Active, s.Sub, s.Result, s.MainPID = "inactive", "dead", "success", 0
 	}
@@ -210,7 +209,7 @@ func (u *fakeUnits) actSocket(verb host.UnitVerb, s *unit) error {
 
 func (u *fakeUnits) Journal(_ context.Context, name string, since time.Time) []string {
 	s := u.all[name]
-	if s.dying != nil && !since.After(s.firstAt) {
+	if s.dying != nil && since.Before(s.BeganAt) {
 		return s.dying
 	}
 	return s.logs
