@@ -224,3 +224,10 @@ func (a *Agent) impassableBeside(release artifact.Release, found []manifest.Chan
 		return c.Name == own && slices.ContainsFunc(found, func(f manifest.Change) bool { return f.Name == "." })
 	})
 }
+
+// wasReplaced reports whether this run has fetched a release again and set aside what was in its place.
+func (r *run) wasReplaced(release artifact.Release) bool {
+	r.replacedMu.Lock()
+	defer r.replacedMu.Unlock()
+	return r.replaced[release.String()]
+}

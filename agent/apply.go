@@ -12,7 +12,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // The stages at which a release's hooks run.
@@ -253,7 +252,7 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 	}
 	service, _ := r.pairDirs(pair)
 	dir := layout.Hooks(service, stage)
-	if found, err := walk.Named(r.Layout.Path(dir)); err != nil || !found {
+	if some, err := hook.Any(r.Layout.Path(dir)); err != nil || !some {
 		return err
 	}
 	options := hook.Options{Env: r.hookEnv(stage, pair), Dir: service, Timeout: r.Config.HookTimeout}

@@ -52,7 +52,13 @@ func (r *run) convergeGood(ctx context.Context) error {
 		if fresh {
 			converge = r.convergeAndInstall
 		}
+		restart, err := r.followReplaced(ctx, *r.ledger.Runs())
+		if err != nil {
+			return err
+		}
 		switch s := r.ledger.Serving; {
+		case restart:
+			return r.convergeAndServe(ctx, *r.ledger.Runs(), converge)
 		case s != nil && !s.Since.IsZero():
 			return r.restartStrays(ctx, *r.ledger.Runs(), converge)
 		case fresh:

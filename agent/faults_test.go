@@ -304,3 +304,15 @@ func TestMissingObjectIsNamed(t *testing.T) {
 		t.Errorf("error is %v, want the release's name", err)
 	}
 }
+
+// TestADirectoryWithoutHooksIsNoStage has directories of hooks with nothing to run.
+func TestADirectoryWithoutHooksIsNoStage(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.repo.Release("myapp", "1", "testing", artifacttest.Files{
+		"version": "1", "salt/config/states/top.sls": "base: {}", "hooks/pre-release.d/README.md": "hooks go here", "hooks/post-release.d/.keep": "",
+	})
+	if r := l.expect(exit.OK); len(r.Hooks) != 0 || strings.Contains(strings.Join(r.Notes, "\n"), "hooks were skipped") {
+		t.Errorf("hooks are %+v, notes %q", r.Hooks, r.Notes)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -49,6 +50,28 @@ func (r *run) noteStrays(ctx context.Context, pair ledger.Pair) error {
 	serving.Run, serving.Since = r.id, r.now().UTC()
 	serving.Units, serving.Retry = joined(serving.Units, strays), joined(serving.Retry, strays)
 	return r.save()
+}
+
+// followReplaced writes into the ledger that units run from the copies of releases that this run has set aside and fetched
+// again, and reports whether there are such units and nothing else that an earlier run has left to do about units.
+func (r *run) followReplaced(ctx context.Context, pair ledger.Pair) (restart bool, err error) {
+	nothing := r.ledger.Serving == nil
+	if !slices.ContainsFunc(pair.Releases(), r.wasReplaced) {
+		return false, nil
+	}
+	if err := r.follow(ctx, pair, pair.Releases()); err != nil {
+		return false, err
+	}
+	r.moved()
+	units := r.ledger.Serving
+	if units == nil || len(units.Units) == 0 {
+		if nothing {
+			r.ledger.Serving = nil
+		}
+		return false, nil
+	}
+	r.record.Note("%s may run from files that were damaged and are set aside now; what runs of %s is restarted", strings.Join(units.Units, ", "), pair)
+	return nothing, nil
 }
 
 // wrongSince reports whether links by which units start lead elsewhere than to a release, and since when; the zero time
@@ -102,6 +125,11 @@ func changedAt(path string) (target string, at time.Time, err error) {
 // restartStrays converges what is deployed after its links were put right, and restarts the units that did not run it.
 func (r *run) restartStrays(ctx context.Context, good ledger.Pair, converge func(context.Context, ledger.Pair) error) error {
 	r.record.Note("%s did not run %s, and is restarted", strings.Join(r.ledger.Serving.Retry, ", "), good)
+	return r.convergeAndServe(ctx, good, converge)
+}
+
+// convergeAndServe converges what is deployed, restarts the units that the ledger says do not run it, and asks how they are.
+func (r *run) convergeAndServe(ctx context.Context, good ledger.Pair, converge func(context.Context, ledger.Pair) error) error {
 	errs := []error{converge(ctx, good), r.serveBack(ctx, good), r.save()}
 	if stopped(ctx) {
 		return errors.Join(append(errs, ctx.Err())...)

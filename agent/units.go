@@ -161,11 +161,11 @@ func (r *run) moved() {
 	r.moves = nil
 }
 
-// moving are the projects of releases that are not current.
+// moving are the projects of releases that are not current, or whose directories were replaced.
 func (r *run) moving(releases []artifact.Release) []string {
 	var projects []string
 	for _, release := range releases {
-		if now, err := link.Of(r.project(release.Project)).Read(); err != nil || now.Current != release.Dir() {
+		if now, err := link.Of(r.project(release.Project)).Read(); err != nil || now.Current != release.Dir() || r.wasReplaced(release) {
 			projects = append(projects, release.Project)
 		}
 	}

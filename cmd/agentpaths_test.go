@@ -50,7 +50,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/fetch/prune.go": {project + "; os.RemoveAll goes by descriptors and follows no link",
 			"PruneLists NewestFirst"},
 		"agent/hold.go":      {state, "Agent.exclusively Agent.requested"},
-		"agent/hook/hook.go": {release, "list"},
+		"agent/hook/hook.go": {release, "list Any"},
 		"agent/intact.go": {state + "; os.Root keeps the comparison inside the release",
 			"run.changedCode"},
 		"agent/journal/journal.go": {state, "Journal.numbers Journal.sizeBut"},

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -108,6 +109,18 @@ func Run(ctx context.Context, dir string, o Options) ([]Result, error) {
 		}
 	}
 	return results, nil
+}
+
+// Any reports whether Run would find something in a directory: a hook, or a file that is none and fails it.
+func Any(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading hooks: %w", err)
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !ignored(e.Name()) }), nil
 }
 
 // list names the hooks. A file that is not executable is a mistake worth stopping for: its author

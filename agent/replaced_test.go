@@ -1,0 +1,28 @@
+package agent_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+)
+
+// TestUnitsOfAReleaseThatWasRepairedAreRestarted damages what runs: the run that fetches it again restarts its
+// unit, which would go on with the copy that was set aside, and the next run leaves it alone.
+func TestUnitsOfAReleaseThatWasRepairedAreRestarted(t *testing.T) {
+	l, u := runningUnits(t, "1", "app.service")
+	l.expect(exit.OK)
+	u.acted = nil
+	top, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current/salt/config/states/top.sls"))
+	must(t, err)
+	must(t, os.WriteFile(top, nil, 0o644))
+	r := l.expect(exit.OK)
+	noted(t, r, "app.service may run from files that were damaged")
+	if len(u.acted) != 1 || did(r) == "" {
+		t.Errorf("done about units: %q, reported %q; want one restart", u.acted, did(r))
+	}
+	if again := l.expect(exit.OK); len(u.acted) != 1 || did(again) != "" {
+		t.Errorf("the next run did %q, reported %q", u.acted, did(again))
+	}
+}
