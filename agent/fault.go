@@ -249,7 +249,7 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 		r.record.Note("%s waits until %s: the host failed it %d times, last in run %s: %s", pair, wait.Next.Local().Format("2006-01-02 15:04 MST"), wait.Failures, wait.Run, wait.Reason)
 		return r.withhold(named), nil
 	case wait.Failures > 0:
-		r.record.Note("%s is tried again: in run %s the host failed it: %s", pair, wait.Run, wait.Reason)
+		r.record.Note(r.orWould("%s is tried again: in run %s the host failed it: %s", "%s would be tried again: in run %s the host failed it: %s"), pair, wait.Run, wait.Reason)
 		return false, nil
 	}
 	if !pair.Same(named) {
@@ -261,7 +261,8 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	if there, err := r.releases().Holds(good.Releases()...); err != nil {
 		return false, err
 	} else if !there {
-		r.record.Note("a release of %s, which is deployed, was gone from the disk; it is deployed again", good)
+		r.record.Note(r.orWould("a release of %s, which is deployed, was gone from the disk; it is deployed again",
+			"a release of %s, which is deployed, is gone from the disk; it would be deployed again"), good)
 		return false, nil
 	}
 	return true, nil // links that lead elsewhere are put right on the way

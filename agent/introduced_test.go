@@ -153,6 +153,16 @@ func TestStoreThatVerifiedIsKeptThoughNothingIsNew(t *testing.T) {
 	}
 	other := *l.Agent
 	other.Config.Store = "https://agent:pass@other.example/store"
+	dry, err := other.Deploy(context.Background(), agent.Given{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted(t, dry, "@other.example/store from then on, and not mem:// any more")
+	for _, note := range dry.Notes {
+		if !strings.Contains(note, "would") {
+			t.Errorf("a dry run notes what it does not do: %s", note)
+		}
+	}
 	r, err := other.Deploy(context.Background(), agent.Given{}, false)
 	if err != nil {
 		t.Fatal(err)

@@ -188,6 +188,14 @@ func (r *run) keepRoot(given string) error {
 	return trust.Give(r.Layout.Trust(), first)
 }
 
+// orWould is how a note says what the run does: a dry run only says what would be done.
+func (r *run) orWould(does, would string) string {
+	if r.test {
+		return would
+	}
+	return does
+}
+
 // keepStore keeps the store that has verified, for later runs, whatever comes of this one.
 func (r *run) keepStore() error {
 	url := r.storeURL()
@@ -195,7 +203,8 @@ func (r *run) keepStore() error {
 		return nil
 	}
 	if before := r.ledger.Host.Store; before != "" {
-		r.record.Note("this host asks the store %s from now on, and not %s any more", readable(url), readable(before))
+		r.record.Note(r.orWould("this host asks the store %s from now on, and not %s any more", "this host would ask the store %s from then on, and not %s any more"),
+			readable(url), readable(before))
 	}
 	r.ledger.Host.Store = url
 	return r.save()
@@ -335,6 +344,6 @@ func (r *run) resolveBase(ctx context.Context, client *trust.Client) (*artifact.
 		r.record.Note("the store has no base any more; this host keeps base %s", r.ledger.Good.Base.Version)
 		return r.ledger.Good.Base, nil
 	}
-	r.record.Note("the store has no base, so the service is deployed alone")
+	r.record.Note("%s", r.orWould("the store has no base, so the service is deployed alone", "the store has no base, so the service would be deployed alone"))
 	return nil, nil
 }

@@ -88,7 +88,7 @@ func reasons() map[string][]string {
 			"artifact/publish/keyring/keyring.go:Has", "artifact/publish/keyring/keyring.go:numbered", "packaging/build.go:same", "packaging/pipeline/prepare.go:checkUnits",
 			"packaging/pipeline/stage.go:homePython",
 		},
-		"what is left costs room alone":                              {"artifact/store/dir/put.go:clean", "artifact/trust/pages.go:keepPages"},
+		"what is left costs room alone":                              {"artifact/trust/pages.go:keepPages"},
 		"a count of refusals, which starts again":                    {"agent/refusals.go:refusals"},
 		"other sources of credentials are asked, and then the store": {"artifact/store/minio/keys.go:aliasKeys"},
 		"the error is returned, by another name":                     {"cmd/corpus/build.go:isTree", "state/roots/roots.go:look"},
