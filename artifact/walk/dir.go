@@ -26,6 +26,10 @@ func newDir(r *Root, fd int, path string) *Dir {
 	return &Dir{file: os.NewFile(uintptr(fd), path), root: r, path: path}
 }
 
+// Opened is a directory that is open already, with the path by which it was. It takes the descriptor over: the caller closes
+// the directory.
+func (r *Root) Opened(fd int, path string) *Dir { return newDir(r, fd, path) }
+
 // Close closes the directory.
 func (d *Dir) Close() error { return d.file.Close() }
 
@@ -287,7 +291,7 @@ func (d *Dir) RemoveAll(name string) error {
 	case err != nil:
 		return err
 	default:
-		if err := errors.Join(sub.empty(), sub.Close()); err != nil {
+		if err := errors.Join(sub.Walk(emptying()), sub.Close()); err != nil {
 			return err
 		}
 	}
@@ -297,17 +301,23 @@ func (d *Dir) RemoveAll(name string) error {
 	return nil
 }
 
-func (d *Dir) empty() error {
-	names, err := d.ReadDir()
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := d.RemoveAll(name); err != nil {
+// emptying removes all that a walk comes by.
+func emptying() Visit {
+	remove := func(at *Dir, name string) error {
+		if err := at.Unlink(name); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		return nil
 	}
-	return nil
+	return Visit{
+		Enter: func(at *Dir, name string, st *unix.Stat_t) (bool, error) {
+			if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+				return true, nil
+			}
+			return false, remove(at, name)
+		},
+		Leave: remove,
+	}
 }
 
 // Chown gives a name itself to a user and a group; -1 leaves one as it is. In a safe root a file with several names

@@ -3,9 +3,6 @@ package host
 import (
 	"errors"
 	"io/fs"
-	"os"
-	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -121,12 +118,22 @@ func unlink(dir int, name string) error {
 	return err
 }
 
-// RemoveAll goes down by directory handles, so that nobody can put a link in its way.
+// RemoveAll goes down by directory handles, so that no link can be put in its way, and takes time in proportion to what
+// there is, whatever the depth.
 func (t *tree) RemoveAll(p string) error {
 	if err := t.recordAll(p); err != nil {
 		return err
 	}
-	err := t.do("remove", p, func(dir int, name string) error { return t.removeAll(dir, name, p) })
+	err := t.do("remove", p, func(dir int, name string) error {
+		if err := t.unsynced.add(dir); err != nil { // before the walk is so deep that no directory has a name
+			return err
+		}
+		err := t.eachBelow(dir, name, p, func(at *walk.Dir, below string) error { return t.removeOne(at.FD(), below, joined(at, below)) })
+		if err != nil {
+			return err
+		}
+		return t.removeOne(dir, name, p)
+	})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotDir) {
 		return nil
 	}
@@ -138,43 +145,33 @@ func (t *tree) recordAll(p string) error {
 	if !t.tells(p) {
 		return nil
 	}
-	if info, err := t.Lstat(p); err == nil && info.IsDir() {
-		names, err := t.ReadDir(p)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			if err := t.recordAll(path.Join(p, name)); err != nil {
-				return err
-			}
-		}
-	} else if err != nil {
-		return nil // what is not there, or cannot be looked at, is told of by who removes it
+	err := t.do("remove", p, func(dir int, name string) error {
+		return t.eachBelow(dir, name, p, func(at *walk.Dir, below string) error { return t.recordNamed(joined(at, below)) })
+	})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotDir) {
+		return nil // what is not there is told of by who removes it
+	}
+	if err != nil {
+		return err
 	}
 	return t.record(KindFile, p)
 }
 
-func (t *tree) removeAll(dir int, name, p string) error {
-	if err := t.removeBelow(dir, name, p); err != nil {
-		return err
+// recordNamed records a file, if its path is one that a system call takes: what lies deeper could not be put back.
+func (t *tree) recordNamed(p string) error {
+	if len(p) >= unix.PathMax {
+		return nil
 	}
-	if err := t.record(KindFile, p); err != nil {
-		return err
-	}
-	if err := t.kept(name); err != nil {
-		return err
-	}
-	if err := errors.Join(t.unsynced.add(dir), unlink(dir, name)); err != nil {
-		return err
-	}
-	t.changed(p)
-	return nil
+	return t.record(KindFile, p)
 }
 
-// removeBelow empties a directory; anything else is left as it is.
-func (t *tree) removeBelow(dir int, name, p string) error {
+func joined(at *walk.Dir, name string) string { return at.Path() + "/" + name }
+
+// eachBelow calls a function for all that is below a name, for a directory after what is in it. What is no directory has
+// nothing below it.
+func (t *tree) eachBelow(dir int, name, p string, call func(at *walk.Dir, name string) error) error {
 	fd, err := walk.RetryOpen(func() (int, error) {
-		return unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return nil
@@ -182,18 +179,31 @@ func (t *tree) removeBelow(dir int, name, p string) error {
 	if err != nil {
 		return err
 	}
-	d := os.NewFile(uintptr(fd), p)
+	d := t.root.Opened(fd, p)
 	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	if err != nil {
+	return d.Walk(walk.Visit{
+		Enter: func(at *walk.Dir, below string, st *unix.Stat_t) (bool, error) {
+			if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+				return true, nil
+			}
+			return false, call(at, below)
+		},
+		Leave: call,
+	})
+}
+
+// removeOne removes a name that has nothing below it, or nothing any more. One that is gone is fine.
+func (t *tree) removeOne(dir int, name, p string) error {
+	if err := t.recordNamed(p); err != nil {
 		return err
 	}
-	slices.Sort(names)
-	for _, child := range names {
-		if err := t.removeAll(int(d.Fd()), child, path.Join(p, child)); err != nil {
-			return pathError("remove", path.Join(p, child), err)
-		}
+	if err := t.kept(name); err != nil {
+		return err
 	}
+	if err := errors.Join(t.unsynced.add(dir), unlink(dir, name)); err != nil && !errors.Is(err, unix.ENOENT) {
+		return pathError("remove", p, err)
+	}
+	t.changed(p)
 	return nil
 }
 

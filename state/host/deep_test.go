@@ -1,0 +1,51 @@
+package host_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// TestDeepTreesAreRemoved: a user makes trees whose paths no system call takes.
+func TestDeepTreesAreRemoved(t *testing.T) {
+	for name, c := range map[string]struct{ levels, length int }{"deep": {2500, 1}, "long": {300, 255}} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			at, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			level := strings.Repeat("d", c.length)
+			for range c.levels {
+				if err := unix.Mkdirat(at, level, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				next, err := unix.Openat(at, level, unix.O_PATH|unix.O_DIRECTORY, 0)
+				if err := errors.Join(err, unix.Close(at)); err != nil {
+					t.Fatal(err)
+				}
+				at = next
+			}
+			fd, err := unix.Openat(at, "file", unix.O_CREAT|unix.O_WRONLY, 0o644)
+			if err := errors.Join(err, unix.Close(fd), unix.Close(at)); err != nil {
+				t.Fatal(err)
+			}
+			h, err := host.Open(host.Options{Root: root}, host.Caches{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Files.RemoveAll("/" + level); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Lstat(root + "/" + level); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("it is still there: %v", err)
+			}
+		})
+	}
+}
