@@ -1,7 +1,7 @@
 package trust
 
 import (
-	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -12,9 +12,12 @@ import (
 // nothing. Nothing is locked. A publisher that writes meanwhile does no harm: each file that is read is at least as new
 // as the ones before, and a snapshot older than the timestamp only means that the store is asked for the newer one.
 func Remind(dir, from string, root []byte) error {
+	if err := keptAs(from, "directory", os.FileMode.IsDir); err != nil {
+		return err
+	}
 	pin, found, err := walk.Read(filepath.Join(from, pinFile))
 	if err != nil {
-		return fmt.Errorf("reading what was seen of the store: %w", err)
+		return unreadKept(filepath.Join(from, pinFile), err)
 	}
 	if !found || string(pin) != string(digestOf(root)) {
 		return nil
@@ -25,7 +28,7 @@ func Remind(dir, from string, root []byte) error {
 	}{{snapshotFile, isJSON}, {timestampFile, isJSON}, {rootFile, isRoot}} {
 		data, found, err := walk.Read(filepath.Join(from, file.name))
 		if err != nil {
-			return fmt.Errorf("reading what was seen of the store: %w", err)
+			return unreadKept(filepath.Join(from, file.name), err)
 		}
 		if !found || file.sound(data) != nil { // a publisher repairs what was damaged
 			continue

@@ -170,6 +170,9 @@ func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
 		}
 		p.cleanups = append(p.cleanups, done)
 	}
+	if err := trust.CheckKept(publisher.Seen); err != nil {
+		return nil, err
+	}
 	if p.draft != "" {
 		publisher.Hand = func(d *publish.Draft) error {
 			p.drafted = d

@@ -139,7 +139,7 @@ func (r Ring) File(file string) ([]Key, error) {
 	if isReference(file) {
 		return r.read(file, file)
 	}
-	data, err := os.ReadFile(file)
+	data, err := walk.ReadFile(file)
 	if err != nil {
 		return nil, diag.WithHint(fmt.Errorf("reading a private key: %w", err), "correct the path, or ask the owner of the key to do this")
 	}

@@ -2,10 +2,10 @@ package keyring
 
 import (
 	"bytes"
-	"os"
 	"strings"
 
 	"filippo.io/age/armor"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Listed is what can be said of a key without opening it.
@@ -47,7 +47,7 @@ func (r Ring) List() ([]Listed, error) {
 }
 
 func (r Ring) kindOf(private, public, id string) (kind, file string) {
-	data, err := os.ReadFile(private)
+	data, err := walk.ReadFile(private)
 	if err == nil {
 		r.lookAt(private, data)
 	}

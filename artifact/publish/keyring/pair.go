@@ -117,7 +117,7 @@ func writePair(name string, public crypto.PublicKey, secret []byte) error {
 
 // ReadPublic reads a public key file.
 func ReadPublic(file string) (*tuf.Key, error) {
-	data, err := os.ReadFile(file)
+	data, err := walk.ReadFile(file)
 	if err != nil {
 		return nil, diag.WithHint(fmt.Errorf("reading a public key: %w", err), "give a file NAME.pub that `corpus keys new` made beside the key")
 	}
@@ -159,7 +159,7 @@ func (r Ring) Forget(role string) error {
 }
 
 func (r Ring) newPairLike(name, role, old string) error {
-	sealed, err := os.ReadFile(old)
+	sealed, err := walk.ReadFile(old)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || r.Locks.chosen():
 		return r.newPair(name)
@@ -231,7 +231,7 @@ func keepOld(name, to string) error {
 		return err
 	}
 	for _, suffix := range []string{privateSuffix, publicSuffix} {
-		data, err := os.ReadFile(name + suffix)
+		data, err := walk.ReadFile(name + suffix)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

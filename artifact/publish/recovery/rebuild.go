@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
@@ -58,7 +59,15 @@ func Rebuild(ctx context.Context, p *publish.Publisher) (result Rebuilt, err err
 		result, err = rebuildOnce(ctx, p)
 		return err
 	})
-	return result, err
+	return result, beyondRebuild(err)
+}
+
+// beyondRebuild gives an error of a rebuild another hint than to run it.
+func beyondRebuild(err error) error {
+	if !strings.Contains(diag.HintOf(err), "refresh --rebuild") {
+		return err
+	}
+	return diag.WithHint(err, "the rebuild cannot put this file back: put it back from a backup or a mirror of the store, or run this again with the --keys directory that published last, whose %s has copies; `corpus verify` says what else is missing", "seen")
 }
 
 func rebuildOnce(ctx context.Context, p *publish.Publisher) (Rebuilt, error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
@@ -85,7 +84,7 @@ func checkRootFile(p *publish.Publisher, root []byte) error {
 		return nil
 	}
 	file := filepath.Join(p.Keys.Dir, RootName)
-	there, err := os.ReadFile(file)
+	there, err := walk.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && sameKeys(there, root) {
 		return nil
 	}
