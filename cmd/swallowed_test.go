@@ -85,7 +85,7 @@ func reasons() map[string][]string {
 		},
 		"a release that is not listed is told by its path": {"agent/service/evidence.go:treesOf", "agent/service/evidence.go:passes"},
 		"the reading that follows reports it": {
-			"artifact/publish/keyring/keyring.go:Has", "artifact/publish/keyring/keyring.go:numbered", "packaging/build.go:same", "packaging/pipeline/prepare.go:checkUnits",
+			"artifact/publish/keyring/keyring.go:Has", "artifact/publish/keyring/keyring.go:numbered", "packaging/build.go:same",
 			"packaging/pipeline/stage.go:homePython",
 		},
 		"what is left costs room alone":                              {"artifact/trust/pages.go:keepPages"},

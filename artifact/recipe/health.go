@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,6 +140,7 @@ func (p *parser) probe(n *yaml.Node) Probe {
 			}
 			probe.Kind, probe.Target = key.Value, v.Value
 			p.target(v, probe)
+			p.place(v, probe)
 		case "status":
 			probe.Status = p.status(v)
 		case "contains":
@@ -174,6 +176,22 @@ func (p *parser) target(n *yaml.Node, probe Probe) {
 		if probe.Target == "" || slices.Contains(strings.Split(probe.Target, "/"), "..") {
 			p.problems.Add(p.pos(n), "%q is no executable of the release", probe.Target).WithHint("write it relative to the top of the release, or as an absolute path")
 		}
+	}
+}
+
+// place keeps where a script or a unit is named.
+func (p *parser) place(n *yaml.Node, probe Probe) {
+	name := probe.Target
+	switch {
+	case p.places == nil:
+		return
+	case probe.Kind == ProbeScript:
+		name = path.Clean(name)
+	case probe.Kind != ProbeUnit:
+		return
+	}
+	if _, known := p.places[name]; !known {
+		p.places[name] = p.pos(n)
 	}
 }
 

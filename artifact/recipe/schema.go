@@ -254,7 +254,7 @@ func (p *parser) scalar(n *yaml.Node, k Key) {
 		p.add(n, "%s takes a %s", k.Name, k.Kind)
 		return
 	}
-	if k.Kind == Path {
+	if k.Kind == Path || k.Name == "reload" {
 		p.places[path.Clean(n.Value)] = p.pos(n)
 	}
 	switch {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/packaging/installed"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -50,7 +47,7 @@ func (b *build) prepare(ctx context.Context) error {
 		return diag.WithHint(err, "write `name: ...` into corpus.yaml; the directory's name is taken where it says none")
 	}
 	b.result.Version, err = b.version(ctx)
-	if err := errors.Join(err, b.checkNames()); err != nil {
+	if err := errors.Join(err, b.recipe.Missing(os.DirFS(b.Source))); err != nil {
 		return err
 	}
 	return b.installed(ctx)
@@ -158,56 +155,6 @@ func (b *build) checkOutputs() error {
 }
 
 // checkNames finds paths that the recipe names and the tree does not have, or not as they have to be, all
-// at once.
-func (b *build) checkNames() error {
-	build := b.recipe.Build
-	files := slices.Concat(b.recipe.Own(os.DirFS(b.Source)), b.recipe.Hooks.All(), []string{build.Requirements})
-	names := append(slices.Clone(files), build.Wheels)
-	if b.recipe.Builder == "" || b.recipe.Builder == "tree" {
-		names = append(names, b.recipe.Files...) // of another builder they may be what it makes
-	}
-	slices.Sort(names)
-	var problems diag.List
-	for _, name := range slices.Compact(names) {
-		if name == "" {
-			continue
-		}
-		info, err := os.Stat(filepath.Join(b.Source, name))
-		found, err := walk.Found(err)
-		switch {
-		case err != nil:
-			problems.Add(b.recipe.At(name), "it names %s: %v", name, err)
-		case !found:
-			problems.Add(b.recipe.At(name), "it names %s, which is not in the tree", name).WithHint("add the file, or correct the name")
-		case slices.Contains(files, name) && !info.Mode().IsRegular():
-			problems.Add(b.recipe.At(name), "it names %s, which is no file", name).WithHint("name a file of the tree")
-		}
-	}
-	b.checkUnits(&problems)
-	slices.SortStableFunc(problems, func(a, b *diag.Diagnostic) int { return a.Pos.Line - b.Pos.Line })
-	return problems.Err()
-}
-
-// checkUnits finds units that are not in the tree and are probably meant to be: their names are almost those
-// of files of the tree.
-func (b *build) checkUnits(problems *diag.List) {
-	tree := os.DirFS(b.Source)
-	files, err := fs.Glob(tree, "*.*")
-	if err != nil {
-		return
-	}
-	inTree := b.recipe.UnitFiles(tree)
-	for _, unit := range b.recipe.Units {
-		if slices.Contains(inTree, unit) {
-			continue
-		}
-		kind := func(file string) bool { return path.Ext(file) != path.Ext(unit) }
-		if hint := diag.DidYouMean(unit, slices.DeleteFunc(slices.Clone(files), kind)); hint != "" {
-			problems.Add(b.recipe.At(unit), "it names the unit %s, which is not in the tree", unit).WithHint(hint)
-		}
-	}
-}
-
 // onTop is what an image is put on; what a recipe names is relative to its tree.
 func (b *build) onTop() string {
 	base := b.recipe.Package.Base

@@ -40,6 +40,9 @@ func (b *build) run(ctx context.Context) error {
 	if err := packaging.Drop(b.stage, b.recipe.LeaveOut); err != nil {
 		return err
 	}
+	if err := b.recipe.MissingProbes(os.DirFS(b.stage)); err != nil {
+		return err
+	}
 	if err := packaging.Check(ctx, b.stage, packaging.Options{Allow: packaging.AllowedBy(b.recipe)}); err != nil {
 		return err
 	}

@@ -1,0 +1,115 @@
+package recipe
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Missing finds in the source tree of a recipe what the recipe names and the tree does not have. Its error is a diag.List.
+func (r Recipe) Missing(tree fs.FS) error {
+	files := slices.Concat(r.Own(tree), r.Hooks.All(), []string{r.Build.Requirements})
+	others := []string{r.Build.Wheels}
+	if r.Builder == "" || r.Builder == "tree" { // of another builder they may be what it makes
+		others = append(others, r.Files...)
+		files = append(files, r.probeScripts()...)
+	}
+	var problems diag.List
+	r.look(tree, files, others, &problems)
+	r.misnamedUnits(tree, &problems)
+	return inOrder(problems)
+}
+
+// MissingProbes finds in a release the scripts of probes that it does not have. Its error is a diag.List.
+func (r Recipe) MissingProbes(release fs.FS) error {
+	var problems diag.List
+	r.look(release, r.probeScripts(), nil, &problems)
+	return inOrder(problems)
+}
+
+func inOrder(problems diag.List) error {
+	slices.SortStableFunc(problems, func(a, b *diag.Diagnostic) int { return a.Pos.Line - b.Pos.Line })
+	return problems.Err()
+}
+
+// look finds files, and other paths that may be directories too.
+func (r Recipe) look(tree fs.FS, files, others []string, problems *diag.List) {
+	names := slices.Concat(files, others)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if name == "" {
+			continue
+		}
+		info, err := fs.Stat(tree, path.Clean(name))
+		found, err := walk.Found(err)
+		switch {
+		case err != nil:
+			problems.Add(r.At(name), "it names %s: %v", name, err)
+		case !found:
+			problems.Add(r.At(name), "it names %s, which is not in the tree", name).WithHint("add the file, or correct the name")
+		case slices.Contains(files, name) && !info.Mode().IsRegular():
+			problems.Add(r.At(name), "it names %s, which is no file", name).WithHint("name a file of the tree")
+		case slices.Contains(r.probeScripts(), name) && info.Mode()&0o111 == 0:
+			problems.Add(r.At(name), "the probe %s is not executable", name).WithHint("run `chmod +x " + name + "` in the tree")
+		}
+	}
+}
+
+// probeScripts are the probes that are files of the release.
+func (r Recipe) probeScripts() (scripts []string) {
+	for _, p := range r.Health.Probes {
+		if p.Kind == ProbeScript && !path.IsAbs(p.Target) {
+			scripts = append(scripts, path.Clean(p.Target))
+		}
+	}
+	return scripts
+}
+
+// misnamedUnits finds units that are not in the tree and are probably meant to be: their names are almost those of files of the
+// tree.
+func (r Recipe) misnamedUnits(tree fs.FS, problems *diag.List) {
+	files, err := fs.Glob(tree, "*.*")
+	if err != nil {
+		problems.Add(diag.Pos{File: Name}, "looking for units in the tree: %v", err)
+		return
+	}
+	inTree := r.UnitFiles(tree)
+	for _, unit := range inTree {
+		files = append(files, path.Base(unit))
+	}
+	named := slices.Concat(r.Units, r.Reload)
+	for _, p := range r.Health.Probes {
+		if p.Kind == ProbeUnit {
+			named = append(named, p.Target)
+		}
+	}
+	slices.Sort(named)
+	for _, unit := range slices.Compact(named) {
+		if slices.Contains(inTree, unit) || slices.Contains(files, unit) {
+			continue
+		}
+		if meant := misspeltUnit(unit, files); meant != "" {
+			problems.Add(r.At(unit), "it names the unit %s, which is not in the tree", unit).WithHint(fmt.Sprintf("did you mean %q?", meant))
+		}
+	}
+}
+
+// misspeltUnit is the file of a unit of the same kind whose name a unit misspells; "" for none. Endings are alike in all.
+func misspeltUnit(unit string, files []string) string {
+	kind := path.Ext(unit)
+	var stems []string
+	for _, file := range files {
+		if stem, same := strings.CutSuffix(file, kind); same {
+			stems = append(stems, stem)
+		}
+	}
+	if meant := diag.Misspelling(strings.TrimSuffix(unit, kind), stems); meant != "" {
+		return meant + kind
+	}
+	return ""
+}
