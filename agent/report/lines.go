@@ -118,12 +118,20 @@ func (l *Lines) Step(s Step) {
 	case s.Result == StepSkipped:
 		l.line(yellow, "skipped ", "%s %s: %s", s.Function, short(s.Name), strings.TrimPrefix(s.Comment, "skipped: "))
 	case s.Result == StepPending:
-		l.line(yellow, "would   ", "%s %s%s", s.Function, short(s.Name), l.detail(s))
+		l.line(yellow, "would   ", "%s %s%s%s", s.Function, short(s.Name), always(s), l.detail(s))
 	case s.Changes.Len() > 0:
-		l.line(green, "changed ", "%s %s%s", s.Function, short(s.Name), l.detail(s))
+		l.line(green, "changed ", "%s %s%s%s", s.Function, short(s.Name), always(s), l.detail(s))
 	case l.Verbose || l.States:
 		l.line(cyan, "ok      ", "%s %s", s.Function, short(s.Name))
 	}
+}
+
+// always marks a state that acts at every run.
+func always(s Step) string {
+	if s.Always {
+		return " (always)"
+	}
+	return ""
 }
 
 func (l *Lines) failed(s Step) {
@@ -243,6 +251,9 @@ func (r *Report) summary() string {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
 		}
+	}
+	if c.Always > 0 {
+		parts = append(parts, fmt.Sprintf("%d of them always", c.Always))
 	}
 	text := strings.Join(parts, ", ")
 	if about := r.About(); about != nil && r.Command != "converge" {

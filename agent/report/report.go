@@ -211,8 +211,9 @@ type Counts struct {
 	Total   int `json:"total"`
 	Changed int `json:"changed"`
 	Failed  int `json:"failed"`
-	Skipped int `json:"skipped"` // would have left the root
-	Pending int `json:"pending"` // a dry run: would change
+	Skipped int `json:"skipped"`          // would have left the root
+	Pending int `json:"pending"`          // a dry run: would change
+	Always  int `json:"always,omitempty"` // of those that changed or would: act at every run, so are no drift
 }
 
 // Add counts one step.
@@ -227,6 +228,9 @@ func (c *Counts) Add(s Step) {
 		c.Pending++
 	case s.Changes.Len() > 0:
 		c.Changed++
+	}
+	if s.Always {
+		c.Always++
 	}
 }
 
@@ -248,6 +252,7 @@ type Step struct {
 	Result   string        `json:"result"`
 	Changes  *value.Map    `json:"changes"`           // with StepPending what a run would report here
 	Unknown  bool          `json:"unknown,omitempty"` // with StepPending: only acting will tell
+	Always   bool          `json:"always,omitempty"`  // it acts at every run: what it changes is no drift
 	Comment  string        `json:"comment,omitempty"`
 	Hint     string        `json:"hint,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
@@ -258,7 +263,7 @@ type Step struct {
 func StepOf(r *exec.Result) Step {
 	s := Step{
 		ID: r.ID(), Function: r.Step.Function(), Name: r.Name(), SLS: r.Step.SLS(), Result: StepOK,
-		Changes: r.Changes, Comment: r.Comment, Hint: r.Hint, Warnings: r.Warnings, Duration: r.Duration,
+		Changes: r.Changes, Always: r.Always, Comment: r.Comment, Hint: r.Hint, Warnings: r.Warnings, Duration: r.Duration,
 	}
 	switch {
 	case r.Skipped != "":

@@ -47,6 +47,8 @@ type Result struct {
 	Predicted *value.Map
 	Unknown   bool // Pending, and only acting will tell what changes, or whether
 
+	Always bool // it acts at every run, and so its changes say nothing of how the host was
+
 	RunNum    int // the place in the run, counted as Salt does
 	Started   time.Time
 	Duration  time.Duration

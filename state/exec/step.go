@@ -123,7 +123,24 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 		t.doubtGuard(false, result)
 	}
 	r.checkCommand(ctx, t.step, resource, result)
+	result.Always = result.Outcome != Failed && (result.Outcome == Pending || result.Changes.Len() > 0) && t.always(resource)
 	return result
+}
+
+// always reports whether a step acts at every run: the resource does, and neither a guard nor a requisite decides about it.
+func (t try) always(resource module.Resource) bool {
+	constant, ok := resource.(module.Constant)
+	if !ok || t.watching || !constant.ActsAlways() {
+		return false
+	}
+	for _, guard := range []string{"onlyif", "unless", "creates"} {
+		if t.step.Chunk.Has(guard) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(t.step.Requisites, func(q compile.Requisite) bool {
+		return q.Kind == "prereq" || strings.HasPrefix(q.Kind, "onchanges") || strings.HasPrefix(q.Kind, "onfail")
+	})
 }
 
 // redact removes secrets from what a result says. Its step keeps them: ID and Name remove them when asked.

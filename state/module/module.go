@@ -36,6 +36,13 @@ type Watcher interface {
 	Watched() Resource
 }
 
+// Constant is a Resource that may act at every run by its nature, such as a command: that it changed something says nothing of
+// how the host was before.
+type Constant interface {
+	// ActsAlways reports whether it does so with its arguments.
+	ActsAlways() bool
+}
+
 // Validator is a Resource whose check_cmd argument is its own to run, before what it makes is in
 // place, and not the run's, after.
 type Validator interface{ ValidatesItself() }

@@ -181,3 +181,30 @@ func TestProblemsOfEveryCallHaveAnExcerpt(t *testing.T) {
 		}
 	}
 }
+
+// TestStatesThatAlwaysActAreKnown runs states that act at every run, and the same ones where something else decides.
+func TestStatesThatAlwaysActAreKnown(t *testing.T) {
+	set, _ := settings(t, map[string]string{"states/t.sls": `
+plain: {cmd.run: [{name: "true"}]}
+guarded: {cmd.run: [{name: "true"}, {unless: "false"}]}
+told: {cmd.run: [{name: "true"}, {onchanges: [{test: pretends}]}]}
+says: {cmd.run: [{name: "echo changed=yes"}, {stateful: true}]}
+fails: {cmd.run: [{name: "false"}]}
+pretends: {test.succeed_with_changes: []}
+nothing: {test.nop: []}
+`})
+	for _, dry := range []bool{true, false} {
+		set.Test = dry
+		s := session.New(set)
+		p, err := s.Program(t.Context(), s.Named("t"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range s.Run(t.Context(), p, nil).All() {
+			want := r.ID() == "plain" || r.ID() == "pretends" || dry && r.ID() == "fails"
+			if r.Always != want {
+				t.Errorf("dry %v: %s is marked %v, want %v", dry, r.ID(), r.Always, want)
+			}
+		}
+	}
+}

@@ -205,6 +205,9 @@ type run struct{ options }
 
 func (r *run) Check(_ context.Context, h *host.Host) (module.Diff, error) { return r.would(h) }
 
+// ActsAlways reports whether the command does not say itself whether it changed something.
+func (r *run) ActsAlways() bool { return r.Stateful == nil || r.Stateful == false }
+
 func (r *run) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
 	l, err := r.line(r.Name)
 	if err != nil {

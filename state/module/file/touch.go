@@ -22,6 +22,9 @@ type touch struct {
 	info  host.Info
 }
 
+// ActsAlways reports whether no time is given, so that the file is touched at every run.
+func (t *touch) ActsAlways() bool { return t.Modified == nil }
+
 func (t *touch) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	name, err := absolute(h, "name", t.Name)
 	if err != nil {

@@ -63,6 +63,9 @@ func (p *pretender) Check(context.Context, *host.Host) (module.Diff, error) {
 	return module.Diff{Comment: p.Comment, Warnings: p.Warn}, p.failure()
 }
 
+// ActsAlways reports whether it pretends to change something.
+func (p *pretender) ActsAlways() bool { return p.Changes }
+
 func (p *pretender) Apply(_ context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
 	return module.Report{Changes: d.Changes, Comment: p.Comment}, p.failure()
 }
