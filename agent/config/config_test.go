@@ -62,6 +62,27 @@ func TestAllMistakesAreToldAtOnceWithTheirPlaces(t *testing.T) {
 	}
 }
 
+// TestEveryUnknownSettingIsSuggested misspells a section, a setting of one, and gives a setting of a section without it.
+func TestEveryUnknownSettingIsSuggested(t *testing.T) {
+	for text, want := range map[string]string{
+		"convrege: {failhard: true}\n":   `did you mean "converge"?`,
+		"converge: {failhrd: true}\n":    `did you mean "converge.failhard"?`,
+		"failhard: true\n":               "did you mean converge.failhard?",
+		"hooks: {state_output: mixed}\n": "did you mean converge.state_output?",
+		"wholly_unknown_words: 1\n":      "docs/configuration.md",
+	} {
+		file := filepath.Join(t.TempDir(), "agent.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := config.Load(config.Sources{File: file})
+		var list diag.List
+		if !errors.As(err, &list) || !strings.Contains(hints(list), want) {
+			t.Errorf("%q: %v (hints %q), want %q", text, err, hints(list), want)
+		}
+	}
+}
+
 func hints(list diag.List) string {
 	var b strings.Builder
 	for _, d := range list {

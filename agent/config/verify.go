@@ -63,15 +63,31 @@ func labelled(prefix string) string {
 }
 
 func (c *checker) unknown(name string, key *yaml.Node) {
-	var names []string
-	for _, k := range Keys() {
-		names = append(names, k.Name)
-	}
-	hint := diag.DidYouMean(name, names)
+	hint := suggestion(name)
 	if hint == "" {
 		hint = "docs/configuration.md lists the settings"
 	}
 	c.problems.Add(c.pos(key), "unknown setting %q", name).WithHint(hint)
+}
+
+// suggestion is the setting or section that was probably meant: one of a name much like this one, or of the same name in a section.
+func suggestion(name string) string {
+	var names, within []string
+	own := name[strings.LastIndexByte(name, '.')+1:]
+	for _, k := range Keys() {
+		names = append(names, k.Name)
+		for prefix := k.Name; strings.Contains(prefix, "."); {
+			prefix = prefix[:strings.LastIndexByte(prefix, '.')]
+			names = append(names, prefix)
+		}
+		if strings.HasSuffix(k.Name, "."+own) {
+			within = append(within, k.Name)
+		}
+	}
+	if len(within) > 0 {
+		return "did you mean " + strings.Join(within, " or ") + "?"
+	}
+	return diag.DidYouMean(name, names)
 }
 
 func (c *checker) value(k Key, v *yaml.Node) {

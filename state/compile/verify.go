@@ -89,6 +89,7 @@ func (v *verifier) declaration(state string, run any) {
 // functions checks that the state names exactly one function.
 func (v *verifier) functions(state string, run *value.List) {
 	var found []string
+	wrong := false
 	if strings.Contains(state, ".") {
 		found = append(found, state)
 	}
@@ -97,14 +98,21 @@ func (v *verifier) functions(state string, run *value.List) {
 		if !ok {
 			continue
 		}
-		found = append(found, name)
-		if strings.Contains(strings.TrimSpace(name), " ") {
+		word := strings.TrimSpace(name)
+		switch argument, _, colon := strings.Cut(word, ":"); {
+		case colon && argument != "":
+			v.add("%q in %s of %s is no function", name, state, v.idText).WithHint("if it is an argument, it lacks a space after the colon: write `- " + argument + ": ...`")
+			wrong = true
+		case strings.Contains(word, " "):
 			v.add("%q in %s of %s is no function", name, state, v.idText).WithHint("if it is an argument, it lacks a colon")
+			wrong = true
+		default:
+			found = append(found, name)
 		}
 	}
 	switch {
-	case len(found) == 0 && state != "require" && state != "watch":
-		v.add("%s of %s names no function", state, v.idText).WithHint("write " + state + ".function, such as file.managed")
+	case len(found) == 0 && !wrong && state != "require" && state != "watch":
+		v.add("%s of %s names no function", state, v.idText).WithHint("write " + state + ".FUNCTION: in its place; docs/states.md lists the functions of " + state)
 	case len(found) > 1:
 		v.add("%s of %s names more than one function: %s", state, v.idText, strings.Join(found, ", ")).
 			WithHint("give each an ID of its own")

@@ -112,7 +112,11 @@ func (f *frame) contains(container, item any) (bool, error) {
 	case Iterable:
 		return f.amongIterated(c, item)
 	}
-	return false, typeError("argument of type '" + value.TypeName(container) + "' is not iterable")
+	err := typeError("argument of type '" + value.TypeName(container) + "' is not iterable")
+	if hint := uncalled(container); hint != "" {
+		err = withHint(err, hint)
+	}
+	return false, err
 }
 
 func (f *frame) among(items []any, item any) (bool, error) {

@@ -103,7 +103,11 @@ func iterate(v any) (func() (any, bool, error), error) {
 	case Iterable:
 		return v.Iterate(), nil
 	}
-	return nil, typeError("'" + value.TypeName(v) + "' object is not iterable")
+	err := typeError("'" + value.TypeName(v) + "' object is not iterable")
+	if hint := uncalled(v); hint != "" {
+		err = withHint(err, hint)
+	}
+	return nil, err
 }
 
 // iterateList sees items that are added on the way, as Python does.

@@ -79,6 +79,9 @@ func (u *Undefined) hint() string {
 	if !ok || u.message != "" {
 		return ""
 	}
+	if hint := uncalled(u.object); hint != "" {
+		return hint
+	}
 	if hint := diag.DidYouMean(name, append(u.scope.names(), u.names()...)); hint != "" {
 		return hint
 	}

@@ -25,16 +25,30 @@ func Unknown(function string, known []string) error {
 	}
 	err := errors.New("no such state function")
 	reason, instead := reasonFor(state)
-	switch hint := diag.DidYouMean(function, known); {
+	switch meant := nearest(function, known); {
 	case reason != "" && len(same) == 0:
 		return diag.WithHint(fmt.Errorf("%w: %s", err, reason), "%s", instead)
-	case hint != "":
-		return diag.WithHint(err, "%s", hint)
+	case meant != "":
+		return diag.WithHint(err, "did you mean %q?", meant)
 	case len(same) > 0:
 		slices.Sort(same)
 		return diag.WithHint(fmt.Errorf("%w: %s has no %s", err, state, fun), "of %s there are %s", state, strings.Join(same, ", "))
 	}
 	return diag.WithHint(err, "docs/states.md lists those there are; `engine: salt-call` has all of Salt's")
+}
+
+// nearest is the function that was probably meant: one of a state with much the same name, since that of the function, such as
+// present, is the same in many.
+func nearest(function string, known []string) string {
+	state, _, _ := strings.Cut(function, ".")
+	var like []string
+	for _, name := range known {
+		other, _, _ := strings.Cut(name, ".")
+		if other == state || diag.Nearest(state, []string{other}) != "" {
+			like = append(like, name)
+		}
+	}
+	return diag.Nearest(function, like)
 }
 
 // reasonFor is why states of Salt are not here, and what to do instead; "" for any others.

@@ -9,7 +9,7 @@ import (
 )
 
 func TestUnknown(t *testing.T) {
-	known := []string{"file.managed", "file.absent", "service.running"}
+	known := []string{"file.managed", "file.absent", "service.running", "git.present"}
 	for function, want := range map[string][2]string{
 		"file.manged":              {"no such state function", `did you mean "file.managed"?`},
 		"file.somethingelse":       {"file has no somethingelse", "of file there are absent, managed"},
@@ -19,6 +19,9 @@ func TestUnknown(t *testing.T) {
 		"ufw.allowed":              {"formula's own", "iptables"},
 		"lxd_container.present":    {"has not been written", "cmd.run"},
 		"postgres_cluster.present": {"has not been written", "cmd.run"},
+		"brains.present":           {"no such state function", "docs/states.md"},
+		"gti.present":              {"no such state function", `did you mean "git.present"?`},
+		"lxd.init":                 {"has not been written", "lxc launch"},
 		"nobody.knows_this_thing":  {"no such state function", "docs/states.md"},
 	} {
 		err := module.Unknown(function, known)

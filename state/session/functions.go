@@ -37,6 +37,19 @@ func (s *Session) newFunctions() (reading, acting function.Table) {
 	return reading, acting
 }
 
+// keptGrains is the grains of a session for states that change them.
+type keptGrains struct{ session *Session }
+
+// Grain is part of grains.Keeper.
+func (k keptGrains) Grain(path, delimiter string) (any, bool) {
+	return value.Lookup(k.session.Grains, path, delimiter)
+}
+
+// Call is part of grains.Keeper.
+func (k keptGrains) Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error) {
+	return k.session.actions.Call(ctx, name, args, kwargs)
+}
+
 // callee is what module.run calls functions through.
 type callee struct{ function.Table }
 

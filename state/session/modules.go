@@ -23,6 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/firewalld"
 	"github.com/corpus-agent/corpus-agent/state/module/gem"
 	"github.com/corpus-agent/corpus-agent/state/module/git"
+	"github.com/corpus-agent/corpus-agent/state/module/grains"
 	"github.com/corpus-agent/corpus-agent/state/module/group"
 	hosts "github.com/corpus-agent/corpus-agent/state/module/host"
 	"github.com/corpus-agent/corpus-agent/state/module/ini"
@@ -77,6 +78,7 @@ func (s *Session) newModules() module.Registry {
 		"file":            file.Functions(in.Inputs),
 		"firewalld":       firewalld.Functions(),
 		"gem":             gem.Functions(),
+		"grains":          grains.Functions(keptGrains{s}),
 		"group":           group.Functions(),
 		"host":            hosts.Functions(),
 		"ini":             ini.Functions(),

@@ -148,7 +148,11 @@ func (p *parser) documentEnd() error {
 				hint: "a file holds one document; take the second --- away",
 			}
 		}
-		return &problem{at: t.at, message: "expected the end of the document, but found " + t.kind.String(), resume: t.at}
+		p := &problem{at: t.at, message: "expected the end of the document, but found " + t.kind.String(), resume: t.at}
+		if t.isKey() {
+			p.hint = "a key ends with a colon, also one with others below it: write `key:` in the lines before"
+		}
+		return p
 	}
 }
 

@@ -72,10 +72,14 @@ func (p *parser) block(begins kind, what, expected string, item func(*token) err
 // badBlock says what should have stood where a line of a block collection ends up.
 func (p *parser) badBlock(t *token, startAt int, what, expected string) error {
 	line, _ := p.doc.lineCol(startAt)
+	hint := "check the indentation of this line and the ones before it"
+	if t.isKey() {
+		hint += ", and that a key in the lines before ends with a colon"
+	}
 	return &problem{
 		at: t.at, resume: t.at,
 		message: "expected " + expected + " of the " + what + " that starts on line " + strconv.Itoa(line) + ", but found " + t.kind.String(),
-		hint:    "check the indentation of this line and the ones before it",
+		hint:    hint,
 	}
 }
 

@@ -55,6 +55,11 @@ type token struct {
 	handle string // of a tag
 }
 
+// isKey reports whether a key of a mapping, or the mark after one, begins here.
+func (t *token) isKey() bool {
+	return t.kind == blockMappingStart || t.kind == keyMark || t.kind == valueMark
+}
+
 // problem is what is wrong at an offset of the text, before it is told to anybody.
 type problem struct {
 	at      int

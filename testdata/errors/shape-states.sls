@@ -4,11 +4,14 @@ db: pkg # error: ID db holds "pkg", and a state was expected // write `state.fun
 cache:
   test.nop: # error: test.nop of cache ends with a colon and has no arguments // leave the colon out, or write `test.nop: []`
 name:
-  test: [] # error: test of name names no function // write test.function, such as file.managed
+  test: [] # error: test of name names no function // write test.FUNCTION: in its place
 mail:
-  pkg.installed: # error: "name web" in pkg of mail is no function // if it is an argument, it lacks a colon # error: pkg of mail names more than one function: name web, installed // give each an ID of its own
+  pkg.installed: # error: "name web" in pkg of mail is no function // if it is an argument, it lacks a colon
     - name web
 both:
   pkg: # error: pkg of both names more than one function: installed, removed // give each an ID of its own
     - installed
     - removed
+colon:
+  cmd.run: # error: "name:x" in cmd of colon is no function // write `- name: ...`
+    - name:x

@@ -1,0 +1,298 @@
+// Package grains holds grains.present, grains.absent, grains.append, grains.list_present, grains.list_absent and
+// grains.exists: the grains that are kept in a file of the host.
+//
+// The file is the one that grains.setval writes. What a state sets counts at once: later states of the run see it in
+// their guards and templates of files, and SLS files from the next run on.
+package grains
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Keeper has the grains of the host.
+type Keeper interface {
+	// Grain finds a grain, which may lie below others: roles:web.
+	Grain(path, delimiter string) (any, bool)
+	// Call calls one of the functions that write the file, such as grains.set.
+	Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
+}
+
+// Functions are the functions of grains.
+func Functions(keeper Keeper) module.Table {
+	return module.Table{
+		"present":      func() module.Resource { return &present{grain: grain{keeper: keeper}} },
+		"absent":       func() module.Resource { return &absent{grain: grain{keeper: keeper}} },
+		"append":       func() module.Resource { return &appended{grain: grain{keeper: keeper}} },
+		"list_present": func() module.Resource { return &listPresent{grain: grain{keeper: keeper}} },
+		"list_absent":  func() module.Resource { return &listAbsent{grain: grain{keeper: keeper}} },
+		"exists":       func() module.Resource { return &exists{grain: grain{keeper: keeper}} },
+	}
+}
+
+// grain is what the functions share.
+type grain struct {
+	Name      string `sls:"name"`
+	Delimiter string `sls:"delimiter"` // between the parts of the name; a colon by default
+
+	keeper Keeper
+}
+
+// path is the name with colons between its parts.
+func (g *grain) path() string {
+	if g.Delimiter == "" {
+		return g.Name
+	}
+	return strings.ReplaceAll(g.Name, g.Delimiter, ":")
+}
+
+func (g *grain) now() (any, bool) { return g.keeper.Grain(g.path(), ":") }
+
+// list is the grain as a list; ok is false for one that is none.
+func (g *grain) list() (list *value.List, ok bool) {
+	now, there := g.now()
+	list, ok = now.(*value.List)
+	return list, ok || !there || !value.Truth(now)
+}
+
+func (g *grain) noList() error {
+	return diag.WithHint(fmt.Errorf("grain %s is not a valid list", g.path()), "name a grain that holds a list, or replace this one with grains.present")
+}
+
+// set calls grains.set, whose answer says whether it was done.
+func (g *grain) set(ctx context.Context, v any, force, destructive bool, report module.Report) (module.Report, error) {
+	answer, err := g.keeper.Call(ctx, "grains.set", []any{g.path(), v}, value.NewMap("force", force, "destructive", destructive))
+	if err != nil {
+		return module.Report{}, err
+	}
+	said, _ := answer.(*value.Map)
+	if !value.Truth(said.Value("result")) {
+		return module.Report{}, fmt.Errorf("the grain was not set: %s", value.Str(said.Value("comment")))
+	}
+	return report, nil
+}
+
+// exists is grains.exists.
+type exists struct{ grain }
+
+func (e *exists) Check(context.Context, *host.Host) (module.Diff, error) {
+	if _, there := e.now(); !there {
+		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s does not exist", e.path()), "`corpus-agent call grains.ls` lists those there are")
+	}
+	return module.Diff{Comment: "grain exists"}, nil
+}
+
+func (e *exists) Apply(context.Context, *host.Host, module.Diff) (module.Report, error) {
+	return module.Report{}, nil
+}
+
+// present is grains.present.
+type present struct {
+	grain
+	Value any  `sls:"value,required"`
+	Force bool `sls:"force"` // replace a mapping or a list, or put one in the place of another value
+}
+
+func (p *present) Check(context.Context, *host.Host) (module.Diff, error) {
+	now, there := p.now()
+	switch {
+	case there && value.Equal(now, p.Value):
+		return module.Diff{Comment: "grain is already set"}, nil
+	case there && now != nil && !p.Force && (holds(now) || holds(p.Value)):
+		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s is %s, and is not replaced: one of the two values is a mapping or a list", p.path(), value.Repr(now)),
+			"give `force: True` to replace it")
+	case there:
+		return p.differs(value.NewMap("changed", value.NewMap(p.path(), p.Value)), "changed"), nil
+	}
+	return p.differs(value.NewMap("new", p.path()), "added"), nil
+}
+
+// differs is what a dry run shows in the words of Salt, and what a run reports.
+func (p *present) differs(dry *value.Map, how string) module.Diff {
+	return module.Diff{Changes: value.NewMap(p.path(), p.Value), Planned: dry, Comment: fmt.Sprintf("grain %s is set to be %s", p.path(), how)}
+}
+
+func (p *present) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
+	done := module.Report{Changes: d.Changes, Comment: fmt.Sprintf("set grain %s to %s", p.path(), value.Str(p.Value))}
+	return p.set(ctx, p.Value, p.Force, false, done)
+}
+
+// holds reports whether a value holds others.
+func holds(v any) bool {
+	switch v.(type) {
+	case *value.Map, *value.List:
+		return true
+	}
+	return false
+}
+
+func planned(changes *value.Map, format string, args ...any) module.Diff {
+	return module.Diff{Changes: changes, Comment: fmt.Sprintf(format, args...)}
+}
+
+// absent is grains.absent.
+type absent struct {
+	grain
+	Destructive bool `sls:"destructive"` // take the grain away, and not only its value
+	Force       bool `sls:"force"`       // also a mapping or a list
+}
+
+func (a *absent) Check(context.Context, *host.Host) (module.Diff, error) {
+	now, there := a.now()
+	switch {
+	case !there:
+		return module.Diff{Comment: fmt.Sprintf("grain %s does not exist", a.path())}, nil
+	case now == nil && !a.Destructive:
+		return module.Diff{Comment: fmt.Sprintf("grain %s has no value", a.path())}, nil
+	case holds(now) && !a.Force:
+		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s is a mapping or a list, and is not taken away", a.path()), "give `force: True` to take it away")
+	case a.Destructive:
+		return planned(value.NewMap("deleted", a.path()), "grain %s is set to be deleted", a.path()), nil
+	}
+	return planned(value.NewMap("changed", value.NewMap(a.path(), nil)), "the value of grain %s is set to be deleted (None)", a.path()), nil
+}
+
+func (a *absent) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
+	comment := fmt.Sprintf("the value of grain %s was set to None", a.path())
+	if a.Destructive {
+		comment = fmt.Sprintf("grain %s was deleted", a.path())
+	}
+	return a.set(ctx, nil, a.Force, a.Destructive, module.Report{Changes: d.Changes, Comment: comment})
+}
+
+// appended is grains.append.
+type appended struct {
+	grain
+	Value   any  `sls:"value,required"`
+	Convert bool `sls:"convert"` // make a list of a grain that is none
+}
+
+func (a *appended) Check(context.Context, *host.Host) (module.Diff, error) {
+	now, there := a.now()
+	list, isList := now.(*value.List)
+	switch {
+	case !there:
+		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s does not exist", a.path()), "use grains.list_present, which makes the list")
+	case !isList && !a.Convert:
+		return module.Diff{}, diag.WithHint(a.noList(), "give `convert: True` to make a list of it")
+	case isList && value.Contains(list.Items, a.Value):
+		return module.Diff{Comment: fmt.Sprintf("value %s is already in the list for grain %s", value.Str(a.Value), a.path())}, nil
+	}
+	return planned(value.NewMap("added", a.Value), "value %s is set to be added to grain %s", value.Str(a.Value), a.path()), nil
+}
+
+func (a *appended) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
+	now, _ := a.now()
+	wanted := value.NewList()
+	switch now := now.(type) {
+	case *value.List:
+		wanted.Items = slices.Clone(now.Items)
+	case nil:
+	default:
+		wanted.Append(now)
+	}
+	wanted.Append(a.Value)
+	done := module.Report{Changes: d.Changes, Comment: fmt.Sprintf("value %s was added to grain %s", value.Str(a.Value), a.path())}
+	return a.set(ctx, wanted, true, false, done)
+}
+
+// listPresent is grains.list_present.
+type listPresent struct {
+	grain
+	Value any `sls:"value,required"` // one value, or a list of them
+}
+
+func (l *listPresent) Check(context.Context, *host.Host) (module.Diff, error) {
+	list, ok := l.list()
+	switch {
+	case !ok:
+		return module.Diff{}, l.noList()
+	case len(l.lacking(list)) == 0:
+		return module.Diff{Comment: fmt.Sprintf("value %s is already in grain %s", value.Str(l.Value), l.path())}, nil
+	}
+	diff := module.Diff{Changes: value.NewMap("new", value.NewMap(l.path(), l.wanted(list))), Planned: value.NewMap("new", l.Value)}
+	diff.Comment = fmt.Sprintf("grain %s is set to be added", l.path())
+	if list != nil {
+		diff.Planned = value.NewMap("new", list)
+		diff.Comment = fmt.Sprintf("value %s is set to be appended to grain %s", value.Str(l.Value), l.path())
+	}
+	return diff, nil
+}
+
+// wanted is the list with all values.
+func (l *listPresent) wanted(list *value.List) *value.List {
+	wanted := value.NewList()
+	if list != nil {
+		wanted.Items = slices.Clone(list.Items)
+	}
+	wanted.Items = append(wanted.Items, l.lacking(list)...)
+	return wanted
+}
+
+// lacking are the values that the list does not have.
+func (l *listPresent) lacking(list *value.List) (lacking []any) {
+	for _, v := range several(l.Value) {
+		if list == nil || !value.Contains(list.Items, v) {
+			lacking = append(lacking, v)
+		}
+	}
+	return lacking
+}
+
+func several(v any) []any {
+	if list, ok := v.(*value.List); ok {
+		return list.Items
+	}
+	return []any{v}
+}
+
+func (l *listPresent) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
+	list, _ := l.list()
+	done := module.Report{Changes: d.Changes, Comment: fmt.Sprintf("append value %s to grain %s", value.Str(l.Value), l.path())}
+	return l.set(ctx, l.wanted(list), true, false, done)
+}
+
+// listAbsent is grains.list_absent.
+type listAbsent struct {
+	grain
+	Value any `sls:"value,required"` // one value, or a list of them
+}
+
+func (l *listAbsent) Check(context.Context, *host.Host) (module.Diff, error) {
+	list, ok := l.list()
+	if !ok {
+		return module.Diff{}, l.noList()
+	}
+	if list == nil {
+		return module.Diff{Comment: fmt.Sprintf("grain %s does not exist", l.path())}, nil
+	}
+	comments, deleted := make([]string, 0, 1), value.NewList()
+	for _, v := range several(l.Value) {
+		if value.Contains(list.Items, v) {
+			deleted.Append(v)
+			comments = append(comments, fmt.Sprintf("value %s in grain %s is set to be deleted", value.Str(v), l.path()))
+		} else {
+			comments = append(comments, fmt.Sprintf("value %s is absent from grain %s", value.Str(v), l.path()))
+		}
+	}
+	diff := module.Diff{Comment: strings.Join(comments, "\n")}
+	if len(deleted.Items) > 0 {
+		diff.Changes = value.NewMap("deleted", deleted)
+	}
+	return diff, nil
+}
+
+func (l *listAbsent) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
+	list, _ := l.list()
+	gone := several(l.Value)
+	kept := value.NewList(slices.DeleteFunc(slices.Clone(list.Items), func(v any) bool { return value.Contains(gone, v) })...)
+	done := module.Report{Changes: d.Changes, Comment: strings.ReplaceAll(d.Comment, "is set to be deleted", "was deleted")}
+	return l.set(ctx, kept, true, false, done)
+}

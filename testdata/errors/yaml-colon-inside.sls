@@ -1,0 +1,3 @@
+a:
+  cmd.run
+    - name: x # error: expected a key of the mapping // ends with a colon

@@ -1,0 +1,3 @@
+a
+  cmd.run: # error: expected the end of the document // ends with a colon
+    - name: x
