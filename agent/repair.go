@@ -180,6 +180,7 @@ func (s *setAside) projects() {
 func (r *run) repairLinks() error {
 	s := setAside{agent: r.Agent, id: r.id}
 	for _, project := range projects(r.ledger) {
+		s.directory(r.project(project).Dir)
 		for _, name := range []string{"next", "current", "previous", "project"} {
 			path := filepath.Join(r.project(project).Dir, name)
 			info, err := os.Lstat(path)
