@@ -3,6 +3,7 @@ package file
 import (
 	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -81,8 +82,20 @@ func copyContent(h *host.Host, from, to string, f host.NewFile) error {
 	}
 	defer source.Close()
 	f.Content = source
+	if sized, ok := source.(interface{ Size() int64 }); ok && sized.Size() > 0 { // files of the kernel say that they are empty
+		f.Content = &asSeen{LimitedReader: io.LimitedReader{R: source, N: sized.Size()}, size: sized.Size()}
+	}
 	return h.Files.Write(to, f)
 }
+
+// asSeen ends at the size that a file had when it was opened: a user may append to it for as long as it is copied.
+type asSeen struct {
+	io.LimitedReader
+	size int64
+}
+
+// Size is how many bytes there are to come.
+func (b *asSeen) Size() int64 { return b.size }
 
 // ownerOf is the owner a file has, to be kept where it can be.
 func ownerOf(h *host.Host, info host.Info) owner {
