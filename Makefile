@@ -22,7 +22,7 @@ export CGO_ENABLED ?= 0
 # What starts goroutines. cmd/race_test.go holds the list to the code.
 RACE := ./agent/fetch ./agent/fleet ./agent/health ./agent/journal ./agent/watchdog ./artifact ./artifact/chunk ./artifact/process \
 	./artifact/manifest ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
-	./packaging/oci ./state/exec ./state/host ./state/module/archive
+	./packaging/oci ./state/exec ./state/host ./state/host/terminal ./state/module/archive
 
 .PHONY: go build test race demo integration hosts attack bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
 go: ## says what is missing where the Go that is there cannot build this

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
 // This file draws the line between code, which the agent reads or runs as root, and data, which a project's user may change.
@@ -146,7 +146,7 @@ func sizes(list *manifest.Manifest) map[string]int64 {
 
 // safely opens the host's tree so that no link of another user is followed.
 func (a *Agent) safely() (*walk.Root, error) {
-	return walk.Open(walk.Options{Dir: a.Layout.Root, Safe: true, Members: host.Members(a.Layout.Root)})
+	return walk.Open(walk.Options{Dir: a.Layout.Root, Safe: true, Members: passwd.Members(a.Layout.Root)})
 }
 
 // reclaimer takes files back from users.

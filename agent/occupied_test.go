@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/processes"
 )
 
 // bob is a user of no unit of a release.
@@ -22,8 +22,8 @@ const bob = 4711
 
 // stranger has a process of bob's listen at an address.
 func (u *fakeUnits) stranger(address string) {
-	u.alone = map[int]host.Process{812: {Program: "/usr/bin/python3", Directory: "/", User: bob, Cgroup: "/user.slice/user-4711.slice/session-1.scope"}}
-	u.sockets = []host.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob, Holders: []int{812}}}
+	u.alone = map[int]processes.Process{812: {Program: "/usr/bin/python3", Directory: "/", User: bob, Cgroup: "/user.slice/user-4711.slice/session-1.scope"}}
+	u.sockets = []processes.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob, Holders: []int{812}}}
 }
 
 // asking is a corpus.yaml with a probe and what more is given.
@@ -85,7 +85,7 @@ func TestMainProcessAnswersWhateverItsCgroup(t *testing.T) {
 	l.ProbeAnyRoot = true
 	s := u.all["app.service"]
 	s.Cgroup, s.user = "", bob
-	u.sockets = []host.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob, Holders: []int{s.MainPID + 1}}}
+	u.sockets = []processes.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob, Holders: []int{s.MainPID + 1}}}
 	l.app("2", asking("tcp: "+address, ""))
 	l.expect(exit.OK)
 }
@@ -96,7 +96,7 @@ func TestAnswersOfOtherUnits(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true
 	u.stranger(address)
-	u.alone[812] = host.Process{Program: "/usr/lib/postgresql/bin/postgres", User: bob, Cgroup: "/system.slice/postgres.service"}
+	u.alone[812] = processes.Process{Program: "/usr/lib/postgresql/bin/postgres", User: bob, Cgroup: "/system.slice/postgres.service"}
 	db := u.add("postgres.service", "/usr/lib/postgresql/bin/postgres")
 	db.Active = "active"
 	l.app("2", asking("tcp: "+address, ""))
@@ -118,12 +118,12 @@ func TestAnswersOfOtherUnits(t *testing.T) {
 func TestPortTakenInTheGapOfTheRestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		version string
-		socket  host.Socket
+		socket  processes.Socket
 		text    string
 	}{
-		"the unit ends":             {"2.exits", host.Socket{Listens: true}, "process 812 (/usr/bin/python3) of user 4711 listens on "},
-		"the socket is a connected": {"2.exits", host.Socket{Remote: netip.MustParseAddrPort("192.0.2.1:80")}, "process 812 (/usr/bin/python3) of user 4711"},
-		"another address":           {"2.exits", host.Socket{Local: netip.MustParseAddrPort("127.0.0.9:1"), Listens: true}, "listens on 127.0.0.9:1"},
+		"the unit ends":             {"2.exits", processes.Socket{Listens: true}, "process 812 (/usr/bin/python3) of user 4711 listens on "},
+		"the socket is a connected": {"2.exits", processes.Socket{Remote: netip.MustParseAddrPort("192.0.2.1:80")}, "process 812 (/usr/bin/python3) of user 4711"},
+		"another address":           {"2.exits", processes.Socket{Local: netip.MustParseAddrPort("127.0.0.9:1"), Listens: true}, "listens on 127.0.0.9:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service")
@@ -133,7 +133,7 @@ func TestPortTakenInTheGapOfTheRestart(t *testing.T) {
 			if !c.socket.Local.IsValid() {
 				c.socket.Local = netip.MustParseAddrPort("127.0.0.1:1")
 			}
-			u.sockets = []host.Socket{c.socket}
+			u.sockets = []processes.Socket{c.socket}
 			l.app(c.version, asking("tcp: 127.0.0.1:1", ""))
 			r, err := l.deploy()
 			l.postponed(r, err, c.text)
@@ -147,10 +147,10 @@ func TestReleaseThatFailsBesideOthersIsQuarantined(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true
 	u.stranger("127.0.0.1:2") // another port
-	u.alone[813] = host.Process{Program: "/usr/sbin/nginx", Cgroup: "/system.slice/nginx.service"}
-	u.sockets = append(u.sockets, host.Socket{Local: netip.MustParseAddrPort("0.0.0.0:1"), Listens: true, Holders: []int{813}})
-	u.alone[814] = host.Process{Program: "/usr/sbin/nginx", User: 33, Cgroup: "/system.slice/nginx.service"} // its worker
-	u.sockets = append(u.sockets, host.Socket{Local: netip.MustParseAddrPort("127.0.0.1:1"), Remote: netip.MustParseAddrPort("127.0.0.1:40000"), User: 33, Holders: []int{814}})
+	u.alone[813] = processes.Process{Program: "/usr/sbin/nginx", Cgroup: "/system.slice/nginx.service"}
+	u.sockets = append(u.sockets, processes.Socket{Local: netip.MustParseAddrPort("0.0.0.0:1"), Listens: true, Holders: []int{813}})
+	u.alone[814] = processes.Process{Program: "/usr/sbin/nginx", User: 33, Cgroup: "/system.slice/nginx.service"} // its worker
+	u.sockets = append(u.sockets, processes.Socket{Local: netip.MustParseAddrPort("127.0.0.1:1"), Remote: netip.MustParseAddrPort("127.0.0.1:40000"), User: 33, Holders: []int{814}})
 	l.app("2.exits", asking("tcp: 127.0.0.1:1", ""))
 	l.expect(exit.RolledBack)
 	if got := l.inQuarantine(); len(got) != 1 || got[0] != "myapp 2.exits" {
@@ -213,7 +213,7 @@ func TestProcessOfRootProves(t *testing.T) {
 // seem has a unit's process be a shell of bob's in a directory.
 func seem(l *lab, u *fakeUnits, s *unit, dir string) {
 	s.user, s.MainPID = bob, 900
-	u.alone = map[int]host.Process{900: {Program: "/usr/bin/sleep", Directory: real(l, dir), User: bob, Cgroup: s.Cgroup}}
+	u.alone = map[int]processes.Process{900: {Program: "/usr/bin/sleep", Directory: real(l, dir), User: bob, Cgroup: s.Cgroup}}
 }
 
 // real is where a path of the host is on this machine.

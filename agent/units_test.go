@@ -21,6 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/processes"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
@@ -32,9 +33,9 @@ type fakeUnits struct {
 	acted []string
 	pids  int
 
-	listening []int                // processes that listen wherever is asked
-	sockets   []host.Socket        // beside those
-	alone     map[int]host.Process // processes of no unit
+	listening []int                     // processes that listen wherever is asked
+	sockets   []processes.Socket        // beside those
+	alone     map[int]processes.Process // processes of no unit
 }
 
 // unit is a unit of the init system.
@@ -126,29 +127,29 @@ func (u *fakeUnits) Service(_ context.Context, name string) (units.Service, erro
 }
 
 // Sockets has a listener on every port of 127.0.0.1 where a process listens wherever is asked.
-func (u *fakeUnits) Sockets(wanted func(host.Socket) bool) []host.Socket {
+func (u *fakeUnits) Sockets(wanted func(processes.Socket) bool) []processes.Socket {
 	all := slices.Clone(u.sockets)
 	if len(u.listening) > 0 {
 		for port := range 1 << 16 {
 			at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
-			all = append(all, host.Socket{Local: at, Listens: true, Holders: u.listening, User: u.Process(u.listening[0]).User})
+			all = append(all, processes.Socket{Local: at, Listens: true, Holders: u.listening, User: u.Process(u.listening[0]).User})
 		}
 	}
-	return slices.DeleteFunc(all, func(s host.Socket) bool { return !wanted(s) })
+	return slices.DeleteFunc(all, func(s processes.Socket) bool { return !wanted(s) })
 }
 
-func (u *fakeUnits) Process(pid int) host.Process {
+func (u *fakeUnits) Process(pid int) processes.Process {
 	if p, alone := u.alone[pid]; alone {
 		return p
 	}
 	for _, s := range u.all {
 		if s.MainPID == pid && s.script {
-			return host.Process{Program: "/usr/bin/sh", Directory: "/", Arguments: []string{"/bin/sh", s.start}, User: s.user, Cgroup: s.Cgroup}
+			return processes.Process{Program: "/usr/bin/sh", Directory: "/", Arguments: []string{"/bin/sh", s.start}, User: s.user, Cgroup: s.Cgroup}
 		} else if s.MainPID == pid {
-			return host.Process{Program: s.runs, Directory: "/", User: s.user, Cgroup: s.Cgroup}
+			return processes.Process{Program: s.runs, Directory: "/", User: s.user, Cgroup: s.Cgroup}
 		}
 	}
-	return host.Process{}
+	return processes.Process{}
 }
 
 func (u *fakeUnits) Forgive(_ context.Context, name string) {
@@ -612,7 +613,7 @@ func TestProcessOutsideOfUnitsAnswersAProbe(t *testing.T) {
 				t.Fatal(err)
 			}
 			u := newUnits(l)
-			u.listening, u.alone = []int{812}, map[int]host.Process{812: {Program: first, Directory: "/"}}
+			u.listening, u.alone = []int{812}, map[int]processes.Process{812: {Program: first, Directory: "/"}}
 			l.app("2", probe)
 			_, err = l.deploy()
 			if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "process 812 ("+first+") of user root listens on 127.0.0.1:") || !strings.Contains(err.Error(), "runs from myapp 1-") {
@@ -624,7 +625,7 @@ func TestProcessOutsideOfUnitsAnswersAProbe(t *testing.T) {
 			if hint := diag.HintOf(err); !strings.Contains(hint, "kill 812") {
 				t.Errorf("the hint is %q", hint)
 			}
-			u.alone[812] = host.Process{Program: "/usr/sbin/proxy", Directory: "/"}
+			u.alone[812] = processes.Process{Program: "/usr/sbin/proxy", Directory: "/"}
 			l.app("3", probe)
 			r := l.expect(exit.OK)
 			if len(r.Health) != 1 || r.Health[0].Answered != "process 812 (/usr/sbin/proxy)" {

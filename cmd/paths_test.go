@@ -13,19 +13,19 @@ import (
 // state/host by it, work with directory descriptors. An exception has its reason here: a line of code for what it is.
 func TestPathsGoThroughTheWalker(t *testing.T) {
 	allowed := map[string]string{
-		"state/host/listeners.go":       "/proc",
-		"state/host/process.go":         "/proc",
-		"state/host/packages/client.go": "/proc",
-		"state/host/packages/lock.go":   "/proc",
-		"state/host/packages/scope.go":  "/proc",
-		"state/host/umask.go":           "/proc",
-		"state/host/terminal.go":        "the kernel's own /dev/ptmx and /dev/pts",
-		"state/host/unsynced.go":        "a directory to sync the filesystem of; it is opened for nothing else",
-		"state/host/directory.go":       "the working directory of a thread that ends: back to /",
-		"state/host/temp.go":            "/proc/self/fd",
-		"state/host/tree.go":            "/proc/self/fd",
-		"state/host/tree_change.go":     "/proc/self/fd of a place that was opened",
-		"state/host/attributes.go":      "/proc/self/fd of a place that was opened",
+		"state/host/processes/sockets.go":   "/proc",
+		"state/host/processes/processes.go": "/proc",
+		"state/host/packages/client.go":     "/proc",
+		"state/host/packages/lock.go":       "/proc",
+		"state/host/packages/scope.go":      "/proc",
+		"state/host/umask.go":               "/proc",
+		"state/host/terminal/terminal.go":   "the kernel's own /dev/ptmx and /dev/pts",
+		"state/host/unsynced.go":            "a directory to sync the filesystem of; it is opened for nothing else",
+		"state/host/directory.go":           "the working directory of a thread that ends: back to /",
+		"state/host/temp.go":                "/proc/self/fd",
+		"state/host/tree.go":                "/proc/self/fd",
+		"state/host/tree_change.go":         "/proc/self/fd of a place that was opened",
+		"state/host/attributes.go":          "/proc/self/fd of a place that was opened",
 	}
 	names := `Open|OpenFile|OpenRoot|OpenInRoot|Create|CreateTemp|MkdirTemp|Mkdir|MkdirAll|ReadFile|WriteFile|Remove|RemoveAll|Rename|Chmod|Chown|Lchown|` +
 		`Chtimes|Lutimes|UtimesNano|Link|Symlink|Readlink|Stat|Lstat|ReadDir|Truncate|DirFS|CopyFS|Chdir|Chroot|Unlink|Rmdir|Mknod|Mkfifo|Access|Statfs|Mount|` +

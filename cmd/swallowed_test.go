@@ -61,8 +61,8 @@ func reasons() map[string][]string {
 		"it is fetched again": {"agent/fetch/delta.go:halfArrived", "artifact/trust/pages.go:page"},
 		"it looks at processes, which may have ended": {
 			"artifact/process/group.go:outside", "artifact/process/list.go:processes", "artifact/process/tree.go:hasVariable", "artifact/process/tree.go:groupsOf",
-			"agent/own.go:waiters", "agent/own.go:parentOf", "agent/own.go:waitsForUs", "state/host/listeners.go:Sockets", "state/host/listeners.go:hold",
-			"state/host/packages/client.go:processOf", "state/host/process.go:ProcessOf", "state/host/process.go:userOf", "state/host/process.go:CgroupOf",
+			"agent/own.go:waiters", "agent/own.go:parentOf", "agent/own.go:waitsForUs", "state/host/processes/sockets.go:Sockets", "state/host/processes/sockets.go:hold",
+			"state/host/packages/client.go:processOf", "state/host/processes/processes.go:Of", "state/host/processes/processes.go:userOf", "state/host/processes/processes.go:CgroupOf",
 		},
 		"it looks at this process or machine in /proc or /sys, which may not be mounted": {
 			"artifact/process/group.go:newGroup", "artifact/process/group.go:sweepGroups", "artifact/process/group.go:groupDir", "artifact/process/tree.go:Enclose",

@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/outage"
 	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/session"
@@ -88,7 +89,7 @@ func (f *Failure) Error() string {
 }
 
 // Outage reports whether the first state that failed did so because of a server elsewhere that was not reached.
-func (f *Failure) Outage() bool { return host.Passing(f.First.Cause()) }
+func (f *Failure) Outage() bool { return outage.Passing(f.First.Cause()) }
 
 // Refused reports whether the first state that failed did so because of what an unprivileged user controls, such as a link
 // of theirs where the state has a file.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/processes"
 )
 
 // Answering finds out which process answers at an address of this host, and whether its answer counts for a release.
@@ -94,15 +94,15 @@ func (a *Answering) At(ctx context.Context, c Connection, ofRelease bool) (strin
 
 // sockets are those that listen where a connection leads to, and else the one at its other end: a listener may
 // have been closed since. local reports whether the connection has its other end here.
-func (a *Answering) sockets(c Connection) (sockets []host.Socket, local bool) {
+func (a *Answering) sockets(c Connection) (sockets []processes.Socket, local bool) {
 	from, to := plain(c.From), plain(c.To)
-	all := a.System.Sockets(func(s host.Socket) bool { return s.Takes(to) || s.Local == to && s.Remote == from })
-	listens := slices.DeleteFunc(slices.Clone(all), func(s host.Socket) bool { return !s.Listens })
+	all := a.System.Sockets(func(s processes.Socket) bool { return s.Takes(to) || s.Local == to && s.Remote == from })
+	listens := slices.DeleteFunc(slices.Clone(all), func(s processes.Socket) bool { return !s.Listens })
 	if len(listens) > 0 {
 		return listens, true
 	}
 	local = len(all) > 0
-	return slices.DeleteFunc(all, func(s host.Socket) bool { return len(s.Holders) == 0 }), local
+	return slices.DeleteFunc(all, func(s processes.Socket) bool { return len(s.Holders) == 0 }), local
 }
 
 func plain(a netip.AddrPort) netip.AddrPort {
@@ -110,7 +110,7 @@ func plain(a netip.AddrPort) netip.AddrPort {
 }
 
 // judge is the test of a socket that answers.
-func (a *Answering) judge(s host.Socket, own *cgroups, ofRelease bool) error {
+func (a *Answering) judge(s processes.Socket, own *cgroups, ofRelease bool) error {
 	inside := slices.ContainsFunc(s.Holders, func(pid int) bool { return own.has(pid, a.System.Process(pid).Cgroup) })
 	for _, pid := range s.Holders {
 		release, test := a.other(a.System.Process(pid))
@@ -133,13 +133,13 @@ func (a *Answering) judge(s host.Socket, own *cgroups, ofRelease bool) error {
 }
 
 // occupied names the process that has a socket.
-func (a *Answering) occupied(s host.Socket, pid int, release, test string) *Occupied {
-	o := &Occupied{Address: s.Local, PID: pid, User: host.UserName(s.User), Release: release, Test: test}
+func (a *Answering) occupied(s processes.Socket, pid int, release, test string) *Occupied {
+	o := &Occupied{Address: s.Local, PID: pid, User: processes.UserName(s.User), Release: release, Test: test}
 	if pid != 0 {
 		p := a.System.Process(pid)
 		o.Program, o.Unit = p.Name(), unitOf(p.Cgroup)
-		if p.User != host.NoUser {
-			o.User = host.UserName(p.User)
+		if p.User != processes.NoUser {
+			o.User = processes.UserName(p.User)
 		}
 	}
 	return o
@@ -161,7 +161,7 @@ func unitOf(cgroup string) string {
 }
 
 // other is the release that a process runs from if that is another than the one its project is to run.
-func (a *Answering) other(p host.Process) (release, test string) {
+func (a *Answering) other(p processes.Process) (release, test string) {
 	for _, project := range a.Projects {
 		if release, test = treesOf(project).evidence(p); release != "" && release != project.Release {
 			return strings.TrimSpace(project.Name + " " + release), test
@@ -177,8 +177,8 @@ func (a *Answering) Occupant(ctx context.Context, ports []uint16) (*Occupied, er
 	if err != nil || !own.known || len(ports) == 0 {
 		return nil, err
 	}
-	all := a.System.Sockets(func(s host.Socket) bool { return slices.Contains(ports, s.Local.Port()) })
-	slices.SortStableFunc(all, func(x, y host.Socket) int { return order(y.Listens) - order(x.Listens) })
+	all := a.System.Sockets(func(s processes.Socket) bool { return slices.Contains(ports, s.Local.Port()) })
+	slices.SortStableFunc(all, func(x, y processes.Socket) int { return order(y.Listens) - order(x.Listens) })
 	listens := map[uint16]bool{}
 	for _, s := range all {
 		if !s.Listens && (len(s.Holders) == 0 || listens[s.Local.Port()]) {

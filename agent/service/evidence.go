@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/processes"
 )
 
 // The tests by which a unit counts as running a release.
@@ -63,7 +63,7 @@ func (t trees) release(file string) string {
 func below(file, dir string) bool { return file == dir || strings.HasPrefix(file, dir+"/") }
 
 // evidence is the release that a process runs from, and what says so; "" where nothing does.
-func (t trees) evidence(p host.Process) (release, test string) {
+func (t trees) evidence(p processes.Process) (release, test string) {
 	if release = t.release(p.Program); release != "" {
 		return release, ByProgram
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/processes"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
@@ -134,9 +135,9 @@ func decide(s System, m Member, d units.Service, o Order) (action string, verb h
 	return Left, "", "it is stopped"
 }
 
-func process(s System, d units.Service) host.Process {
+func process(s System, d units.Service) processes.Process {
 	if d.MainPID == 0 {
-		return host.Process{}
+		return processes.Process{}
 	}
 	return s.Process(d.MainPID)
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/processes"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
@@ -29,9 +30,9 @@ type System interface {
 	// Service describes a unit; one that does not exist is not Found, which is no error.
 	Service(ctx context.Context, name string) (units.Service, error)
 	// Process says what a process is; what may not be read is empty.
-	Process(pid int) host.Process
+	Process(pid int) processes.Process
 	// Sockets are the TCP sockets of this host that a caller wants.
-	Sockets(wanted func(host.Socket) bool) []host.Socket
+	Sockets(wanted func(processes.Socket) bool) []processes.Socket
 	// Forgive has the init system forget that a unit failed, and how often it was started lately.
 	Forgive(ctx context.Context, name string)
 	// Act restarts, reloads or stops a unit and waits until that is done.
@@ -59,9 +60,11 @@ func (s system) Service(ctx context.Context, name string) (units.Service, error)
 	return units.Describe(ctx, s.host, name)
 }
 
-func (s system) Process(pid int) host.Process { return s.host.ProcessOf(pid) }
+func (s system) Process(pid int) processes.Process { return processes.Of(pid) }
 
-func (s system) Sockets(wanted func(host.Socket) bool) []host.Socket { return s.host.Sockets(wanted) }
+func (s system) Sockets(wanted func(processes.Socket) bool) []processes.Socket {
+	return processes.Sockets(wanted)
+}
 
 func (s system) Forgive(ctx context.Context, name string) { units.Forgive(ctx, s.host, name) }
 

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/passwd"
+	"github.com/corpus-agent/corpus-agent/state/host/processes"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
@@ -24,7 +25,7 @@ import (
 
 // proof is the evidence of a process that may belong to no release. A user chooses the working directory and the
 // arguments of a process, and may start any program of a release, so only a process of root proves something.
-func (t trees) proof(p host.Process) (release, test string) {
+func (t trees) proof(p processes.Process) (release, test string) {
 	if p.User != 0 {
 		return "", ""
 	}
@@ -43,7 +44,7 @@ func rootsFiles(d units.Service) bool {
 }
 
 func rootsFile(file string) bool {
-	root, err := walk.Open(walk.Options{Safe: true, Members: host.Members("")})
+	root, err := walk.Open(walk.Options{Safe: true, Members: passwd.Members("")})
 	if err != nil {
 		return false
 	}
@@ -68,7 +69,7 @@ func rootsLink(link string) bool {
 // safely reports whether no step of a path is a link that an unprivileged user made or could replace, to lead to
 // what is not that user's.
 func safely(file string) bool {
-	root, err := walk.Open(walk.Options{Safe: true, Members: host.Members("")})
+	root, err := walk.Open(walk.Options{Safe: true, Members: passwd.Members("")})
 	if err != nil {
 		return false
 	}
@@ -117,7 +118,7 @@ func Disregard(ctx context.Context, s System, projects []Project, members []Memb
 		p := process(s, d)
 		for _, project := range projects {
 			if release, test := treesOf(project).evidence(p); release != "" && project.Units == nil {
-				all = append(all, Disregarded{Unit: unit, User: host.UserName(p.User), Release: strings.TrimSpace(project.Name + " " + release), Test: test})
+				all = append(all, Disregarded{Unit: unit, User: processes.UserName(p.User), Release: strings.TrimSpace(project.Name + " " + release), Test: test})
 				break
 			}
 		}

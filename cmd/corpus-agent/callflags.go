@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
 // saltFlags are the options of salt-call that mean the same here. Those without a meaning here are in idleFlags.
@@ -211,7 +211,7 @@ func steady(name string) error {
 	if err != nil {
 		return err
 	}
-	root, err := walk.Open(walk.Options{Safe: true, Members: host.Members("")})
+	root, err := walk.Open(walk.Options{Safe: true, Members: passwd.Members("")})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/links"
+	"github.com/corpus-agent/corpus-agent/state/host/network"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -121,9 +122,9 @@ type Web interface {
 
 type (
 	// Request is a GET request.
-	Request = host.WebRequest
+	Request = network.Request
 	// Response is the answer to one.
-	Response = host.WebResponse
+	Response = network.Response
 )
 
 // WriteLog writes a message to the log.

@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"slices"
+
+	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
 // Accounts are the users and groups of a host.
@@ -40,20 +42,6 @@ type Accounts interface {
 	AddGroup(ctx context.Context, n NewGroup) error
 	ChangeGroup(ctx context.Context, name string, c GroupChange) error
 	RemoveGroup(ctx context.Context, name string) error
-}
-
-// User is a line of /etc/passwd.
-type User struct {
-	Name, Password     string
-	UID, GID           int
-	Gecos, Home, Shell string
-}
-
-// Group is a line of /etc/group.
-type Group struct {
-	Name, Password string
-	GID            int
-	Members        []string
 }
 
 // Shadow is a line of /etc/shadow. Dates are days since 1970; -1 is a field that is empty.
@@ -151,3 +139,10 @@ type Crontabs interface {
 	// Write replaces a user's crontab. cron itself refuses one that it cannot read.
 	Write(ctx context.Context, user, text string) error
 }
+
+type (
+	// User is a line of /etc/passwd.
+	User = passwd.User
+	// Group is a line of /etc/group.
+	Group = passwd.Group
+)

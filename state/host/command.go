@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/state/host/terminal"
+
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
@@ -136,7 +138,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	finish := func() {}
 	if command.Terminal && !command.Mute {
 		var err error
-		if finish, err = terminals(cmd, stdout, stderr, command.Merge); err != nil {
+		if finish, err = terminal.Attach(cmd, stdout, stderr, command.Merge); err != nil {
 			return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)
 		}
 	}

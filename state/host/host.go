@@ -7,8 +7,9 @@
 // about to replace, so that a recorder can keep it.
 //
 // It is a corridor with rooms. Files, commands and the recorder are here; accounts, packages and units are here as the
-// interfaces that states see, and each has its code in a package below, as the kernel's links have. Package machine
-// opens all of them.
+// interfaces that states see, and each has its code in a package below. Package machine opens all of them. Package
+// program runs the programs that states work through. Network, links, processes, passwd, outage and terminal do not need
+// a host, and this package stands on them.
 //
 // Reads are kept for the run and forgotten when a write, or a command that may write anything,
 // makes them old.
@@ -17,6 +18,8 @@ package host
 import (
 	"fmt"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host/network"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
@@ -31,7 +34,7 @@ type Host struct {
 	Units    Units
 	Kernel   Kernel
 	Env      *Environment // of commands; nil for the agent's own
-	Network  Network
+	Network  network.Network
 
 	parsed   *ParseCache // nil keeps nothing
 	recorder Recorder    // nil for none
@@ -59,7 +62,7 @@ func (h *Host) TroubleSince(mark int) error {
 // WithFiles is a host like h that sees its files another way.
 func (h *Host) WithFiles(files Files) *Host {
 	other := *h
-	other.Files, other.parsed, other.Network = files, &ParseCache{}, Network{files}
+	other.Files, other.parsed, other.Network = files, &ParseCache{}, network.Of(files)
 	return &other
 }
 
@@ -72,7 +75,7 @@ func (h *Host) Following() *Host {
 	}
 	other := *h
 	other.Files, other.Accounts = t.following(), followingAccounts{h.Accounts}
-	other.Commands, other.Network = followingCommands{h.Commands}, Network{other.Files}
+	other.Commands, other.Network = followingCommands{h.Commands}, network.Of(other.Files)
 	return &other
 }
 
@@ -86,7 +89,7 @@ func (h *Host) Foreseeing(links map[string]string) *Host {
 	}
 	other, foreseeing := *h, *t
 	foreseeing.links = links
-	other.Files, other.parsed, other.Network = &foreseeing, &ParseCache{}, Network{&foreseeing}
+	other.Files, other.parsed, other.Network = &foreseeing, &ParseCache{}, network.Of(&foreseeing)
 	return &other
 }
 

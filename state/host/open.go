@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/host/network"
+
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
@@ -31,7 +33,7 @@ func Open(o Options, c Caches) (*Host, error) {
 		return nil, err
 	}
 	return &Host{
-		Files: files, Commands: commandsOf(o, files, c.Forget), Network: Network{files}, Kernel: kernel{o.Asleep(), o.Recorder},
+		Files: files, Commands: commandsOf(o, files, c.Forget), Network: network.Of(files), Kernel: kernel{o.Asleep(), o.Recorder},
 		Env: NewEnvironment(process.Environ()...), parsed: &ParseCache{}, recorder: o.Recorder, trouble: files.trouble, forget: c.Forget,
 	}, nil
 }

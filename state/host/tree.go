@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/host/passwd"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -41,7 +43,7 @@ func openTree(root string, relocated bool, o Options, changed func(string)) (*tr
 	if relocated {
 		places.Dir = root
 	}
-	places.Members = Members(places.Dir)
+	places.Members = passwd.Members(places.Dir)
 	var err error
 	if t.root, err = walk.Open(places); err == nil && relocated {
 		t.base = t.root.Name()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -31,7 +31,7 @@ func (d docker) containers(ctx context.Context, filters *value.Map, options *val
 	for name, v := range filters.All() {
 		args = append(args, "--filter", value.Str(name)+"="+value.Str(v))
 	}
-	text, err := host.Program{Name: "docker", Package: "docker.io", Dir: "/", Limit: time.Minute}.Ask(ctx, d.Host, args...)
+	text, err := program.Program{Name: "docker", Package: "docker.io", Dir: "/", Limit: time.Minute}.Ask(ctx, d.Host, args...)
 	if err != nil {
 		return nil, err
 	}

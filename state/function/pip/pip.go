@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -33,7 +33,7 @@ func Acting(f *function.Facts) function.Table {
 
 // lines are the lines of pip list --format=freeze, without its advice.
 func (p pip) lines(ctx context.Context, env, user, cwd string) ([]string, error) {
-	python := host.Program{Name: "pip3", Package: "python3-pip", RunAs: user, Dir: cwd, Remote: true, Env: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1"}}
+	python := program.Program{Name: "pip3", Package: "python3-pip", RunAs: user, Dir: cwd, Remote: true, Env: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1"}}
 	if env != "" {
 		python.Name = strings.TrimRight(env, "/")
 		if !strings.HasPrefix(python.Name[strings.LastIndexByte(python.Name, '/')+1:], "pip") {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -68,6 +68,6 @@ func (p pkg) unpurge(ctx context.Context, names []string) (*value.Map, error) {
 	if err := p.Host.Packages.Allowed("marking packages"); err != nil {
 		return nil, err
 	}
-	_, err := host.Program{Name: "dpkg", Stdin: selections, Limit: time.Minute}.Do(ctx, p.Host, "--set-selections")
+	_, err := program.Program{Name: "dpkg", Stdin: selections, Limit: time.Minute}.Do(ctx, p.Host, "--set-selections")
 	return value.NewMap(), err
 }

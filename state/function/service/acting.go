@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -80,6 +81,6 @@ func (s service) reread(ctx context.Context) (bool, error) {
 	if err := s.Host.Units.Allowed("systemctl daemon-reload"); err != nil {
 		return false, err
 	}
-	_, err := host.Program{Name: "systemctl", Package: "systemd", Limit: 2 * time.Minute}.Do(ctx, s.Host, "daemon-reload")
+	_, err := program.Program{Name: "systemctl", Package: "systemd", Limit: 2 * time.Minute}.Do(ctx, s.Host, "daemon-reload")
 	return err == nil, err
 }

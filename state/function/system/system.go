@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -88,7 +88,7 @@ func (m machine) end(how string) func(ctx context.Context, at any) (string, erro
 		if err := m.Host.Kernel.Allowed("shutdown " + how); err != nil {
 			return "", err
 		}
-		return host.Program{Name: "shutdown", Package: "systemd-sysv", Limit: time.Minute}.Do(ctx, m.Host, how, when)
+		return program.Program{Name: "shutdown", Package: "systemd-sysv", Limit: time.Minute}.Do(ctx, m.Host, how, when)
 	}
 }
 
@@ -109,7 +109,7 @@ func (m machine) level(ctx context.Context, level any) (string, error) {
 	if err := m.Host.Kernel.Allowed("changing the run level"); err != nil {
 		return "", err
 	}
-	return host.Program{Name: "init", Package: "systemd-sysv", Limit: time.Minute}.Do(ctx, m.Host, text)
+	return program.Program{Name: "init", Package: "systemd-sysv", Limit: time.Minute}.Do(ctx, m.Host, text)
 }
 
 // name gives the host a name or a description.
@@ -125,7 +125,7 @@ func (m machine) name(kinds ...string) func(ctx context.Context, name string) (b
 			return false, err
 		}
 		args := append([]string{"set-hostname"}, kinds...)
-		_, err := host.Program{Name: "hostnamectl", Package: "systemd", Limit: time.Minute}.Do(ctx, m.Host, append(args, name)...)
+		_, err := program.Program{Name: "hostnamectl", Package: "systemd", Limit: time.Minute}.Do(ctx, m.Host, append(args, name)...)
 		return err == nil, err
 	}
 }
@@ -192,9 +192,9 @@ func (m machine) set(ctx context.Context, to time.Time) (bool, error) {
 	if err := m.Host.Kernel.Allowed("setting the clock"); err != nil {
 		return false, err
 	}
-	_, err := host.Program{Name: "date", Package: "coreutils", Limit: time.Minute}.Do(ctx, m.Host, "--set", to.Format("2006-01-02T15:04:05-07:00"))
+	_, err := program.Program{Name: "date", Package: "coreutils", Limit: time.Minute}.Do(ctx, m.Host, "--set", to.Format("2006-01-02T15:04:05-07:00"))
 	if _, ok := m.Host.Which("hwclock"); ok && err == nil {
-		_, err = host.Program{Name: "hwclock", Package: "util-linux-extra", Limit: time.Minute}.Do(ctx, m.Host, "--systohc")
+		_, err = program.Program{Name: "hwclock", Package: "util-linux-extra", Limit: time.Minute}.Do(ctx, m.Host, "--systohc")
 	}
 	return err == nil, err
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
 // Accounts answers from the files of a host and changes them by its commands.
@@ -71,7 +72,7 @@ func (a *Accounts) read() (*tables, error) {
 	if a.tables != nil {
 		return a.tables, nil
 	}
-	passwd, err := a.lines("/etc/passwd")
+	users, err := a.lines("/etc/passwd")
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +84,8 @@ func (a *Accounts) read() (*tables, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.tables = index(host.ParsePasswd(passwd), host.ParseGroup(group))
-	a.tables.elsewhere = host.ParseSwitch(nsswitch)
+	a.tables = index(passwd.Users(users), passwd.Groups(group))
+	a.tables.elsewhere = passwd.OtherSources(nsswitch)
 	return a.tables, nil
 }
 
@@ -124,7 +125,7 @@ func (a *Accounts) User(name string) (host.User, bool, error) {
 	if u, ok := t.users[name]; ok {
 		return u, true, nil
 	}
-	return elsewhere(a, t, "passwd", named(name), host.ParsePasswd)
+	return elsewhere(a, t, "passwd", named(name), passwd.Users)
 }
 
 func (a *Accounts) UserByID(uid int) (host.User, bool, error) {
@@ -135,7 +136,7 @@ func (a *Accounts) UserByID(uid int) (host.User, bool, error) {
 	if u, ok := t.usersByID[uid]; ok {
 		return u, true, nil
 	}
-	return elsewhere(a, t, "passwd", number(uid), host.ParsePasswd)
+	return elsewhere(a, t, "passwd", number(uid), passwd.Users)
 }
 
 func (a *Accounts) Group(name string) (host.Group, bool, error) {
@@ -146,7 +147,7 @@ func (a *Accounts) Group(name string) (host.Group, bool, error) {
 	if g, ok := t.groups[name]; ok {
 		return g, true, nil
 	}
-	return elsewhere(a, t, "group", named(name), host.ParseGroup)
+	return elsewhere(a, t, "group", named(name), passwd.Groups)
 }
 
 func (a *Accounts) GroupByID(gid int) (host.Group, bool, error) {
@@ -157,7 +158,7 @@ func (a *Accounts) GroupByID(gid int) (host.Group, bool, error) {
 	if g, ok := t.groupsByID[gid]; ok {
 		return g, true, nil
 	}
-	return elsewhere(a, t, "group", number(gid), host.ParseGroup)
+	return elsewhere(a, t, "group", number(gid), passwd.Groups)
 }
 
 func (a *Accounts) GroupsOf(user string) ([]string, error) {

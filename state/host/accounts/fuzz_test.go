@@ -1,9 +1,10 @@
 package accounts
 
 import (
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"strings"
 	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
 // FuzzAccountFiles reads whatever the files of accounts may hold.
@@ -14,7 +15,7 @@ func FuzzAccountFiles(f *testing.F) {
 	f.Add("alice:$6$a$b:19000:0:99999:7:::\nbob:!::::::: \n")
 	f.Add("passwd: files [NOTFOUND=return] sss # x\ngroup\n:\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		users, groups := host.ParsePasswd(text), host.ParseGroup(text)
+		users, groups := passwd.Users(text), passwd.Groups(text)
 		tables := index(users, groups)
 		for _, u := range users {
 			if u.Name == "" || strings.ContainsAny(u.Name, ":\n") {
@@ -34,7 +35,7 @@ func FuzzAccountFiles(f *testing.F) {
 				t.Errorf("a shadow line is %+v", s)
 			}
 		}
-		host.ParseSwitch(text)
+		passwd.OtherSources(text)
 		if strings.HasPrefix(withoutBanner(text), banner) && !strings.Contains(strings.TrimPrefix(text, banner), banner) {
 			t.Errorf("the banner stays in %q", text)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
 // lines reads a file of the accounts. A root without the file has no accounts.
@@ -27,7 +28,7 @@ func (a *Accounts) lines(path string) (string, error) {
 
 func parseShadow(text string) []host.Shadow {
 	var list []host.Shadow
-	for f := range host.Records(text, 9) {
+	for f := range passwd.Records(text, 9) {
 		list = append(list, host.Shadow{
 			Name: f[0], Hash: f[1], LastChange: days(f[2]), Min: days(f[3]), Max: days(f[4]), Warn: days(f[5]),
 			Inactive: days(f[6]), Expire: days(f[7]),

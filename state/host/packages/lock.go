@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/outage"
 )
 
 // defaultLockWait is how long others may keep the package manager: an unattended upgrade takes its
@@ -93,12 +94,12 @@ func (b *Busy) Hint() string {
 }
 
 // orPassing makes a *Busy of what a package manager said that ended because another process has its lock, and a
-// *host.Outage where it did not reach a repository.
+// *outage.Error where it did not reach a repository.
 func orPassing(ctx context.Context, locked func(host.Output) bool, out host.Output, err error) error {
 	if locked(out) {
 		return &Busy{Err: err}
 	}
-	return host.OrOutage(ctx, out.Stderr+"\n"+out.Stdout, err)
+	return outage.Recognize(ctx, out.Stderr+"\n"+out.Stdout, err)
 }
 
 // Unfinished says that a change of packages was cut off, which has to be finished before the next. That

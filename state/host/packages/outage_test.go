@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/outage"
 )
 
 // TestAnOutageOfAMirrorIsToldFromAMissingPackage has each family print what it does without its mirror, and of a
@@ -23,15 +24,15 @@ func TestAnOutageOfAMirrorIsToldFromAMissingPackage(t *testing.T) {
 		},
 		"ERROR: https://dl/main: temporary error (try again later)": func(o host.Output) error { return orPassing(t.Context(), apkLocked, o, whyFailed("x", o, apkClues())) },
 	} {
-		if err := fail(host.Output{Code: 100, Stderr: output}); !host.Passing(err) {
+		if err := fail(host.Output{Code: 100, Stderr: output}); !outage.Passing(err) {
 			t.Errorf("%q is no outage: %v", output, err)
 		}
-		if err := fail(host.Output{Code: 100, Stderr: "not enough memory for this"}); host.Passing(err) {
+		if err := fail(host.Output{Code: 100, Stderr: "not enough memory for this"}); outage.Passing(err) {
 			t.Errorf("another failure is an outage: %v", err)
 		}
 	}
 	p, _ := aptWith(t, nil, map[string]host.Output{"apt-get -q update": {Stderr: "W: Failed to fetch http://deb/x  Temporary failure resolving 'deb'\n"}})
-	if _, err := p.Refresh(ctx); err != nil || !host.Passing(p.Unreached()) {
+	if _, err := p.Refresh(ctx); err != nil || !outage.Passing(p.Unreached()) {
 		t.Errorf("after a refresh without a mirror: %v, unreached %v", err, p.Unreached())
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/outage"
 )
 
 // packageManager is how one family of hosts does it. It keeps nothing between calls.
@@ -46,7 +47,7 @@ type Packages struct {
 	mu        sync.Mutex
 	inventory *host.Inventory
 	refreshed time.Time // when this run did it; zero if it has not
-	unreached error     // an *host.Outage that kept the last refresh from a repository
+	unreached error     // an *outage.Error that kept the last refresh from a repository
 	plans     map[string][]host.PackageChange
 	joint     *jointPlan // see PlanAhead
 	alone     bool       // PlanAhead found that transactions cannot be played through together
@@ -177,7 +178,7 @@ func (p *Packages) Refresh(ctx context.Context) ([]string, error) {
 // partialOutage is why a refresh got not all indexes, where a repository was not reached.
 func partialOutage(ctx context.Context, warnings []string) error {
 	for _, warning := range warnings {
-		if err := host.OrOutage(ctx, warning, errors.New(warning)); host.Passing(err) {
+		if err := outage.Recognize(ctx, warning, errors.New(warning)); outage.Passing(err) {
 			return err
 		}
 	}

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/processes"
 )
 
 // Service is a unit with what the init system knows of the program that it runs. Only systemd knows
@@ -190,7 +192,7 @@ func texts(list []string, v any) []string {
 
 // Own is the unit that this process runs in; "" where there is none.
 func Own() string {
-	for part := range strings.SplitSeq(host.CgroupOf("/proc/self/"), "/") {
+	for part := range strings.SplitSeq(processes.CgroupOf("/proc/self/"), "/") {
 		if strings.HasSuffix(part, ".service") {
 			return part
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -61,9 +62,9 @@ func (l *loaded) file(h *host.Host, dir string) bool {
 	})
 }
 
-func (l *loaded) program() host.Program {
+func (l *loaded) program() program.Program {
 	verb := map[bool]string{true: "a2en", false: "a2dis"}[l.on]
-	return host.Program{Name: verb + l.kind.word, Package: "apache2", Limit: 2 * time.Minute}
+	return program.Program{Name: verb + l.kind.word, Package: "apache2", Limit: 2 * time.Minute}
 }
 
 func (l *loaded) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -105,7 +106,7 @@ func (l *loaded) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module
 	return module.Report{Changes: l.changes(), Comment: fmt.Sprintf("the %s %s is %s", l.kind.what, l.Name, l.state())}, nil
 }
 
-func orMissing(err error, p host.Program) error {
+func orMissing(err error, p program.Program) error {
 	if err != nil {
 		return err
 	}

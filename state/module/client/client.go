@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -23,7 +24,7 @@ type Sources interface {
 }
 
 // Awaits is what a program lacks to run: the program itself, or the user it runs as; "" for nothing.
-func Awaits(h *host.Host, p host.Program) (string, error) {
+func Awaits(h *host.Host, p program.Program) (string, error) {
 	if ok, err := p.Ready(h); err != nil || !ok {
 		return p.Name, err
 	}
@@ -37,7 +38,7 @@ func Awaits(h *host.Host, p host.Program) (string, error) {
 }
 
 // Missing is the failure of a run for what Awaits names.
-func Missing(p host.Program, what string) error {
+func Missing(p program.Program, what string) error {
 	if what == p.Name {
 		return p.Missing()
 	}
@@ -45,7 +46,7 @@ func Missing(p host.Program, what string) error {
 }
 
 // OrMissing is the error of Awaits, or else the failure for what it names.
-func OrMissing(err error, p host.Program, what string) error {
+func OrMissing(err error, p program.Program, what string) error {
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -44,8 +45,8 @@ func Tables() module.Registry {
 	}
 }
 
-func program() host.Program {
-	return host.Program{Name: "docker", Package: "docker.io", Dir: "/", Limit: time.Hour, Remote: true}
+func docker() program.Program {
+	return program.Program{Name: "docker", Package: "docker.io", Dir: "/", Limit: time.Hour, Remote: true}
 }
 
 // errNoDaemon says that nobody answers.
@@ -53,18 +54,18 @@ var errNoDaemon = errors.New("the Docker daemon does not answer")
 
 // ask has docker read something.
 func ask(ctx context.Context, h *host.Host, args ...string) (string, error) {
-	out, err := program().Ask(ctx, h, args...)
+	out, err := docker().Ask(ctx, h, args...)
 	return out, explain(err)
 }
 
 // do has docker change something.
 func do(ctx context.Context, h *host.Host, args ...string) error {
-	_, err := program().Do(ctx, h, args...)
+	_, err := docker().Do(ctx, h, args...)
 	return explain(err)
 }
 
 func explain(err error) error {
-	var failed *host.ProgramError
+	var failed *program.Error
 	if errors.As(err, &failed) && strings.Contains(failed.Stderr, "Cannot connect to the Docker daemon") {
 		return diag.WithHint(fmt.Errorf("%w: %w", errNoDaemon, err), "start docker, in a service.running state that this one requires")
 	}
@@ -74,7 +75,7 @@ func explain(err error) error {
 // inspect reads a thing of a kind into v; ok is false if there is none.
 func inspect(ctx context.Context, h *host.Host, kind, name string, v any) (ok bool, err error) {
 	out, err := ask(ctx, h, kind, "inspect", "--", name)
-	var failed *host.ProgramError
+	var failed *program.Error
 	if errors.As(err, &failed) && !errors.Is(err, errNoDaemon) {
 		said := strings.ToLower(failed.Stderr)
 		if strings.Contains(said, "no such") || strings.Contains(said, "not found") {
@@ -93,7 +94,7 @@ func inspect(ctx context.Context, h *host.Host, kind, name string, v any) (ok bo
 
 // ready makes a Diff of a docker that is not there, or not yet.
 func ready(h *host.Host, would string) (d module.Diff, ok bool, err error) {
-	there, err := program().Ready(h)
+	there, err := docker().Ready(h)
 	if err != nil || there {
 		return d, err == nil, err
 	}
@@ -113,8 +114,8 @@ func again(ctx context.Context, h *host.Host, d module.Diff, check func(context.
 	if !d.Unknown || d.Changes.Len() > 0 {
 		return d, nil
 	}
-	if there, err := program().Ready(h); err != nil || !there {
-		return d, errors.Join(err, program().Missing())
+	if there, err := docker().Ready(h); err != nil || !there {
+		return d, errors.Join(err, docker().Missing())
 	}
 	if _, err := ask(ctx, h, "version", "--format", "{{.Server.Version}}"); err != nil {
 		return d, err

@@ -76,8 +76,8 @@ func (i *imagePresent) changes(ref string) *value.Map {
 
 func (i *imagePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	ref := reference(i.Name, i.Tag)
-	if there, err := program().Ready(h); err != nil || !there {
-		return module.Report{}, errors.Join(err, program().Missing())
+	if there, err := docker().Ready(h); err != nil || !there {
+		return module.Report{}, errors.Join(err, docker().Missing())
 	}
 	var before, after struct {
 		ID string `json:"Id"`

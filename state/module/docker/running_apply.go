@@ -91,7 +91,7 @@ func (r *running) restore(ctx context.Context, h *host.Host, old string) error {
 // create makes the container. Its environment is handed over by names, so that no value stands on the
 // command line.
 func (r *running) create(ctx context.Context, h *host.Host) (string, error) {
-	p := program()
+	p := docker()
 	args := []string{"create", "--name=" + r.Name, "--label=" + label + "=" + r.hash()}
 	for _, flag := range r.flags() {
 		if v, ok := strings.CutPrefix(flag, "--env="); ok {

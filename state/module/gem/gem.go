@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
@@ -28,8 +29,8 @@ type gem struct {
 	User   string `sls:"user"`
 }
 
-func (g *gem) program() host.Program {
-	p := host.Program{Name: g.GemBin, Package: "ruby", RunAs: g.User, Remote: true, Hide: client.WithoutLogins}
+func (g *gem) program() program.Program {
+	p := program.Program{Name: g.GemBin, Package: "ruby", RunAs: g.User, Remote: true, Hide: client.WithoutLogins}
 	if p.Name == "" {
 		p.Name = "gem"
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
@@ -86,7 +87,7 @@ func (g *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 
 // login is the environment that names a file of settings, in which gem finds the URLs with a login: every user can read
 // its arguments. The caller calls remove, which deletes the file.
-func (g *installed) login(h *host.Host, program host.Program) (env []string, remove func(), err error) {
+func (g *installed) login(h *host.Host, program program.Program) (env []string, remove func(), err error) {
 	settings := ""
 	if client.HasLogin(g.Source) {
 		settings += ":sources:\n- " + quoted(g.Source) + "\n"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -64,7 +65,7 @@ func (c *configured) awaits(h *host.Host) (string, error) {
 func (c *configured) values(ctx context.Context, h *host.Host, expression string) (*value.Map, error) {
 	out, err := c.access().git().Ask(ctx, h, c.args("--null", "--get-regexp", expression)...)
 	found := value.NewMap()
-	if host.EndedWith(err, 1) {
+	if program.EndedWith(err, 1) {
 		return found, nil
 	}
 	for entry := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
@@ -85,7 +86,7 @@ func (c *configured) values(ctx context.Context, h *host.Host, expression string
 // one are the values of one key.
 func (c *configured) one(ctx context.Context, h *host.Host) ([]string, error) {
 	out, err := c.access().git().Ask(ctx, h, c.args("--null", "--get-all", c.Name)...)
-	if host.EndedWith(err, 1) || err == nil && out == "" {
+	if program.EndedWith(err, 1) || err == nil && out == "" {
 		return nil, nil
 	}
 	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), err

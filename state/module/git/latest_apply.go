@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
@@ -166,7 +167,7 @@ func (l *latest) move(ctx context.Context, h *host.Host) error {
 	forward := at == "" || at == l.commit
 	if !forward {
 		_, err := l.git().Ask(ctx, h, in(l.Target, "merge-base", "--is-ancestor", at, l.commit)...)
-		if err != nil && !host.EndedWith(err, 1, 128) {
+		if err != nil && !program.EndedWith(err, 1, 128) {
 			return err
 		}
 		forward = err == nil
@@ -207,7 +208,7 @@ func (l *latest) finish(ctx context.Context, h *host.Host) error {
 	if l.kind == "branch" && !l.Bare && !l.Mirror && l.UpdateHead {
 		// A detached checkout has no branch to say it of.
 		_, err := l.git().Do(ctx, h, in(l.Target, "branch", "--set-upstream-to="+l.Remote+"/"+l.Rev)...)
-		if err != nil && !host.EndedWith(err, 1, 128) {
+		if err != nil && !program.EndedWith(err, 1, 128) {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 )
 
 // access is how a repository is reached, and by whom.
@@ -47,7 +48,7 @@ func (a access) awaits(h *host.Host) (string, error) {
 }
 
 // git is the program, without a terminal to ask at.
-func (a access) git() host.Program {
+func (a access) git() program.Program {
 	env := []string{"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "SUDO_UID="} // with SUDO_UID git trusts clones of that user as root
 	if len(a.Identity) > 0 {
 		command := "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes"
@@ -56,12 +57,12 @@ func (a access) git() host.Program {
 		}
 		env = append(env, "GIT_SSH_COMMAND="+command)
 	}
-	return host.Program{Name: "git", RunAs: a.User, Dir: "/", Env: env, Remote: true, Hide: withoutPasswords}
+	return program.Program{Name: "git", RunAs: a.User, Dir: "/", Env: env, Remote: true, Hide: withoutPasswords}
 }
 
 // reaching is git with what it takes to log in at a URL. Passwords are handed over in the
 // environment, for git to ask a line of shell for.
-func (a access) reaching(rawURL string) host.Program {
+func (a access) reaching(rawURL string) program.Program {
 	p := a.git()
 	user, password := a.HTTPSUser, a.HTTPSPass
 	if u, err := url.Parse(rawURL); err == nil && u.User != nil && strings.HasPrefix(u.Scheme, "http") {
@@ -247,7 +248,7 @@ func in(dir string, args ...string) []string { return append([]string{"-C", dir}
 // revision).
 func (a access) answer(ctx context.Context, h *host.Host, dir string, args ...string) (string, error) {
 	out, err := a.git().Ask(ctx, h, in(dir, args...)...)
-	if host.EndedWith(err, 1, 128) {
+	if program.EndedWith(err, 1, 128) {
 		return "", nil
 	}
 	return strings.TrimSpace(out), err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -38,8 +39,8 @@ type server struct {
 	AuthDB   string `sls:"authdb"`
 }
 
-func (m *server) client(h *host.Host) host.Program {
-	p := host.Program{Name: "mongosh", Package: "mongodb-mongosh", Dir: "/", Limit: time.Minute, Hide: client.Hiding(m.Password)}
+func (m *server) client(h *host.Host) program.Program {
+	p := program.Program{Name: "mongosh", Package: "mongodb-mongosh", Dir: "/", Limit: time.Minute, Hide: client.Hiding(m.Password)}
 	if _, ok := h.Which("mongosh"); !ok {
 		if _, ok := h.Which("mongo"); ok {
 			p.Name, p.Package = "mongo", "mongodb-clients"
@@ -57,7 +58,7 @@ func (m *server) Awaits(h *host.Host) (string, error) {
 }
 
 func (m *server) Missing(what string) error {
-	return client.Missing(host.Program{Name: what, Package: "mongodb-mongosh"}, what)
+	return client.Missing(program.Program{Name: what, Package: "mongodb-mongosh"}, what)
 }
 
 func (m *server) Gone() bool { return false }
@@ -97,7 +98,7 @@ func (m *server) call(ctx context.Context, h *host.Host, quiet bool, statements 
 		run = p.Ask
 	}
 	out, err := run(ctx, h, args...)
-	var failed *host.ProgramError
+	var failed *program.Error
 	if errors.As(err, &failed) && (strings.Contains(failed.Stderr+failed.Stdout, "ECONNREFUSED") || strings.Contains(failed.Stderr+failed.Stdout, "onnection refused")) {
 		return out, client.NoServer(err, "MongoDB")
 	}
@@ -153,7 +154,7 @@ func (u *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 
 func (u *present) Run(ctx context.Context, h *host.Host, statements []string) error {
 	_, err := u.call(ctx, h, false, statements...)
-	var failed *host.ProgramError
+	var failed *program.Error
 	if errors.As(err, &failed) {
 		hide := client.Hiding(u.Passwd)
 		failed.Stdout, failed.Stderr = hide(failed.Stdout), hide(failed.Stderr)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -107,7 +108,7 @@ var grantForm = sync.OnceValue(func() *regexp.Regexp {
 // has reads what the user may at the place already.
 func (g *grant) has(ctx context.Context, h *host.Host, place string) (privileges []string, option bool, err error) {
 	rows, err := g.rows(ctx, h, "SHOW GRANTS FOR "+account(g.User, g.Host))
-	var failed *host.ProgramError
+	var failed *program.Error
 	if errors.As(err, &failed) && strings.Contains(failed.Stderr, "ERROR 1141") { // nobody granted anything to such a user
 		return nil, false, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
@@ -64,8 +65,8 @@ func (m *server) setting(given, name string) string {
 }
 
 // client is the program, logged in.
-func (m *server) client(h *host.Host) (host.Program, []string) {
-	p := host.Program{Name: "mysql", Package: "default-mysql-client", Dir: "/", Limit: 30 * time.Minute}
+func (m *server) client(h *host.Host) (program.Program, []string) {
+	p := program.Program{Name: "mysql", Package: "default-mysql-client", Dir: "/", Limit: 30 * time.Minute}
 	if _, ok := h.Which("mysql"); !ok {
 		if _, ok := h.Which("mariadb"); ok {
 			p.Name = "mariadb"
@@ -99,7 +100,7 @@ func (m *server) Awaits(h *host.Host) (string, error) {
 }
 
 func (m *server) Missing(what string) error {
-	return client.Missing(host.Program{Name: what, Package: "default-mysql-client"}, what)
+	return client.Missing(program.Program{Name: what, Package: "default-mysql-client"}, what)
 }
 
 func (m *server) Gone() bool { return false }
@@ -128,7 +129,7 @@ const strict = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES
 
 // explain tells a server that does not answer from one that refuses.
 func (m *server) explain(err error) error {
-	var failed *host.ProgramError
+	var failed *program.Error
 	if !errors.As(err, &failed) {
 		return err
 	}

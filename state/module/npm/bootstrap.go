@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -19,7 +20,7 @@ type bootstrap struct {
 	Silent bool   `sls:"silent"`
 }
 
-func (n *bootstrap) program() host.Program { return (&npm{User: n.User, Dir: n.Name}).program(nil) }
+func (n *bootstrap) program() program.Program { return (&npm{User: n.User, Dir: n.Name}).program(nil) }
 
 func (n *bootstrap) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if _, err := h.Files.Stat(n.Name + "/package.json"); err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -74,7 +75,7 @@ func (n *installed) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 // withoutLogins takes the logins out of URLs of packages. The environment gives them to git, for repositories, and to
 // npm, for archives: every user can read the arguments of a program.
 func withoutLogins(packages []string) (plain, env []string) {
-	plain, env = host.GitLogins(packages...)
+	plain, env = process.GitLogins(packages...)
 	for i, text := range packages {
 		if text == plain[i] {
 			continue

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
@@ -27,12 +28,12 @@ type npm struct {
 	Dir  string `sls:"dir"` // "" for all of the host
 }
 
-func (n *npm) program(env any) host.Program {
+func (n *npm) program(env any) program.Program {
 	var reads []string
 	if n.Dir != "" {
 		reads = []string{"package.json", "package-lock.json", "npm-shrinkwrap.json", ".npmrc", "node_modules"}
 	}
-	return host.Program{Name: "npm", RunAs: n.User, Dir: n.Dir, Reads: reads, Remote: true, Hide: client.WithoutLogins,
+	return program.Program{Name: "npm", RunAs: n.User, Dir: n.Dir, Reads: reads, Remote: true, Hide: client.WithoutLogins,
 		Env: append([]string{"NO_UPDATE_NOTIFIER=1", "npm_config_fund=false", "npm_config_audit=false"}, module.Environment(env)...)}
 }
 
@@ -43,7 +44,7 @@ func (n *npm) list(ctx context.Context, h *host.Host, env any) (map[string]strin
 		args = append(args, "--global")
 	}
 	out, err := n.program(env).Ask(ctx, h, args...)
-	if err != nil && !host.EndedWith(err, 1) { // which it is when something it depends on is missing
+	if err != nil && !program.EndedWith(err, 1) { // which it is when something it depends on is missing
 		return nil, err
 	}
 	var tree struct {

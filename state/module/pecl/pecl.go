@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
@@ -22,8 +23,8 @@ type pecl struct {
 	Name string `sls:"name"`
 }
 
-func (*pecl) program() host.Program {
-	return host.Program{Name: "pecl", Package: "php-pear", Remote: true}
+func (*pecl) program() program.Program {
+	return program.Program{Name: "pecl", Package: "php-pear", Remote: true}
 }
 
 // version is the one that is installed, "" for none.

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
 
@@ -13,7 +15,7 @@ import (
 // repositories, which pip would show in the arguments of git. Other URLs with a login, and requirements of the state
 // tree, are put into files that the user who runs pip can read alone. The caller calls remove, with an error too, which
 // deletes them.
-func (p *installed) handed(ctx context.Context, h *host.Host, program host.Program) (args, env []string, remove func(), err error) {
+func (p *installed) handed(ctx context.Context, h *host.Host, program program.Program) (args, env []string, remove func(), err error) {
 	var temporary []string
 	remove = func() {
 		for _, file := range temporary {
@@ -78,7 +80,7 @@ func withoutGitLogins(texts []string) (plain, env []string) {
 			}
 		}
 	}
-	bare, env := host.GitLogins(words...)
+	bare, env := process.GitLogins(words...)
 	for _, text := range texts {
 		for i, word := range words {
 			text = strings.ReplaceAll(text, word, bare[i])

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
@@ -42,8 +43,8 @@ type pip struct {
 }
 
 // program is the pip that is meant, and the arguments that come before all others.
-func (p *pip) program(h *host.Host) (host.Program, []string) {
-	program := host.Program{Name: p.BinEnv, Package: "python3-pip", RunAs: p.User, Dir: p.Cwd, Remote: true, Hide: client.WithoutLogins,
+func (p *pip) program(h *host.Host) (program.Program, []string) {
+	program := program.Program{Name: p.BinEnv, Package: "python3-pip", RunAs: p.User, Dir: p.Cwd, Remote: true, Hide: client.WithoutLogins,
 		Env: append(module.Environment(p.EnvVars), "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1")}
 	if p.Cwd != "" {
 		program.Reads = append([]string{"pip", "pip.py"}, pythonProject...) // python -m pip looks in the working directory first
@@ -77,10 +78,10 @@ func (p *pip) ask(ctx context.Context, h *host.Host, args ...string) (string, er
 	return program.Ask(ctx, h, append(before, args...)...)
 }
 
-func (p *pip) do(ctx context.Context, h *host.Host, program host.Program, args ...string) error {
+func (p *pip) do(ctx context.Context, h *host.Host, python program.Program, args ...string) error {
 	_, before := p.program(h)
-	_, err := program.Do(ctx, h, append(before, args...)...)
-	var failed *host.ProgramError
+	_, err := python.Do(ctx, h, append(before, args...)...)
+	var failed *program.Error
 	switch {
 	case errors.As(err, &failed) && strings.Contains(failed.Stderr, "externally-managed-environment"):
 		return diag.WithHint(errors.New("the system's package manager looks after this Python, and pip may not change it"),
@@ -92,7 +93,7 @@ func (p *pip) do(ctx context.Context, h *host.Host, program host.Program, args .
 }
 
 // awaits is what has to be there first.
-func (p *pip) awaits(h *host.Host) (string, host.Program, error) {
+func (p *pip) awaits(h *host.Host) (string, program.Program, error) {
 	program, _ := p.program(h)
 	what, err := client.Awaits(h, program)
 	return what, program, err

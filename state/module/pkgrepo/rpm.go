@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/outage"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -213,7 +214,7 @@ func (r *managed) importKeys(ctx context.Context, h *host.Host) error {
 		Changes: host.Subject{Kind: "package repository", Name: r.Name}, Package: "zypper",
 	})
 	if err != nil {
-		err = host.OrOutage(ctx, said+"\n"+err.Error(), err)
+		err = outage.Recognize(ctx, said+"\n"+err.Error(), err)
 	}
 	return host.Failed(err, "importing the key of repository "+r.Name, "check its URL, and that the host reaches it")
 }

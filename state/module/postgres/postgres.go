@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
@@ -74,9 +75,9 @@ func (p *server) setting(given, name string) string {
 
 // psql is the client, logged in to a database. A server on the host itself is reached as the user
 // who owns it, since that is whom it trusts.
-func (p *server) psql(db string) (host.Program, []string) {
+func (p *server) psql(db string) (program.Program, []string) {
 	at := p.setting(p.DBHost, "host")
-	program := host.Program{Name: "psql", Package: "postgresql-client", RunAs: p.User, Dir: "/", Limit: 10 * time.Minute, Env: []string{"PGCONNECT_TIMEOUT=20"}}
+	program := program.Program{Name: "psql", Package: "postgresql-client", RunAs: p.User, Dir: "/", Limit: 10 * time.Minute, Env: []string{"PGCONNECT_TIMEOUT=20"}}
 	if program.RunAs == "" && (at == "" || strings.HasPrefix(at, "/")) {
 		program.RunAs = "postgres"
 	}
@@ -141,7 +142,7 @@ func (p *server) rows(ctx context.Context, h *host.Host, db, query string) ([][]
 
 // explain tells a server that does not answer from one that refuses.
 func (p *server) explain(err error) error {
-	var failed *host.ProgramError
+	var failed *program.Error
 	if errors.As(err, &failed) && failed.Code == 2 && !strings.Contains(failed.Stderr, "FATAL") {
 		return client.NoServer(err, "PostgreSQL")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -195,7 +196,7 @@ func (r *role) newGroups(ctx context.Context, h *host.Host) ([]string, error) {
 // samePassword compares the password with what the server keeps of it.
 func (r *role) samePassword(ctx context.Context, h *host.Host) (bool, error) {
 	kept, _, err := r.one(ctx, h, "", "SELECT coalesce(rolpassword, '') FROM pg_authid WHERE rolname = "+client.Quoted(r.Name))
-	var failed *host.ProgramError
+	var failed *program.Error
 	if errors.As(err, &failed) && strings.Contains(failed.Stderr, "permission denied") {
 		return !r.RefreshPassword, nil // only a superuser may look
 	}

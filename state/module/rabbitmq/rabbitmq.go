@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -50,15 +51,15 @@ type server struct {
 	RunAs string `sls:"runas"` // root or rabbitmq
 }
 
-func (s server) program(name, stdin string) host.Program {
-	return host.Program{Name: name, Package: "rabbitmq-server", RunAs: s.RunAs, Dir: "/", Stdin: stdin}
+func (s server) program(name, stdin string) program.Program {
+	return program.Program{Name: name, Package: "rabbitmq-server", RunAs: s.RunAs, Dir: "/", Stdin: stdin}
 }
 
 // where is the server itself, for the states that hold one.
 func (s server) where() server { return s }
 
 // through is the program that most states go through.
-func (s server) through() host.Program { return s.program(ctl, "") }
+func (s server) through() program.Program { return s.program(ctl, "") }
 
 const ctl, plugins = "rabbitmqctl", "rabbitmq-plugins"
 
@@ -103,7 +104,7 @@ func (t *todo) add(name string, old, now any, steps ...step) {
 type finder interface {
 	find(ctx context.Context, h *host.Host) (*todo, error)
 	what() string
-	through() host.Program
+	through() program.Program
 	where() server
 }
 
@@ -210,8 +211,8 @@ type plugin struct {
 	on   bool
 }
 
-func (p *plugin) what() string          { return "the plugin " + p.Name }
-func (p *plugin) through() host.Program { return p.program(plugins, "") }
+func (p *plugin) what() string             { return "the plugin " + p.Name }
+func (p *plugin) through() program.Program { return p.program(plugins, "") }
 func (p *plugin) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return check(ctx, h, p)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/outage"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/owned"
 	"github.com/corpus-agent/corpus-agent/state/module/sshkey"
@@ -175,7 +176,7 @@ func (p *present) scan(ctx context.Context, h *host.Host) ([]entry, error) {
 			found = append(found, e)
 		}
 	}
-	return found, host.OrOutage(ctx, out.Stderr, p.judge(found))
+	return found, outage.Recognize(ctx, out.Stderr, p.judge(found))
 }
 
 // judge decides whether the keys a host showed are to be believed.

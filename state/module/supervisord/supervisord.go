@@ -15,6 +15,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -35,8 +36,8 @@ type control struct {
 	BinEnv   string `sls:"bin_env"` // supervisorctl, or a virtual environment that has it
 }
 
-func (c *control) program(h *host.Host) host.Program {
-	p := host.Program{Name: "supervisorctl", Package: "supervisor", RunAs: c.User, Limit: 5 * time.Minute}
+func (c *control) program(h *host.Host) program.Program {
+	p := program.Program{Name: "supervisorctl", Package: "supervisor", RunAs: c.User, Limit: 5 * time.Minute}
 	if c.BinEnv != "" {
 		p.Name = c.BinEnv
 		if info, err := h.Files.Stat(c.BinEnv); err == nil && info.IsDir() {
@@ -72,7 +73,7 @@ func (c *control) processes(ctx context.Context, h *host.Host) (map[string]strin
 		args = []string{"-c", c.ConfFile, "status"}
 	}
 	out, err := c.program(h).Ask(ctx, h, args...)
-	if err != nil && (!host.EndedWith(err, 3) || out == "") { // which it is when something does not run
+	if err != nil && (!program.EndedWith(err, 3) || out == "") { // which it is when something does not run
 		return nil, diag.WithHint(fmt.Errorf("supervisor does not answer: %w", err), "start it, in a service.running state that this one requires")
 	}
 	group := strings.TrimSuffix(c.target(), "*")
@@ -193,7 +194,7 @@ func (r *running) Watched() module.Resource {
 	return &again
 }
 
-func orMissing(err error, p host.Program) error {
+func orMissing(err error, p program.Program) error {
 	if err != nil {
 		return err
 	}

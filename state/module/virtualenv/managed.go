@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -101,12 +102,12 @@ func hasPip(h *host.Host, dir string) bool {
 func (v *managed) asks() bool { return v.Requirements != nil || v.PipPkgs != nil }
 
 // interpreter is the python that the environment is made with.
-func (v *managed) interpreter() host.Program {
+func (v *managed) interpreter() program.Program {
 	name := v.Python
 	if name == "" {
 		name = "python3"
 	}
-	return host.Program{Name: name, Package: "python3", RunAs: v.User}
+	return program.Program{Name: name, Package: "python3", RunAs: v.User}
 }
 
 func (v *managed) version(ctx context.Context, h *host.Host) (string, error) {
@@ -115,8 +116,8 @@ func (v *managed) version(ctx context.Context, h *host.Host) (string, error) {
 }
 
 // program is what makes the environment, and its arguments.
-func (v *managed) program(h *host.Host) (host.Program, []string) {
-	p := host.Program{Name: v.VenvBin, Package: "python3-virtualenv", RunAs: v.User, Dir: v.Cwd, Target: v.Name, Remote: true, Env: module.Environment(v.EnvVars)}
+func (v *managed) program(h *host.Host) (program.Program, []string) {
+	p := program.Program{Name: v.VenvBin, Package: "python3-virtualenv", RunAs: v.User, Dir: v.Cwd, Target: v.Name, Remote: true, Env: module.Environment(v.EnvVars)}
 	var args []string
 	if p.Name == "" {
 		p.Name = "virtualenv"

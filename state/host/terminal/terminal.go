@@ -1,4 +1,5 @@
-package host
+// Package terminal gives commands pseudo-terminals in place of pipes.
+package terminal
 
 import (
 	"errors"
@@ -11,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminals makes the streams of a command terminals and copies what it prints there. The caller must call finish when
+// Attach makes the streams of a command terminals and copies what it prints there. The caller must call finish when
 // the command has ended, or was not started; what was printed is complete then.
-func terminals(cmd *exec.Cmd, stdout, stderr io.Writer, merge bool) (finish func(), err error) {
+func Attach(cmd *exec.Cmd, stdout, stderr io.Writer, merge bool) (finish func(), err error) {
 	out, err := openTerminal()
 	if err != nil {
 		return nil, err

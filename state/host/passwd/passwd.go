@@ -1,4 +1,5 @@
-package host
+// Package passwd reads the files of accounts: /etc/passwd, /etc/group and nsswitch.conf.
+package passwd
 
 import (
 	"iter"
@@ -6,8 +7,21 @@ import (
 	"strings"
 )
 
-// Records yields the lines that have the given number of fields; comments, NIS markers and what
-// somebody broke by hand are not accounts.
+// User is a line of /etc/passwd.
+type User struct {
+	Name, Password     string
+	UID, GID           int
+	Gecos, Home, Shell string
+}
+
+// Group is a line of /etc/group.
+type Group struct {
+	Name, Password string
+	GID            int
+	Members        []string
+}
+
+// Records yields the lines that have the given number of fields. Comments, NIS markers and broken lines are no accounts.
 func Records(text string, fields int) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for line := range strings.SplitSeq(text, "\n") {
@@ -22,7 +36,8 @@ func Records(text string, fields int) iter.Seq[[]string] {
 	}
 }
 
-func ParsePasswd(text string) []User {
+// Users are the accounts of a file such as /etc/passwd.
+func Users(text string) []User {
 	var users []User
 	for f := range Records(text, 7) {
 		uid, errU := strconv.Atoi(f[2])
@@ -34,7 +49,8 @@ func ParsePasswd(text string) []User {
 	return users
 }
 
-func ParseGroup(text string) []Group {
+// Groups are those of a file such as /etc/group.
+func Groups(text string) []Group {
 	var groups []Group
 	for f := range Records(text, 4) {
 		gid, err := strconv.Atoi(f[2])
@@ -50,9 +66,9 @@ func ParseGroup(text string) []Group {
 	return groups
 }
 
-// ParseSwitch tells for which databases nsswitch.conf names more than the files: there, a name that
-// is not in them may still be somebody.
-func ParseSwitch(text string) map[string]bool {
+// OtherSources says for which databases nsswitch.conf names more than the files: there, a name that is not in them may
+// still be that of an account.
+func OtherSources(text string) map[string]bool {
 	more := map[string]bool{}
 	for line := range strings.SplitSeq(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")

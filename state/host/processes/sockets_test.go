@@ -1,4 +1,4 @@
-package host_test
+package processes_test
 
 import (
 	"net"
@@ -7,14 +7,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/machine"
+	"github.com/corpus-agent/corpus-agent/state/host/processes"
 )
 
 // listeners are the processes that take connections to an address.
-func listeners(h *host.Host, at netip.AddrPort) []int {
+func listeners(at netip.AddrPort) []int {
 	var pids []int
-	for _, s := range h.Sockets(func(s host.Socket) bool { return s.Takes(at) }) {
+	for _, s := range processes.Sockets(func(s processes.Socket) bool { return s.Takes(at) }) {
 		pids = append(pids, s.Holders...)
 	}
 	return pids
@@ -22,14 +21,10 @@ func listeners(h *host.Host, at netip.AddrPort) []int {
 
 // TestProcessesAndSocketsHaveTheirUser looks at this process and at a socket of it.
 func TestProcessesAndSocketsHaveTheirUser(t *testing.T) {
-	h, err := machine.New(host.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := h.ProcessOf(os.Getpid()); p.User != os.Getuid() || p.Cgroup == "" {
+	if p := processes.Of(os.Getpid()); p.User != os.Getuid() || p.Cgroup == "" {
 		t.Errorf("this process is %+v", p)
 	}
-	if p := h.ProcessOf(1 << 30); p.User != host.NoUser {
+	if p := processes.Of(1 << 30); p.User != processes.NoUser {
 		t.Errorf("a process that is not there has user %d", p.User)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +39,7 @@ func TestProcessesAndSocketsHaveTheirUser(t *testing.T) {
 	defer c.Close()
 	at := l.Addr().(*net.TCPAddr).AddrPort()
 	from := c.LocalAddr().(*net.TCPAddr).AddrPort()
-	all := h.Sockets(func(s host.Socket) bool { return s.Takes(at) || s.Local == at && s.Remote == from })
+	all := processes.Sockets(func(s processes.Socket) bool { return s.Takes(at) || s.Local == at && s.Remote == from })
 	if len(all) != 2 || all[0].User != os.Getuid() || all[0].Listens == all[1].Listens {
 		t.Errorf("sockets are %+v", all)
 	}
@@ -52,10 +47,6 @@ func TestProcessesAndSocketsHaveTheirUser(t *testing.T) {
 
 // TestListenersAreFound asks who listens on addresses of this process, and on one that nothing has.
 func TestListenersAreFound(t *testing.T) {
-	h, err := machine.New(host.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for listen, ask := range map[string]string{"127.0.0.1:0": "127.0.0.1", "0.0.0.0:0": "127.0.0.1", "[::1]:0": "::1", "[::]:0": "127.0.0.1"} {
 		l, err := net.Listen("tcp", listen)
 		if err != nil {
@@ -64,11 +55,11 @@ func TestListenersAreFound(t *testing.T) {
 		}
 		port := l.Addr().(*net.TCPAddr).AddrPort().Port()
 		at := netip.AddrPortFrom(netip.MustParseAddr(ask), port)
-		if pids := listeners(h, at); !slices.Contains(pids, os.Getpid()) {
+		if pids := listeners(at); !slices.Contains(pids, os.Getpid()) {
 			t.Errorf("%s: on %s listen %v, and not process %d", listen, at, pids, os.Getpid())
 		}
 		_ = l.Close()
-		if pids := listeners(h, at); slices.Contains(pids, os.Getpid()) {
+		if pids := listeners(at); slices.Contains(pids, os.Getpid()) {
 			t.Errorf("%s: after the socket was closed, on %s listen %v", listen, at, pids)
 		}
 	}

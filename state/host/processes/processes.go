@@ -1,4 +1,5 @@
-package host
+// Package processes reads what the kernel says of processes and of the sockets that they hold.
+package processes
 
 import (
 	"bytes"
@@ -21,7 +22,7 @@ type Process struct {
 	Cgroup string // such as /system.slice/app.service
 }
 
-// Name is what a process is called where people read of it: its program, and of an interpreter what it runs.
+// Name is how messages name a process: its program, and for an interpreter what it runs.
 func (p Process) Name() string {
 	name := p.Program
 	if len(p.Arguments) > 1 && filepath.IsAbs(p.Arguments[1]) {
@@ -30,9 +31,9 @@ func (p Process) Name() string {
 	return cmp.Or(name, "its program may not be read")
 }
 
-// ProcessOf reads what a process of the running system is. A process that has ended, or may not be looked at,
+// Of describes a process of the running system. A process that has ended, or may not be looked at,
 // counts as one of no user.
-func (h *Host) ProcessOf(pid int) Process {
+func Of(pid int) Process {
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	p := Process{User: userOf(dir), Cgroup: unitCgroup(CgroupOf(dir), CgroupOf("/proc/1/"))}
 	p.Program, _ = os.Readlink(dir + "exe")

@@ -1,4 +1,4 @@
-package host
+package processes
 
 import (
 	"encoding/binary"
@@ -27,7 +27,7 @@ func (s Socket) Takes(to netip.AddrPort) bool {
 
 // Sockets are the TCP sockets of the running system that a caller wants, in the order of their addresses. Those of
 // other network namespaces, as of a container, are not among them.
-func (h *Host) Sockets(wanted func(Socket) bool) []Socket {
+func Sockets(wanted func(Socket) bool) []Socket {
 	var found []Socket
 	inodes := map[string]int{} // of what was found -> which one
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -37,7 +37,7 @@ func (h *Host) Sockets(wanted func(Socket) bool) []Socket {
 			if !ok || !wanted(socket) {
 				continue
 			}
-			if inode != "0" { // a connection that nobody has accepted, or that was closed, has none
+			if inode != "0" { // a connection that no process has accepted, or that was closed, has none
 				inodes["socket:["+inode+"]"] = len(found)
 			}
 			found = append(found, socket)

@@ -1,4 +1,6 @@
-package host
+// Package outage recognizes failures of the network and of other servers in what programs print, which a later run may
+// not meet.
+package outage
 
 import (
 	"context"
@@ -11,20 +13,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Outage is a failure for which the network, a name server or another server is to blame, and that passes: a mirror
+// Error is a failure for which the network, a name server or another server is to blame, and that passes: a mirror
 // that refuses connections, a name that cannot be resolved just now. Its text is that of Err.
-type Outage struct{ Err error }
+type Error struct{ Err error }
 
-func (o *Outage) Error() string { return o.Err.Error() }
+func (o *Error) Error() string { return o.Err.Error() }
 
 // Unwrap is the failure as the program worded it.
-func (o *Outage) Unwrap() error { return o.Err }
+func (o *Error) Unwrap() error { return o.Err }
 
 // Passing marks errors that a later run may not meet; see [Passing].
-func (o *Outage) Passing() bool { return true }
+func (o *Error) Passing() bool { return true }
 
 // Hint says what a person can do.
-func (o *Outage) Hint() string {
+func (o *Error) Hint() string {
 	if hint := diag.HintOf(o.Err); hint != "" {
 		return hint
 	}
@@ -37,15 +39,15 @@ func Passing(err error) bool {
 	return errors.As(err, &passing) && passing.Passing()
 }
 
-// OrOutage makes an *Outage of the error of a program whose output says that it did not reach a server.
-func OrOutage(ctx context.Context, output string, err error) error {
+// Recognize makes an *Error of the error of a program whose output says that it did not reach a server.
+func Recognize(ctx context.Context, output string, err error) error {
 	if err == nil || Passing(err) || !saysOutage(output, func(name string) bool { return noSuchName(ctx, name) }) {
 		return err
 	}
-	return &Outage{err}
+	return &Error{err}
 }
 
-// saysOutage reads the output of package managers, git, docker and their kin. Many word a name server that does not
+// saysOutage reads the output of package managers, git, docker and others. Many word a name server that does not
 // answer as a name that does not exist; missing then says which it is.
 func saysOutage(output string, missing func(name string) bool) bool {
 	if outageWords().MatchString(output) {
@@ -59,7 +61,7 @@ func saysOutage(output string, missing func(name string) bool) bool {
 	return false
 }
 
-// outageWords are what those programs say of servers that they did not reach, and of servers that cannot answer now.
+// outageWords are what those programs print of servers that they did not reach, and of servers that cannot answer now.
 var outageWords = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)temporary failure (?:in name resolution|resolving)|\bEAI_AGAIN\b|server misbehaving` +
 		`|connection (?:refused|reset|timed out|broken by|aborted)|\b(?:ECONNREFUSED|ECONNRESET|ETIMEDOUT|ESOCKETTIMEDOUT|ENETUNREACH|EHOSTUNREACH)\b` +

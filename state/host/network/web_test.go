@@ -1,4 +1,4 @@
-package host
+package network
 
 import (
 	"net/http"
@@ -37,7 +37,7 @@ func TestRedirectsTakeNoCredentials(t *testing.T) {
 		}
 	}))
 	defer here.Close()
-	request := WebRequest{User: "me", Password: "s3cret", Header: map[string]string{"X-Vault-Token": "s3cret", "Private-Token": "s3cret", "Cookie": "s=s3cret", "Accept": "text/plain"}}
+	request := Request{User: "me", Password: "s3cret", Header: map[string]string{"X-Vault-Token": "s3cret", "Private-Token": "s3cret", "Cookie": "s=s3cret", "Accept": "text/plain"}}
 	for _, path := range []string{"/other?sig=s3cret", "/around?sig=s3cret"} {
 		request.URL = here.URL + path
 		got, err := Network{}.Get(t.Context(), request)
@@ -83,7 +83,7 @@ func TestPagesAreBounded(t *testing.T) {
 		if path == "/silent" {
 			limit = 300 * time.Millisecond
 		}
-		if _, err := (Network{}).Get(t.Context(), WebRequest{URL: s.URL + path, Limit: limit}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Network{}).Get(t.Context(), Request{URL: s.URL + path, Limit: limit}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}

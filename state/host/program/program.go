@@ -1,4 +1,6 @@
-package host
+// Package program runs the programs that states work through, such as git or psql: as the user who owns what they work
+// on, within a time limit, and with errors in the words of the program.
+package program
 
 import (
 	"context"
@@ -11,12 +13,14 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/outage"
 )
 
 // Program is a program of the host that states work through, such as git or psql.
 type Program struct {
 	Name    string   // looked for in the host's directories of programs; a path is taken as it is
-	Package string   // what brings it, for people; Name by default
+	Package string   // what brings it, for messages; Name by default
 	RunAs   string   // user name; "" for the agent's own
 	Dir     string   // the user's home by default
 	Target  string   // a directory that the program fills; "" for none
@@ -25,8 +29,8 @@ type Program struct {
 	Stdin   string
 	Limit   time.Duration // 0 for an hour, or five minutes of a question: a user's own configuration can make a program wait for ever
 	Umask   *int
-	Remote  bool // it asks a server elsewhere: a failure to reach that is an *Outage
-	// Hide takes what nobody may see out of what the program says; nil takes nothing out.
+	Remote  bool // it asks another server: a failure to reach that is an *outage.Error
+	// Hide removes secrets from what the program prints; nil removes nothing.
 	Hide func(text string) string
 }
 
@@ -41,8 +45,8 @@ func (p Program) limit(asks bool) time.Duration {
 	return time.Hour
 }
 
-// ProgramError is a program that ended with a code other than 0.
-type ProgramError struct {
+// Error is a program that ended with a code other than 0.
+type Error struct {
 	Program string
 	Code    int
 	Stdout  string
@@ -50,7 +54,7 @@ type ProgramError struct {
 	Timeout bool
 }
 
-func (e *ProgramError) Error() string {
+func (e *Error) Error() string {
 	if e.Timeout {
 		return e.Program + " did not end in time"
 	}
@@ -80,7 +84,7 @@ func lastLines(s string) string {
 }
 
 // Ready reports whether the program is there. An error is a *Skipped: nothing may run here.
-func (p Program) Ready(h *Host) (bool, error) {
+func (p Program) Ready(h *host.Host) (bool, error) {
 	if err := h.Commands.Allowed(p.Name); err != nil {
 		return false, err
 	}
@@ -88,11 +92,11 @@ func (p Program) Ready(h *Host) (bool, error) {
 	return ok, nil
 }
 
-func (p Program) path(h *Host) (string, bool) {
+func (p Program) path(h *host.Host) (string, bool) {
 	if !strings.Contains(p.Name, "/") {
 		return h.Which(p.Name)
 	}
-	info, err := followed(h.Files).Stat(p.Name) // a virtual environment links to the python of the system; asOwner says who runs it
+	info, err := h.Following().Files.Stat(p.Name) // a virtual environment links to the python of the system; asOwner says who runs it
 	return p.Name, err == nil && info.IsRegular() && info.Mode&0o111 != 0
 }
 
@@ -108,16 +112,16 @@ func (p Program) Missing() error {
 
 // Ask runs the program to read something and gives what it prints. A code other than 0 is a
 // *ProgramError.
-func (p Program) Ask(ctx context.Context, h *Host, args ...string) (string, error) {
+func (p Program) Ask(ctx context.Context, h *host.Host, args ...string) (string, error) {
 	return p.run(ctx, h, true, args)
 }
 
 // Do runs the program to change something.
-func (p Program) Do(ctx context.Context, h *Host, args ...string) (string, error) {
+func (p Program) Do(ctx context.Context, h *host.Host, args ...string) (string, error) {
 	return p.run(ctx, h, false, args)
 }
 
-func (p Program) run(ctx context.Context, h *Host, quiet bool, args []string) (string, error) {
+func (p Program) run(ctx context.Context, h *host.Host, quiet bool, args []string) (string, error) {
 	if err := h.Commands.Allowed(p.Name); err != nil {
 		return "", err
 	}
@@ -131,7 +135,7 @@ func (p Program) run(ctx context.Context, h *Host, quiet bool, args []string) (s
 	if err := p.rootsOwn(h); err != nil {
 		return "", err
 	}
-	out, err := h.Shell(ctx, Line{
+	out, err := h.Shell(ctx, host.Line{
 		Argv: append([]string{file}, args...), Text: p.Name, Dir: p.Dir, RunAs: p.RunAs, Env: p.Env, Stdin: p.Stdin, Limit: p.limit(quiet), Umask: p.Umask, Quiet: quiet,
 	})
 	if err != nil {
@@ -140,26 +144,26 @@ func (p Program) run(ctx context.Context, h *Host, quiet bool, args []string) (s
 	if out.Code == 0 && !out.TimedOut {
 		return out.Stdout, nil
 	}
-	failure := &ProgramError{Program: path.Base(p.Name), Code: out.Code, Stdout: out.Stdout, Stderr: out.Stderr, Timeout: out.TimedOut}
+	failure := &Error{Program: path.Base(p.Name), Code: out.Code, Stdout: out.Stdout, Stderr: out.Stderr, Timeout: out.TimedOut}
 	if p.Hide != nil {
 		failure.Stdout, failure.Stderr = p.Hide(out.Stdout), p.Hide(out.Stderr)
 	}
 	if p.Remote {
-		return out.Stdout, OrOutage(ctx, failure.Stderr+"\n"+failure.Stdout, failure)
+		return out.Stdout, outage.Recognize(ctx, failure.Stderr+"\n"+failure.Stdout, failure)
 	}
 	return out.Stdout, failure
 }
 
 // Runner is the name of the user that the program runs as: RunAs, or else the owner of what it works on, as Ask and Do
 // find it. "" is the agent's own.
-func (p Program) Runner(h *Host) (string, error) {
+func (p Program) Runner(h *host.Host) (string, error) {
 	err := p.asOwner(h)
 	return p.RunAs, err
 }
 
 // asOwner has a program that would run as root run as the user who owns it, or the directory in which it works: what
 // lies there decides what the program does.
-func (p *Program) asOwner(h *Host) error {
+func (p *Program) asOwner(h *host.Host) error {
 	places := []string{p.Dir, p.Target}
 	if strings.Contains(p.Name, "/") {
 		places = append(places, path.Dir(p.Name))
@@ -181,14 +185,14 @@ func (p *Program) asOwner(h *Host) error {
 // though root owns the directory in which it works: the program itself, if a path names it, the parts of its virtual
 // environment or of the one that it makes, and Reads. Other files in Dir may be a user's, as the data of a project are.
 // What is not there yet is fine if no such user can make it.
-func (p *Program) rootsOwn(h *Host) error {
+func (p *Program) rootsOwn(h *host.Host) error {
 	if p.RunAs != "" && p.RunAs != "root" {
 		return nil
 	}
 	var parts []string
 	if strings.Contains(p.Name, "/") {
 		parts = append(parts, p.Name)
-		if env := path.Dir(path.Dir(p.Name)); h.isEnvironment(env) {
+		if env := path.Dir(path.Dir(p.Name)); isEnvironment(h, env) {
 			parts = append(parts, environmentParts(env)...)
 		}
 	}
@@ -210,7 +214,7 @@ func (p *Program) rootsOwn(h *Host) error {
 }
 
 // isEnvironment reports whether a directory is a virtual environment of Python.
-func (h *Host) isEnvironment(dir string) bool {
+func isEnvironment(h *host.Host, dir string) bool {
 	_, err := h.Files.Lstat(path.Join(dir, "pyvenv.cfg"))
 	return err == nil
 }
@@ -225,6 +229,6 @@ func environmentParts(dir string) (parts []string) {
 
 // EndedWith reports whether an error is a program that ended with one of these codes.
 func EndedWith(err error, codes ...int) bool {
-	var failure *ProgramError
+	var failure *Error
 	return errors.As(err, &failure) && !failure.Timeout && slices.Contains(codes, failure.Code)
 }

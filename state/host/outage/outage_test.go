@@ -1,4 +1,4 @@
-package host
+package outage
 
 import (
 	"context"
@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestOutagesAreToldFromMistakes reads what programs print: servers that were not reached pass, what a server answers
+// TestOutagesAreNotMistakes reads what programs print: servers that were not reached pass, what a server answers
 // of a name, a version or a checksum does not.
-func TestOutagesAreToldFromMistakes(t *testing.T) {
+func TestOutagesAreNotMistakes(t *testing.T) {
 	missing := func(name string) bool { return name == "typo.example.com" }
 	for output, want := range map[string]bool{
 		"E: Failed to fetch http://deb.debian.org/x.deb  Temporary failure resolving 'deb.debian.org'":                                   true,
@@ -43,8 +43,8 @@ func TestOutagesAreToldFromMistakes(t *testing.T) {
 			t.Errorf("%q is an outage: %t", output, got)
 		}
 	}
-	err := OrOutage(context.Background(), "Connection refused", errors.New("installing x"))
-	if !Passing(err) || err.Error() != "installing x" || Passing(errors.New("x")) || OrOutage(context.Background(), "x", nil) != nil {
+	err := Recognize(context.Background(), "Connection refused", errors.New("installing x"))
+	if !Passing(err) || err.Error() != "installing x" || Passing(errors.New("x")) || Recognize(context.Background(), "x", nil) != nil {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package network
 
 import (
 	"context"
@@ -140,7 +140,7 @@ func TestPages(t *testing.T) {
 		_, _ = io.WriteString(w, user+":"+password+" "+r.Header.Get("X-Mine"))
 	}))
 	defer server.Close()
-	ask := WebRequest{URL: server.URL, User: "u", Password: "p", Header: map[string]string{"X-Mine": "yes"}, Unverified: true}
+	ask := Request{URL: server.URL, User: "u", Password: "p", Header: map[string]string{"X-Mine": "yes"}, Unverified: true}
 	got, err := Network{}.Get(context.Background(), ask)
 	if err != nil || got.Status != http.StatusTeapot || got.Body != "u:p yes" || got.Header["content-type"] != "text/plain" {
 		t.Errorf("the answer is %+v, %v", got, err)
@@ -149,7 +149,7 @@ func TestPages(t *testing.T) {
 	if _, err := (Network{}).Get(context.Background(), ask); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate that nobody vouches for gives %v", err)
 	}
-	if _, err := (Network{}).Get(context.Background(), WebRequest{URL: server.URL + "/slow", Limit: 50 * time.Millisecond, Unverified: true}); err == nil {
+	if _, err := (Network{}).Get(context.Background(), Request{URL: server.URL + "/slow", Limit: 50 * time.Millisecond, Unverified: true}); err == nil {
 		t.Error("an answer that never comes is no error")
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package network
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/redirect"
 )
 
-// WebRequest is a GET request.
-type WebRequest struct {
+// Request is a GET request.
+type Request struct {
 	URL            string
 	Header         map[string]string
 	User, Password string
@@ -22,8 +22,8 @@ type WebRequest struct {
 	Unverified     bool          // take any certificate
 }
 
-// WebResponse is the answer to a request.
-type WebResponse struct {
+// Response is the answer to a request.
+type Response struct {
 	Status int
 	Header map[string]string // by names in lower case
 	Body   string
@@ -33,7 +33,7 @@ type WebResponse struct {
 const maxPage = 16 << 20
 
 // Get gives the answer to a GET request. A body that is longer than 16 MiB is an error.
-func (n Network) Get(ctx context.Context, r WebRequest) (WebResponse, error) {
+func (n Network) Get(ctx context.Context, r Request) (Response, error) {
 	limit := r.Limit
 	if limit <= 0 {
 		limit = time.Minute
@@ -42,7 +42,7 @@ func (n Network) Get(ctx context.Context, r WebRequest) (WebResponse, error) {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL, nil)
 	if err != nil {
-		return WebResponse{}, fmt.Errorf("asking for a page: %w", err)
+		return Response{}, fmt.Errorf("asking for a page: %w", err)
 	}
 	for name, v := range r.Header {
 		request.Header.Set(name, v)
@@ -59,14 +59,14 @@ func (n Network) Get(ctx context.Context, r WebRequest) (WebResponse, error) {
 	defer guarded.CloseIdleConnections()
 	got, err := (&http.Client{Transport: guarded, CheckRedirect: redirect.Follow(false)}).Do(request)
 	if err != nil {
-		return WebResponse{}, err
+		return Response{}, err
 	}
 	defer got.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(got.Body, maxPage+1))
 	if err == nil && len(body) > maxPage {
 		err = fmt.Errorf("the page at %s is longer than %d MiB", request.URL.Redacted(), maxPage>>20)
 	}
-	answer := WebResponse{Status: got.StatusCode, Header: map[string]string{}, Body: string(body)}
+	answer := Response{Status: got.StatusCode, Header: map[string]string{}, Body: string(body)}
 	for name, values := range got.Header {
 		answer.Header[strings.ToLower(name)] = strings.Join(values, ",")
 	}

@@ -1,4 +1,4 @@
-package host
+package passwd
 
 import (
 	"errors"
@@ -88,7 +88,7 @@ func (m *members) read(files []*os.File) error {
 		}
 		texts[i] = string(data)
 	}
-	m.known, m.groups = filesOnly(texts[2]), membersIn(ParsePasswd(texts[0]), ParseGroup(texts[1]))
+	m.known, m.groups = filesOnly(texts[2]), membersIn(Users(texts[0]), Groups(texts[1]))
 	return nil
 }
 
@@ -99,12 +99,12 @@ func unchanged(a, b unix.Stat_t) bool {
 // filesOnly reports whether accounts come from the files alone. What systemd adds are users of units, each in a group
 // of its own.
 func filesOnly(nsswitch string) bool {
-	more := ParseSwitch(strings.ReplaceAll(nsswitch, "systemd", "files"))
+	more := OtherSources(strings.ReplaceAll(nsswitch, "systemd", "files"))
 	return !more["passwd"] && !more["group"] && !more["initgroups"]
 }
 
 // membersIn lists the users of each group: those who have it as their own, and those whom it names. A name without an
-// account is nobody.
+// account is left out.
 func membersIn(users []User, groups []Group) map[uint32][]uint32 {
 	all, byName := map[uint32][]uint32{}, map[string][]uint32{}
 	for _, u := range users {

@@ -1,4 +1,4 @@
-package host
+package network
 
 import (
 	"context"
@@ -15,20 +15,12 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host/links"
 )
-
-// Network is what a host sees of the world: its own links, the name servers that it asks, and pages
-// on the web. All of it only reads.
-type Network struct{ files Files }
-
-// Links asks the kernel for all links and their addresses.
-func (Network) Links() ([]links.Link, error) { return links.All() }
 
 // Lookup gives the records of a kind (A, AAAA, CNAME, MX, NS, PTR, TXT) as dig +short prints them,
 // with the aliases that lead to them. server is an address to ask, "" for those of resolv.conf. The
 // question of a PTR may be an address. Unlike the C library's, an answer never comes from
-// /etc/hosts. No records is no error; nobody who answers is.
+// /etc/hosts. That there are no records is no error; that no server answers is one.
 func (n Network) Lookup(ctx context.Context, kind, name, server string) ([]string, error) {
 	kindOf, ok := recordKinds()[kind]
 	if !ok {

@@ -1,0 +1,19 @@
+// Package network is what a host sees of the network: its own links, the name servers that it asks, and pages on the
+// web. All of it only reads.
+package network
+
+import "github.com/corpus-agent/corpus-agent/state/host/links"
+
+// Network answers for one host.
+type Network struct{ files fileReader }
+
+// fileReader reads the files of a host.
+type fileReader interface {
+	ReadFile(path string) ([]byte, error)
+}
+
+// Of is the network of a host with these files, which say what its name servers are.
+func Of(files fileReader) Network { return Network{files} }
+
+// Links asks the kernel for all links and their addresses.
+func (Network) Links() ([]links.Link, error) { return links.All() }
