@@ -23,20 +23,25 @@ func (a *Agent) closeState() error {
 		return err
 	}
 	defer root.Close()
-	errs := []error{closeDir(root, a.Layout.Inside(a.Layout.State()), a.trusted(), func(string) bool { return true })}
-	copies := func(name string) bool {
-		return strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".json") || name == path.Base(a.Layout.ConfigCopy()))
+	if err := closeDir(root, a.Layout.Inside(a.Layout.State()), a.trusted(), a.checkState); err != nil {
+		return err
 	}
+	var errs []error
 	dir, err := root.OpenDir(a.Layout.Inside(a.Layout.Projects()))
 	if err == nil {
-		errs = append(errs, closeFiles(dir, copies), dir.Close())
+		errs = append(errs, closeFiles(dir, a.isCopy), dir.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// closeDir closes a directory, the directories in it and their files. One that belongs to another user is refused: whatever is
-// in it may be that user's.
-func closeDir(root *walk.Root, name string, trusted []uint32, chosen func(string) bool) error {
+// isCopy reports whether a file beside the projects is a copy of what the agent remembers.
+func (a *Agent) isCopy(name string) bool {
+	return strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".json") || name == path.Base(a.Layout.ConfigCopy()))
+}
+
+// closeDir closes a directory, the directories in it and their files, after check has passed what is in it. A directory that
+// belongs to another user is refused: whatever is in it may be that user's.
+func closeDir(root *walk.Root, name string, trusted []uint32, check func() error) error {
 	dir, err := root.OpenDir(name)
 	if err != nil {
 		return nil // it is made, or set aside, where it is needed
@@ -53,10 +58,13 @@ func closeDir(root *walk.Root, name string, trusted []uint32, chosen func(string
 	if err := closeMode(dir, ".", &st, 0o700); err != nil {
 		return err
 	}
-	if err := closeFiles(dir, chosen); err != nil {
+	if err := closeDirs(dir); err != nil {
 		return err
 	}
-	return closeDirs(dir)
+	if err := check(); err != nil {
+		return err // before the modes that show it are changed
+	}
+	return closeFiles(dir, func(string) bool { return true })
 }
 
 // closeDirs closes the directories in a directory; nobody but their owner reaches what is in them then.

@@ -142,6 +142,9 @@ func (r *run) sls(ctx context.Context, name string, pair ledger.Pair, o exec.Obs
 	if err != nil {
 		return err
 	}
+	if err := r.checkSalt(); err != nil {
+		return err
+	}
 	own := filepath.Join(r.Layout.Inside(r.tree(pair)), procedure.Dir)
 	request.StateRoots = append([]string{own, r.Layout.Inside(r.Layout.Path("/srv/salt"))}, request.StateRoots...)
 	request.Vars = value.NewMap("cfg", cfg)

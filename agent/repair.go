@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
@@ -24,6 +26,7 @@ import (
 func (a *Agent) repair() (lost []string, err error) {
 	s := setAside{agent: a, id: report.NewID(a.now())}
 	s.directory(a.Layout.State())
+	s.copies()
 	s.errs = append(s.errs, a.closeState())
 	s.files(a.Layout.State(), func(name string) bool {
 		return strings.HasPrefix(name, "ledger") || strings.HasPrefix(name, "hold.") || name == "temporary"
@@ -64,6 +67,34 @@ func (s *setAside) away(path, why string) {
 		return
 	}
 	s.lost = append(s.lost, fmt.Sprintf("%s %s; it was set aside as %s", s.agent.Layout.Inside(path), why, filepath.Base(aside)))
+}
+
+// copies sets aside copies beside the releases that another user could have written.
+func (s *setAside) copies() {
+	opened, root, err := s.agent.trustingSafely()
+	if root == nil {
+		s.unread(err)
+		return
+	}
+	defer opened.Close()
+	dir, err := root.OpenDir(s.agent.Layout.Inside(s.agent.Layout.Projects()))
+	if err != nil {
+		s.unread(err)
+		return
+	}
+	defer dir.Close()
+	s.unread(eachOf(dir, func(name string, st *unix.Stat_t) error {
+		if !s.agent.isCopy(name) || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return nil
+		}
+		var unsafe *walk.UnsafeError
+		err := dir.Sole(name)
+		if errors.As(err, &unsafe) {
+			s.away(filepath.Join(s.agent.Layout.Projects(), name), "could be changed by "+unsafe.By)
+			return nil
+		}
+		return err
+	}))
 }
 
 // directory sets aside what stands in the place of a directory. A link to a directory is as good as one.

@@ -101,6 +101,13 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	defer after()
 	defer func() { _ = held.Release() }()
 	refused := a.checkAbove(a.Layout.Projects())
+	var taken []string
+	if refused == nil {
+		taken, err = a.takeBackShared(nil, test)
+	}
+	if err != nil {
+		return nil, explainDisk(err)
+	}
 	book, lost, err := a.remembered(test || refused != nil)
 	if err != nil {
 		return nil, explainDisk(err)
@@ -111,16 +118,18 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	}
 	r.held = held
 	r.watchSelf()
-	for _, text := range append(held.lost, lost...) {
+	if refused == nil {
+		var more []string
+		more, err = a.takeBackShared(projects(book), test)
+		taken = append(taken, more...)
+	}
+	slices.Sort(taken) // a dry run finds what is not a project's twice
+	for _, text := range slices.Concat(held.lost, lost, slices.Compact(taken)) {
 		r.record.Note("%s", text)
 	}
-	if refused != nil {
+	if refused = errors.Join(refused, explainDisk(err)); refused != nil {
 		r.finish(ctx, refused)
 		return r.report, r.redacted(refused)
-	}
-	if err := r.takeBackShared(); err != nil {
-		r.finish(ctx, explainDisk(err))
-		return r.report, r.redacted(explainDisk(err))
 	}
 	if err := r.sweep(); err != nil {
 		r.record.Note("what earlier runs left was not all removed: %v", err)

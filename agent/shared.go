@@ -55,7 +55,7 @@ func (a *Agent) checkAbove(at string) error {
 		return nil // what it leads to is looked at on its own, and what cannot be read is reported by what reads it
 	}
 	wrong := a.Layout.Path(unsafe.Component)
-	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s can be changed by %s, who could replace what the agent runs as root in %s: nothing is read or run", wrong, unsafe.By, at),
+	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s can be changed by %s, who could replace what the agent runs as root: nothing in it is read or run", wrong, unsafe.By),
 		"look at what is there (ls -la %s), then: %s", wrong, cure(wrong, "755")))
 }
 
@@ -148,24 +148,26 @@ func (s sharable) look(root *walk.Root, at string, do func(s sharable, dir *walk
 	return do(s, dir, name, why)
 }
 
-// takeBackShared makes the directories and links that the agent made for what is deployed root's alone again.
-func (r *run) takeBackShared() error {
-	return r.eachShared(projects(r.ledger), func(s sharable, dir *walk.Dir, name, why string) error {
-		at := r.Layout.Inside(s.path)
-		if r.test {
-			r.record.Note("%s %s; a deploy makes it root's alone again", at, why)
+// takeBackShared makes the directories and links that the agent made for projects root's alone again, and says which. A dry
+// run only says which.
+func (a *Agent) takeBackShared(projects []string, test bool) (notes []string, err error) {
+	err = a.eachShared(projects, func(s sharable, dir *walk.Dir, name, why string) error {
+		at := a.Layout.Inside(s.path)
+		if test {
+			notes = append(notes, fmt.Sprintf("%s %s; a deploy makes it root's alone again", at, why))
 			return nil
 		}
-		err := s.own(dir, name, r.trusted())
+		err := s.own(dir, name, a.trusted())
 		if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EPERM) {
-			r.record.Note("%s %s, and that could not be changed: %v", at, why, err)
+			notes = append(notes, fmt.Sprintf("%s %s, and that could not be changed: %v", at, why, err))
 			return nil
 		}
 		if err == nil {
-			r.record.Note("%s %s; it is root's alone again", at, why)
+			notes = append(notes, fmt.Sprintf("%s %s; it is root's alone again", at, why))
 		}
 		return err
 	})
+	return notes, err
 }
 
 // own makes a directory or link root's alone. The text of a link, which nobody can change, stays: where it leads to
@@ -238,6 +240,36 @@ func (e *sharedPillar) Hint() string {
 		commands = append(commands, cure(e.layout.Path(part.Component), "go-w"))
 	}
 	return "read what it says now, which another user may have written; if it is right: " + strings.Join(commands, "; ")
+}
+
+// checkState refuses what the agent remembers where another user can change a part of it, or could have written one: the
+// root of trust and the ledger decide what root runs.
+func (a *Agent) checkState() error {
+	opened, root, err := a.trustingSafely()
+	if root == nil {
+		return err
+	}
+	defer opened.Close()
+	state := a.Layout.State()
+	parts, err := root.Shared(a.Layout.Inside(state), mostParts)
+	if len(parts) == 0 {
+		if walk.Nowhere(err) {
+			return nil
+		}
+		return err
+	}
+	var named []string
+	for _, part := range parts {
+		named = append(named, fmt.Sprintf("%s can be changed by %s", a.Layout.Path(part.Component), part.By))
+	}
+	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("what the agent keeps in %s decides what root runs: %s", state, strings.Join(named, "; ")),
+		"find out why; if you trust what is there: chown -R root: %[1]s && chmod -R go-w %[1]s; if not, remove it and deploy with --trust-root", state))
+}
+
+// checkSalt refuses directories of states that the host has beside its releases where another user can change what is in
+// them: SLS files of procedures include files from there.
+func (a *Agent) checkSalt() error {
+	return ofWork(a.checkAbove(a.Layout.Path("/srv/salt/_")))
 }
 
 // mostParts is how many parts of a pillar an error names.

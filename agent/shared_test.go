@@ -200,3 +200,60 @@ func TestPillarThatEveryUserCanWriteIsNotRendered(t *testing.T) {
 		t.Errorf("hint %q", r.Hint)
 	}
 }
+
+// TestWhatTheAgentRemembersIsNotReadWhereOtherUsersCanChangeIt shares files of the state directory, and their copies.
+func TestWhatTheAgentRemembersIsNotReadWhereOtherUsersCanChangeIt(t *testing.T) {
+	needsRoot(t)
+	whole := sharedHost(t)
+	for _, path := range []string{"/var/lib/corpus/ledger.json", "/var/lib/corpus/trust/root.json", "/var/lib/corpus/trust", "/srv/projects/.ledger.json"} {
+		for how, share := range sharings(t) {
+			if how == "a link of another user" {
+				continue
+			}
+			t.Run(path+" "+how, func(t *testing.T) {
+				l := whole.sameHost(t)
+				at := l.Layout.Path(path)
+				must(t, share(at))
+				copied := filepath.Dir(path) == "/srv/projects"
+				closed := filepath.Base(path) == "trust" && how != "other owner" // nothing in it was shared
+				if copied || closed {
+					r, err := l.Deploy(t.Context(), agent.Given{}, false)
+					if err != nil || l.engine.last() != "b1+2" || owner(t, at) != 0 {
+						t.Fatalf("%v; converged %q, %s belongs to %d", err, l.engine.asked, path, owner(t, at))
+					}
+					if copied {
+						noted(t, r, path+" could be changed by ")
+					}
+					return
+				}
+				_, err := l.Deploy(t.Context(), agent.Given{}, false)
+				if exit.Code(err) != exit.Refused || len(l.engine.asked) > 0 || !strings.Contains(err.Error(), at+" can be changed by") {
+					t.Errorf("%v; converged %q", err, l.engine.asked)
+				}
+				must(t, exec.Command("sh", "-c", "chown -R root: "+l.Layout.State()+" && chmod -R go-w "+l.Layout.State()).Run())
+				if _, err := l.Deploy(t.Context(), agent.Given{}, false); err != nil && how != "ACL" {
+					t.Errorf("after the cure of the hint: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestStatesBesideReleasesAreNotReadWhereOtherUsersCanChangeThem shares /srv/salt, which procedures include SLS files of.
+func TestStatesBesideReleasesAreNotReadWhereOtherUsersCanChangeThem(t *testing.T) {
+	needsRoot(t)
+	l := converging(t)
+	l.repo.Release("myapp", "1", "testing", artifacttest.Files{
+		"version": "1", "salt/config/states/top.sls": "base: {}", ".salt/00.sls": "include: [common]\n",
+	})
+	common := l.Layout.Path("/srv/salt/common.sls")
+	must(t, os.MkdirAll(filepath.Dir(common), 0o755))
+	write(t, common, sets("/srv/out/common", "1"))
+	must(t, os.Chmod(filepath.Dir(common), 0o777))
+	r, err := l.deploy()
+	if err == nil || !strings.Contains(r.Error, filepath.Dir(common)+" can be changed by any user") || len(r.Quarantined) > 0 {
+		t.Errorf("%v, quarantined %v", err, r.Quarantined)
+	}
+	must(t, os.Chmod(filepath.Dir(common), 0o755))
+	l.expect(exit.OK)
+}
