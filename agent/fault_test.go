@@ -283,7 +283,7 @@ func TestWhatIsWithheldIsNotReportedAsDeployed(t *testing.T) {
 			if got := notify.EventOf(r); got != notify.NoChange {
 				t.Errorf("the event is %q", got)
 			}
-			if n := notify.Of(r); strings.Contains(n.Subject(), "2") && !strings.Contains(n.Subject(), "myapp 1") || n.Left.Service.Version != "1" {
+			if n := notify.NoticeOf(r); strings.Contains(n.Subject(), "2") && !strings.Contains(n.Subject(), "myapp 1") || n.Left.Service.Version != "1" {
 				t.Errorf("the notice is %q, and names %v", n.Subject(), n.Left)
 			}
 			if r.Withheld == nil || !strings.HasPrefix(r.Withheld.Service.Version, "2") {

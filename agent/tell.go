@@ -29,7 +29,7 @@ func (r *run) tell(ctx context.Context) {
 		}
 	}
 	if event := r.event(); notify.Wanted(r.Config.Notify, event) {
-		notice := notify.Of(r.leaving())
+		notice := notify.NoticeOf(r.leaving())
 		notice.Event = event
 		r.announce(ctx, notice)
 	}
@@ -41,12 +41,12 @@ func (r *run) tell(ctx context.Context) {
 }
 
 func (r *run) notify(ctx context.Context, notice notify.Notice) {
-	tellers, skipped := notify.Tellers(r.Config.Notify, r.Layout.Relocated())
+	senders, skipped := notify.Senders(r.Config.Notify, r.Layout.Relocated())
 	if len(skipped) > 0 {
 		r.record.Note("%s: nobody was told, since that is a program of the running system and not of %s", strings.Join(skipped, ", "), r.Layout.Root)
 	}
-	for _, t := range tellers {
-		if err := t.Tell(ctx, notice); err != nil {
+	for _, s := range senders {
+		if err := s.Send(ctx, notice); err != nil {
 			r.record.Note("%v", err)
 		}
 	}

@@ -62,7 +62,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/local.go":          {project + ", and " + operator, "export Agent.receivePillar exchange"},
 		"agent/lock/lock.go":      {state, "open Current Taken read"},
 		"agent/minion/minion.go":  {operator, "reader.read reader.none"},
-		"agent/notify/program.go": {"sendmail, of the host's own programs", "Mail.Tell"},
+		"agent/notify/program.go": {"sendmail, of the host's own programs", "Mail.Send"},
 		"agent/notify/webhook.go": {etc, "Webhook.sign"},
 		"agent/private.go":        {"asks for modes of a file and nothing else", "run.lookAt readableByAll"},
 		"agent/noexec.go": {kernel + ", and where /srv/projects and the agent's own directory are",

@@ -10,13 +10,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 )
 
-// TestTheLockNeedsNoRoom takes the lock on a filesystem that is full, and on one that is read-only.
-func TestTheLockNeedsNoRoom(t *testing.T) {
+// TestAcquireWithoutSpace acquires the lock on a filesystem that is full, and on one that is read-only.
+func TestAcquireWithoutSpace(t *testing.T) {
 	for _, name := range []string{"full", "read-only"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
-				t.Skipf("mounting a filesystem takes rights that this test does not have: %v", err)
+				t.Skipf("mounting a filesystem needs rights that this test does not have: %v", err)
 			}
 			t.Cleanup(func() {
 				if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
@@ -43,7 +43,7 @@ func TestTheLockNeedsNoRoom(t *testing.T) {
 				t.Errorf("a second run gets %v", err)
 			}
 			if _, ok := lock.Current(path); !ok {
-				t.Error("the lock is shown as free")
+				t.Error("the lock is reported as free")
 			}
 			if err := held.Release(); err != nil {
 				t.Fatal(err)

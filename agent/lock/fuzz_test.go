@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 )
 
-// FuzzHolder has a lock file hold anything. It says who holds the lock and never whether it is held; the next run
-// replaces it.
+// FuzzHolder puts arbitrary bytes into a lock file. They must not decide whether the lock is held, and the next run
+// must replace them.
 func FuzzHolder(f *testing.F) {
 	f.Add([]byte(`{"pid": 1, "command": "deploy", "since": "2026-01-01T00:00:00Z"}`))
 	f.Add([]byte(`{"pid": 1e3, "command": null, "since": 5}`))
@@ -22,14 +22,14 @@ func FuzzHolder(f *testing.F) {
 			t.Fatal(err)
 		}
 		if h, held := lock.Current(path); held {
-			t.Fatalf("%+v holds a lock that is free", h)
+			t.Fatalf("a free lock is reported as held by %+v", h)
 		}
 		mine, err := lock.Acquire(path, "deploy")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if h, held := lock.Taken(path); !held || h.PID != os.Getpid() || h.Command != "deploy" {
-			t.Errorf("the lock of this process is shown as %+v", h)
+			t.Errorf("the lock of this process is reported as %+v", h)
 		}
 		var other *lock.Held
 		if second, err := lock.Acquire(path, "deploy"); !errors.As(err, &other) {

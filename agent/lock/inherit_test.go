@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 )
 
-// dup is a descriptor as another process would find it that was lent a file.
+// dup duplicates the descriptor of f, as starting a child process that gets f would.
 func dup(t *testing.T, f *os.File) int {
 	t.Helper()
 	fd, err := syscall.Dup(int(f.Fd()))
@@ -20,7 +20,7 @@ func dup(t *testing.T, f *os.File) int {
 	return fd
 }
 
-func TestALentLockIsTakenOverAndStaysItsHolders(t *testing.T) {
+func TestInheritedLockStaysHeldAfterClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	held, err := lock.Acquire(path, "deploy")
 	if err != nil {
@@ -34,18 +34,18 @@ func TestALentLockIsTakenOverAndStaysItsHolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h, ok := lock.Current(path); !ok || h.Command != "deploy" {
-		t.Errorf("after the borrower's end %+v holds the lock, %t", h, ok)
+		t.Errorf("after Close the holder is %+v, %t", h, ok)
 	}
 }
 
-func TestADescriptorThatNobodyLentIsRefused(t *testing.T) {
+func TestInheritRefusesOtherDescriptors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	held, err := lock.Acquire(path, "deploy")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer held.Release()
-	own, err := os.Open(path) // as any user may
+	own, err := os.Open(path) // an open file of its own, which does not hold the lock
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,12 +53,12 @@ func TestADescriptorThatNobodyLentIsRefused(t *testing.T) {
 	_, err = lock.Inherit(dup(t, own), path)
 	var other *lock.Held
 	if !errors.As(err, &other) || other.Holder.Command != "deploy" {
-		t.Errorf("a descriptor of the lock's file, opened beside its holder: %v", err)
+		t.Errorf("for the lock file opened a second time: %v", err)
 	}
 	if _, err := lock.Inherit(dup(t, os.Stderr), path); err == nil {
-		t.Error("a descriptor of another file was taken for the lock")
+		t.Error("Inherit accepted a descriptor of another file")
 	}
 	if _, err := lock.Inherit(999, path); err == nil {
-		t.Error("a descriptor that is not open was taken for the lock")
+		t.Error("Inherit accepted a descriptor that is not open")
 	}
 }

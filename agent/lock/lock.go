@@ -1,7 +1,7 @@
 // Package lock lets one run at a time change a host.
 //
-// The kernel holds the lock (flock(2)), so it is gone with its holder however that ended. The file
-// says in JSON who holds it, for whoever is refused.
+// The lock is a flock(2) on a file: the kernel releases it when its holder ends, however it ends. The file holds a
+// Holder as JSON, so that a run which is refused can report which process holds the lock.
 package lock
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Holder is who runs.
+// Holder describes the run that holds the lock.
 type Holder struct {
 	PID     int       `json:"pid"`
 	Command string    `json:"command"`
 	Since   time.Time `json:"since"`
 }
 
-// Held says that another run is under way. Holder is zero when it has not written its name yet.
+// Held is the error of a lock that another run holds. Holder is zero when that run has not written the file yet.
 type Held struct{ Holder Holder }
 
 func (h *Held) Error() string {
@@ -36,17 +36,18 @@ func (h *Held) Error() string {
 	return fmt.Sprintf("another run holds the lock: %q, process %d, since %s", h.Holder.Command, h.Holder.PID, h.Holder.Since.Format(time.RFC3339))
 }
 
-// Hint says what to do meanwhile.
+// Hint returns what the user can do until the lock is released.
 func (h *Held) Hint() string { return "wait for it, or look at it with `corpus-agent status`" }
 
-// Lock is a lock that is held.
+// Lock is a lock that this process holds.
 type Lock struct {
 	file     *os.File
-	readOnly bool // the filesystem is read-only, so the file does not say who holds the lock
+	readOnly bool // the filesystem is read-only, so the file cannot name the holder
 }
 
-// Acquire takes the lock, or fails with a *Held at once. A file that exists can be locked on a filesystem that is full or
-// read-only: the file does not name the holder then.
+// Acquire takes the lock in the file at path, which it creates if necessary, and writes command and the process ID to
+// the file. It returns a *Held when another run holds the lock. An existing file can also be locked on a filesystem
+// that is full or read-only; the file does not name the holder then.
 func Acquire(path, command string) (*Lock, error) {
 	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("locking the host: %w", err)
@@ -55,8 +56,8 @@ func Acquire(path, command string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the host: %w", err)
 	}
-	// Any process that can open the file can hold the lock, and so stop all runs. Older agents let every user read it.
-	if err := f.Chmod(0o600); err != nil && !noRoom(err) {
+	// A process that can open the file can lock it, and so block all runs. Older agents let every user read it.
+	if err := f.Chmod(0o600); err != nil && !cannotWrite(err) {
 		return nil, errors.Join(fmt.Errorf("locking the host: %w", err), f.Close())
 	}
 	if err := take(f); err != nil {
@@ -67,13 +68,14 @@ func Acquire(path, command string) (*Lock, error) {
 		return nil, fmt.Errorf("locking the host: %w", err)
 	}
 	l := &Lock{file: f, readOnly: readOnly}
-	if err := l.sign(Holder{PID: os.Getpid(), Command: command, Since: time.Now().UTC().Truncate(time.Second)}); err != nil && !noRoom(err) {
+	holder := Holder{PID: os.Getpid(), Command: command, Since: time.Now().UTC().Truncate(time.Second)}
+	if err := l.writeHolder(holder); err != nil && !cannotWrite(err) {
 		return nil, errors.Join(fmt.Errorf("locking the host: %w", err), l.Release())
 	}
 	return l, nil
 }
 
-// open opens the file of the lock, for reading alone where its filesystem is read-only. flock(2) asks for no more.
+// open opens the lock file: for reading only where its filesystem is read-only, which is enough for flock(2).
 func open(path string) (f *os.File, readOnly bool, err error) {
 	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o600)
 	if !errors.Is(err, syscall.EROFS) {
@@ -86,8 +88,9 @@ func open(path string) (f *os.File, readOnly bool, err error) {
 	return f, true, err
 }
 
-// noRoom reports whether a disk is full, fails or is read-only. The lock is the kernel's and needs none of it.
-func noRoom(err error) bool {
+// cannotWrite reports whether err means that a filesystem is full, broken or read-only. The kernel keeps the lock in
+// memory, so such an error does not prevent locking.
+func cannotWrite(err error) bool {
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO} {
 		if errors.Is(err, errno) {
 			return true
@@ -96,8 +99,8 @@ func noRoom(err error) bool {
 	return false
 }
 
-// take locks a file. A lock that nobody has signed is that of a run which is just beginning or ending,
-// or of somebody who only looks, and is worth a short wait.
+// take locks f. When f is locked but names no holder, a run is just beginning or ending, or Current or Taken is
+// checking the lock, so take retries for half a second.
 func take(f *os.File) error {
 	const tries, pause = 50, 10 * time.Millisecond
 	var err error
@@ -111,8 +114,8 @@ func take(f *os.File) error {
 	return err
 }
 
-// sign writes in place: another file under the name would be another lock.
-func (l *Lock) sign(h Holder) error {
+// writeHolder writes h to the lock file in place: a file renamed over it would be a different lock.
+func (l *Lock) writeHolder(h Holder) error {
 	if l.readOnly {
 		return nil
 	}
@@ -127,7 +130,7 @@ func (l *Lock) sign(h Holder) error {
 	return err
 }
 
-// Release gives the lock up. The file stays, empty: removing it would race with who waits for it.
+// Release releases the lock and empties the file. It does not remove the file: a process may be waiting for its lock.
 func (l *Lock) Release() error {
 	if l.readOnly {
 		return l.file.Close()
@@ -135,17 +138,18 @@ func (l *Lock) Release() error {
 	return errors.Join(l.file.Truncate(0), l.file.Close())
 }
 
-// Lend is the lock's open file, to be passed on to a process that acts on behalf of its holder and takes
-// it with Inherit. Lend does not give the lock up; the file stays the Lock's.
+// Lend returns the open lock file. The caller passes it to a child process that acts on the caller's behalf and calls
+// Inherit. The lock stays held, and the caller must not close the file: Release does.
 func (l *Lock) Lend() *os.File { return l.file }
 
-// Inherited is the lock of another process, which that has lent to this one.
+// Inherited is the lock of another process, which passed it to this process with Lend.
 type Inherited struct{ file *os.File }
 
-// Inherit takes a lock that this process was lent as a file descriptor. The descriptor proves nothing by
-// itself: it must be open on the very file at path, and the kernel must grant the lock to it. It does so only
-// where its lender holds the lock, or where nobody does, and then this process holds it like any other. A
-// descriptor that anybody else opened is refused with a *Held. What this process starts does not get it.
+// Inherit takes a lock that another process passed to this one with Lend as file descriptor fd. The descriptor alone
+// proves nothing: it must be open on the file at path, and the kernel must grant the lock to it. The kernel grants it
+// if the process that called Lend holds the lock, or if the lock is free; this process then holds it like any other.
+// For a descriptor that another process opened itself, Inherit returns a *Held. Inherit sets close-on-exec on fd, so
+// child processes do not get it.
 func Inherit(fd int, path string) (*Inherited, error) {
 	var lent, own unix.Stat_t
 	if err := unix.Fstat(fd, &lent); err != nil {
@@ -168,10 +172,10 @@ func Inherit(fd int, path string) (*Inherited, error) {
 	return &Inherited{file: os.NewFile(uintptr(fd), path)}, nil
 }
 
-// Close closes the descriptor. The lender goes on holding the lock.
+// Close closes the descriptor. The process that called Lend still holds the lock.
 func (i *Inherited) Close() error { return i.file.Close() }
 
-// Current tells who runs now, if anybody does.
+// Current returns the holder of the lock, and whether the lock is held.
 func Current(path string) (Holder, bool) {
 	f, err := walk.OpenFile(path)
 	if err != nil {
@@ -184,8 +188,9 @@ func Current(path string) (Holder, bool) {
 	return read(path), true
 }
 
-// Taken tells who keeps another run from starting, if anybody does. Unlike Current it also sees a process that shares
-// the lock with those who only look, and is seen by them for a moment in turn.
+// Taken returns the holder of the lock, and whether another run would be refused. It tries an exclusive lock, where
+// Current tries a shared one: it also detects a process with a shared lock, and is itself visible to others for a
+// moment.
 func Taken(path string) (Holder, bool) {
 	f, err := walk.OpenFile(path)
 	if err != nil {
@@ -198,10 +203,11 @@ func Taken(path string) (Holder, bool) {
 	return read(path), true
 }
 
+// read returns the Holder in the file at path, or a zero Holder if the file cannot be read or decoded.
 func read(path string) Holder {
 	var h Holder
 	if data, err := walk.ReadFile(path); err == nil {
-		_ = json.Unmarshal(data, &h) // a holder that is just writing counts as unknown
+		_ = json.Unmarshal(data, &h) // a file that is just being written counts as unknown
 	}
 	return h
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 )
 
-func TestSecondRunIsToldWhoHoldsTheLock(t *testing.T) {
+func TestAcquireReportsTheHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "lock")
 	first, err := lock.Acquire(path, "deploy")
 	if err != nil {
@@ -31,7 +31,7 @@ func TestSecondRunIsToldWhoHoldsTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h, ok := lock.Current(path); ok {
-		t.Errorf("after the release %+v holds it", h)
+		t.Errorf("after the release the lock is held by %+v", h)
 	}
 	second, err := lock.Acquire(path, "converge")
 	if err != nil {
@@ -56,7 +56,7 @@ func TestLockOfADeadProcessIsFree(t *testing.T) {
 	}
 }
 
-func TestHolderThatHasNotSignedIsUnknown(t *testing.T) {
+func TestHolderOfAnEmptyLockFileIsUnknown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f, err := os.Create(path)
 	if err != nil {
@@ -72,14 +72,14 @@ func TestHolderThatHasNotSignedIsUnknown(t *testing.T) {
 	}
 }
 
-// TestLookingDoesNotRefuseARun asks who runs all the while that runs begin.
-func TestLookingDoesNotRefuseARun(t *testing.T) {
+// TestCurrentDoesNotBlockAcquire calls Current all the time while the lock is acquired and released.
+func TestCurrentDoesNotBlockAcquire(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	var over atomic.Bool
-	var looking sync.WaitGroup
+	var done atomic.Bool
+	var readers sync.WaitGroup
 	for range 2 {
-		looking.Go(func() {
-			for !over.Load() {
+		readers.Go(func() {
+			for !done.Load() {
 				lock.Current(path)
 			}
 		})
@@ -94,11 +94,11 @@ func TestLookingDoesNotRefuseARun(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	over.Store(true)
-	looking.Wait()
+	done.Store(true)
+	readers.Wait()
 }
 
-// TestOtherUsersCannotHoldTheLock takes a lock whose file an older agent made, readable by every user.
+// TestOtherUsersCannotHoldTheLock acquires a lock whose file an older agent made readable for every user.
 func TestOtherUsersCannotHoldTheLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
@@ -112,6 +112,6 @@ func TestOtherUsersCannotHoldTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the lock's file has mode %v, %v: a user who can open it can stop all runs", info.Mode(), err)
+		t.Errorf("the lock file has mode %v, %v: a user who can open it can block all runs", info.Mode(), err)
 	}
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// waitLimit is how long Wait waits for a lock that its holders need for a moment only.
+// waitLimit is the timeout of Wait, which is for locks that processes hold only for a moment.
 const waitLimit = 30 * time.Second
 
-// Wait locks a file that processes lock for no longer than it takes to write another one, and the lock ends when that file is closed.
-// A process that was stopped, or another user's, may hold it for ever: after a time that is an error.
+// Wait locks f, and waits for another process to release it. It is for locks that are held only while one file is
+// written. Closing f releases the lock. Wait returns an error after waitLimit, since a stopped process, or the process
+// of another user, may hold the lock for ever.
 func Wait(f *os.File) error { return wait(f, waitLimit) }
 
 func wait(f *os.File, limit time.Duration) error {

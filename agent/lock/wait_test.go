@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-func TestAShortLockIsNotWaitedForForEver(t *testing.T) {
+func TestWaitTimesOut(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lock")
 	open := func() *os.File {
 		f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
@@ -25,7 +25,7 @@ func TestAShortLockIsNotWaitedForForEver(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := wait(other, 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(diag.HintOf(err), "lslocks") {
-		t.Errorf("a lock that another holds gives %v, hint %q", err, diag.HintOf(err))
+		t.Errorf("for a lock that is held: error %v, hint %q", err, diag.HintOf(err))
 	}
 	if err := stopped.Close(); err != nil {
 		t.Fatal(err)

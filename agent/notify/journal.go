@@ -18,17 +18,17 @@ import (
 // journalSocket is where journald listens for entries with fields.
 const journalSocket = "/run/systemd/journal/socket"
 
-// MessageID marks the entries in the journal that tell how a run ended:
-// journalctl MESSAGE_ID=...
+// MessageID is the MESSAGE_ID field of the entries. All of them are found with journalctl MESSAGE_ID=...
 const MessageID = "6f5d1b1e0e0c4d6f9a55a3a1a5c0f7d2"
 
-// Journal writes one entry with fields of its own. Where there is no journal it does nothing.
+// Journal is a Sender that writes a notice into the system's journal as one entry, with CORPUS_ fields in addition to
+// the message. It does nothing on a system without journald.
 type Journal struct {
-	Socket string // the system's own by default
+	Socket string // of journald; empty for journalSocket
 }
 
-// Tell is part of Teller.
-func (j Journal) Tell(_ context.Context, n Notice) error {
+// Send implements Sender.
+func (j Journal) Send(_ context.Context, n Notice) error {
 	socket := j.Socket
 	if socket == "" {
 		socket = journalSocket
@@ -47,7 +47,7 @@ func (j Journal) Tell(_ context.Context, n Notice) error {
 	return nil
 }
 
-// The priorities of entries, as syslog counts.
+// The syslog priorities of entries.
 const (
 	priorityError   = 3
 	priorityWarning = 4
@@ -55,7 +55,7 @@ const (
 	priorityInfo    = 6
 )
 
-// entry is a notice as journald's native protocol has it.
+// entry encodes n in journald's native protocol.
 func entry(n Notice) []byte {
 	var b bytes.Buffer
 	priority := priorityError
@@ -94,7 +94,7 @@ func pairText(p *ledger.Pair) string {
 	return p.String()
 }
 
-// field writes NAME=value, or for a value of several lines its length before it.
+// field writes NAME=value, or the form with a length if v has several lines. It omits an empty v.
 func field(b *bytes.Buffer, name, v string) {
 	switch {
 	case v == "":

@@ -1,8 +1,7 @@
-// Package notify tells people and programs how a run ended: in the journal, over a webhook, by
-// mail, or through a program of theirs.
+// Package notify sends a notice of how a run ended: to the journal, to a webhook, by mail, or to a configured program.
 //
-// Nobody who is told can change how the run ended, and one that cannot be reached keeps nobody
-// else from being told: each failure to tell is an error of its own, which the report notes.
+// A receiver cannot change the outcome of the run, and a receiver that cannot be reached does not keep the notice from
+// the others: the caller sends to each, and the report notes each error.
 package notify
 
 import (
@@ -21,19 +20,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Event is what a run was, for whoever is told.
+// Event classifies the end of a run. The setting notify.on lists the events to send.
 type Event string
 
-// The events. A run that a signal ended is none.
+// The events. A run that a signal interrupted has none.
 const (
 	Success  Event = "success" // something was deployed or changed
 	Failure  Event = "failure"
 	Rollback Event = "rollback"
 	NoChange Event = "no-change"
-	Expiry   Event = "expiry" // nothing was to do, and signatures of the store expire soon
+	Expiry   Event = "expiry" // nothing changed, and signatures of the store expire soon
 )
 
-// EventOf tells which event the end of a run is; "" for none.
+// EventOf returns the event of the run that r reports, or "" for none. It never returns Expiry.
 func EventOf(r *report.Report) Event {
 	switch {
 	case r.Exit == exit.RolledBack:
@@ -48,7 +47,7 @@ func EventOf(r *report.Report) Event {
 	return NoChange
 }
 
-// Notice is what is told.
+// Notice is the summary of a run that receivers get.
 type Notice struct {
 	Event    Event          `json:"event"`
 	Run      string         `json:"run"`
@@ -73,8 +72,8 @@ type Notice struct {
 	Notes    []string       `json:"notes,omitempty"`
 }
 
-// Of is the notice of a report that is complete.
-func Of(r *report.Report) Notice {
+// NoticeOf returns the notice of a report, which must be complete.
+func NoticeOf(r *report.Report) Notice {
 	return Notice{
 		Event: EventOf(r), Run: r.ID, Command: r.Command, Host: r.Host, Service: r.Service, Instance: r.Instance,
 		Outcome: r.Outcome, Exit: r.Exit, Started: r.Started, Ended: r.Ended, From: r.From, To: r.To,
@@ -83,7 +82,7 @@ func Of(r *report.Report) Notice {
 	}
 }
 
-// Subject is the notice in one line.
+// Subject returns the notice in one line.
 func (n Notice) Subject() string {
 	what := n.Command
 	if n.To != nil {
@@ -92,7 +91,7 @@ func (n Notice) Subject() string {
 	return fmt.Sprintf("%s: %s %s", n.Host, what, n.Outcome)
 }
 
-// Text is the notice for a person.
+// Text returns the notice as the text of a mail.
 func (n Notice) Text() string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n\n", n.Subject())
@@ -126,24 +125,24 @@ func (n Notice) Text() string {
 	return b.String()
 }
 
-// Teller tells one notice to somebody.
-type Teller interface {
-	Tell(ctx context.Context, n Notice) error
+// Sender sends a notice to one receiver.
+type Sender interface {
+	Send(ctx context.Context, n Notice) error
 }
 
-// Tellers are those that a configuration names. Foreign says that the tree is not the running
-// system: its journal and its programs are then left alone, and skipped names them.
-func Tellers(c config.Notify, foreign bool) (tellers []Teller, skipped []string) {
+// Senders returns the senders that c configures. If foreign is set, the agent works on a tree that is not the running
+// system: Senders then omits the journal and those that run programs, and returns the latter's names in skipped.
+func Senders(c config.Notify, foreign bool) (senders []Sender, skipped []string) {
 	if c.Journal && !foreign {
-		tellers = append(tellers, Journal{})
+		senders = append(senders, Journal{})
 	}
 	if c.WebhookURL != "" {
-		tellers = append(tellers, Webhook{URL: c.WebhookURL, SecretFile: c.WebhookSecret, Timeout: c.WebhookTimeout, Tries: c.WebhookTries})
+		senders = append(senders, Webhook{URL: c.WebhookURL, SecretFile: c.WebhookSecret, Timeout: c.WebhookTimeout, Tries: c.WebhookTries})
 	}
 	for _, program := range []struct {
 		wanted bool
 		name   string
-		teller Teller
+		sender Sender
 	}{
 		{len(c.MailTo) > 0, "mail", Mail{To: c.MailTo, From: c.MailFrom, Sendmail: c.Sendmail}},
 		{len(c.Command) > 0, "notify.command", Command{Argv: c.Command}},
@@ -152,16 +151,16 @@ func Tellers(c config.Notify, foreign bool) (tellers []Teller, skipped []string)
 		case program.wanted && foreign:
 			skipped = append(skipped, program.name)
 		case program.wanted:
-			tellers = append(tellers, program.teller)
+			senders = append(senders, program.sender)
 		}
 	}
-	return tellers, skipped
+	return senders, skipped
 }
 
-// Wanted reports whether an event is one that is told.
+// Wanted reports whether c asks for notices of event e. It returns false for "".
 func Wanted(c config.Notify, e Event) bool { return e != "" && slices.Contains(c.On, string(e)) }
 
-// document is the notice as JSON on one line.
+// document returns n as one line of JSON.
 func (n Notice) document() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -170,7 +169,7 @@ func (n Notice) document() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// oneLine keeps a text from becoming more than one header or field.
+// oneLine replaces control characters by spaces, so that s cannot become more than one header or field.
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }

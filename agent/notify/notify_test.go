@@ -31,7 +31,7 @@ func failed() *report.Report {
 	return &report.Report{
 		ID: "20260101T000000.000000", Command: "deploy", Host: "myapp-testing-1", Outcome: report.RolledBack, Exit: 7,
 		Started: time.Unix(1000, 0).UTC(), Ended: time.Unix(1010, 0).UTC(), From: pair("1"), To: pair("2"),
-		States: report.Counts{Total: 3, Failed: 1}, Error: "it broke\nin two lines", Hint: "mend it",
+		States: report.Counts{Total: 3, Failed: 1}, Error: "it broke\nin two lines", Hint: "fix it",
 		Steps: []report.Step{{ID: "Ensure x", Function: "file.managed", Name: "/x", SLS: "web", Result: report.StepFailed}},
 	}
 }
@@ -41,13 +41,13 @@ func TestEventsOfRuns(t *testing.T) {
 		r    report.Report
 		want notify.Event
 	}{
-		"nothing new":       {report.Report{From: pair("1"), To: pair("1")}, notify.NoChange},
-		"converge, drifted": {report.Report{From: pair("1"), States: report.Counts{Changed: 1}}, notify.Success},
+		"no change":         {report.Report{From: pair("1"), To: pair("1")}, notify.NoChange},
+		"drift":             {report.Report{From: pair("1"), States: report.Counts{Changed: 1}}, notify.Success},
 		"new release":       {report.Report{From: pair("1"), To: pair("2")}, notify.Success},
 		"first release":     {report.Report{To: pair("1")}, notify.Success},
 		"rolled back":       {report.Report{Exit: 7}, notify.Rollback},
-		"no way back":       {report.Report{Exit: 8}, notify.Failure},
-		"store down":        {report.Report{Exit: 5}, notify.Failure},
+		"rollback failed":   {report.Report{Exit: 8}, notify.Failure},
+		"store unreachable": {report.Report{Exit: 5}, notify.Failure},
 		"signal":            {report.Report{Exit: 130}, ""},
 	} {
 		if got := notify.EventOf(&c.r); got != c.want {
@@ -56,11 +56,11 @@ func TestEventsOfRuns(t *testing.T) {
 	}
 	on := config.Notify{On: []string{"failure"}}
 	if notify.Wanted(on, "") || notify.Wanted(on, notify.NoChange) || !notify.Wanted(on, notify.Failure) {
-		t.Error("only failures were asked for")
+		t.Error("Wanted returns something else than failures")
 	}
 }
 
-// receiver answers deliveries with one status after the other.
+// receiver is a webhook that records requests and answers them with statuses, the last of which it repeats.
 type receiver struct {
 	*httptest.Server
 	statuses []int
@@ -80,18 +80,18 @@ func receive(t *testing.T, statuses ...int) *receiver {
 	return r
 }
 
-func TestWebhookIsSignedAndTriedAgain(t *testing.T) {
+func TestWebhookSignsAndRetries(t *testing.T) {
 	server := receive(t, 503, 429, 204)
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("s3cret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	hook := notify.Webhook{URL: server.URL + "/T0KEN", SecretFile: secret, Timeout: time.Minute, Tries: 4, Pause: time.Millisecond}
-	if err := hook.Tell(context.Background(), notify.Of(failed())); err != nil {
+	if err := hook.Send(context.Background(), notify.NoticeOf(failed())); err != nil {
 		t.Fatal(err)
 	}
 	if len(server.bodies) != 3 {
-		t.Fatalf("%d deliveries, want 3", len(server.bodies))
+		t.Fatalf("%d requests, want 3", len(server.bodies))
 	}
 	mac := hmac.New(sha256.New, []byte("s3cret"))
 	mac.Write(server.bodies[2])
@@ -108,25 +108,25 @@ func TestWebhookIsSignedAndTriedAgain(t *testing.T) {
 	}
 }
 
-func TestWebhookGivesUpAndKeepsItsURLSecret(t *testing.T) {
+func TestWebhookErrorsOmitTheURL(t *testing.T) {
 	busy := receive(t, 500)
 	refusing := receive(t, 403)
 	redirecting := receive(t, 302)
 	for _, c := range []struct{ url, want string }{
 		{busy.URL + "/T0KEN", "status 500 (tries: 3)"}, {refusing.URL + "/T0KEN", "status 403 (tries: 1)"}, {redirecting.URL + "/T0KEN", "status 302 (tries: 1)"},
-		{"http://127.0.0.1:1/T0KEN", "connection refused"}, {"http://%zz/T0KEN", "no URL"},
+		{"http://127.0.0.1:1/T0KEN", "connection refused"}, {"http://%zz/T0KEN", "not a URL"},
 	} {
-		err := notify.Webhook{URL: c.url, Timeout: time.Minute, Tries: 3, Pause: time.Millisecond}.Tell(context.Background(), notify.Of(failed()))
+		err := notify.Webhook{URL: c.url, Timeout: time.Minute, Tries: 3, Pause: time.Millisecond}.Send(context.Background(), notify.NoticeOf(failed()))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "T0KEN") {
-			t.Errorf("%v, want %q and not the URL", err, c.want)
+			t.Errorf("error is %v, want %q without the URL", err, c.want)
 		}
 	}
-	if err := (notify.Webhook{URL: busy.URL, SecretFile: "/nonexistent", Tries: 1, Timeout: time.Second}).Tell(context.Background(), notify.Of(failed())); err == nil {
-		t.Error("without its secret it was delivered unsigned")
+	if err := (notify.Webhook{URL: busy.URL, SecretFile: "/nonexistent", Tries: 1, Timeout: time.Second}).Send(context.Background(), notify.NoticeOf(failed())); err == nil {
+		t.Error("a notice was sent unsigned although the secret cannot be read")
 	}
 }
 
-// script makes a program that keeps what it read and was given.
+// script writes a program that saves its arguments, event and standard input to the file kept, and then runs end.
 func script(t *testing.T, end string) (program, kept string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -138,17 +138,17 @@ func script(t *testing.T, end string) (program, kept string) {
 	return program, kept
 }
 
-func TestMailGoesThroughSendmail(t *testing.T) {
+func TestMailRunsSendmail(t *testing.T) {
 	program, kept := script(t, "")
 	r := failed()
 	r.Host = "host\nBcc: eve@example.com"
-	if err := (notify.Mail{To: []string{"ops@example.com", "-x@example.com"}, From: "agent@example.com", Sendmail: program}).Tell(context.Background(), notify.Of(r)); err != nil {
+	if err := (notify.Mail{To: []string{"ops@example.com", "-x@example.com"}, From: "agent@example.com", Sendmail: program}).Send(context.Background(), notify.NoticeOf(r)); err != nil {
 		t.Fatal(err)
 	}
 	data, _ := os.ReadFile(kept)
 	text := string(data)
 	for _, want := range []string{"-i -f agent@example.com -- ops@example.com -x@example.com\n", "\nTo: ops@example.com", "\nSubject: host Bcc: eve@example.com: deploy of myapp 2 rolled back\n",
-		"first failure: file.managed /x (Ensure x in web)", "hint: mend it", "corpus-agent report 20260101T000000.000000"} {
+		"first failure: file.managed /x (Ensure x in web)", "hint: fix it", "corpus-agent report 20260101T000000.000000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -160,16 +160,16 @@ func TestMailGoesThroughSendmail(t *testing.T) {
 
 func TestProgramReadsTheNotice(t *testing.T) {
 	program, kept := script(t, "")
-	if err := (notify.Command{Argv: []string{program, "--to", "chat"}}).Tell(context.Background(), notify.Of(failed())); err != nil {
+	if err := (notify.Command{Argv: []string{program, "--to", "chat"}}).Send(context.Background(), notify.NoticeOf(failed())); err != nil {
 		t.Fatal(err)
 	}
 	data, _ := os.ReadFile(kept)
 	if !strings.HasPrefix(string(data), "--to chat\nrollback\n{\"event\":\"rollback\"") {
-		t.Errorf("the program was told\n%s", data)
+		t.Errorf("the program got\n%s", data)
 	}
 	broken, _ := script(t, "echo no route >&2; exit 3")
-	if err := (notify.Command{Argv: []string{broken}}).Tell(context.Background(), notify.Of(failed())); err == nil || !strings.Contains(err.Error(), "exit status 3: no route") {
-		t.Errorf("a program that fails is told as %v", err)
+	if err := (notify.Command{Argv: []string{broken}}).Send(context.Background(), notify.NoticeOf(failed())); err == nil || !strings.Contains(err.Error(), "exit status 3: no route") {
+		t.Errorf("for a program that fails the error is %v", err)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestJournalEntryHasFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if err := (notify.Journal{Socket: socket}).Tell(context.Background(), notify.Of(failed())); err != nil {
+	if err := (notify.Journal{Socket: socket}).Send(context.Background(), notify.NoticeOf(failed())); err != nil {
 		t.Fatal(err)
 	}
 	buffer := make([]byte, 64<<10)
@@ -190,24 +190,24 @@ func TestJournalEntryHasFields(t *testing.T) {
 	}
 	entry := string(buffer[:n])
 	for _, want := range []string{"PRIORITY=3\n", "CORPUS_RUN=20260101T000000.000000\n", "CORPUS_TO=myapp 2\n", "CORPUS_DURATION_SECONDS=10.000\n",
-		// A value of several lines has its length before it.
+		// The length precedes a value of several lines.
 		"MESSAGE\n" + string([]byte{69, 0, 0, 0, 0, 0, 0, 0}) + "myapp-testing-1: deploy of myapp 2 rolled back: it broke\nin two lines\n"} {
 		if !strings.Contains(entry, want) {
 			t.Errorf("%q is not in %q", want, entry)
 		}
 	}
-	if err := (notify.Journal{Socket: filepath.Join(t.TempDir(), "none")}).Tell(context.Background(), notify.Of(failed())); err != nil {
+	if err := (notify.Journal{Socket: filepath.Join(t.TempDir(), "none")}).Send(context.Background(), notify.NoticeOf(failed())); err != nil {
 		t.Errorf("without a journal: %v", err)
 	}
 }
 
-func TestProgramsOfTheRunningSystemAreLeftAlone(t *testing.T) {
+func TestSendersForAnotherRoot(t *testing.T) {
 	c := config.Notify{Journal: true, WebhookURL: "http://h/", MailTo: []string{"a"}, Command: []string{"x"}}
-	tellers, skipped := notify.Tellers(c, true)
-	if len(tellers) != 1 || strings.Join(skipped, ",") != "mail,notify.command" {
-		t.Errorf("below a root %v are told and %v are not", tellers, skipped)
+	senders, skipped := notify.Senders(c, true)
+	if len(senders) != 1 || strings.Join(skipped, ",") != "mail,notify.command" {
+		t.Errorf("for another root senders are %v, skipped are %v", senders, skipped)
 	}
-	if tellers, skipped = notify.Tellers(c, false); len(tellers) != 4 || skipped != nil {
-		t.Errorf("on the host %v are told and %v are not", tellers, skipped)
+	if senders, skipped = notify.Senders(c, false); len(senders) != 4 || skipped != nil {
+		t.Errorf("for the host senders are %v, skipped are %v", senders, skipped)
 	}
 }

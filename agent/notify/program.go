@@ -15,10 +15,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// longest is how long a program that is told may run.
-const longest = time.Minute
+// programTimeout limits how long sendmail or a configured program may run.
+const programTimeout = time.Minute
 
-// environment is what such a program sees besides the notice.
+// environment returns the environment variables of such a program.
 func environment(n Notice) []string {
 	return []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C.UTF-8",
@@ -27,38 +27,38 @@ func environment(n Notice) []string {
 	}
 }
 
-// Command gives the notice as JSON to a program.
+// Command is a Sender that runs a program and writes the notice as JSON to its standard input.
 type Command struct{ Argv []string }
 
-// Tell is part of Teller.
-func (c Command) Tell(ctx context.Context, n Notice) error {
+// Send implements Sender.
+func (c Command) Send(ctx context.Context, n Notice) error {
 	body, err := n.document()
 	if err != nil {
 		return err
 	}
-	result, err := hook.Program(ctx, c.Argv[0], hook.Options{Env: environment(n), Dir: "/", Timeout: longest, Args: c.Argv[1:], Stdin: bytes.NewReader(body)})
+	result, err := hook.Program(ctx, c.Argv[0], hook.Options{Env: environment(n), Dir: "/", Timeout: programTimeout, Args: c.Argv[1:], Stdin: bytes.NewReader(body)})
 	return explain("notify.command", result, err)
 }
 
-// Mail sends the notice through sendmail, which every mail server for hosts has.
+// Mail is a Sender that mails the notice with sendmail, which every mail server package provides.
 type Mail struct {
 	To       []string
 	From     string
 	Sendmail string
 }
 
-// Tell is part of Teller.
-func (m Mail) Tell(ctx context.Context, n Notice) error {
+// Send implements Sender.
+func (m Mail) Send(ctx context.Context, n Notice) error {
 	if _, err := os.Stat(m.Sendmail); err != nil {
-		return diag.WithHint(fmt.Errorf("mailing: %w", err), "install a mail server that brings sendmail, or set notify.mail.sendmail")
+		return diag.WithHint(fmt.Errorf("mailing: %w", err), "install a mail server that provides sendmail, or set notify.mail.sendmail")
 	}
 	args := []string{"-i"}
 	if m.From != "" {
 		args = append(args, "-f", m.From)
 	}
-	// Addresses are given as arguments, after --, so that none is taken for an option.
+	// Addresses come after --, so that sendmail does not parse one as an option.
 	args = append(append(args, "--"), m.To...)
-	result, err := hook.Program(ctx, m.Sendmail, hook.Options{Env: environment(n), Dir: "/", Timeout: longest, Args: args, Stdin: strings.NewReader(m.message(n))})
+	result, err := hook.Program(ctx, m.Sendmail, hook.Options{Env: environment(n), Dir: "/", Timeout: programTimeout, Args: args, Stdin: strings.NewReader(m.message(n))})
 	return explain("mailing", result, err)
 }
 
@@ -86,7 +86,7 @@ func explain(what string, result hook.Result, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, os.ErrNotExist):
-		return diag.WithHint(fmt.Errorf("%s: %w", what, err), "agent.yaml names a program that is not there")
+		return diag.WithHint(fmt.Errorf("%s: %w", what, err), "agent.yaml names a program that does not exist")
 	case result.Output != "":
 		return fmt.Errorf("%s: %s: %w: %s", what, filepath.Base(result.Name), err, oneLine(result.Output))
 	}

@@ -16,28 +16,27 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// The headers of a delivery.
+// The headers of a request to a webhook.
 const (
-	// SignatureHeader is sha256= and the HMAC of the body in hexadecimal digits.
+	// SignatureHeader holds "sha256=" and the HMAC of the body in hexadecimal digits.
 	SignatureHeader = "X-Corpus-Signature"
-	// DeliveryHeader is the run's ID. It is the same at every try, so that a receiver can tell a
-	// repetition.
+	// DeliveryHeader holds the run's ID. A retry sends the same ID, so that a receiver can detect duplicates.
 	DeliveryHeader = "X-Corpus-Delivery"
-	// EventHeader is the event.
+	// EventHeader holds the event.
 	EventHeader = "X-Corpus-Event"
 )
 
-// Webhook posts a notice as JSON.
+// Webhook is a Sender that posts a notice as JSON.
 type Webhook struct {
 	URL        string
-	SecretFile string // file of the key that signs; empty for an unsigned delivery
-	Timeout    time.Duration
+	SecretFile string        // the file with the HMAC key; empty for unsigned requests
+	Timeout    time.Duration // of each try
 	Tries      int
-	Pause      time.Duration // before the second try, twice as long before each further one; 1 s by default
+	Pause      time.Duration // before the second try, doubled before each further one; 0 for one second
 }
 
-// Tell is part of Teller. A receiver that is down or busy is tried again; one that says no is not.
-func (w Webhook) Tell(ctx context.Context, n Notice) error {
+// Send implements Sender. It retries when the receiver is down or busy, but not when the receiver rejects the notice.
+func (w Webhook) Send(ctx context.Context, n Notice) error {
 	body, err := n.document()
 	if err != nil {
 		return fmt.Errorf("notifying the webhook: %w", err)
@@ -51,25 +50,26 @@ func (w Webhook) Tell(ctx context.Context, n Notice) error {
 		pause = time.Second
 	}
 	for try := 1; ; try++ {
-		again, err := w.deliver(ctx, n, body, signature)
+		retry, err := w.deliver(ctx, n, body, signature)
 		if err == nil {
 			return nil
 		}
-		if !again || try >= w.Tries || !sleep(ctx, pause) {
-			return diag.WithHint(fmt.Errorf("notifying the webhook: %w (tries: %d)", err, try), "the run itself is not touched by this; look at notify.webhook in agent.yaml")
+		if !retry || try >= w.Tries || !sleep(ctx, pause) {
+			return diag.WithHint(fmt.Errorf("notifying the webhook: %w (tries: %d)", err, try),
+				"check notify.webhook in agent.yaml; the result of the run is not affected")
 		}
 		pause *= 2
 	}
 }
 
-// sign makes the value of SignatureHeader.
+// sign returns the value of SignatureHeader for body, or "" without a secret.
 func (w Webhook) sign(body []byte) (string, error) {
 	if w.SecretFile == "" {
 		return "", nil
 	}
 	secret, err := os.ReadFile(w.SecretFile)
 	if err != nil {
-		return "", fmt.Errorf("reading its secret: %w", err)
+		return "", fmt.Errorf("reading the webhook's secret: %w", err)
 	}
 	secret = bytes.TrimRight(secret, "\r\n")
 	if len(secret) == 0 {
@@ -80,13 +80,14 @@ func (w Webhook) sign(body []byte) (string, error) {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// deliver tries once. Errors do not hold the URL: it is often a secret.
-func (w Webhook) deliver(ctx context.Context, n Notice, body []byte, signature string) (again bool, err error) {
+// deliver tries once, and reports whether the caller may retry. Its errors do not contain the URL, which is often a
+// secret.
+func (w Webhook) deliver(ctx context.Context, n Notice, body []byte, signature string) (retry bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
 	if err != nil {
-		return false, errors.New("notify.webhook.url is no URL")
+		return false, errors.New("notify.webhook.url is not a URL")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "corpus-agent")
@@ -108,11 +109,11 @@ func (w Webhook) deliver(ctx context.Context, n Notice, body []byte, signature s
 	if resp.StatusCode/100 == 2 {
 		return false, nil
 	}
-	again = resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusRequestTimeout
-	return again, fmt.Errorf("it answered with status %d", resp.StatusCode)
+	retry = resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusRequestTimeout
+	return retry, fmt.Errorf("the server answered with status %d", resp.StatusCode)
 }
 
-// sleep reports whether there was time for it.
+// sleep waits for d, and returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
