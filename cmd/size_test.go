@@ -15,18 +15,17 @@ const mostBytes = 27 << 20
 // unlinked are functions of libraries that are large and of no use on a host. Something that uses one makes the linker keep it.
 func unlinked() map[string]string {
 	return map[string]string{
-		"github.com/aws/aws-sdk-go-v2/config.LoadDefaultConfig":                 "use grains/ec2/account: people sign in with the rest",
-		"github.com/aws/aws-sdk-go-v2/service/sso.(*Client).GetRoleCredentials": "people sign in with it",
-		"github.com/aws/aws-sdk-go-v2/service/ssooidc.(*Client).CreateToken":    "people sign in with it",
-		"github.com/aws/aws-sdk-go-v2/service/signin.(*Client).":                "people sign in with it",
-		"google.golang.org/protobuf/":                                           "nothing here speaks it",
-		"github.com/sigstore/":                                                  "it links protobuf; use artifact/tuf",
-		"github.com/theupdateframework/":                                        "it links sigstore; use artifact/tuf",
-		"github.com/pelletier/go-toml/v2.Unmarshal":                             "viper reads no file here: see merge in agent/config",
-		"go.yaml.in/yaml/v3.Unmarshal":                                          "viper reads no file here: see merge in agent/config",
-		"github.com/mholt/archives.SevenZip.Extract":                            "no such archive is unpacked",
-		"github.com/mholt/archives.Rar.Extract":                                 "no such archive is unpacked",
-		"html/template.(*Template).Execute":                                     "nothing here writes pages",
+		"github.com/aws/aws-sdk-go-v2/config.":        "use grains/ec2/account: people sign in with the rest",
+		"github.com/aws/aws-sdk-go-v2/service/sso":    "people sign in with it, and with ssooidc",
+		"github.com/aws/aws-sdk-go-v2/service/signin": "people sign in with it",
+		"google.golang.org/protobuf/":                 "nothing here speaks it",
+		"github.com/sigstore/":                        "it links protobuf; use artifact/tuf",
+		"github.com/theupdateframework/":              "it links sigstore; use artifact/tuf",
+		"github.com/pelletier/go-toml/v2.Unmarshal":   "viper reads no file here: see merge in agent/config",
+		"go.yaml.in/yaml/v3.Unmarshal":                "viper reads no file here: see merge in agent/config",
+		"github.com/mholt/archives.SevenZip.Extract":  "no such archive is unpacked",
+		"github.com/mholt/archives.Rar.Extract":       "no such archive is unpacked",
+		"html/template.(*Template).Execute":           "nothing here writes pages",
 	}
 }
 

@@ -75,7 +75,11 @@ func Account(ctx context.Context, region, profile string) (aws.Config, error) {
 	if profile != "" {
 		options = append(options, config.WithSharedConfigProfile(profile))
 	}
-	return config.LoadDefaultConfig(ctx, options...)
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if missing := (config.SharedConfigProfileNotExistError{}); errors.As(err, &missing) {
+		err = diag.WithHint(err, "aws configure list-profiles shows the profiles there are")
+	}
+	return cfg, err
 }
 
 func failed(key string, err error) error {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
@@ -38,10 +37,6 @@ func (s *Store) client(ctx context.Context, call *wire.Call) (*client, error) {
 	}
 	cfg, err := load(ctx, s.opts.Region, s.opts.Profile)
 	if err != nil {
-		var missing config.SharedConfigProfileNotExistError
-		if errors.As(err, &missing) {
-			return nil, call.Credentials(err, "aws configure list-profiles shows the profiles there are")
-		}
 		return nil, call.Credentials(err, cmp.Or(diag.HintOf(err), "check the AWS_* environment and ~/.aws/config"))
 	}
 	creds := &credentials{inner: cfg.Credentials}

@@ -3,7 +3,8 @@
 // It looks where the SDK's own config.LoadDefaultConfig does, in the same order: the environment, the files
 // ~/.aws/config and ~/.aws/credentials with their profiles, web identity, a role to assume, a program that prints
 // credentials, the container, and the role of the instance. It leaves out what only people sign in with, IAM Identity
-// Center (SSO) and `aws login`: the SDK's clients for these are 0.8 MB of program.
+// Center (SSO) and `aws login`: the SDK's package config links the clients for these, whose tables are made whenever a
+// program starts, and all of them are 1.1 MB of program.
 package account
 
 import (
@@ -16,10 +17,10 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/smithy-go/logging"
 )
@@ -33,90 +34,64 @@ type Options struct {
 
 // Load gives the configuration for the SDK's clients. It reads files and asks nothing of a network: credentials are
 // fetched when the first request is signed.
-//
-// An error of type config.SharedConfigProfileNotExistError says that a profile was asked for that is in no file.
 func Load(ctx context.Context, o Options) (aws.Config, error) {
-	env, err := config.NewEnvConfig()
-	if err != nil {
-		return aws.Config{}, err
-	}
-	shared, err := profile(ctx, cmp.Or(o.Profile, env.SharedConfigProfile), env)
+	p, set, err := read(cmp.Or(o.Profile, os.Getenv("AWS_PROFILE"), os.Getenv("AWS_DEFAULT_PROFILE")))
 	if err != nil {
 		return aws.Config{}, err
 	}
 	cfg := aws.Config{
-		Region: cmp.Or(o.Region, env.Region, shared.Region),
+		Region: cmp.Or(o.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), p.section["region"]),
 		Logger: logging.Nop{},
-		// The clients read endpoints, retries and the like from these.
-		ConfigSources:              []any{env, shared},
-		AppID:                      cmp.Or(env.AppID, shared.AppID),
-		RetryMode:                  cmp.Or(env.RetryMode, shared.RetryMode),
-		RetryMaxAttempts:           cmp.Or(env.RetryMaxAttempts, shared.RetryMaxAttempts),
-		RequestChecksumCalculation: cmp.Or(env.RequestChecksumCalculation, shared.RequestChecksumCalculation, aws.RequestChecksumCalculationWhenSupported),
-		ResponseChecksumValidation: cmp.Or(env.ResponseChecksumValidation, shared.ResponseChecksumValidation, aws.ResponseChecksumValidationWhenSupported),
-		DisableClockSkewCorrection: aws.ToBool(cmp.Or(env.DisableClockSkewCorrection, shared.DisableClockSkewCorrection)),
-		DefaultsMode:               mode(env, shared),
+		// The clients read endpoints and the like from it.
+		ConfigSources:              []any{set},
+		AppID:                      set.get("sdk_ua_app_id"),
+		RetryMode:                  parse(set, "retry_mode", aws.ParseRetryMode),
+		RetryMaxAttempts:           parse(set, "max_attempts", strconv.Atoi),
+		RequestChecksumCalculation: cmp.Or(parse(set, "request_checksum_calculation", requestChecksums), aws.RequestChecksumCalculationWhenSupported),
+		ResponseChecksumValidation: cmp.Or(parse(set, "response_checksum_validation", responseChecksums), aws.ResponseChecksumValidationWhenSupported),
+		DisableClockSkewCorrection: set.switches["disable_clock_skew_correction"],
+		DefaultsMode:               cmp.Or(parse(set, "defaults_mode", defaultsMode), aws.DefaultsModeLegacy),
 	}
-	if !aws.ToBool(cmp.Or(env.IgnoreConfiguredEndpoints, shared.IgnoreConfiguredEndpoints)) {
-		if at := cmp.Or(env.BaseEndpoint, shared.BaseEndpoint); at != "" {
-			cfg.BaseEndpoint = aws.String(at)
-		}
+	if at := set.get("endpoint_url"); at != "" && !set.switches["ignore_configured_endpoint_urls"] {
+		cfg.BaseEndpoint = aws.String(at)
 	}
-	if cfg.HTTPClient, err = authorities(env, shared); err != nil {
+	if set.invalid != nil {
+		return aws.Config{}, set.invalid
+	}
+	if cfg.HTTPClient, err = authorities(set.get("ca_bundle")); err != nil {
 		return aws.Config{}, err
 	}
-	c := &chain{cfg: cfg, env: env, metadata: o.Metadata}
-	cfg.Credentials, err = c.credentials(ctx, o.Profile != "", &shared)
+	c := &chain{cfg: cfg, metadata: o.Metadata}
+	cfg.Credentials, err = c.credentials(ctx, o.Profile != "", p)
 	return cfg, err
 }
 
-// profile reads a profile of the files, and what it refers to. Without a name it is the default one, which may be absent.
-func profile(ctx context.Context, name string, env config.EnvConfig) (config.SharedConfig, error) {
-	shared, err := config.LoadSharedConfigProfile(ctx, cmp.Or(name, config.DefaultSharedConfigProfile), func(o *config.LoadSharedConfigOptions) {
-		if env.SharedConfigFile != "" {
-			o.ConfigFiles = []string{env.SharedConfigFile}
-		}
-		if env.SharedCredentialsFile != "" {
-			o.CredentialsFiles = []string{env.SharedCredentialsFile}
-		}
-	})
-	var absent config.SharedConfigProfileNotExistError
-	if name == "" && errors.As(err, &absent) {
-		return config.SharedConfig{}, nil
+// read reads a profile of the files, and what it and the environment say about endpoints and the like. Without a name it
+// is the default profile, which may be absent.
+func read(name string) (*profile, *settings, error) {
+	all, err := sharedFiles()
+	if err != nil {
+		return nil, nil, err
 	}
-	return shared, err
+	if name == "" && all["default"] == nil {
+		return &profile{name: "default"}, readSettings(nil, nil), nil
+	}
+	p, err := readProfile(all, cmp.Or(name, "default"), map[string]bool{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, readSettings(p.section, all["services "+p.section["services"]]), nil
 }
 
-// mode is the set of defaults of the SDK's clients. "auto" asks the SDK to find out where it runs, which is of use to
-// programs outside of the region of their data alone: a host gets the defaults of a region.
-func mode(env config.EnvConfig, shared config.SharedConfig) aws.DefaultsMode {
-	switch m := cmp.Or(env.DefaultsMode, shared.DefaultsMode, aws.DefaultsModeLegacy); m {
-	case aws.DefaultsModeAuto:
-		return aws.DefaultsModeInRegion
-	default:
-		return m
-	}
-}
-
-// authorities makes a client that trusts the certificate authorities of AWS_CA_BUNDLE, or of ca_bundle in the profile;
-// nil where neither is set.
-func authorities(env config.EnvConfig, shared config.SharedConfig) (aws.HTTPClient, error) {
-	bundle := []byte(nil)
-	switch {
-	case env.CustomCABundle != "":
-		data, err := os.ReadFile(env.CustomCABundle)
-		if err != nil {
-			return nil, fmt.Errorf("reading AWS_CA_BUNDLE: %w", err)
-		}
-		bundle = data
-	case shared.CustomCABundle != "":
-		data, err := os.ReadFile(shared.CustomCABundle)
-		if err != nil {
-			return nil, fmt.Errorf("reading ca_bundle of profile %s: %w", shared.Profile, err)
-		}
-		bundle = data
-	default:
+// authorities makes a client that trusts the certificate authorities of a file, which AWS_CA_BUNDLE or ca_bundle in the
+// profile names; nil without a file.
+func authorities(file string) (aws.HTTPClient, error) {
+	if file == "" {
 		return nil, nil
+	}
+	bundle, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading AWS_CA_BUNDLE, or ca_bundle of the profile: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(bytes.TrimSpace(bundle)) {

@@ -9,10 +9,10 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
@@ -27,26 +27,34 @@ import (
 // chain finds credentials in the order of the SDK.
 type chain struct {
 	cfg      aws.Config // with the credentials found so far, which sign the request for a role's
-	env      config.EnvConfig
 	metadata *imds.Client
 }
 
 // credentials gives the first of: keys in the environment, web identity in the environment, and what the profile says.
 // A profile that was named to the agent itself wins over the environment.
-func (c *chain) credentials(ctx context.Context, named bool, shared *config.SharedConfig) (aws.CredentialsProvider, error) {
+func (c *chain) credentials(ctx context.Context, named bool, p *profile) (aws.CredentialsProvider, error) {
 	provider, err := aws.CredentialsProvider(nil), error(nil)
 	switch {
-	case !named && c.env.Credentials.HasKeys():
-		provider = credentials.StaticCredentialsProvider{Value: c.env.Credentials}
-	case !named && c.env.WebIdentityTokenFilePath != "":
-		provider, err = c.webIdentity(c.env.WebIdentityTokenFilePath, c.env.RoleARN, c.env.RoleSessionName)
+	case !named && environment().HasKeys():
+		provider = credentials.StaticCredentialsProvider{Value: environment()}
+	case !named && os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "":
+		provider, err = c.webIdentity(os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), os.Getenv("AWS_ROLE_ARN"), os.Getenv("AWS_ROLE_SESSION_NAME"))
 	default:
-		provider, err = c.ofProfile(ctx, shared)
+		provider, err = c.ofProfile(ctx, p)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return cached(provider), nil
+}
+
+// environment gives the access keys of the environment.
+func environment() aws.Credentials {
+	return aws.Credentials{
+		AccessKeyID:     cmp.Or(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_ACCESS_KEY")),
+		SecretAccessKey: cmp.Or(os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SECRET_KEY")),
+		SessionToken:    os.Getenv("AWS_SESSION_TOKEN"), AccountID: os.Getenv("AWS_ACCOUNT_ID"), Source: "environment",
+	}
 }
 
 // cached keeps credentials until they expire.
@@ -58,40 +66,41 @@ func cached(p aws.CredentialsProvider, options ...func(*aws.CredentialsCacheOpti
 }
 
 // ofProfile gives what a profile says, and the credentials of its role where it has one.
-func (c *chain) ofProfile(ctx context.Context, p *config.SharedConfig) (aws.CredentialsProvider, error) {
-	if p.WebIdentityTokenFile != "" && p.Source == nil && !p.Credentials.HasKeys() && p.CredentialSource == "" {
-		return c.webIdentity(p.WebIdentityTokenFile, p.RoleARN, p.RoleSessionName) // the role is the identity's own
+func (c *chain) ofProfile(ctx context.Context, p *profile) (aws.CredentialsProvider, error) {
+	if file := p.section["web_identity_token_file"]; file != "" && p.source == nil && !p.keys().HasKeys() {
+		return c.webIdentity(file, p.section["role_arn"], p.section["role_session_name"]) // the role is the identity's own
 	}
 	provider, err := c.base(ctx, p)
-	if err != nil || p.RoleARN == "" {
+	if err != nil || p.section["role_arn"] == "" {
 		return provider, err
 	}
 	return c.assume(provider, p)
 }
 
 // base gives the credentials of a profile without its role.
-func (c *chain) base(ctx context.Context, p *config.SharedConfig) (aws.CredentialsProvider, error) {
+func (c *chain) base(ctx context.Context, p *profile) (aws.CredentialsProvider, error) {
 	switch {
-	case p.Source != nil:
-		return c.ofProfile(ctx, p.Source)
-	case p.Credentials.HasKeys():
-		return credentials.StaticCredentialsProvider{Value: p.Credentials}, nil
-	case p.CredentialSource != "":
-		return c.ofSource(ctx, p.CredentialSource)
-	case p.SSOSessionName != "" || p.SSOAccountID != "" || p.SSOStartURL != "":
-		return nil, c.people(p, "IAM Identity Center (SSO)")
-	case p.LoginSession != "":
-		return nil, c.people(p, "`aws login`")
-	case p.CredentialProcess != "":
-		return processcreds.NewProvider(p.CredentialProcess), nil
+	case p.source != nil:
+		return c.ofProfile(ctx, p.source)
+	case p.keys().HasKeys():
+		return credentials.StaticCredentialsProvider{Value: p.keys()}, nil
+	case p.section["credential_source"] != "":
+		return c.ofSource(ctx, p.section["credential_source"])
+	case p.person():
+		return nil, people(p)
+	case p.section["credential_process"] != "":
+		return processcreds.NewProvider(p.section["credential_process"]), nil
 	}
 	return c.ofMachine(ctx)
 }
 
 // people refuses a way to sign in that needs a person with a browser.
-func (c *chain) people(p *config.SharedConfig, way string) error {
-	name := cmp.Or(p.Profile, config.DefaultSharedConfigProfile)
-	return diag.WithHint(fmt.Errorf("profile %s signs in with %s, which hosts do not do", name, way),
+func people(p *profile) error {
+	way := "IAM Identity Center (SSO)"
+	if p.section["login_session"] != "" {
+		way = "`aws login`"
+	}
+	return diag.WithHint(fmt.Errorf("profile %s signs in with %s, which hosts do not do", p.name, way),
 		"give the host a role, or a profile with role_arn or credential_process; `aws configure export-credentials` prints what a person's profile has")
 }
 
@@ -101,7 +110,7 @@ func (c *chain) ofSource(ctx context.Context, source string) (aws.CredentialsPro
 	case "Ec2InstanceMetadata":
 		return c.instance(), nil
 	case "Environment":
-		return credentials.StaticCredentialsProvider{Value: c.env.Credentials}, nil
+		return credentials.StaticCredentialsProvider{Value: environment()}, nil
 	case "EcsContainer":
 		if p, err := c.container(ctx); p != nil || err != nil {
 			return p, err
@@ -129,10 +138,10 @@ func (c *chain) instance() aws.CredentialsProvider {
 
 // container gives the credentials that ECS, EKS or a program on this host serves; nil where there is no such server.
 func (c *chain) container(ctx context.Context) (aws.CredentialsProvider, error) {
-	at := c.env.ContainerCredentialsEndpoint
+	at, path := os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"), os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
 	switch {
-	case c.env.ContainerCredentialsRelativePath != "":
-		at = "http://169.254.170.2" + c.env.ContainerCredentialsRelativePath
+	case path != "":
+		at = "http://169.254.170.2" + path
 	case at == "":
 		return nil, nil
 	default:
@@ -141,7 +150,7 @@ func (c *chain) container(ctx context.Context) (aws.CredentialsProvider, error) 
 		}
 	}
 	provider := endpointcreds.New(at, func(o *endpointcreds.Options) {
-		o.AuthorizationToken = c.env.ContainerAuthorizationToken
+		o.AuthorizationToken = os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
 		if file := os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); file != "" {
 			o.AuthorizationTokenProvider = endpointcreds.TokenProviderFunc(func() (string, error) {
 				token, err := os.ReadFile(file)
@@ -193,19 +202,19 @@ func (c *chain) webIdentity(file, role, session string) (aws.CredentialsProvider
 }
 
 // assume gives the credentials of a profile's role, asked for with those of its source.
-func (c *chain) assume(with aws.CredentialsProvider, p *config.SharedConfig) (aws.CredentialsProvider, error) {
-	if p.MFASerial != "" {
-		return nil, diag.WithHint(fmt.Errorf("profile %s needs a one-time code of a person (mfa_serial)", p.Profile), "give the host a role that needs none")
+func (c *chain) assume(with aws.CredentialsProvider, p *profile) (aws.CredentialsProvider, error) {
+	if p.section["mfa_serial"] != "" {
+		return nil, diag.WithHint(fmt.Errorf("profile %s needs a one-time code of a person (mfa_serial)", p.name), "give the host a role that needs none")
 	}
 	cfg := c.cfg
 	cfg.Credentials = cached(with)
-	return stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), p.RoleARN, func(o *stscreds.AssumeRoleOptions) {
-		o.RoleSessionName = p.RoleSessionName
-		if p.RoleDurationSeconds != nil && *p.RoleDurationSeconds > 15*time.Minute {
-			o.Duration = *p.RoleDurationSeconds
+	return stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), p.section["role_arn"], func(o *stscreds.AssumeRoleOptions) {
+		o.RoleSessionName = p.section["role_session_name"]
+		if seconds, err := strconv.Atoi(p.section["duration_seconds"]); err == nil && seconds > 15*60 {
+			o.Duration = time.Duration(seconds) * time.Second
 		}
-		if p.ExternalID != "" {
-			o.ExternalID = aws.String(p.ExternalID)
+		if id := p.section["external_id"]; id != "" {
+			o.ExternalID = aws.String(id)
 		}
 	}), nil
 }
