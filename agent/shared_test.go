@@ -1,11 +1,14 @@
 package agent_test
 
 import (
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -30,8 +33,17 @@ func sharings(t *testing.T) map[string]func(path string) error {
 			return os.Lchown(path, projectUser, projectUser)
 		},
 	}
-	if setfacl, err := exec.LookPath("setfacl"); err == nil {
-		all["ACL"] = func(path string) error { return exec.Command(setfacl, "-m", "u:64011:rwx", path).Run() }
+	// user::rwx user:64011:rwx group::r-x mask::rwx other::r-x, as setfacl(1) writes them
+	list := []byte{2, 0, 0, 0}
+	for _, e := range []struct {
+		tag, perm uint16
+		id        uint32
+	}{{1, 7, ^uint32(0)}, {2, 7, projectUser}, {4, 5, ^uint32(0)}, {16, 7, ^uint32(0)}, {32, 5, ^uint32(0)}} {
+		list = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(list, e.tag), e.perm), e.id)
+	}
+	share := func(path string) error { return unix.Setxattr(path, "system.posix_acl_access", list, 0) }
+	if share(t.TempDir()) == nil { // the filesystem has lists
+		all["ACL"] = share
 	}
 	return all
 }
