@@ -9,10 +9,12 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
 func main() {
+	process.KeepFiles()
 	// What a run makes is the same whoever starts it: under a private mask, services could not read it.
 	syscall.Umask(0o022)
 	collectLate()

@@ -6,10 +6,12 @@ import (
 	"context"
 	"os"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
 func main() {
+	process.KeepFiles()
 	streams := cli.Process()
 	cli.Deadline(streams.Err)
 	os.Exit(Main(context.Background(), os.Args[1:], streams))

@@ -1,0 +1,48 @@
+package agent_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// TestAReadOnlySrvConvergesWhatIsCurrent has the channel name another release, which is on the disk already. Nothing can be
+// deployed, and what is current converges.
+func TestAReadOnlySrvConvergesWhatIsCurrent(t *testing.T) {
+	if !ownMounts(t) {
+		return
+	}
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	l.expect(exit.OK)
+	l.publish("1")
+	srv := l.Layout.Path("/srv")
+	mount(t, srv, syscall.MS_BIND)
+	t.Cleanup(func() { _ = syscall.Unmount(srv, syscall.MNT_DETACH) })
+	mount(t, srv, syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY)
+	for range 2 {
+		l.engine.asked = nil
+		_, err := l.deploy()
+		if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "read-only") || !strings.Contains(diag.HintOf(err), "mount that filesystem for writing") {
+			t.Errorf("the deploy ended with %d, %v, hint %q", exit.Code(err), err, diag.HintOf(err))
+		}
+		if len(l.engine.asked) != 1 || l.engine.last() != "+2" {
+			t.Errorf("converged %q, want what is current, once", l.engine.asked)
+		}
+		l.links("2", "2", "1")
+	}
+	if bad := l.inQuarantine(); len(bad) != 0 {
+		t.Errorf("quarantined is %v", bad)
+	}
+	mount(t, srv, syscall.MS_BIND|syscall.MS_REMOUNT)
+	if _, err := l.Unquarantine("1"); err != nil { // the retry is due at once
+		t.Fatal(err)
+	}
+	l.expect(exit.OK)
+	l.links("1", "1", "2")
+}
