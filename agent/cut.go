@@ -98,7 +98,7 @@ func (r *run) lastStep(id string) string {
 	if err != nil || last == nil {
 		return ""
 	}
-	return last.At(id, h)
+	return last.InterruptedStep(id, h)
 }
 
 // giveUp quarantines the release whose deploy was cut short too often: the host may not survive it.

@@ -19,7 +19,7 @@ func (o *observer) Coming(steps []*compile.Step) {
 	for i, s := range steps {
 		o.at[s] = i
 	}
-	o.recorder.Ahead(o.ahead)
+	o.recorder.SetPlan(o.ahead)
 }
 
 // pass notes that a step has started.
@@ -33,7 +33,7 @@ func (o *observer) pass(s *compile.Step) {
 
 // ahead is what the next steps are going to make if it is not there, as far as their arguments tell. A
 // guess that is wrong costs a line in the journal.
-func (o *observer) ahead() (all []journal.Coming) {
+func (o *observer) ahead() (all []journal.Planned) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	end := min(o.next+foresight, len(o.steps))
@@ -41,7 +41,7 @@ func (o *observer) ahead() (all []journal.Coming) {
 		o.given = max(o.next, o.given)
 		s := o.steps[o.given]
 		if p := makes(s, o.host); p != "" {
-			all = append(all, journal.Coming{Step: o.named(s), Path: p})
+			all = append(all, journal.Planned{Step: o.named(s), Path: p})
 		}
 	}
 	return all

@@ -33,7 +33,7 @@ const inJournal = "journal "
 func (r *run) temporaryBeside(recorder *journal.Recorder) func(dir string) {
 	var once sync.Once
 	return func(dir string) {
-		if !recorder.Names(r.Layout.Inside(dir)) {
+		if !recorder.ChangedIn(r.Layout.Inside(dir)) {
 			r.temporary(dir)
 			return
 		}

@@ -98,10 +98,10 @@ func (r *run) ran(what, name string, pair ledger.Pair) (ended func(), err error)
 	}
 	recorder := r.undo.Recorder
 	return func() {
-		if err := recorder.Ended(); err != nil {
+		if err := recorder.AfterProgram(); err != nil {
 			r.record.Note("%v", err)
 		}
-	}, recorder.Ran(what, name)
+	}, recorder.BeforeProgram(what, name)
 }
 
 // ranEngine records an engine that is a program, since it changes the host behind this one's back.
@@ -114,7 +114,7 @@ func (r *run) ranEngine() error {
 	if err == nil && last != nil && last.Pair == r.undo.pair.Key() && slices.ContainsFunc(last.Live(), func(c *journal.Record) bool { return c.Step == "engine" }) {
 		return nil
 	}
-	return r.undo.Ran("engine", r.Config.Engine)
+	return r.undo.BeforeProgram("engine", r.Config.Engine)
 }
 
 // observing tells the journal which state is at work.

@@ -53,7 +53,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/hook/hook.go": {release, "list Any"},
 		"agent/intact.go": {state + "; os.Root keeps the comparison inside the release",
 			"run.changedCode"},
-		"agent/journal/journal.go": {state, "Journal.numbers Journal.sizeBut"},
+		"agent/journal/journal.go": {state, "Journal.numbers Journal.sizeExcept"},
 		"agent/journal/read.go":    {state, "Journal.read Chapter.Open"},
 		"agent/journal/write.go":   {state, "Journal.extend Journal.start"},
 		"agent/ledger/file.go":     {state, "read"},

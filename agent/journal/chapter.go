@@ -4,7 +4,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 )
 
-// begin opens the chapter of the run's pair, or makes it.
+// begin opens the chapter of the run's pair, or creates one, unless it is already open.
 func (r *Recorder) begin() error {
 	if r.writer != nil {
 		return nil
@@ -31,8 +31,8 @@ func (r *Recorder) begin() error {
 	return err
 }
 
-// continues opens the last chapter, if it is this pair's, or says which number the next one gets. One
-// that cannot be read is left as it is.
+// continues opens chapter number last for writing if it belongs to the pair of this run. Otherwise it returns the
+// number of the chapter to create. It does not change a chapter that cannot be read.
 func (r *Recorder) continues(last int) (next int, err error) {
 	c, err := r.journal.read(last)
 	switch {
@@ -40,7 +40,7 @@ func (r *Recorder) continues(last int) (next int, err error) {
 		r.run.Note("%v", err)
 		return last + 1, nil
 	case c.Pair == "":
-		return last, durable.Remove(c.path) // a power cut came before it said what it is about
+		return last, durable.Remove(c.path) // a power cut came before its header was written
 	}
 	if err := Settle(r.journal, c, r.host); err != nil {
 		return 0, err

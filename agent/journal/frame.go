@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// A chapter starts with a line that names its form and version. Frames follow: a head of twelve bytes
-// (kind, three zeros, length of the body, and a CRC of these eight), the body, and the SHA-256 of the
-// frame before it together with all of this one.
+// A chapter starts with a line of magic and the version of the format. Frames follow. A frame has a head of twelve
+// bytes (kind, three zeros, length of the body, and a CRC of these eight), a body, and the SHA-256 of the previous
+// frame's sum together with the head and body of this frame.
 const (
 	magic    = "corpus-journal "
 	headSize = 12
@@ -24,26 +24,26 @@ const (
 
 type kind byte
 
-// The kinds of frames. All but pieces are JSON.
+// The kinds of frames. Their bodies are JSON, except for kindPiece, and kindSynced, which has none.
 const (
-	kindHeader kind = 'H' // what the chapter is about
-	kindRun    kind = 'R' // the run that the changes below belong to
-	kindPiece  kind = 'P' // SHA-256 of some content, and the content compressed
-	kindComing kind = 'F' // something that is not there may be made before long
-	kindChange kind = 'C' // something is about to change
-	kindAfter  kind = 'A' // what it has become
-	kindAgain  kind = 'G' // and is about to change again
-	kindBegun  kind = 'B' // a restore is about to settle a change
-	kindUndone kind = 'U' // and has
-	kindSynced kind = 'S' // no power cut can take back what all above have become
+	kindHeader  kind = 'H' // Header: the pair of releases of the chapter
+	kindRun     kind = 'R' // the run that makes the changes which follow
+	kindPiece   kind = 'P' // the SHA-256 of a piece of content, and the piece compressed
+	kindPlanned kind = 'F' // Planned: a path that does not exist, and that a step may create soon
+	kindChange  kind = 'C' // Change: a subject is about to change
+	kindAfter   kind = 'A' // the image of a subject after its change
+	kindAgain   kind = 'G' // a subject is about to change again
+	kindBegun   kind = 'B' // a restore of a change begins
+	kindUndone  kind = 'U' // Undone: a restore of a change has ended
+	kindSynced  kind = 'S' // all changes recorded before this frame are synced to disk
 )
 
 type sum [sumSize]byte
 
-// opening is the first line of a chapter.
+// opening returns the first line of a chapter.
 func opening() []byte { return []byte(magic + strconv.Itoa(version) + "\n") }
 
-// frame puts a frame together after the one whose sum is given.
+// frame encodes the frame that follows the one with sum after, and returns its own sum.
 func frame(after sum, k kind, body []byte) ([]byte, sum) {
 	b := make([]byte, headSize, headSize+len(body)+sumSize)
 	b[0] = byte(k)
@@ -54,6 +54,7 @@ func frame(after sum, k kind, body []byte) ([]byte, sum) {
 	return append(b, s[:]...), s
 }
 
+// chain returns the sum of b, the head and body of the frame that follows the one with sum after.
 func chain(after sum, b []byte) (s sum) {
 	h := sha256.New()
 	h.Write(after[:])
@@ -62,20 +63,20 @@ func chain(after sum, b []byte) (s sum) {
 	return s
 }
 
-// Why reading ends before the end of a file.
+// The errors of a file that does not end with a whole frame.
 var (
-	errTorn    = errors.New("cut off") // what a power cut leaves of the last frame
-	errChanged = errors.New("changed")
+	errTorn    = errors.New("cut off") // the last frame is incomplete, as a power cut leaves it
+	errChanged = errors.New("changed") // another program changed the file
 )
 
-// frames reads frames one by one.
+// frames reads the frames of a chapter.
 type frames struct {
 	r    io.Reader
 	last sum
-	at   int64 // where the next frame starts
+	at   int64 // offset of the next frame
 }
 
-// newerVersion is a chapter of a version that is not known here.
+// newerVersion is the error of a chapter with a version that this agent does not support.
 type newerVersion int
 
 func (n newerVersion) Error() string { return fmt.Sprintf("version %d", int(n)) }
@@ -97,7 +98,7 @@ func (f *frames) open() error {
 	n, err := strconv.Atoi(strings.TrimSuffix(text, "\n"))
 	switch {
 	case bytes.HasPrefix(opening(), bytes.TrimRight(line, "\x00")) && !bytes.Equal(line, opening()):
-		return f.blankOr(line)
+		return f.tornIfBlank(line)
 	case !ok || err != nil || n < 1 || !bytes.HasSuffix(line, []byte("\n")):
 		return errChanged
 	case n > version:
@@ -119,7 +120,8 @@ func (f *frames) tornOpening(line []byte, err error) error {
 	return errChanged
 }
 
-// next reads a frame. io.EOF is the end of the file; errTorn and errChanged leave at where it was.
+// next reads a frame. It returns io.EOF at the end of the file. It does not advance f.at if it returns errTorn or
+// errChanged.
 func (f *frames) next() (kind, []byte, error) {
 	head := make([]byte, headSize)
 	n, err := io.ReadFull(f.r, head)
@@ -127,11 +129,11 @@ func (f *frames) next() (kind, []byte, error) {
 	case errors.Is(err, io.EOF):
 		return 0, nil, io.EOF
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return 0, nil, f.partOf(head[:n])
+		return 0, nil, f.partialHead(head[:n])
 	case err != nil:
 		return 0, nil, err
 	case crc32.ChecksumIEEE(head[:8]) != binary.LittleEndian.Uint32(head[8:]):
-		return 0, nil, f.blankOr(head)
+		return 0, nil, f.tornIfBlank(head)
 	}
 	length := binary.LittleEndian.Uint32(head[4:])
 	if length > maxBody {
@@ -147,24 +149,24 @@ func (f *frames) next() (kind, []byte, error) {
 	body, stored := rest[:length], rest[length:]
 	s := chain(f.last, append(head, body...))
 	if !bytes.Equal(s[:], stored) {
-		return 0, nil, f.blankOr(stored)
+		return 0, nil, f.tornIfBlank(stored)
 	}
 	f.last, f.at = s, f.at+headSize+int64(length)+sumSize
 	return kind(head[0]), body, nil
 }
 
-// partOf judges the start of a head at the end of a file. No head starts otherwise than with a kind
-// and zeros.
-func (f *frames) partOf(b []byte) error {
+// partialHead returns errTorn if b, the end of a file, can be the start of a head: a kind followed by zeros. Otherwise
+// it returns errChanged.
+func (f *frames) partialHead(b []byte) error {
 	if blank(b) || strings.IndexByte("HRPFCAGBUS", b[0]) >= 0 && blank(b[1:min(len(b), 4)]) {
 		return errTorn
 	}
 	return errChanged
 }
 
-// blankOr tells what some filesystems leave after a power cut, zeros up to the end where the size
-// came to the disk before the content, from what somebody wrote.
-func (f *frames) blankOr(b []byte) error {
+// tornIfBlank returns errTorn if b and the rest of the file end in at least minZeros zeros: some filesystems leave them
+// after a power cut, when the new size reached the disk before the content. Otherwise it returns errChanged.
+func (f *frames) tornIfBlank(b []byte) error {
 	zeros := len(b) - len(bytes.TrimRight(b, "\x00"))
 	rest := make([]byte, 32<<10)
 	for {
@@ -173,7 +175,7 @@ func (f *frames) blankOr(b []byte) error {
 		switch {
 		case !blank(rest[:n]):
 			return errChanged
-		case errors.Is(err, io.EOF) && zeros >= enoughZeros:
+		case errors.Is(err, io.EOF) && zeros >= minZeros:
 			return errTorn
 		case errors.Is(err, io.EOF):
 			return errChanged
@@ -183,7 +185,7 @@ func (f *frames) blankOr(b []byte) error {
 	}
 }
 
-// enoughZeros at the end of a file are no accident of a sum.
-const enoughZeros = 8
+// minZeros is the number of zeros at the end of a file that cannot be a sum ending in zeros by chance.
+const minZeros = 8
 
 func blank(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }

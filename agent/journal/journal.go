@@ -1,13 +1,13 @@
-// Package journal keeps what converging replaced, so that it can be put back.
+// Package journal records what a converge run replaces, so that package undo can restore it.
 //
-// A journal is a directory of chapters. A chapter belongs to a pair of releases and not to a run: the
-// next tick of a timer adds to it or leaves it alone. It is one file that only grows. Each record in
-// it carries a checksum over itself and all before it, so what a power cut left of the last one is
-// told from what somebody changed: the first is dropped, the second is never acted on.
+// A journal is a directory of chapters. A chapter belongs to a pair of releases and not to a run: a later run of the
+// same pair appends to it if it changes something. A chapter is one append-only file. Each frame of it carries a
+// checksum over itself and all frames before it, which distinguishes a last frame that a power cut left incomplete from
+// a file that another program changed: the journal drops the former, and restores nothing from the latter.
 //
-// Content is kept in pieces of a mebibyte, compressed, each once however many files have it. What
-// is to be changed is written and synced before it changes; what it became is written after and
-// synced along with whatever comes next.
+// Content is kept in compressed pieces of up to a mebibyte. A chapter has a piece only once, even if several files
+// contain it. The journal writes and syncs the image of a subject before it changes. It writes the image after the
+// change later, and syncs it together with the records that follow.
 package journal
 
 import (
@@ -30,68 +30,69 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// version of the form of chapters; a newer one is refused rather than guessed at.
+// version is the version of the chapter format. The journal refuses chapters of a newer version.
 const version = 1
 
 // Journal is a directory of chapters.
 type Journal struct {
 	Dir       string
-	Limit     int64 // bytes of all chapters together; 0 keeps no journal
-	FileLimit int64 // bytes of the largest file whose content is kept
+	Limit     int64 // total size of all chapters in bytes; 0 disables the journal
+	FileLimit int64 // size in bytes of the largest file whose content is kept
 }
 
-// Header says what a chapter is about.
+// Header names the pair of releases that a chapter belongs to.
 type Header struct {
 	Pair    string    `json:"pair"`           // key of the pair of releases that converged
-	Name    string    `json:"name"`           // of that pair, for people
+	Name    string    `json:"name"`           // of that pair, for messages
 	Over    string    `json:"over,omitempty"` // key of the pair that ran before; "" for none
 	Started time.Time `json:"started"`
 }
 
-// Record is one thing that was changed, or a program that ran.
+// Record is one change of a subject, or a program that ran.
 type Record struct {
 	Chapter int
 	Run     string
-	Boot    string // ID of the boot that the run was in
-	Seq     int    // within its chapter
+	Boot    string // boot ID of the host during the run
+	Seq     int    // index in the chapter
 	Change
-	After  *image.Image // nil where a cut left none
-	Undone *Undone      // nil while it stands
-	Synced bool         // no power cut can take that back
-	Begun  bool         // a restore of it has begun
+	After  *image.Image // nil if the run was interrupted before it was taken
+	Undone *Undone      // nil if no restore has settled the record
+	Synced bool         // the host's filesystems were synced after the change
+	Begun  bool         // a restore of the record has begun
 }
 
-// Change is what is written before a change.
+// Change is the part of a record that is written before the change.
 type Change struct {
-	Step    string       `json:"step,omitempty"` // function and ID of the state, or what else it was
+	Step    string       `json:"step,omitempty"` // function and ID of the state, or the stage of the run
 	Subject host.Subject `json:"subject"`
-	Before  *image.Image `json:"before,omitempty"` // nil for what cannot be taken back
-	Lost    string       `json:"lost,omitempty"`   // why it cannot
-	Secret  bool         `json:"secret,omitempty"` // nobody may be shown what it holds
+	Before  *image.Image `json:"before,omitempty"` // nil if the change cannot be undone
+	Lost    string       `json:"lost,omitempty"`   // why the change cannot be undone
+	Secret  bool         `json:"secret,omitempty"` // the content must not be shown
 }
 
-// Undone is how a record was settled by a restore.
+// Undone is the result of restoring a record.
 type Undone struct {
 	Run  string `json:"run"`
-	Left string `json:"left,omitempty"` // why it was left as it is; "" for one that was put back
+	Left string `json:"left,omitempty"` // why the subject was not restored; "" if it was
 }
 
-// Damaged is a chapter that is not as it was written.
+// Damaged is the error of a chapter that another program changed. At is the offset of the first frame that is not
+// valid.
 type Damaged struct {
 	Path string
 	At   int64
 }
 
 func (d *Damaged) Error() string {
-	return fmt.Sprintf("the journal %s was changed by something else than this agent (at byte %d), so nothing is put back from it", d.Path, d.At)
+	return fmt.Sprintf("the journal %s was changed by another program (at byte %d), so nothing is put back from it", d.Path, d.At)
 }
 
-// Hint says what can be done by hand.
+// Hint returns how to continue without the chapter.
 func (d *Damaged) Hint() string {
 	return fmt.Sprintf("look at the host, then set the chapter aside: corpus-agent changes; mv %s /root/; corpus-agent converge", d.Path)
 }
 
-// Newer is a chapter that a newer agent wrote.
+// Newer is the error of a chapter that a newer agent wrote.
 type Newer struct {
 	Path    string
 	Version int
@@ -101,19 +102,19 @@ func (n *Newer) Error() string {
 	return fmt.Sprintf("the journal %s is of version %d, and this agent knows up to %d, so nothing is put back from it", n.Path, n.Version, version)
 }
 
-// Hint says who can read it.
+// Hint returns how to restore from the chapter.
 func (n *Newer) Hint() string {
 	return "install the agent that wrote it, or a newer one, and run there: corpus-agent rollback --converge"
 }
 
 const suffix = ".journal"
 
-// path is the file of a chapter.
+// path returns the file name of a chapter.
 func (j Journal) path(number int) string {
 	return filepath.Join(j.Dir, fmt.Sprintf("%06d%s", number, suffix))
 }
 
-// numbers lists the chapters, oldest first.
+// numbers returns the numbers of all chapters, oldest first.
 func (j Journal) numbers() ([]int, error) {
 	entries, err := os.ReadDir(j.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,8 +134,7 @@ func (j Journal) numbers() ([]int, error) {
 	return all, nil
 }
 
-// Chapters reads all chapters, oldest first. With an error come those that are newer than the one
-// that could not be read.
+// Chapters reads all chapters, oldest first. If one cannot be read, Chapters returns the newer ones with the error.
 func (j Journal) Chapters() ([]*Chapter, error) {
 	numbers, err := j.numbers()
 	if err != nil {
@@ -153,7 +153,7 @@ func (j Journal) Chapters() ([]*Chapter, error) {
 	return all, err
 }
 
-// Last reads the newest chapter; nil where there is none.
+// Last reads the newest chapter. It returns nil if the journal is empty.
 func (j Journal) Last() (*Chapter, error) {
 	numbers, err := j.numbers()
 	if err != nil || len(numbers) == 0 {
@@ -162,7 +162,7 @@ func (j Journal) Last() (*Chapter, error) {
 	return j.read(numbers[len(numbers)-1])
 }
 
-// Dirs are the directories of the files that the newest run replaced.
+// Dirs returns the directories of the files that the newest run changed or may have created.
 func (j Journal) Dirs() ([]string, error) {
 	c, err := j.Last()
 	if err != nil || c == nil {
@@ -174,15 +174,15 @@ func (j Journal) Dirs() ([]string, error) {
 			dirs = append(dirs, path.Dir(r.Subject.Name))
 		}
 	}
-	for name := range c.coming {
+	for name := range c.planned {
 		dirs = append(dirs, path.Dir(name))
 	}
 	slices.Sort(dirs)
 	return slices.Compact(dirs), nil
 }
 
-// sizeBut is how much all chapters but one take on disk.
-func (j Journal) sizeBut(one int) (total int64, err error) {
+// sizeExcept returns the size in bytes of all chapters except number one.
+func (j Journal) sizeExcept(one int) (total int64, err error) {
 	numbers, err := j.numbers()
 	for _, n := range numbers {
 		info, err := os.Stat(j.path(n))
@@ -195,7 +195,7 @@ func (j Journal) sizeBut(one int) (total int64, err error) {
 	return total, err
 }
 
-// Prune removes the oldest chapters above keep.
+// Prune removes the oldest chapters until keep are left. It never removes the newest chapter.
 func (j Journal) Prune(keep int) error {
 	numbers, err := j.numbers()
 	if err != nil || len(numbers) <= keep {
@@ -208,7 +208,7 @@ func (j Journal) Prune(keep int) error {
 	return errors.Join(errs...)
 }
 
-// dropOldest makes room by removing the oldest chapter before the given one.
+// dropOldest removes the oldest chapter with a number less than before, and reports whether there was one.
 func (j Journal) dropOldest(before int) (bool, error) {
 	numbers, err := j.numbers()
 	if err != nil || len(numbers) == 0 || numbers[0] >= before {
@@ -217,7 +217,7 @@ func (j Journal) dropOldest(before int) (bool, error) {
 	return true, durable.Remove(j.path(numbers[0]))
 }
 
-// BootID names the time since the machine was booted.
+// BootID returns the kernel's ID of the current boot, or "" if it cannot be read.
 func BootID(h *host.Host) string {
 	id, err := h.Files.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -226,16 +226,16 @@ func BootID(h *host.Host) string {
 	return strings.TrimSpace(string(id))
 }
 
-// explain gives an error of writing its hint.
+// explain adds context and a hint to an error of writing the journal. It does not change nil or an error with a hint.
 func explain(err error) error {
 	if err == nil || diag.HintOf(err) != "" {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("writing the journal: %w", err), "%s; or keep no journal, with undo.limit: 0 in agent.yaml", cure(err))
+	return diag.WithHint(fmt.Errorf("writing the journal: %w", err), "%s; or keep no journal, with undo.limit: 0 in agent.yaml", remedy(err))
 }
 
-// cure is what to do about the filesystem that could not be written.
-func cure(err error) string {
+// remedy returns the hint for a filesystem that cannot be written.
+func remedy(err error) string {
 	if errors.Is(err, syscall.EROFS) {
 		return "mount the filesystem of /var/lib/corpus for writing; `dmesg` says why the kernel made it read-only"
 	}

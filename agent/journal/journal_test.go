@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// lab is a host below a directory, with a journal beside it.
+// lab is a host in directory root, and a journal in another directory.
 type lab struct {
 	t       testing.TB
 	root    string
@@ -34,7 +34,7 @@ func newLab(t testing.TB) *lab {
 	return &lab{t: t, root: root, journal: journal.Journal{Dir: filepath.Join(t.TempDir(), "a", "journal"), Limit: 1 << 20, FileLimit: 1 << 16}}
 }
 
-// run lets a run of a pair do something with the host.
+// run calls work with a host whose changes are recorded as those of a run of a pair.
 func (l *lab) run(id, pair string, work func(h *host.Host, r *journal.Recorder)) {
 	l.t.Helper()
 	r := l.journal.Record(journal.Run{ID: id, Pair: pair, Name: "myapp " + pair, Over: "before", Now: time.Now, Note: l.t.Logf, Skip: []string{"/skipped"}})
@@ -65,7 +65,7 @@ func (l *lab) chapters() []*journal.Chapter {
 	return all
 }
 
-// file is the file of the only chapter.
+// file returns the file name of the only chapter.
 func (l *lab) file() string {
 	l.t.Helper()
 	found, err := filepath.Glob(filepath.Join(l.journal.Dir, "*.journal"))
@@ -75,7 +75,7 @@ func (l *lab) file() string {
 	return found[0]
 }
 
-func TestWhatWasThereIsKept(t *testing.T) {
+func TestReplacedContentIsKept(t *testing.T) {
 	l := newLab(t)
 	old := strings.Repeat("old ", 5000)
 	if err := os.WriteFile(filepath.Join(l.root, "etc/f"), []byte(old), 0o640); err != nil {
@@ -84,9 +84,9 @@ func TestWhatWasThereIsKept(t *testing.T) {
 	l.run("1", "a", func(h *host.Host, r *journal.Recorder) {
 		r.Step("file.managed /etc/f")
 		l.write(h, "/etc/f", "new")
-		l.write(h, "/etc/f", "newer") // the first image of a run counts
+		l.write(h, "/etc/f", "newer") // the before-image of the first change counts
 		l.write(h, "/etc/d/g", "other")
-		l.write(h, "/skipped/f", "nobody's business")
+		l.write(h, "/skipped/f", "not recorded")
 	})
 	all := l.chapters()
 	if len(all) != 1 || all[0].Pair != "a" || all[0].Over != "before" || len(all[0].Records) != 3 {
@@ -117,7 +117,7 @@ func TestWhatWasThereIsKept(t *testing.T) {
 	}
 }
 
-func TestLaterRunsOfAPairAppendAndOthersBeginAChapter(t *testing.T) {
+func TestChapterPerPair(t *testing.T) {
 	l := newLab(t)
 	change := func(text string) func(*host.Host, *journal.Recorder) {
 		return func(h *host.Host, _ *journal.Recorder) { l.write(h, "/etc/f", text) }
@@ -138,7 +138,7 @@ func TestLaterRunsOfAPairAppendAndOthersBeginAChapter(t *testing.T) {
 	}
 }
 
-func TestNothingIsMadeForNothing(t *testing.T) {
+func TestNoJournalWithoutChanges(t *testing.T) {
 	l := newLab(t)
 	l.run("1", "a", func(h *host.Host, _ *journal.Recorder) {
 		if _, err := h.Files.Stat("/etc"); err != nil {
@@ -146,12 +146,12 @@ func TestNothingIsMadeForNothing(t *testing.T) {
 		}
 	})
 	if _, err := os.Stat(l.journal.Dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a run that changed nothing made the journal: %v", err)
+		t.Errorf("a run that changed nothing created the journal: %v", err)
 	}
 	l.journal.Limit = 0
 	l.run("2", "a", func(h *host.Host, _ *journal.Recorder) { l.write(h, "/etc/f", "x") })
 	if _, err := os.Stat(l.journal.Dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a journal that is switched off was made: %v", err)
+		t.Errorf("a run with Limit 0 created the journal: %v", err)
 	}
 }
 
@@ -183,12 +183,12 @@ func TestLimits(t *testing.T) {
 	l.run("1", "a", replace("large", "a"))
 	large, a := l.chapters()[0].Records[0], l.chapters()[0].Records[1]
 	if !strings.Contains(large.Before.Parts[0].Lost, "larger than 8.0 KiB") || a.Before.Parts[0].Lost != "" {
-		t.Errorf("kept is %+v and %+v", large.Before, a.Before)
+		t.Errorf("the before-images are %+v and %+v", large.Before, a.Before)
 	}
 	l.run("2", "b", replace("b", "c"))
 	all := l.chapters()
 	if len(all) != 1 || all[0].Pair != "b" {
-		t.Fatalf("there are %d chapters, want the old one to have made room", len(all))
+		t.Fatalf("there are %d chapters, want the old one removed", len(all))
 	}
 	for name := range map[string]int{"a": 1, "b": 1} {
 		if err := os.WriteFile(filepath.Join(l.root, "etc", name), noise(6<<10), 0o644); err != nil {
@@ -201,11 +201,11 @@ func TestLimits(t *testing.T) {
 	l.run("3", "b", replace("a", "b"))
 	records := l.chapters()[0].Records
 	if last := records[len(records)-1]; !strings.Contains(last.Before.Parts[0].Lost, "journal is full") {
-		t.Errorf("over the limit there is %+v", last.Before)
+		t.Errorf("over the limit the before-image is %+v", last.Before)
 	}
 }
 
-// chapter is a chapter with every kind of record.
+// chapter returns a lab whose journal has one chapter with most kinds of frames, and the content of its file.
 func chapter(t testing.TB) (*lab, []byte) {
 	t.Helper()
 	l := newLab(t)
@@ -215,7 +215,7 @@ func chapter(t testing.TB) (*lab, []byte) {
 			t.Fatal(err)
 		}
 		l.write(h, "/etc/g", "two")
-		if err := errors.Join(r.Ran("hooks", "pre-release"), r.Ended()); err != nil {
+		if err := errors.Join(r.BeforeProgram("hooks", "pre-release"), r.AfterProgram()); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -231,7 +231,7 @@ func chapter(t testing.TB) (*lab, []byte) {
 	return l, data
 }
 
-// TestTruncatedAnywhere is what a power cut does. What was whole is read, and the next run goes on.
+// TestTruncatedAnywhere truncates a chapter as a power cut does. The whole records are read, and the next run appends.
 func TestTruncatedAnywhere(t *testing.T) {
 	l, data := chapter(t)
 	file, records := l.file(), len(l.chapters()[0].Records)
@@ -239,7 +239,7 @@ func TestTruncatedAnywhere(t *testing.T) {
 	for n := range data {
 		tails := [][]byte{nil}
 		if n%5 == 0 {
-			tails = append(tails, make([]byte, 300)) // some filesystems leave zeros
+			tails = append(tails, make([]byte, 300)) // zeros that some filesystems leave
 		}
 		for _, tail := range tails {
 			if err := os.WriteFile(file, append(bytes.Clone(data[:n]), tail...), 0o600); err != nil {
@@ -247,10 +247,10 @@ func TestTruncatedAnywhere(t *testing.T) {
 			}
 			all, err := l.journal.Chapters()
 			if err != nil {
-				t.Fatalf("cut at byte %d of %d, with %d zeros: %v", n, len(data), len(tail), err)
+				t.Fatalf("truncated at byte %d of %d, with %d zeros: %v", n, len(data), len(tail), err)
 			}
 			if got := len(all[0].Records); got < before || got > records {
-				t.Fatalf("cut at byte %d there are %d records, and %d were whole", n, got, before)
+				t.Fatalf("truncated at byte %d there are %d records, want %d to %d", n, got, before, records)
 			}
 			before = max(before, len(all[0].Records))
 		}
@@ -267,20 +267,20 @@ func TestTruncatedAnywhere(t *testing.T) {
 	}
 }
 
-func TestEveryByteCounts(t *testing.T) {
+func TestChangedBytesAreDetected(t *testing.T) {
 	l, data := chapter(t)
 	file := l.file()
 	for n := range data {
-		spoilt := bytes.Clone(data)
-		spoilt[n] ^= 0x10
-		if err := os.WriteFile(file, spoilt, 0o600); err != nil {
+		damaged := bytes.Clone(data)
+		damaged[n] ^= 0x10
+		if err := os.WriteFile(file, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, err := l.journal.Chapters()
-		var damaged *journal.Damaged
+		var damage *journal.Damaged
 		var newer *journal.Newer
-		if !errors.As(err, &damaged) && !errors.As(err, &newer) {
-			t.Fatalf("with byte %d changed there is no word of it: %v", n, err)
+		if !errors.As(err, &damage) && !errors.As(err, &newer) {
+			t.Fatalf("with byte %d changed the error is %v", n, err)
 		}
 		if diag.HintOf(err) == "" {
 			t.Fatalf("%v has no hint", err)
@@ -296,18 +296,18 @@ func TestNewerVersionIsRefused(t *testing.T) {
 	_, err := l.journal.Chapters()
 	var newer *journal.Newer
 	if !errors.As(err, &newer) || newer.Version != 7 {
-		t.Errorf("reading says %v", err)
+		t.Errorf("the error is %v", err)
 	}
-	// A run goes on beside it, in a chapter of its own.
+	// A later run writes another chapter.
 	l.run("9", "a", func(h *host.Host, _ *journal.Recorder) { l.write(h, "/etc/h", "x") })
 	all, err := l.journal.Chapters()
 	if err == nil || len(all) != 1 || all[0].Runs[0] != "9" {
-		t.Errorf("after it there are %d chapters that can be read, %v", len(all), err)
+		t.Errorf("after the run there are %d readable chapters, %v", len(all), err)
 	}
 }
 
-// TestCutRunIsCompleted: a run that was killed did not come to say what it left.
-func TestCutRunIsCompleted(t *testing.T) {
+// TestSettleTakesMissingImages checks that Settle takes the after-images of a killed run.
+func TestSettleTakesMissingImages(t *testing.T) {
 	l := newLab(t)
 	r := l.journal.Record(journal.Run{ID: "1", Pair: "a", Now: time.Now, Note: t.Logf})
 	h, err := machine.New(host.Options{Root: l.root, Recorder: r})
@@ -318,22 +318,22 @@ func TestCutRunIsCompleted(t *testing.T) {
 	l.write(h, "/etc/f", "cut")
 	all := l.chapters()
 	if all[0].Records[0].After != nil {
-		t.Fatal("the after-image is there before it was taken")
+		t.Fatal("the record has an after-image before Settle")
 	}
 	if err := journal.Settle(l.journal, all[0], h); err != nil {
 		t.Fatal(err)
 	}
 	if r := l.chapters()[0].Records[0]; r.After == nil || r.After.Part("/etc/f").Size != 3 || !r.Secret {
-		t.Errorf("completed it is %+v; what the run hid nobody knows any more, so it is to be secret", r)
+		t.Errorf("the record is %+v, want a secret one with an after-image", r)
 	}
 }
 
-func TestAFullDiskStopsTheChange(t *testing.T) {
+func TestUnwritableJournalStopsTheChange(t *testing.T) {
 	l := newLab(t)
 	if err := os.MkdirAll(filepath.Dir(l.journal.Dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(l.journal.Dir, nil, 0o644); err != nil { // a file in its place stands for it
+	if err := os.WriteFile(l.journal.Dir, nil, 0o644); err != nil { // a file where the directory should be
 		t.Fatal(err)
 	}
 	r := l.journal.Record(journal.Run{ID: "1", Pair: "a", Now: time.Now, Note: t.Logf})
@@ -344,14 +344,14 @@ func TestAFullDiskStopsTheChange(t *testing.T) {
 	r.Bind(h)
 	err = h.WriteText("/etc/f", "x")
 	if err == nil || !strings.Contains(diag.HintOf(err), "undo.limit") {
-		t.Errorf("writing says %v (hint: %s)", err, diag.HintOf(err))
+		t.Errorf("the error is %v (hint: %s)", err, diag.HintOf(err))
 	}
 	if _, err := h.Files.Stat("/etc/f"); err == nil {
-		t.Error("the file was written though nothing kept what it replaced")
+		t.Error("the file was written although its before-image was not kept")
 	}
 }
 
-func TestSecretsAreNamedByWhatTheRunHides(t *testing.T) {
+func TestRecordsWithHiddenTextAreSecret(t *testing.T) {
 	l := newLab(t)
 	l.run("1", "a", func(h *host.Host, r *journal.Recorder) {
 		r.Hide(func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") })
@@ -364,7 +364,7 @@ func TestSecretsAreNamedByWhatTheRunHides(t *testing.T) {
 	}
 }
 
-// FuzzChapter reads what nobody wrote.
+// FuzzChapter reads arbitrary bytes as a chapter.
 func FuzzChapter(f *testing.F) {
 	_, data := chapter(f)
 	f.Add(data)
@@ -393,25 +393,25 @@ func FuzzChapter(f *testing.F) {
 	})
 }
 
-// TestCutAfterAProgramIsNotInIt cuts runs short while a hook runs, after it, and after a state that came next.
-func TestCutAfterAProgramIsNotInIt(t *testing.T) {
+// TestInterruptedStep interrupts runs while a hook runs, after the hook, and after a state that followed it.
+func TestInterruptedStep(t *testing.T) {
 	for name, c := range map[string]struct {
 		work func(l *lab, h *host.Host, r *journal.Recorder) error
 		want string
 	}{
-		"in the hook": {func(_ *lab, _ *host.Host, r *journal.Recorder) error { return r.Ran("hooks", "pre-release") }, "hooks pre-release"},
-		"after it": {func(_ *lab, _ *host.Host, r *journal.Recorder) error {
-			return errors.Join(r.Ran("hooks", "pre-release"), r.Ended())
+		"in the hook": {func(_ *lab, _ *host.Host, r *journal.Recorder) error { return r.BeforeProgram("hooks", "pre-release") }, "hooks pre-release"},
+		"after the hook": {func(_ *lab, _ *host.Host, r *journal.Recorder) error {
+			return errors.Join(r.BeforeProgram("hooks", "pre-release"), r.AfterProgram())
 		}, ""},
 		"in a state": {func(l *lab, h *host.Host, r *journal.Recorder) error {
-			err := errors.Join(r.Ran("hooks", "pre-release"), r.Ended())
+			err := errors.Join(r.BeforeProgram("hooks", "pre-release"), r.AfterProgram())
 			r.Step("file.managed /etc/f")
 			l.write(h, "/etc/f", "two")
 			return err
 		}, "file.managed /etc/f"},
 		"in the hooks after the states": {func(l *lab, h *host.Host, r *journal.Recorder) error {
 			l.write(h, "/etc/f", "two")
-			return r.Ran("hooks", "post-release")
+			return r.BeforeProgram("hooks", "post-release")
 		}, "hooks post-release"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -424,8 +424,8 @@ func TestCutAfterAProgramIsNotInIt(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := last.At("1", h); got != c.want {
-					t.Errorf("the run was cut short in %q, want %q", got, c.want)
+				if got := last.InterruptedStep("1", h); got != c.want {
+					t.Errorf("the interrupted step is %q, want %q", got, c.want)
 				}
 			})
 		})

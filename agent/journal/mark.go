@@ -4,19 +4,19 @@ import (
 	"errors"
 )
 
-// Marker notes in chapters how far a restore has come.
+// Marker records the progress of a restore in chapters.
 type Marker struct {
-	journal Journal
-	run     string
-	writers map[int]*writer
-	byName  map[int]*Chapter
+	journal  Journal
+	run      string
+	writers  map[int]*writer
+	chapters map[int]*Chapter // by number
 }
 
-// Mark makes the marker of a run that restores records of the given chapters.
+// Mark returns the Marker for the run with ID run, which restores records of chapters.
 func (j Journal) Mark(run string, chapters []*Chapter) *Marker {
-	m := &Marker{journal: j, run: run, writers: map[int]*writer{}, byName: map[int]*Chapter{}}
+	m := &Marker{journal: j, run: run, writers: map[int]*writer{}, chapters: map[int]*Chapter{}}
 	for _, c := range chapters {
-		m.byName[c.Number] = c
+		m.chapters[c.Number] = c
 	}
 	return m
 }
@@ -25,7 +25,7 @@ func (m *Marker) writer(number int) (*writer, error) {
 	if w, ok := m.writers[number]; ok {
 		return w, nil
 	}
-	w, err := m.journal.extend(m.byName[number])
+	w, err := m.journal.extend(m.chapters[number])
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -33,7 +33,7 @@ func (m *Marker) writer(number int) (*writer, error) {
 	return w, nil
 }
 
-// Begun notes that records are about to be settled, and returns when that is safe.
+// Begun records that a restore of records is about to begin, and syncs the chapters.
 func (m *Marker) Begun(records ...*Record) error {
 	for _, r := range records {
 		w, err := m.writer(r.Chapter)
@@ -48,7 +48,7 @@ func (m *Marker) Begun(records ...*Record) error {
 	return m.Sync()
 }
 
-// Undone notes that records are settled, and why if they were left as they are.
+// Undone records that records were restored, or, with left, why they were not. It does not sync the chapters.
 func (m *Marker) Undone(left string, records ...*Record) error {
 	for _, r := range records {
 		w, err := m.writer(r.Chapter)
@@ -64,7 +64,7 @@ func (m *Marker) Undone(left string, records ...*Record) error {
 	return nil
 }
 
-// Sync returns when all that was noted is safe.
+// Sync syncs the chapters to disk.
 func (m *Marker) Sync() error {
 	var errs []error
 	for _, w := range m.writers {
@@ -73,7 +73,7 @@ func (m *Marker) Sync() error {
 	return explain(errors.Join(errs...))
 }
 
-// Close ends the marking.
+// Close syncs and closes the chapters.
 func (m *Marker) Close() error {
 	var errs []error
 	for _, w := range m.writers {

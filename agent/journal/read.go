@@ -18,24 +18,24 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// Chapter is a chapter as it was read.
+// Chapter is the decoded content of a chapter.
 type Chapter struct {
 	Header
 	Number  int
-	Runs    []string // that changed something, in their order
+	Runs    []string // IDs of the runs that changed something, oldest first
 	Records []*Record
-	Torn    bool // a power cut took the end of the last record
+	Torn    bool // the last frame is incomplete, because of a power cut
 
-	path   string
-	end    int64 // of what is whole
-	last   sum
-	pieces map[string]place
-	boot   string            // of the run that is being read
-	coming map[string]string // paths that the run may have made without another word, by step
-	ahead  []string          // the paths of coming, in the order in which steps come to them
+	path    string
+	end     int64 // offset of the end of the last whole frame
+	last    sum
+	pieces  map[string]place
+	boot    string            // boot ID of the last run
+	planned map[string]string // paths that the last run may have created without a record, and their steps
+	order   []string          // the paths that were planned, in the order of their steps
 }
 
-// place is where a piece lies in the file, compressed.
+// place is the offset and the length of a compressed piece in the file.
 type place struct{ at, length int64 }
 
 // The bodies of frames.
@@ -62,9 +62,9 @@ type (
 	}
 )
 
-// read reads a chapter. Its error is a *Damaged or a *Newer where the file is at fault.
+// read reads a chapter. Its error is a *Damaged or a *Newer if the content of the file is the cause.
 func (j Journal) read(number int) (*Chapter, error) {
-	c := &Chapter{Number: number, path: j.path(number), pieces: map[string]place{}, coming: map[string]string{}}
+	c := &Chapter{Number: number, path: j.path(number), pieces: map[string]place{}, planned: map[string]string{}}
 	f, err := walk.OpenFile(c.path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal: %w", err)
@@ -81,7 +81,7 @@ func (c *Chapter) load(r io.Reader) error {
 		var body []byte
 		at := f.at
 		if k, body, err = f.next(); err == nil {
-			if err = c.take(k, body, at); err != nil {
+			if err = c.apply(k, body, at); err != nil {
 				err = &Damaged{Path: c.path, At: at}
 			}
 		}
@@ -102,10 +102,10 @@ func (c *Chapter) load(r io.Reader) error {
 	return err
 }
 
-var errBody = errors.New("a record makes no sense")
+var errBody = errors.New("a frame is not valid")
 
-// take takes over a frame.
-func (c *Chapter) take(k kind, body []byte, at int64) error {
+// apply adds a frame, which starts at offset at, to the chapter.
+func (c *Chapter) apply(k kind, body []byte, at int64) error {
 	switch k {
 	case kindHeader:
 		return json.Unmarshal(body, &c.Header)
@@ -121,23 +121,23 @@ func (c *Chapter) take(k kind, body []byte, at int64) error {
 		c.pieces[hex.EncodeToString(body[:sumSize])] = place{at + headSize + sumSize, int64(len(body)) - sumSize}
 		return nil
 	case kindChange:
-		return c.takeChange(body)
-	case kindComing:
-		var b Coming
+		return c.applyChange(body)
+	case kindPlanned:
+		var b Planned
 		err := json.Unmarshal(body, &b)
-		c.coming[b.Path], c.ahead = b.Step, append(c.ahead, b.Path)
+		c.planned[b.Path], c.order = b.Step, append(c.order, b.Path)
 		return err
 	case kindSynced:
 		for _, r := range c.Records {
 			r.Synced = true
 		}
-		clear(c.coming)
+		clear(c.planned)
 		return nil
 	}
-	return c.takeRest(k, body)
+	return c.applyUpdate(k, body)
 }
 
-func (c *Chapter) takeChange(body []byte) error {
+func (c *Chapter) applyChange(body []byte) error {
 	r := &Record{Chapter: c.Number, Seq: len(c.Records)}
 	if len(c.Runs) == 0 {
 		return errBody
@@ -145,12 +145,12 @@ func (c *Chapter) takeChange(body []byte) error {
 	r.Run, r.Boot = c.Runs[len(c.Runs)-1], c.boot
 	c.Records = append(c.Records, r)
 	err := json.Unmarshal(body, &r.Change)
-	delete(c.coming, r.Subject.Name)
+	delete(c.planned, r.Subject.Name)
 	return err
 }
 
-// takeRest takes over what says more about a change.
-func (c *Chapter) takeRest(k kind, body []byte) error {
+// applyUpdate applies a frame that updates an earlier record.
+func (c *Chapter) applyUpdate(k kind, body []byte) error {
 	var which struct {
 		Seq *int `json:"seq"`
 	}
@@ -179,15 +179,15 @@ func (c *Chapter) takeRest(k kind, body []byte) error {
 	return errBody
 }
 
-// At names the step in which a run that was cut short changed something last; "" where it changed nothing,
-// or another run came after it. What only was to come, and is there, was made after all
-// that was recorded. Programs that come before states, such as pre-release hooks, are no change once they have ended.
-func (c *Chapter) At(run string, h *host.Host) string {
+// InterruptedStep returns the step in which the interrupted run made its last change. It returns "" if the run changed
+// nothing, or is not the last run. A planned path that exists was created after all recorded changes. A program that
+// runs before states do, such as a pre-release hook, does not count as a change after it has ended.
+func (c *Chapter) InterruptedStep(run string, h *host.Host) string {
 	if len(c.Runs) == 0 || c.Runs[len(c.Runs)-1] != run {
 		return ""
 	}
-	for _, name := range slices.Backward(c.ahead) {
-		step, open := c.coming[name]
+	for _, name := range slices.Backward(c.order) {
+		step, open := c.planned[name]
 		if _, err := h.Files.Lstat(name); open && err == nil {
 			return step
 		}
@@ -196,15 +196,15 @@ func (c *Chapter) At(run string, h *host.Host) string {
 		if r.Run != run {
 			break
 		}
-		if !r.prepared() {
-			return strings.TrimSpace(r.Step + " " + ranAs(r))
+		if !r.preparation() {
+			return strings.TrimSpace(r.Step + " " + programOf(r))
 		}
 	}
 	return ""
 }
 
-// prepared reports whether a record is about a program that has ended, and that runs before states do.
-func (r *Record) prepared() bool {
+// preparation reports whether r is the record of a program that runs before states do, and that has ended.
+func (r *Record) preparation() bool {
 	if r.Before != nil || r.After == nil {
 		return false
 	}
@@ -217,23 +217,23 @@ func (r *Record) prepared() bool {
 	return false
 }
 
-// ranAs is which hooks, or which engine, a record is about: their steps have no name of their own.
-func ranAs(r *Record) string {
+// programOf returns the name of the hook or engine of r, since their step does not contain it, and "" for other steps.
+func programOf(r *Record) string {
 	if r.Step == "hooks" || r.Step == "engine" {
 		return r.Subject.Name
 	}
 	return ""
 }
 
-// Live lists the records that no restore has settled.
+// Live returns the records that no restore has settled.
 func (c *Chapter) Live() []*Record {
 	return slices.DeleteFunc(slices.Clone(c.Records), func(r *Record) bool { return r.Undone != nil })
 }
 
-// maxPiece is how much content a piece holds.
+// maxPiece is the maximum size of the content of a piece in bytes.
 const maxPiece = 1 << 20
 
-// Open reads content that is kept in pieces.
+// Open returns a reader of the content of pieces. The caller must close it.
 func (c *Chapter) Open(pieces []string) (io.ReadCloser, error) {
 	f, err := walk.OpenFile(c.path)
 	if err != nil {
@@ -242,7 +242,7 @@ func (c *Chapter) Open(pieces []string) (io.ReadCloser, error) {
 	return &content{chapter: c, file: f, pieces: pieces}, nil
 }
 
-// content reads one piece after the other.
+// content reads pieces one after another.
 type content struct {
 	chapter *Chapter
 	file    *os.File
@@ -268,7 +268,7 @@ func (r *content) Read(p []byte) (int, error) {
 
 func (r *content) Close() error { return r.file.Close() }
 
-// piece reads a piece and makes sure that it is the one.
+// piece reads, decompresses and verifies a piece. It returns a *Damaged if the piece does not have the SHA-256 name.
 func (c *Chapter) piece(f *os.File, name string) ([]byte, error) {
 	at, ok := c.pieces[name]
 	if !ok {

@@ -15,45 +15,44 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// Run is a run that may change things.
+// Run describes the run whose changes are recorded.
 type Run struct {
 	ID   string
-	Pair string // key of the pair that converges
-	Name string // of that pair, for people
-	Over string // key of the pair that ran before
+	Pair string // key of the pair of releases that converges
+	Name string // of that pair, for messages
+	Over string // key of the pair that ran before; "" for none
 	Now  func() time.Time
-	// Skip are directories whose files are nobody's but the agent's.
+	// Skip lists directories of the agent itself. Changes in them are not recorded.
 	Skip []string
-	// Note is told what concerns the journal and does not stop the run.
+	// Note reports a problem with the journal that does not stop the run.
 	Note func(format string, args ...any)
 }
 
-// Recorder writes a run's changes into the journal. Until the first of them it touches nothing. It is
-// the host.Recorder of the host that it is bound to.
+// Recorder writes the changes of a run into the journal. It does not touch the journal before the first change. It
+// implements host.Recorder for the host given to Bind.
 type Recorder struct {
 	journal Journal
 	run     Run
 	host    *host.Host
 
 	step     atomic.Pointer[string]
-	settling atomic.Bool // after-images are being taken
+	settling atomic.Bool // a goroutine of Settle is taking after-images
 
-	// mu is held while after-images are taken, which goes on while the next state looks at the host: who
-	// is about to change something waits for that.
+	// mu is held while after-images are taken. Meanwhile the next state may read the host; a change waits for mu.
 	mu      sync.Mutex
 	writer  *writer
 	records map[host.Subject]*recorded
-	dirs    map[string]bool // of the files among them
-	ahead   func() []Coming // nil for nobody
-	coming  map[string]bool // what is said to come
-	open    []*recorded     // whose after-image is not taken
-	late    error           // of taking them, still to be told
-	dirty   bool            // something changed that a power cut could still take back
-	hide    func(string) string
-	private map[string]bool // steps whose changes are not shown
+	dirs    map[string]bool     // directories of the files in records
+	plan    func() []Planned    // see SetPlan; nil for none
+	planned map[string]bool     // paths that the journal has as planned
+	open    []*recorded         // subjects whose after-image is not taken yet
+	late    error               // the error of Settle's goroutine, for the next call to return
+	dirty   bool                // the host has changes that are not synced to disk
+	hide    func(string) string // redacts a text
+	private map[string]bool     // steps whose changes must not be shown
 
 	parallel bool
-	program  *int // sequence number of the record of a program that runs; nil for none
+	program  *int // sequence number of the record of the running program; nil for none
 }
 
 // recorded is a subject that this run has changed.
@@ -61,37 +60,36 @@ type recorded struct {
 	subject host.Subject
 	seq     int
 	open    bool
-	private bool // what it becomes is not shown
+	private bool // its after-image must not be shown
 	after   *image.Image
 }
 
-// Record makes the recorder of a run.
+// Record returns the Recorder of a run.
 func (j Journal) Record(run Run) *Recorder {
-	r := &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, dirs: map[string]bool{}, coming: map[string]bool{}, private: map[string]bool{}, hide: func(text string) string { return text }}
+	r := &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, dirs: map[string]bool{}, planned: map[string]bool{}, private: map[string]bool{}, hide: func(text string) string { return text }}
 	r.Step("")
 	return r
 }
 
-// Bind tells the host whose images are taken. It may be told again, of the same machine.
+// Bind sets the host whose changes are recorded. A later call may pass another Host of the same machine.
 func (r *Recorder) Bind(h *host.Host) {
 	r.mu.Lock()
 	r.host = h
 	r.mu.Unlock()
 }
 
-// Step says what is being done from now on: the function and the ID of a state, or the stage of a
-// run.
+// Step sets the step of the following changes: the function and the ID of a state, or the stage of the run.
 func (r *Recorder) Step(name string) { r.step.Store(&name) }
 
-// Hide tells how texts are shown; one that is shown otherwise than it is holds a secret.
+// Hide sets the function that redacts texts. A text contains a secret if the function changes it.
 func (r *Recorder) Hide(hide func(string) string) {
 	r.mu.Lock()
 	r.hide = hide
 	r.mu.Unlock()
 }
 
-// Private says that what a step changes is not shown, now or later. Among steps that are at work at once it is not known
-// which of them makes a change, so none of their changes is shown.
+// Private marks a step whose changes must not be shown. While steps run in parallel the recorder cannot attribute a
+// change to one of them, so all changes count as private if any step is.
 func (r *Recorder) Private(step string) {
 	r.mu.Lock()
 	r.private[step] = true
@@ -102,10 +100,10 @@ func (r *Recorder) isPrivate(step string) bool {
 	return r.private[step] || r.parallel && len(r.private) > 0
 }
 
-// imageTime is how long it may take to look at a subject.
+// imageTime is the timeout for taking one image.
 const imageTime = 2 * time.Minute
 
-// Replacing writes down what a subject is.
+// Replacing records the image of a subject before it changes.
 func (r *Recorder) Replacing(s host.Subject) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,20 +117,20 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	step := *r.step.Load()
 	key := s
 	if s.Kind == host.KindCommand {
-		key.Name += " " + step // each state's by itself
+		key.Name += " " + step // each step has its own records of programs
 	}
 	if known, ok := r.records[key]; ok {
 		known.private = known.private || r.isPrivate(step)
 		return explain(r.again(known))
 	}
 	if s.Kind == host.KindFile && r.inOpenTree(s.Name) {
-		return nil // the tree's images have it
+		return nil // the images of the tree contain the file
 	}
 	if err := r.begin(); err != nil {
 		return explain(err)
 	}
 	if s.Kind == host.KindTree {
-		if err := r.settleBelow(s.Name); err != nil {
+		if err := r.settleInside(s.Name); err != nil {
 			return explain(err)
 		}
 	}
@@ -146,7 +144,7 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	if err := r.writer.add(kindChange, change); err != nil {
 		return explain(err)
 	}
-	if err := r.matters(change); err != nil {
+	if err := r.persist(change); err != nil {
 		return explain(err)
 	}
 	entry := &recorded{subject: s, seq: r.writer.records, private: change.Secret}
@@ -162,19 +160,19 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	return nil
 }
 
-// inOpenTree reports whether a tree that has changed, and whose after-image is still to be taken, has the path.
+// inOpenTree reports whether name is in a changed tree whose after-image is not taken yet.
 func (r *Recorder) inOpenTree(name string) bool {
 	return slices.ContainsFunc(r.open, func(e *recorded) bool { return e.subject.Kind == host.KindTree && in(e.subject.Name, name) })
 }
 
-// settleBelow ends the records of paths that a tree is about to take the place of: what a state left there, as
-// when it removed a directory, is what the tree's before-image starts from. Each path then has one history.
-func (r *Recorder) settleBelow(dir string) error {
-	below := func(e *recorded) bool {
+// settleInside takes the after-images of the open subjects in dir before the record of tree dir begins, and forgets
+// them. The before-image of the tree then continues from these after-images, so that each path has one history.
+func (r *Recorder) settleInside(dir string) error {
+	inside := func(e *recorded) bool {
 		return (e.subject.Kind == host.KindFile || e.subject.Kind == host.KindTree) && in(dir, e.subject.Name)
 	}
 	for _, e := range r.open {
-		if !below(e) {
+		if !inside(e) {
 			continue
 		}
 		if err := r.settleOne(e); err != nil {
@@ -182,23 +180,23 @@ func (r *Recorder) settleBelow(dir string) error {
 		}
 		delete(r.records, e.subject)
 	}
-	r.open = slices.DeleteFunc(r.open, below)
+	r.open = slices.DeleteFunc(r.open, inside)
 	return nil
 }
 
-// in reports whether a path is a directory or lies below it.
+// in reports whether name is dir or a path in it.
 func in(dir, name string) bool {
 	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// Names reports whether this run has recorded a file of a directory.
-func (r *Recorder) Names(dir string) bool {
+// ChangedIn reports whether this run has recorded a change of a file in directory dir.
+func (r *Recorder) ChangedIn(dir string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.dirs[dir]
 }
 
-// again opens a subject that was settled, since what it has become is not what it will be.
+// again reopens a settled subject that is about to change again: its after-image is no longer valid.
 func (r *Recorder) again(entry *recorded) error {
 	if entry.open || entry.after == nil {
 		return nil
@@ -210,12 +208,12 @@ func (r *Recorder) again(entry *recorded) error {
 	return err
 }
 
-// before takes the image of what is about to change. What cannot be looked at is no reason to leave
-// it as it is; it cannot be put back then.
+// before takes the before-image of a change. If that fails, it sets c.Lost: the subject may change, but the change
+// cannot be undone.
 func (r *Recorder) before(c *Change) {
 	ctx, cancel := context.WithTimeout(context.Background(), imageTime)
 	defer cancel()
-	k := &watching{keep: r.writer, hide: r.hide}
+	k := &secretKeeper{keep: r.writer, hide: r.hide}
 	i, err := image.Taker{Host: r.host, Keep: k}.Take(ctx, c.Subject)
 	if err != nil {
 		c.Lost = "what was there could not be read: " + err.Error()
@@ -224,7 +222,7 @@ func (r *Recorder) before(c *Change) {
 	c.Before, c.Secret = &i, k.secret(c.Subject, i)
 }
 
-// skips reports whether a subject is none of the journal's business.
+// skips reports whether changes of a subject are not recorded.
 func (r *Recorder) skips(s host.Subject) bool {
 	if r.host == nil {
 		return true
@@ -237,8 +235,9 @@ func (r *Recorder) skips(s host.Subject) bool {
 	return false
 }
 
-// Ran records a program that may have changed anything, before it starts. Ended is called when it has ended.
-func (r *Recorder) Ran(what, name string) error {
+// BeforeProgram records a program that is about to start, and that may change anything. The caller calls AfterProgram
+// after the program has ended.
+func (r *Recorder) BeforeProgram(what, name string) error {
 	if r.journal.Limit == 0 {
 		return nil
 	}
@@ -254,8 +253,9 @@ func (r *Recorder) Ran(what, name string) error {
 	return explain(errors.Join(err, r.writer.sync()))
 }
 
-// Ended records that the program of Ran has ended: what cuts the run short from now on is not that program.
-func (r *Recorder) Ended() error {
+// AfterProgram records that the program of BeforeProgram has ended, so that a later interruption of the run is not
+// attributed to it.
+func (r *Recorder) AfterProgram() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.writer == nil || r.program == nil {
@@ -266,7 +266,7 @@ func (r *Recorder) Ended() error {
 	return explain(errors.Join(err, r.writer.sync()))
 }
 
-// Kept waits until all that was written is safe.
+// Kept implements host.Recorder: it waits until the records of the announced changes are synced to disk.
 func (r *Recorder) Kept() error {
 	r.mu.Lock()
 	w := r.writer
@@ -277,7 +277,7 @@ func (r *Recorder) Kept() error {
 	return explain(w.await())
 }
 
-// Close settles what is open and closes the chapter.
+// Close calls Sync and closes the chapter.
 func (r *Recorder) Close() error {
 	err := r.Sync()
 	r.mu.Lock()
@@ -287,6 +287,6 @@ func (r *Recorder) Close() error {
 	}
 	w := r.writer
 	r.program = nil
-	r.writer, r.records, r.dirs, r.coming, r.open = nil, map[host.Subject]*recorded{}, map[string]bool{}, map[string]bool{}, nil
+	r.writer, r.records, r.dirs, r.planned, r.open = nil, map[host.Subject]*recorded{}, map[string]bool{}, map[string]bool{}, nil
 	return errors.Join(err, explain(w.close()))
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// watching is a keeper that looks for secrets in the texts which it is given.
-type watching struct {
+// secretKeeper is an image.Keeper that looks for secrets in the content, and passes it to keep.
+type secretKeeper struct {
 	keep  image.Keeper
 	hide  func(string) string
 	found bool
 }
 
-func (w *watching) Keep(r io.Reader, size int64) ([]string, string, error) {
+func (w *secretKeeper) Keep(r io.Reader, size int64) ([]string, string, error) {
 	if size > maxText {
 		return w.keep.Keep(r, size)
 	}
@@ -28,10 +28,10 @@ func (w *watching) Keep(r io.Reader, size int64) ([]string, string, error) {
 	return w.keep.Keep(bytes.NewReader(text), int64(len(text)))
 }
 
-// secret reports whether nobody may be shown what an image holds: it is of an account, not everybody
-// may read it on the host either, or it holds what the run hides.
-func (w *watching) secret(s host.Subject, i image.Image) bool {
-	if w.found || notForAll(s, i) {
+// secret reports whether an image must not be shown: it is the image of an account, or of a file that not every user of
+// the host can read, or it contains a secret of the run.
+func (w *secretKeeper) secret(s host.Subject, i image.Image) bool {
+	if w.found || restricted(s, i) {
 		return true
 	}
 	for _, p := range i.Parts {
@@ -42,7 +42,7 @@ func (w *watching) secret(s host.Subject, i image.Image) bool {
 	return false
 }
 
-func notForAll(s host.Subject, i image.Image) bool {
+func restricted(s host.Subject, i image.Image) bool {
 	if s.Kind == host.KindUser || s.Kind == host.KindGroup {
 		return true
 	}
@@ -54,10 +54,10 @@ func notForAll(s host.Subject, i image.Image) bool {
 	return false
 }
 
-// maxText is the longest text that is kept of what files have become, for it to be shown.
+// maxText is the size in bytes of the longest text that after-images keep. They keep texts only for diffs.
 const maxText = 64 << 10
 
-// texts keeps short texts, and of all else nothing.
+// texts is an image.Keeper that keeps texts of up to maxText bytes and drops all other content.
 type texts struct{ w *writer }
 
 func (t texts) Keep(r io.Reader, size int64) ([]string, string, error) {

@@ -8,19 +8,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// Parallel says that several states are at work at once from now on. What one of them leaves is only
-// known when all have ended, which is when Sync is called.
+// Parallel marks the start of several states that run at once. The recorder takes after-images only when all of them
+// have ended, which is when the caller calls Sync.
 func (r *Recorder) Parallel() {
 	r.mu.Lock()
 	r.parallel = true
 	r.mu.Unlock()
 }
 
-// Settle writes what the subjects that changed have become. It returns before that is done, with the
-// error of the time before.
+// Settle takes and writes the after-images of the changed subjects in the background. It returns the error of an
+// earlier call.
 func (r *Recorder) Settle() error {
 	if r.settling.Load() {
-		return nil // whoever changed something since would have waited for that
+		return nil // nothing has changed since the earlier call: a change would have waited for it
 	}
 	r.mu.Lock()
 	late := r.late
@@ -57,8 +57,7 @@ func (r *Recorder) settleOne(entry *recorded) error {
 	return err
 }
 
-// Sync settles what is open and returns when neither the host nor the journal can lose what was done
-// by a power cut.
+// Sync settles the open subjects, and syncs the host's filesystems and the journal to disk.
 func (r *Recorder) Sync() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +67,7 @@ func (r *Recorder) Sync() error {
 	if r.dirty {
 		err = errors.Join(err, synced(r.writer, r.host, r.trees()...))
 		r.dirty = err != nil
-		clear(r.coming)
+		clear(r.planned)
 	}
 	if r.writer == nil {
 		return err
@@ -76,7 +75,7 @@ func (r *Recorder) Sync() error {
 	return errors.Join(err, explain(r.writer.sync()))
 }
 
-// trees are directories that programs may have written to.
+// trees returns the directories of recorded trees, in which programs may have written files.
 func (r *Recorder) trees() (all []string) {
 	for s := range r.records {
 		if s.Kind == host.KindTree {
@@ -86,7 +85,7 @@ func (r *Recorder) trees() (all []string) {
 	return all
 }
 
-// synced syncs the host and, where a journal is kept, notes that.
+// synced syncs the filesystems of paths on the host, and records that if w is not nil.
 func synced(w *writer, h *host.Host, paths ...string) error {
 	if err := h.Sync(paths...); err != nil || w == nil {
 		return err
@@ -94,18 +93,18 @@ func synced(w *writer, h *host.Host, paths ...string) error {
 	return w.write(kindSynced, nil)
 }
 
-// after writes what a subject has become. One that cannot be looked at stays open.
+// after takes and writes the after-image of a subject. It returns nil, and no error, if the image cannot be taken.
 func after(w *writer, h *host.Host, of *recorded, hide func(string) string) (*afterBody, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), imageTime)
 	defer cancel()
-	k := &watching{keep: texts{w}, hide: hide}
+	k := &secretKeeper{keep: texts{w}, hide: hide}
 	i, err := image.Taker{Host: h, Keep: k}.Take(ctx, of.subject)
 	if err != nil {
 		return nil, nil
 	}
 	b := &afterBody{Seq: of.seq, After: i, Secret: of.private || k.secret(of.subject, i)}
 	for n := range i.Parts {
-		i.Parts[n].Lost = "" // to be shown it is not needed
+		i.Parts[n].Lost = "" // an after-image is shown and never restored
 	}
 	return b, w.add(kindAfter, b)
 }

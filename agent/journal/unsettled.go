@@ -6,8 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// unsettled are the records whose run was cut short: it did not come to take the after-image, or a
-// power cut may have taken a part of what that shows.
+// unsettled returns the records without a valid after-image because their run was interrupted: the run did not take it,
+// or a power cut may have lost a part of the change that it shows.
 func unsettled(c *Chapter, boot string) (open []*Record) {
 	for _, r := range c.Records {
 		lost := !r.Synced && r.Boot != boot
@@ -18,20 +18,20 @@ func unsettled(c *Chapter, boot string) (open []*Record) {
 	return open
 }
 
-// Settle completes the records of a chapter whose run was cut short: what is found now is what that
-// run left.
+// Settle takes the after-images that an interrupted run did not take. It assumes that the subjects have not changed
+// since.
 func Settle(j Journal, c *Chapter, h *host.Host) error {
 	open := unsettled(c, BootID(h))
-	if len(open)+len(c.coming) == 0 {
+	if len(open)+len(c.planned) == 0 {
 		return nil
 	}
 	w, err := j.extend(c)
 	if err != nil {
 		return err
 	}
-	made, err := c.made(w, h)
+	created, err := c.settlePlanned(w, h)
 	if err == nil {
-		err = settleAll(w, h, append(open, made...))
+		err = settleAll(w, h, append(open, created...))
 	}
 	c.end, c.last, c.Torn = w.size, w.last, false
 	return errors.Join(err, w.close())
@@ -39,7 +39,7 @@ func Settle(j Journal, c *Chapter, h *host.Host) error {
 
 func settleAll(w *writer, h *host.Host, open []*Record) error {
 	for _, record := range open {
-		// What the run that was cut short hid, nobody knows any more: so all of it is hidden.
+		// The secrets of the interrupted run are not known here, so all texts count as secret.
 		b, err := after(w, h, &recorded{subject: record.Subject, seq: record.Seq}, func(string) string { return "" })
 		if err != nil {
 			return err

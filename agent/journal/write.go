@@ -16,29 +16,29 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// writer adds to a chapter.
+// writer appends frames to a chapter.
 type writer struct {
 	journal  Journal
 	number   int
 	file     *os.File
 	last     sum
 	size     int64
-	reserved int64 // to where the file is written
+	reserved int64 // offset of the end of the zeros that reserve wrote
 	others   int64 // bytes of the other chapters
 	pieces   map[string]place
 	records  int
 	packer   *zstd.Encoder
 
 	mu      sync.Mutex
-	pending []byte // that is still to be written, up to size
-	needed  int64  // how much of the file has to be safe before the next change
+	pending []byte // the frames before offset size that are not written yet
+	needed  int64  // the offset up to which the file must be synced before the next change
 	done    *sync.Cond
-	synced  int64 // how much of the file a power cut cannot take
+	synced  int64 // the offset up to which the file is synced
 	syncing bool
 	failed  error
 }
 
-// extend opens a chapter to add to it. What a power cut left of its last record is cut off.
+// extend opens a chapter for appending. It truncates an incomplete last frame.
 func (j Journal) extend(c *Chapter) (*writer, error) {
 	f, err := os.OpenFile(c.path, os.O_RDWR, 0)
 	if err != nil {
@@ -53,7 +53,7 @@ func (j Journal) extend(c *Chapter) (*writer, error) {
 	return w, errors.Join(err, w.count())
 }
 
-// start makes a new chapter.
+// start creates a chapter.
 func (j Journal) start(number int, h Header) (*writer, error) {
 	if err := durable.MkdirAll(j.Dir, 0o700); err != nil {
 		return nil, err
@@ -77,14 +77,14 @@ func (j Journal) writer(f *os.File, number int) *writer {
 	return w
 }
 
-// count adds up what the other chapters take.
+// count sets w.others.
 func (w *writer) count() error {
 	var err error
-	w.others, err = w.journal.sizeBut(w.number)
+	w.others, err = w.journal.sizeExcept(w.number)
 	return err
 }
 
-// add writes a frame of JSON.
+// add appends a frame with body as JSON.
 func (w *writer) add(k kind, body any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -93,6 +93,7 @@ func (w *writer) add(k kind, body any) error {
 	return w.write(k, data)
 }
 
+// write appends a frame. It keeps up to maxPiece bytes in memory until put is called.
 func (w *writer) write(k kind, body []byte) error {
 	b, s := frame(w.last, k, body)
 	w.mu.Lock()
@@ -105,14 +106,14 @@ func (w *writer) write(k kind, body []byte) error {
 	return nil
 }
 
-// need makes the next change wait for what was written so far.
+// need makes await wait for all frames added so far.
 func (w *writer) need() {
 	w.mu.Lock()
 	w.needed = w.size
 	w.mu.Unlock()
 }
 
-// flush writes what is pending, so that it outlives this process.
+// flush writes pending frames to the file, so that they survive the end of this process.
 func (w *writer) flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,11 +132,11 @@ func (w *writer) put() error {
 	return nil
 }
 
-// ahead is how many zeros are written beyond the end. To sync what replaces them costs the disk less
-// than half of what it costs to sync a file that grows. What a cut leaves of them is read as nothing.
+// ahead is the number of zeros that reserve writes after the end. Syncing data that replaces them takes less than half
+// as long as syncing a file that grows. The reader takes zeros that remain after a power cut for an incomplete frame.
 const ahead = 64 << 10
 
-// reserve makes room beyond what is going to be the end.
+// reserve writes zeros after offset end, unless the file already has some there.
 func (w *writer) reserve(end int64) error {
 	if end <= w.reserved {
 		return nil
@@ -145,14 +146,13 @@ func (w *writer) reserve(end int64) error {
 	return err
 }
 
-// sync returns when all that was written so far is safe. Calls that come while a sync is under way
-// share the next one.
+// sync waits until all frames added so far are on disk. Concurrent calls share one fdatasync(2).
 func (w *writer) sync() error {
 	w.need()
 	return w.await()
 }
 
-// await is sync for what is needed.
+// await waits until all frames that need marked are on disk.
 func (w *writer) await() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *writer) await() error {
 		w.mu.Lock()
 		w.syncing, w.synced = false, upTo
 		if err != nil {
-			// What the kernel dropped it will not try to write again.
+			// The error is permanent: the kernel does not retry pages that it failed to write.
 			w.failed = err
 		}
 		w.done.Broadcast()
@@ -179,7 +179,7 @@ func (w *writer) await() error {
 	return w.failed
 }
 
-// Keep keeps content within the limits.
+// Keep implements image.Keeper. It returns the reason in lost if the content exceeds a limit of the journal.
 func (w *writer) Keep(r io.Reader, size int64) (pieces []string, lost string, err error) {
 	if size > w.journal.FileLimit {
 		return nil, "it is larger than " + diag.Size(w.journal.FileLimit), nil
@@ -205,7 +205,7 @@ func (w *writer) Keep(r io.Reader, size int64) (pieces []string, lost string, er
 	}
 }
 
-// piece keeps one piece, unless the chapter has it.
+// piece appends one piece of content, unless the chapter already has it.
 func (w *writer) piece(data []byte) (name, lost string, err error) {
 	name = nameOf(data)
 	if _, ok := w.pieces[name]; ok {
@@ -221,7 +221,7 @@ func (w *writer) piece(data []byte) (name, lost string, err error) {
 		return "", "", err
 	}
 	body := w.packer.EncodeAll(data, raw)
-	if full, err := w.makeRoom(int64(len(body)) + headSize + sumSize); full || err != nil {
+	if full, err := w.dropUntilFits(int64(len(body)) + headSize + sumSize); full || err != nil {
 		return "", "the journal is full (" + diag.Size(w.journal.Limit) + ")", err
 	}
 	at := w.size
@@ -232,8 +232,8 @@ func (w *writer) piece(data []byte) (name, lost string, err error) {
 	return name, "", nil
 }
 
-// makeRoom lets old chapters go until there is room for more.
-func (w *writer) makeRoom(more int64) (full bool, err error) {
+// dropUntilFits removes old chapters until the journal has room for more bytes. It returns full if that is not enough.
+func (w *writer) dropUntilFits(more int64) (full bool, err error) {
 	for w.others+w.size+more > w.journal.Limit {
 		dropped, err := w.journal.dropOldest(w.number)
 		if err != nil || !dropped {
@@ -246,8 +246,8 @@ func (w *writer) makeRoom(more int64) (full bool, err error) {
 	return false, nil
 }
 
-// close gives back what was reserved. The file is whole before that, so it can be left to the kernel
-// when that comes to the disk.
+// close syncs the chapter, truncates the zeros of reserve, and closes the file. It does not sync the truncation: the
+// chapter is valid without it.
 func (w *writer) close() error {
 	if err := w.sync(); err != nil {
 		return errors.Join(err, w.file.Close())

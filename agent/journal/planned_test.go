@@ -12,15 +12,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// foreseeing is a run that is told of what comes, has changed a file, and made what the names say.
-func (l *lab) foreseeing(made ...string) (*host.Host, *journal.Recorder) {
+// startWithPlan starts a run with a plan, which changes a file and then creates the files made.
+func (l *lab) startWithPlan(made ...string) (*host.Host, *journal.Recorder) {
 	l.t.Helper()
 	h, r := l.start("1")
 	if err := os.WriteFile(filepath.Join(l.root, "etc/there"), []byte("old"), 0o644); err != nil {
 		l.t.Fatal(err)
 	}
-	r.Ahead(func() []journal.Coming {
-		return []journal.Coming{{Step: "file.managed b", Path: "/etc/dir/b"}, {Step: "file.managed c", Path: "/etc/c"}, {Step: "file.managed there", Path: "/etc/there"}}
+	r.SetPlan(func() []journal.Planned {
+		return []journal.Planned{{Step: "file.managed b", Path: "/etc/dir/b"}, {Step: "file.managed c", Path: "/etc/c"}, {Step: "file.managed there", Path: "/etc/there"}}
 	})
 	l.write(h, "/etc/a", "a")
 	for _, name := range made {
@@ -29,56 +29,55 @@ func (l *lab) foreseeing(made ...string) (*host.Host, *journal.Recorder) {
 	return h, r
 }
 
-func (l *lab) named() string {
+func (l *lab) recorded() string {
 	l.t.Helper()
 	var all []string
 	for _, r := range l.chapters()[0].Records {
 		if r.Before.Part(r.Subject.Name).Type != image.Absent {
-			l.t.Errorf("%s is said to have been %+v", r.Subject, r.Before)
+			l.t.Errorf("%s has the before-image %+v, want none", r.Subject, r.Before)
 		}
 		all = append(all, r.Subject.Name)
 	}
 	return strings.Join(all, " ")
 }
 
-// TestWhatComesIsKnownBeforeItIsMade: a run that is killed need not have said that it made what it had said
-// to come. What it did not come to make is none of its own.
-func TestWhatComesIsKnownBeforeItIsMade(t *testing.T) {
+// TestSettleRecordsPlannedPaths checks that Settle records the planned paths that a killed run created, and no others.
+func TestSettleRecordsPlannedPaths(t *testing.T) {
 	l := newLab(t)
-	h, _ := l.foreseeing("/etc/dir/b")
+	h, _ := l.startWithPlan("/etc/dir/b")
 	if err := journal.Settle(l.journal, l.chapters()[0], h); err != nil {
 		t.Fatal(err)
 	}
-	if got := l.named(); got != "/etc/a /etc/dir /etc/dir/b" {
+	if got := l.recorded(); got != "/etc/a /etc/dir /etc/dir/b" {
 		t.Errorf("recorded are %s", got)
 	}
 	for _, r := range l.chapters()[0].Records[1:] {
 		if r.Step != "file.managed b" || r.Run != "1" || r.After == nil || r.After.Part(r.Subject.Name).Type == image.Absent {
-			t.Errorf("%s is recorded for %q of run %s, after it %+v", r.Subject, r.Step, r.Run, r.After)
+			t.Errorf("%s has a record of step %q in run %s with the after-image %+v", r.Subject, r.Step, r.Run, r.After)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(l.root, "etc/c"), []byte("somebody's own"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(l.root, "etc/c"), []byte("of a user"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := journal.Settle(l.journal, l.chapters()[0], h); err != nil {
 		t.Fatal(err)
 	}
-	if got := l.named(); strings.Contains(got, "/etc/c") {
-		t.Errorf("what somebody made after the cut is recorded: %s", got)
+	if got := l.recorded(); strings.Contains(got, "/etc/c") {
+		t.Errorf("a file created after the interruption is recorded: %s", got)
 	}
 }
 
-// TestWhatDoesNotComeLeavesNothing: of a run that ended well only what it made is known.
-func TestWhatDoesNotComeLeavesNothing(t *testing.T) {
+// TestPlannedPathsOfACompleteRun checks that a run which ended has records only of the paths that it created.
+func TestPlannedPathsOfACompleteRun(t *testing.T) {
 	l := newLab(t)
-	h, r := l.foreseeing("/etc/c")
+	h, r := l.startWithPlan("/etc/c")
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Mkdir(filepath.Join(l.root, "etc/dir"), 0o755), journal.Settle(l.journal, l.chapters()[0], h)); err != nil {
 		t.Fatal(err)
 	}
-	if got := l.named(); got != "/etc/a /etc/c" {
+	if got := l.recorded(); got != "/etc/a /etc/c" {
 		t.Errorf("recorded are %s", got)
 	}
 	dirs, err := l.journal.Dirs()

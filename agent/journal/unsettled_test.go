@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// boot gives the lab's machine another boot.
+// boot sets the boot ID of the lab's host.
 func (l *lab) boot(id string) {
 	l.t.Helper()
 	file := filepath.Join(l.root, "proc/sys/kernel/random/boot_id")
@@ -24,7 +24,7 @@ func (l *lab) boot(id string) {
 	}
 }
 
-// start begins a run that nobody ends.
+// start begins a run. The caller need not end it.
 func (l *lab) start(id string) (*host.Host, *journal.Recorder) {
 	l.t.Helper()
 	r := l.journal.Record(journal.Run{ID: id, Pair: "a", Now: time.Now, Note: l.t.Logf})
@@ -36,17 +36,17 @@ func (l *lab) start(id string) (*host.Host, *journal.Recorder) {
 	return h, r
 }
 
-// TestWhatAPowerCutTookIsNotWhatTheRunLeft: an after-image that reached the disk says nothing of what it
-// shows, which may not have.
-func TestWhatAPowerCutTookIsNotWhatTheRunLeft(t *testing.T) {
+// TestSettleAfterAPowerCut checks that Settle takes an after-image again if a power cut may have lost the change
+// itself, even though the after-image reached the disk.
+func TestSettleAfterAPowerCut(t *testing.T) {
 	const whole, torn = 5, 0
 	for name, c := range map[string]struct {
 		reboot, synced bool
 		want           int64
 	}{
-		"cut by kill":               {false, false, whole},
-		"cut by power":              {true, false, torn},
-		"cut by power when all was": {true, true, whole},
+		"killed":                 {false, false, whole},
+		"power cut":              {true, false, torn},
+		"power cut after a sync": {true, true, whole},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -60,7 +60,7 @@ func TestWhatAPowerCutTookIsNotWhatTheRunLeft(t *testing.T) {
 			if err := end(); err != nil {
 				t.Fatal(err)
 			}
-			l.write(h, "/etc/g", "and something after it") // which waits for the after-image
+			l.write(h, "/etc/g", "second") // which waits for the after-image
 			if err := os.WriteFile(filepath.Join(l.root, "etc/f"), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -72,10 +72,10 @@ func TestWhatAPowerCutTookIsNotWhatTheRunLeft(t *testing.T) {
 			}
 			settled := l.chapters()[0]
 			if got := settled.Records[0].After.Part("/etc/f").Size; got != c.want {
-				t.Errorf("the run is said to have left %d bytes, want %d", got, c.want)
+				t.Errorf("the after-image has %d bytes, want %d", got, c.want)
 			}
-			// What somebody does from now on is theirs.
-			if err := os.WriteFile(filepath.Join(l.root, "etc/f"), []byte("somebody's own"), 0o644); err != nil {
+			// Later changes by others must not appear in the after-image.
+			if err := os.WriteFile(filepath.Join(l.root, "etc/f"), []byte("of a user"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			if c.reboot {
@@ -84,15 +84,15 @@ func TestWhatAPowerCutTookIsNotWhatTheRunLeft(t *testing.T) {
 				}
 			}
 			if got := l.chapters()[0].Records[0].After.Part("/etc/f").Size; got != c.want {
-				t.Errorf("later the run is said to have left %d bytes, want %d", got, c.want)
+				t.Errorf("later the after-image has %d bytes, want %d", got, c.want)
 			}
 		})
 	}
 }
 
-// TestWhatIsAnnouncedIsKeptBeforeTheFirstChange: the directories come before what will be in them, so that
-// the way back removes them last.
-func TestWhatIsAnnouncedIsKeptBeforeTheFirstChange(t *testing.T) {
+// TestAnnouncedPathsAreRecorded checks that announced paths are recorded before the first change, and that directories
+// come before the files in them, so that undo removes them last.
+func TestAnnouncedPathsAreRecorded(t *testing.T) {
 	l := newLab(t)
 	if err := os.Symlink("etc", filepath.Join(l.root, "conf")); err != nil {
 		t.Fatal(err)
@@ -104,18 +104,18 @@ func TestWhatIsAnnouncedIsKeptBeforeTheFirstChange(t *testing.T) {
 	if err := r.Kept(); err != nil {
 		t.Fatal(err)
 	}
-	var named []string
+	var recorded []string
 	for _, record := range l.chapters()[0].Records {
-		named = append(named, record.Subject.Name)
+		recorded = append(recorded, record.Subject.Name)
 	}
-	if got := strings.Join(named, " "); got != "/etc/a /etc/a/b /etc/a/b/f /etc/a/g" {
-		t.Errorf("kept are %s", got)
+	if got := strings.Join(recorded, " "); got != "/etc/a /etc/a/b /etc/a/b/f /etc/a/g" {
+		t.Errorf("recorded are %s", got)
 	}
 	l.write(h, "/conf/a/b/f", "x")
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(l.chapters()[0].Records); got != 4 {
-		t.Errorf("after the change there are %d records, want no more than were announced", got)
+		t.Errorf("after the change there are %d records, want only the announced ones", got)
 	}
 }
