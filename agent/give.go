@@ -114,7 +114,7 @@ func (g *giver) give(dir *walk.Dir, name string, depth int) error {
 		return err
 	}
 	if depth == maxDepth {
-		return g.leave(errDeep)
+		return g.leave(fmt.Errorf("%s: %w", walk.Clip(path.Join(dir.Path(), name)), errDeep))
 	}
 	st, err := dir.Lstat(name)
 	if err == nil {

@@ -38,22 +38,23 @@ type UnsafeError struct {
 }
 
 func (e *UnsafeError) Error() string {
+	path, component := Clip(e.Path), Clip(e.Component)
 	if e.Raised {
-		return fmt.Sprintf("%s: setuid and setgid bits are refused, since %s may have put the program there", e.Path, e.By)
+		return fmt.Sprintf("%s: setuid and setgid bits are refused, since %s may have put the program there", path, e.By)
 	}
 	if e.Source && e.Into != "" {
-		return fmt.Sprintf("%s: refused, since %s controls %s, and could so change %s", e.Path, e.By, e.Component, e.Into)
+		return fmt.Sprintf("%s: refused, since %s controls %s, and could so change %s", path, e.By, component, e.Into)
 	}
 	if e.Source {
-		return fmt.Sprintf("%s: refused, since %s can change it, and root would do what it says", e.Path, e.By)
+		return fmt.Sprintf("%s: refused, since %s can change it, and root would do what it says", path, e.By)
 	}
 	if e.Tree {
-		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could have a program that root runs there run another", e.Path, e.Component, e.By)
+		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could have a program that root runs there run another", path, component, e.By)
 	}
 	if e.Program {
-		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could exchange a part of the path while a program follows it", e.Path, e.Component, e.By)
+		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could exchange a part of the path while a program follows it", path, component, e.By)
 	}
-	return fmt.Sprintf("%s: refused, since %s is controlled by %s and leads to a file or directory of user %s", e.Path, e.Component, e.By, cmp.Or(e.OwnerName, strconv.Itoa(e.Owner)))
+	return fmt.Sprintf("%s: refused, since %s is controlled by %s and leads to a file or directory of user %s", path, component, e.By, cmp.Or(e.OwnerName, strconv.Itoa(e.Owner)))
 }
 
 // Named is the error with names of accounts in the place of numbers. The functions give "" for a number that has no

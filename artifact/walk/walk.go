@@ -187,5 +187,17 @@ func pathError(op, path string, err error) error {
 	if errors.As(err, &unsafe) {
 		return err
 	}
-	return &fs.PathError{Op: op, Path: path, Err: err}
+	return &fs.PathError{Op: op, Path: Clip(path), Err: err}
+}
+
+// longestShown is the number of bytes of a path that a message shows.
+const longestShown = 200
+
+// Clip is a path for a message. The middle of a long one is left out: a user makes paths of thousands of bytes.
+func Clip(path string) string {
+	if len(path) <= longestShown {
+		return path
+	}
+	const half = (longestShown - len("...")) / 2
+	return strings.ToValidUTF8(path[:half], "") + "..." + strings.ToValidUTF8(path[len(path)-half:], "")
 }

@@ -141,7 +141,7 @@ func TestPathsMeanTheSameInsideARoot(t *testing.T) {
 				if got != c.want || !errors.Is(err, c.err) {
 					t.Errorf("%.60s (flags %#x, safe %v): %q, %v, want %q, %v", c.path, c.flags, safe, got, err, c.want, c.err)
 				}
-				if err != nil && !strings.Contains(err.Error(), c.path) {
+				if err != nil && !strings.Contains(err.Error(), walk.Clip(c.path)) {
 					t.Errorf("%q does not name %q", err, c.path)
 				}
 			}

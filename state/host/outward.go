@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -37,7 +38,7 @@ func LeadsOut(dir, name, target string, isDir func(name string) bool) bool {
 // OutwardLinks are the symbolic links below a directory that may lead out of it, and what they lead to, by their names
 // below it. Directories of the name skip are left out, and what belongs to another user than the directory itself: root
 // does not follow a link of such a user. There are none in a directory that is not there.
-func OutwardLinks(files Files, dir, skip string) (map[string]string, error) {
+func OutwardLinks(ctx context.Context, files Files, dir, skip string) (map[string]string, error) {
 	dir = path.Clean(dir)
 	info, err := files.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
@@ -47,7 +48,7 @@ func OutwardLinks(files Files, dir, skip string) (map[string]string, error) {
 		return nil, err
 	}
 	t := outward{files: files, dir: dir, skip: skip, owner: info.UID, found: map[string]string{}}
-	return t.found, t.below(".")
+	return t.found, t.below(ctx, ".", 0)
 }
 
 // outward looks for links that lead out of a directory.
@@ -58,7 +59,10 @@ type outward struct {
 	found     map[string]string
 }
 
-func (t outward) below(at string) error {
+func (t outward) below(ctx context.Context, at string, level int) error {
+	if err := Descend(ctx, path.Join(t.dir, at), level); err != nil {
+		return err
+	}
 	names, err := t.files.ReadDir(path.Join(t.dir, at))
 	if err != nil {
 		return err
@@ -71,7 +75,7 @@ func (t outward) below(at string) error {
 			return err
 		case info.UID != t.owner:
 		case info.IsDir() && n != t.skip:
-			err = t.below(name)
+			err = t.below(ctx, name, level+1)
 		case info.IsLink():
 			err = t.look(name)
 		}

@@ -226,10 +226,10 @@ func pathError(op, p string, err error) error {
 		whole.Path = p // the way to a name was refused
 		return &whole
 	}
-	if err == nil || errors.As(err, &unsafe) || errors.As(err, &named) && named.Path == p {
+	if err == nil || errors.As(err, &unsafe) || errors.As(err, &named) && named.Path == walk.Clip(p) {
 		return err
 	}
-	return &fs.PathError{Op: op, Path: p, Err: err}
+	return &fs.PathError{Op: op, Path: walk.Clip(p), Err: err}
 }
 
 // explain adds what to try to an error of a file.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/jinja"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -84,19 +85,19 @@ func (o file) isEmpty(name string) bool {
 func (o file) below(dir string) *value.List {
 	files, seen := o.Host.Files, map[any]bool{}
 	all := []any{dir}
-	var visit func(string)
-	visit = func(dir string) {
+	var visit func(dir string, level int)
+	visit = func(dir string, level int) {
 		info, err := files.Stat(o.path(dir))
-		if err != nil || !info.IsDir() || seen[info.ID()] {
+		if err != nil || !info.IsDir() || seen[info.ID()] || host.TooDeep(dir, level) {
 			return
 		}
 		seen[info.ID()] = true
 		names, _ := files.ReadDir(o.path(dir)) // what cannot be listed has nothing, as under Salt
 		for _, name := range names {
 			all = append(all, path.Join(dir, name))
-			visit(path.Join(dir, name))
+			visit(path.Join(dir, name), level+1)
 		}
 	}
-	visit(dir)
+	visit(dir, 0)
 	return value.NewList(all...)
 }

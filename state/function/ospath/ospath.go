@@ -133,8 +133,15 @@ func globIn(h *host.Host, dir, pattern string) []string {
 }
 
 // Walk calls visit for every directory below one, with the names in it; links are not entered.
-// visit says whether to go deeper.
+// visit says whether to go deeper. What is [host.TooDeep] is left out.
 func Walk(h *host.Host, dir string, visit func(dir string, dirs, files []string) bool) {
+	walk(h, dir, 0, visit)
+}
+
+func walk(h *host.Host, dir string, level int, visit func(dir string, dirs, files []string) bool) {
+	if host.TooDeep(dir, level) {
+		return
+	}
 	names, err := h.Files.ReadDir(dir)
 	if err != nil {
 		return
@@ -152,7 +159,7 @@ func Walk(h *host.Host, dir string, visit func(dir string, dirs, files []string)
 	}
 	for _, name := range dirs {
 		if info, err := h.Files.Lstat(path.Join(dir, name)); err == nil && !info.IsLink() {
-			Walk(h, path.Join(dir, name), visit)
+			walk(h, path.Join(dir, name), level+1, visit)
 		}
 	}
 }

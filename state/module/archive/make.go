@@ -88,6 +88,7 @@ type builder struct {
 	h     *host.Host
 	make  Make
 	names []string
+	level int // of the directory that is added, below a source
 	tar   *tar.Writer
 	zip   *zip.Writer
 }
@@ -165,6 +166,11 @@ func (b *builder) directory(p string, info host.Info) error {
 	if err := b.header(p, info, &tar.Header{Typeflag: tar.TypeDir}); err != nil {
 		return err
 	}
+	if err := host.Descend(b.ctx, p, b.level); err != nil {
+		return err
+	}
+	b.level++
+	defer func() { b.level-- }()
 	names, err := b.h.Files.ReadDir(p)
 	for _, name := range names {
 		if err == nil {

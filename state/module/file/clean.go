@@ -46,7 +46,7 @@ func (c cleaning) unwanted(ctx context.Context, h *host.Host, f *family, dir str
 			}
 		}
 	}
-	if _, err := k.look(h, dir); err != nil {
+	if _, err := k.look(ctx, h, dir, 0); err != nil {
 		return nil, nil, err
 	}
 	return k.all, k.tops, nil
@@ -85,14 +85,21 @@ func (k *keeper) keepStep(ctx context.Context, h *host.Host, f *family, chunk *v
 	return err
 }
 
-// look decides about all that is in a directory and reports whether anything stays.
-func (k *keeper) look(h *host.Host, dir string) (stays bool, err error) {
+// look decides about all that is in a directory and reports whether anything stays. What lies too deep is not looked at, and
+// goes with the directory above where nothing says that some of it stays.
+func (k *keeper) look(ctx context.Context, h *host.Host, dir string, level int) (stays bool, err error) {
+	if host.TooDeep(dir, level) && !k.names[dir] && len(k.exclude) == 0 {
+		return false, nil
+	}
+	if err := host.Descend(ctx, dir, level); err != nil {
+		return false, err
+	}
 	names, err := h.Files.ReadDir(dir)
 	if err != nil {
 		return false, err
 	}
 	for _, name := range names {
-		kept, err := k.decide(h, path.Join(dir, name))
+		kept, err := k.decide(ctx, h, path.Join(dir, name), level)
 		if err != nil {
 			return false, err
 		}
@@ -101,7 +108,7 @@ func (k *keeper) look(h *host.Host, dir string) (stays bool, err error) {
 	return stays, nil
 }
 
-func (k *keeper) decide(h *host.Host, p string) (stays bool, err error) {
+func (k *keeper) decide(ctx context.Context, h *host.Host, p string, level int) (stays bool, err error) {
 	if k.trees[p] {
 		return true, nil
 	}
@@ -116,7 +123,7 @@ func (k *keeper) decide(h *host.Host, p string) (stays bool, err error) {
 	}
 	before := len(k.tops)
 	if info.IsDir() {
-		below, err := k.look(h, p)
+		below, err := k.look(ctx, h, p, level+1)
 		if err != nil {
 			return false, err
 		}

@@ -159,7 +159,7 @@ func (c *duplicate) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 		return module.Report{}, err
 	}
 	temp := path.Join(path.Dir(c.target), host.TempName("*"))
-	if err := c.fill(h, temp); err != nil {
+	if err := c.fill(ctx, h, temp); err != nil {
 		_ = h.Files.RemoveAll(temp)
 		return module.Report{}, fmt.Errorf("copying %s: %w", c.Source, err)
 	}
@@ -176,8 +176,8 @@ func (c *duplicate) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 }
 
 // fill makes the copy under a name of its own, so that a half of it is never at the target.
-func (c *duplicate) fill(h *host.Host, temp string) error {
-	if err := copyTree(h, c.real, temp, c.own.owner); err != nil {
+func (c *duplicate) fill(ctx context.Context, h *host.Host, temp string) error {
+	if err := copyTree(ctx, h, c.real, temp, c.own.owner); err != nil {
 		return err
 	}
 	info, err := h.Files.Lstat(temp)

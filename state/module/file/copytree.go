@@ -2,6 +2,7 @@ package file
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -13,7 +14,14 @@ import (
 
 // copyTree copies a file, a link as a link, or a directory with all that is in it, modes included.
 // to must not be there. own is the owner of what is made.
-func copyTree(h *host.Host, from, to string, own owner) error {
+func copyTree(ctx context.Context, h *host.Host, from, to string, own owner) error {
+	return copyBelow(ctx, h, from, to, own, 0)
+}
+
+func copyBelow(ctx context.Context, h *host.Host, from, to string, own owner, level int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	info, err := h.Files.Lstat(from)
 	if err != nil {
 		return err
@@ -21,12 +29,15 @@ func copyTree(h *host.Host, from, to string, own owner) error {
 	if err := copyOne(h, from, to, info, own); err != nil || !info.IsDir() {
 		return err
 	}
+	if err := host.Descend(ctx, from, level); err != nil {
+		return err
+	}
 	names, err := h.Files.ReadDir(from)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := copyTree(h, path.Join(from, name), path.Join(to, name), own); err != nil {
+		if err := copyBelow(ctx, h, path.Join(from, name), path.Join(to, name), own, level+1); err != nil {
 			return err
 		}
 	}

@@ -91,7 +91,7 @@ func (d *directory) compare(ctx context.Context, h *host.Host, kinds []string, d
 	if slices.Contains(kinds, "user") && d.own.user == nil || slices.Contains(kinds, "group") && d.own.group == nil {
 		diff.Warnings = append(diff.Warnings, "recurse names user or group, and none is given")
 	}
-	if err := d.checkAll(h, kinds, changes, inside); err != nil {
+	if err := d.checkAll(ctx, h, kinds, changes, inside); err != nil {
 		return diff, err
 	}
 	if err := d.checkClean(ctx, h, changes, inside); err != nil {
@@ -129,7 +129,7 @@ func (d *directory) checkNew(h *host.Host, diff module.Diff) module.Diff {
 
 // checkAll compares the directory and, by the kinds of recursion, what is in it. Every path has its
 // own changes; inside gets them once more without the path, as Salt reports what it does.
-func (d *directory) checkAll(h *host.Host, kinds []string, changes, inside *value.Map) error {
+func (d *directory) checkAll(ctx context.Context, h *host.Host, kinds []string, changes, inside *value.Map) error {
 	if !d.ChildrenOnly {
 		top := ownedPath{path: d.Name, perms: d.own, follow: d.FollowSymlinks}
 		if err := top.look(h); err != nil {
@@ -146,7 +146,7 @@ func (d *directory) checkAll(h *host.Host, kinds []string, changes, inside *valu
 	if d.MaxDepth != nil {
 		depth = *d.MaxDepth
 	}
-	all, err := walk(h, d.Name, depth)
+	all, err := walk(ctx, h, d.Name, depth)
 	if err != nil {
 		return fmt.Errorf("walking %s: %w", d.Name, err)
 	}
@@ -243,7 +243,7 @@ func (d *directory) checkClean(ctx context.Context, h *host.Host, changes, insid
 	return nil
 }
 
-func (d *directory) Apply(_ context.Context, h *host.Host, diff module.Diff) (module.Report, error) {
+func (d *directory) Apply(ctx context.Context, h *host.Host, diff module.Diff) (module.Report, error) {
 	if d.own.problem != nil {
 		return module.Report{}, d.own.problem
 	}
@@ -251,6 +251,9 @@ func (d *directory) Apply(_ context.Context, h *host.Host, diff module.Diff) (mo
 		return d.make(h, diff)
 	}
 	for _, p := range d.set {
+		if err := ctx.Err(); err != nil {
+			return module.Report{}, err
+		}
 		target := p.path
 		if p.follow {
 			var err error

@@ -23,7 +23,7 @@ type pruned struct {
 	gone []string // those in a directory before it
 }
 
-func (p *pruned) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+func (p *pruned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	name, err := absolute(h, "name", p.Name)
 	if err != nil {
 		return module.Diff{}, err
@@ -40,7 +40,7 @@ func (p *pruned) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	case !info.IsDir():
 		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is no directory", p.Name), "file.absent removes it")
 	}
-	empty, err := p.look(h, p.Name)
+	empty, err := p.look(ctx, h, p.Name, 0)
 	switch {
 	case err != nil:
 		return module.Diff{}, err
@@ -54,7 +54,10 @@ func (p *pruned) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 }
 
 // look reports whether a directory is empty, or holds only directories that are going.
-func (p *pruned) look(h *host.Host, dir string) (empty bool, err error) {
+func (p *pruned) look(ctx context.Context, h *host.Host, dir string, level int) (empty bool, err error) {
+	if err := host.Descend(ctx, dir, level); err != nil {
+		return false, err
+	}
 	names, err := h.Files.ReadDir(dir)
 	if err != nil {
 		return false, err
@@ -70,7 +73,7 @@ func (p *pruned) look(h *host.Host, dir string) (empty bool, err error) {
 			empty = false
 			continue
 		}
-		below, err := p.look(h, place)
+		below, err := p.look(ctx, h, place, level+1)
 		if err != nil {
 			return false, err
 		}

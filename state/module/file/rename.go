@@ -45,7 +45,7 @@ func (r *rename) Check(_ context.Context, h *host.Host) (d module.Diff, err erro
 	return d, nil
 }
 
-func (r *rename) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+func (r *rename) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	if !isDir(h, path.Dir(r.Name)) {
 		if !r.MakeDirs {
 			return module.Report{}, noParent(r.Name)
@@ -59,14 +59,14 @@ func (r *rename) Apply(_ context.Context, h *host.Host, d module.Diff) (module.R
 			return module.Report{}, err
 		}
 	}
-	if err := move(h, r.Source, r.Name); err != nil {
+	if err := move(ctx, h, r.Source, r.Name); err != nil {
 		return module.Report{}, fmt.Errorf("moving %s to %s: %w", r.Source, r.Name, err)
 	}
 	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("moved %s to %s", r.Source, r.Name)}, nil
 }
 
 // move renames, or copies and removes where the new place is on another filesystem.
-func move(h *host.Host, from, to string) error {
+func move(ctx context.Context, h *host.Host, from, to string) error {
 	err := h.Files.Rename(from, to)
 	if !errors.Is(err, host.ErrOtherFilesystem) {
 		return err
@@ -76,7 +76,7 @@ func move(h *host.Host, from, to string) error {
 		return err
 	}
 	temp := path.Join(path.Dir(to), host.TempName("*"))
-	if err := copyTree(h, from, temp, ownerOf(h, info)); err != nil {
+	if err := copyTree(ctx, h, from, temp, ownerOf(h, info)); err != nil {
 		return errors.Join(err, h.Files.RemoveAll(temp))
 	}
 	if err := h.Files.Rename(temp, to); err != nil {

@@ -36,6 +36,7 @@ type tidied struct {
 	match  []*value.Regexp
 	except []*value.Regexp
 	gone   []string
+	tops   []string // of those, what does not go with a directory above
 	notes  []string // links that are not followed
 }
 
@@ -43,7 +44,7 @@ func newTidied() *tidied {
 	return &tidied{Size: 0, Matches: []string{".*"}, RemoveLinks: true, TimeComparison: "atime", Operator: "OR"}
 }
 
-func (t *tidied) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+func (t *tidied) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	name, err := absolute(h, "name", t.Name)
 	if err != nil {
 		return module.Diff{}, err
@@ -54,18 +55,8 @@ func (t *tidied) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err := t.compile(); err != nil {
 		return module.Diff{}, err
 	}
-	all, err := t.walk(h, name, 0)
-	if err != nil {
+	if err := t.look(ctx, h, name, looking{}); err != nil {
 		return module.Diff{}, err
-	}
-	for _, f := range all {
-		wanted, err := t.wants(f)
-		if err != nil {
-			return module.Diff{}, err
-		}
-		if wanted {
-			t.gone = append(t.gone, f.path)
-		}
 	}
 	if len(t.gone) == 0 {
 		return module.Diff{Comment: "nothing to remove in " + name, Warnings: t.notes}, nil
@@ -115,24 +106,54 @@ func bytesOf(v any) (int64, error) {
 // maxLinkDepth ends a walk that links lead round in a circle.
 const maxLinkDepth = 64
 
-// walk lists what is below a directory, the deepest first.
-func (t *tidied) walk(h *host.Host, dir string, depth int) ([]found, error) {
-	here, err := walk(h, dir, 1)
-	if err != nil || depth > maxLinkDepth {
-		return nil, err
+// looking is where a walk has come.
+type looking struct {
+	level, links int  // below the directory of the state, and how many of them are links
+	going        bool // a directory above goes, with all that is in it
+}
+
+// look finds what goes below a directory, the deepest first. What lies too deep to be looked at is left, and noted, unless it
+// goes with a directory above.
+func (t *tidied) look(ctx context.Context, h *host.Host, dir string, at looking) error {
+	if host.TooDeep(dir, at.level) || at.links > maxLinkDepth {
+		if !at.going && at.links <= maxLinkDepth {
+			t.notes = append(t.notes, host.Descend(ctx, dir, at.level).Error()+"; what is below stays")
+		}
+		return ctx.Err()
 	}
-	here = slices.DeleteFunc(here, func(f found) bool { return path.Dir(f.path) != path.Clean(dir) })
-	var all []found
-	for _, f := range here {
-		if f.info.IsDir() || f.dir && t.follows(h, f.path) {
-			below, err := t.walk(h, f.path, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, below...)
+	files, dirs, err := list(ctx, h, dir)
+	if err != nil {
+		return err
+	}
+	here := slices.Concat(files, dirs)
+	goes := make([]bool, len(here))
+	for i, f := range here {
+		if goes[i], err = t.wants(f); err != nil {
+			return err
 		}
 	}
-	return append(all, here...), nil
+	for i, f := range here {
+		next := looking{level: at.level + 1, links: at.links, going: at.going || goes[i]}
+		switch {
+		case f.info.IsDir():
+		case f.dir && t.follows(h, f.path):
+			next.links, next.going = at.links+1, false // what goes with a link is the link alone
+		default:
+			continue
+		}
+		if err := t.look(ctx, h, f.path, next); err != nil {
+			return err
+		}
+	}
+	for i, f := range here {
+		if goes[i] {
+			t.gone = append(t.gone, f.path)
+		}
+		if goes[i] && !at.going {
+			t.tops = append(t.tops, f.path)
+		}
+	}
+	return nil
 }
 
 // follows reports whether the walk goes along a link to a directory: not where another user controls the link and it
@@ -217,13 +238,20 @@ func daysBetween(a, b time.Time) int {
 	return max(days, -days)
 }
 
-func (t *tidied) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+func (t *tidied) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	done := module.Report{Changes: value.NewMap(), Comment: fmt.Sprintf("removed %d files in %s", len(t.gone), t.Name)}
-	for i, p := range t.gone {
-		if err := h.Files.RemoveAll(p); err != nil {
+	for i, p := range t.tops {
+		err := ctx.Err()
+		if err == nil {
+			err = h.Files.RemoveAll(p)
+		}
+		if err != nil {
+			if i > 0 {
+				done.Changes.Set("removed", value.Strings(t.tops[:i]...))
+			}
 			return done, err
 		}
-		done.Changes.Set("removed", value.Strings(t.gone[:i+1]...))
 	}
+	done.Changes.Set("removed", value.Strings(t.gone...))
 	return done, nil
 }

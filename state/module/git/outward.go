@@ -27,12 +27,12 @@ func (a access) within(ctx context.Context, h *host.Host, w written, write func(
 	if w.allowed || a.User != "" && a.User != "root" {
 		return write()
 	}
-	before, err := host.OutwardLinks(h.Files, w.dir, ".git")
+	before, err := host.OutwardLinks(ctx, h.Files, w.dir, ".git")
 	if err != nil {
 		return err
 	}
 	failed := write()
-	found, err := w.added(h, before)
+	found, err := w.added(ctx, h, before)
 	if err != nil {
 		return errors.Join(failed, err)
 	}
@@ -46,8 +46,8 @@ func (a access) within(ctx context.Context, h *host.Host, w written, write func(
 }
 
 // added are the links that lead out of a work tree and did not before.
-func (w written) added(h *host.Host, before map[string]string) (map[string]string, error) {
-	found, err := host.OutwardLinks(h.Files, w.dir, ".git")
+func (w written) added(ctx context.Context, h *host.Host, before map[string]string) (map[string]string, error) {
+	found, err := host.OutwardLinks(ctx, h.Files, w.dir, ".git")
 	maps.DeleteFunc(found, func(name, target string) bool { return before[name] == target })
 	return found, err
 }
@@ -59,7 +59,7 @@ func (a access) putBack(ctx context.Context, h *host.Host, w written, before map
 		return empty(h, w.dir)
 	}
 	_, failed := a.git().Do(ctx, h, in(w.dir, w.back...)...)
-	found, err := w.added(h, before)
+	found, err := w.added(ctx, h, before)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		err = errors.Join(err, h.Files.Remove(path.Join(w.dir, name)))
 	}

@@ -1,0 +1,35 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// MostLevels bounds how many levels below a directory states look, and change what is there, by paths. A user makes
+// trees of 10,000 levels in no time; to look at each path of them takes time in proportion to the square of that.
+const MostLevels = 256
+
+// TooDeep reports whether a directory so many levels below another is out of reach of a walk by paths: it lies too
+// deep, or what is in it has paths that no system call takes.
+func TooDeep(dir string, level int) bool {
+	return level > MostLevels || len(dir)+unix.NAME_MAX+1 >= unix.PathMax
+}
+
+// Descend is called by a walk by paths for each directory, before it lists it. It fails where the run was ended, and
+// where the directory is [TooDeep].
+func Descend(ctx context.Context, dir string, level int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !TooDeep(dir, level) {
+		return nil
+	}
+	const text = "%s lies %d levels deep, and directories are walked through for %d levels and paths of %d bytes"
+	return diag.WithHint(fmt.Errorf(text, walk.Clip(dir), level, MostLevels, unix.PathMax),
+		"see who made it; file.absent removes trees of any depth")
+}
