@@ -83,6 +83,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 		r.report.To = &pair
 	}
 	keep, err := r.stay(&pair)
+	err = errors.Join(err, r.repairLinks(projectsOf(pair)))
 	switch {
 	case err != nil:
 		return err

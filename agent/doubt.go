@@ -53,15 +53,34 @@ func (r *run) inDoubt(named ledger.Pair) bool {
 // doubtConfiguration looks at the configuration file. With a damaged one nothing is deployed for the first
 // time.
 func (r *run) doubtConfiguration() error {
-	damaged := r.Config.File.Damaged
-	if damaged == nil {
+	var all []error
+	if err := r.misplacedConfiguration(); err != nil {
+		all = append(all, err)
+	}
+	if damaged := r.Config.File.Damaged; damaged != nil {
+		all = append(all, damaged)
+	}
+	if len(all) > 0 && r.ledger.Runs() == nil {
+		return exit.WithCode(exit.Usage, all[0])
+	}
+	for _, err := range all {
+		r.doubt(err)
+	}
+	return nil
+}
+
+// misplacedConfiguration is the error of a host on which something else stands in the place of the directory of its
+// configuration: its settings are those of their copy, and it has no grains and keys of its own.
+func (a *Agent) misplacedConfiguration() error {
+	dir := a.Layout.Configuration()
+	if !walk.Misplaced(dir) {
 		return nil
 	}
-	if r.ledger.Runs() == nil {
-		return exit.WithCode(exit.Usage, damaged)
+	hint := fmt.Sprintf("move it away, and bring the directory back from a backup: mv -T %[1]s %[1]s.damaged", dir)
+	if damaged := a.Config.File.Damaged; damaged != nil && damaged.Copy != "" {
+		hint += fmt.Sprintf("; where there is no backup, the settings alone: mkdir %s && cp %s %s", dir, damaged.Copy, a.Layout.Config())
 	}
-	r.doubt(damaged)
-	return nil
+	return diag.WithHint(fmt.Errorf("%s is no directory, so nothing of this host's own configuration, grains and keys is read", dir), "%s", hint)
 }
 
 // keepConfiguration copies a configuration file that is valid, for the day on which it is damaged.

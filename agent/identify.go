@@ -86,8 +86,9 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 	if err != nil {
 		return nil, nil, err
 	}
+	misplaced := a.misplacedConfiguration()
 	static, err := custom.ReadFile(a.Layout.StaticGrains())
-	if err != nil && !errors.Is(err, os.ErrNotExist) && !a.skips(err) {
+	if err != nil && !errors.Is(err, os.ErrNotExist) && misplaced == nil && !a.skips(err) {
 		return nil, nil, exit.WithCode(exit.Usage, err)
 	}
 	options := custom.Options{Dirs: append(a.grainDirs(baseGrains), more...), Root: root, Identity: id}
@@ -98,6 +99,9 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 		options.Skip = "the root is not the running system"
 	}
 	found := custom.Load(ctx, options)
+	if misplaced != nil {
+		found.Warnings = append(found.Warnings, misplaced)
+	}
 	if err := errors.Join(slices.DeleteFunc(found.Unreadable, a.skips)...); err != nil {
 		return nil, nil, exit.WithCode(exit.Usage, diag.WithHint(err, "make it readable by the agent, or remove it"))
 	}
@@ -109,7 +113,10 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 }
 
 func (a *Agent) grainDirs(base string) []string {
-	dirs := []string{a.Layout.Path("/etc/corpus/grains.d")}
+	var dirs []string
+	if !walk.Misplaced(a.Layout.Configuration()) {
+		dirs = append(dirs, filepath.Join(a.Layout.Configuration(), "grains.d"))
+	}
 	if base != "" {
 		dirs = append([]string{filepath.Join(base, "grains")}, dirs...)
 	}

@@ -60,6 +60,9 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given, br
 			pair.Base = runs.Base
 		}
 		r.report.To = &pair
+		if err := r.repairLinks(projectsOf(pair)); err != nil {
+			return err
+		}
 		if err := r.bring(release, b); err != nil {
 			return err
 		}

@@ -106,6 +106,10 @@ func (r *run) prepare(ctx context.Context) error {
 
 // wire makes a link, and leaves what is no link to whoever made it.
 func (r *run) wire(link, target string) error {
+	if above := filepath.Dir(link); walk.Misplaced(above) || walk.Misplaced(filepath.Dir(above)) {
+		r.record.Note("%s is not made, since something else stands in the place of a directory above it: move that away", r.Layout.Inside(link))
+		return nil
+	}
 	info, err := os.Lstat(link)
 	found, err := walk.Found(err)
 	if err != nil {

@@ -135,7 +135,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 		r.record.Note("what earlier runs left was not all removed: %v", err)
 	}
 	if !test {
-		err = errors.Join(r.repairLinks(), r.repairData())
+		err = errors.Join(r.repairLinks(projects(book)), r.repairData())
 	}
 	defer r.freeWaiters(ctx)()
 	if err == nil {

@@ -201,11 +201,7 @@ func (a *Agent) sharedDrift(pair ledger.Pair) (found []string) {
 	if err := a.checkAbove(a.Layout.Projects()); err != nil {
 		return []string{fmt.Sprintf("%v; %s", err, diag.HintOf(err))}
 	}
-	var names []string
-	for _, release := range pair.Releases() {
-		names = append(names, release.Project)
-	}
-	err := a.eachShared(names, func(s sharable, _ *walk.Dir, _, why string) error {
+	err := a.eachShared(projectsOf(pair), func(s sharable, _ *walk.Dir, _, why string) error {
 		found = append(found, fmt.Sprintf("%s %s; the next run makes it root's alone again", a.Layout.Inside(s.path), strings.Replace(strings.Replace(why, "could", "can", 1), "had", "has", 1)))
 		return nil
 	})
@@ -277,16 +273,24 @@ const mostParts = 5
 
 // checkPillar refuses the pillar that this host alone has of a project where another user can change a part of it, or
 // could have written one: the run cannot know what such a file said before.
+//
+// What stands in the place of the pillar's directory is refused, too: states that run without their pillar may do harm.
 func (a *Agent) checkPillar(project string) error {
+	if project == "" {
+		return nil
+	}
+	if err := a.misplacedPillar(project); err != nil {
+		return err
+	}
 	opened, root, err := a.trustingSafely()
-	if root == nil || project == "" {
+	if root == nil {
 		return err
 	}
 	defer opened.Close()
 	parts, err := root.Shared(a.Layout.Inside(a.project(project).Pillar()), mostParts)
 	if len(parts) > 0 {
 		shared := &sharedPillar{layout: a.Layout, project: project, parts: parts}
-		return exit.WithCode(exit.Refused, diag.WithHint(shared, "%s", shared.Hint()))
+		return exit.WithCode(exit.Refused, diag.WithHint(&withoutPillar{project, shared}, "%s", shared.Hint()))
 	}
 	if err == nil || walk.Nowhere(err) {
 		return nil // no other user made it so, since the way is safe; what reads it reports it
@@ -294,13 +298,33 @@ func (a *Agent) checkPillar(project string) error {
 	return fmt.Errorf("looking at who may change the pillar of %s: %w", project, err)
 }
 
-// baseWithout converges base where a run ends because another user can change the pillar of the service: that is no
+// withoutPillar is why the pillar that this host alone has of a project is not rendered.
+type withoutPillar struct {
+	project string
+	err     error
+}
+
+func (e *withoutPillar) Error() string { return e.err.Error() }
+func (e *withoutPillar) Unwrap() error { return e.err }
+
+// misplacedPillar refuses what stands in the place of the directory of a project's pillar.
+func (a *Agent) misplacedPillar(project string) error {
+	at := a.project(project).Pillar()
+	if walk.Misplaced(at) {
+		return exit.WithCode(exit.Usage, diag.WithHint(
+			&withoutPillar{project, fmt.Errorf("the pillar of %s is not rendered: %s is no directory", project, at)},
+			"move it away, and bring the directory back from a backup: mv -T %[1]s %[1]s.damaged; where this host had no pillar of its own for %s, that is all", at, project))
+	}
+	return nil
+}
+
+// baseWithout converges base where a run ends because the pillar of the service is not rendered: that is no
 // reason for base, which its own keys sign, to stand still. It gets the pillar of the releases alone. Where the top file
 // of the service decides which states of base run, none do.
 func (r *run) baseWithout(ctx context.Context, refused error) error {
-	var shared *sharedPillar
+	var without *withoutPillar
 	runs := r.ledger.Runs()
-	if !errors.As(refused, &shared) || runs == nil || runs.Base == nil || r.alone != "" || r.ledger.Running != nil || r.ledger.Failing != nil {
+	if !errors.As(refused, &without) || runs == nil || runs.Base == nil || r.alone != "" || r.ledger.Running != nil || r.ledger.Failing != nil {
 		return refused
 	}
 	if !runs.BaseAlone() && r.Config.Top != topMerge {
@@ -314,7 +338,7 @@ func (r *run) baseWithout(ctx context.Context, refused error) error {
 			return refused
 		}
 	}
-	r.record.Note("%s converges alone, without the pillar that this host has of %s", runs.Base, shared.project)
+	r.record.Note("%s converges alone, without the pillar that this host has of %s", runs.Base, without.project)
 	if err := r.intact(ctx, *runs); err != nil {
 		r.record.Note("%s did not converge: %v", runs.Base, err)
 		return refused

@@ -139,6 +139,14 @@ func projects(book *ledger.Ledger) []string {
 	return slices.Compact(names)
 }
 
+// projectsOf are the projects of a pair.
+func projectsOf(pair ledger.Pair) (names []string) {
+	for _, release := range pair.Releases() {
+		names = append(names, release.Project)
+	}
+	return names
+}
+
 // History lists the reports that are kept, newest first.
 func (a *Agent) History() ([]*report.Report, error) {
 	reports, err := a.archive().All()

@@ -51,20 +51,23 @@ func (l Layout) Inside(p string) string {
 	return filepath.Join("/", rel)
 }
 
+// Configuration is the directory of what operators write down for this host.
+func (l Layout) Configuration() string { return l.Path("/etc/corpus") }
+
 // Config is the configuration file.
-func (l Layout) Config() string { return l.Path("/etc/corpus/agent.yaml") }
+func (l Layout) Config() string { return filepath.Join(l.Configuration(), "agent.yaml") }
 
 // ConfigurationParts are the files and directories of the configuration that the agent, or the service manager for it, reads
 // or runs.
 func (l Layout) ConfigurationParts() (all []string) {
 	for _, name := range []string{"agent.yaml", "environment", "grains.yaml", "grains.d", "age.key", "gpgkeys"} {
-		all = append(all, l.Path("/etc/corpus/"+name))
+		all = append(all, filepath.Join(l.Configuration(), name))
 	}
 	return all
 }
 
 // StaticGrains is the file of grains that an operator wrote down.
-func (l Layout) StaticGrains() string { return l.Path("/etc/corpus/grains.yaml") }
+func (l Layout) StaticGrains() string { return filepath.Join(l.Configuration(), "grains.yaml") }
 
 // State is the directory of what this host remembers.
 func (l Layout) State() string { return l.Path("/var/lib/corpus") }

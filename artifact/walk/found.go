@@ -45,6 +45,17 @@ func Directory(path string) (bool, error) {
 	return found && info.IsDir(), err
 }
 
+// Misplaced reports whether something else stands in the place of a directory: a file, a pipe, or a link that leads to no
+// directory.
+func Misplaced(path string) bool {
+	info, err := os.Stat(path)
+	if err == nil {
+		return !info.IsDir()
+	}
+	named, unread := Named(path)
+	return unread == nil && named && Nowhere(err)
+}
+
 // ErrNoFile is the error of reading what is no regular file: a directory, a pipe, or a link that leads round in a circle.
 var ErrNoFile = errors.New("it is no regular file")
 

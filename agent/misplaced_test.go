@@ -1,0 +1,126 @@
+package agent_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// instead are the things that may stand in the place of a directory or of a link.
+var instead = map[string]func(path string) error{
+	"a file":          func(path string) error { return os.WriteFile(path, []byte("x"), 0o644) },
+	"a pipe":          func(path string) error { return syscall.Mkfifo(path, 0o600) },
+	"a dangling link": func(path string) error { return os.Symlink("nowhere", path) },
+}
+
+// replaceBy puts something else in the place of a path.
+func (l *lab) replaceBy(path string, put func(string) error) {
+	l.t.Helper()
+	must(l.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(l.t, os.RemoveAll(path))
+	must(l.t, put(path))
+}
+
+// TestWhatStandsInThePlaceOfTheConfiguration keeps no host from converging what is deployed, with the copy of its settings.
+func TestWhatStandsInThePlaceOfTheConfiguration(t *testing.T) {
+	whole := deployedTwice(t)
+	for name, put := range instead {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := whole.again(t)
+			l.replaceBy(l.Layout.Configuration(), put)
+			must(t, l.configure())
+			l.Config.Store = "mem://"
+			l.publish("3")
+			for range 2 {
+				_, err := l.Deploy(t.Context(), given("", ""), false)
+				if hint := diag.HintOf(err); exit.Code(err) != exit.Usage || !strings.Contains(hint, "mv -T "+l.Layout.Configuration()) {
+					t.Errorf("exit code %d, %v, hint %q", exit.Code(err), err, hint)
+				}
+			}
+			if _, err := l.Converge(t.Context(), false); exit.Code(err) != exit.Usage {
+				t.Errorf("converge: exit code %d, %v", exit.Code(err), err)
+			}
+			if l.engine.last() != "1+2" || l.Config.KeepReports != 77 {
+				t.Errorf("converged %q, and keep.reports is %d", l.engine.asked, l.Config.KeepReports)
+			}
+			if _, err := l.Status(); err != nil {
+				t.Errorf("status: %v", err)
+			}
+			must(t, os.Remove(l.Layout.Configuration()))
+			must(t, os.Mkdir(l.Layout.Configuration(), 0o755))
+			must(t, os.WriteFile(l.Layout.Config(), []byte(configured), 0o644))
+			must(t, l.configure())
+			l.Config.Store = "mem://"
+			if _, err := l.Deploy(t.Context(), given("", ""), false); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestWhatStandsInThePlaceOfAPillar stops the service, whose states need it, and lets base converge.
+func TestWhatStandsInThePlaceOfAPillar(t *testing.T) {
+	for name, put := range instead {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.Config.Top = "merge"
+			l.publishBase("b1")
+			l.publish("1")
+			l.expect(exit.OK)
+			pillar := l.Layout.Project("myapp").Pillar()
+			l.replaceBy(pillar, put)
+			l.publish("2")
+			for range 2 {
+				l.engine.asked = nil
+				r := l.expect(exit.Usage)
+				if want := "mv -T " + pillar; l.engine.last() != "b1+" || !strings.Contains(r.Hint, want) {
+					t.Errorf("converged %q, the hint is %q, want %q in it", l.engine.asked, r.Hint, want)
+				}
+			}
+			must(t, os.Remove(pillar))
+			l.expect(exit.OK)
+			l.links("2", "2", "1")
+		})
+	}
+}
+
+// TestWhatStandsInThePlaceOfALink before the first deploy is set aside.
+func TestWhatStandsInThePlaceOfALink(t *testing.T) {
+	put := map[string]func(path string) error{"a directory": func(path string) error { return os.MkdirAll(filepath.Join(path, "of", "others"), 0o755) }}
+	for _, name := range []string{"a file", "a pipe"} {
+		put[name] = instead[name]
+	}
+	for name, put := range put {
+		for _, link := range []string{"myapp/next", "myapp/current", "myapp/previous", "myapp/project", "base/next", "base/current"} {
+			t.Run(name+" "+link, func(t *testing.T) {
+				t.Parallel()
+				l := newLab(t)
+				l.publishBase("b1")
+				l.publish("1")
+				l.replaceBy(l.Layout.Path("/srv/projects/"+link), put)
+				if _, err := l.Status(); err != nil {
+					t.Errorf("status: %v", err)
+				}
+				noted(t, l.expect(exit.OK), "it was set aside as "+filepath.Base(link)+".damaged-")
+				l.links("1", "1", "")
+			})
+		}
+	}
+	for name, put := range instead {
+		t.Run(name+" as a project", func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.publish("1")
+			l.replaceBy(l.Layout.Path("/srv/projects/myapp"), put)
+			noted(t, l.expect(exit.OK), "it was set aside as myapp.damaged-")
+			l.links("1", "1", "")
+		})
+	}
+}
