@@ -147,6 +147,15 @@ region = eu-west-2
 source_profile = itself
 aws_access_key_id = keysofitself
 aws_secret_access_key = s
+[profile both]
+role_arn = arn:aws:iam::1:role/r
+role_session_name = session
+region = eu-west-2
+source_profile = keys
+aws_access_key_id = keysofboth
+aws_secret_access_key = s
+[profile partly]
+aws_access_key_id = keysofpartly
 [profile circle]
 role_arn = arn:aws:iam::1:role/r
 source_profile = round
@@ -219,6 +228,8 @@ aws_session_token = token
 region = eu-west-4
 [otherhalf]
 aws_access_key_id = keysofotherhalf
+[partly]
+region = eu-west-2
 [mended]
 aws_access_key_id = keysofmended
 aws_secret_access_key = s
@@ -323,6 +334,8 @@ func TestAsTheSDKFindsIt(t *testing.T) {
 		{"", "switches", "AWS_USE_FIPS_ENDPOINT=false AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=false", "keysofswitches"},
 		{"", "words", "", "keysofwords"},
 		{"", "itself", "", "AssumeRole;arn:aws:iam::1:role/r;session;;900;;by keysofitself"},
+		{"", "both", "", "AssumeRole;arn:aws:iam::1:role/r;session;;900;;by keysofconfig"},
+		{"", "partly", "", "instance"},
 		{"", "circle", "", "no configuration"},
 		{"", "empty", "", "no configuration"},
 		{"", "two", "", "no configuration"},
