@@ -192,6 +192,15 @@ func joinLines(above, below string) string {
 	return strings.TrimSuffix(above, "\n") + "\n" + below
 }
 
+// mostHashed is the size of the largest file that a template has the digest of. A user makes a file of 300 GB without room on
+// the disk, whose digest takes half an hour, and devices have no end.
+const mostHashed = 4 << 30
+
+func tooMuch(p string) error {
+	return diag.WithHint(fmt.Errorf("%s is larger than %s, and templates take no digest of it", p, diag.Size(mostHashed)),
+		"look at it with ls -ls: a file may be large and take no room")
+}
+
 func (o file) sum(p, form string) (string, error) {
 	h, err := function.NewHash(form)
 	if err != nil {
@@ -202,8 +211,15 @@ func (o file) sum(p, form string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	if _, err := io.Copy(h, f); err != nil {
+	if sized, ok := f.(interface{ Size() int64 }); ok && sized.Size() > mostHashed {
+		return "", tooMuch(p)
+	}
+	n, err := io.Copy(h, io.LimitReader(f, mostHashed+1))
+	if err != nil {
 		return "", fmt.Errorf("reading %s: %w", p, err)
+	}
+	if n > mostHashed {
+		return "", tooMuch(p)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -92,21 +92,27 @@ func copyContent(h *host.Host, from, to string, f host.NewFile) error {
 		return err
 	}
 	defer source.Close()
-	f.Content = source
-	if sized, ok := source.(interface{ Size() int64 }); ok && sized.Size() > 0 { // files of the kernel say that they are empty
-		f.Content = &asSeen{LimitedReader: io.LimitedReader{R: source, N: sized.Size()}, size: sized.Size()}
-	}
+	f.Content = asSeen(source)
 	return h.Files.Write(to, f)
 }
 
-// asSeen ends at the size that a file had when it was opened: a user may append to it for as long as it is copied.
-type asSeen struct {
+// asSeen ends at the size that a file had when it was opened: a user may append to it for as long as it is read. What does not
+// know its size, and files of the kernel, which say that they are empty, are left as they are.
+func asSeen(r io.Reader) io.Reader {
+	known, ok := r.(interface{ Size() int64 })
+	if !ok || known.Size() <= 0 {
+		return r
+	}
+	return &sized{LimitedReader: io.LimitedReader{R: r, N: known.Size()}, size: known.Size()}
+}
+
+type sized struct {
 	io.LimitedReader
 	size int64
 }
 
 // Size is how many bytes there are to come.
-func (b *asSeen) Size() int64 { return b.size }
+func (s *sized) Size() int64 { return s.size }
 
 // ownerOf is the owner a file has, to be kept where it can be.
 func ownerOf(h *host.Host, info host.Info) owner {

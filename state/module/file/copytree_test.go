@@ -1,11 +1,15 @@
 package file
 
 import (
+	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
@@ -33,5 +37,46 @@ func TestCopyEndsAtTheSizeThatWasSeen(t *testing.T) {
 	}
 	if data, err := os.ReadFile(filepath.Join(root, "copy")); string(data) != strings.Repeat("x", 10) {
 		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+// huge is a source that is larger than any filesystem, and must not be read.
+type huge struct {
+	Sources
+	t *testing.T
+}
+
+func (h huge) Open(context.Context, string, string) (Source, error) {
+	return Source{ReadCloser: unread{endless{1 << 60}, h.t}}, nil
+}
+
+type unread struct {
+	endless
+	t *testing.T
+}
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("it is read")
+	return 0, io.ErrUnexpectedEOF
+}
+
+// TestSourcesWithoutRoomAreRefused: a user makes a file of any size without room on the disk.
+func TestSourcesWithoutRoomAreRefused(t *testing.T) {
+	root := t.TempDir()
+	var st unix.Statfs_t
+	if err := unix.Statfs(root, &st); err != nil || st.Blocks == 0 {
+		t.Skip("the filesystem has no size:", err)
+	}
+	h, err := host.Open(host.Options{Root: root}, host.Caches{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &family{Inputs: Inputs{Sources: huge{t: t}}}
+	source, err := f.open(t.Context(), origin{url: "/log"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Files.Write("/copy", host.NewFile{Content: source, UID: -1, GID: -1}); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -142,9 +142,13 @@ func (f *family) open(ctx context.Context, o origin) (Source, error) {
 	if err != nil {
 		return source, fmt.Errorf("opening the source %s: %w", redacted(o.url), err)
 	}
+	content := asSeen(source.ReadCloser)
+	if sized, ok := content.(interface{ Size() int64 }); ok {
+		source.size = sized.Size()
+	}
 	source.ReadCloser = struct {
 		io.Reader
 		io.Closer
-	}{verified(source, redacted(o.url), o.sum), source}
+	}{verified(content, redacted(o.url), o.sum), source.ReadCloser}
 	return source, nil
 }
