@@ -237,7 +237,7 @@ func (r *run) planBack(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Hos
 	if short {
 		r.record.Note("the journal does not reach all the way back; what is older stays as it is")
 	}
-	plan, err := undo.Make(ctx, h, chapters, records)
+	plan, err := undo.NewPlan(ctx, h, chapters, records)
 	return plan, h, err
 }
 
@@ -295,7 +295,7 @@ func (a *Agent) Changes(id string) (run string, all []undo.Difference, err error
 	}
 	all = undo.Changes(chapters, run)
 	if id == "" {
-		all = undo.TakenBackWith(chapters, run)
+		all = undo.ChangesWithUndo(chapters, run)
 	}
 	if len(all) > 0 || id == "" && readErr == nil {
 		return run, all, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// local gives archives that lie on the host.
+// local reads archives from the host's own files.
 type local struct{}
 
 func (local) Archive(_ context.Context, w archive.Wanted) (archive.Source, error) {
@@ -91,8 +91,9 @@ func (s *scene) tree(dir string) string {
 	return out.String()
 }
 
-// TestExtractedArchivesAreTakenBack: directories that the archive brought moved as a whole, files took the place of others.
-func TestExtractedArchivesAreTakenBack(t *testing.T) {
+// TestUndoOfExtractedArchives undoes archive.extracted, which moves new directories as a whole and replaces
+// files.
+func TestUndoOfExtractedArchives(t *testing.T) {
 	files := map[string]string{
 		"app/bin/run": "new run", "app/etc/conf": "new conf", "app/new/deep/file": "1", "app/new/link": "->deep/file", "fresh/a/b": "2", "single": "3", "link": "->single",
 	}
@@ -134,7 +135,7 @@ func TestExtractedArchivesAreTakenBack(t *testing.T) {
 				after = s.tree("/opt")
 			}
 			if after != before || len(did.Failed) > 0 {
-				t.Errorf("after the way back:\n%s\nwant:\n%s\n%+v", after, before, did)
+				t.Errorf("after the restore:\n%s\nwant:\n%s\n%+v", after, before, did)
 			}
 		})
 	}

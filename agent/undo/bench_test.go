@@ -28,7 +28,7 @@ func newBench(tb testing.TB) *bench {
 	return &bench{tb, benchtree.Host(tb, 40), journal.Journal{Limit: 1 << 30, FileLimit: 16 << 20}}
 }
 
-// fresh is the host as it is before the first apply, with an empty journal.
+// fresh returns the host as it is before the first apply, with an empty journal.
 func (b *bench) fresh() string {
 	b.Helper()
 	dir := b.TempDir()
@@ -51,7 +51,7 @@ type settling struct{ recorder *journal.Recorder }
 func (s settling) StepStarted(step *compile.Step) { s.recorder.Step(step.Function() + " " + step.ID()) }
 func (s settling) StepDone(*exec.Result)          { _ = s.recorder.Settle() }
 
-// apply converges the host, and tells how long it took from the first state to the last.
+// apply converges the host, and returns the time from the start of the first state to the end of the last.
 func (b *bench) apply(root string, keep bool) time.Duration {
 	b.Helper()
 	options := host.Options{Root: root, Chroot: true}
@@ -78,7 +78,7 @@ func (b *bench) apply(root string, keep bool) time.Duration {
 	return time.Since(started)
 }
 
-// restore takes back what apply did.
+// restore undoes apply.
 func (b *bench) restore(root string) (undo.Summary, time.Duration) {
 	b.Helper()
 	h, err := machine.New(host.Options{Root: root, Chroot: true})
@@ -91,7 +91,7 @@ func (b *bench) restore(root string) (undo.Summary, time.Duration) {
 		b.Fatal(err)
 	}
 	records, _ := undo.Select(chapters, undo.Scope{From: "a"})
-	plan, err := undo.Make(context.Background(), h, chapters, records)
+	plan, err := undo.NewPlan(context.Background(), h, chapters, records)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func BenchmarkNothingToDo159(b *testing.B) {
 	b.ReportMetric(100*(float64(with)/float64(without)-1), "slower-%")
 }
 
-// BenchmarkRestore159 takes the apply back; at most a second is wanted.
+// BenchmarkRestore159 undoes the apply, which should take at most a second.
 func BenchmarkRestore159(b *testing.B) {
 	w := newBench(b)
 	var took time.Duration

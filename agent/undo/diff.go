@@ -18,16 +18,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// Difference is what became of one subject, for people and programs.
+// Difference is the change of one subject.
 type Difference struct {
 	Run     string `json:"run,omitempty"`
 	Step    string `json:"step,omitempty"`
 	Subject string `json:"subject"`
-	Diff    string `json:"diff,omitempty"` // unified, as far as there is a text to compare
-	Note    string `json:"note,omitempty"` // why there is no more to see
+	Diff    string `json:"diff,omitempty"` // unified diff, or a description of the change
+	Note    string `json:"note,omitempty"` // why Diff is incomplete, or which run undid the change
 }
 
-// Changes returns what a run changed, and what it took back of other runs, in the order of the changes.
+// Changes returns the changes of a run, and the changes of other runs that it undid, in the order of the changes.
 func Changes(chapters []*journal.Chapter, run string) []Difference {
 	var all []Difference
 	for _, c := range chapters {
@@ -43,8 +43,8 @@ func Changes(chapters []*journal.Chapter, run string) []Difference {
 	return all
 }
 
-// TakenBackWith returns what a run changed, and all that was taken back together with it.
-func TakenBackWith(chapters []*journal.Chapter, run string) []Difference {
+// ChangesWithUndo returns the changes of a run, and all changes that another run undid together with them.
+func ChangesWithUndo(chapters []*journal.Chapter, run string) []Difference {
 	for _, c := range slices.Backward(chapters) {
 		for _, r := range slices.Backward(c.Records) {
 			if r.Run == run && r.Undone != nil && r.Undone.Run != run {
@@ -55,9 +55,9 @@ func TakenBackWith(chapters []*journal.Chapter, run string) []Difference {
 	return Changes(chapters, run)
 }
 
-// merge adds to the changes of a run those of other runs that a way back took back, older ones first.
-func merge(own, back []Difference) []Difference {
-	others := slices.DeleteFunc(back, func(d Difference) bool { return slices.Contains(own, d) })
+// merge returns the changes in undone that are not in own, followed by own.
+func merge(own, undone []Difference) []Difference {
+	others := slices.DeleteFunc(undone, func(d Difference) bool { return slices.Contains(own, d) })
 	return append(others, own...)
 }
 
@@ -82,7 +82,7 @@ func difference(c *journal.Chapter, r *journal.Record) (Difference, bool) {
 	return d, d.Diff != ""
 }
 
-// Differences tells what a plan would change.
+// Differences returns the changes that the plan would make on h.
 func (p *Plan) Differences(h *host.Host) []Difference {
 	var all []Difference
 	for _, a := range p.Actions {
@@ -98,12 +98,12 @@ func (p *Plan) Differences(h *host.Host) []Difference {
 	return all
 }
 
-// writer writes the difference of one subject.
+// writer writes the Diff of one subject.
 type writer struct {
 	subject  host.Subject
 	secret   bool
-	old, new *journal.Chapter // that have the contents
-	live     *host.Host       // that has the old content; nil for the chapter
+	old, new *journal.Chapter // the chapters with the content before and after
+	live     *host.Host       // the host with the old content; nil if old has it
 	b        strings.Builder
 }
 
@@ -145,7 +145,7 @@ func (w *writer) value(from, to image.Part) {
 	}
 }
 
-// path compares what is at a path: what it is, who may use it, and then its content.
+// path compares two states of a path: first the type, then mode, owner and attributes, then the content.
 func (w *writer) path(from, to image.Part) {
 	w.line("--- %s\n+++ %s", side(from), side(to))
 	if from.Type != to.Type || from.Type == image.Link {
@@ -159,7 +159,7 @@ func (w *writer) path(from, to image.Part) {
 		}
 	}
 	if from.Type != image.Absent && to.Type != image.Absent && from.Type != image.Link && to.Type != image.Link {
-		w.dress(from, to)
+		w.metadata(from, to)
 	}
 	if from.Sum != to.Sum {
 		w.content(from, to)
@@ -173,7 +173,7 @@ func side(p image.Part) string {
 	return p.Name
 }
 
-// describe says what is at a path, where it is no file.
+// describe describes a path that is not a regular file.
 func describe(p image.Part) string {
 	switch p.Type {
 	case image.Link:
@@ -197,7 +197,7 @@ func mode(p image.Part) uint32 {
 	return bits
 }
 
-func (w *writer) dress(from, to image.Part) {
+func (w *writer) metadata(from, to image.Part) {
 	if from.Mode != to.Mode {
 		w.line("-mode %04o\n+mode %04o", mode(from), mode(to))
 	}
@@ -221,7 +221,7 @@ func (w *writer) dress(from, to image.Part) {
 	}
 }
 
-// content compares what is in a file.
+// content compares the content of a file.
 func (w *writer) content(from, to image.Part) {
 	if w.secret {
 		w.line("@@ content @@ not shown: not everybody may read it, or its state does not show it")
@@ -239,7 +239,7 @@ func (w *writer) content(from, to image.Part) {
 	}
 }
 
-// lines are those of a text. A last one that does not end says so, as diff(1) does.
+// lines splits a text into lines. Like diff(1), it marks a last line without a newline.
 func lines(text string) []string {
 	all := slices.Collect(strings.Lines(text))
 	if n := len(all); n > 0 && !strings.HasSuffix(all[n-1], "\n") {
@@ -248,10 +248,10 @@ func lines(text string) []string {
 	return all
 }
 
-// maxText is the longest content that is shown.
+// maxText is the size in bytes of the longest content that is compared.
 const maxText = 256 << 10
 
-// text reads a content that is worth showing.
+// text reads the content of p. It returns false if the content is too long, not available, or not text.
 func (w *writer) text(p image.Part, live *host.Host, c *journal.Chapter) (string, bool) {
 	if p.Sum == "" || p.Size == 0 {
 		return "", true
@@ -276,7 +276,7 @@ func (w *writer) text(p image.Part, live *host.Host, c *journal.Chapter) (string
 	return string(data), err == nil && utf8.Valid(data) && !strings.Contains(string(data), "\x00")
 }
 
-// String is a difference as people read it.
+// String returns d as text, with a line that names the subject before the diff.
 func (d Difference) String() string {
 	var b strings.Builder
 	b.WriteString("# " + d.Subject)

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// shown is what `changes` shows of run 1, and what a dry run shows of the way back.
+// shown returns the output of `changes` for run 1, and the differences of a dry run of the restore.
 func (s *scene) shown() (changes, back string) {
 	s.Helper()
 	chapters, err := s.journal.Chapters()
@@ -31,8 +31,8 @@ func (s *scene) shown() (changes, back string) {
 	return changes, b.String()
 }
 
-// TestDifferencesAreForPeople shows what became of each kind of thing, and what would become of it again.
-func TestDifferencesAreForPeople(t *testing.T) {
+// TestDifferences compares the differences of each kind of subject for a run and for its restore.
+func TestDifferences(t *testing.T) {
 	owner := fmt.Sprintf("%d:%d", os.Geteuid(), os.Getegid())
 	for name, c := range map[string]struct {
 		before        func(s *scene)
@@ -83,7 +83,7 @@ func TestDifferencesAreForPeople(t *testing.T) {
 		},
 		"nothing in the end": {
 			func(s *scene) { s.put("/etc/f", "x\n") }, func(s *scene, h *host.Host) { s.write("/etc/f", "y\n")(h); s.write("/etc/f", "x\n")(h) },
-			"", "# file /etc/f (some.state of 1)\n", // when it was written still goes back
+			"", "# file /etc/f (some.state of 1)\n", // only the modification time is restored
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,14 +97,14 @@ func TestDifferencesAreForPeople(t *testing.T) {
 				t.Errorf("changes shows\n%swant\n%s", changes, c.changes)
 			}
 			if back != c.back {
-				t.Errorf("the way back would be\n%swant\n%s", back, c.back)
+				t.Errorf("the restore would be\n%swant\n%s", back, c.back)
 			}
 		})
 	}
 }
 
-// TestSecretsAreInNoDifference looks for what nobody is to see, before the way back and after it.
-func TestSecretsAreInNoDifference(t *testing.T) {
+// TestDifferencesOmitSecrets searches the differences for secrets, before and after the restore.
+func TestDifferencesOmitSecrets(t *testing.T) {
 	const secret, other = "hunter2", "sw0rdfish"
 	only := func(mode os.FileMode) func(s *scene) {
 		return func(s *scene) { s.put("/etc/f", other); s.do(os.Chmod(s.path("/etc/f"), mode)) }
@@ -183,14 +183,14 @@ func TestSecretsAreInNoDifference(t *testing.T) {
 				}
 			}
 			if !strings.Contains(back, c.shown) || len(did.Restored) != 1 {
-				t.Errorf("the way back would be\n%s\nand was %+v", back, did)
+				t.Errorf("the restore would be\n%s\nand was %+v", back, did)
 			}
 		})
 	}
 }
 
-// TestWhatIsTakenBackSaysSo marks the changes of a run that a later one took back.
-func TestWhatIsTakenBackSaysSo(t *testing.T) {
+// TestUndoneChangesNameTheRun checks that the changes of a run name the later run that undid them.
+func TestUndoneChangesNameTheRun(t *testing.T) {
 	s := newScene(t)
 	s.put("/etc/f", "old\n")
 	s.run("1", s.write("/etc/f", "new\n"))
@@ -200,7 +200,7 @@ func TestWhatIsTakenBackSaysSo(t *testing.T) {
 	}
 }
 
-// TestAttributesAreShown compares extended attributes, where the filesystem has them.
+// TestAttributesAreShown compares extended attributes. It needs a filesystem that supports them.
 func TestAttributesAreShown(t *testing.T) {
 	s := newScene(t)
 	s.put("/etc/f", "x\n")

@@ -9,12 +9,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// earlier finds the records of earlier deploys of the pair to leave, oldest first. A plain rollback takes nothing
-// back, so what such a deploy changed is still there, in a chapter before the one of the pair to come to.
+// earlier returns the records of earlier deploys of the pair s.From, oldest first. A rollback without --converge does
+// not restore anything, so the changes of such a deploy remain, in a chapter before the chapters of s.To.
 //
-// What another pair changed in between stays, since it is not the pair's to leave. Only where the pair to leave had
-// changed the same thing before is the change of the other pair taken back as well: without it the older change
-// would look as if somebody had overwritten it.
+// The changes of other pairs in between stay. The exception is a change of something that s.From had changed before: it
+// is undone too, because otherwise the older change would seem to have been overwritten by another program.
 func earlier(chapters []*journal.Chapter, s Scope) (records []*journal.Record) {
 	touched := map[aspect]bool{}
 	for _, c := range chapters[since(chapters, s.To):] {
@@ -35,8 +34,8 @@ func earlier(chapters []*journal.Chapter, s Scope) (records []*journal.Record) {
 	return records
 }
 
-// since is the first chapter that may be of a deploy over the pair of the given key: no chapter before it shows that
-// this pair had ever converged.
+// since returns the index of the first chapter that names the pair with key to. In no chapter before it has that pair
+// converged or been replaced.
 func since(chapters []*journal.Chapter, to string) int {
 	for i, c := range chapters {
 		if c.Over == to || c.Pair == to {
@@ -46,14 +45,14 @@ func since(chapters []*journal.Chapter, to string) int {
 	return len(chapters)
 }
 
-// aspect names one thing that a record changed: a path, or an aspect of a subject that is no path.
+// aspect identifies one thing that a record changed: a path, or a part of a subject that is not a path.
 type aspect struct {
 	kind host.Kind
 	name string
 	of   string
 }
 
-// partsOf lists what a record changed; nothing for what was not recorded, as what a program did.
+// partsOf returns what a record changed. It returns nil if that was not recorded, as for programs.
 func partsOf(r *journal.Record) (parts []aspect) {
 	if r.Before == nil {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// TestOnlyWhatIsAsTheRunLeftItIsPutBack has a run change something, and then perhaps somebody else.
-func TestOnlyWhatIsAsTheRunLeftItIsPutBack(t *testing.T) {
+// TestRestoreOfFiles restores a file that a run changed, and that another user may have changed since.
+func TestRestoreOfFiles(t *testing.T) {
 	const f = "/etc/f"
 	old := func(s *scene) { s.put(f, "old") }
 	for name, c := range map[string]struct {
@@ -26,39 +26,39 @@ func TestOnlyWhatIsAsTheRunLeftItIsPutBack(t *testing.T) {
 		left     string
 		want     string // content of the file
 	}{
-		"nobody touched it": {before: old, restored: []string{"file /etc/f"}, want: "old"},
-		"it was not there":  {restored: []string{"file /etc/f"}, want: "(none)"},
+		"unchanged since":  {before: old, restored: []string{"file /etc/f"}, want: "old"},
+		"it was not there": {restored: []string{"file /etc/f"}, want: "(none)"},
 		"it was removed": {
 			before: old, run: func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)) },
 			restored: []string{"file /etc/f"}, want: "old",
 		},
-		"somebody wrote it": {
+		"written since": {
 			before: old, since: func(s *scene) { s.put(f, "mine") },
 			left: "file /etc/f (some.state of 1): it was changed since run 1 left it", want: "mine",
 		},
-		"somebody changed its mode": {
+		"mode changed since": {
 			before: old, since: func(s *scene) { s.do(os.Chmod(s.path(f), 0o600)) },
 			left: "file /etc/f (some.state of 1): it was changed since run 1 left it", want: "new",
 		},
-		"somebody removed it": {
+		"removed since": {
 			before: old, since: func(s *scene) { s.do(os.Remove(s.path(f))) },
 			left: "it was changed since run 1 left it", want: "(none)",
 		},
-		"somebody made a directory of it": {
+		"replaced by a directory": {
 			before: old, since: func(s *scene) { s.do(os.Remove(s.path(f))); s.do(os.Mkdir(s.path(f), 0o755)) },
 			left: "it was changed since run 1 left it", want: "(none)",
 		},
-		"somebody made a link of it": {
+		"replaced by a link": {
 			before: old, since: func(s *scene) { s.do(os.Remove(s.path(f))); s.do(os.Symlink("elsewhere", s.path(f))) },
 			left: "it was changed since run 1 left it", want: "(none)",
 		},
-		"somebody made again what the run removed": {
+		"removed by the run, created since": {
 			before: old, run: func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)) }, since: func(s *scene) { s.put(f, "mine") },
 			left: "it was changed since run 1 left it", want: "mine",
 		},
-		"somebody took it back already": {before: old, since: func(s *scene) { s.put(f, "old") }, want: "old"},
-		"somebody removed what was new": {since: func(s *scene) { s.do(os.Remove(s.path(f))) }, want: "(none)"},
-		"the run was cut, and nobody knows what it left": {
+		"already restored":                  {before: old, since: func(s *scene) { s.put(f, "old") }, want: "old"},
+		"created by the run, removed since": {since: func(s *scene) { s.do(os.Remove(s.path(f))) }, want: "(none)"},
+		"run interrupted, no after-image": {
 			before: old, cut: true, since: func(s *scene) { s.put(f, "half") },
 			restored: []string{"file /etc/f"}, want: "old",
 		},
@@ -116,9 +116,9 @@ func TestOnlyWhatIsAsTheRunLeftItIsPutBack(t *testing.T) {
 	}
 }
 
-// TestFileWhoseContentIsTheSameStays gives a file its mode and owner back where it lies: a program that has
-// it open goes on with it, and no content is needed for that. Only root can give a file another owner.
-func TestFileWhoseContentIsTheSameStays(t *testing.T) {
+// TestModeAndOwnerAreRestoredInPlace restores the mode and owner of a file without replacing it: a program that has
+// it open keeps the same file, and the journal needs no content. Only root can change the owner of a file.
+func TestModeAndOwnerAreRestoredInPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		size  int
 		mode  os.FileMode
@@ -149,8 +149,8 @@ func TestFileWhoseContentIsTheSameStays(t *testing.T) {
 	}
 }
 
-// TestSeveralRunsAreTakenBackInOneGo goes back as far as nobody else has been at it.
-func TestSeveralRunsAreTakenBackInOneGo(t *testing.T) {
+// TestUndoOfSeveralRuns undoes several runs at once, up to the newest change that another user made.
+func TestUndoOfSeveralRuns(t *testing.T) {
 	s := newScene(t)
 	s.put("/etc/f", "first")
 	s.put("/etc/g", "first")
@@ -163,8 +163,8 @@ func TestSeveralRunsAreTakenBackInOneGo(t *testing.T) {
 	}
 }
 
-// TestDirectoriesGoOnlyWhenTheyAreEmpty removes what a run made, but not what others put there.
-func TestDirectoriesGoOnlyWhenTheyAreEmpty(t *testing.T) {
+// TestOnlyEmptyDirectoriesAreRemoved removes the directories of a run, except one with another user's file.
+func TestOnlyEmptyDirectoriesAreRemoved(t *testing.T) {
 	s := newScene(t)
 	s.run("1", func(h *host.Host) {
 		s.do(h.MkdirAll("/srv/app/a/b"))
@@ -176,16 +176,16 @@ func TestDirectoriesGoOnlyWhenTheyAreEmpty(t *testing.T) {
 	s.expect(did, []string{"file /srv/app/a/b/f", "file /srv/app/a/b", "file /srv/app/a"},
 		"file /srv/app/mine/deep (some.state of 1): there are files in it", "file /srv/app/mine (", "file /srv/app (", "file /srv (")
 	if s.text("/srv/app/mine/deep/file") != "a person's" {
-		t.Error("what somebody put into a directory is gone")
+		t.Error("the restore removed another user's file")
 	}
 	if _, err := os.Lstat(s.path("/srv/app/a")); err == nil {
 		t.Error("a directory that the run made is still there")
 	}
 }
 
-// TestDirectoriesComeBackBeforeWhatIsInThem puts a tree back that a run removed from the bottom up, with the
-// modes that its directories had.
-func TestDirectoriesComeBackBeforeWhatIsInThem(t *testing.T) {
+// TestDirectoriesAreRestoredBeforeTheirContent restores a tree that a run removed from the bottom up, with the
+// modes of its directories.
+func TestDirectoriesAreRestoredBeforeTheirContent(t *testing.T) {
 	s := newScene(t)
 	s.put("/srv/app/a/b/f", "x")
 	s.do(os.Chmod(s.path("/srv/app/a"), os.ModeSetgid|0o750))
@@ -199,8 +199,8 @@ func TestDirectoriesComeBackBeforeWhatIsInThem(t *testing.T) {
 	}
 }
 
-// TestWhatHasNoDirectoryAnyMoreIsLeft leaves what was in a directory that somebody removed, or replaced.
-func TestWhatHasNoDirectoryAnyMoreIsLeft(t *testing.T) {
+// TestFilesWithoutDirectoryAreLeft restores no file in a directory that was removed or replaced after the run.
+func TestFilesWithoutDirectoryAreLeft(t *testing.T) {
 	for name, since := range map[string]func(s *scene){
 		"it is gone":        func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))) },
 		"it is a file":      func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))); s.put("/srv", "mine") },
@@ -216,8 +216,8 @@ func TestWhatHasNoDirectoryAnyMoreIsLeft(t *testing.T) {
 	}
 }
 
-// TestAccountsComeBackLineByLine takes back a user's lines, but for one that somebody changed since.
-func TestAccountsComeBackLineByLine(t *testing.T) {
+// TestAccountsAreRestoredLineByLine restores the lines of a user, except one that was changed after the run.
+func TestAccountsAreRestoredLineByLine(t *testing.T) {
 	s := newScene(t)
 	passwd, shadow := s.text("/etc/passwd"), s.text("/etc/shadow")
 	s.run("1", func(*host.Host) {
@@ -232,15 +232,15 @@ func TestAccountsComeBackLineByLine(t *testing.T) {
 	}
 }
 
-// TestCommandsAreNamedAndLeft names what nobody can take back.
-func TestCommandsAreNamedAndLeft(t *testing.T) {
+// TestCommandsAreReported checks that the summary lists commands, which cannot be undone.
+func TestCommandsAreReported(t *testing.T) {
 	s := newScene(t)
 	s.run("1", func(*host.Host) { s.named(host.KindCommand, "make") })
 	s.expect(s.backTwice(), nil, "command make (some.state of 1): what a command does cannot be taken back")
 }
 
-// TestWhatFailsIsTriedAgain puts the rest back, and the next time no more than what failed.
-func TestWhatFailsIsTriedAgain(t *testing.T) {
+// TestFailedRestoresAreRetried checks that a second restore retries only what failed in the first.
+func TestFailedRestoresAreRetried(t *testing.T) {
 	s := newScene(t)
 	s.put("/etc/f", "old")
 	s.put("/proc/sys/net/ipv4/ip_forward", "0\n")
@@ -264,10 +264,10 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestNothingToTakeBack plans nothing where no run has changed anything.
-func TestNothingToTakeBack(t *testing.T) {
+// TestEmptyPlan checks the plan without records.
+func TestEmptyPlan(t *testing.T) {
 	s := newScene(t)
-	p, err := undo.Make(t.Context(), s.host(nil), nil, nil)
+	p, err := undo.NewPlan(t.Context(), s.host(nil), nil, nil)
 	if err != nil || !p.Done() || !p.Summary().Empty() {
 		t.Errorf("the plan is %+v, %v", p, err)
 	}

@@ -14,22 +14,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// Plan is what a restore is going to do.
+// Plan is the list of actions of a restore.
 type Plan struct {
-	Actions []*Action // in the order in which they are done
+	Actions []*Action // in the order of their execution
 	Left    []Left
-	Restart []string // units that run and that the runs have restarted
+	Restart []string // running units that the undone runs had restarted
 
 	chapters []*journal.Chapter
 	records  []*journal.Record
-	left     map[*journal.Record]string   // why a record is not taken back
-	refused  []*journal.Record            // of paths that another user leads elsewhere; they stay to be tried again
+	left     map[*journal.Record]string   // why a record is not undone
+	refused  []*journal.Record            // of paths with another user's link; the next restore retries them
 	restarts map[string][]*journal.Record // by unit
 	host     *host.Host
 }
 
-// Make plans to take records back that are given newest first.
-func Make(ctx context.Context, h *host.Host, chapters []*journal.Chapter, records []*journal.Record) (*Plan, error) {
+// NewPlan compares records with the state of h and returns the plan to undo them. The records must be ordered from the
+// newest to the oldest.
+func NewPlan(ctx context.Context, h *host.Host, chapters []*journal.Chapter, records []*journal.Record) (*Plan, error) {
 	p := &Plan{host: h, chapters: chapters, records: records, left: map[*journal.Record]string{}, restarts: map[string][]*journal.Record{}}
 	boot := journal.BootID(h)
 	w := &walk{boot: boot, look: image.Taker{Host: h}, plan: p, images: map[host.Subject]image.Image{}, actions: map[host.Subject]*Action{}}
@@ -38,16 +39,17 @@ func Make(ctx context.Context, h *host.Host, chapters []*journal.Chapter, record
 			p.leave(r.Subject.String(), r.Step, r.Lost, r)
 			continue
 		}
-		w.back(ctx, r)
+		w.undo(ctx, r)
 	}
 	for _, a := range w.order {
-		p.take(a)
+		p.add(a)
 	}
-	slices.SortStableFunc(p.Actions, inOrder)
+	slices.SortStableFunc(p.Actions, compareActions)
 	p.restart()
 	return p, nil
 }
 
+// leave notes that a subject is not restored, and that records are not undone.
 func (p *Plan) leave(subject, step, why string, records ...*journal.Record) {
 	p.Left = append(p.Left, Left{Subject: subject, Step: step, Why: why})
 	for _, r := range records {
@@ -55,7 +57,7 @@ func (p *Plan) leave(subject, step, why string, records ...*journal.Record) {
 	}
 }
 
-// unread leaves what cannot be looked at.
+// unread notes that a subject is not restored because it cannot be read.
 func (p *Plan) unread(s host.Subject, r *journal.Record, err error) {
 	why, refused := refusal(p.host, err)
 	if !refused {
@@ -66,7 +68,7 @@ func (p *Plan) unread(s host.Subject, r *journal.Record, err error) {
 	p.refused = append(p.refused, r)
 }
 
-// refusal says why a path stays that is refused because of another user's link, and what to do about it.
+// refusal reports whether err means that another user's link is in a path, and returns the reason with a hint.
 func refusal(h *host.Host, err error) (why string, refused bool) {
 	var unsafe *safe.UnsafeError
 	if !errors.As(err, &unsafe) {
@@ -77,32 +79,33 @@ func refusal(h *host.Host, err error) (why string, refused bool) {
 	return why, true
 }
 
-// inOrder goes back in time. What goes at one time goes from the deepest up, before what comes from
-// the top down.
-func inOrder(a, b *Action) int {
+// compareActions orders actions from the newest record to the oldest. Actions of the same record are ordered so that
+// removals come first, the deepest path first, and then other paths, a directory before its content.
+func compareActions(a, b *Action) int {
 	if c := b.at.compare(a.at); c != 0 {
 		return c
 	}
 	switch {
-	case a.goes() && b.goes():
+	case a.removes() && b.removes():
 		return cmp.Compare(b.Subject.Name, a.Subject.Name)
-	case a.goes():
+	case a.removes():
 		return -1
-	case b.goes():
+	case b.removes():
 		return 1
 	}
 	return cmp.Compare(a.Subject.Name, b.Subject.Name)
 }
 
-// acted reports whether a run started or restarted the unit, and did not only see to its boot.
+// acted reports whether a run started or restarted the unit, rather than only enabling or disabling it.
 func (a *Action) acted() bool {
 	return slices.ContainsFunc(a.records, func(r *journal.Record) bool { return r.Subject.Kind == host.KindUnit })
 }
 
-func (a *Action) goes() bool { return len(a.Parts) > 0 && a.Parts[0].Want.Type == image.Absent }
+// removes reports whether the action removes the subject.
+func (a *Action) removes() bool { return len(a.Parts) > 0 && a.Parts[0].Want.Type == image.Absent }
 
-// take takes over what was found out about a subject.
-func (p *Plan) take(a *Action) {
+// add adds an action to the plan, without the parts that need no change or cannot be restored.
+func (p *Plan) add(a *Action) {
 	blocked := false
 	var parts []*Part
 	for _, part := range a.Parts {
@@ -140,9 +143,8 @@ func (p *Plan) take(a *Action) {
 	}
 }
 
-// restart decides which units are restarted: those that run, ran before, and were restarted or
-// reloaded by the runs, since what they run on is taken back. A restore that was cut short may have
-// done all but that.
+// restart sets p.Restart to the units that run, ran before, and were restarted or reloaded by the undone runs, since
+// the restore changes their files. An interrupted restore may have restored all files and not restarted the units.
 func (p *Plan) restart() {
 	for unit, records := range p.restarts {
 		if len(p.Actions) > 0 || slices.ContainsFunc(records, func(r *journal.Record) bool { return r.Begun }) {
@@ -152,16 +154,15 @@ func (p *Plan) restart() {
 	slices.Sort(p.Restart)
 }
 
-// Done reports whether there is nothing to do, to say or to note.
+// Done reports whether there are no records to undo.
 func (p *Plan) Done() bool { return len(p.records) == 0 }
 
-// summary is what is said before anything is done. Programs read it, so its lists are empty rather than
-// missing.
+// summary returns the Summary at the start of a restore. Its lists are empty rather than nil, for its JSON form.
 func (p *Plan) summary() Summary {
 	return Summary{Restored: []string{}, Left: append([]Left{}, p.Left...), Restarted: []string{}}
 }
 
-// Summary is what the plan would do.
+// Summary returns the Summary of a dry run.
 func (p *Plan) Summary() Summary {
 	s := p.summary()
 	s.Restarted = append(s.Restarted, p.Restart...)
@@ -171,18 +172,18 @@ func (p *Plan) Summary() Summary {
 	return s
 }
 
-// walk goes back through records, as if each were taken back. What is at a path has one history,
-// whichever subjects it was a part of; so a path is an action of its own.
+// walk visits records and computes the state after undoing each. A path has one history even if it was a part of
+// several subjects, so each path is a separate action.
 type walk struct {
 	look    image.Taker
 	boot    string
 	plan    *Plan
-	images  map[host.Subject]image.Image // as subjects are now
+	images  map[host.Subject]image.Image // current images
 	actions map[host.Subject]*Action
 	order   []*Action
 }
 
-func (w *walk) back(ctx context.Context, r *journal.Record) {
+func (w *walk) undo(ctx context.Context, r *journal.Record) {
 	images := []image.Image{*r.Before}
 	if r.After != nil {
 		images = append(images, *r.After)
@@ -192,7 +193,7 @@ func (w *walk) back(ctx context.Context, r *journal.Record) {
 		if path.IsAbs(name) && s.Kind != host.KindUser && s.Kind != host.KindGroup {
 			s = host.Subject{Kind: host.KindFile, Name: name}
 		} else if s.Kind == host.KindBoot {
-			s.Kind = host.KindUnit // whether it runs
+			s.Kind = host.KindUnit // the part is the unit's state, the only part of a boot image that is not a path
 		}
 		part, err := w.part(ctx, s, name, r)
 		if err != nil {
@@ -204,12 +205,12 @@ func (w *walk) back(ctx context.Context, r *journal.Record) {
 	}
 }
 
-// step takes one record of a part back.
+// step undoes one record of a part, or marks the part as blocked.
 func (w *walk) step(part *Part, r *journal.Record) {
 	before := r.Before.Part(part.Now.Name)
 	switch {
 	case part.blocked != "" || part.Want.Identical(before):
-	case r.After == nil, r.Begun && halfBack(part.Now, before), w.rebooted(part, r), part.Want.Same(r.After.Part(part.Now.Name)):
+	case r.After == nil, r.Begun && halfRestored(part.Now, before), w.rebooted(part, r), part.Want.Same(r.After.Part(part.Now.Name)):
 		part.Want, part.chapter = before, w.chapter(r.Chapter)
 	case part.Want.Same(before):
 	default:
@@ -217,8 +218,8 @@ func (w *walk) step(part *Part, r *journal.Record) {
 	}
 }
 
-// changedSince says that a part is not as a run left it. A unit changes its state without anybody's doing, as when its
-// program crashes.
+// changedSince returns the reason for a part that is not as the run left it. The state of a unit can also change by
+// itself, for example when its program crashes.
 func changedSince(part *Part, r *journal.Record) string {
 	left := r.After.Part(part.Now.Name)
 	unit := r.Subject.Kind == host.KindUnit || r.Subject.Kind == host.KindBoot
@@ -228,13 +229,13 @@ func changedSince(part *Part, r *journal.Record) string {
 	return fmt.Sprintf("it is %s, and run %s left it %s: its program ended, or it was started or stopped, since", part.Now.Text, r.Run, left.Text)
 }
 
-// halfBack reports whether a part may be what a restore that was cut short has left: anything if it is
-// no file, and a file or directory that lacks no more than its owner, mode, attributes and time.
-func halfBack(now, before image.Part) bool {
+// halfRestored reports whether an interrupted restore may have left a part as it is now. This is true for any part that
+// is not a path, and for a path that differs only in owner, mode, attributes and time.
+func halfRestored(now, before image.Part) bool {
 	return !path.IsAbs(now.Name) || now.Type == before.Type && now.Sum == before.Sum && now.Text == before.Text
 }
 
-// rebooted reports whether a unit was last started by nothing but a boot.
+// rebooted reports whether part is the state of a unit, and the host was booted after the run.
 func (w *walk) rebooted(part *Part, r *journal.Record) bool {
 	units := r.Subject.Kind == host.KindUnit || r.Subject.Kind == host.KindBoot
 	return units && part.Now.Name == image.UnitState && r.Boot != w.boot
@@ -245,7 +246,7 @@ func (w *walk) chapter(number int) *journal.Chapter {
 	return w.plan.chapters[i]
 }
 
-// part is what a part of a subject has come to by now.
+// part returns the part of a subject with the changes that walk has planned for it so far.
 func (w *walk) part(ctx context.Context, s host.Subject, name string, r *journal.Record) (*Part, error) {
 	now, ok := w.images[s]
 	if !ok {
@@ -261,9 +262,9 @@ func (w *walk) part(ctx context.Context, s host.Subject, name string, r *journal
 		w.actions[s] = a
 		w.order = append(w.order, a)
 	}
-	// What a cut run left, nobody has looked at for secrets.
+	// The content that an interrupted run left has not been searched for secrets.
 	a.Secret = a.Secret || r.Secret || r.After == nil
-	a.Step, a.at = r.Step, placeOf(r) // the oldest one's at last
+	a.Step, a.at = r.Step, placeOf(r) // the oldest record is visited last
 	if !slices.Contains(a.records, r) {
 		a.records = append(a.records, r)
 	}

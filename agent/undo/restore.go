@@ -16,29 +16,29 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// restore is one restore on its way.
+// restore is the state of a running restore.
 type restore struct {
 	plan   *Plan
 	host   *host.Host
 	marker *journal.Marker
 	did    Summary
-	failed map[*journal.Record]bool // to be tried again
-	full   []*Action                // directories that are to go and were not empty
-	gone   map[string]bool          // directories that stay away, so what was in them does too
-	units  bool                     // unit files changed, so the init system has to read them
+	failed map[*journal.Record]bool // records that the next restore retries
+	full   []*Action                // directories to remove that were not empty
+	gone   map[string]bool          // directories that cannot be restored, and neither can their content
+	units  bool                     // unit files changed, so the init system must reload them
 }
 
-// Restore does what a plan says. Its error is one of the journal's own; what could not be put back is
-// in the summary.
+// Restore executes a plan. It returns an error if the journal cannot be read or written, the host cannot be synced, or
+// ctx is done. Subjects that could not be restored are in the summary.
 func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p *Plan) (Summary, error) {
 	r := &restore{plan: p, host: h, marker: j.Mark(run, p.chapters), did: p.summary(), failed: map[*journal.Record]bool{}, gone: map[string]bool{}}
-	r.again(p.refused...)
+	r.retryLater(p.refused...)
 	err := r.all(ctx)
 	return r.did, errors.Join(err, r.marker.Close())
 }
 
-// all goes through the plan. The records are settled at the end, when no power cut can take back what
-// was done: should one come before that, the next restore compares again, and finds done what is done.
+// all executes the plan. It settles the records at the end, after the host's filesystems are synced. If a power cut
+// comes before that, the next restore compares again and skips what is already restored.
 func (r *restore) all(ctx context.Context) error {
 	if err := r.begin(); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (r *restore) all(ctx context.Context) error {
 			return err
 		}
 	}
-	r.clear(ctx)
+	r.removeDirs(ctx)
 	r.restart(ctx)
 	if err := r.host.Sync(); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (r *restore) all(ctx context.Context) error {
 	return r.settle()
 }
 
-// begin notes what is about to be put back. Half done it may look neither as it was nor as the run
-// left it.
+// begin marks the records that are about to be restored: a half restored subject may equal neither the image before nor
+// the image after the run.
 func (r *restore) begin() error {
 	var all []*journal.Record
 	for _, a := range r.plan.Actions {
@@ -94,7 +94,7 @@ func (r *restore) settle() error {
 	return nil
 }
 
-// packagesFrom are the packages that follow one another from an action on.
+// packagesFrom returns the consecutive actions on packages that start at index i.
 func (r *restore) packagesFrom(i int) []*Action {
 	end := i
 	for end < len(r.plan.Actions) && r.plan.Actions[end].Subject.Kind == host.KindPackage {
@@ -110,18 +110,18 @@ func (r *restore) packages(ctx context.Context, group []*Action) {
 	}
 	lost := image.Putter{Host: r.host}.Packages(ctx, want)
 	for _, a := range group {
-		r.tell(a, lost[a.Subject.Name])
+		r.result(a, lost[a.Subject.Name])
 	}
 }
 
-// tell notes how it went with a subject.
-func (r *restore) tell(a *Action, err error) {
+// result adds the result of an action to the summary.
+func (r *restore) result(a *Action, err error) {
 	var stays image.Stays
 	why, refused := refusal(r.host, err)
 	switch {
-	case refused: // no user can stop the way back by a link
+	case refused: // another user's link must not make the restore fail
 		r.did.Left = append(r.did.Left, Left{Subject: a.Subject.String(), Step: a.Step, Why: why})
-		r.again(a.records...)
+		r.retryLater(a.records...)
 	case errors.As(err, &stays):
 		r.left(a, err.Error())
 	case err != nil:
@@ -131,7 +131,7 @@ func (r *restore) tell(a *Action, err error) {
 	}
 }
 
-// act puts one subject back, part by part. Only a journal that cannot be read is an error.
+// act restores one subject, part by part. It returns an error only if the journal cannot be read.
 func (r *restore) act(ctx context.Context, a *Action) error {
 	if a.done {
 		return nil
@@ -141,7 +141,7 @@ func (r *restore) act(ctx context.Context, a *Action) error {
 		if err := r.parent(ctx, part.Want); err != nil {
 			return err
 		}
-		r.unitGoes(ctx, part)
+		r.stopUnit(ctx, part)
 		err := image.Putter{Host: r.host, Content: part.chapter}.Put(ctx, a.Subject, part.Want)
 		var damaged *journal.Damaged
 		switch {
@@ -150,23 +150,23 @@ func (r *restore) act(ctx context.Context, a *Action) error {
 		case errors.Is(err, image.NotEmpty):
 			r.full = append(r.full, a)
 			return nil
-		case err != nil && r.homeless(part.Want, err):
+		case err != nil && r.noParent(part.Want, err):
 			r.gone[part.Want.Name] = true
 			r.left(a, "there is no directory for it any more")
 			return nil
 		case err != nil:
-			r.tell(a, err)
+			r.result(a, err)
 			return nil
 		}
 		r.units = r.units || strings.Contains(part.Want.Name, "/systemd/system/") || strings.HasPrefix(part.Want.Name, "/etc/init.d/")
 	}
-	r.tell(a, nil)
+	r.result(a, nil)
 	return nil
 }
 
-// unitGoes stops a unit whose file is about to go. It was not there before, so it did not run, whoever
-// has started it since.
-func (r *restore) unitGoes(ctx context.Context, part *Part) {
+// stopUnit stops a unit whose file the restore is about to remove. The unit did not exist before the run, so it did not
+// run either.
+func (r *restore) stopUnit(ctx context.Context, part *Part) {
 	dir, name := path.Split(part.Want.Name)
 	if part.Want.Type != image.Absent || part.Now.Type != image.File || !strings.HasSuffix(dir, "/systemd/system/") {
 		return
@@ -180,7 +180,7 @@ func (r *restore) unitGoes(ctx context.Context, part *Part) {
 	}
 }
 
-// parent puts the directory of a path back first, if that is still to come.
+// parent restores the parent directory of a path first, if a later action would do so.
 func (r *restore) parent(ctx context.Context, want image.Part) error {
 	dir := path.Dir(want.Name)
 	if want.Type == image.Absent || !path.IsAbs(want.Name) || dir == "/" {
@@ -197,25 +197,25 @@ func (r *restore) parent(ctx context.Context, want image.Part) error {
 	return nil
 }
 
-// homeless reports whether something could not be put back because somebody has removed the directory
-// that it was in, or put something else in its place.
-func (r *restore) homeless(want image.Part, err error) bool {
+// noParent reports whether a path could not be restored because its parent directory was removed or replaced after the
+// run.
+func (r *restore) noParent(want image.Part, err error) bool {
 	dir := path.Dir(want.Name)
 	planned := slices.ContainsFunc(r.plan.Actions, func(a *Action) bool { return a.Subject == host.Subject{Kind: host.KindFile, Name: dir} })
 	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, host.ErrNotDir)
 	return path.IsAbs(want.Name) && missing && (!planned || r.gone[dir])
 }
 
-// clear tries again to remove directories, when all that was in them should be gone.
-func (r *restore) clear(ctx context.Context) {
+// removeDirs retries to remove directories, after all their content has been removed.
+func (r *restore) removeDirs(ctx context.Context) {
 	full := r.full
 	slices.SortFunc(full, func(a, b *Action) int { return strings.Compare(b.Subject.Name, a.Subject.Name) })
 	for _, a := range full {
-		r.tell(a, image.Putter{Host: r.host}.Put(ctx, a.Subject, a.Parts[0].Want))
+		r.result(a, image.Putter{Host: r.host}.Put(ctx, a.Subject, a.Parts[0].Want))
 	}
 }
 
-// restart restarts the units whose files were put back, when all else is done.
+// restart reloads the init system if unit files changed, and restarts the units of the plan.
 func (r *restore) restart(ctx context.Context) {
 	if r.units {
 		if err := units.Reload(ctx, r.host); err != nil {
@@ -223,7 +223,7 @@ func (r *restore) restart(ctx context.Context) {
 		}
 	}
 	for _, unit := range r.plan.Restart {
-		if r.unitIsGone(ctx, unit) {
+		if r.unitRemoved(ctx, unit) {
 			continue
 		}
 		if err := r.host.Units.Act(ctx, host.Restart, unit, true); err != nil {
@@ -234,23 +234,23 @@ func (r *restore) restart(ctx context.Context) {
 	}
 }
 
-// unitIsGone reports whether a unit went with what was taken back: its file, or the package that brought it and stopped
-// it. It was there only since the runs that are taken back, so there is nothing to restart.
-func (r *restore) unitIsGone(ctx context.Context, unit string) bool {
+// unitRemoved reports whether the restore removed a unit: its file, or the package that contains it, which stopped it.
+// The undone runs had created the unit, so there is nothing to restart.
+func (r *restore) unitRemoved(ctx context.Context, unit string) bool {
 	u, err := r.host.Units.Unit(ctx, unit, "")
 	if err != nil {
-		return false // the restart says why
+		return false // the restart returns the error
 	}
 	return !u.Found || !u.Running() && slices.ContainsFunc(r.plan.Actions, func(a *Action) bool { return a.Subject.Kind == host.KindPackage })
 }
 
 func (r *restore) fail(a *Action, err error) {
 	r.did.Failed = append(r.did.Failed, Left{Subject: a.Subject.String(), Step: a.Step, Why: err.Error()})
-	r.again(a.records...)
+	r.retryLater(a.records...)
 }
 
-// again keeps records for another try.
-func (r *restore) again(records ...*journal.Record) {
+// retryLater keeps records unsettled, so that the next restore retries them.
+func (r *restore) retryLater(records ...*journal.Record) {
 	for _, record := range records {
 		r.failed[record] = true
 	}

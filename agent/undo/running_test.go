@@ -92,7 +92,7 @@ func TestAUnitThatGoesIsNotRestarted(t *testing.T) {
 	}
 }
 
-// TestRestartThatFails is told, and tried again.
+// TestRestartThatFails checks that a failed restart is reported and retried by the next restore.
 func TestRestartThatFails(t *testing.T) {
 	s := newScene(t)
 	hosttest.Put(t, s.path("/etc/init.d/web"), "", 0o755)
@@ -119,9 +119,9 @@ func (s *scene) tool(h *host.Host, kind host.Kind, name string, argv ...string) 
 	s.do(err)
 }
 
-// TestRunningSystemGoesBack takes back what is no file, by the tools that states use. After it the kernel's
-// files say what they said before.
-func TestRunningSystemGoesBack(t *testing.T) {
+// TestUndoOfRunningSystem undoes changes that are not files, with the tools that states use. Afterwards the kernel's
+// files have the same content as before.
+func TestUndoOfRunningSystem(t *testing.T) {
 	tmpfs := func(s *scene) {
 		s.machine.mount([]string{"-t", "tmpfs", "-o", "rw,size=1024k", "--", "tmpfs", "/mnt"})
 	}
@@ -253,13 +253,13 @@ func TestRunningSystemGoesBack(t *testing.T) {
 	}
 }
 
-// kernel is all that the kernel tells of itself here.
+// kernel returns the content of the imitated kernel files.
 func (s *scene) kernel() string {
 	return s.text("/proc/self/mounts") + s.text("/proc/self/mountinfo") + s.text("/proc/swaps") + s.text("/proc/modules") + s.text("/proc/sys/net/ipv4/ip_forward")
 }
 
-// TestTheWayBackIsBackwards undoes last what was done first, whatever it was.
-func TestTheWayBackIsBackwards(t *testing.T) {
+// TestRestoreIsInReverseOrder checks that changes of all kinds are undone in the reverse order.
+func TestRestoreIsInReverseOrder(t *testing.T) {
 	s := newScene(t)
 	s.run("1", func(h *host.Host) {
 		s.do(h.Files.Mkdir("/mnt", 0o755))

@@ -46,7 +46,7 @@ func (s *scene) path(name string) string { return filepath.Join(s.root, name) }
 
 func (s *scene) put(name, text string) { hosttest.Put(s, s.path(name), text, 0o644) }
 
-// text is what a file holds; a file that is not there holds (none).
+// text returns the content of a file, or "(none)" if it does not exist.
 func (s *scene) text(name string) string {
 	s.Helper()
 	data, err := os.ReadFile(s.path(name))
@@ -106,7 +106,7 @@ func (s *scene) write(name, text string) func(h *host.Host) {
 	return func(h *host.Host) { s.Helper(); s.do(h.WriteText(name, text)) }
 }
 
-// plan is the way back from pair b to pair a.
+// plan returns the plan to restore from pair b to pair a.
 func (s *scene) plan() (*undo.Plan, *host.Host) {
 	s.Helper()
 	chapters, err := s.journal.Chapters()
@@ -116,12 +116,12 @@ func (s *scene) plan() (*undo.Plan, *host.Host) {
 		s.Error("the journal should reach back to where pair a was left")
 	}
 	h := s.host(nil)
-	p, err := undo.Make(context.Background(), h, chapters, records)
+	p, err := undo.NewPlan(context.Background(), h, chapters, records)
 	s.do(err)
 	return p, h
 }
 
-// back goes the way back.
+// back restores pair a.
 func (s *scene) back() undo.Summary {
 	s.Helper()
 	p, h := s.plan()
@@ -130,17 +130,17 @@ func (s *scene) back() undo.Summary {
 	return did
 }
 
-// backTwice goes the way back, and then again, which finds nothing to do.
+// backTwice restores pair a, and checks that a second restore has nothing to do.
 func (s *scene) backTwice() undo.Summary {
 	s.Helper()
 	did := s.back()
 	if p, _ := s.plan(); !p.Done() || !p.Summary().Empty() {
-		s.Errorf("a second way back would do %+v", p.Summary())
+		s.Errorf("a second restore would do %+v", p.Summary())
 	}
 	return did
 }
 
-// expect compares what a way back says.
+// expect compares the summary of a restore.
 func (s *scene) expect(did undo.Summary, restored []string, left ...string) {
 	s.Helper()
 	if !slices.Equal(did.Restored, restored) {

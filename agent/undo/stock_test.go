@@ -13,7 +13,7 @@ import (
 
 // stock is a package manager that only keeps a list.
 type stock struct {
-	host.Packages // for what nobody asks here
+	host.Packages // nil: the tests do not call the other methods
 
 	installed, left map[string]string   // versions, by name
 	held            map[string]bool     //
@@ -212,7 +212,7 @@ func TestPackagesGoBackInTheOrderThatWorks(t *testing.T) {
 	}
 }
 
-// TestPackageManagerThatFails leaves the records to the next way back.
+// TestPackageManagerThatFails checks that the next restore retries the records.
 func TestPackageManagerThatFails(t *testing.T) {
 	s := newScene(t)
 	s.stock = newStock()

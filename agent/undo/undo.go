@@ -1,10 +1,9 @@
-// Package undo takes back what converging did, by the journal.
+// Package undo restores what converge runs changed, from the journal.
 //
-// It goes backwards through the records, and for each thing that was changed compares three images:
-// what it was before, what the run made of it, and what it is now. Only what is still as the run left
-// it is put back. What somebody has changed since stays as it is and is named, and so is what nobody
-// can take back. Because the comparing is done part by part and by content, a restore that was cut
-// short is simply begun again.
+// It reads the records from the newest to the oldest, and compares three images of each changed subject: before the
+// run, after the run, and now. It restores a subject only if it still is as the run left it. It reports, and does not
+// change, a subject that was changed since, and a change that cannot be undone. It compares part by part and by
+// content, so an interrupted restore can simply be repeated.
 package undo
 
 import (
@@ -16,21 +15,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// Scope says how far to go back.
+// Scope selects the runs whose changes are undone.
 type Scope struct {
-	From string // key of the pair of releases to leave
-	To   string // key of the pair to come to; "" for the time before the first
-	Run  string // the last run whose changes stay, in the place of From and To
-	Only string // the run whose changes alone are taken back, in the place of all these
+	From string // key of the pair of releases to roll back from
+	To   string // key of the pair to roll back to; "" for the time before the first
+	Run  string // ID of the last run whose changes stay; replaces From and To
+	Only string // ID of the only run whose changes are undone; replaces From, To and Run
 
-	// Sequence orders runs that the journal does not: it has the number of each run of which that is known.
-	// The IDs of runs are times, which a clock that is set back gives twice.
+	// Sequence has the sequence numbers of runs, by ID. It orders runs that are not in the journal. The order of their
+	// IDs, which are times, is wrong if the clock was set back.
 	Sequence map[string]int64
 }
 
-// after reports whether a run came after the one whose changes are the last to stay. The journal has runs in
-// their order; a run that changed nothing is not in it, and has a number. Where neither is known the time
-// decides.
+// after reports whether run is newer than s.Run. The order in the journal decides if both are in it. A run that changed
+// nothing is not in it; then the sequence numbers decide, or, if one is not known, the times in the IDs.
 func (s Scope) after(run string, order map[string]int) bool {
 	if at, known := order[s.Run]; known {
 		return order[run] > at
@@ -42,7 +40,7 @@ func (s Scope) after(run string, order map[string]int) bool {
 	return run > s.Run
 }
 
-// orderOf is the place of each run in the journal.
+// orderOf returns the index of each run in the order of the journal.
 func orderOf(chapters []*journal.Chapter) map[string]int {
 	order := map[string]int{}
 	for _, c := range chapters {
@@ -55,8 +53,7 @@ func orderOf(chapters []*journal.Chapter) map[string]int {
 	return order
 }
 
-// Select finds the records that a scope takes back, newest first. Short says that the journal does
-// not reach as far back as it should.
+// Select returns the records that s undoes, newest first. It sets short if the journal does not reach back far enough.
 func Select(chapters []*journal.Chapter, s Scope) (records []*journal.Record, short bool) {
 	first, order := 0, orderOf(chapters)
 	switch {
@@ -80,8 +77,8 @@ func Select(chapters []*journal.Chapter, s Scope) (records []*journal.Record, sh
 	return records, short
 }
 
-// reach finds the first of the chapters since the pair to come to was left. Tries that failed on the
-// way, and were not taken back, are among them.
+// reach returns the index of the first chapter written since s.To was replaced. The chapters include those of failed
+// deploys that were not rolled back. It sets short if the journal does not have that chapter.
 func reach(chapters []*journal.Chapter, s Scope) (first int, short bool) {
 	first, short = len(chapters), true
 	for i, c := range slices.Backward(chapters) {
@@ -104,12 +101,12 @@ func reach(chapters []*journal.Chapter, s Scope) (first int, short bool) {
 	return first, first < len(chapters)
 }
 
-// Left is something that stays as it is.
+// Left is a subject that is not restored.
 type Left struct {
 	Subject string `json:"subject"`
 	Step    string `json:"step,omitempty"`
 	Why     string `json:"why"`
-	Changed bool   `json:"-"` // it stays because something else has changed it since
+	Changed bool   `json:"-"` // it is not restored because it was changed after the run
 }
 
 func (l Left) String() string {
@@ -119,7 +116,7 @@ func (l Left) String() string {
 	return l.Subject + " (" + l.Step + "): " + l.Why
 }
 
-// Summary is what a restore did, or would do.
+// Summary is the result of a restore, or of its dry run.
 type Summary struct {
 	Restored  []string `json:"restored"`
 	Left      []Left   `json:"left"`
@@ -127,12 +124,12 @@ type Summary struct {
 	Failed    []Left   `json:"failed,omitempty"`
 }
 
-// Empty reports whether there was nothing to do and nothing to say.
+// Empty reports whether all lists of s are empty.
 func (s Summary) Empty() bool {
 	return len(s.Restored)+len(s.Left)+len(s.Restarted)+len(s.Failed) == 0
 }
 
-// Action puts one subject back.
+// Action restores one subject.
 type Action struct {
 	Subject host.Subject
 	Step    string
@@ -140,21 +137,21 @@ type Action struct {
 	Parts   []*Part
 
 	records []*journal.Record
-	whole   image.Image // with the parts that stay
-	at      place
+	whole   image.Image // the wanted image, including the parts that are not restored
+	at      place       // of the oldest record
 	done    bool
 }
 
-// Part is what becomes of one part of a subject.
+// Part is one part of a subject and its wanted state.
 type Part struct {
 	Now, Want image.Part
-	chapter   *journal.Chapter  // that has the content
-	since     []*journal.Record // that it goes back through
-	blocked   string            // why it does not go back further
-	changed   bool              // that is a change by something else
+	chapter   *journal.Chapter  // the chapter with the content of Want
+	since     []*journal.Record // the records to undo
+	blocked   string            // why older records are not undone
+	changed   bool              // blocked because the part was changed after the run
 }
 
-// place orders records.
+// place is the position of a record in the journal.
 type place struct{ chapter, seq int }
 
 func placeOf(r *journal.Record) place { return place{r.Chapter, r.Seq} }
