@@ -213,19 +213,32 @@ func channelsOf(signature trust.Signature, release artifact.Release) (channels [
 }
 
 // forgot is the error of a host whose name does not say who it is, and that lost what a person said. It converges nothing,
-// since states depend on the instance.
+// since states depend on the instance. The hint names the whole command that brings the host back.
 func (a *Agent) forgot(err error, book *ledger.Ledger) error {
-	release, instance := book.Good.Service, "INSTANCE"
-	if a.Config.Store == "" && book.Host.Store == "" {
-		instance += " --store URL"
-	}
+	release, where := book.Good.Service, ""
 	if signature, unread := trust.SignatureOf(a.Layout.Trust(), release.Project); unread == nil && signature != nil {
 		channels := channelsOf(*signature, release)
 		if len(channels) == 0 {
 			channels = slices.Sorted(maps.Keys(signature.Channels))
 		}
-		instance += ", where INSTANCE may be " + strings.Join(channels, ", ")
+		where = ", where INSTANCE may be " + strings.Join(channels, ", ")
 	}
 	return diag.WithHint(fmt.Errorf("%w; this host has lost who it was: %s is on it, and nothing says for which instance", err, release),
-		"say who this host is: corpus-agent deploy %s %s", release.Project, instance)
+		"say who this host is: %s%s", a.introducing(book, grains.Identity{Service: release.Project, Instance: "INSTANCE"}), where)
+}
+
+// introducing is the command by which a person says everything that a host does not know: who it is, where id says that it
+// has to be named, its store, and its root of trust.
+func (a *Agent) introducing(book *ledger.Ledger, id grains.Identity) string {
+	command := "corpus-agent deploy"
+	if id.Service != "" {
+		command += " " + id.Service + " " + id.Instance
+	}
+	if a.Config.Store == "" && book.Host.Store == "" {
+		command += " --store URL"
+	}
+	if introduced, err := trust.Introduced(a.Layout.Trust()); err == nil && !introduced {
+		command += " --trust-root FILE"
+	}
+	return command
 }

@@ -44,9 +44,14 @@ func (k Known) Marks() []string {
 
 // Releases lists the releases of base and of the service that are on this host, the newest first, and those that it keeps away.
 func (a *Agent) Releases() ([]Known, error) {
+	list, err := a.knownReleases()
+	return list, a.forLook(err)
+}
+
+func (a *Agent) knownReleases() ([]Known, error) {
 	book, err := a.readBook()
 	if err != nil {
-		return nil, a.forRoot(exit.WithCode(exit.Usage, err))
+		return nil, exit.WithCode(exit.Usage, err)
 	}
 	known := releasesOf(book)
 	for _, b := range book.Bad {
@@ -56,13 +61,13 @@ func (a *Agent) Releases() ([]Known, error) {
 	for _, project := range projects(book) {
 		more, err := a.onDisk(project, book, known)
 		if err != nil {
-			return nil, a.forRoot(err)
+			return nil, err
 		}
 		list = append(list, more...)
 	}
 	last, err := a.lastLook()
 	if err != nil {
-		return nil, a.forRoot(err)
+		return nil, err
 	}
 	return keptBack(list, book, namedBy(last)), nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -27,11 +28,11 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 		return nil, err
 	}
 	if r.ledger.Runs() != nil && given.TrustRoot == "" && kept == nil && !known {
-		return nil, r.untrusting() // whatever else it has lost, it needs that first
+		return nil, r.untrusting(given.Identity) // whatever else it has lost, it needs that first
 	}
 	url := r.storeURL()
 	if url == "" {
-		return nil, r.unknown(diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml"))
+		return nil, r.unknown(diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml: %s", r.introducing(r.ledger, given.Identity)))
 	}
 	s, err := r.openStores(url)
 	if err != nil {
@@ -71,7 +72,7 @@ func (r *run) trusting(ctx context.Context, s store.Store, given []byte, pinned 
 		}
 		return trust.OpenGiven(s, dir, root, r.now)
 	case !pinned:
-		return nil, r.untrusting()
+		return nil, r.untrusting(grains.Identity{})
 	}
 	return trust.OpenChecked(s, r.Layout.Trust(), r.now, r.root)
 }
@@ -103,8 +104,9 @@ func (r *run) unknown(err error) error {
 }
 
 // untrusting is the error of a host without a root of trust. One that had a root before has lost it, and never takes
-// another one from the store by itself: that would be to trust anything that answers there.
-func (r *run) untrusting() error {
+// another one from the store by itself: that would be to trust anything that answers there. given is who the host is, where
+// the command said so.
+func (r *run) untrusting(given grains.Identity) error {
 	before, err := trust.Bootstrapped(r.Layout.Trust())
 	if err != nil {
 		return err
@@ -114,7 +116,7 @@ func (r *run) untrusting() error {
 			"give --trust-root once: the keys/root.json of `corpus store init`, or sha256:HEX of it"))
 	}
 	return diag.WithHint(&trust.Refused{Check: trust.CheckPin, Of: "the store", Err: errors.New("this host has lost its root of trust, and it is never taken from the store")},
-		"give it again, from a place that you trust: corpus-agent deploy --trust-root FILE, where FILE is the keys/root.json of `corpus store init`, or sha256:HEX of it")
+		"give it again, from a place that you trust: %s, where FILE is the keys/root.json of `corpus store init`, or sha256:HEX of it", r.introducing(r.ledger, given))
 }
 
 // openStores opens the store and its mirrors as one.

@@ -59,7 +59,16 @@ func (s Status) runs() *ledger.Pair { return cmp.Or(s.Deployed, s.BaseAlone) }
 // Status reads what is known. It takes no lock and changes nothing.
 func (a *Agent) Status() (Status, error) {
 	s, err := a.status()
-	return s, a.forRoot(err)
+	return s, a.forLook(err)
+}
+
+// forLook gives the error of a look at what this host keeps a hint: only runs repair that.
+func (a *Agent) forLook(err error) error {
+	err = a.forRoot(err)
+	if err == nil || diag.HintOf(err) != "" {
+		return err
+	}
+	return diag.WithHint(err, "what this host keeps is damaged; the next run sets it aside or writes it again, or says what is to be done: corpus-agent deploy")
 }
 
 // forRoot says what to do about files of the agent that the user of a command may not read.
@@ -151,7 +160,7 @@ func projectsOf(pair ledger.Pair) (names []string) {
 func (a *Agent) History() ([]*report.Report, error) {
 	reports, err := a.archive().All()
 	slices.Reverse(reports)
-	return reports, a.forRoot(err)
+	return reports, a.forLook(err)
 }
 
 // edit changes the ledger under the lock.

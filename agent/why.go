@@ -28,7 +28,7 @@ type Why struct {
 // Why puts together what status, reports and the trust on disk say.
 func (a *Agent) Why() (Why, error) {
 	w, err := a.explain()
-	return w, a.forRoot(err)
+	return w, a.forLook(err)
 }
 
 func (a *Agent) explain() (Why, error) {

@@ -121,7 +121,7 @@ func (j Journal) numbers() ([]int, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the journal: %w", err)
+		return nil, unread(err)
 	}
 	var all []int
 	for _, e := range entries {
@@ -224,6 +224,18 @@ func BootID(h *host.Host) string {
 		return ""
 	}
 	return strings.TrimSpace(string(id))
+}
+
+// unread is an error of reading, with its hint.
+func unread(err error) error {
+	hint := "read as root what the disk says (dmesg, ls -la /var/lib/corpus/journal)"
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		hint = "run it as root"
+	case errors.Is(err, walk.ErrNoFile) || errors.Is(err, syscall.ENOTDIR):
+		hint = "the next run sets aside what is no journal: corpus-agent deploy; or keep no journal, with undo.limit: 0 in agent.yaml"
+	}
+	return diag.WithHint(fmt.Errorf("reading the journal: %w", err), "%s", hint)
 }
 
 // explain adds context and a hint to an error of writing the journal. It does not change nil or an error with a hint.

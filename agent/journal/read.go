@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -67,7 +66,7 @@ func (j Journal) read(number int) (*Chapter, error) {
 	c := &Chapter{Number: number, path: j.path(number), pieces: map[string]place{}, planned: map[string]string{}}
 	f, err := walk.OpenFile(c.path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the journal: %w", err)
+		return nil, unread(err)
 	}
 	defer f.Close()
 	return c, c.load(f)
@@ -237,7 +236,7 @@ const maxPiece = 1 << 20
 func (c *Chapter) Open(pieces []string) (io.ReadCloser, error) {
 	f, err := walk.OpenFile(c.path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the journal: %w", err)
+		return nil, unread(err)
 	}
 	return &content{chapter: c, file: f, pieces: pieces}, nil
 }
@@ -276,7 +275,7 @@ func (c *Chapter) piece(f *os.File, name string) ([]byte, error) {
 	}
 	packed := make([]byte, at.length)
 	if _, err := f.ReadAt(packed, at.at); err != nil {
-		return nil, fmt.Errorf("reading the journal: %w", err)
+		return nil, unread(err)
 	}
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*maxPiece))
 	if err != nil {

@@ -25,7 +25,7 @@ func TestDamagedMemoryOfAPublisherIsLocal(t *testing.T) {
 		{"keys/seen/.lock", func(path string) error { return os.Mkdir(path, 0o700) }},
 	} {
 		path := s.path(c.path)
-		for _, command := range []string{"refresh", "refresh --rebuild"} {
+		for _, command := range []string{"ls", "verify", "refresh", "refresh --rebuild"} {
 			if err := os.RemoveAll(path); err != nil {
 				t.Fatal(err)
 			}

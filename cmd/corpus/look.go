@@ -32,6 +32,9 @@ func (p *program) reader(ctx context.Context) (client *trust.Client, done func()
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := p.checkMemory(); err != nil {
+		return nil, nil, err
+	}
 	// A look sees the store as a host that was just started would, and refuses one that went back behind what this
 	// person has seen of it. What was seen stands in for nothing that the store has lost.
 	memory := p.memoryOf(root)
@@ -72,6 +75,15 @@ func fresh(ctx context.Context, s store.Store, root []byte, memory string) (clie
 		return nil, "", nil, err
 	}
 	return client, dir, done, nil
+}
+
+// checkMemory refuses what publishers with these keys have seen where it is damaged: a look without it would not notice a
+// store that went back in time.
+func (p *program) checkMemory() error {
+	if p.keys == "" {
+		return nil
+	}
+	return trust.CheckKept(filepath.Join(p.keys, seenName))
 }
 
 // memoryOf is the directory that has what was seen of the store with this root: by publishers with these keys, or else by

@@ -144,7 +144,8 @@ func (r Ring) File(file string) ([]Key, error) {
 		return nil, diag.WithHint(fmt.Errorf("reading a private key: %w", err), "correct the path, or ask the owner of the key to do this")
 	}
 	r.lookAt(file, data)
-	return r.read(file, string(data))
+	keys, err := r.read(file, string(data))
+	return keys, explainFile(file, err)
 }
 
 // lookAt reports a private key that others may read. A reference is no secret.

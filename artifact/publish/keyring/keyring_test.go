@@ -99,3 +99,22 @@ func FuzzKeys(f *testing.F) {
 		}
 	})
 }
+
+// TestDamagedKeyFileNamesItsCure reads key files that hold no key.
+func TestDamagedKeyFileNamesItsCure(t *testing.T) {
+	for _, content := range []string{"", "garbage", "-----BEGIN PRIVATE KEY-----\nAAAA", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"} {
+		for name, command := range map[string]string{"timestamp.key": "corpus keys rotate timestamp", "targets-2.key": "corpus keys rotate targets", "myapp.key": "docs/trust.md"} {
+			file := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := keyring.Ring{}.File(file)
+			hint := diag.HintOf(err)
+			for _, want := range []string{"from a backup", "mv " + file + " " + file + ".damaged", command} {
+				if !strings.Contains(hint, want) {
+					t.Errorf("%q in %s: %v, hint %q, want %q in it", content, name, err, hint, want)
+				}
+			}
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"filippo.io/age/armor"
@@ -56,7 +57,7 @@ func (r Ring) parse(from, text string) ([]Signer, error) {
 	// One line, as variables of CI systems like it.
 	plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	if err != nil || !strings.HasPrefix(string(plain), "-----BEGIN ") {
-		return nil, diag.WithHint(errors.New("it is neither PEM, nor base64 of PEM, nor a reference"),
+		return nil, diag.WithHint(&damagedKey{"it is neither PEM, nor base64 of PEM, nor a reference"},
 			"give the content of the .key file that `corpus keys new` made, or awskms:ARN")
 	}
 	return r.parse(from, string(plain))
@@ -87,9 +88,30 @@ func parsePEM(data []byte) ([]Signer, error) {
 		signers = append(signers, s)
 	}
 	if len(signers) == 0 {
-		return nil, errors.New("it is cut short, or damaged")
+		return nil, &damagedKey{"it is cut short, or damaged"}
 	}
 	return signers, nil
+}
+
+// damagedKey is the error of a text that is no private key.
+type damagedKey struct{ text string }
+
+func (d *damagedKey) Error() string { return d.text }
+
+// explainFile gives the error of a damaged key file its cure.
+func explainFile(file string, err error) error {
+	var damaged *damagedKey
+	if !errors.As(err, &damaged) {
+		return err
+	}
+	role, command := strings.TrimSuffix(filepath.Base(file), privateSuffix), ""
+	for _, known := range []string{"timestamp", "snapshot", "targets"} {
+		if role == known || strings.HasPrefix(role, known+"-") {
+			command = ": corpus keys rotate " + known
+		}
+	}
+	return diag.WithHint(err, "bring the file back from a backup; without one the key is lost: move the file away (mv %[1]s %[1]s.damaged), and a holder of the root's key "+
+		"gives its role a new one%[2]s (docs/trust.md, \"A key is lost, stolen or added\")", file, command)
 }
 
 func parseBlock(block *pem.Block) (Signer, error) {
@@ -104,7 +126,7 @@ func parseBlock(block *pem.Block) (Signer, error) {
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, errors.New("it is damaged") // the library's words might quote it
+		return nil, &damagedKey{"it is damaged"} // the library's words might quote it
 	}
 	switch private := key.(type) {
 	case ed25519.PrivateKey:
