@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
@@ -47,10 +48,29 @@ func (a *Agent) drift(s Status) []string {
 			}
 		}
 	}
-	if r := s.LastRun; r != nil && r.Exit == exit.OK && r.From != nil && (r.To == nil || r.To.Same(*r.From)) && r.States.Changed > 0 {
-		found = append(found, fmt.Sprintf("the last run found %d states drifted and put them right", r.States.Changed))
+	if r := s.LastRun; r != nil && r.Exit == exit.OK && r.From != nil && (r.To == nil || r.To.Same(*r.From)) && r.States.Effective() > 0 {
+		what := "1 state drifted and put it right"
+		if n := r.States.Effective(); n > 1 {
+			what = fmt.Sprintf("%d states drifted and put them right", n)
+		}
+		found = append(found, "the last run found "+what)
 	}
 	return found
+}
+
+// actingAlways names the states of a run that changed something and will again at the next one; no run of converge ends that,
+// so they are no drift.
+func actingAlways(r *report.Report) []string {
+	if r == nil || r.Test {
+		return nil
+	}
+	var named []string
+	for _, s := range r.Steps {
+		if s.Always {
+			named = append(named, fmt.Sprintf("%s %s in %s", s.Function, s.ID, s.SLS))
+		}
+	}
+	return named
 }
 
 // timer is the unit that runs deploys.

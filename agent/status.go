@@ -44,6 +44,7 @@ type Status struct {
 	NextRun      *time.Time          `json:"next_run,omitempty"`   // of the timer; see Agent.NextRun
 	TimerOff     string              `json:"timer_off,omitempty"`  // see Agent.TimerOff
 	Drift        []string            `json:"drift"`                // where the host is not what the ledger says
+	Always       []string            `json:"always,omitempty"`     // states of the last run that act at every run: no drift
 	Failing      *ledger.Pair        `json:"failing,omitempty"`    // what a dev host stays on though it failed
 	Units        []service.Unit      `json:"units,omitempty"`      // of the deployed pair, with what they run; see Agent.RunningUnits
 	Unwritable   string              `json:"unwritable,omitempty"` // why runs cannot be remembered: the state directory is full or read-only
@@ -126,7 +127,7 @@ func (a *Agent) status() (Status, error) {
 	if s.Hidden = err != nil; s.Hidden {
 		s.CutShort = nil // whether that run is still under way is not known
 	}
-	s.Drift = append(s.Drift, a.drift(s)...)
+	s.Drift, s.Always = append(s.Drift, a.drift(s)...), actingAlways(s.LastRun)
 	if s.Others, err = a.others(); err != nil {
 		return s, exit.WithCode(exit.Usage, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
@@ -79,12 +80,20 @@ func entry(n Notice) []byte {
 		{"CORPUS_EVENT", string(n.Event)}, {"CORPUS_RUN", n.Run}, {"CORPUS_COMMAND", n.Command}, {"CORPUS_OUTCOME", string(n.Outcome)},
 		{"CORPUS_EXIT_CODE", strconv.Itoa(n.Exit)}, {"CORPUS_SERVICE", n.Service}, {"CORPUS_INSTANCE", n.Instance},
 		{"CORPUS_FROM", pairText(n.From)}, {"CORPUS_TO", pairText(n.To)},
-		{"CORPUS_STATES", strconv.Itoa(n.States.Total)}, {"CORPUS_CHANGED", strconv.Itoa(n.States.Changed)}, {"CORPUS_FAILED", strconv.Itoa(n.States.Failed)},
+		{"CORPUS_STATES", strconv.Itoa(n.States.Total)}, {"CORPUS_CHANGED", strconv.Itoa(n.States.Effective())}, {"CORPUS_ALWAYS", always(n.States)}, {"CORPUS_FAILED", strconv.Itoa(n.States.Failed)},
 		{"CORPUS_DURATION_SECONDS", strconv.FormatFloat(n.Ended.Sub(n.Started).Seconds(), 'f', 3, 64)}, {"CORPUS_HINT", n.Hint},
 	} {
 		field(&b, f[0], redact.Controls(f[1])) // journalctl shows fields as they are
 	}
 	return b.Bytes()
+}
+
+// always is how many states act at every run; "" for none.
+func always(c report.Counts) string {
+	if c.Always == 0 {
+		return ""
+	}
+	return strconv.Itoa(c.Always)
 }
 
 func pairText(p *ledger.Pair) string {

@@ -41,7 +41,7 @@ func EventOf(r *report.Report) Event {
 		return ""
 	case r.Exit != exit.OK:
 		return Failure
-	case r.States.Changed > 0 || r.About() != nil && (r.From == nil || !r.From.Same(*r.About())):
+	case r.States.Effective() > 0 || r.About() != nil && (r.From == nil || !r.From.Same(*r.About())):
 		return Success
 	}
 	return NoChange
@@ -96,7 +96,7 @@ func (n Notice) Text() string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n\n", n.Subject())
 	fmt.Fprintf(&b, "run %s, %s to %s\n", n.Run, n.Started.Format(time.RFC3339), n.Ended.Format(time.RFC3339))
-	fmt.Fprintf(&b, "%d states, %d changed, %d failed\n", n.States.Total, n.States.Changed, n.States.Failed)
+	fmt.Fprintf(&b, "%s\n", n.States)
 	if n.From != nil {
 		fmt.Fprintf(&b, "before: %s\n", n.From)
 	}

@@ -43,6 +43,7 @@ func TestEventsOfRuns(t *testing.T) {
 	}{
 		"no change":         {report.Report{From: pair("1"), To: pair("1")}, notify.NoChange},
 		"drift":             {report.Report{From: pair("1"), States: report.Counts{Changed: 1}}, notify.Success},
+		"always":            {report.Report{From: pair("1"), States: report.Counts{Changed: 1, Always: 1}}, notify.NoChange},
 		"new release":       {report.Report{From: pair("1"), To: pair("2")}, notify.Success},
 		"first release":     {report.Report{To: pair("1")}, notify.Success},
 		"rolled back":       {report.Report{Exit: 7}, notify.Rollback},

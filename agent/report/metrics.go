@@ -93,7 +93,8 @@ func (m Metrics) run(b *bytes.Buffer, r *Report) {
 	}
 	gauge(b, "corpus_agent_last_run_duration_seconds", "How long the last run took.", sample{"", strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64)})
 	gauge(b, "corpus_agent_last_run_exit_code", "Exit code of the last run; 0 is good.", sample{labels("command", r.Command, "outcome", string(r.Outcome)), strconv.Itoa(r.Exit)})
-	gauge(b, "corpus_agent_changes", "States that changed something in the last run.", sample{"", strconv.Itoa(r.States.Changed)})
+	gauge(b, "corpus_agent_changes", "States that changed something in the last run, without those that act at every run.", sample{"", strconv.Itoa(r.States.Effective())})
+	gauge(b, "corpus_agent_always_states", "States of the last run that act at every run.", sample{"", strconv.Itoa(r.States.Always)})
 	gauge(b, "corpus_agent_failed_states", "States that failed in the last run.", sample{"", strconv.Itoa(r.States.Failed)})
 	gauge(b, "corpus_agent_states", "States of the last run.", sample{"", strconv.Itoa(r.States.Total)})
 }

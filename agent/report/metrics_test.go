@@ -16,11 +16,11 @@ import (
 func TestMetricsRememberTheLastSuccess(t *testing.T) {
 	m := report.Metrics{File: filepath.Join(t.TempDir(), "corpus.prom")}
 	book := &ledger.Ledger{Good: &ledger.Pair{Service: artifact.Release{Project: "myapp", Version: `1"x`, Digest: artifact.NewDigest(sha256.Sum256(nil))}}}
-	good := &report.Report{Command: "deploy", Outcome: report.Converged, Started: time.Unix(90, 0), Ended: time.Unix(100, 0), States: report.Counts{Total: 5, Changed: 2}}
+	good := &report.Report{Command: "deploy", Outcome: report.Converged, Started: time.Unix(90, 0), Ended: time.Unix(100, 0), States: report.Counts{Total: 5, Changed: 3, Always: 1}}
 	if err := m.Write(good, book); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, m.File, "corpus_agent_last_success_timestamp_seconds 100\n", "corpus_agent_last_run_duration_seconds 10.000\n", "corpus_agent_changes 2\n",
+	expect(t, m.File, "corpus_agent_last_success_timestamp_seconds 100\n", "corpus_agent_last_run_duration_seconds 10.000\n", "corpus_agent_changes 2\n", "corpus_agent_always_states 1\n",
 		`corpus_agent_release_info{project="myapp",version="1\"x",digest="sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"} 1`, "corpus_agent_held 0\n")
 	bad := &report.Report{Command: "deploy", Outcome: report.Failed, Exit: 3, Started: time.Unix(190, 0), Ended: time.Unix(200, 0), States: report.Counts{Total: 5, Failed: 1}}
 	book.Hold = &ledger.Hold{}

@@ -8,6 +8,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -232,6 +233,19 @@ func (c *Counts) Add(s Step) {
 	if s.Always {
 		c.Always++
 	}
+}
+
+// Effective is how many states changed what was not as declared: those that act at every run changed something too, and say
+// nothing of how the host was.
+func (c Counts) Effective() int { return max(0, c.Changed-c.Always) }
+
+// String is the counts in a line.
+func (c Counts) String() string {
+	text := fmt.Sprintf("%s, %d changed", plural(c.Total, "state"), c.Effective())
+	if c.Always > 0 {
+		text += fmt.Sprintf(", %d always", c.Always)
+	}
+	return text + fmt.Sprintf(", %d failed", c.Failed)
 }
 
 // How a step ended.

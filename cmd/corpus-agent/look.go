@@ -79,7 +79,7 @@ func (p *program) historyCommand() *cobra.Command {
 				if about := r.About(); about != nil {
 					what = about.String()
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d changed, %d failed\t%s\t%s\n", r.ID, r.Command, r.Outcome, what, r.States.Changed, r.States.Failed, diag.Elapsed(r.Duration()), r.Fault)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Command, r.Outcome, what, r.States, diag.Elapsed(r.Duration()), r.Fault)
 			}
 			return w.Flush()
 		},

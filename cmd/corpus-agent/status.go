@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -117,6 +118,13 @@ func (l statusLines) found(s agent.Status) {
 	}
 	for _, d := range s.Drift {
 		l.say("drift", "%s", d)
+	}
+	if len(s.Always) > 0 {
+		named := s.Always
+		if len(named) > 3 {
+			named = append(slices.Clone(named[:3]), fmt.Sprintf("%d more", len(named)-3))
+		}
+		l.say("no drift", "%s: at every run; unless, onlyif or creates lets a state act only where it has to", strings.Join(named, ", "))
 	}
 }
 

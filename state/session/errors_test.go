@@ -192,7 +192,9 @@ says: {cmd.run: [{name: "echo changed=yes"}, {stateful: true}]}
 fails: {cmd.run: [{name: "false"}]}
 pretends: {test.succeed_with_changes: []}
 nothing: {test.nop: []}
-`})
+environment: {environ.setenv: [{value: x}]}
+script: {cmd.script: [{source: salt://s.sh}]}
+`, "states/s.sh": "#!/bin/sh\ntrue\n"})
 	for _, dry := range []bool{true, false} {
 		set.Test = dry
 		s := session.New(set)
@@ -201,7 +203,7 @@ nothing: {test.nop: []}
 			t.Fatal(err)
 		}
 		for _, r := range s.Run(t.Context(), p, nil).All() {
-			want := r.ID() == "plain" || r.ID() == "pretends" || dry && r.ID() == "fails"
+			want := r.ID() == "plain" || r.ID() == "pretends" || r.ID() == "environment" || r.ID() == "script" || dry && r.ID() == "fails"
 			if r.Always != want {
 				t.Errorf("dry %v: %s is marked %v, want %v", dry, r.ID(), r.Always, want)
 			}

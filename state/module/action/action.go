@@ -75,10 +75,10 @@ func (r *run) Check(context.Context, *host.Host) (module.Diff, error) {
 	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: "would call " + strings.Join(names, ", "), Warnings: warnings}, nil
 }
 
-// Apply calls the functions. One that fails does not keep the others from being called, as in Salt.
 // ActsAlways is true: what a function finds done already is not known.
 func (r *run) ActsAlways() bool { return true }
 
+// Apply calls the functions. One that fails does not keep the others from being called, as in Salt.
 func (r *run) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
 	changes := value.NewMap()
 	var said, failed []string

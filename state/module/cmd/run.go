@@ -200,13 +200,13 @@ func failure(name string, out host.Output, hidden bool) error {
 
 func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
 
+// ActsAlways reports whether the command does not say itself whether it changed something.
+func (o *options) ActsAlways() bool { return o.Stateful == nil || o.Stateful == false }
+
 // run is cmd.run.
 type run struct{ options }
 
 func (r *run) Check(_ context.Context, h *host.Host) (module.Diff, error) { return r.would(h) }
-
-// ActsAlways reports whether the command does not say itself whether it changed something.
-func (r *run) ActsAlways() bool { return r.Stateful == nil || r.Stateful == false }
 
 func (r *run) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
 	l, err := r.line(r.Name)

@@ -29,6 +29,9 @@ type setenv struct {
 	Permanent    any    `sls:"permanent"`      // has no effect, as in Salt where there is no registry
 }
 
+// ActsAlways is true: the environment of a run ends with it.
+func (s *setenv) ActsAlways() bool { return true }
+
 func (s *setenv) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	wanted, err := s.wanted()
 	if err != nil {

@@ -41,6 +41,9 @@ func (q *query) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: "would run " + q.Name}, nil
 }
 
+// ActsAlways reports whether nothing keeps the statements from being run: neither is a file there that they wrote.
+func (q *query) ActsAlways() bool { return q.Output == "" || q.Overwrite }
+
 func (q *query) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
 	if what, err := q.Awaits(h); err != nil || what != "" {
 		if err != nil {

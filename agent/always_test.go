@@ -1,0 +1,37 @@
+package agent_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/notify"
+)
+
+// TestStatesThatAlwaysActAreNoDrift runs states that act at every run. Neither status nor why nor notifications call that
+// drift, and status names them; a file that drifted beside them is drift.
+func TestStatesThatAlwaysActAreNoDrift(t *testing.T) {
+	t.Parallel()
+	l := converging(t)
+	l.states("1", "sync:\n  test.succeed_with_changes: []\nPORT:\n  environ.setenv:\n  - value: '80'\n/etc/drifts:\n  file.managed:\n  - contents: good\n  - makedirs: true\n")
+	l.expect(exit.OK)
+	for _, drifts := range []bool{false, true} {
+		event, drift, next := notify.NoChange, "", ""
+		if drifts {
+			must(t, os.WriteFile(l.Layout.Path("/etc/drifts"), []byte("bad\n"), 0o644))
+			event, drift, next = notify.Success, "the last run found 1 state drifted and put it right", "corpus-agent converge"
+		}
+		r := l.expect(exit.OK)
+		if got := notify.EventOf(r); got != event || r.States.Always != 2 {
+			t.Errorf("drifts %v: the event is %s, want %s; %+v", drifts, got, event, r.States)
+		}
+		w, err := l.Why()
+		if err != nil || strings.Join(w.Drift, "\n") != drift || strings.Join(w.Next, "\n") != next {
+			t.Errorf("drifts %v: drift is %q, next %q, %v", drifts, w.Drift, w.Next, err)
+		}
+		if s := mustStatus(t, l); strings.Join(s.Always, ", ") != "test.succeed_with_changes sync in app, environ.setenv PORT in app" {
+			t.Errorf("drifts %v: status names %q", drifts, s.Always)
+		}
+	}
+}
