@@ -247,7 +247,8 @@ func makes(s *compile.Step, thing host.Thing, name string) bool {
 	case "user":
 		return s.Name() == name && (thing == host.AUser || thing == host.AGroup && s.Chunk.Value("gid") == nil && s.Chunk.Value("usergroup") != false)
 	case "group":
-		return s.Name() == name && thing == host.AGroup
+		gid := s.Chunk.Value("gid")
+		return thing == host.AGroup && (s.Name() == name || gid != nil && value.Str(gid) == name)
 	case "file":
 		switch thing {
 		case host.ADirectory:

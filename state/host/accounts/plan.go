@@ -180,8 +180,12 @@ func (a *Accounts) groupNamed(t *tables, name string) (host.Group, error) {
 	if g, ok := t.groups[name]; ok {
 		return g, nil
 	}
+	gid, numeric := strconv.Atoi(name)
+	if g, ok := t.groupsByID[gid]; ok && numeric == nil {
+		return g, nil
+	}
 	g, ok, err := a.Group(name)
-	if gid, numeric := strconv.Atoi(name); !ok && err == nil && numeric == nil {
+	if !ok && err == nil && numeric == nil {
 		g, ok, err = a.GroupByID(gid)
 	}
 	if err == nil && !ok {
