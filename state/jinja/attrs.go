@@ -134,7 +134,9 @@ func (f *frame) getattr(v any, name string) (any, error) {
 	if item, found, err := f.item(v, name); found || err != nil {
 		return item, err
 	}
-	return f.undefinedOf(v, name), nil
+	u := f.undefinedOf(v, name)
+	u.dotted = true
+	return u, nil
 }
 
 // getitem is v[key]: the item, or else the attribute.

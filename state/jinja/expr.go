@@ -299,7 +299,7 @@ func (e *attrExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, f.fail(e.at, err)
 	}
-	return v, nil
+	return lackOf(v, e.node), nil
 }
 
 // itemExpr is node[arg].
@@ -321,7 +321,7 @@ func (e *itemExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, f.fail(e.at, err)
 	}
-	return v, nil
+	return lackOf(v, e.node), nil
 }
 
 // sliceExpr is node[start:stop:step].

@@ -1,7 +1,9 @@
 package jinja
 
 import (
+	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -17,6 +19,8 @@ type Undefined struct {
 	kind    string // of the error; "" is UndefinedError
 	scope   *scope // where the name was looked for, or nil
 	methods *methods
+	dotted  bool   // it was looked for as an attribute: object.name
+	whole   string // the variable that the object is, such as pillar, or ""
 }
 
 // PyType is StrictUndefined or Undefined.
@@ -82,6 +86,9 @@ func (u *Undefined) hint() string {
 	if hint := uncalled(u.object); hint != "" {
 		return hint
 	}
+	if m, ok := u.object.(*value.Map); ok {
+		return u.noKey(m, name)
+	}
 	if hint := diag.DidYouMean(name, append(u.scope.names(), u.names()...)); hint != "" {
 		return hint
 	}
@@ -89,6 +96,42 @@ func (u *Undefined) hint() string {
 		return "set it, or give a default: {{ " + name + " | default('...') }}"
 	}
 	return "if it may be missing, use .get(" + value.Repr(name) + ", ...) or | default(...)"
+}
+
+// lackOf lets an undefined value know the variable that it was looked for in, for a hint.
+func lackOf(v any, object expr) any {
+	if u, ok := v.(*Undefined); ok && u.whole == "" {
+		if name, ok := object.(*nameExpr); ok && u.object != any(missing) {
+			u.whole = name.name
+		}
+	}
+	return v
+}
+
+// noKey is the hint for a mapping that lacks a key. A method is meant only where the name is a slip of one and was written as an
+// attribute: short keys, such as port, are near to pop.
+func (u *Undefined) noKey(m *value.Map, key string) string {
+	if hint := diag.DidYouMean(key, m.Names()); hint != "" {
+		return hint
+	}
+	if u.dotted {
+		var methods []string
+		for name := range u.methods.of(m) {
+			methods = append(methods, name)
+		}
+		slices.Sort(methods)
+		if meant := diag.Misspelling(key, methods); meant != "" {
+			return fmt.Sprintf("did you mean %q?", meant)
+		}
+	}
+	hint := "if it may be missing, use .get(" + value.Repr(key) + ", ...) or | default(...)"
+	switch u.whole {
+	case "pillar":
+		return "the pillar of this host has no key " + key + " (`corpus-agent pillar` shows it); " + hint
+	case "grains":
+		return "this host has no grain " + key + " (`corpus-agent grains` shows all); " + hint
+	}
+	return hint
 }
 
 // names are the attributes and keys of the object, for a hint.
