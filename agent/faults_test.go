@@ -215,9 +215,10 @@ func mounted(t *testing.T, dir, options string, body func()) {
 	t.Helper()
 	flags := uintptr(0)
 	if options == "ro" {
-		flags, options = syscall.MS_RDONLY, ""
+		flags, options = syscall.MS_RDONLY, "size=1m"
 	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, options); err != nil {
+	// Without a mode, every user could write to it.
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, options+",mode=755"); err != nil {
 		t.Skipf("mounting a small disk takes root: %v", err)
 	}
 	defer func() {

@@ -241,7 +241,7 @@ func TestNoRootProgramOfUsersBytes(t *testing.T) {
 		"copied":               {"a: {file.copy: [{name: /srv/out/q}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
 		"source":               {"a: {file.managed: [{name: /srv/out/q}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
 		"contents":             {"a: {file.managed: [{name: /home/ann/z/q}, {contents: x}, {user: root}, {mode: '4755'}]}", true},
-		"archive":              {"a: {archive.extracted: [{name: /srv/out/x}, {source: /home/ann/z/suid.tar}, {enforce_toplevel: false}]}", false},
+		"archive":              {"a: {archive.extracted: [{name: /srv/out/x}, {source: /home/ann/z/suid.tar}, {enforce_toplevel: false}, {follow_unsafe: true}]}", false},
 		"archive at ann's":     {"a: {archive.extracted: [{name: /home/ann/z/x}, {source: /srv/in/suid.tar}, {enforce_toplevel: false}]}", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ type operation struct {
 	entered bool
 	// lay makes what it needs besides.
 	lay func(w *world, p place)
-	// refused is set where the state is refused whether there is an attack or not, since its path is below ann's directory.
+	// refused is set where the state is refused whether there is an attack or not, since ann controls a path that it names.
 	refused bool
 	// few is how often it is tried where that is not as often as others, since it is slow.
 	few int
@@ -71,11 +71,12 @@ func operations() []operation {
 		{state: "file.managed", as: "owner and mode alone", kind: file, lines: []string{"replace: False", "user: ann", "group: ann", "mode: '0666'"}},
 		{state: "file.managed", as: "backup", kind: file, lines: []string{"contents: new", "backup: minion"}},
 		{state: "file.managed", as: "check_cmd", kind: file, lines: []string{"contents: new", "check_cmd: 'true'"}, entered: true},
-		{state: "file.managed", as: "source of ann", kind: file, name: "$O", lines: []string{"source: $P/d/f", "mode: '0644'"}},
+		{state: "file.managed", as: "source of ann", kind: file, name: "$O", lines: []string{"source: $P/d/f", "mode: '0644'"}, refused: true},
+		{state: "file.managed", as: "source of ann for ann", kind: file, name: "$O", lines: []string{"source: $P/d/f", "user: ann", "mode: '0644'"}},
 		{state: "file.managed", as: "template of ann", kind: file, name: "$O", lines: []string{"source: $P/d/f", "template: jinja", "mode: '0644'"}, refused: true},
 		{state: "file.managed", as: "file.read in a template", kind: file, name: "$O", lines: []string{"contents: {{ salt['file.read']('$P/d/f')|json }}", "mode: '0644'"}},
 		edit("file.append", "text: new"),
-		{state: "file.append", as: "source of ann", kind: file, name: "$O", lines: []string{"source: $P/d/f", "template: ''", "makedirs: True"}},
+		{state: "file.append", as: "source of ann", kind: file, name: "$O", lines: []string{"source: $P/d/f", "template: ''", "makedirs: True"}, refused: true},
 		{state: "file.append", as: "a new file", kind: none, lines: []string{"text: new"}},
 		edit("file.prepend", "text: new"),
 		edit("file.blockreplace", "content: new", "append_if_not_found: True"),
@@ -128,20 +129,20 @@ func operations() []operation {
 		{state: "archive.extracted", as: "to ann", kind: dir, lines: []string{"source: /srv/in/tree.tar", "user: ann", "group: ann", "enforce_toplevel: False", "overwrite: True"}},
 		{state: "archive.extracted", as: "clean", kind: dir, lines: []string{"source: /srv/in/tree.tar", "enforce_toplevel: False", "clean: True"}},
 		{state: "archive.extracted", as: "new", kind: none, lines: []string{"source: /srv/in/tree.tar", "user: ann", "enforce_toplevel: False"}},
-		{state: "archive.extracted", as: "source of ann", kind: none, name: "$O/", lines: []string{"source: $P/d/f", "archive_format: tar", "enforce_toplevel: False"}, lay: func(w *world, p place) {
+		{state: "archive.extracted", as: "source of ann", kind: none, name: "$O/", lines: []string{"source: $P/d/f", "archive_format: tar", "enforce_toplevel: False"}, refused: true, lay: func(w *world, p place) {
 			data, err := os.ReadFile(filepath.Join(w.dir, "srv/in/tree.tar"))
 			w.must(err)
 			w.must(os.WriteFile(p.f(), data, 0o644))
 		}},
 		{state: "ssh_auth.present", as: "config", kind: file, name: "AAAAC3NzaC1lZDI1NTE5AAAAIJWnz5rSyU8Nm5ZAY5UeyVYMkFkqXqWBgLvp8mJ2mZyW", lines: []string{"user: ann", "enc: ssh-ed25519", "config: $P/d/f"}},
-		{state: "ssh_auth.present", as: "source of ann", kind: file, name: "ann", lines: []string{"user: bob", "config: $O.keys", "source: $P/d/f"}, lay: func(w *world, p place) {
+		{state: "ssh_auth.present", as: "source of ann", kind: file, name: "ann", lines: []string{"user: bob", "config: $O.keys", "source: $P/d/f"}, refused: true, lay: func(w *world, p place) {
 			w.must(os.WriteFile(p.f(), []byte("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJWnz5rSyU8Nm5ZAY5UeyVYMkFkqXqWBgLvp8mJ2mZyW ann\n"), 0o644))
 		}},
 		{state: "ssh_auth.absent", kind: file, name: "AAAAC3NzaC1lZDI1NTE5AAAAIJWnz5rSyU8Nm5ZAY5UeyVYMkFkqXqWBgLvp8mJ2mZyW", lines: []string{"user: ann", "enc: ssh-ed25519", "config: $P/d/f"}},
 		{state: "ssh_auth.manage", kind: file, lines: []string{"user: ann", "config: $P/d/f", "ssh_keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJWnz5rSyU8Nm5ZAY5UeyVYMkFkqXqWBgLvp8mJ2mZyW']"}},
 		{state: "ssh_known_hosts.present", kind: file, name: "example.org", lines: []string{"user: ann", "config: $P/d/f", "enc: ssh-ed25519", "key: AAAAC3NzaC1lZDI1NTE5AAAAIJWnz5rSyU8Nm5ZAY5UeyVYMkFkqXqWBgLvp8mJ2mZyW", "hash_known_hosts: False"}},
 		{state: "ssh_known_hosts.absent", kind: file, name: "example.org", lines: []string{"user: ann", "config: $P/d/f"}},
-		{state: "cron.file", as: "source of ann", kind: file, name: "$P/d/f", lines: []string{"user: bob"}, changes: []string{"var/spool"}},
+		{state: "cron.file", as: "source of ann", kind: file, name: "$P/d/f", lines: []string{"user: bob"}, refused: true, changes: []string{"var/spool"}},
 		{state: "mount.fstab_present", kind: file, name: "/dev/none$N", lines: []string{"fs_file: /mnt", "fs_vfstype: ext4", "config: $P/d/f", "mount: False"}},
 		{state: "mount.fstab_absent", kind: file, name: "/dev/none", lines: []string{"fs_file: /mnt", "config: $P/d/f"}},
 		{state: "mount.unmounted", as: "config", kind: file, name: "/mnt", lines: []string{"persist: True", "config: $P/d/f"}},

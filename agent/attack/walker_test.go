@@ -79,6 +79,10 @@ func primitives() []primitive {
 		{name: "Dir.Rename", kind: file, do: inDir(func(d *walk.Dir, name string) error {
 			return errors.Join(d.Rename(name, d, "g"), d.Rename("g", d, name))
 		})},
+		{name: "Dir.Link", kind: file, do: inDir(func(d *walk.Dir, name string) error {
+			return errors.Join(d.Link(name, d, "linked"), d.Unlink("linked"))
+		})},
+		{name: "Dir.DropACL", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.DropACL(name) })},
 		{name: "Dir.Chown", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Chown(name, ann, ann) })},
 		{name: "Dir.Chown of a directory", kind: dir, do: inDir(func(d *walk.Dir, name string) error { return d.Chown(name, ann, ann) })},
 		{name: "Dir.Chmod", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Chmod(name, 0o666) })},
@@ -212,7 +216,8 @@ func notAttacked() map[string]string {
 	return map[string]string{
 		"Root.Openat": part, "Root.OpenDir": part, "Root.Parent": part, "Root.Close": part, "Dir.Close": part, "Dir.ReadDir": part, "Dir.Sync": part, "Dir.Lstat": part, "Dir.Readlink": part,
 		"Root.ByName": checks, "Root.Fixed": checks, "Root.Granted": checks, "Root.KeepsACL": checks, "Root.MayRaise": checks, "Root.OwnName": checks,
-		"Root.Resolve": checks, "Root.Sole": checks, "Root.Source": checks, "Root.TakeOver": part,
+		"Root.Resolve": checks, "Root.Sole": checks, "Root.Source": checks, "Root.SourceTree": checks, "Root.Shared": checks, "Dir.Sole": checks,
+		"Root.TakeOver": part, "Dir.Walk": "Dir.RemoveAll is built on it", "Root.Opened": tells,
 		"Root.Following": "follows every link, as a state with follow_unsafe does", "Dir.Touch": "sets times alone",
 		"Root.Free": tells, "Root.Name": tells, "Root.Safe": tells, "Dir.FD": tells, "Dir.Path": tells,
 	}
