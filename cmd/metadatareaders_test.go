@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,8 +18,8 @@ func jsonReaders() map[string]string {
 		"trust.Decode": "the reader itself", "trust.DecodeInto": "the reader itself",
 		"trust.readField": "a field that Decode has read, written again", "trust.setField": "what the publisher writes",
 		"trust.Tree": "a part of a file that Decode has read", "trust.SetTree": "a part of a file that Decode has read",
-		"trust.isJSON": "whether a file of this host is damaged", "trust.proofs": "a file of this host", "trust.SameBytes": "a file of this host",
-		"publish.readNote": "a note that nobody signs", "publish.ParseDraft": "a draft, which is passed to artifact.CheckJSON before it is used",
+		"trust.isJSON": "whether a file of this host is damaged", "trust.isMetadata": "whether a file of this host is damaged", "trust.proofs": "a file of this host", "trust.SameBytes": "a file of this host",
+		"blobs.ReadNote": "a note that is not signed", "publish.ParseDraft": "a draft, which is passed to artifact.CheckJSON before it is used",
 	}
 }
 
@@ -27,17 +28,17 @@ func jsonReaders() map[string]string {
 // panic.
 func TestSignedMetadataHasOneReader(t *testing.T) {
 	used := map[string]bool{}
-	for _, dir := range []string{"trust", "publish"} {
-		files, err := filepath.Glob(filepath.Join("../artifact", dir, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no sources: %v", err)
+	for _, dir := range metadataPackages(t) {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
 		}
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
 			for function, at := range readsJSON(t, file) {
-				name := dir + "." + function
+				name := filepath.Base(dir) + "." + function
 				if used[name] = true; jsonReaders()[name] == "" {
 					t.Errorf("%s reads JSON by itself, in %s: use trust.Decode or trust.DecodeInto, or name what it reads in jsonReaders", at, name)
 				}
@@ -49,6 +50,22 @@ func TestSignedMetadataHasOneReader(t *testing.T) {
 			t.Errorf("%s reads no JSON: take it out of jsonReaders", name)
 		}
 	}
+}
+
+// metadataPackages are the directories of the packages that read or write signed metadata.
+func metadataPackages(t *testing.T) []string {
+	t.Helper()
+	dirs := []string{"../artifact/trust"}
+	err := filepath.WalkDir("../artifact/publish", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() != "testdata" {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	if err != nil || len(dirs) < 5 {
+		t.Fatalf("no packages: %v, %v", dirs, err)
+	}
+	return dirs
 }
 
 // readsJSON are the functions of a file that call, or hand over, a reader of JSON, and where they do.

@@ -95,7 +95,7 @@ func operations() []operation {
 		{state: "file.symlink", as: "backup", kind: dir, lines: []string{"target: /srv/in", "backupname: $P/d/backup", "force: True"}},
 		{state: "file.hardlink", as: "of ann's", kind: file, name: "$O", lines: []string{"target: $P/d/f"}},
 		{state: "file.hardlink", as: "to ann", kind: none, lines: []string{"target: /srv/in/file", "force: True"}},
-		{state: "file.copy", as: "of ann's file", kind: file, name: "$O", lines: []string{"source: $P/d/f", "mode: '0644'"}},
+		{state: "file.copy", as: "of ann's file", kind: file, name: "$O", lines: []string{"source: $P/d/f", "user: ann", "mode: '0644'"}},
 		{state: "file.copy", as: "of ann's directory", kind: dir, name: "$O", lines: []string{"source: $P/d/f", "mode: '0644'", "dir_mode: '0755'"}},
 		{state: "file.copy", as: "preserving", kind: dir, name: "$O", lines: []string{"source: $P/d/f", "preserve: True"}},
 		{state: "file.copy", as: "to ann", kind: none, lines: []string{"source: /srv/in/file", "force: True", "user: ann", "mode: '0666'"}},
