@@ -61,33 +61,6 @@ type Tree struct {
 	Note func(format string, args ...any)
 }
 
-// each visits all below a directory. What vanishes meanwhile is passed over.
-func each(ctx context.Context, dir *walk.Dir, depth int, visit func(dir *walk.Dir, name string, st *unix.Stat_t) error) error {
-	names, err := dir.ReadDir()
-	if err != nil || depth == maxDepth {
-		return err
-	}
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		st, err := dir.Lstat(name)
-		if err == nil {
-			err = visit(dir, name, &st)
-		}
-		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
-			var sub *walk.Dir
-			if sub, err = dir.OpenDir(name); err == nil {
-				err = errors.Join(each(ctx, sub, depth+1, visit), sub.Close())
-			}
-		}
-		if err != nil && !vanished(err) {
-			return err
-		}
-	}
-	return nil
-}
-
 // vanished reports whether an error is that of a name that is not any more what it was.
 func vanished(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO)
