@@ -57,7 +57,8 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 // open writes into the ledger that a deploy is under way and where its links have to go back to.
 // When it takes up one that was cut short, that is where they were before the first attempt.
 func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
-	running := &ledger.Running{Run: r.id, Pair: pair, Attempts: 1, Leaves: r.leaves}
+	running := r.underWay(pair)
+	running.Leaves = r.leaves
 	if cut := r.ledger.Running; cut != nil {
 		running.Before = cut.Before
 		if cut.Pair.Same(pair) {
@@ -81,6 +82,11 @@ func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
 	}
 	r.ledger.Running = running
 	return running.Before, r.save()
+}
+
+// underWay is this run in the ledger, from its first link to its last.
+func (r *run) underWay(pair ledger.Pair) *ledger.Running {
+	return &ledger.Running{Run: r.id, Command: r.report.Command, Began: &r.report.Started, Pair: pair, Attempts: 1}
 }
 
 // linksBefore are the links of a project before a deploy. A `current` that was lost leads to what the ledger says is

@@ -155,7 +155,8 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 		r.ledger.Deployed(w.target, r.now().UTC())
 		r.leave(w.left)
 	}
-	r.ledger.Running = &ledger.Running{Run: r.id, Pair: w.left, Before: links, Attempts: 1, Back: true, UndoTo: w.scope.Run}
+	r.ledger.Running = r.underWay(w.left)
+	r.ledger.Running.Before, r.ledger.Running.Back, r.ledger.Running.UndoTo = links, true, w.scope.Run
 	r.left, r.over = &w.left, &w.left
 	r.followBack(ctx, &w.target)
 	err = r.record.Stage("roll back", w.target.String(), func() error { return errors.Join(r.save(), r.restoreLinks(ctx, links)) })
@@ -219,7 +220,8 @@ func (r *run) returns(ctx context.Context, left ledger.Pair) bool {
 func (r *run) backAgain(ctx context.Context, w wayBack, was here, cause error) error {
 	l := r.ledger
 	l.Good, l.Since, l.Previous, l.Bad, l.History = was.ledger.Good, was.ledger.Since, was.ledger.Previous, was.ledger.Bad, was.ledger.History
-	l.Running = &ledger.Running{Run: r.id, Pair: w.target, Before: was.links, Attempts: 1}
+	l.Running = r.underWay(w.target)
+	l.Running.Before = was.links
 	r.over = nil
 	return r.back(ctx, w.target, was.links, cause)
 }

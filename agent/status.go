@@ -30,6 +30,7 @@ type Status struct {
 	Previous     *ledger.Pair        `json:"previous,omitempty"`   // what `rollback` goes back to
 	Links        map[string]link.Set `json:"links"`
 	CutShort     *ledger.Running     `json:"cut_short,omitempty"`
+	Cut          *Cut                `json:"cut,omitempty"` // when the run that was cut short began, and where it was
 	Hold         *ledger.Hold        `json:"hold,omitempty"`
 	Quarantined  []ledger.Bad        `json:"quarantined"`
 	Postponed    *ledger.Postponed   `json:"postponed,omitempty"` // a deploy that the host failed
@@ -126,6 +127,9 @@ func (a *Agent) status() (Status, error) {
 	}
 	if s.Hidden = err != nil; s.Hidden {
 		s.CutShort = nil // whether that run is still under way is not known
+	}
+	if s.Running == nil && !s.Hidden {
+		s.Cut = a.cutRun(s)
 	}
 	s.Drift, s.Always = append(s.Drift, a.drift(s)...), actingAlways(s.LastRun)
 	if s.Others, err = a.others(); err != nil {

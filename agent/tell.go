@@ -16,6 +16,10 @@ import (
 // tellTime bounds how long a run that is over waits for those it tells.
 const tellTime = 2 * time.Minute
 
+// uploadLockWait bounds how long an upload waits for another writer of the reports, since the run holds the host's lock
+// meanwhile. It is shorter than the time limit of a store's request, after which the upload would be repeated.
+const uploadLockWait = 5 * time.Second
+
 // tell gives the report that is complete, and kept, to everybody else who is to have it. What goes
 // wrong is noted and changes nothing. A run that a signal ended still tells; its own context is
 // over by then.
@@ -75,6 +79,6 @@ func (r *run) upload(ctx context.Context) error {
 	if err := store.CheckKey(key); err != nil {
 		return fmt.Errorf("naming it: %w", err)
 	}
-	_, err = s.Put(ctx, key, bytes.NewReader(data), int64(len(data)), store.Condition{})
+	_, err = s.Put(store.LockWait(ctx, uploadLockWait), key, bytes.NewReader(data), int64(len(data)), store.Condition{})
 	return err
 }

@@ -69,6 +69,9 @@ func TestHookThatFailsQuarantinesItsRelease(t *testing.T) {
 			if h := r.Hooks[stage]; len(h) != 1 || h[0].Release != "myapp 2" || !strings.Contains(h[0].Error, "exit status 3") || h[0].Output != "no migration" {
 				t.Errorf("hooks are %+v", r.Hooks)
 			}
+			if w, err := l.Why(); err != nil || !strings.Contains(w.Failed, "exit status 3") || !strings.HasSuffix(w.Failed, "\nno migration") {
+				t.Errorf("why says %q, %v", w.Failed, err)
+			}
 			var told bytes.Buffer
 			report.Replay(r, &report.Lines{Out: &told})
 			if !strings.Contains(told.String(), "FAILED   "+stage+" hook 10-migrate of myapp 2: exit status 3") {

@@ -235,12 +235,30 @@ func failedHook(r *report.Report) string {
 		}
 		for _, h := range r.Hooks[stage.Name] {
 			if h.Error != "" {
-				return fmt.Sprintf("%s hook %s: %s", stage.Name, strings.TrimSuffix(h.Name+" of "+h.Release, " of "), h.Error)
+				text := fmt.Sprintf("%s hook %s: %s", stage.Name, strings.TrimSuffix(h.Name+" of "+h.Release, " of "), h.Error)
+				return strings.Join(append([]string{text}, lastWords(h.Output)...), "\n")
 			}
 		}
 		return ""
 	}
 	return ""
+}
+
+// lastWords are the last lines of what a program printed, which the report holds without secrets and control characters.
+func lastWords(output string) []string {
+	const most, longest = 10, 500
+	var lines []string
+	for line := range strings.Lines(output) {
+		line = strings.TrimRight(line, " \t\r\n")
+		if line == "" {
+			continue
+		}
+		if runes := []rune(line); len(runes) > longest {
+			line = string(runes[:longest]) + " ..."
+		}
+		lines = append(lines, line)
+	}
+	return lines[max(len(lines)-most, 0):]
 }
 
 // advice is what a person can do, by what the host is like and what its channels named last, nil where that is not known.

@@ -109,6 +109,8 @@ type Hold struct {
 // cut short.
 type Running struct {
 	Run      string              `json:"run"`
+	Command  string              `json:"command,omitempty"`
+	Began    *time.Time          `json:"began,omitempty"`
 	Pair     Pair                `json:"pair"`
 	Before   map[string]link.Set `json:"before"` // links by project, to go back to
 	Attempts int                 `json:"attempts"`

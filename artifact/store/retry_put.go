@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
 // smallBody is how many bytes Put holds in memory for a second try when it cannot rewind a reader.
@@ -65,6 +66,19 @@ func Creating(ctx context.Context) context.Context {
 
 // MayCreate reports whether a context is one of [Creating].
 func MayCreate(ctx context.Context) bool { return ctx.Value(creatingKey{}) != nil }
+
+type lockWaitKey struct{}
+
+// LockWait is a context in which a write waits no longer than limit for another writer that holds a lock of the store.
+func LockWait(ctx context.Context, limit time.Duration) context.Context {
+	return context.WithValue(ctx, lockWaitKey{}, limit)
+}
+
+// LockWaitOf returns the limit of [LockWait]; 0 where there is none.
+func LockWaitOf(ctx context.Context) time.Duration {
+	limit, _ := ctx.Value(lockWaitKey{}).(time.Duration)
+	return limit
+}
 
 // keptBytes is how much of an upload the store keeps for the next try.
 func keptBytes(err error) int64 {

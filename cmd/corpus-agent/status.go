@@ -80,8 +80,8 @@ func (l statusLines) underWay(s agent.Status) {
 	if s.Unwritable != "" {
 		l.say("disk", "%s; until then runs leave no report", s.Unwritable)
 	}
-	if s.CutShort != nil {
-		l.say("cut short", "run %s, deploying %s; the next run takes it up again", s.CutShort.Run, s.CutShort.Pair)
+	if s.Cut != nil {
+		l.say("cut short", "%s", s.Cut)
 	}
 }
 

@@ -69,6 +69,12 @@ func printWhy(out io.Writer, w agent.Why) error {
 	for _, d := range w.Drift {
 		fmt.Fprintf(&b, "  %s\n", indented("  ", d))
 	}
+	if w.Cut != nil {
+		fmt.Fprintf(&b, "cut short:\n  %s\n", indented("  ", w.Cut.String()))
+	}
+	if w.Running != nil {
+		fmt.Fprintf(&b, "under way:\n  %s, process %d, since %s\n", w.Running.Command, w.Running.PID, when(w.Running.Since))
+	}
 	if w.Failed != "" {
 		settled := ""
 		if w.Settled {

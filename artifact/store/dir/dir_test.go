@@ -389,6 +389,14 @@ func TestLockThatIsHeldIsNamed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "held the lock") || diag.HintOf(err) == "" {
 		t.Errorf("a lock that is held: %v, hint %q", err, diag.HintOf(err))
 	}
+	s.LockWait = 0
+	_, err = put(store.LockWait(t.Context(), 20*time.Millisecond), s, "key", "y", store.Condition{})
+	if err == nil || !strings.Contains(err.Error(), "for more than 20ms") {
+		t.Errorf("with a limit of the caller: %v", err)
+	}
+	if failed := new(store.Error); !errors.As(err, &failed) || failed.Again {
+		t.Errorf("a write is repeated after %v", err)
+	}
 	if !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
 		t.Errorf("the process that holds the lock is not named: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -30,6 +31,9 @@ func lock(ctx context.Context, root *os.Root, dir string, limit time.Duration) (
 	}
 	if limit <= 0 {
 		limit = lockWait
+	}
+	if asked := store.LockWaitOf(ctx); asked > 0 {
+		limit = min(limit, asked)
 	}
 	end := time.Now().Add(limit)
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {

@@ -1,0 +1,92 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/state/redact"
+)
+
+// Cut is a run that ended before its end, by a power cut, a kill or a crash, and that no run has taken up since.
+type Cut struct {
+	Run     string       `json:"run,omitempty"`
+	Command string       `json:"command,omitempty"`
+	Began   *time.Time   `json:"began,omitempty"`
+	Pair    *ledger.Pair `json:"pair,omitempty"`     // what it deployed, or went back from
+	Back    bool         `json:"back,omitempty"`     // it was rolling back
+	Step    string       `json:"step,omitempty"`     // in which it changed the host last; "" where it changed nothing, or that is not known
+	TakesUp bool         `json:"takes_up,omitempty"` // the next run goes on with it; otherwise it starts from the beginning
+}
+
+// String says which run was cut short, in which step, and what the next run does.
+func (c Cut) String() string {
+	text := strings.TrimSpace(c.Command + " run " + c.Run)
+	if c.Run == "" {
+		text = c.Command
+	}
+	if c.Began != nil {
+		text += ", which began " + c.Began.Local().Format("2006-01-02 15:04:05 MST") + ","
+	}
+	text += " was cut short"
+	if c.Step != "" {
+		text += " in " + c.Step
+	}
+	switch {
+	case c.Pair != nil && c.Back:
+		text += fmt.Sprintf(", rolling back from %s", c.Pair)
+	case c.Pair != nil:
+		text += fmt.Sprintf(", deploying %s", c.Pair)
+	}
+	switch {
+	case c.TakesUp && c.Back:
+		return text + "; the next run finishes that first"
+	case c.TakesUp:
+		return text + "; the next run takes it up again"
+	}
+	return text + "; the next run starts from the beginning"
+}
+
+// cutRun finds the run that was cut short: the ledger has the one that was deploying, and the file of the lock names
+// any other one that was killed. s has no run under way, and the last report.
+func (a *Agent) cutRun(s Status) *Cut {
+	if u := s.CutShort; u != nil {
+		c := &Cut{Run: u.Run, Command: u.Command, Began: u.Began, Pair: &u.Pair, Back: u.Back || u.Failed, TakesUp: true}
+		if c.Command == "" {
+			c.Command = "deploy" // an earlier version of the agent wrote it
+		}
+		c.Step = a.cutIn(c.Run, time.Time{}, c)
+		return c
+	}
+	left, ok := lock.Left(a.Layout.Lock())
+	if !ok || s.LastRun != nil && !s.LastRun.Started.Before(left.Since) {
+		return nil // it was complete but for its last words
+	}
+	c := &Cut{Command: left.Command, Began: &left.Since}
+	c.Step = a.cutIn("", left.Since, c)
+	return c
+}
+
+// cutIn is the step in which a run changed the host last. A run whose ID is not known is the newest of the journal, if
+// that began at the time or after it; c gets its ID.
+func (a *Agent) cutIn(run string, began time.Time, c *Cut) string {
+	h, err := a.host()
+	if err != nil {
+		return ""
+	}
+	last, err := a.journal().Last()
+	if err != nil || last == nil || len(last.Runs) == 0 {
+		return "" // what a damaged journal means is decided where the way back reads it
+	}
+	if run == "" {
+		run = last.Runs[len(last.Runs)-1]
+		if run < report.NewID(began) {
+			return ""
+		}
+		c.Run = run
+	}
+	return redact.Controls(redact.URLs(a.redactor().Text(last.InterruptedStep(run, h))))
+}

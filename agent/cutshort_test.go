@@ -1,0 +1,74 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/lock"
+)
+
+// TestStatusNamesARunThatWasKilled with its command, its time and its step, until a run holds the lock.
+func TestStatusNamesARunThatWasKilled(t *testing.T) {
+	repo, storeDir, trustRoot := storeOnDisk(t)
+	root := t.TempDir()
+	repo.Release("myapp", "1", "testing", stateFiles("1", goodStates))
+	if code := spawn(t, root, storeDir, trustRoot, 0, childNative+"=1"); code != 0 {
+		t.Fatalf("deploying version 1: exit code %d", code)
+	}
+	a := &agent.Agent{Layout: layout.At(root), Config: settings(t)}
+	if w, err := a.Why(); err != nil || w.Cut != nil {
+		t.Fatalf("before the cut: %v, %v", w.Cut, err)
+	}
+	repo.Release("myapp", "2", "testing", stateFiles("2", threeFiles))
+	old(t, root, "a", "b", "c")
+	if code := spawn(t, root, storeDir, trustRoot, 0, childNative+"=1", childStep+"=/etc/app/b"); code != -1 {
+		t.Fatalf("exit code %d, want it killed", code)
+	}
+	w, err := a.Why()
+	if err != nil || w.Cut == nil {
+		t.Fatalf("after the cut: %+v, %v", w.Cut, err)
+	}
+	if c := w.Cut; c.Command != "deploy" || c.Began == nil || c.Run == "" || c.Step != "file.managed /etc/app/b" || c.Pair.Service.Version != "2" || !c.TakesUp {
+		t.Errorf("the cut is %+v", c)
+	}
+	for _, want := range []string{"deploy run " + w.Cut.Run, "which began 2", "cut short in file.managed /etc/app/b, deploying myapp 2", "takes it up again"} {
+		if !strings.Contains(w.Cut.String(), want) {
+			t.Errorf("%q is not in %q", want, w.Cut)
+		}
+	}
+	held, err := lock.Acquire(a.Layout.Lock(), "converge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, err := a.Why(); err != nil || w.Cut != nil || w.CutShort != nil || w.Running == nil {
+		t.Errorf("while a run holds the lock: cut %v, running %v, %v", w.Cut, w.Running, err)
+	}
+	if err := held.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if code := spawn(t, root, storeDir, trustRoot, 0, childNative+"=1"); code != 0 {
+		t.Fatalf("the next run: exit code %d", code)
+	}
+	if w, err := a.Why(); err != nil || w.Cut != nil {
+		t.Errorf("after the next run: %v, %v", w.Cut, err)
+	}
+}
+
+// TestStatusNamesARunThatWasKilledBeforeItsDeploy began: the file of the lock names it.
+func TestStatusNamesARunThatWasKilledBeforeItsDeploy(t *testing.T) {
+	_, storeDir, trustRoot := storeOnDisk(t)
+	root := t.TempDir()
+	if code := spawn(t, root, storeDir, trustRoot, 1); code != -1 {
+		t.Fatalf("exit code %d, want it killed", code)
+	}
+	a := &agent.Agent{Layout: layout.At(root), Config: settings(t)}
+	s, err := a.Status()
+	if err != nil || s.Cut == nil || s.Cut.Command != "deploy" || s.Cut.Began == nil || s.Cut.TakesUp {
+		t.Fatalf("the cut is %+v, %v", s.Cut, err)
+	}
+	if text := s.Cut.String(); !strings.Contains(text, "starts from the beginning") {
+		t.Errorf("it says %q", text)
+	}
+}
