@@ -60,6 +60,8 @@ func TestGitUsesLogins(t *testing.T) {
 		cmd.Env = append(append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=/dev/null"), env...)
 		_ = cmd.Run() // the server has no repository
 	}
+	mu.Lock() // git may have hung up before the server ends its answer
+	defer mu.Unlock()
 	for path, want := range map[string]string{"/one.git": "ann:one", "/two.git": "bob:t wo", "/other": "ann:one"} {
 		if got[path] != want {
 			t.Errorf("git logs in at %s as %q, want %q", path, got[path], want)
