@@ -16,6 +16,7 @@ func TestUnitsOfAReleaseThatWasRepairedAreRestarted(t *testing.T) {
 	u.acted = nil
 	top, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current/salt/config/states/top.sls"))
 	must(t, err)
+	must(t, os.Chmod(top, 0o644)) // files of a release are read-only
 	must(t, os.WriteFile(top, nil, 0o644))
 	r := l.expect(exit.OK)
 	noted(t, r, "app.service may run from files that were damaged")

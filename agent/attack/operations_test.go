@@ -96,7 +96,7 @@ func operations() []operation {
 		{state: "file.hardlink", as: "of ann's", kind: file, name: "$O", lines: []string{"target: $P/d/f"}},
 		{state: "file.hardlink", as: "to ann", kind: none, lines: []string{"target: /srv/in/file", "force: True"}},
 		{state: "file.copy", as: "of ann's file", kind: file, name: "$O", lines: []string{"source: $P/d/f", "user: ann", "mode: '0644'"}},
-		{state: "file.copy", as: "of ann's directory", kind: dir, name: "$O", lines: []string{"source: $P/d/f", "mode: '0644'", "dir_mode: '0755'"}},
+		{state: "file.copy", as: "of ann's directory", kind: dir, name: "$O", lines: []string{"source: $P/d/f", "user: ann", "mode: '0644'", "dir_mode: '0755'"}},
 		{state: "file.copy", as: "preserving", kind: dir, name: "$O", lines: []string{"source: $P/d/f", "preserve: True"}},
 		{state: "file.copy", as: "to ann", kind: none, lines: []string{"source: /srv/in/file", "force: True", "user: ann", "mode: '0666'"}},
 		{state: "file.rename", as: "of ann's", kind: file, name: "$O", lines: []string{"source: $P/d/f"}},
@@ -147,10 +147,12 @@ func operations() []operation {
 		{state: "mount.fstab_absent", kind: file, name: "/dev/none", lines: []string{"fs_file: /mnt", "config: $P/d/f"}},
 		{state: "mount.unmounted", as: "config", kind: file, name: "/mnt", lines: []string{"persist: True", "config: $P/d/f"}},
 		{state: "virt.keys", kind: dir, name: "keys", lines: []string{"basepath: $P/d"}},
-		{state: "debconf.set_file", kind: file, lines: []string{"source: $P/d/f"}, entered: true, changes: []string{"var"}},
+		{state: "debconf.set_file", kind: file, lines: []string{"source: $P/d/f"}, entered: true, refused: true, changes: []string{"var"}},
 		{state: "cmd.run", as: "in ann's directory", kind: file, name: "'true'", lines: []string{"cwd: $P/d", "creates: $P/d/none"}, entered: true},
 		{state: "cmd.run", as: "as ann", kind: file, name: "'head -c 4096 f > $P/got; id -u > $P/pwned'", lines: []string{"cwd: $P/d", "runas: ann", "timeout: 1"}, entered: true},
-		{state: "cmd.script", as: "of ann as ann", kind: file, name: "script-$N", lines: []string{"source: $P/d/f", "runas: ann", "shell: /bin/sh"}, entered: true},
+		{state: "cmd.script", as: "of ann as ann", kind: file, name: "script-$N", lines: []string{"source: $P/d/f", "runas: ann", "shell: /bin/sh"}, entered: true, lay: func(w *world, p place) {
+			w.must(os.WriteFile(p.f(), []byte("true\n"), 0o644))
+		}},
 		{state: "cmd.script", as: "root's as ann", kind: file, name: "script-$N", lines: []string{"source: salt://script", "cwd: $P/d", "runas: ann"}, entered: true},
 		{state: "cmd.script", as: "root's in ann's directory", kind: file, name: "script-$N", lines: []string{"source: salt://true", "cwd: $P/d", "creates: $P/d/none"}, entered: true},
 		{state: "pip.installed", as: "as ann", kind: file, name: "x", lines: []string{"bin_env: /srv/in/pip3", "user: ann", "cwd: $P/d", "requirements: $P/d/f"}, entered: true},
@@ -160,7 +162,9 @@ func operations() []operation {
 		{state: "npm.installed", as: "in ann's directory", kind: dir, few: 2, name: "/srv/in/package", lines: []string{"dir: $P/d/f"}, entered: true, lay: func(w *world, p place) {
 			w.must(os.WriteFile(filepath.Join(p.f(), "package.json"), []byte(`{"scripts": {"preinstall": "id -u >pwned-npm", "postinstall": "id -u >pwned-npm"}}`), 0o644))
 		}},
-		{state: "npm.bootstrap", as: "ann's", kind: dir, lines: []string{"user: ann"}, entered: true},
+		{state: "npm.bootstrap", as: "ann's", kind: dir, lines: []string{"user: ann"}, entered: true, lay: func(w *world, p place) {
+			w.must(os.WriteFile(filepath.Join(p.f(), "package.json"), []byte("{}"), 0o644))
+		}},
 		{state: "file.managed", as: "setuid", kind: file, lines: []string{"replace: False", "user: root", "mode: '4755'"}, refused: true},
 		{state: "file.managed", as: "setuid, with content", kind: file, lines: []string{"contents: new", "user: root", "mode: '4755'"}, refused: true},
 		{state: "file.directory", as: "setuid", kind: dir, lines: []string{"user: root", "file_mode: '4755'", "recurse: [user, mode]"}, refused: true},
@@ -175,9 +179,9 @@ func operations() []operation {
 			_, err = fmt.Fprintf(passwd, "old%s:x:%d:%d::/home/ann/%s/d/f:/bin/sh\n", n, ann, ann, n)
 			w.must(err)
 		}},
-		{state: "git.cloned", kind: none, lines: []string{"target: $P/d/f"}, name: "/srv/in/repo.git", entered: true},
-		{state: "git.latest", as: "new", kind: none, name: "/srv/in/repo.git", lines: []string{"target: $P/d/f", "rev: main"}, entered: true},
-		{state: "git.latest", as: "as ann", kind: none, name: "/srv/in/repo.git", lines: []string{"target: $P/d/f", "rev: main", "user: ann"}, entered: true},
+		{state: "git.cloned", kind: none, lines: []string{"target: $P/d/f"}, name: "/srv/in/repo.git", entered: true, refused: true},
+		{state: "git.latest", as: "new", kind: none, name: "/srv/in/repo.git", lines: []string{"target: $P/d/f", "rev: main"}, entered: true, refused: true},
+		{state: "git.latest", as: "as ann", kind: none, name: "/srv/in/repo.git", lines: []string{"target: $P/d/f", "rev: main", "user: ann"}, entered: true, refused: true},
 		{state: "git.latest", as: "a clone of ann's with programs", kind: none, name: "/srv/in/repo.git", lines: []string{"target: $P/d/f", "rev: main", "force_reset: True", "force_checkout: True"}, entered: true, lay: layHostileClone},
 		{state: "git.detached", as: "a clone of ann's with programs", kind: none, name: "/srv/in/repo.git", lines: []string{"target: $P/d/f", "rev: main", "hard_reset: True"}, entered: true, lay: layHostileClone},
 		{state: "git.config_set", as: "a clone of ann's with programs", kind: none, name: "user.name", lines: []string{"repo: $P/d/f", "value: new"}, entered: true, lay: layHostileClone},

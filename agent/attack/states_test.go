@@ -53,7 +53,7 @@ func newStates(t *testing.T, how string) *states {
 	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/file"), []byte("root's, for all\n"), 0o644))
 	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/tree.tar"), tarred(t, tree), 0o644))
 	// These stand for package managers: they leave files where they work, and print what says that nothing is installed.
-	for name, does := range map[string]string{"pip3": "id -u >pwned-ran", "npm": "id -u >pwned-ran", "gem": "id -u >pwned-ran", "virtualenv": `for dir; do :; done; mkdir -p "$dir" && id -u >"$dir/pwned-ran"`} {
+	for name, does := range map[string]string{"pip3": "id -u >pwned-ran", "npm": "id -u >pwned-ran", "gem": "id -u >pwned-ran", "virtualenv": `for dir; do :; done; mkdir -p "$dir/bin" && : >"$dir/bin/pip" && id -u >"$dir/pwned-ran"`} {
 		script := "#!/bin/sh\ncase \"$*\" in *list*--json*) echo '{}';; *list*) echo '[]';; *version*) echo 'Python 3.0';; *) " + does + ";; esac\n"
 		s.must(os.WriteFile(filepath.Join(s.dir, "srv/in", name), []byte(script), 0o755))
 	}
