@@ -31,7 +31,7 @@ func parse(rawURL string) (address, error) {
 	kinds := schemes()
 	i := slices.IndexFunc(kinds, func(s scheme) bool { return s.name == strings.ToLower(name) })
 	if i < 0 {
-		return address{}, diag.WithHint(fmt.Errorf("store %s: there is no kind of store called %q", shown, name), "%s", oneOf(name, known()))
+		return address{}, diag.WithHint(fmt.Errorf("store %s: there is no kind of store called %q", shown, name), "%s", oneKind(name))
 	}
 	u, err := url.Parse(rawURL)
 	if err != nil { // whose text quotes the URL, or a part of it that may be a password
@@ -84,6 +84,15 @@ func oneOf(word string, known []string) string {
 		return did
 	}
 	return "there are: " + strings.Join(known, ", ")
+}
+
+// oneKind is the hint for a kind of store that there is not. Names of kinds are short, and ftp is no slip of the finger
+// for http.
+func oneKind(name string) string {
+	if meant := diag.Misspelling(strings.ToLower(name), known()); meant != "" {
+		return fmt.Sprintf("did you mean %q?", meant)
+	}
+	return "there are: " + strings.Join(known(), ", ")
 }
 
 // prefix is a path as the start of keys.

@@ -45,6 +45,8 @@ func TestURLs(t *testing.T) {
 		{"bucket/prefix", "not the URL", "s3://bucket"},
 		{"s4://bucket", `"s4"`, `did you mean "s3"?`},
 		{"mino://host/bucket", `"mino"`, `did you mean "minio"?`},
+		{"ftp://x/y", `"ftp"`, "there are: file, s3"},
+		{"sftp://x/y", `"sftp"`, "there are: file, s3"},
 		{"gopher://x/y", `"gopher"`, "there are: file, s3"},
 		{"file://srv/store", `"srv"`, "file:///srv/store"},
 		{"file:///", "missing", "file:///srv/store"},
