@@ -343,7 +343,7 @@ func (c *Client) Project(ctx context.Context, project string) (*Role, error) {
 		return nil, err
 	}
 	if !c.delegated(project) {
-		return nil, absent(ErrNoProject, project)
+		return nil, absentAmong(ErrNoProject, project, project, c.Projects())
 	}
 	if over, err := c.Over(project); err != nil {
 		return nil, err

@@ -95,6 +95,16 @@ func absent(err error, what string) error {
 	return diag.WithHint(fmt.Errorf("%w: %s", err, what), "`corpus ls`, on a workstation, shows what there is")
 }
 
+// absentAmong is absent for a name that may be misspelt: its hint begins with the name, of those that are there, that was
+// probably meant.
+func absentAmong(err error, what, name string, there []string) error {
+	err = absent(err, what)
+	if meant := diag.DidYouMean(name, there); meant != "" {
+		return diag.WithHint(err, "%s %s", meant, diag.HintOf(err))
+	}
+	return err
+}
+
 // refuseFile makes a Refused of an error about a file that says who signed it.
 func refuseFile(of string, data []byte, may Delegation, err error) error {
 	r := refuse(of, err)

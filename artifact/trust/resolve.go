@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
@@ -36,7 +38,7 @@ func (c *Client) Named(ctx context.Context, ref artifact.Ref) (artifact.Release,
 	}
 	pointer, ok := channels[ref.Channel]
 	if !ok {
-		return artifact.Release{}, Pointer{}, absent(ErrNoChannel, ref.String())
+		return artifact.Release{}, Pointer{}, absentAmong(ErrNoChannel, ref.String(), ref.Channel, slices.Sorted(maps.Keys(channels)))
 	}
 	for _, r := range Releases(ref.Project, role) {
 		if r.Version == pointer.Version && r.Digest == pointer.Digest {

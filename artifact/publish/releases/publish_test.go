@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 func TestHostResolvesWhatWasPublishedAndPromoted(t *testing.T) {
@@ -34,6 +36,12 @@ func TestHostResolvesWhatWasPublishedAndPromoted(t *testing.T) {
 	}
 	if _, err := artifacttest.Client(t, p).Resolve(ctx, artifact.Ref{Project: "myapp", Channel: "production"}); !errors.Is(err, trust.ErrNoChannel) {
 		t.Errorf("production before promotion: %v, want ErrNoChannel", err)
+	}
+	if _, err := releases.Promote(ctx, p, "myapp", "testng", "production"); !errors.Is(err, trust.ErrNoChannel) || !strings.Contains(diag.HintOf(err), `did you mean "testing"?`) {
+		t.Errorf("promotion from a misspelt channel: %v, hint %q", err, diag.HintOf(err))
+	}
+	if _, err := releases.Promote(ctx, p, "myap", "testing", "production"); !errors.Is(err, trust.ErrNoProject) || !strings.Contains(diag.HintOf(err), `did you mean "myapp"?`) {
+		t.Errorf("promotion of a misspelt project: %v, hint %q", err, diag.HintOf(err))
 	}
 	if _, err := releases.Promote(ctx, p, "myapp", "testing", "production"); err != nil {
 		t.Fatal(err)
