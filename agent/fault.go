@@ -338,21 +338,13 @@ func alikeOnTheWayBack(cause, back error) bool {
 
 // programsOf are the programs whose failures an error joins.
 func programsOf(err error) []*hook.Failed {
-	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
-	case nil:
-		return nil
-	case *hook.Failed:
-		return []*hook.Failed{e}
-	case interface{ Unwrap() error }:
-		return programsOf(e.Unwrap())
-	case interface{ Unwrap() []error }:
-		var all []*hook.Failed
-		for _, one := range e.Unwrap() {
-			all = append(all, programsOf(one)...)
+	return eachIn(err, func(err error) ([]*hook.Failed, bool) {
+		f, ok := err.(*hook.Failed) //nolint:errorlint // eachIn walks the tree
+		if !ok {
+			return nil, false
 		}
-		return all
-	}
-	return nil
+		return []*hook.Failed{f}, true
+	})
 }
 
 // acquit takes a release out of quarantine whose failure the way back has shown to be the host's.

@@ -66,15 +66,14 @@ func (a *Agent) alsoUnexecuted(cause, back error) bool {
 }
 
 // partsOfError gives the errors that errors.Join put together, or the one error.
-func partsOfError(err error) (all []error) {
-	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // it takes joined errors apart
-	if !ok {
-		return []error{err}
-	}
-	for _, one := range several.Unwrap() {
-		all = append(all, partsOfError(one)...)
-	}
-	return all
+func partsOfError(err error) []error {
+	return eachIn(err, func(err error) ([]error, bool) {
+		_, joined := err.(interface{ Unwrap() []error }) //nolint:errorlint // eachIn walks the tree
+		if joined {
+			return nil, false
+		}
+		return []error{err}, true
+	})
 }
 
 // refusedProgram reports whether an error, or what a failed program printed, says that a program may not be started. systemd

@@ -14,37 +14,49 @@ import (
 // symptoms are the failures of states, units and probes that an error joins, as texts that are equal where two releases
 // failed alike. Texts that name a process or the directories of two releases never are.
 func symptoms(err error) []string {
-	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
-	case nil:
+	return eachIn(err, func(err error) ([]string, bool) {
+		var all []string
+		switch e := err.(type) { //nolint:errorlint // eachIn walks the tree
+		case *state.Failure:
+			all = append(all, "state "+e.First.Step.Function()+" "+e.First.ID()+": "+anyRelease(telling(e.First.Comment)))
+		case *service.Failed:
+			for _, r := range e.Results {
+				if r.Error != "" {
+					all = append(all, "unit "+r.Unit+": "+anyRelease(telling(r.Error)))
+				}
+			}
+		case *health.Unhealthy:
+			for _, r := range e.Results {
+				if r.Error != "" {
+					all = append(all, anyRelease("probe "+r.Probe+": "+telling(r.Error)))
+				}
+			}
+		default:
+			return nil, false
+		}
+		return all, true
+	})
+}
+
+// eachIn walks the tree of an error in order and joins what take returns for its nodes. It does not descend below a node
+// for which take reports true.
+func eachIn[T any](err error, take func(error) ([]T, bool)) []T {
+	if err == nil {
 		return nil
-	case *state.Failure:
-		return []string{"state " + e.First.Step.Function() + " " + e.First.ID() + ": " + anyRelease(telling(e.First.Comment))}
-	case *service.Failed:
-		var all []string
-		for _, r := range e.Results {
-			if r.Error != "" {
-				all = append(all, "unit "+r.Unit+": "+anyRelease(telling(r.Error)))
-			}
-		}
-		return all
-	case *health.Unhealthy:
-		var all []string
-		for _, r := range e.Results {
-			if r.Error != "" {
-				all = append(all, anyRelease("probe "+r.Probe+": "+telling(r.Error)))
-			}
-		}
-		return all
-	case interface{ Unwrap() error }:
-		return symptoms(e.Unwrap())
-	case interface{ Unwrap() []error }:
-		var all []string
-		for _, one := range e.Unwrap() {
-			all = append(all, symptoms(one)...)
-		}
+	}
+	all, taken := take(err)
+	if taken {
 		return all
 	}
-	return nil
+	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
+	case interface{ Unwrap() error }:
+		return eachIn(e.Unwrap(), take)
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			all = append(all, eachIn(one, take)...)
+		}
+	}
+	return all
 }
 
 // anyRelease is a text in which the directory of a release is that of any: the script of a probe is each release's own. A
