@@ -60,7 +60,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/link/link.go": {project,
 			"Links.Read Links.Instead Links.SetNext Links.Named Links.name Links.Reachable Links.point Name"},
 		"agent/local.go":          {project + ", and " + operator, "export Agent.receivePillar exchange"},
-		"agent/lock/lock.go":      {state, "open Current Taken read"},
+		"agent/lock/lock.go":      {state, "open exclusive read"},
 		"agent/lock/left.go":      {state, "Left"},
 		"agent/minion/minion.go":  {operator, "reader.read reader.none"},
 		"agent/notify/program.go": {"sendmail, of the host's own programs", "Mail.Send"},

@@ -99,19 +99,41 @@ func cannotWrite(err error) bool {
 	return false
 }
 
-// take locks f. When f is locked but names no holder, a run is just beginning or ending, or Current or Taken is
-// checking the lock, so take retries for half a second.
+// How long take tries again: where a run that is just beginning or ending has not yet put its name into the file, or taken
+// it out, and where only processes that look at the lock have it.
+const (
+	namelessLimit = 500 * time.Millisecond
+	lookLimit     = 10 * time.Second
+	pause         = 10 * time.Millisecond
+)
+
+// take locks f. A process that looks at the lock, with Current, Left or Taken, has a shared lock for a moment, and does not
+// refuse a run, whatever process the file names: that of a run that was killed stays in the file.
 func take(f *os.File) error {
-	const tries, pause = 50, 10 * time.Millisecond
-	var err error
-	for range tries {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) || read(f.Name()).PID != 0 {
+	for begun := time.Now(); ; time.Sleep(pause) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return err
 		}
-		time.Sleep(pause)
+		switch waited := time.Since(begun); {
+		case !exclusive(f.Name()):
+			if waited > lookLimit {
+				return err
+			}
+		case waited > namelessLimit || read(f.Name()).PID != 0:
+			return err
+		}
 	}
-	return err
+}
+
+// exclusive reports whether a process has the exclusive lock of the file at path, as a run has.
+func exclusive(path string) bool {
+	f, err := walk.OpenFile(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
 // writeHolder writes h to the lock file in place: a file renamed over it would be a different lock.
@@ -177,30 +199,21 @@ func (i *Inherited) Close() error { return i.file.Close() }
 
 // Current returns the holder of the lock, and whether the lock is held.
 func Current(path string) (Holder, bool) {
-	f, err := walk.OpenFile(path)
-	if err != nil {
-		return Holder{}, false
-	}
-	defer f.Close()
-	if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
+	if !exclusive(path) {
 		return Holder{}, false
 	}
 	return read(path), true
 }
 
-// Taken returns the holder of the lock, and whether another run would be refused. It tries an exclusive lock, where
-// Current tries a shared one: it also detects a process with a shared lock, and is itself visible to others for a
-// moment.
+// Taken is Current, but waits up to half a second for a run that is just beginning or ending: until it has put its name
+// into the file, or is over.
 func Taken(path string) (Holder, bool) {
-	f, err := walk.OpenFile(path)
-	if err != nil {
-		return Holder{}, false
+	for begun := time.Now(); ; time.Sleep(pause) {
+		holder, held := Current(path)
+		if !held || holder.PID != 0 || time.Since(begun) > namelessLimit {
+			return holder, held
+		}
 	}
-	defer f.Close()
-	if take(f) == nil {
-		return Holder{}, false
-	}
-	return read(path), true
 }
 
 // read returns the Holder in the file at path, or a zero Holder if the file cannot be read or decoded.

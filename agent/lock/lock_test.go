@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 )
@@ -113,5 +114,64 @@ func TestOtherUsersCannotHoldTheLock(t *testing.T) {
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the lock file has mode %v, %v: a user who can open it can block all runs", info.Mode(), err)
+	}
+}
+
+// killed writes a lock file as a run that was killed leaves it: with its name.
+func killed(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(`{"pid": 1, "command": "deploy", "since": "2026-01-02T03:04:05Z"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReadersOfAKilledRunsLockRefuseNoRun looks at the lock in every way while runs take it after one that was killed.
+func TestReadersOfAKilledRunsLockRefuseNoRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	var done atomic.Bool
+	var readers sync.WaitGroup
+	for _, look := range []func(string) (lock.Holder, bool){lock.Current, lock.Left, lock.Taken} {
+		readers.Go(func() {
+			for !done.Load() {
+				look(path)
+			}
+		})
+	}
+	for range 300 {
+		killed(t, path)
+		l, err := lock.Acquire(path, "deploy")
+		if err != nil {
+			t.Errorf("refused: %v", err)
+			break
+		}
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+	done.Store(true)
+	readers.Wait()
+}
+
+// TestASlowReaderRefusesNoRun has a reader, such as one of a busy machine, keep the lock for longer than a moment.
+func TestASlowReaderRefusesNoRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	killed(t, path)
+	reader, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(reader.Fd()), syscall.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	if h, held := lock.Taken(path); held {
+		t.Errorf("the lock of a run that was killed is held by %+v", h)
+	}
+	time.AfterFunc(time.Second, func() { _ = reader.Close() })
+	l, err := lock.Acquire(path, "deploy")
+	if err != nil {
+		t.Fatalf("refused: %v", err)
+	}
+	if err := l.Release(); err != nil {
+		t.Error(err)
 	}
 }
