@@ -59,7 +59,10 @@ func TestCollectKeepsOldPagesOfAHeadReplacedNow(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	written := time.Now()
 	release(t, p, "2", "version 2")
-	all, err := collect.Garbage(t.Context(), p, collect.Grace{Packs: time.Since(written), Drafts: time.Hour}, false)
+	collector, now := artifacttest.Beside(t, p), time.Now()
+	collector.Now = func() time.Time { return now }
+	grace := collect.Grace{Packs: now.Sub(written), Drafts: time.Hour}
+	all, err := collect.Garbage(t.Context(), collector, grace, false)
 	if err != nil || all.Pages.Removed != 0 || len(pageKeys(t, p)) != 2 {
 		t.Errorf("%+v, %v: %d pages are left", all.Pages, err, len(pageKeys(t, p)))
 	}
