@@ -57,6 +57,7 @@ func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause
 	if err == nil {
 		if r.ownStop.Load() || r.stopping(ctx) {
 			r.ledger.Running.Reboots++
+			r.ledger.Running.EndedIn = r.endedIn
 		} else {
 			r.ledger.Running = nil
 		}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func (r *run) countCut(cut *ledger.Running) {
 		r.cutStep, r.cuts = "", cut.Attempts
 		return
 	}
-	switch r.cutStep = r.lastStep(cut.Run); r.cutStep {
+	switch r.cutStep = cmp.Or(cut.EndedIn, r.lastStep(cut.Run)); r.cutStep {
 	case "":
 		r.cuts = 0
 	case cut.Step:

@@ -18,7 +18,7 @@ type Cut struct {
 	Began   *time.Time   `json:"began,omitempty"`
 	Pair    *ledger.Pair `json:"pair,omitempty"`     // what it deployed, or went back from
 	Back    bool         `json:"back,omitempty"`     // it was rolling back
-	Step    string       `json:"step,omitempty"`     // in which it changed the host last; "" where it changed nothing, or that is not known
+	Step    string       `json:"step,omitempty"`     // which it ended, or in which it changed the host last; "" where that is not known
 	TakesUp bool         `json:"takes_up,omitempty"` // the next run goes on with it; otherwise it starts from the beginning
 }
 
@@ -58,7 +58,9 @@ func (a *Agent) cutRun(s Status) *Cut {
 		if c.Command == "" {
 			c.Command = "deploy" // an earlier version of the agent wrote it
 		}
-		c.Step = a.cutIn(c.Run, time.Time{}, c)
+		if c.Step = u.EndedIn; c.Step == "" {
+			c.Step = a.cutIn(c.Run, time.Time{}, c)
+		}
 		return c
 	}
 	left, ok := lock.Left(a.Layout.Lock())

@@ -1,12 +1,17 @@
 package agent_test
 
 import (
+	"context"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
 // TestStatusNamesARunThatWasKilled with its command, its time and its step, until a run holds the lock.
@@ -70,5 +75,38 @@ func TestStatusNamesARunThatWasKilledBeforeItsDeploy(t *testing.T) {
 	}
 	if text := s.Cut.String(); !strings.Contains(text, "starts from the beginning") {
 		t.Errorf("it says %q", text)
+	}
+}
+
+// TestAGuardDuringWhichTheHostShutsDownIsNamed by the state that has it, and not by the state before, which made the last
+// change.
+func TestAGuardDuringWhichTheHostShutsDownIsNamed(t *testing.T) {
+	l := commanding(t)
+	l.Config.StopTimeout = 100 * time.Millisecond
+	l.states("1", goodStates)
+	l.expect(exit.OK)
+	l.states("2", "/etc/app/app.conf:\n  file.managed:\n    - contents: two\n"+
+		"guarded:\n  cmd.run:\n    - name: 'true'\n    - shell: /bin/sh\n    - onlyif: touch /asked; while :; do :; done\n    - require: [file: /etc/app/app.conf]\n")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	l.Stopping = func(context.Context) bool { return ctx.Err() != nil }
+	go func() {
+		for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			if _, err := os.Stat(l.Layout.Path("/asked")); err == nil {
+				break
+			}
+		}
+		cancel()
+	}()
+	r, err := l.Deploy(ctx, agent.Given{}, false)
+	if exit.Code(err) != exit.Interrupted {
+		t.Fatalf("exit code %d: %v", exit.Code(err), err)
+	}
+	if last := r.Steps[len(r.Steps)-1]; last.ID != "guarded" || last.Result != report.StepFailed || !strings.Contains(last.Comment, "while its onlyif ran") {
+		t.Errorf("the last step is %+v", last)
+	}
+	l.Stopping = nil
+	if s, err := l.Status(); err != nil || s.Cut == nil || s.Cut.Step != "cmd.run guarded" {
+		t.Errorf("the cut is %+v, %v", s.Cut, err)
 	}
 }

@@ -23,7 +23,17 @@ func (p private) StepStarted(s *compile.Step) {
 
 func (p private) StepDone(r *exec.Result) {
 	p.of.lookAt(r.Step.Name())
+	if r.Ended() {
+		p.of.endIn(r.Step.Function() + " " + r.ID())
+	}
 	p.Observer.StepDone(r)
+}
+
+// endIn remembers the state that was ended since the run was asked to end.
+func (r *run) endIn(state string) {
+	r.seenMu.Lock()
+	defer r.seenMu.Unlock()
+	r.endedIn = state
 }
 
 // lookAt remembers of a file that is there whether everybody may read it.

@@ -41,6 +41,8 @@ type run struct {
 	seenMu sync.Mutex
 	seen   map[string]bool // files of states, and whether everybody could read them before and after
 
+	endedIn string // the state that was ended since the run was asked to end; under seenMu
+
 	identity grains.Identity
 	store    store.Store   // with its mirrors, from connect on
 	client   *trust.Client // of the store; nil where the run has none to ask

@@ -127,6 +127,8 @@ type Running struct {
 	// row. Step is "" where the last one was cut short before its first change.
 	Step string `json:"step,omitempty"`
 	Cuts int    `json:"cuts,omitempty"`
+	// EndedIn is the state that the last attempt ended itself, since it had been asked to end. It may have changed nothing.
+	EndedIn string `json:"ended_in,omitempty"`
 }
 
 // Host is what a host was told once.

@@ -65,15 +65,30 @@ func (r *Runner) outlasting(ctx context.Context) (own context.Context, end func(
 	return own, func() { stop(); cancel(nil) }
 }
 
+// ended is the cause of the failure of a step that was ended with its run.
+type ended struct{ error }
+
+func (e *ended) Unwrap() error { return e.error }
+
+// Ended reports whether the step was ended because its run was asked to end, or the time of that was over.
+func (r *Result) Ended() bool {
+	var e *ended
+	return errors.As(r.cause, &e)
+}
+
 // endedBy says in the result of a step that it was ended, and why.
 func (r *Result) endedBy(ctx context.Context) *Result {
 	cause := context.Cause(ctx)
 	if cause == nil || r.Outcome != Failed {
 		return r
 	}
-	r.Comment = fmt.Sprintf("it was ended after %s: %v", r.lasted(), cause)
+	during := ""
+	if guard := (*cutGuard)(nil); errors.As(r.cause, &guard) {
+		during = " while its " + guard.key + " ran"
+	}
+	r.Comment = fmt.Sprintf("it was ended after %s%s: %v", r.lasted(), during, cause)
 	r.Hint = "see what it waits for; converge.timeout in agent.yaml is the time for all states together"
-	r.cause = cause
+	r.cause = &ended{cause}
 	return r
 }
 

@@ -63,6 +63,27 @@ func TestTheTimeOfARunEndsAHangingStep(t *testing.T) {
 	}
 }
 
+// TestAGuardThatIsEndedIsNamed has the time of a run be over, and a signal arrive, while a guard hangs: its answer is none,
+// and the state whose guard it is failed.
+func TestAGuardThatIsEndedIsNamed(t *testing.T) {
+	for _, guard := range []string{"onlyif", "unless"} {
+		guarded := strings.Replace(hanging, "sleep 600", "\"true\"\n    - "+guard+": sleep 600", 1)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		got, _ := runHanging(t, ctx, guarded, time.Hour)
+		cancel()
+		if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got, "while its "+guard+" ran: the time for the whole run was over") || strings.Contains(got, "after: ") {
+			t.Errorf("the time is over: %s", got)
+		}
+
+		ctx, cancel = context.WithCancel(context.Background())
+		time.AfterFunc(300*time.Millisecond, cancel)
+		got, _ = runHanging(t, ctx, guarded, time.Second)
+		if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got, "while its "+guard+" ran: the run was asked to end") {
+			t.Errorf("asked to end: %s", got)
+		}
+	}
+}
+
 // TestARunThatIsAskedToEndEndsAHangingStepAfterTheGrace has a signal arrive while a step hangs, and while
 // one that ends by itself in time is under way.
 func TestARunThatIsAskedToEndEndsAHangingStepAfterTheGrace(t *testing.T) {

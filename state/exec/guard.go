@@ -42,6 +42,9 @@ func (r *Runner) ask(ctx context.Context, s *compile.Step) (held string, err err
 			continue
 		}
 		reason, err := g.ask(ctx, s, v)
+		if cut := context.Cause(ctx); cut != nil { // what a guard that was ended answers is no answer
+			return "", &cutGuard{g.key, cut}
+		}
 		if err != nil {
 			return "", fmt.Errorf("asking %s: %w", g.key, err)
 		}
@@ -51,6 +54,16 @@ func (r *Runner) ask(ctx context.Context, s *compile.Step) (held string, err err
 	}
 	return held, nil
 }
+
+// cutGuard is the error of a guard that was ended with its run, or with its step.
+type cutGuard struct {
+	key   string
+	cause error
+}
+
+func (c *cutGuard) Error() string { return fmt.Sprintf("asking %s: %v", c.key, c.cause) }
+
+func (c *cutGuard) Unwrap() error { return c.cause }
 
 // onlyif holds a step back when one of the conditions is false.
 func (r *Runner) onlyif(ctx context.Context, s *compile.Step, v any) (string, error) {
