@@ -71,8 +71,7 @@ func (t *timed) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	ctx, w := t.watch(ctx, OpPut, key)
 	defer w.release()
 	w.arm(t.policy.Answer)
-	ctx = context.WithValue(ctx, movedKey{}, func(more time.Duration) { w.arm(max(t.policy.Idle, t.policy.Answer) + more) })
-	info, err := t.inner.Put(ctx, key, &timedSource{r, w, t.policy}, size, cond)
+	info, err := t.inner.Put(t.moving(ctx, w), key, &timedSource{r, w, t.policy}, size, cond)
 	w.disarm()
 	return info, w.explain(ctx, err)
 }
@@ -96,14 +95,19 @@ func (t *timed) Delete(ctx context.Context, key string) error {
 	ctx, w := t.watch(ctx, OpDelete, key)
 	defer w.release()
 	w.arm(t.policy.Answer)
-	err := t.inner.Delete(ctx, key)
+	err := t.inner.Delete(t.moving(ctx, w), key)
 	return w.explain(ctx, err)
 }
 
 type movedKey struct{}
 
-// Moved gives what a store calls when a Put moves without reading from its source: when it sends from
-// memory, or asks the server something. Timeout goes by it, and waits so much longer for the next move.
+// moving is a context in which a store extends the limit of a request with Moved.
+func (t *timed) moving(ctx context.Context, w *watchdog) context.Context {
+	return context.WithValue(ctx, movedKey{}, func(more time.Duration) { w.arm(max(t.policy.Idle, t.policy.Answer) + more) })
+}
+
+// Moved gives what a store calls when a Put or a Delete moves without reading from a source: when it sends from
+// memory, asks the server something, or waits for a lock. Timeout goes by it, and waits so much longer for the next move.
 func Moved(ctx context.Context) func(more time.Duration) {
 	if moved, ok := ctx.Value(movedKey{}).(func(time.Duration)); ok {
 		return moved

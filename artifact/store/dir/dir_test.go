@@ -394,6 +394,14 @@ func TestLockThatIsHeldIsNamed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "for more than 20ms") {
 		t.Errorf("with a limit of the caller: %v", err)
 	}
+	s.LockWait = 300 * time.Millisecond
+	impatient := store.Timeout(s, store.TimeoutPolicy{Answer: 50 * time.Millisecond, Idle: 50 * time.Millisecond})
+	_, err = put(t.Context(), impatient, "key", "y", store.Condition{})
+	for _, err := range []error{err, impatient.Delete(t.Context(), "key")} {
+		if err == nil || !strings.Contains(err.Error(), "for more than 300ms") {
+			t.Errorf("a limit of requests that is shorter: %v", err)
+		}
+	}
 	if failed := new(store.Error); !errors.As(err, &failed) || failed.Again {
 		t.Errorf("a write is repeated after %v", err)
 	}

@@ -35,6 +35,9 @@ func lock(ctx context.Context, root *os.Root, dir string, limit time.Duration) (
 	if asked := store.LockWaitOf(ctx); asked > 0 {
 		limit = min(limit, asked)
 	}
+	moved := store.Moved(ctx)
+	moved(limit) // the wait ends with the error of this function, and not with that of a request without an answer
+	defer moved(0)
 	end := time.Now().Add(limit)
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
