@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestStatesThatActAtEveryRunAreMarked tells a state that acts at every run from one that changed what had drifted.
+// TestStatesThatActAtEveryRunAreMarked distinguishes a state that acts at every run from one that corrected drift.
 func TestStatesThatActAtEveryRunAreMarked(t *testing.T) {
 	var out bytes.Buffer
 	l := &report.Lines{Out: &out}
@@ -23,7 +23,9 @@ func TestStatesThatActAtEveryRunAreMarked(t *testing.T) {
 		r.States.Add(s)
 	}
 	l.End(r)
-	for _, want := range []string{"cmd.run sync (always)\n", "file.managed /etc/f\n", "2 states, 2 changed, 1 of them always"} {
+	for _, want := range []string{
+		"cmd.run sync (always)\n", "file.managed /etc/f\n", "2 states, 2 changed, 1 of them always",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}

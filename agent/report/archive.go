@@ -21,18 +21,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Archive is the directory of a host's reports, one file per run. They are ordered by their sequence; those
-// of an agent that did not count come before them, by name.
+// Archive is the directory of a host's reports, one file per run. Reports are ordered by their sequence numbers.
+// Reports of agents that wrote no sequence number come first, ordered by name.
 type Archive struct{ Dir string }
 
-// NewID makes the ID of a run: its time, and enough more to tell two runs of one second apart.
+// NewID returns the ID of a run: its time, down to the microsecond, so that two runs in one second differ.
 func NewID(at time.Time) string {
 	return at.UTC().Format("20060102T150405") + fmt.Sprintf(".%06d", at.Nanosecond()/1000)
 }
 
 const suffix = ".json"
 
-// Save keeps a report and removes the oldest ones above keep. One that has no sequence becomes the newest.
+// Save writes a report and removes the oldest reports above keep. A report without a sequence number gets the next one.
 func (a Archive) Save(r *Report, keep int) error {
 	sequences, unlisted := a.sequences()
 	if r.Sequence == 0 {
@@ -67,11 +67,10 @@ func (a Archive) Save(r *Report, keep int) error {
 	return errors.Join(errs...)
 }
 
-// besideName is the report of the run that left a tree, in the tree's directory.
+// besideName is the name of a run's report in the directory of the tree that the run left behind.
 const besideName = "report.json"
 
-// Beside writes the report as report.json into the directory, for whoever finds what the run left
-// there.
+// Beside writes the report as report.json into the archive's directory, next to the tree that the run left there.
 func (a Archive) Beside(r *Report) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
@@ -83,10 +82,10 @@ func (a Archive) Beside(r *Report) error {
 	return nil
 }
 
-// IsBeside reports whether there is such a report.
+// IsBeside reports whether the archive's directory has a report.json.
 func (a Archive) IsBeside() (bool, error) { return walk.Exists(filepath.Join(a.Dir, besideName)) }
 
-// Last is the newest report that can be read, or nil.
+// Last returns the newest report that can be read, or nil.
 func (a Archive) Last() (*Report, error) {
 	ids, err := a.IDs()
 	for _, id := range slices.Backward(ids) {
@@ -94,15 +93,15 @@ func (a Archive) Last() (*Report, error) {
 		if unread == nil {
 			return r, nil
 		}
-		if errors.Is(unread, fs.ErrPermission) { // so may the older ones be
+		if errors.Is(unread, fs.ErrPermission) { // older reports have the same permissions
 			return nil, unread
 		}
 	}
 	return nil, err
 }
 
-// All are the reports that can be read, oldest first. One that cannot be read, such as one that a power
-// cut left empty, does not hide the others.
+// All returns the reports that can be read, oldest first. A report that cannot be read, such as one that a power
+// cut left empty, is skipped.
 func (a Archive) All() ([]*Report, error) {
 	ids, err := a.IDs()
 	all := []*Report{}
@@ -118,13 +117,13 @@ func (a Archive) All() ([]*Report, error) {
 	return all, err
 }
 
-// Any reports whether there is a report, even one that cannot be read.
+// Any reports whether the archive has a report, even one that cannot be read.
 func (a Archive) Any() bool {
 	ids, err := a.unordered()
 	return err != nil || len(ids) > 0
 }
 
-// IDs lists the runs that have a report, oldest first.
+// IDs returns the IDs of the runs that have a report, oldest first.
 func (a Archive) IDs() ([]string, error) {
 	sequences, err := a.sequences()
 	if err != nil {
@@ -133,7 +132,7 @@ func (a Archive) IDs() ([]string, error) {
 	return inOrder(sequences), nil
 }
 
-// sequences are those of all reports, by the IDs of their runs.
+// sequences returns the sequence numbers of all reports, by the IDs of their runs.
 func (a Archive) sequences() (map[string]int64, error) {
 	ids, err := a.unordered()
 	if err != nil {
@@ -153,7 +152,7 @@ func (a Archive) sequences() (map[string]int64, error) {
 	return sequences, nil
 }
 
-// unordered lists the runs that have a report, without a look at the reports.
+// unordered lists the runs that have a report, without opening the reports.
 func (a Archive) unordered() (ids []string, err error) {
 	entries, err := os.ReadDir(a.Dir)
 	if found, err := walk.Found(err); err != nil {
@@ -169,17 +168,17 @@ func (a Archive) unordered() (ids []string, err error) {
 	return ids, nil
 }
 
-// inOrder lists IDs by their sequences, oldest first.
+// inOrder sorts IDs by their sequence numbers, oldest first.
 func inOrder(sequences map[string]int64) []string {
 	return slices.SortedFunc(maps.Keys(sequences), func(x, y string) int {
 		return cmp.Or(cmp.Compare(sequences[x], sequences[y]), cmp.Compare(x, y))
 	})
 }
 
-// headSize is enough of a report to find its sequence, which is written at its start.
+// headSize is how much of a report is read to find its sequence number, which is near its start.
 const headSize = 256
 
-// sequence reads the sequence of a report out of the start of its file; 0 where there is none.
+// sequence reads a report's sequence number from the start of its file. It returns 0 if there is none.
 func (a Archive) sequence(id string) int64 {
 	f, err := walk.OpenFile(filepath.Join(a.Dir, id+suffix))
 	if err != nil {
@@ -187,7 +186,7 @@ func (a Archive) sequence(id string) int64 {
 	}
 	defer f.Close()
 	head := make([]byte, headSize)
-	n, _ := io.ReadFull(f, head) // a file that is shorter has its sequence all the same
+	n, _ := io.ReadFull(f, head) // a short file is no error: it may still hold the sequence number
 	_, rest, ok := bytes.Cut(head[:n], []byte(`"sequence": `))
 	if !ok {
 		return 0
@@ -200,7 +199,7 @@ func (a Archive) sequence(id string) int64 {
 	return sequence
 }
 
-// Load reads the report of a run. Changes of states are plain JSON in what it returns.
+// Load reads the report of a run. The changes of its states are plain JSON values.
 func (a Archive) Load(id string) (*Report, error) {
 	data, err := walk.ReadFile(filepath.Join(a.Dir, filepath.Base(id)+suffix))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -213,7 +212,7 @@ func (a Archive) Load(id string) (*Report, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, fmt.Errorf("reading the report of run %s: %w", id, err)
 	}
-	if r.ID == "" { // such as {}
+	if r.ID == "" { // the file holds {}, for example
 		return nil, fmt.Errorf("reading the report of run %s: it has no content", id)
 	}
 	return &r, nil

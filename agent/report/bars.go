@@ -9,26 +9,26 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// Bars show on a terminal how far long work has come, in one line that is drawn again and again. A nil *Bars shows
-// nothing and lets lines through, which is what a pipe gets.
+// Bars shows the progress of fetches on a terminal, in one line that is redrawn. A nil *Bars shows no progress and
+// only prints lines, which is right for a pipe.
 type Bars struct {
 	terminal io.Writer
 
 	mu    sync.Mutex
-	began map[string]time.Time // when the fetch of an artifact began
-	drawn time.Time            // when the line was drawn last; zero where there is none
+	began map[string]time.Time // when the fetch of each artifact began
+	drawn time.Time            // when the line was last drawn; zero if no line is on the screen
 }
 
-// NewBars draws on a terminal.
+// NewBars returns Bars that draw on a terminal.
 func NewBars(terminal io.Writer) *Bars {
 	return &Bars{terminal: terminal, began: map[string]time.Time{}}
 }
 
 const (
-	slow    = 1 << 20                // the size from which a fetch takes long enough to watch
-	redraw  = 100 * time.Millisecond // between two drawings
-	wipe    = "\r\x1b[K"             // removes the line that the cursor is in
-	longest = 40                     // characters of an artifact's name
+	slow    = 1 << 20                // the smallest size of an artifact whose progress is shown
+	redraw  = 100 * time.Millisecond // the least time between two drawings
+	wipe    = "\r\x1b[K"             // clears the cursor's line
+	longest = 40                     // characters shown of an artifact's name
 )
 
 // fetching shows how many bytes of an artifact have arrived.
@@ -52,7 +52,7 @@ func (b *Bars) fetching(artifact string, done, total int64) {
 	}
 }
 
-// progress is a line such as "myapp-1.0.tar.zst 3.5 of 12.0 MiB, 1.2 MiB/s, 7s left".
+// progress formats a line such as "myapp-1.0.tar.zst 3.5 of 12.0 MiB, 1.2 MiB/s, 7s left".
 func progress(artifact string, done, total int64, took time.Duration) string {
 	name := []rune(redact.Controls(artifact))
 	if len(name) > longest {
@@ -67,7 +67,7 @@ func progress(artifact string, done, total int64, took time.Duration) string {
 	return fmt.Sprintf("%s, %.1f MiB/s, %v left", text, float64(done)/mib/took.Seconds(), left.Round(time.Second))
 }
 
-// clear removes the line. The caller holds the lock.
+// clear removes the progress line. The caller holds the lock.
 func (b *Bars) clear() {
 	if !b.drawn.IsZero() {
 		_, _ = io.WriteString(b.terminal, wipe)
@@ -75,11 +75,11 @@ func (b *Bars) clear() {
 	b.drawn = time.Time{}
 }
 
-// above prints a text above the line. They share the terminal itself with it, so what it shows of others is
-// made harmless here.
+// above prints a text above the progress line. It writes to the terminal itself, past the filter of standard output,
+// so it removes control characters from the text here.
 func (b *Bars) above(out io.Writer, text string) {
 	if b == nil {
-		_, _ = io.WriteString(out, text) // a terminal that is gone cannot be told so
+		_, _ = io.WriteString(out, text) // a failed write to a terminal cannot be reported on it
 		return
 	}
 	b.mu.Lock()
@@ -88,7 +88,7 @@ func (b *Bars) above(out io.Writer, text string) {
 	_, _ = io.WriteString(b.terminal, redact.Screen(text))
 }
 
-// stop removes the line.
+// stop removes the progress line.
 func (b *Bars) stop() {
 	if b == nil {
 		return

@@ -22,7 +22,7 @@ func TestProgressOfAFetch(t *testing.T) {
 	}
 }
 
-// TestLinesStandAboveTheProgress has a line printed during a fetch, and nothing left of the fetch at its end.
+// TestLinesStandAboveTheProgress prints a line during a fetch, and checks that the end of a fetch clears the screen.
 func TestLinesStandAboveTheProgress(t *testing.T) {
 	var screen strings.Builder
 	b := NewBars(&screen)

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// constants are those of a file of source whose names pass, with their values as they are written.
+// constants returns the exported constants of a source file that wanted accepts, with their values.
 func constants(t *testing.T, file string, wanted func(name, kind string) bool) map[string]string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -49,8 +49,8 @@ func constants(t *testing.T, file string, wanted func(name, kind string) bool) m
 	return found
 }
 
-// TestDocumentationHasAllThatAReportShows holds docs/deploy.md to the code: exit codes, outcomes, and the values and
-// keys of reports and of the ledger.
+// TestDocumentationHasAllThatAReportShows compares docs/deploy.md with the code: exit codes, outcomes, and the values
+// and keys of reports and of the ledger.
 func TestDocumentationHasAllThatAReportShows(t *testing.T) {
 	data, err := os.ReadFile("../../docs/deploy.md")
 	if err != nil {
@@ -70,7 +70,8 @@ func TestDocumentationHasAllThatAReportShows(t *testing.T) {
 			t.Errorf("exit code %s (%s) is not in the table", code, name)
 		}
 	}
-	if rows := strings.Count(table, " | `") + strings.Count(table, " | none"); rows != len(codes)+2 { // the head, and refused
+	// two more rows: the head, and the outcome refused
+	if rows := strings.Count(table, " | `") + strings.Count(table, " | none"); rows != len(codes)+2 {
 		t.Errorf("the table has %d rows, and there are %d codes", rows-2, len(codes))
 	}
 	for name, outcome := range constants(t, "report.go", func(_, kind string) bool { return kind == "Outcome" }) {
@@ -79,7 +80,9 @@ func TestDocumentationHasAllThatAReportShows(t *testing.T) {
 		}
 	}
 	values := map[string]map[string]string{
-		"report.go":              constants(t, "report.go", func(name, kind string) bool { return kind == "FaultOf" || strings.HasPrefix(name, "Step") }),
+		"report.go": constants(t, "report.go", func(name, kind string) bool {
+			return kind == "FaultOf" || strings.HasPrefix(name, "Step")
+		}),
 		"../service/service.go":  constants(t, "../service/service.go", func(string, string) bool { return true }),
 		"../service/evidence.go": constants(t, "../service/evidence.go", func(string, string) bool { return true }),
 	}

@@ -9,28 +9,28 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// indexName is a cache of the sequences of all reports, so that a run does not open each of them for its own. A report that the
-// index does not have is opened; an index that is lost or damaged, as by a power cut, has none.
+// indexName is a cache of the sequence numbers of all reports, which saves a run from opening each report. A report
+// that is not in the index is opened. An index that is lost or damaged, for example by a power cut, counts as empty.
 const indexName = ".sequences"
 
-// index is what the index says, by the IDs of runs.
+// index reads the index: sequence numbers by the IDs of runs.
 func (a Archive) index() (map[string]int64, error) {
 	data, found, err := walk.Read(filepath.Join(a.Dir, indexName))
 	if errors.Is(err, walk.ErrNoFile) {
-		return nil, nil // nor has what stands in its place
+		return nil, nil // something that is no file stands in the index's place: it counts as empty
 	}
 	if err != nil || !found {
 		return nil, err
 	}
 	var known map[string]int64
 	if json.Unmarshal(data, &known) != nil {
-		return nil, nil //nolint:nilerr,nilnil // a damaged index has none
+		return nil, nil //nolint:nilerr,nilnil // a damaged index counts as empty
 	}
 	return known, nil
 }
 
-// keepIndex replaces the index. It is not made durable, and may fail: reports have their sequences, too. Writers take turns, by
-// the lock of the host.
+// keepIndex replaces the index. It is not synced to disk and may fail, since the reports hold their sequence numbers
+// too. The host's lock lets one process write at a time.
 func (a Archive) keepIndex(sequences map[string]int64) {
 	file := filepath.Join(a.Dir, indexName)
 	data, err := json.Marshal(sequences)
@@ -41,6 +41,6 @@ func (a Archive) keepIndex(sequences map[string]int64) {
 		err = os.Rename(file+".new", file)
 	}
 	if err != nil {
-		_ = os.RemoveAll(file) // one that is out of date only costs time
+		_ = os.RemoveAll(file) // without an index, reports are opened, which only costs time
 	}
 }

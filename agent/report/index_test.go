@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// TestSaveDoesNotOpenOldReports has old reports say another sequence than they were saved with, which a run that opened them
-// would go by. Without the index, or with a damaged one, it does.
+// TestSaveDoesNotOpenOldReports changes the sequence number inside an old report. Save does not see it while it has the
+// index, and sees it when the index is damaged.
 func TestSaveDoesNotOpenOldReports(t *testing.T) {
 	archive := report.Archive{Dir: t.TempDir()}
 	save := func(n int) int64 {

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-func TestAPipeInThePlaceOfAReportHoldsNothingUp(t *testing.T) {
+func TestNamedPipeInsteadOfAReportDoesNotBlock(t *testing.T) {
 	a := report.Archive{Dir: t.TempDir()}
 	if err := syscall.Mkfifo(filepath.Join(a.Dir, "20260101T000000.000000.json"), 0o600); err != nil {
 		t.Fatal(err)

@@ -12,34 +12,34 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Lines tells a run in lines of text: nothing when nothing changed, one line for each change, and
-// everything about a failure.
+// Lines prints a run as lines of text: nothing when nothing changed, one line for each change, and the details of each
+// failure.
 type Lines struct {
 	Out     io.Writer
 	Color   bool
-	Verbose bool // stages, and everything about every state
-	States  bool // states that changed nothing too, as Salt's state_verbose
-	Mode    Mode // how much of a state; "" for Mixed
-	Always  bool // a closing line even when nothing changed, for a person who waits for one
+	Verbose bool // print stages, and the details of every state
+	States  bool // print states that changed nothing too, as Salt's state_verbose
+	Mode    Mode // how much to print of a state; "" means Mixed
+	Always  bool // print a closing line even when nothing changed, for a person who waits for one
 	Bars    *Bars
 	Now     func() time.Time // the clock; nil means time.Now
 
 	fetches map[string]*pace
-	told    bool
+	printed bool
 }
 
-// Mode is how much is told of a state, in the words of Salt's state_output.
+// Mode is how much is printed of a state, in the words of Salt's state_output.
 type Mode string
 
-// The modes. Whatever the mode, a state that changed nothing has at most a line.
+// The modes. In every mode, a state that changed nothing has at most one line.
 const (
-	Full    Mode = "full"    // everything
-	Terse   Mode = "terse"   // a line, also for one that failed
-	Mixed   Mode = "mixed"   // a line, and everything about one that failed
-	Changes Mode = "changes" // everything about one that changed something or failed
+	Full    Mode = "full"    // the details of each state
+	Terse   Mode = "terse"   // one line per state, also for one that failed
+	Mixed   Mode = "mixed"   // one line per state, and the details of those that failed
+	Changes Mode = "changes" // the details of states that changed something or failed
 )
 
-// Colours of the words at the start of lines.
+// Colors of the words at the start of lines.
 const (
 	red    = "31"
 	green  = "32"
@@ -47,9 +47,9 @@ const (
 	cyan   = "36"
 )
 
-// line prints a line that starts with a word in colour.
+// line prints a line that starts with a colored word.
 func (l *Lines) line(color, word, format string, args ...any) {
-	l.told = true
+	l.printed = true
 	if l.Color {
 		word = "\x1b[" + color + "m" + word + "\x1b[0m"
 	}
@@ -57,18 +57,18 @@ func (l *Lines) line(color, word, format string, args ...any) {
 	l.Bars.above(l.Out, text)
 }
 
-// Begin is part of Sink.
+// Begin implements Sink.
 func (l *Lines) Begin(*Report) {}
 
-// Stage is part of Sink.
+// Stage implements Sink.
 func (l *Lines) Stage(name, detail string) {
 	if l.Verbose {
 		l.line(cyan, "stage   ", "%s", strings.TrimSpace(name+" "+detail))
-		l.told = false
+		l.printed = false
 	}
 }
 
-// Fetching is part of Sink.
+// Fetching implements Sink.
 func (l *Lines) Fetching(artifact string, done, total int64) {
 	l.Bars.fetching(artifact, done, total)
 	if l.Bars == nil && done < total {
@@ -79,11 +79,11 @@ func (l *Lines) Fetching(artifact string, done, total int64) {
 	}
 }
 
-// paceEvery is how often a line says how far a fetch has come, where no bar can.
+// paceEvery is how often a line reports the progress of a fetch where no bar can be drawn.
 const paceEvery = 10 * time.Second
 
-// pace is a fetch that takes long.
-type pace struct{ started, told time.Time }
+// pace is when a fetch began and when its last line was printed.
+type pace struct{ started, printed time.Time }
 
 func (l *Lines) pace(artifact string, done, total int64) {
 	now := time.Now()
@@ -95,19 +95,20 @@ func (l *Lines) pace(artifact string, done, total int64) {
 		if l.fetches == nil {
 			l.fetches = map[string]*pace{}
 		}
-		l.fetches[artifact] = &pace{started: now, told: now}
+		l.fetches[artifact] = &pace{started: now, printed: now}
 		return
 	}
-	if now.Sub(p.told) < paceEvery {
+	if now.Sub(p.printed) < paceEvery {
 		return
 	}
-	p.told = now
+	p.printed = now
 	rate := float64(done) / now.Sub(p.started).Seconds()
 	left := time.Duration(float64(total-done) / rate * float64(time.Second))
-	l.line(cyan, "fetching", "%s: %s of %s, %s/s, %s left", artifact, diag.Size(done), diag.Size(total), diag.Size(int64(rate)), diag.Elapsed(left))
+	l.line(cyan, "fetching", "%s: %s of %s, %s/s, %s left",
+		artifact, diag.Size(done), diag.Size(total), diag.Size(int64(rate)), diag.Elapsed(left))
 }
 
-// Step is part of Sink.
+// Step implements Sink.
 func (l *Lines) Step(s Step) {
 	for _, w := range s.Warnings {
 		l.line(yellow, "warning ", "%s %s: %s", s.Function, s.Name, w)
@@ -126,7 +127,7 @@ func (l *Lines) Step(s Step) {
 	}
 }
 
-// always marks a state that acts at every run.
+// always returns the mark of a state that acts at every run, or "".
 func always(s Step) string {
 	if s.Always {
 		return " (always)"
@@ -154,7 +155,7 @@ func (l *Lines) indented(text string) {
 	}
 }
 
-// detail is what changed, below the line when there is much of it.
+// detail returns the changes of a state, indented below its line, or "" if they are not to be printed.
 func (l *Lines) detail(s Step) string {
 	text := ChangesOf(s.Changes)
 	if text == "" || !l.Verbose && l.Mode != Full && l.Mode != Changes {
@@ -163,7 +164,7 @@ func (l *Lines) detail(s Step) string {
 	return "\n         " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n         ")
 }
 
-// Hook is part of Sink.
+// Hook implements Sink.
 func (l *Lines) Hook(stage string, r hook.Result) {
 	if stage == HealthStage {
 		l.probe(r)
@@ -208,17 +209,17 @@ func (l *Lines) probe(r hook.Result) {
 	l.line(green, "healthy ", "%s (%s)", r.Name, diag.Elapsed(r.Duration))
 }
 
-// Note is part of Sink.
+// Note implements Sink.
 func (l *Lines) Note(text string) { l.line(yellow, "note    ", "%s", text) }
 
-// End is part of Sink.
+// End implements Sink.
 func (l *Lines) End(r *Report) {
 	l.Bars.stop()
-	if !l.told && !l.Always && !l.Verbose && r.Error == "" {
+	if !l.printed && !l.Always && !l.Verbose && r.Error == "" {
 		return
 	}
 	if r.Error != "" && r.States.Total == 0 {
-		return // the error says it all
+		return // the caller prints the error
 	}
 	color := green
 	if r.Exit != 0 {
@@ -240,7 +241,7 @@ func (l *Lines) End(r *Report) {
 	l.line(color, word+":", "%s in %s", r.summary(), diag.Elapsed(r.Duration()))
 }
 
-// summary is the run in one line.
+// summary returns the run in one line.
 func (r *Report) summary() string {
 	c := r.States
 	parts := []string{plural(c.Total, "state")}
@@ -269,7 +270,7 @@ func plural(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// short is a name that fits a line: the first line of a command, and not more of it than is read.
+// short cuts a name to one line of at most 100 characters.
 func short(name string) string {
 	const most = 100
 	first, rest, _ := strings.Cut(strings.TrimSpace(name), "\n")
@@ -282,7 +283,7 @@ func short(name string) string {
 	return first
 }
 
-// ChangesOf are the changes of a step as text: a diff as it is, anything else name by name.
+// ChangesOf formats the changes of a step: a diff as it is, everything else as "name: value".
 func ChangesOf(changes *value.Map) string {
 	var b strings.Builder
 	for name, v := range changes.All() {

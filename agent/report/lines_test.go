@@ -9,19 +9,24 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// told is what lines say of a state that changed something, one that failed and one that did nothing.
-func told(l report.Lines) string {
+// printed returns the lines for a state that changed something, one that failed and one that did nothing.
+func printed(l report.Lines) string {
 	var out bytes.Buffer
 	l.Out = &out
 	changes := value.NewMap("mode", value.NewMap("old", "0644", "new", "0600"))
 	l.Step(report.Step{ID: "one", Function: "file.managed", Name: "/etc/one", Result: report.StepOK, Changes: changes})
-	l.Step(report.Step{ID: "two", Function: "cmd.run", Name: "false", SLS: "web", Result: report.StepFailed, Changes: value.NewMap(), Comment: "it ended with 1", Hint: "look"})
+	l.Step(report.Step{
+		ID: "two", Function: "cmd.run", Name: "false", SLS: "web", Result: report.StepFailed,
+		Changes: value.NewMap(), Comment: "it ended with 1", Hint: "look",
+	})
 	l.Step(report.Step{ID: "three", Function: "test.nop", Name: "three", Result: report.StepOK, Changes: value.NewMap()})
 	return out.String()
 }
 
-func TestModesTellMoreOrLess(t *testing.T) {
-	const changed, detail, failed, why, ok = "changed  file.managed /etc/one\n", "mode: 0644 -> 0600", "FAILED   cmd.run false (two in web)\n", "it ended with 1", "ok       test.nop three\n"
+func TestModesPrintMoreOrLess(t *testing.T) {
+	const changed, failed = "changed  file.managed /etc/one\n", "FAILED   cmd.run false (two in web)\n"
+	const detail = "mode: 0644 -> 0600"
+	const why, ok = "it ended with 1", "ok       test.nop three\n"
 	for name, c := range map[string]struct {
 		lines  report.Lines
 		has    []string
@@ -35,7 +40,7 @@ func TestModesTellMoreOrLess(t *testing.T) {
 		"state_verbose": {report.Lines{States: true}, []string{changed, failed, ok}, []string{detail}},
 		"-v":            {report.Lines{Verbose: true, Mode: report.Terse}, []string{detail, why, ok}, nil},
 	} {
-		text := told(c.lines)
+		text := printed(c.lines)
 		for _, want := range c.has {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %q is not in\n%s", name, want, text)
@@ -49,7 +54,7 @@ func TestModesTellMoreOrLess(t *testing.T) {
 	}
 }
 
-func TestARunThatChangedNothingSaysNothing(t *testing.T) {
+func TestRunThatChangedNothingPrintsNothing(t *testing.T) {
 	var out bytes.Buffer
 	l := &report.Lines{Out: &out}
 	l.Begin(&report.Report{})

@@ -15,17 +15,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Metrics writes what a run was for the textfile collector of Prometheus's node exporter. The file
-// is replaced as a whole, so that a scrape sees one run or the other.
+// Metrics writes a run's figures for the textfile collector of Prometheus's node exporter. The file is replaced
+// atomically, so that a scrape never sees half of it.
 type Metrics struct{ File string }
 
-// lastSuccess is the one metric that outlives a run that fails.
+// lastSuccess is the one metric that a failed run takes over from the file.
 const lastSuccess = "corpus_agent_last_success_timestamp_seconds"
 
 // Write replaces the file.
 func (m Metrics) Write(r *Report, book *ledger.Ledger) error {
 	if filepath.Ext(m.File) != ".prom" {
-		return diag.WithHint(fmt.Errorf("writing metrics: the node exporter reads no file named %s", filepath.Base(m.File)), "let metrics.textfile end in .prom")
+		err := fmt.Errorf("writing metrics: the node exporter reads no file named %s", filepath.Base(m.File))
+		return diag.WithHint(err, "let metrics.textfile end in .prom")
 	}
 	var b bytes.Buffer
 	m.run(&b, r)
@@ -37,8 +38,8 @@ func (m Metrics) Write(r *Report, book *ledger.Ledger) error {
 	return nil
 }
 
-// replace writes the file. Its directory is often the exporter's, so no link of another user is followed. Every user may read
-// it: it names releases, numbers and times.
+// replace writes the file. Its directory often belongs to the exporter, so links of other users are not followed. The
+// file is readable by every user: it holds names of releases, numbers and times.
 func (m Metrics) replace(content []byte) error {
 	dir, name, close, err := m.directory()
 	if err != nil {
@@ -67,7 +68,7 @@ func (m Metrics) directory() (dir *walk.Dir, name string, close func(), err erro
 	return dir, name, func() { _ = errors.Join(dir.Close(), root.Close()) }, nil
 }
 
-// read gives what the file holds now.
+// read returns the content of the file.
 func (m Metrics) read() ([]byte, error) {
 	dir, name, close, err := m.directory()
 	if err != nil {
@@ -91,15 +92,20 @@ func (m Metrics) run(b *bytes.Buffer, r *Report) {
 	if success != "" {
 		gauge(b, lastSuccess, "When the last run that succeeded ended.", sample{"", success})
 	}
-	gauge(b, "corpus_agent_last_run_duration_seconds", "How long the last run took.", sample{"", strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64)})
-	gauge(b, "corpus_agent_last_run_exit_code", "Exit code of the last run; 0 is good.", sample{labels("command", r.Command, "outcome", string(r.Outcome)), strconv.Itoa(r.Exit)})
-	gauge(b, "corpus_agent_changes", "States that changed something in the last run, without those that act at every run.", sample{"", strconv.Itoa(r.States.Effective())})
-	gauge(b, "corpus_agent_always_states", "States of the last run that act at every run.", sample{"", strconv.Itoa(r.States.Always)})
-	gauge(b, "corpus_agent_failed_states", "States that failed in the last run.", sample{"", strconv.Itoa(r.States.Failed)})
+	gauge(b, "corpus_agent_last_run_duration_seconds", "How long the last run took.",
+		sample{"", strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64)})
+	gauge(b, "corpus_agent_last_run_exit_code", "Exit code of the last run; 0 is good.",
+		sample{labels("command", r.Command, "outcome", string(r.Outcome)), strconv.Itoa(r.Exit)})
+	gauge(b, "corpus_agent_changes", "States that changed something in the last run, without those that act at every run.",
+		sample{"", strconv.Itoa(r.States.Effective())})
+	gauge(b, "corpus_agent_always_states", "States of the last run that act at every run.",
+		sample{"", strconv.Itoa(r.States.Always)})
+	gauge(b, "corpus_agent_failed_states", "States that failed in the last run.",
+		sample{"", strconv.Itoa(r.States.Failed)})
 	gauge(b, "corpus_agent_states", "States of the last run.", sample{"", strconv.Itoa(r.States.Total)})
 }
 
-// signatures tells when the signatures of the store expire, for an alarm on the first of them.
+// signatures writes when the store's signatures expire, for an alarm on the first of them.
 func (m Metrics) signatures(b *bytes.Buffer, r *Report) {
 	var samples []sample
 	for _, e := range r.Expires {
@@ -108,14 +114,17 @@ func (m Metrics) signatures(b *bytes.Buffer, r *Report) {
 	if len(samples) > 0 {
 		gauge(b, "corpus_agent_signature_expires_timestamp_seconds", "When a signature of the store expires.", samples...)
 	}
-	gauge(b, "corpus_agent_signatures_expiring", "Signatures of the store of which less than a third of the lifetime is left.", sample{"", strconv.Itoa(len(r.Expiring))})
+	gauge(b, "corpus_agent_signatures_expiring",
+		"Signatures of the store of which less than a third of the lifetime is left.",
+		sample{"", strconv.Itoa(len(r.Expiring))})
 }
 
 func (m Metrics) host(b *bytes.Buffer, book *ledger.Ledger) {
 	var releases []sample
 	if book.Good != nil {
 		for _, release := range book.Good.Releases() {
-			releases = append(releases, sample{labels("project", release.Project, "version", release.Version, "digest", string(release.Digest)), "1"})
+			l := labels("project", release.Project, "version", release.Version, "digest", string(release.Digest))
+			releases = append(releases, sample{l, "1"})
 		}
 	}
 	if len(releases) > 0 {
@@ -129,7 +138,7 @@ func (m Metrics) host(b *bytes.Buffer, book *ledger.Ledger) {
 	gauge(b, "corpus_agent_quarantined", "Releases that are not deployed again.", sample{"", strconv.Itoa(len(book.Bad))})
 }
 
-// before reads when the last success was out of the file that is there.
+// before reads the time of the last success from the present file. It returns "" if there is none.
 func (m Metrics) before() string {
 	data, err := m.read()
 	if err != nil {
@@ -152,7 +161,7 @@ func gauge(b *bytes.Buffer, name, help string, samples ...sample) {
 	}
 }
 
-// labels writes names and values in turn as {name="value"}.
+// labels formats pairs of names and values as {name="value"}.
 func labels(pairs ...string) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	var list []string
@@ -164,11 +173,11 @@ func labels(pairs ...string) string {
 
 func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
-// LockMetrics writes how the lock refuses runs. A run that was refused writes them while another one may write
-// Metrics, so they are in a file of their own beside File.
+// LockMetrics writes how often the lock refused runs. A refused run writes it while the run that holds the lock may
+// write Metrics, so it goes into a second file beside File.
 type LockMetrics struct {
-	File  string    // of Metrics
-	Since time.Time // the first refusal; zero for none
+	File  string    // the file of Metrics
+	Since time.Time // the first refusal; zero if there was none
 	Count int
 }
 
@@ -179,11 +188,13 @@ func (m LockMetrics) Write() error {
 	if !m.Since.IsZero() {
 		since = seconds(m.Since)
 	}
-	gauge(&b, "corpus_agent_lock_refused_runs", "Runs that the lock refused since the last one that got it.", sample{"", strconv.Itoa(m.Count)})
-	gauge(&b, "corpus_agent_lock_refused_since_timestamp_seconds", "When the lock refused the first of them; 0 for none.", sample{"", since})
+	gauge(&b, "corpus_agent_lock_refused_runs", "Runs that the lock refused since the last one that got it.",
+		sample{"", strconv.Itoa(m.Count)})
+	gauge(&b, "corpus_agent_lock_refused_since_timestamp_seconds", "When the lock refused the first of them; 0 for none.",
+		sample{"", since})
 	name, ok := strings.CutSuffix(m.File, ".prom")
 	if !ok {
-		return nil // Metrics reports that
+		return nil // Metrics reports the wrong name
 	}
 	if err := (Metrics{File: name + "_lock.prom"}).replace(b.Bytes()); err != nil {
 		return fmt.Errorf("writing metrics: %w", err)

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// Without a terminal a long fetch is told in lines, not too many of them.
-func TestLongFetchIsToldInLines(t *testing.T) {
+// TestLongFetchPrintsLines checks that a long fetch without a terminal prints a line every ten seconds.
+func TestLongFetchPrintsLines(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(1_000_000, 0)
 	l := &report.Lines{Out: &out, Now: func() time.Time { return now }}

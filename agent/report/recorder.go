@@ -15,27 +15,28 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Sink is told what happens. Calls come one at a time.
+// Sink receives the events of a run. Calls do not overlap.
 type Sink interface {
-	// Begin starts a run; End has the whole report.
+	// Begin is called at the start of the run.
 	Begin(r *Report)
-	// Stage starts a part of the run, detail saying on what.
+	// Stage is called when a part of the run starts. detail names what it works on.
 	Stage(name, detail string)
-	// Fetching tells how much of an artifact has arrived. It is called often.
+	// Fetching reports how much of an artifact has arrived. It is called often.
 	Fetching(artifact string, done, total int64)
-	// Step tells about a state when it is done; one that needs no words is told too.
+	// Step reports a finished state, also one that changed nothing.
 	Step(s Step)
-	// Hook tells about an operator's program, or about a probe at the stage HealthStage.
+	// Hook reports a hook, a unit at the stage UnitsStage, or a probe at the stage HealthStage.
 	Hook(stage string, r hook.Result)
-	// Note is a sentence that is no failure.
+	// Note reports a sentence that is not a failure.
 	Note(text string)
+	// End is called with the complete report.
 	End(r *Report)
 }
 
 // Recorder builds the report of a run. It is safe for concurrent use.
 //
-// What programs and states say passes through Recorder.Show on its way into the report and to the sinks, so
-// neither holds a secret that the redactor knows, credentials in a URL, or control characters.
+// The output of programs and states passes through Recorder.Show on its way into the report and to the sinks, so
+// neither contains secrets that the redactor knows, credentials in URLs, or control characters.
 type Recorder struct {
 	mu       sync.Mutex
 	report   *Report
@@ -43,7 +44,7 @@ type Recorder struct {
 	sinks    []Sink
 }
 
-// Record starts a report. The redactor may learn of secrets while the run goes on; nil knows none.
+// Record starts a report. Secrets may be added to the redactor during the run; a nil redactor has none.
 func Record(r *Report, redactor *redact.Redactor, sinks ...Sink) *Recorder {
 	r.Stages, r.Steps = []Stage{}, []Step{}
 	rec := &Recorder{report: r, redactor: redactor, sinks: sinks}
@@ -51,16 +52,16 @@ func Record(r *Report, redactor *redact.Redactor, sinks ...Sink) *Recorder {
 	return rec
 }
 
-// Show returns a text as people may see it: without secrets, credentials in URLs and control characters.
+// Show removes secrets, credentials in URLs and control characters from a text.
 func (r *Recorder) Show(text string) string {
 	return redact.Controls(redact.URLs(r.redactor.Text(text)))
 }
 
-func (r *Recorder) each(tell func(Sink)) {
+func (r *Recorder) each(call func(Sink)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.sinks {
-		tell(s)
+		call(s)
 	}
 }
 
@@ -74,7 +75,7 @@ func (r *Recorder) update(change func(*Report)) {
 // Stage runs one part of the run and records how long it took and whether it failed.
 func (r *Recorder) Stage(name, detail string, part func() error) error {
 	started := time.Now()
-	r.update(func(rep *Report) { rep.Order = append(rep.Order, Told{What: ToldStage, Stage: name}) })
+	r.update(func(rep *Report) { rep.Order = append(rep.Order, Event{What: EventStage, Stage: name}) })
 	r.each(func(s Sink) { s.Stage(name, r.Show(detail)) })
 	err := part()
 	stage := Stage{Name: name, Started: started.UTC(), Duration: time.Since(started)}
@@ -85,11 +86,11 @@ func (r *Recorder) Stage(name, detail string, part func() error) error {
 	return err
 }
 
-// Note records a sentence that is no failure.
+// Note records a sentence that is not a failure.
 func (r *Recorder) Note(format string, args ...any) {
 	text := r.Show(fmt.Sprintf(format, args...))
 	r.update(func(rep *Report) {
-		rep.Order = append(rep.Order, Told{What: ToldNote, At: len(rep.Notes)})
+		rep.Order = append(rep.Order, Event{What: EventNote, At: len(rep.Notes)})
 		rep.Notes = append(rep.Notes, text)
 	})
 	r.each(func(s Sink) { s.Note(text) })
@@ -98,7 +99,7 @@ func (r *Recorder) Note(format string, args ...any) {
 // Top records which top files decided which states run.
 func (r *Recorder) Top(top Top) { r.update(func(rep *Report) { rep.Top = &top }) }
 
-// Fetching tells how much of an artifact has arrived.
+// Fetching reports how much of an artifact has arrived.
 func (r *Recorder) Fetching(artifact string, done, total int64) {
 	r.each(func(s Sink) { s.Fetching(artifact, done, total) })
 }
@@ -115,7 +116,7 @@ func (r *Recorder) Hooks(stage string, results []hook.Result) {
 			rep.Hooks = map[string][]hook.Result{}
 		}
 		for _, result := range results {
-			rep.Order = append(rep.Order, Told{What: ToldHook, Stage: stage, At: len(rep.Hooks[stage])})
+			rep.Order = append(rep.Order, Event{What: EventHook, Stage: stage, At: len(rep.Hooks[stage])})
 			rep.Hooks[stage] = append(rep.Hooks[stage], result)
 		}
 	})
@@ -129,16 +130,16 @@ const UnitsStage = "units"
 
 // Unit records what was done about a unit.
 func (r *Recorder) Unit(result service.Result) {
-	result.Error = r.Show(result.Error) // it may hold what the unit wrote into the journal
+	result.Error = r.Show(result.Error) // it may contain journal lines of the unit
 	r.update(func(rep *Report) {
-		rep.Order = append(rep.Order, Told{What: ToldUnit, At: len(rep.Units)})
+		rep.Order = append(rep.Order, Event{What: EventUnit, At: len(rep.Units)})
 		rep.Units = append(rep.Units, result)
 	})
-	r.each(func(s Sink) { s.Hook(UnitsStage, unitTold(result)) })
+	r.each(func(s Sink) { s.Hook(UnitsStage, unitResult(result)) })
 }
 
-// unitTold is what was done about a unit, as sinks are told of it.
-func unitTold(result service.Result) hook.Result {
+// unitResult converts the result of a unit for Sink.Hook.
+func unitResult(result service.Result) hook.Result {
 	text := result.Action + " " + result.Unit
 	if result.Why != "" {
 		text += ": " + result.Why
@@ -146,38 +147,38 @@ func unitTold(result service.Result) hook.Result {
 	return hook.Result{Name: text, Duration: result.Duration, Error: result.Error}
 }
 
-// HealthStage is the stage at which probes are told.
+// HealthStage is the stage at which probes are reported.
 const HealthStage = "health"
 
-// Probes records whether a release became healthy.
+// Probes records the results of a release's health probes.
 func (r *Recorder) Probes(results []health.Result) {
 	results = slices.Clone(results)
 	redact.Each(&results, r.Show)
 	for _, result := range results {
 		r.update(func(rep *Report) {
-			rep.Order = append(rep.Order, Told{What: ToldProbe, At: len(rep.Health)})
+			rep.Order = append(rep.Order, Event{What: EventProbe, At: len(rep.Health)})
 			rep.Health = append(rep.Health, result)
 		})
-		r.each(func(s Sink) { s.Hook(HealthStage, probeTold(result)) })
+		r.each(func(s Sink) { s.Hook(HealthStage, probeResult(result)) })
 	}
 }
 
-// probeTold is the result of a probe or a unit, as sinks are told of it.
-func probeTold(result health.Result) hook.Result {
-	told := hook.Result{Name: result.Probe, Duration: result.Duration, Error: result.Error}
+// probeResult converts the result of a probe for Sink.Hook.
+func probeResult(result health.Result) hook.Result {
+	shown := hook.Result{Name: result.Probe, Duration: result.Duration, Error: result.Error}
 	if result.Test != "" {
-		told.Name += " runs the release: " + result.Test
+		shown.Name += " runs the release: " + result.Test
 	}
 	if result.Answered != "" {
-		told.Name += " answered by " + result.Answered
+		shown.Name += " answered by " + result.Answered
 	}
-	return told
+	return shown
 }
 
-// StepStarted is part of exec.Observer. States are many and short: only their end is told.
+// StepStarted implements exec.Observer. States are many and short, so only their results are reported.
 func (r *Recorder) StepStarted(*compile.Step) {}
 
-// StepDone is part of exec.Observer.
+// StepDone implements exec.Observer.
 func (r *Recorder) StepDone(result *exec.Result) {
 	s := StepOf(result)
 	s.Changes, s.Warnings = r.redacted(s.Changes), slices.Clone(s.Warnings)
@@ -185,24 +186,24 @@ func (r *Recorder) StepDone(result *exec.Result) {
 	r.update(func(rep *Report) {
 		rep.States.Add(s)
 		if !s.Quiet() {
-			rep.Order = append(rep.Order, Told{What: ToldStep, At: len(rep.Steps)})
+			rep.Order = append(rep.Order, Event{What: EventStep, At: len(rep.Steps)})
 			rep.Steps = append(rep.Steps, s)
 		}
 	})
 	r.each(func(sink Sink) { sink.Step(s) })
 }
 
-// redacted is a step's changes without the numbers that are secrets; Show takes care of the strings.
+// redacted returns a step's changes without numbers that are secrets; Show redacts the strings.
 func (r *Recorder) redacted(changes *value.Map) *value.Map {
 	m, _ := r.redactor.Value(changes).(*value.Map)
 	return m
 }
 
-// Output records what an engine that is a program printed.
+// Output records the output of an engine that is an external program.
 func (r *Recorder) Output(text string) { r.update(func(rep *Report) { rep.Output = r.Show(text) }) }
 
-// Complete writes down how the run ended. Notes may still follow. The whole report is redacted once more: what was
-// recorded before its secrets were known, and what no other function of a Recorder recorded.
+// Complete records how the run ended. Notes may still follow. The whole report is redacted once more, since parts were
+// recorded before their secrets were known, or not by a Recorder.
 func (r *Recorder) Complete(finish func(*Report)) {
 	r.update(func(rep *Report) {
 		finish(rep)
@@ -210,11 +211,13 @@ func (r *Recorder) Complete(finish func(*Report)) {
 	})
 }
 
-// identifying lists the fields of a report that say what it is about. Programs read them, and no program or state
-// writes them.
+// identifying lists the fields of a report that are not redacted: programs read them, and their values do not come from
+// programs or states.
 func identifying() []string {
-	return []string{"ID", "Command", "Host", "Service", "Instance", "Outcome", "Channels", "From", "To", "Left", "Leaves", "Proven"}
+	return []string{
+		"ID", "Command", "Host", "Service", "Instance", "Outcome", "Channels", "From", "To", "Left", "Leaves", "Proven",
+	}
 }
 
-// End tells the sinks that the report is complete.
+// End calls End of all sinks.
 func (r *Recorder) End() { r.each(func(s Sink) { s.End(r.report) }) }

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// Replay tells a run that is over to a sink, in the order in which it happened, as far as the report remembers it:
-// steps that had nothing to say are only in its counts. A report of an agent that did not keep the order is told by
-// kinds.
+// Replay sends the events of a finished run to a sink, in the order in which they happened. Steps that changed nothing
+// are not in the report; only its counts include them. If the report has no order, since an older agent wrote it, the
+// events come by kind.
 func Replay(r *Report, s Sink) {
 	s.Begin(r)
 	order := r.Order
 	if len(order) == 0 {
 		order = byKind(r)
 	}
-	for _, told := range order {
-		replay(r, told, s)
+	for _, event := range order {
+		replay(r, event, s)
 	}
-	for i := noted(order); i < len(r.Notes); i++ { // that were taken down when the run was over
+	for i := noted(order); i < len(r.Notes); i++ { // recorded after the run, so not in the order
 		s.Note(r.Notes[i])
 	}
 	if r.Top != nil {
@@ -26,53 +26,54 @@ func Replay(r *Report, s Sink) {
 	s.End(r)
 }
 
-// replay tells one event. A report that was written by another program may name one that it does not have.
-func replay(r *Report, told Told, s Sink) {
-	within := func(n int) bool { return told.At >= 0 && told.At < n }
-	switch hooks := r.Hooks[told.Stage]; {
-	case told.What == ToldStage:
-		s.Stage(told.Stage, "")
-	case told.What == ToldStep && within(len(r.Steps)):
-		s.Step(r.Steps[told.At])
-	case told.What == ToldHook && within(len(hooks)):
-		s.Hook(told.Stage, hooks[told.At])
-	case told.What == ToldUnit && within(len(r.Units)):
-		s.Hook(UnitsStage, unitTold(r.Units[told.At]))
-	case told.What == ToldProbe && within(len(r.Health)):
-		s.Hook(HealthStage, probeTold(r.Health[told.At]))
-	case told.What == ToldNote && within(len(r.Notes)):
-		s.Note(r.Notes[told.At])
+// replay sends one event. An event that points at nothing in the report, as another program may have written, is
+// skipped.
+func replay(r *Report, event Event, s Sink) {
+	within := func(n int) bool { return event.At >= 0 && event.At < n }
+	switch hooks := r.Hooks[event.Stage]; {
+	case event.What == EventStage:
+		s.Stage(event.Stage, "")
+	case event.What == EventStep && within(len(r.Steps)):
+		s.Step(r.Steps[event.At])
+	case event.What == EventHook && within(len(hooks)):
+		s.Hook(event.Stage, hooks[event.At])
+	case event.What == EventUnit && within(len(r.Units)):
+		s.Hook(UnitsStage, unitResult(r.Units[event.At]))
+	case event.What == EventProbe && within(len(r.Health)):
+		s.Hook(HealthStage, probeResult(r.Health[event.At]))
+	case event.What == EventNote && within(len(r.Notes)):
+		s.Note(r.Notes[event.At])
 	}
 }
 
-// noted is how many notes an order has.
-func noted(order []Told) int {
+// noted returns the number of notes in an order.
+func noted(order []Event) int {
 	n := 0
-	for _, told := range order {
-		if told.What == ToldNote {
+	for _, event := range order {
+		if event.What == EventNote {
 			n++
 		}
 	}
 	return n
 }
 
-// byKind is the order of a report that kept none.
-func byKind(r *Report) []Told {
-	var order []Told
+// byKind returns an order for a report that has none.
+func byKind(r *Report) []Event {
+	var order []Event
 	for _, stage := range r.Stages {
-		order = append(order, Told{What: ToldStage, Stage: stage.Name})
+		order = append(order, Event{What: EventStage, Stage: stage.Name})
 	}
 	add := func(what, stage string, n int) {
 		for i := range n {
-			order = append(order, Told{What: what, Stage: stage, At: i})
+			order = append(order, Event{What: what, Stage: stage, At: i})
 		}
 	}
-	add(ToldStep, "", len(r.Steps))
+	add(EventStep, "", len(r.Steps))
 	for _, stage := range slices.Sorted(maps.Keys(r.Hooks)) {
-		add(ToldHook, stage, len(r.Hooks[stage]))
+		add(EventHook, stage, len(r.Hooks[stage]))
 	}
-	add(ToldUnit, "", len(r.Units))
-	add(ToldProbe, "", len(r.Health))
-	add(ToldNote, "", len(r.Notes))
+	add(EventUnit, "", len(r.Units))
+	add(EventProbe, "", len(r.Health))
+	add(EventNote, "", len(r.Notes))
 	return order
 }

@@ -1,9 +1,8 @@
-// Package report records what a run did and tells it to whoever wants to know.
+// Package report records what a run did and reports it to sinks.
 //
-// A run makes one stream of events. A Recorder keeps what belongs into the report, and hands every
-// event on to its sinks: the terminal, the journal, JSON. None of them decides anything; what a
-// run says is the same wherever it is read. The report is kept on the host as one JSON file per
-// run.
+// A run is one stream of events. A Recorder keeps in the report what belongs there, and passes every event to its
+// sinks: the terminal, plain lines, JSON. All sinks get the same events. The report is kept on the host as one JSON
+// file per run.
 package report
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Outcome is how a run ended, in the words people read.
+// Outcome is how a run ended, as people read it.
 type Outcome string
 
 // The outcomes of a run.
@@ -33,14 +32,14 @@ const (
 	RolledBack  Outcome = "rolled back"
 	Stuck       Outcome = "rollback failed"
 	Interrupted Outcome = "interrupted"
-	Refused     Outcome = "refused" // a rollback that changed nothing, since it cannot be done
+	Refused     Outcome = "refused" // a rollback that is impossible, and changed nothing
 )
 
 // Report is the record of a run.
 type Report struct {
 	ID string `json:"id"`
-	// Sequence counts the runs of a host, from 1. It orders reports, since clocks are set back. 0 is a
-	// report of an agent that did not count.
+	// Sequence numbers the runs of a host, starting at 1. It orders reports, since clocks can be set back. It is 0 in
+	// reports of agents that wrote none.
 	Sequence int64     `json:"sequence,omitempty"`
 	Command  string    `json:"command"` // deploy, converge or rollback
 	Test     bool      `json:"test,omitempty"`
@@ -53,68 +52,68 @@ type Report struct {
 	Exit     int       `json:"exit_code"`
 
 	Agent string `json:"agent,omitempty"`      // version of the program
-	Form  int    `json:"reads_form,omitempty"` // newest form of projects' metadata that it reads, see trust.NewestForm
+	Form  int    `json:"reads_form,omitempty"` // newest form of projects' metadata that it reads; see trust.NewestForm
 
 	// OtherRoot says that the run worked below another root (--root) and not on the running system.
 	OtherRoot bool `json:"other_root,omitempty"`
 
-	Channels []artifact.Ref `json:"channels,omitempty"` // those that the host follows, as of its last look at the store
+	Channels []artifact.Ref `json:"channels,omitempty"` // the channels that the host followed when it last read the store
 
-	From *ledger.Pair `json:"from,omitempty"` // what ran before
-	To   *ledger.Pair `json:"to,omitempty"`   // what was to run
-	Left *ledger.Pair `json:"left,omitempty"` // what the host was left with
-	// BaseAlone is what the host was left with where nothing of its service could be deployed yet.
+	From *ledger.Pair `json:"from,omitempty"` // the pair deployed before the run
+	To   *ledger.Pair `json:"to,omitempty"`   // the pair that the run was to deploy
+	Left *ledger.Pair `json:"left,omitempty"` // the pair deployed after the run
+	// BaseAlone is the pair deployed after the run while no release of the host's service could be deployed yet.
 	BaseAlone *ledger.Pair `json:"base_alone,omitempty"`
 
-	// Withheld is what the channels name while the host keeps what it has: it is held, a release is
+	// Withheld is the pair that the channels name while the host keeps the deployed one: the host is held, a release is
 	// quarantined, or a retry is not due yet.
 	Withheld *ledger.Pair `json:"withheld,omitempty"`
 	Fault    *Fault       `json:"fault,omitempty"` // why a deploy failed
 
-	// Proven is the run that last asked the units and probes of Left, which all passed: this run or an
-	// earlier one. It is nil where that is not known.
+	// Proven is the run that last checked the units and probes of Left, all of which passed: this run or an
+	// earlier one. It is nil if there is no such run.
 	Proven *ledger.Proven `json:"proven,omitempty"`
-	// Proves is true: this agent sets Proven where there is a proof. Reports of older agents do not have it.
+	// Proves is true in reports of agents that set Proven. Older agents write neither.
 	Proves bool `json:"proves,omitempty"`
-	// Unserved says which units do not run Left, or ended since Proven, in a run that deployed nothing; also where states
-	// started them again.
+	// Unserved lists the units that do not run Left, or ended since Proven, in a run that deployed nothing; it includes
+	// units that states started again.
 	Unserved []string `json:"unserved,omitempty"`
-	// Quarantined are the releases that this host does not deploy.
+	// Quarantined lists the releases that this host does not deploy.
 	Quarantined []Quarantined `json:"quarantined,omitempty"`
-	// Expiring are signatures of which less than a third of the lifetime is left, the first to expire first.
+	// Expiring lists the signatures that have less than a third of their lifetime left, the first to expire first.
 	Expiring []trust.Expiry `json:"expiring,omitempty"`
-	// Expires is until when all signatures that the host relies on are good; nil where it has seen none.
+	// Expires lists when each signature that the host relies on expires; nil if it has seen none.
 	Expires []trust.Expiry `json:"expires,omitempty"`
-	// Leaves is what a rollback by hand goes back from.
+	// Leaves is the pair that a manual rollback rolls back from.
 	Leaves *ledger.Pair `json:"leaves,omitempty"`
 
-	// Remembered is what the ledger knows of the host itself, to restore a lost ledger from. It does not
-	// leave the host.
+	// Remembered is the host's own part of the ledger, from which a lost ledger is restored. It is not sent to the
+	// store.
 	Remembered *ledger.Host `json:"remembered,omitempty"`
 
 	Stages []Stage                  `json:"stages"`
 	Hooks  map[string][]hook.Result `json:"hooks,omitempty"` // by stage
-	Units  []service.Result         `json:"units,omitempty"` // what was done about the units of the releases
+	Units  []service.Result         `json:"units,omitempty"` // actions on the units of the releases
 	Health []health.Result          `json:"health,omitempty"`
-	Top    *Top                     `json:"top,omitempty"` // which top files decided about states; nil where none did
+	Top    *Top                     `json:"top,omitempty"` // the top files that chose the states; nil if there were none
 	States Counts                   `json:"states"`
-	Steps  []Step                   `json:"steps"` // those that did something, failed, or were skipped
+	Steps  []Step                   `json:"steps"` // states that changed something, failed, or were skipped
 	Notes  []string                 `json:"notes,omitempty"`
-	Order  []Told                   `json:"order,omitempty"`  // in which order all of these happened
-	Undo   *undo.Summary            `json:"undo,omitempty"`   // what was taken back
-	Output string                   `json:"output,omitempty"` // of an engine that is a program
+	Order  []Event                  `json:"order,omitempty"`  // the order in which these events happened
+	Undo   *undo.Summary            `json:"undo,omitempty"`   // what the run undid
+	Output string                   `json:"output,omitempty"` // output of an engine that is an external program
 
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`
 }
 
-// Top says which top files decided which states run.
+// Top lists the top files that chose which states run.
 type Top struct {
-	Rules  []string `json:"rules"`            // as the host calls them, in the order in which they count
-	Hidden []string `json:"hidden,omitempty"` // those that did not count, since an earlier root has one
+	Rules  []string `json:"rules"`            // the files that were used, in order
+	Hidden []string `json:"hidden,omitempty"` // the files that were not used, since an earlier root has one
 }
 
-// String says so in a sentence.
+// String returns the list as a sentence.
 func (t Top) String() string {
 	text := strings.Join(t.Rules, ", then ") + " decided which states run"
 	if len(t.Hidden) > 0 {
@@ -123,48 +122,48 @@ func (t Top) String() string {
 	return text
 }
 
-// Told is an event of a run: where in the report it stands.
-type Told struct {
-	What  string `json:"what"`            // ToldStage, ToldHook ...
-	Stage string `json:"stage,omitempty"` // the name of the stage, also of a hook
-	At    int    `json:"at"`              // the index in Steps, Units, Health, Notes, or Hooks of the stage
+// Event is an event of a run, as a reference into the report.
+type Event struct {
+	What  string `json:"what"`            // EventStage, EventHook, ...
+	Stage string `json:"stage,omitempty"` // the name of the stage; also set for a hook
+	At    int    `json:"at"`              // the index in Steps, Units, Health, Notes, or Hooks[Stage]
 }
 
-// What an event is.
+// The kinds of events.
 const (
-	ToldStage = "stage"
-	ToldStep  = "step"
-	ToldHook  = "hook"
-	ToldUnit  = "unit"
-	ToldProbe = "probe"
-	ToldNote  = "note"
+	EventStage = "stage"
+	EventStep  = "step"
+	EventHook  = "hook"
+	EventUnit  = "unit"
+	EventProbe = "probe"
+	EventNote  = "note"
 )
 
-// Quarantined is a release that a host does not deploy, and why.
+// Quarantined is a release that a host does not deploy, and the reason.
 type Quarantined struct {
 	Release artifact.Release `json:"release"`
 	Reason  string           `json:"reason"`
-	Run     string           `json:"run"` // that quarantined it
+	Run     string           `json:"run"` // the run that quarantined it
 }
 
-// FaultOf is what is to blame for a deploy that failed.
+// FaultOf is the cause of a failed deploy.
 type FaultOf string
 
-// What may be to blame.
+// The causes of a failed deploy.
 const (
-	FaultOfRelease      FaultOf = "release"      // it is quarantined
+	FaultOfRelease      FaultOf = "release"      // the release is quarantined
 	FaultOfHost         FaultOf = "host"         // the deploy is retried at growing intervals
-	FaultOfInterruption FaultOf = "interruption" // the next run takes the deploy up again
+	FaultOfInterruption FaultOf = "interruption" // the next run continues the deploy
 )
 
 // Fault is why a deploy failed.
 type Fault struct {
 	Of      FaultOf           `json:"of"`
-	Release *artifact.Release `json:"release,omitempty"` // that was quarantined
-	Retry   *time.Time        `json:"retry,omitempty"`   // of FaultOfHost: not before
+	Release *artifact.Release `json:"release,omitempty"` // the release that was quarantined
+	Retry   *time.Time        `json:"retry,omitempty"`   // with FaultOfHost, the earliest time of the next attempt
 }
 
-// String is the fault in a few words; "" for none.
+// String returns the fault in a few words; "" if there is none.
 func (f *Fault) String() string {
 	switch {
 	case f == nil:
@@ -177,10 +176,10 @@ func (f *Fault) String() string {
 	return ""
 }
 
-// Duration is how long the run took.
+// Duration returns how long the run took.
 func (r *Report) Duration() time.Duration { return r.Ended.Sub(r.Started) }
 
-// FirstFailure is the first state that failed, or nil.
+// FirstFailure returns the first state that failed, or nil.
 func (r *Report) FirstFailure() *Step {
 	for i := range r.Steps {
 		if r.Steps[i].Result == StepFailed {
@@ -190,8 +189,8 @@ func (r *Report) FirstFailure() *Step {
 	return nil
 }
 
-// About is the pair that a run's outcome is about: what converged or was gone back to, and else what
-// was tried. It is nil where no pair was known.
+// About returns the pair that a run's outcome is about: the deployed pair if the run converged or rolled back,
+// otherwise the pair that it tried to deploy. It is nil if no pair was known.
 func (r *Report) About() *ledger.Pair {
 	if r.Left != nil && !r.Test && (r.Outcome == Converged || r.Outcome == RolledBack) {
 		return r.Left
@@ -207,14 +206,14 @@ type Stage struct {
 	Error    string        `json:"error,omitempty"`
 }
 
-// Counts sums up the states of a run.
+// Counts counts the states of a run by their results.
 type Counts struct {
 	Total   int `json:"total"`
 	Changed int `json:"changed"`
 	Failed  int `json:"failed"`
-	Skipped int `json:"skipped"`          // would have left the root
-	Pending int `json:"pending"`          // a dry run: would change
-	Always  int `json:"always,omitempty"` // of those that changed or would: act at every run, so are no drift
+	Skipped int `json:"skipped"`          // would have changed something outside the root
+	Pending int `json:"pending"`          // would change, in a dry run
+	Always  int `json:"always,omitempty"` // of Changed and Pending: states that act at every run; no drift
 }
 
 // Add counts one step.
@@ -235,11 +234,11 @@ func (c *Counts) Add(s Step) {
 	}
 }
 
-// Effective is how many states changed what was not as declared: those that act at every run changed something too, and say
-// nothing of how the host was.
+// Effective returns how many states corrected drift: the changed ones without those that act at every run, whose
+// changes do not show how the host was.
 func (c Counts) Effective() int { return max(0, c.Changed-c.Always) }
 
-// String is the counts in a line.
+// String returns the counts in a line.
 func (c Counts) String() string {
 	text := fmt.Sprintf("%s, %d changed", plural(c.Total, "state"), c.Effective())
 	if c.Always > 0 {
@@ -248,7 +247,7 @@ func (c Counts) String() string {
 	return text + fmt.Sprintf(", %d failed", c.Failed)
 }
 
-// How a step ended.
+// The results of a step.
 const (
 	StepOK      = "ok"
 	StepFailed  = "failed"
@@ -257,23 +256,23 @@ const (
 	StepNotRun  = "not run"
 )
 
-// Step is what became of one state.
+// Step is the result of one state.
 type Step struct {
 	ID       string        `json:"id"`
 	Function string        `json:"function"`
 	Name     string        `json:"name"`
 	SLS      string        `json:"sls"`
 	Result   string        `json:"result"`
-	Changes  *value.Map    `json:"changes"`           // with StepPending what a run would report here
-	Unknown  bool          `json:"unknown,omitempty"` // with StepPending: only acting will tell
-	Always   bool          `json:"always,omitempty"`  // it acts at every run: what it changes is no drift
+	Changes  *value.Map    `json:"changes"`           // with StepPending, the changes that a run would make
+	Unknown  bool          `json:"unknown,omitempty"` // with StepPending: only applying the state shows its changes
+	Always   bool          `json:"always,omitempty"`  // it acts at every run, so its changes are no drift
 	Comment  string        `json:"comment,omitempty"`
 	Hint     string        `json:"hint,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
 	Duration time.Duration `json:"duration_ns"`
 }
 
-// StepOf tells an engine's result in the report's words.
+// StepOf converts an engine's result into a Step.
 func StepOf(r *exec.Result) Step {
 	s := Step{
 		ID: r.ID(), Function: r.Step.Function(), Name: r.Name(), SLS: r.Step.SLS(), Result: StepOK,
@@ -286,7 +285,7 @@ func StepOf(r *exec.Result) Step {
 		s.Result = StepFailed
 	case r.Outcome == exec.Pending:
 		s.Result, s.Unknown = StepPending, r.Unknown
-		if r.Predicted != nil { // other engines tell less
+		if r.Predicted != nil { // nil if the engine made no prediction
 			s.Changes = r.Predicted
 		}
 	case r.NotRun:
@@ -295,12 +294,12 @@ func StepOf(r *exec.Result) Step {
 	return s
 }
 
-// Quiet reports whether there is nothing to tell about a step.
+// Quiet reports whether a step has nothing to report.
 func (s Step) Quiet() bool {
 	return (s.Result == StepOK || s.Result == StepNotRun) && s.Changes.Len() == 0 && len(s.Warnings) == 0
 }
 
-// StageNames lists the stages that ran, in their order.
+// StageNames returns the names of the stages that ran, in order.
 func (r *Report) StageNames() []string {
 	var names []string
 	for _, s := range r.Stages {
