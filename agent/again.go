@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -25,9 +24,6 @@ import (
 // errUnasked is that a run has no store to ask.
 var errUnasked = errors.New("the store was not asked")
 
-// releases are those that this host holds.
-func (a *Agent) releases() fetch.Held { return fetch.Held{Layout: a.Layout, Lists: a.lists} }
-
 // fetcher fetches releases for this run from the store of a client.
 func (r *run) fetcher(client *trust.Client) *fetch.Fetcher {
 	running := map[string]string{}
@@ -38,7 +34,7 @@ func (r *run) fetcher(client *trust.Client) *fetch.Fetcher {
 	}
 	c := r.Config
 	return &fetch.Fetcher{
-		Held: r.releases(), Client: client, Store: r.store, Recorder: r.record, Run: r.id, Running: running,
+		Held: r.Held(), Client: client, Store: r.store, Recorder: r.record, Run: r.id, Running: running,
 		Limits: unpack.Limits{Bytes: c.UnpackBytes, Files: c.UnpackFiles, Depth: c.UnpackDepth, Ratio: c.UnpackRatio},
 		Intact: r.isWhole, Replaced: r.noteReplaced,
 	}
@@ -55,7 +51,7 @@ func (r *run) replace(ctx context.Context, release artifact.Release) error {
 // relist brings back the lists of a pair's releases that were lost.
 func (r *run) relist(ctx context.Context, pair ledger.Pair) error {
 	for _, release := range pair.Releases() {
-		list, err := r.releases().List(release)
+		list, err := r.Held().List(release)
 		if err != nil {
 			return err
 		}
@@ -79,7 +75,7 @@ func (r *run) listAgain(ctx context.Context, release artifact.Release) (*manifes
 		}
 		if cause == nil {
 			r.record.Note("the list of the files of %s was lost; it was fetched again with the release", release)
-			return r.releases().List(release)
+			return r.Held().List(release)
 		}
 		if r.unlisted == nil {
 			r.unlisted = map[string]error{}
@@ -134,20 +130,17 @@ func (r *run) isWhole(ctx context.Context, release artifact.Release, name string
 		return false, nil //nolint:nilerr // it is replaced
 	}
 	defer root.Close()
-	list, err := r.releases().List(release)
+	list, err := r.Held().List(release)
 	if err != nil || list == nil {
 		return false, err
 	}
-	says, err := r.says(release, list)
+	says, err := r.RecipeListed(release, list)
 	if err != nil {
 		return false, err
 	}
-	changes, err := list.Audit(ctx, root, r.comparison(says))
+	changes, err := list.Audit(ctx, root, r.Comparison(says))
 	return err == nil && len(changes) == 0, ctx.Err()
 }
-
-// releaseMode is that of the directory of a project's releases and of each release: services run as other users.
-const releaseMode = 0o755
 
 // passable makes a release's directory, and the one that it is in, what they were made: readable by every user. Those above
 // are left as an operator has them, unless not even their owner may enter them.
@@ -155,18 +148,18 @@ func (r *run) passable(release artifact.Release) error {
 	if r.test {
 		return nil
 	}
-	root, err := r.safely()
+	root, err := r.OpenSafely()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	for _, name := range []string{r.Layout.Projects(), r.project(release.Project).Dir} {
+	for _, name := range []string{r.Layout.Projects(), r.LayoutOf(release.Project).Dir} {
 		if err := r.opened(root, name, func(mode fs.FileMode) bool { return mode&0o700 != 0o700 }); err != nil {
 			return err
 		}
 	}
-	for _, name := range r.passages(release) {
-		if err := r.opened(root, name, func(mode fs.FileMode) bool { return mode != releaseMode }); err != nil {
+	for _, name := range r.Passages(release) {
+		if err := r.opened(root, name, func(mode fs.FileMode) bool { return mode != site.ReleaseMode }); err != nil {
 			return err
 		}
 	}
@@ -185,44 +178,11 @@ func (r *run) opened(root *walk.Root, name string, wrong func(fs.FileMode) bool)
 	if err != nil || !wrong(mode) {
 		return err
 	}
-	if err := dir.Chmod(".", releaseMode); err != nil {
+	if err := dir.Chmod(".", site.ReleaseMode); err != nil {
 		return err
 	}
-	r.record.Note("%s had mode %04o; it has mode %04o again", r.Layout.Inside(name), mode, releaseMode)
+	r.record.Note("%s had mode %04o; it has mode %04o again", r.Layout.Inside(name), mode, site.ReleaseMode)
 	return nil
-}
-
-// passages are the directories that have to have releaseMode, the outer one first.
-func (a *Agent) passages(release artifact.Release) []string {
-	p := a.project(release.Project)
-	return []string{p.Releases(), p.Release(release.Dir())}
-}
-
-// impassable says which of these directories has another mode than it was made with.
-func (a *Agent) impassable(release artifact.Release) (found []manifest.Change) {
-	if release.Local == trust.ByEditable {
-		return nil
-	}
-	for _, name := range a.passages(release) {
-		info, err := os.Stat(name)
-		exists, err := walk.Found(err)
-		if err != nil {
-			found = append(found, manifest.Change{Name: a.Layout.Inside(name), What: "cannot be looked at: " + err.Error()})
-		}
-		if !exists || info.Mode().Perm() == releaseMode {
-			continue
-		}
-		found = append(found, manifest.Change{Name: a.Layout.Inside(name), What: fmt.Sprintf("has mode %04o, not %04o", info.Mode().Perm(), releaseMode)})
-	}
-	return found
-}
-
-// impassableBeside is impassable without the release's own directory, where a comparison has found its mode already.
-func (a *Agent) impassableBeside(release artifact.Release, found []manifest.Change) []manifest.Change {
-	own := a.Layout.Inside(a.project(release.Project).Release(release.Dir()))
-	return slices.DeleteFunc(a.impassable(release), func(c manifest.Change) bool {
-		return c.Name == own && slices.ContainsFunc(found, func(f manifest.Change) bool { return f.Name == "." })
-	})
 }
 
 // wasReplaced reports whether this run has fetched a release again and set aside what was in its place.

@@ -34,7 +34,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	if pair.BaseAlone() {
 		r.ledger.ConvergedAlone(pair)
 	} else {
-		r.ledger.Deployed(pair, r.now().UTC())
+		r.ledger.Deployed(pair, r.Time().UTC())
 	}
 	r.ledger.Serving = nil
 	r.rememberWho()
@@ -92,7 +92,7 @@ func (r *run) underWay(pair ledger.Pair) *ledger.Running {
 // linksBefore are the links of a project before a deploy. A `current` that was lost leads to what the ledger says is
 // deployed again: the deploy goes back to that, and `previous` is to name it.
 func (r *run) linksBefore(project string) (link.Set, error) {
-	links := link.Of(r.project(project))
+	links := link.Of(r.LayoutOf(project))
 	s, err := links.Read()
 	if err != nil {
 		return s, fmt.Errorf("reading the links: %w", err)
@@ -102,7 +102,7 @@ func (r *run) linksBefore(project string) (link.Set, error) {
 		return s, nil
 	}
 	for _, release := range runs.Releases() {
-		if release.Project == project && r.releases().Has(release) {
+		if release.Project == project && r.Held().Has(release) {
 			s.Current = release.Dir()
 			return s, links.SetCurrent(s.Current)
 		}
@@ -185,7 +185,7 @@ func (r *run) convergeAndInstall(ctx context.Context, pair ledger.Pair) error {
 // link points base at its new release and next at the service's. States are read from both.
 func (r *run) link(pair ledger.Pair) error {
 	for _, release := range pair.Releases() {
-		project := r.project(release.Project)
+		project := r.LayoutOf(release.Project)
 		if err := layOut(project); err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (r *run) link(pair ledger.Pair) error {
 		}
 	}
 	if pair.Base != nil {
-		base := r.project(pair.Base.Project)
+		base := r.LayoutOf(pair.Base.Project)
 		links := link.Of(base)
 		if err := links.SetNext(pair.Base.Dir()); err != nil {
 			return err
@@ -211,8 +211,8 @@ func (r *run) link(pair ledger.Pair) error {
 	if pair.BaseAlone() {
 		return nil
 	}
-	service := r.project(pair.Service.Project)
-	if r.alone == "" {
+	service := r.LayoutOf(pair.Service.Project)
+	if r.Alone == "" {
 		if err := link.Name(r.Layout.ServiceLink(), service); err != nil {
 			return err
 		}
@@ -237,7 +237,7 @@ func layOut(p layout.Project) error {
 // began leads to the pair again.
 func (r *run) promote(pair ledger.Pair, before map[string]link.Set) error {
 	for _, release := range pair.Releases() {
-		links := link.Of(r.project(release.Project))
+		links := link.Of(r.LayoutOf(release.Project))
 		if now, err := links.Read(); err == nil && now.Next != release.Dir() {
 			if err := links.SetNext(release.Dir()); err != nil {
 				return err
@@ -256,7 +256,7 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 	if !r.only.Has(procedure.Hooks) || pair.BaseAlone() {
 		return nil
 	}
-	service, _ := r.pairDirs(pair)
+	service, _ := r.PairDirs(pair)
 	dir := layout.Hooks(service, stage)
 	if some, err := hook.Any(r.Layout.Path(dir)); err != nil || !some {
 		return err
@@ -299,8 +299,8 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 
 // hookEnv is all that a hook sees of its surroundings; docs/deploy.md lists it.
 func (r *run) hookEnv(stage string, pair ledger.Pair) []string {
-	service, base := r.pairDirs(pair)
-	project := r.project(pair.Own().Project)
+	service, base := r.PairDirs(pair)
+	project := r.LayoutOf(pair.Own().Project)
 	env := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C.UTF-8",
 		"CORPUS_STAGE=" + stage, "CORPUS_RUN=" + r.id,

@@ -84,7 +84,7 @@ func worst(changed error, failures []error) error {
 }
 
 func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, error) {
-	audit := Audit{Release: release, Dir: a.project(release.Project).Release(release.Dir()), Changes: []manifest.Change{}}
+	audit := Audit{Release: release, Dir: a.LayoutOf(release.Project).Release(release.Dir()), Changes: []manifest.Change{}}
 	data, err := walk.ReadFile(a.Layout.Tree(release.Project, release.Dir()))
 	if errors.Is(err, fs.ErrNotExist) {
 		return audit, exit.WithCode(exit.Refused, diag.WithHint(errors.New("no list of its files is on this host, so nothing says whether they are what was unpacked"),
@@ -107,15 +107,15 @@ func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, err
 	}
 	defer root.Close()
 	audit.Files = len(list.Entries)
-	says, err := a.says(release, list)
+	says, err := a.RecipeListed(release, list)
 	if err != nil {
 		return audit, err
 	}
 	if audit.Changeable, err = recipe.Changeable(walk.Files(audit.Dir), says.Writable); err != nil {
 		return audit, err
 	}
-	found, err := list.Audit(ctx, root, a.comparison(says))
-	audit.Changes = append(append(audit.Changes, a.impassableBeside(release, found)...), found...)
+	found, err := list.Audit(ctx, root, a.Comparison(says))
+	audit.Changes = append(append(audit.Changes, a.ImpassableBeside(release, found)...), found...)
 	if len(audit.Changes) > 0 {
 		a.blame(audit)
 	}
@@ -125,7 +125,7 @@ func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, err
 // blame names the run of this agent that did it, where one did: its journal has the path, and the change
 // came during the run. A journal that cannot be read blames nobody.
 func (a *Agent) blame(audit Audit) {
-	chapters, _ := a.journal().Chapters()
+	chapters, _ := a.Journal().Chapters()
 	dir, err := filepath.EvalSymlinks(audit.Dir)
 	if err != nil {
 		return
@@ -153,7 +153,7 @@ func (a *Agent) blameRun(audit Audit, r *journal.Record, name string) {
 		if c.Name != name && (r.Subject.Kind != host.KindTree || !strings.HasPrefix(c.Name, name+"/")) {
 			continue
 		}
-		run, err := a.archive().Load(r.Run)
+		run, err := a.Reports().Load(r.Run)
 		if err == nil && !c.Changed.Before(run.Started.Truncate(time.Second)) && !c.Changed.After(run.Ended) {
 			audit.Changes[i].By = fmt.Sprintf("%s in run %s", r.Step, r.Run)
 		}

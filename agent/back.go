@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
@@ -48,14 +49,14 @@ func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause
 	r.followBack(ctx, r.ledger.Runs())
 	err := r.restoreLinks(ctx, before)
 	switch good := r.ledger.Runs(); {
-	case err != nil || r.stopping(ctx): // its next boot starts units through the links as they are now
+	case err != nil || r.ShuttingDown(ctx): // its next boot starts units through the links as they are now
 	case good != nil && r.ledger.Serving != nil:
 		err = r.serveBack(ctx, *good)
 	case good == nil:
 		err = r.giveUpUnits(ctx)
 	}
 	if err == nil {
-		if r.ownStop.Load() || r.stopping(ctx) {
+		if r.ownStop.Load() || r.ShuttingDown(ctx) {
 			r.ledger.Running.Reboots++
 			r.ledger.Running.EndedIn = r.endedIn
 		} else {
@@ -74,7 +75,7 @@ func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause
 func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
 	err := r.restoreLinks(ctx, before)
 	failed := pair.Own()
-	project := r.project(failed.Project)
+	project := r.LayoutOf(failed.Project)
 	if err == nil {
 		err = link.Of(project).Restore(link.Set{Next: failed.Dir()})
 	}
@@ -190,7 +191,7 @@ func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
 
 // afterwards is the hint of a deploy that was rolled back.
 func (r *run) afterwards(f fault) string {
-	if hint := diag.HintOf(explainDisk(f.cause)); hint != "" {
+	if hint := diag.HintOf(site.ExplainDisk(f.cause)); hint != "" {
 		return hint
 	}
 	if f.of == report.FaultOfHost {
@@ -206,7 +207,7 @@ func (r *run) afterwards(f fault) string {
 
 // stuck is a way back that failed: a person has to look.
 func (r *run) stuck(cause, err error) error {
-	if hint := diag.HintOf(explainDisk(errors.Join(cause, err))); hint != "" && hostErrno(errors.Join(cause, err)) {
+	if hint := diag.HintOf(site.ExplainDisk(errors.Join(cause, err))); hint != "" && hostErrno(errors.Join(cause, err)) {
 		return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err), "%s, and finishes this: corpus-agent deploy", hint))
 	}
 	commands := []string{"ls -l " + r.Layout.Path("/srv/projects") + "/*", "corpus-agent status", "corpus-agent converge"}
@@ -231,7 +232,7 @@ func (r *run) restoreLinks(ctx context.Context, before map[string]link.Set) erro
 	defer r.moved()
 	var errs []error
 	for project, s := range before {
-		links := link.Of(r.project(project))
+		links := link.Of(r.LayoutOf(project))
 		there, gone := links.Reachable(s)
 		if len(gone) > 0 {
 			good := r.goodDir(project)
@@ -250,7 +251,7 @@ func (r *run) goodDir(project string) string {
 		return ""
 	}
 	for _, release := range runs.Releases() {
-		if release.Project == project && r.releases().Has(release) {
+		if release.Project == project && r.Held().Has(release) {
 			return release.Dir()
 		}
 	}
@@ -262,7 +263,7 @@ func (r *run) goodDir(project string) string {
 // again.
 func (r *run) keepFailed(pair ledger.Pair) {
 	for _, release := range pair.Releases() {
-		project := r.project(release.Project)
+		project := r.LayoutOf(release.Project)
 		found, err := walk.Named(project.Release(release.Dir()))
 		if err != nil {
 			r.record.Note("the failed release stays under releases: %v", err)

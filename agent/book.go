@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -106,7 +107,7 @@ func (a *Agent) takeDown(book *ledger.Ledger) (*ledger.Ledger, []string, error) 
 // setLedgerAside gives the ledger another name.
 func (a *Agent) setLedgerAside(mark string) (string, error) {
 	path := a.ledgerPath()
-	aside := strings.TrimSuffix(path, ".json") + mark + report.NewID(a.now()) + ".json"
+	aside := strings.TrimSuffix(path, ".json") + mark + report.NewID(a.Time()) + ".json"
 	if err := durable.Rename(path, aside); err != nil {
 		return "", fmt.Errorf("keeping the ledger aside: %w", err)
 	}
@@ -125,8 +126,8 @@ func whatIsDeployed(book *ledger.Ledger) string {
 
 // ledgerCopy is the file of the ledger's copy.
 func (a *Agent) ledgerCopy() string {
-	if a.alone != "" {
-		return a.Layout.ProjectLedgerCopy(a.alone)
+	if a.Alone != "" {
+		return a.Layout.ProjectLedgerCopy(a.Alone)
 	}
 	return a.Layout.LedgerCopy()
 }
@@ -157,7 +158,7 @@ func (a *Agent) saveRestored(book *ledger.Ledger, note string) (*ledger.Ledger, 
 // copyless removes a copy that could not be replaced and is out of date, and says so.
 func (a *Agent) copyless(cause error) string {
 	text := fmt.Sprintf("the ledger has no copy: %v", cause)
-	if hint := diag.HintOf(explainDisk(cause)); hint != "" {
+	if hint := diag.HintOf(site.ExplainDisk(cause)); hint != "" {
 		text += "; " + hint
 	}
 	if err := durable.Remove(a.ledgerCopy()); err != nil {
@@ -230,7 +231,7 @@ func (a *Agent) restored() (book *ledger.Ledger, from restoration, err error) {
 	if err != nil {
 		from.way += ", since its copy could not be read"
 	}
-	reports, err := a.archive().All()
+	reports, err := a.Reports().All()
 	if err != nil {
 		return nil, from, err
 	}
@@ -310,7 +311,7 @@ func (a *Agent) byLinks(book *ledger.Ledger, reports []*report.Report) error {
 		book.Alone = nil
 		return err
 	}
-	if a.alone != "" || book.Alone != nil {
+	if a.Alone != "" || book.Alone != nil {
 		return nil
 	}
 	base, err := a.ranLast(artifact.Base, reports)
@@ -354,14 +355,14 @@ func (a *Agent) pairOnDisk(service string, reports []*report.Report) (*ledger.Pa
 		return nil, err
 	}
 	pair := &ledger.Pair{Service: *release}
-	if a.alone == "" {
+	if a.Alone == "" {
 		pair.Base, err = a.ranLast(artifact.Base, reports)
 	}
 	return pair, err
 }
 
 func (a *Agent) linkedRelease(project string, which func(link.Set) string) (*artifact.Release, error) {
-	s, err := link.Of(a.project(project)).Read()
+	s, err := link.Of(a.LayoutOf(project)).Read()
 	if err = elsewhere(err); err != nil {
 		return nil, err
 	}
@@ -379,7 +380,7 @@ func (a *Agent) releaseHeld(project, dir string) (*artifact.Release, error) {
 	if release.Dir() != dir {
 		return nil, nil //nolint:nilnil // another kind of release
 	}
-	if held, err := a.releases().Holds(release); err != nil || !held {
+	if held, err := a.Held().Holds(release); err != nil || !held {
 		return nil, err
 	}
 	return &release, nil
@@ -389,11 +390,11 @@ func (a *Agent) releaseHeld(project, dir string) (*artifact.Release, error) {
 // that is still on the disk.
 func (a *Agent) named(p ledger.Pair) bool {
 	for _, release := range p.Releases() {
-		s, err := link.Of(a.project(release.Project)).Read()
+		s, err := link.Of(a.LayoutOf(release.Project)).Read()
 		switch {
 		case elsewhere(err) != nil:
 			return false
-		case s.Current == "" && !a.releases().Has(release):
+		case s.Current == "" && !a.Held().Has(release):
 			return false
 		case s.Current != "" && s.Current != release.Dir():
 			return false
@@ -405,8 +406,8 @@ func (a *Agent) named(p ledger.Pair) bool {
 // concerns reports whether a report is about what this agent is for, and not about another project
 // of the host.
 func (a *Agent) concerns(r *report.Report) bool {
-	if a.alone != "" {
-		return r.Service == a.alone
+	if a.Alone != "" {
+		return r.Service == a.Alone
 	}
 	service, err := os.Readlink(a.Layout.ServiceLink())
 	return err != nil || r.Service == "" || r.Service == filepath.Base(service)
@@ -415,6 +416,6 @@ func (a *Agent) concerns(r *report.Report) bool {
 // hostBook reads the host's own ledger, whatever this agent is for.
 func (a *Agent) hostBook() (*ledger.Ledger, error) {
 	host := *a
-	host.alone = ""
+	host.Alone = ""
 	return host.readBook()
 }

@@ -18,12 +18,12 @@ import (
 // closeState makes what the agent remembers its own user's alone: the state directory and those in it 0700, files 0600, and so
 // are the copies beside the releases. Earlier agents let every user read the ledger, which has the text of failures.
 func (a *Agent) closeState() error {
-	root, err := a.safely()
+	root, err := a.OpenSafely()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	if err := closeDir(root, a.Layout.Inside(a.Layout.State()), a.trusted(), a.checkState); err != nil {
+	if err := closeDir(root, a.Layout.Inside(a.Layout.State()), a.TrustedUsers(), a.CheckState); err != nil {
 		return err
 	}
 	var errs []error

@@ -11,82 +11,27 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
-	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
 // This file draws the line between code, which the agent reads or runs as root, and data, which a project's user may change.
 
-// says reads what a release says of itself. A recipe that is not the one that was unpacked says nothing.
-func (a *Agent) says(release artifact.Release, list *manifest.Manifest) (recipe.Recipe, error) {
-	tree := walk.Files(a.project(release.Project).Release(release.Dir()))
-	if list != nil && !list.Holds(tree, recipe.Name) {
-		return recipe.Recipe{}, nil
-	}
-	says, err := recipe.Load(tree)
-	if err != nil {
-		return recipe.Recipe{}, exit.WithCode(exit.Usage, err)
-	}
-	if list != nil && !says.WritableCode {
-		all := says.Writable
-		says.Writable = withoutCode(all, list.Behind(says.Code()))
-		says.Denied = append(says.Denied, slices.DeleteFunc(all, func(name string) bool { return slices.Contains(says.Writable, name) })...)
-	}
-	return says, nil
-}
-
-// recipe is says for a release of which no list was read yet.
-func (a *Agent) recipe(release artifact.Release) (recipe.Recipe, error) {
-	list, err := a.releases().List(release)
-	if err != nil {
-		return recipe.Recipe{}, err
-	}
-	return a.says(release, list)
-}
-
-// withoutCode drops writable paths that a link in code leads to, or below which it leads.
-func withoutCode(writable, behind []string) []string {
-	return slices.DeleteFunc(slices.Clone(writable), func(name string) bool {
-		return slices.ContainsFunc(behind, func(to string) bool { return recipe.Within([]string{name}, to) })
-	})
-}
-
-// comparison is how a release is compared with its list.
-func (a *Agent) comparison(says recipe.Recipe) manifest.Scope {
-	return manifest.Scope{Writable: says.Writable, Code: says.Code(), Unlocked: says.Denied, Trusted: a.trusted()}
-}
-
-// trusted are the users to whom code may belong: root and the agent's own user, and below a --root the owner of that. Nil
-// where owners mean nothing, since this process could not set them.
-func (a *Agent) trusted() []uint32 {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	users := []uint32{0}
-	var st unix.Stat_t
-	if a.Layout.Relocated() && unix.Stat(a.Layout.Root, &st) == nil {
-		users = append(users, st.Uid)
-	}
-	return users
-}
-
 // reclaim makes a release's code root's again where it belongs to another user or can be written to by others, and with the
 // release's own directory all that is not writable. Earlier agents gave releases with a .salt directory to their user.
 func (r *run) reclaim(release artifact.Release, says recipe.Recipe, list *manifest.Manifest) error {
-	trusted := r.trusted()
+	trusted := r.TrustedUsers()
 	if trusted == nil || r.test {
 		return nil
 	}
-	root, err := r.safely()
+	root, err := r.OpenSafely()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	p := r.project(release.Project)
+	p := r.LayoutOf(release.Project)
 	c := reclaimer{trusted: trusted, code: says.Code(), writable: says.Writable, sizes: sizes(list)}
 	for _, dir := range []string{r.Layout.Projects(), p.Dir, p.Releases()} {
 		if err := c.above(root, r.Layout.Inside(dir)); err != nil {
@@ -142,11 +87,6 @@ func sizes(list *manifest.Manifest) map[string]int64 {
 		}
 	}
 	return all
-}
-
-// safely opens the host's tree so that no link of another user is followed.
-func (a *Agent) safely() (*walk.Root, error) {
-	return walk.Open(walk.Options{Dir: a.Layout.Root, Safe: true, Members: passwd.Members(a.Layout.Root)})
 }
 
 // reclaimer takes files back from users.

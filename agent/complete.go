@@ -24,7 +24,7 @@ import (
 // earlier pair that it still has. fresh says that there is a directory in which nothing was installed.
 func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 	good := *r.ledger.Runs()
-	there, err := r.releases().Holds(good.Releases()...)
+	there, err := r.Held().Holds(good.Releases()...)
 	if err != nil {
 		return false, err
 	}
@@ -54,7 +54,7 @@ func (r *run) inPlace(pair ledger.Pair) bool {
 		return false
 	}
 	for _, release := range pair.Releases() {
-		links := link.Of(r.project(release.Project))
+		links := link.Of(r.LayoutOf(release.Project))
 		now, err := links.Read()
 		if err != nil || !links.Named() {
 			return false
@@ -80,7 +80,7 @@ func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
 // settleFor goes on with an earlier pair where a release of the good one is gone and cannot be fetched.
 func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) error {
 	for _, pair := range slices.Backward(r.ledger.History) {
-		if pair.Same(good) || !r.releases().Has(pair.Releases()...) {
+		if pair.Same(good) || !r.Held().Has(pair.Releases()...) {
 			continue
 		}
 		r.record.Note("a release of %s is gone from the disk and was not fetched again (%v); this host goes on with %s", good, cause, pair)
@@ -101,7 +101,7 @@ func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 		return err
 	}
 	for _, release := range pair.Releases() {
-		links := link.Of(r.project(release.Project))
+		links := link.Of(r.LayoutOf(release.Project))
 		now, err := links.Read()
 		if err != nil {
 			return fmt.Errorf("reading the links: %w", err)
@@ -117,12 +117,12 @@ func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 	}
 	for _, project := range moving {
 		// A link that is repaired makes no process old: what was started since the deploy runs it.
-		if r.ledger.Linked[project].Release != currentOf(r.project(project)) {
-			r.noteLinked(project, r.now())
+		if r.ledger.Linked[project].Release != currentOf(r.LayoutOf(project)) {
+			r.noteLinked(project, r.Time())
 		}
 	}
 	if s := r.ledger.Serving; s != nil && !s.Since.IsZero() {
-		s.Since = r.now().UTC()
+		s.Since = r.Time().UTC()
 	}
 	return r.save()
 }
@@ -134,7 +134,7 @@ func (r *run) previousDir(release artifact.Release) string {
 		return ""
 	}
 	for _, before := range r.ledger.Previous.Releases() {
-		if before.Project == release.Project && before.Dir() != release.Dir() && r.releases().Has(before) {
+		if before.Project == release.Project && before.Dir() != release.Dir() && r.Held().Has(before) {
 			return before.Dir()
 		}
 	}
@@ -145,7 +145,7 @@ func (r *run) previousDir(release artifact.Release) string {
 // nothing was deployed a directory there belongs to somebody; here there was a link.
 func (r *run) clearNames() error {
 	names := []string{r.Layout.BaseLink(), r.Layout.ServiceLink()}
-	if r.alone != "" {
+	if r.Alone != "" {
 		names = nil
 	}
 	for _, path := range names {

@@ -178,19 +178,19 @@ func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, err
 // SLS files, which people write as /srv/service/next, mean what they say; a rehearsal has only the
 // release directories.
 func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Request, error) {
-	service, base := r.pairDirs(pair)
+	service, base := r.PairDirs(pair)
 	if !r.test || r.linked(pair) {
-		service, base = r.linkedDirs(pair)
+		service, base = r.LinkedDirs(pair)
 	}
-	request, warnings, err := r.Agent.request(ctx, r.identity, service, base)
+	request, warnings, err := r.Agent.EngineRequest(ctx, r.identity, service, base)
 	for _, w := range warnings {
 		r.record.Note("grains: %v", r.unexecuted(w))
 	}
 	if err != nil {
 		return request, err
 	}
-	if r.pillarless && r.ledger.Good != nil { // base alone renders with the pillar that the releases bring, as it did before
-		service, _ := r.linkedDirs(*r.ledger.Good)
+	if r.WithoutPillar && r.ledger.Good != nil { // base alone renders with the pillar that the releases bring, as it did before
+		service, _ := r.LinkedDirs(*r.ledger.Good)
 		request.PillarRoots = layout.PillarRoots(service, base)
 	}
 	request.Templates, err = r.templates(base, service)
@@ -209,31 +209,17 @@ func (r *run) log(level, message string) {
 	}
 }
 
-// linkedDirs are the links that lead to a pair's releases, as the host calls them.
-func (a *Agent) linkedDirs(pair ledger.Pair) (service, base string) {
-	switch {
-	case a.alone != "":
-		service = filepath.Join(a.Layout.Inside(a.project(a.alone).Dir), "next")
-	case !pair.BaseAlone():
-		service = filepath.Join(a.Layout.Inside(a.Layout.ServiceLink()), "next")
-	}
-	if pair.Base != nil {
-		base = filepath.Join(a.Layout.Inside(a.Layout.BaseLink()), "current")
-	}
-	return service, base
-}
-
 // foreseenLinks maps the links through which states of a deploy read a pair's releases to the releases' directories: while states
 // run, next of each project and current of base lead to them, and current of the service to the release before.
 func (a *Agent) foreseenLinks(pair ledger.Pair) map[string]string {
 	links := map[string]string{}
 	for _, release := range pair.Releases() {
-		p := a.project(release.Project)
+		p := a.LayoutOf(release.Project)
 		dirs, names := []string{p.Dir}, []string{"next"}
 		switch {
 		case pair.Base != nil && release.Project == pair.Base.Project:
 			dirs, names = append(dirs, a.Layout.BaseLink()), append(names, "current")
-		case a.alone == "":
+		case a.Alone == "":
 			dirs = append(dirs, a.Layout.ServiceLink())
 		}
 		for _, dir := range dirs {
@@ -243,39 +229,4 @@ func (a *Agent) foreseenLinks(pair ledger.Pair) map[string]string {
 		}
 	}
 	return links
-}
-
-// request is a converge of two release directories. Grains that could not be found out are warnings.
-func (a *Agent) request(ctx context.Context, id grains.Identity, service, base string) (request state.Request, warnings []error, err error) {
-	baseGrains := ""
-	if base != "" {
-		baseGrains = a.Layout.Path(base)
-	}
-	all, warnings, err := a.Grains(ctx, id, baseGrains)
-	if err != nil {
-		return state.Request{}, warnings, err
-	}
-	h, err := a.host()
-	if err != nil {
-		return state.Request{}, warnings, err
-	}
-	request = state.Request{
-		Host: h, Grains: all, Service: service, Base: base, Remote: a.Remote, Version: a.Version,
-		TopRoots:   a.Config.Top == topMerge,
-		StateRoots: layout.StateRoots(service, base), PillarRoots: layout.PillarRoots(service, base),
-		WorkDir: a.Layout.State(), Redactor: a.redactor(), Failhard: a.Config.Failhard, Grace: a.Config.StopTimeout, StrictArguments: a.Config.StrictArguments,
-		StateOutput: a.Config.StateOutput, StateVerbose: a.Config.StateVerbose,
-	}
-	if id.Service == "" || a.pillarless {
-		return request, warnings, nil
-	}
-	if err := a.checkPillar(id.Service); err != nil {
-		return request, warnings, err
-	}
-	// The pillar that this host alone has of the project wins over what its releases bring.
-	request.Override, err = fileData(ctx, request, a.Layout, filepath.Join(a.project(id.Service).Pillar(), "init.sls"))
-	if a.skips(err) {
-		err = nil
-	}
-	return request, warnings, err
 }

@@ -20,7 +20,7 @@ const maxAttempts = 3
 // one that was cut too often is given up; otherwise it is left for this run to take up again. A pillar that another user
 // could have changed ends the run before it does any of that.
 func (r *run) settleCut(ctx context.Context) error {
-	if err := r.checkPillar(r.identity.Service); err != nil {
+	if err := r.CheckPillar(r.identity.Service); err != nil {
 		return err
 	}
 	cut := r.ledger.Running
@@ -85,17 +85,17 @@ func (r *run) countCut(cut *ledger.Running) {
 // recordsSteps reports whether the journal says which step of a converge changes the host.
 func (r *run) recordsSteps() bool {
 	_, native := r.Engine.(state.Native)
-	return (native || r.Engine == nil && r.Config.Engine == "native") && r.journal().Limit > 0
+	return (native || r.Engine == nil && r.Config.Engine == "native") && r.Journal().Limit > 0
 }
 
 // lastStep is the state, or the hooks, that a run was at work on when it changed something last; "" where it
 // changed nothing. What a damaged journal means is decided where the way back reads it.
 func (r *run) lastStep(id string) string {
-	h, err := r.host()
+	h, err := r.StateHost()
 	if err != nil {
 		return ""
 	}
-	last, err := r.journal().Last()
+	last, err := r.Journal().Last()
 	if err != nil || last == nil {
 		return ""
 	}
@@ -113,7 +113,7 @@ func (r *run) giveUp(cut *ledger.Running) {
 	}
 	if guilty := r.guilty(cut.Pair, ""); guilty != nil {
 		r.record.Note("%s is quarantined: %s", guilty, reason)
-		r.ledger.Quarantine(ledger.Bad{Pair: cut.Pair, Release: guilty, Reason: reason, Run: cut.Run, At: r.now().UTC()})
+		r.ledger.Quarantine(ledger.Bad{Pair: cut.Pair, Release: guilty, Reason: reason, Run: cut.Run, At: r.Time().UTC()})
 	}
 	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the way back
 }

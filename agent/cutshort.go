@@ -75,11 +75,11 @@ func (a *Agent) cutRun(s Status) *Cut {
 // cutIn is the step in which a run changed the host last. A run whose ID is not known is the newest of the journal, if
 // that began at the time or after it; c gets its ID.
 func (a *Agent) cutIn(run string, began time.Time, c *Cut) string {
-	h, err := a.host()
+	h, err := a.StateHost()
 	if err != nil {
 		return ""
 	}
-	last, err := a.journal().Last()
+	last, err := a.Journal().Last()
 	if err != nil || last == nil || len(last.Runs) == 0 {
 		return "" // what a damaged journal means is decided where the way back reads it
 	}
@@ -90,5 +90,5 @@ func (a *Agent) cutIn(run string, began time.Time, c *Cut) string {
 		}
 		c.Run = run
 	}
-	return redact.Controls(redact.URLs(a.redactor().Text(last.InterruptedStep(run, h))))
+	return redact.Controls(redact.URLs(a.Secrets().Text(last.InterruptedStep(run, h))))
 }

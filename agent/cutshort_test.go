@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 )
 
 // TestStatusNamesARunThatWasKilled with its command, its time and its step, until a run holds the lock.
@@ -22,7 +23,7 @@ func TestStatusNamesARunThatWasKilled(t *testing.T) {
 	if code := spawn(t, root, storeDir, trustRoot, 0, childNative+"=1"); code != 0 {
 		t.Fatalf("deploying version 1: exit code %d", code)
 	}
-	a := &agent.Agent{Layout: layout.At(root), Config: settings(t)}
+	a := agent.New(site.Site{Layout: layout.At(root), Config: settings(t)})
 	if w, err := a.Why(); err != nil || w.Cut != nil {
 		t.Fatalf("before the cut: %v, %v", w.Cut, err)
 	}
@@ -68,7 +69,7 @@ func TestStatusNamesARunThatWasKilledBeforeItsDeploy(t *testing.T) {
 	if code := spawn(t, root, storeDir, trustRoot, 1); code != -1 {
 		t.Fatalf("exit code %d, want it killed", code)
 	}
-	a := &agent.Agent{Layout: layout.At(root), Config: settings(t)}
+	a := agent.New(site.Site{Layout: layout.At(root), Config: settings(t)})
 	s, err := a.Status()
 	if err != nil || s.Cut == nil || s.Cut.Command != "deploy" || s.Cut.Began == nil || s.Cut.TakesUp {
 		t.Fatalf("the cut is %+v, %v", s.Cut, err)

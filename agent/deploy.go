@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
@@ -83,7 +84,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 		r.report.To = &pair
 	}
 	keep, err := r.stay(&pair)
-	err = errors.Join(err, r.repairLinks(projectsOf(pair)))
+	err = errors.Join(err, r.repairLinks(site.ProjectsOf(pair)))
 	switch {
 	case err != nil:
 		return err
@@ -126,10 +127,10 @@ func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair)
 
 // identify decides who the host is and remembers what was given.
 func (r *run) identify(ctx context.Context, given grains.Identity) error {
-	if r.alone != "" {
+	if r.Alone != "" {
 		return r.identifyAlone(ctx)
 	}
-	id, doubt, err := r.who(ctx, given, r.ledger)
+	id, doubt, err := r.Who(ctx, given, r.ledger)
 	if err != nil {
 		return err
 	}
@@ -158,33 +159,33 @@ func (r *run) identifyAlone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.identity, _, err = r.who(ctx, grains.Identity{}, host)
+	r.identity, _, err = r.Who(ctx, grains.Identity{}, host)
 	if err != nil {
 		r.identity = grains.Identity{Instance: r.Config.Instance} // nobody knows who the host is, and a project does not need it
 	}
-	r.identity.Service = r.alone
-	return r.enter(r.alone)
+	r.identity.Service = r.Alone
+	return r.enter(r.Alone)
 }
 
 // linked reports whether the links say what the ledger says.
 func (r *run) linked(p ledger.Pair) bool {
 	for _, release := range p.Releases() {
-		s, err := link.Of(r.project(release.Project)).Read()
-		if err != nil || s.Current != release.Dir() || s.Next != release.Dir() || !r.releases().Has(release) {
+		s, err := link.Of(r.LayoutOf(release.Project)).Read()
+		if err != nil || s.Current != release.Dir() || s.Next != release.Dir() || !r.Held().Has(release) {
 			return false
 		}
 	}
-	return r.alone != "" || r.namesLead(p)
+	return r.Alone != "" || r.namesLead(p)
 }
 
 // namesLead reports whether /srv/base and /srv/service lead to the projects of a pair.
 func (r *run) namesLead(p ledger.Pair) bool {
 	names := map[string]layout.Project{}
 	if !p.BaseAlone() {
-		names[r.Layout.ServiceLink()] = r.project(p.Service.Project)
+		names[r.Layout.ServiceLink()] = r.LayoutOf(p.Service.Project)
 	}
 	if p.Base != nil {
-		names[r.Layout.BaseLink()] = r.project(p.Base.Project)
+		names[r.Layout.BaseLink()] = r.LayoutOf(p.Base.Project)
 	}
 	for path, project := range names {
 		if target, err := os.Readlink(path); err != nil || target != project.LinkTarget() {
@@ -204,7 +205,7 @@ func (r *run) without(ctx context.Context, cause error) error {
 	cause = explainReach(cause)
 	var err error
 	switch cut := r.ledger.Running; {
-	case cut != nil && !r.test && r.releases().Has(cut.Pair.Releases()...): // what cannot be read is taken up by a later run
+	case cut != nil && !r.test && r.Held().Has(cut.Pair.Releases()...): // what cannot be read is taken up by a later run
 		err = r.apply(ctx, cut.Pair)
 	case r.ledger.Runs() != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, errLost)):
 		r.record.Note("converging what is current: %v", cause)

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
@@ -24,20 +25,20 @@ func (a *Agent) drift(s Status) []string {
 		return nil // on the way from one to the other nothing has drifted
 	}
 	lost, unseen := a.dataLost(*runs)
-	found := append(append(lost, unseen...), a.sharedDrift(*runs)...)
+	found := append(append(lost, unseen...), a.SharedDrift(*runs)...)
 	for _, release := range runs.Releases() {
 		links, dir := s.Links[release.Project], release.Dir()
-		there, err := walk.Exists(a.project(release.Project).Release(dir))
+		there, err := walk.Exists(a.LayoutOf(release.Project).Release(dir))
 		if err != nil {
 			found = append(found, fmt.Sprintf("the directory of %s cannot be looked at: %v", release, err))
 		} else if !there {
 			found = append(found, fmt.Sprintf("the directory of %s is gone", release))
 		}
-		for _, c := range a.impassable(release) {
+		for _, c := range a.Impassable(release) {
 			found = append(found, c.Name+" "+c.What)
 		}
 		for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current}} {
-			instead, err := link.Of(a.project(release.Project)).Instead(l.name)
+			instead, err := link.Of(a.LayoutOf(release.Project)).Instead(l.name)
 			switch {
 			case err != nil:
 				found = append(found, fmt.Sprintf("%s of %s cannot be looked at: %v", l.name, release.Project, err))
@@ -82,7 +83,7 @@ func (a *Agent) NextRun(ctx context.Context) *time.Time {
 	if a.Layout.Relocated() {
 		return nil
 	}
-	out, err := a.systemctl(ctx, 5*time.Second, "list-timers", "--all", "--output=json", timer)
+	out, err := site.Systemctl(ctx, 5*time.Second, "list-timers", "--all", "--output=json", timer)
 	if err != nil {
 		return nil
 	}
@@ -95,7 +96,7 @@ func (a *Agent) TimerOff(ctx context.Context) string {
 	if a.Layout.Relocated() {
 		return ""
 	}
-	out, err := a.systemctl(ctx, 5*time.Second, "show", "--property=LoadState,ActiveState", timer)
+	out, err := site.Systemctl(ctx, 5*time.Second, "show", "--property=LoadState,ActiveState", timer)
 	if err != nil {
 		return ""
 	}

@@ -20,7 +20,7 @@ import (
 // is the same between runs, or else the newest directory that was unpacked from a verified artifact. A release that the last
 // report has in quarantine does not count, and where that report says that nothing ran only links do; nil for none.
 func (a *Agent) ranLast(project string, reports []*report.Report) (*artifact.Release, error) {
-	p := a.project(project)
+	p := a.LayoutOf(project)
 	links, err := link.Of(p).Read()
 	if err = elsewhere(err); err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (a *Agent) lastSays(reports []*report.Report) (condemned []string, nothingR
 // serviceByDisk is the service of a host that has lost its ledger: what /srv/service names, what the newest report was about,
 // what the host is called, or else the only project that has releases here; "" where none of these tells.
 func (a *Agent) serviceByDisk(book *ledger.Ledger, reports []*report.Report) (string, error) {
-	if a.alone != "" {
-		return a.alone, nil
+	if a.Alone != "" {
+		return a.Alone, nil
 	}
 	target, err := os.Readlink(a.Layout.ServiceLink())
 	if err == nil {
@@ -114,7 +114,7 @@ func (a *Agent) onlyProject() (only string, err error) {
 		return "", err
 	}
 	for _, dir := range dirs {
-		p := a.project(filepath.Base(dir))
+		p := a.LayoutOf(filepath.Base(dir))
 		releases, err := a.listed(p)
 		if err != nil {
 			return "", err

@@ -17,7 +17,7 @@ func (a *Agent) expiries(service string) (all, soon []trust.Expiry) {
 		projects = append(projects, service)
 	}
 	all, _ = trust.KeptExpiries(a.Layout.Trust(), projects...)
-	return all, trust.Expiring(all, a.now())
+	return all, trust.Expiring(all, a.Time())
 }
 
 func (r *run) expires() (all, soon []trust.Expiry) { return r.expiries(r.identity.Service) }
@@ -41,7 +41,7 @@ func (r *run) unannounced() []trust.Expiry {
 func (r *run) announce(ctx context.Context, notice notify.Notice) {
 	news := len(r.unannounced()) > 0
 	r.notify(ctx, notice)
-	if !news || r.alone != "" {
+	if !news || r.Alone != "" {
 		return
 	}
 	r.ledger.Announced = r.report.Expiring

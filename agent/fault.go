@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/health"
@@ -56,20 +55,7 @@ func (r *run) faultOf(ctx context.Context, pair ledger.Pair, cause error) fault 
 
 // ending reports whether this run was asked to end, or the host is shutting down. What fails from
 // then on fails for that.
-func (r *run) ending(ctx context.Context) bool { return stopped(ctx) || r.stopping(ctx) }
-
-// stopping reports whether the host is shutting down.
-func (a *Agent) stopping(ctx context.Context) bool {
-	if a.Stopping != nil {
-		return a.Stopping(ctx)
-	}
-	if a.Layout.Relocated() {
-		return false
-	}
-	// It ends with a code other than 0 for any state but "running".
-	out, _ := a.systemctl(context.WithoutCancel(ctx), 5*time.Second, "is-system-running")
-	return strings.TrimSpace(out) == "stopping"
-}
+func (r *run) ending(ctx context.Context) bool { return stopped(ctx) || r.ShuttingDown(ctx) }
 
 // hostErrors are the system call errors for which no release is to blame: another would have met them
 // as well.
@@ -139,8 +125,8 @@ func (r *run) guilty(pair ledger.Pair, file string) *artifact.Release {
 
 // inBase reports whether a file lies in base's release of a pair, and not in the service's.
 func (r *run) inBase(pair ledger.Pair, file string) bool {
-	_, dir := r.pairDirs(pair)
-	_, linked := r.linkedDirs(pair)
+	_, dir := r.PairDirs(pair)
+	_, linked := r.LinkedDirs(pair)
 	for _, base := range []string{dir, linked} {
 		if base != "" && strings.HasPrefix(file, base+"/") {
 			return true
@@ -178,7 +164,7 @@ func (r *run) origin(pair ledger.Pair, cause error) string {
 // treeOf is corpus.yaml, in which its units and probes are named, of a project's release in a pair; "" for
 // no project, as of a probe of the host.
 func (r *run) treeOf(pair ledger.Pair, project string) string {
-	service, base := r.pairDirs(pair)
+	service, base := r.PairDirs(pair)
 	switch {
 	case pair.Base != nil && project == pair.Base.Project:
 		return filepath.Join(base, recipe.Name)
@@ -208,7 +194,7 @@ func (r *run) findSLS(pair ledger.Pair, name string) string {
 		return ""
 	}
 	path := strings.ReplaceAll(name, ".", "/")
-	for _, dir := range layout.StateRoots(r.pairDirs(pair)) {
+	for _, dir := range layout.StateRoots(r.PairDirs(pair)) {
 		for _, file := range []string{filepath.Join(dir, path+".sls"), filepath.Join(dir, path, "init.sls")} {
 			if found, err := walk.Exists(r.Layout.Path(file)); found || err != nil && !errors.Is(err, syscall.ENOTDIR) {
 				return file
@@ -231,7 +217,7 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 		r.ledger.Postponed = nil // the channels have moved on
 	}
 	bad, quarantined := r.ledger.IsBad(*pair)
-	switch wait, early := r.ledger.Waits(*pair, r.now()); {
+	switch wait, early := r.ledger.Waits(*pair, r.Time()); {
 	case quarantined && good == nil:
 		return false, exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", bad.What(), bad.Reason),
 			"publish a corrected version, or retry this one: corpus-agent unquarantine %s", ledger.Release(bad).Version))
@@ -258,7 +244,7 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	if good == nil || !good.Same(*pair) || r.ledger.Running != nil || r.ledger.Failing != nil {
 		return false, nil
 	}
-	if there, err := r.releases().Holds(good.Releases()...); err != nil {
+	if there, err := r.Held().Holds(good.Releases()...); err != nil {
 		return false, err
 	} else if !there {
 		r.record.Note(r.orWould("a release of %s, which is deployed, was gone from the disk; it is deployed again",
@@ -312,7 +298,7 @@ func (r *run) condemn(pair ledger.Pair, f fault) {
 	told := &report.Fault{Of: f.of, Release: f.release}
 	switch {
 	case f.of == report.FaultOfHost:
-		p := r.ledger.Postpone(pair, firstLine(f.cause), r.id, r.now().UTC())
+		p := r.ledger.Postpone(pair, firstLine(f.cause), r.id, r.Time().UTC())
 		told.Retry = &p.Next
 		r.record.Note("the host failed, and not the release: %s", nextTry(p))
 	case f.release != nil:
@@ -367,7 +353,7 @@ const byHand = "rolled back by hand"
 
 // quarantine keeps a release from being deployed again.
 func (r *run) quarantine(pair ledger.Pair, release artifact.Release, reason string) {
-	r.ledger.Quarantine(ledger.Bad{Pair: pair, Release: &release, Reason: reason, Run: r.id, At: r.now().UTC()})
+	r.ledger.Quarantine(ledger.Bad{Pair: pair, Release: &release, Reason: reason, Run: r.id, At: r.Time().UTC()})
 }
 
 // leave quarantines what somebody went back from: each release that the host has no more.

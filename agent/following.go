@@ -96,7 +96,7 @@ func (r *run) followingUnits(pair ledger.Pair, units host.Units) (host.Units, er
 	if !r.flips || len(moving) == 0 {
 		return units, nil
 	}
-	s, err := r.system()
+	s, err := r.System()
 	if err != nil || s.Allowed() != nil {
 		return units, err
 	}

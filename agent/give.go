@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -24,16 +25,16 @@ const maxDepth = 256
 // root's alone. The user may move files meanwhile, so nothing is reached through a link, and what cannot be given safely
 // stays as it is and is noted.
 func (r *run) giveToUser(ctx context.Context, pair ledger.Pair) error {
-	root, err := r.safely()
+	root, err := r.OpenSafely()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	p := r.project(pair.Service.Project)
+	p := r.LayoutOf(pair.Service.Project)
 	if err := r.closePillar(root, p); err != nil {
 		return err
 	}
-	h, err := r.host()
+	h, err := r.StateHost()
 	if err != nil || r.entry == nil || r.entry.User == "" {
 		return err
 	}
@@ -76,7 +77,7 @@ func (r *run) writable(pair ledger.Pair) ([]string, error) {
 	if pair.Service.Local == trust.ByEditable {
 		return nil, nil
 	}
-	says, err := r.recipe(pair.Service)
+	says, err := r.Recipe(pair.Service)
 	if len(says.Denied) > 0 {
 		r.record.Note("%s calls %s writable, which is or holds what the agent reads or runs; it stays root's. Name the directories that the service writes to, or see %s in docs/packaging.md",
 			pair.Service, strings.Join(says.Denied, ", "), recipe.WritableCodeKey)
@@ -144,7 +145,7 @@ func (g *giver) give(dir *walk.Dir, name string, depth int) error {
 // a pipe in the place of a directory, a file with a second name. Errors of the machine do.
 func (g *giver) leave(err error) error {
 	var unsafe *walk.UnsafeError
-	if err == nil || !unstable(err) && !errors.As(err, &unsafe) && !errors.Is(err, unix.EPERM) && !errors.Is(err, errDeep) {
+	if err == nil || !site.Unstable(err) && !errors.As(err, &unsafe) && !errors.Is(err, unix.EPERM) && !errors.Is(err, errDeep) {
 		return err
 	}
 	if g.left++; g.first == nil {
@@ -154,11 +155,6 @@ func (g *giver) leave(err error) error {
 }
 
 var errDeep = fmt.Errorf("directories lie more than %d deep", maxDepth)
-
-// unstable reports whether an error is that of a name that is not any more what it was.
-func unstable(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
-}
 
 func (g *giver) tell(r *run) {
 	if g.left == 1 && errors.Is(g.first, fs.ErrNotExist) {

@@ -23,8 +23,8 @@ const healthStage = report.HealthStage
 func (r *run) wantedHealth(pair ledger.Pair) (recipe.Health, error) {
 	wanted := r.Config.Health
 	for _, release := range pair.Releases() {
-		dir := r.project(release.Project).Release(release.Dir())
-		says, err := r.recipe(release)
+		dir := r.LayoutOf(release.Project).Release(release.Dir())
+		says, err := r.Recipe(release)
 		if err != nil {
 			return wanted, fmt.Errorf("reading how %s becomes healthy: %w", release, err)
 		}
@@ -47,7 +47,7 @@ func (r *run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 		return nil
 	}
 	last := pair.Own()
-	scripts := r.project(last.Project).Release(last.Dir())
+	scripts := r.LayoutOf(last.Project).Release(last.Dir())
 	return r.record.Stage(healthStage, pair.String(), func() error {
 		if err := r.intact(ctx, pair); err != nil {
 			return err
@@ -64,11 +64,11 @@ func (r *run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 
 // unitJournal is what a unit logged in this run, redacted and then cut to what an error shows.
 func (r *run) unitJournal(ctx context.Context, unit string) []string {
-	s, err := r.system()
+	s, err := r.System()
 	if err != nil || s.Allowed() != nil {
 		return nil
 	}
-	began := time.Now().Add(r.began - r.clock())
+	began := time.Now().Add(r.began - r.UnitClock())
 	if at := r.firstStart(ctx, s, unit); at.After(began) {
 		began = at
 	}

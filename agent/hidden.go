@@ -12,9 +12,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/exec"
 )
 
-// topMerge is the setting of `top` with which the top files of base and of the service count both.
-const topMerge = "merge"
-
 // fromBase is an observer that notices whether states of base run.
 type fromBase struct {
 	exec.Observer

@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -35,7 +36,7 @@ func (a *Agent) Hold(reason string) error {
 	if book.Good == nil {
 		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed that could be held"), "deploy first: corpus-agent deploy"))
 	}
-	hold := &ledger.Hold{Since: a.now().UTC(), Reason: reason}
+	hold := &ledger.Hold{Since: a.Time().UTC(), Reason: reason}
 	if book.Hold != nil {
 		hold.Since = book.Hold.Since
 	}
@@ -52,17 +53,17 @@ func (a *Agent) requestHold(command string, h holdRequest) error {
 		return err
 	}
 	if err := durable.MkdirAll(a.Layout.State(), 0o700); err != nil {
-		return explainDisk(err)
+		return site.ExplainDisk(err)
 	}
 	err = a.exclusively(func() error { return durable.WriteFile(a.Layout.HoldRequest(), append(data, '\n'), 0o600) })
 	if errors.Is(err, os.ErrPermission) {
 		return diag.WithHint(err, "run as root, or give a directory of your own with --root")
 	}
 	if err != nil {
-		return explainDisk(err)
+		return site.ExplainDisk(err)
 	}
 	host := *a
-	host.alone = ""
+	host.Alone = ""
 	err = host.edit(command, func(*ledger.Ledger) error { return nil })
 	if held := new(lock.Held); errors.As(err, &held) {
 		return nil // the run that is under way reads it, or the next one does
@@ -85,7 +86,7 @@ func (a *Agent) exclusively(do func() error) error {
 
 // requested carries out in memory what was asked for. Its error is a request that cannot be read.
 func (a *Agent) requested(book *ledger.Ledger) error {
-	if a.alone != "" {
+	if a.Alone != "" {
 		return nil
 	}
 	data, err := walk.ReadFile(a.Layout.HoldRequest())
@@ -117,7 +118,7 @@ func parseHold(data []byte) (h holdRequest, err error) {
 
 // carryOutRequests saves a ledger with what was asked for, and removes the request.
 func (a *Agent) carryOutRequests(book *ledger.Ledger, save func() error) error {
-	if a.alone != "" {
+	if a.Alone != "" {
 		return save()
 	}
 	if asked, err := walk.Named(a.Layout.HoldRequest()); err != nil || !asked {

@@ -34,14 +34,14 @@ func (r *run) intact(ctx context.Context, pair ledger.Pair) error {
 
 // sound is intact for one release.
 func (r *run) sound(ctx context.Context, release artifact.Release) error {
-	list, err := r.releases().List(release)
+	list, err := r.Held().List(release)
 	if list == nil && err == nil && release.Local == "" {
 		list, err = r.listAgain(ctx, release)
 	}
 	if err != nil {
 		return err
 	}
-	says, err := r.says(release, list)
+	says, err := r.RecipeListed(release, list)
 	if err != nil {
 		return err
 	}
@@ -71,12 +71,12 @@ func unreadable(release artifact.Release, err error) error {
 // changedCode is what of a release's code is not as it was unpacked. What the recipe lets the project's user change is noted
 // and is not among it.
 func (r *run) changedCode(ctx context.Context, release artifact.Release, says recipe.Recipe, list *manifest.Manifest) ([]manifest.Change, error) {
-	root, err := walk.OpenTree(r.project(release.Project).Release(release.Dir()))
+	root, err := walk.OpenTree(r.LayoutOf(release.Project).Release(release.Dir()))
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	scope := r.comparison(says)
+	scope := r.Comparison(says)
 	scope.OnlyCode = true
 	changes, err := list.Audit(ctx, root, scope)
 	changes = slices.DeleteFunc(changes, func(c manifest.Change) bool { return !c.Damages() && !(c.Foreign && !r.test) })
@@ -108,7 +108,7 @@ func (r *run) refuse(release artifact.Release, changes []manifest.Change) error 
 	if len(changes) > 1 {
 		more = fmt.Sprintf(" (and %d more)", len(changes)-1)
 	}
-	name := filepath.Join(r.project(release.Project).Release(release.Dir()), first.Name)
+	name := filepath.Join(r.LayoutOf(release.Project).Release(release.Dir()), first.Name)
 	return exit.WithCode(exit.Refused, diag.WithHint(
 		fmt.Errorf("%s %s%s, so it is not what was unpacked of %s; nothing of it is read or run", name, what, more, release), damaged))
 }
@@ -120,7 +120,7 @@ const damaged = "find out what changed it (`corpus-agent verify` lists all that 
 // that say so are as they were signed.
 func (r *run) emptied(ctx context.Context, pair ledger.Pair, outcome state.Outcome) error {
 	had, has := r.ledger.States, len(outcome.Results)
-	if outcome.Output != "" || r.pillarless { // another program's states are not counted, and those of base alone are some of them
+	if outcome.Output != "" || r.WithoutPillar { // another program's states are not counted, and those of base alone are some of them
 		return nil
 	}
 	if has == 0 && had > 0 {
@@ -144,14 +144,14 @@ func (r *run) emptied(ctx context.Context, pair ledger.Pair, outcome state.Outco
 // notSigned says why the top files of a pair are not as they were signed, or "".
 func (r *run) notSigned(pair ledger.Pair) (string, error) {
 	for _, release := range pair.Releases() {
-		list, err := r.releases().List(release)
+		list, err := r.Held().List(release)
 		if err != nil {
 			return "", err
 		}
 		if list == nil {
 			return fmt.Sprintf("%s is not signed", release), nil
 		}
-		tree := walk.Files(r.project(release.Project).Release(release.Dir()))
+		tree := walk.Files(r.LayoutOf(release.Project).Release(release.Dir()))
 		for _, top := range []string{"salt/config/states/top.sls", "states/top.sls"} {
 			regular := func(e manifest.Entry) bool { return e.Name == top && e.Kind.Regular() }
 			if slices.ContainsFunc(list.Entries, regular) && !list.Holds(tree, top) {

@@ -19,6 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
@@ -53,12 +54,13 @@ func child() int {
 	if err != nil {
 		return exit.Internal
 	}
-	a := &agent.Agent{
-		Layout: layout.At(os.Getenv(childRoot)), Config: settings, Sinks: []report.Sink{k},
-		OpenStore: func(string) (store.Store, error) { return tallied(dir.New(os.Getenv(childStore))), nil },
-		Hostname:  func() (string, error) { return "myapp-testing-useast1-1", nil },
-		Engine:    &engine{during: func(state.Request) { k.count() }},
-	}
+	a := agent.New(site.Site{
+		Layout: layout.At(os.Getenv(childRoot)), Config: settings,
+		Hostname: func() (string, error) { return "myapp-testing-useast1-1", nil },
+	})
+	a.Sinks = []report.Sink{k}
+	a.OpenStore = func(string) (store.Store, error) { return tallied(dir.New(os.Getenv(childStore))), nil }
+	a.Engine = &engine{during: func(state.Request) { k.count() }}
 	if os.Getenv(childNative) != "" {
 		a.Engine = state.Native{}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
@@ -34,11 +35,12 @@ func newLab(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{t: t, repo: artifacttest.New(t), engine: &engine{}}
 	l.store = l.repo.Store
-	l.Agent = &agent.Agent{
-		Layout: layout.At(t.TempDir()), Config: settings(t), Engine: l.engine,
-		OpenStore: func(string) (store.Store, error) { return l.store, nil },
-		Hostname:  func() (string, error) { return "myapp-testing-useast1-1.example.com", nil },
-	}
+	l.Agent = agent.New(site.Site{
+		Layout: layout.At(t.TempDir()), Config: settings(t),
+		Hostname: func() (string, error) { return "myapp-testing-useast1-1.example.com", nil },
+	})
+	l.Engine = l.engine
+	l.OpenStore = func(string) (store.Store, error) { return l.store, nil }
 	return l
 }
 

@@ -91,7 +91,7 @@ func (r *run) stepLeaving(s *report.Step) (said []string) {
 		file = s.Name
 	}
 	s.Changes, _ = shownOutside(s.Changes, func(file string) bool { return open && (file == "" || r.everybodys(file)) }, file).(*value.Map)
-	if s.Result == report.StepFailed && s.Comment != "" && (!open || r.heard().in(s.Comment, r.record.Show)) {
+	if s.Result == report.StepFailed && s.Comment != "" && (!open || r.FailedOutput().QuotedIn(s.Comment, r.record.Show)) {
 		what := s.Function + " failed; what it said is " + stays
 		said = []string{s.Comment, what}
 		s.Comment = what

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -56,15 +57,15 @@ func TestWhatProgramsPrintDoesNotLeaveTheHost(t *testing.T) {
 
 // TestCommentsThatQuoteProgramsDoNotLeaveTheHost has failures of states whose comments are shown otherwise.
 func TestCommentsThatQuoteProgramsDoNotLeaveTheHost(t *testing.T) {
-	said := &printed{}
-	said.hear(host.Output{Code: 100, Stderr: "E: https://mirror refused swordfish\nno\n"})
+	said := &site.FailedOutput{}
+	said.Note(host.Output{Code: 100, Stderr: "E: https://mirror refused swordfish\nno\n"})
 	steps := []report.Step{
 		{ID: "nginx", Function: "pkg.installed", Name: "nginx", Result: report.StepFailed, Comment: "apt-get ended with code 100: E: https://mirror refused swordfish"},
 		{ID: "app", Function: "service.running", Name: "app", Result: report.StepFailed, Comment: "service ended with code 1: no"},
 		{ID: "x", Function: "git.latest", Name: "x", Result: report.StepFailed, Comment: "there is no program git on this host"},
 	}
 	rep := &report.Report{ID: "1", Steps: steps, Error: steps[0].Comment}
-	r := &run{Agent: &Agent{said: said}, report: rep, record: report.Record(&report.Report{}, nil)}
+	r := &run{Agent: New(site.Site{Failures: said}), report: rep, record: report.Record(&report.Report{}, nil)}
 	out := r.leaving()
 	for i, want := range []string{"pkg.installed failed; what it said is " + stays, "service.running failed; what it said is " + stays, steps[2].Comment} {
 		if out.Steps[i].Comment != want {

@@ -20,6 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -56,11 +57,11 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given, br
 			return err
 		}
 		pair := ledger.Pair{Service: release}
-		if runs := r.ledger.Runs(); r.alone == "" && runs != nil {
+		if runs := r.ledger.Runs(); r.Alone == "" && runs != nil {
 			pair.Base = runs.Base
 		}
 		r.report.To = &pair
-		if err := r.repairLinks(projectsOf(pair)); err != nil {
+		if err := r.repairLinks(site.ProjectsOf(pair)); err != nil {
 			return err
 		}
 		if err := r.bring(release, b); err != nil {
@@ -97,11 +98,11 @@ func (r *run) allow(release artifact.Release) error {
 // bring makes a directory of the release, unless it is there.
 func (r *run) bring(release artifact.Release, b brought) error {
 	return r.record.Stage(procedure.ReleaseSync, release.String(), func() error {
-		p := r.project(release.Project)
+		p := r.LayoutOf(release.Project)
 		if err := durable.MkdirAll(p.Releases(), 0o755); err != nil {
 			return err
 		}
-		if has, err := r.releases().Holds(release); has || err != nil {
+		if has, err := r.Held().Holds(release); has || err != nil {
 			return err
 		}
 		return fetch.ExplainSpace(b.install(p.Release(release.Dir())))
@@ -111,10 +112,10 @@ func (r *run) bring(release artifact.Release, b brought) error {
 // keepFromStore holds a host whose service came past the store: the next tick of the timer would put
 // what its channel names in its place.
 func (r *run) keepFromStore(release artifact.Release) error {
-	if r.alone != "" || r.storeURL() == "" || r.ledger.Hold != nil {
+	if r.Alone != "" || r.storeURL() == "" || r.ledger.Hold != nil {
 		return nil
 	}
-	r.ledger.Hold = &ledger.Hold{Since: r.now().UTC(), Reason: release.String() + " came by " + release.Local}
+	r.ledger.Hold = &ledger.Hold{Since: r.Time().UTC(), Reason: release.String() + " came by " + release.Local}
 	r.record.Note("this host is held, so that its channel does not replace what was brought; `corpus-agent unhold` goes back to the channel")
 	return r.save()
 }
@@ -126,7 +127,7 @@ func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Give
 		if err != nil {
 			return nil, err
 		}
-		id, _, err := a.who(ctx, given.Identity, book)
+		id, _, err := a.Who(ctx, given.Identity, book)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +163,7 @@ func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Give
 
 // pushed is a commit of the project's repository.
 func (r *run) pushed(ctx context.Context, ref string) (brought, error) {
-	p := r.project(r.identity.Service)
+	p := r.LayoutOf(r.identity.Service)
 	if err := r.ownRepositories(p); err != nil {
 		return brought{}, err
 	}
@@ -234,7 +235,7 @@ func (a *Agent) receivePillar(ctx context.Context, commit string) (*report.Repor
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
-		p := r.project(r.identity.Service)
+		p := r.LayoutOf(r.identity.Service)
 		if err := r.ownRepositories(p); err != nil {
 			return err
 		}

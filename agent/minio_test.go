@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
@@ -76,15 +77,16 @@ func TestThousandAgents(t *testing.T) {
 		for i := range many {
 			group.Go(func() error {
 				started := time.Now()
-				a := &agent.Agent{
-					Layout: layout.At(filepath.Join(roots, strconv.Itoa(i))), Config: settings(t), Engine: &engine{},
-					OpenStore: func(string) (store.Store, error) {
-						return stores.Open(server.MinioURL("fleet"), stores.Options{Observe: func(r store.Request) {
-							requests.Add(1)
-							bytes.Add(r.Bytes)
-						}})
-					},
+				a := agent.New(site.Site{
+					Layout: layout.At(filepath.Join(roots, strconv.Itoa(i))), Config: settings(t),
 					Hostname: func() (string, error) { return fmt.Sprintf("myapp-testing-useast1-%d", i), nil },
+				})
+				a.Engine = &engine{}
+				a.OpenStore = func(string) (store.Store, error) {
+					return stores.Open(server.MinioURL("fleet"), stores.Options{Observe: func(r store.Request) {
+						requests.Add(1)
+						bytes.Add(r.Bytes)
+					}})
 				}
 				if _, err := a.Deploy(t.Context(), agent.Given{TrustRoot: rootFile}, false); exit.Code(err) != exit.OK {
 					failed.Add(1)

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -48,7 +48,7 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 	default:
 		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("systemd cannot load %s: %s", ownService, load), "systemd-analyze verify %s shows why", ownService))
 	}
-	started := a.now().UTC()
+	started := a.Time().UTC()
 	for tries := 0; ; tries++ {
 		if err := a.rest(ctx, tries, say); err != nil {
 			return nil, true, err
@@ -57,7 +57,7 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 			return nil, true, err
 		}
 		say("%s is started; the run goes on if this command is ended", ownService)
-		result, err := a.systemctl(ctx, 24*time.Hour, "start", ownService)
+		result, err := site.Systemctl(ctx, 24*time.Hour, "start", ownService)
 		if ctx.Err() != nil {
 			return nil, true, ctx.Err()
 		}
@@ -76,7 +76,7 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 
 // unreported is the error of a run of the unit that left no report, which a state directory that cannot be written explains.
 func (a *Agent) unreported(said string) error {
-	if err := a.stateDisk(); err != nil {
+	if err := a.Unwritable(); err != nil {
 		return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("the run could not keep a report: %w", err), "%s; journalctl -u %s", diag.HintOf(err), ownService))
 	}
 	return diag.WithHint(fmt.Errorf("the run ended before it had anything to report: %s", said), "journalctl -u %s", ownService)
@@ -148,7 +148,7 @@ const (
 
 // deployedSince is the newest report of a deploy that began after a moment; nil where there is none.
 func (a *Agent) deployedSince(moment time.Time) (*report.Report, error) {
-	r, err := a.archive().Last()
+	r, err := a.Reports().Last()
 	if err != nil || r == nil || r.Command != "deploy" || r.Started.Before(moment) {
 		return nil, err
 	}
@@ -161,26 +161,9 @@ func (a *Agent) unitLoad(ctx context.Context) string {
 	if a.Layout.Relocated() {
 		return ""
 	}
-	out, err := a.systemctl(ctx, 5*time.Second, "show", "--property=LoadState", ownService)
+	out, err := site.Systemctl(ctx, 5*time.Second, "show", "--property=LoadState", ownService)
 	if err != nil {
 		return ""
 	}
 	return strings.TrimPrefix(strings.TrimSpace(out), "LoadState=")
-}
-
-func (a *Agent) systemctl(ctx context.Context, within time.Duration, args ...string) (string, error) {
-	return Systemctl(ctx, within, args...)
-}
-
-// Systemctl asks systemd for something, and waits no longer than within for the answer.
-func Systemctl(ctx context.Context, within time.Duration, args ...string) (string, error) {
-	var failed error
-	for _, path := range []string{"/usr/bin/systemctl", "/bin/systemctl"} {
-		result, err := hook.Program(ctx, path, hook.Options{Env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, Dir: "/", Timeout: within, Args: args})
-		if err == nil || result.Output != "" || ctx.Err() != nil {
-			return result.Output, err
-		}
-		failed = err
-	}
-	return "", failed
 }

@@ -24,7 +24,7 @@ import (
 // answering finds out which processes answer the probes of a pair; it is nil where the processes that run
 // here are not this host's.
 func (r *run) answering(ctx context.Context, pair ledger.Pair, probes []recipe.Probe) (*service.Answering, error) {
-	s, err := r.system()
+	s, err := r.System()
 	if err != nil || s.Allowed() != nil {
 		return nil, err
 	}

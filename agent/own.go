@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -20,15 +21,15 @@ import (
 // agent.yaml would. after does what they asked for, once the lock is given up.
 func (a *Agent) puttingOff(ctx context.Context) (during *Agent, after func()) {
 	own := *a
-	own.said = &printed{}
-	own.own = &host.OwnUnit{Name: ownService}
+	own.Failures = &site.FailedOutput{}
+	own.OwnUnit = &host.OwnUnit{Name: ownService}
 	return &own, func() {
-		verb := own.own.Pending()
-		if verb == "" || a.Layout.Relocated() || a.stopping(ctx) {
+		verb := own.OwnUnit.Pending()
+		if verb == "" || a.Layout.Relocated() || a.ShuttingDown(ctx) {
 			return
 		}
 		// The run has its report by now: systemd's journal has what comes of this.
-		_, _ = a.systemctl(context.WithoutCancel(ctx), 30*time.Second, "--no-block", string(verb), ownService)
+		_, _ = site.Systemctl(context.WithoutCancel(ctx), 30*time.Second, "--no-block", string(verb), ownService)
 	}
 }
 

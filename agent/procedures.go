@@ -27,7 +27,7 @@ import (
 
 // tree is the service's release of a pair on this machine.
 func (r *run) tree(pair ledger.Pair) string {
-	return r.project(pair.Service.Project).Release(pair.Service.Dir())
+	return r.LayoutOf(pair.Service.Project).Release(pair.Service.Dir())
 }
 
 // follows reports whether a part of the run was asked for, and the service of a pair, where it has one, follows the
@@ -125,7 +125,7 @@ func (r *run) install(ctx context.Context, pair ledger.Pair) error {
 }
 
 func (r *run) hasTop(pair ledger.Pair) (bool, error) {
-	service, _ := r.pairDirs(pair)
+	service, _ := r.PairDirs(pair)
 	return walk.Named(filepath.Join(r.Layout.Path(layout.StateRoots(service, "")[0]), "top.sls"))
 }
 
@@ -269,7 +269,7 @@ func (r *run) notifyProcedure(ctx context.Context) {
 		return
 	}
 	pair := r.report.To
-	if pair == nil || !r.releases().Has(pair.Releases()...) {
+	if pair == nil || !r.Held().Has(pair.Releases()...) {
 		pair = r.ledger.Good // what failed was moved away
 	}
 	if pair == nil {
@@ -300,7 +300,7 @@ func (r *run) archiveTree(ctx context.Context, pair ledger.Pair) error {
 	if good == nil || good.Service.Project != pair.Service.Project || !r.only.Has(procedure.Archive) || r.environment() == envDev && !asked {
 		return nil
 	}
-	says, err := r.recipe(good.Service)
+	says, err := r.Recipe(good.Service)
 	if err != nil || good.Service.Local == trust.ByEditable {
 		return err
 	}
@@ -317,11 +317,11 @@ func (r *run) archiveTree(ctx context.Context, pair ledger.Pair) error {
 // not keep a release from the host by that: a tree that does not fit is not archived, and the run goes on and notes it. It
 // fails where the archive was asked for by name, or the configuration requires archives.
 func (r *run) keepTree(ctx context.Context, good ledger.Pair, asked bool) error {
-	project := r.project(good.Service.Project)
+	project := r.LayoutOf(good.Service.Project)
 	if err := durable.MkdirAll(project.Archives(), 0o700); err != nil {
 		return diag.WithHint(fmt.Errorf("archiving: %w", err), "the archives directory must be writable for root; nothing on the host was changed")
 	}
-	root, err := r.safely()
+	root, err := r.OpenSafely()
 	if err != nil {
 		return err
 	}

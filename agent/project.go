@@ -38,11 +38,11 @@ func (a *Agent) Project(ctx context.Context, name string) (*Agent, error) {
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
-	if id, _, err := a.who(ctx, grains.Identity{}, book); err == nil && id.Service == name {
+	if id, _, err := a.Who(ctx, grains.Identity{}, book); err == nil && id.Service == name {
 		return a, nil
 	}
 	other := *a
-	other.alone = name
+	other.Alone = name
 	return &other, nil
 }
 
@@ -96,7 +96,7 @@ func (a *Agent) InitProject(ctx context.Context, name string, init Init) (remote
 		return nil, err
 	}
 	_, err = own.pass(ctx, "project init", false, func(r *run) error {
-		if err := r.identify(ctx, grains.Identity{}); err != nil && own.alone == "" {
+		if err := r.identify(ctx, grains.Identity{}); err != nil && own.Alone == "" {
 			return err
 		}
 		r.register(name)
@@ -150,7 +150,7 @@ func checkBranch(name string) error {
 // ownRepositories refuses a project's repositories unless all of them is root's alone, hooks, configuration and objects: git
 // runs there as root, and runs what these name. What is not there yet is fine.
 func (r *run) ownRepositories(p layout.Project) error {
-	root, err := r.safely()
+	root, err := r.OpenSafely()
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (r *run) repositories(ctx context.Context, init Init) ([]string, error) {
 	if r.entry.Branch == "" {
 		r.entry.Branch = defaultBranch
 	}
-	p := r.project(r.entry.Name)
+	p := r.LayoutOf(r.entry.Name)
 	if err := r.ownRepositories(p); err != nil {
 		return nil, err
 	}
@@ -252,7 +252,7 @@ func (a *Agent) Configuration(ctx context.Context, name string) (*value.Map, err
 		return nil, err
 	}
 	r := &run{Agent: own, test: true, ledger: book, report: &report.Report{}}
-	r.record = report.Record(r.report, own.redactor())
+	r.record = report.Record(r.report, own.Secrets())
 	if err := r.identify(ctx, grains.Identity{}); err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func (a *Agent) Configuration(ctx context.Context, name string) (*value.Map, err
 	if err != nil {
 		return nil, err
 	}
-	return r.redactor().Value(cfg).(*value.Map), nil
+	return r.Secrets().Value(cfg).(*value.Map), nil
 }
 
 // RunProject runs steps of a project's deploy on what is deployed; with release-sync among them on
@@ -279,7 +279,7 @@ func (a *Agent) RunProject(ctx context.Context, name string, given Given) (*repo
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
-	if !given.Only.Has(procedure.ReleaseSync) || own.alone == "" && (entry == nil || entry.Branch == "" || own.pulls()) {
+	if !given.Only.Has(procedure.ReleaseSync) || own.Alone == "" && (entry == nil || entry.Branch == "" || own.pulls()) {
 		return own.Deploy(ctx, given, false)
 	}
 	if entry == nil || entry.Branch == "" {
@@ -334,7 +334,7 @@ func (a *Agent) others() ([]Other, error) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Base(a.Layout.ProjectLedger("")))
 		own := *a
-		own.alone = name
+		own.Alone = name
 		book, err := own.readBook()
 		if err != nil {
 			return list, err

@@ -4,13 +4,9 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
-	"github.com/corpus-agent/corpus-agent/state"
-	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -28,20 +24,10 @@ func (r *run) configuration(ctx context.Context, pair ledger.Pair) (*value.Map, 
 	if r.entry != nil {
 		layers.Saved = r.entry.Settings
 	}
-	if layers.Sample, err = fileData(ctx, request, r.Layout, filepath.Join(r.tree(pair), procedure.Dir, "PILLAR.sample")); err != nil {
+	if layers.Sample, err = site.FileData(ctx, request, r.Layout, filepath.Join(r.tree(pair), procedure.Dir, "PILLAR.sample")); err != nil {
 		return nil, err
 	}
 	return layers.Merge()
-}
-
-// fileData renders a file of the host; one that is absent holds nothing.
-func fileData(ctx context.Context, request state.Request, l layout.Layout, file string) (*value.Map, error) {
-	if found, err := walk.Exists(file); err != nil {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(err, "make it readable by the agent, or remove it"))
-	} else if !found {
-		return nil, nil
-	}
-	return state.Data(ctx, request, l.Inside(file))
 }
 
 // projectDefaults are the configuration before anybody says anything.
@@ -55,8 +41,8 @@ func (r *run) projectDefaults() *value.Map {
 
 // projectFacts are what nobody can say otherwise.
 func (r *run) projectFacts(pair ledger.Pair) *value.Map {
-	p := r.project(pair.Service.Project)
-	service, base := r.pairDirs(pair)
+	p := r.LayoutOf(pair.Service.Project)
+	service, base := r.PairDirs(pair)
 	inside := r.Layout.Inside
 	return value.NewMap(
 		"api_version", ledger.APIVersion, "name", p.Name, "default_env", r.environment(), "instance", r.identity.Instance,
@@ -75,7 +61,7 @@ func (r *run) saveProject(ctx context.Context, pair ledger.Pair) error {
 	if err != nil {
 		return err
 	}
-	now := r.now().UTC()
-	r.entry.Configuration, r.entry.Saved = r.redactor().Value(cfg).(*value.Map), &now
+	now := r.Time().UTC()
+	r.entry.Configuration, r.entry.Saved = r.Secrets().Value(cfg).(*value.Map), &now
 	return r.saveEntry(r.entry)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -37,7 +38,7 @@ func (r *run) sync(ctx context.Context, pair ledger.Pair) error {
 		if pair.Service.Local == "" {
 			return nil
 		}
-		root, err := r.safely()
+		root, err := r.OpenSafely()
 		if err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ const (
 
 // prepare lays out the project of the entry.
 func (r *run) prepare(ctx context.Context) error {
-	p := r.project(r.entry.Name)
+	p := r.LayoutOf(r.entry.Name)
 	if err := layOut(p); err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (r *run) wire(link, target string) error {
 
 // account makes the project's user and its SSH key.
 func (r *run) account(ctx context.Context) error {
-	h, err := r.host()
+	h, err := r.StateHost()
 	if err != nil || r.entry.User == "" {
 		return err
 	}
@@ -163,7 +164,7 @@ func (r *run) account(ctx context.Context) error {
 // sshKey makes a key for a user who has none, for fetching what the project needs. The home is the user's, so it is entered
 // by descriptors: a link in the place of .ssh is refused and noted, and does not stop the deploy.
 func (r *run) sshKey(user host.User, project string) error {
-	root, err := r.safely()
+	root, err := r.OpenSafely()
 	if err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ const keyFile = "id_ed25519"
 
 // noKey notes why a user gets no key, where that is the user's doing.
 func (r *run) noKey(user host.User, err error) error {
-	if err == nil || diag.HintOf(err) == "" && !unstable(err) {
+	if err == nil || diag.HintOf(err) == "" && !site.Unstable(err) {
 		return err
 	}
 	r.record.Note("no SSH key was made for %s: %v; %s", user.Name, err, diag.HintOf(err))

@@ -26,7 +26,7 @@ func (r *run) healthy(ctx context.Context, pair ledger.Pair) error {
 	if err := r.checkHealth(ctx, pair); err != nil {
 		return err
 	}
-	proven := &ledger.Proven{Pair: pair, Run: r.id, At: r.now().UTC(), OtherRoot: r.report.OtherRoot}
+	proven := &ledger.Proven{Pair: pair, Run: r.id, At: r.Time().UTC(), OtherRoot: r.report.OtherRoot}
 	if r.watch != nil {
 		for _, m := range r.watch.Members {
 			if d, err := r.watch.System.Service(ctx, m.Unit); err == nil {
@@ -76,7 +76,7 @@ func (r *run) healthyNow(ctx context.Context, pair ledger.Pair) error {
 
 // deployedUnits are the units of a pair that links lead to; none where units are not this host's.
 func (r *run) deployedUnits(ctx context.Context, pair ledger.Pair) (service.System, []service.Member, error) {
-	s, err := r.system()
+	s, err := r.System()
 	if err != nil || s.Allowed() != nil {
 		return nil, nil, err
 	}

@@ -9,13 +9,13 @@ import (
 
 // prune removes what is kept no longer.
 func (r *run) prune() error {
-	errs := []error{r.journal().Prune(r.Config.KeepReleases + r.Config.KeepFailed)}
+	errs := []error{r.Journal().Prune(r.Config.KeepReleases + r.Config.KeepFailed)}
 	names := []string{artifact.Base, r.identity.Service}
-	if r.alone != "" {
-		names = []string{r.alone} // what base needs stands in the host's own ledger
+	if r.Alone != "" {
+		names = []string{r.Alone} // what base needs stands in the host's own ledger
 	}
 	for _, name := range names {
-		project := r.project(name)
+		project := r.LayoutOf(name)
 		errs = append(errs,
 			fetch.PruneReleases(project, r.Config.KeepReleases, func(dir string) bool { return r.used(project, dir) }),
 			fetch.PruneArchives(project, r.Config.KeepFailed, r.Config.KeepArchives),

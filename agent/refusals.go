@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -35,7 +36,7 @@ const slack = 5 * time.Second
 // no run of the unit has happened in time, and the error has an exit code that is a failure of the unit.
 func (a *Agent) refused(ctx context.Context, held *lock.Held, err error) error {
 	r := a.refusals()
-	now := a.now().UTC().Truncate(time.Second)
+	now := a.Time().UTC().Truncate(time.Second)
 	if r == nil || r.Since.After(now) {
 		r = &Refusals{Since: now}
 	}
@@ -92,7 +93,7 @@ func (a *Agent) interval(ctx context.Context) time.Duration {
 	if a.Layout.Relocated() {
 		return usualInterval
 	}
-	out, err := a.systemctl(ctx, 5*time.Second, "list-timers", "--all", "--output=json", timer)
+	out, err := site.Systemctl(ctx, 5*time.Second, "list-timers", "--all", "--output=json", timer)
 	if err != nil {
 		return usualInterval
 	}

@@ -43,7 +43,7 @@ func (a *Agent) entryOf(project string, repair bool) (entry *ledger.Project, not
 		what = fmt.Sprintf("the registry's entry of %s could not be read (%v)", project, corrupt.Err)
 	}
 	if damaged && repair {
-		aside := strings.TrimSuffix(path, ".json") + ".corrupt-" + report.NewID(a.now()) + ".json"
+		aside := strings.TrimSuffix(path, ".json") + ".corrupt-" + report.NewID(a.Time()) + ".json"
 		if err := durable.Rename(path, aside); err != nil {
 			return nil, nil, fmt.Errorf("keeping the registry's entry aside: %w", err)
 		}
@@ -62,7 +62,7 @@ func (a *Agent) entryOf(project string, repair bool) (entry *ledger.Project, not
 // entryFromDisk is the entry of a project as far as its directory tells.
 func (a *Agent) entryFromDisk(project string) (*ledger.Project, error) {
 	entry := &ledger.Project{Name: project, User: userName(project), Group: userName(project)}
-	hasGit, err := walk.Exists(a.project(project).Git("project"))
+	hasGit, err := walk.Exists(a.LayoutOf(project).Git("project"))
 	if hasGit {
 		entry.Branch = defaultBranch
 	}

@@ -74,7 +74,7 @@ func (a *Agent) knownReleases() ([]Known, error) {
 
 // onDisk are the releases of a project whose files are on this host, as those that are known describe them.
 func (a *Agent) onDisk(project string, book *ledger.Ledger, known []artifact.Release) ([]Known, error) {
-	p := a.project(project)
+	p := a.LayoutOf(project)
 	dirs, err := fetch.NewestFirst(p.Releases())
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ import (
 // would fail every run from here on. It is set aside, so that the run goes on as on a host that has
 // lost it, and lost says what that was. The caller holds the lock.
 func (a *Agent) repair() (lost []string, err error) {
-	s := setAside{agent: a, id: report.NewID(a.now())}
+	s := setAside{agent: a, id: report.NewID(a.Time())}
 	s.directory(a.Layout.State())
 	s.copies()
 	s.errs = append(s.errs, a.closeState())
@@ -71,7 +71,7 @@ func (s *setAside) away(path, why string) {
 
 // copies sets aside copies beside the releases that another user could have written.
 func (s *setAside) copies() {
-	opened, root, err := s.agent.trustingSafely()
+	opened, root, err := s.agent.OpenTrusting()
 	if root == nil {
 		s.unread(err)
 		return
@@ -200,7 +200,7 @@ func (s *setAside) projects() {
 		if s.unread(err); !is {
 			continue // no project, or one that is made again when it is deployed
 		}
-		p := s.agent.project(filepath.Base(dir))
+		p := s.agent.LayoutOf(filepath.Base(dir))
 		s.directory(p.Releases())
 		s.directory(p.Archives())
 	}
@@ -214,9 +214,9 @@ func (r *run) repairLinks(projects []string) error {
 	}
 	s := setAside{agent: r.Agent, id: r.id}
 	for _, project := range projects {
-		s.directory(r.project(project).Dir)
+		s.directory(r.LayoutOf(project).Dir)
 		for _, name := range []string{"next", "current", "previous", "project"} {
-			path := filepath.Join(r.project(project).Dir, name)
+			path := filepath.Join(r.LayoutOf(project).Dir, name)
 			info, err := os.Lstat(path)
 			if s.unread(err); err == nil && info.Mode()&fs.ModeSymlink == 0 {
 				s.away(path, "was no link")
@@ -243,7 +243,7 @@ func (s *setAside) trust() {
 // no lock, so that several runs may find it at once: they take turns by a lock on the directory above.
 func (a *Agent) repairLock() (lost []string, err error) {
 	state, file := a.Layout.State(), a.Layout.Lock()
-	s := setAside{agent: a, id: report.NewID(a.now())}
+	s := setAside{agent: a, id: report.NewID(a.Time())}
 	if s.fine(state, fs.FileInfo.IsDir) && s.fine(file, func(i fs.FileInfo) bool { return i.Mode().IsRegular() }) {
 		return nil, nil
 	}
@@ -286,7 +286,7 @@ func (a *Agent) projectDirs() ([]string, error) {
 // be seen.
 func (a *Agent) dataLost(pair ledger.Pair) (lost, unseen []string) {
 	for _, release := range pair.Releases() {
-		p := a.project(release.Project)
+		p := a.LayoutOf(release.Project)
 		found, err := walk.Named(p.Data())
 		switch {
 		case err != nil:
@@ -315,7 +315,7 @@ func (r *run) repairData() error {
 		r.record.Note("%s; a new, empty one is made: bring its content back from a backup", text)
 	}
 	for _, release := range runs.Releases() {
-		if err := layOut(r.project(release.Project)); err != nil {
+		if err := layOut(r.LayoutOf(release.Project)); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 	}
 	url := r.storeURL()
 	if url == "" {
-		return nil, r.unknown(diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml: %s", r.introducing(r.ledger, given.Identity)))
+		return nil, r.unknown(diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml: %s", r.Introducing(r.ledger, given.Identity)))
 	}
 	s, err := r.openStores(url)
 	if err != nil {
@@ -70,11 +70,11 @@ func (r *run) trusting(ctx context.Context, s store.Store, given []byte, pinned 
 		if err != nil {
 			return nil, err
 		}
-		return trust.OpenGiven(s, dir, root, r.now)
+		return trust.OpenGiven(s, dir, root, r.Time)
 	case !pinned:
 		return nil, r.untrusting(grains.Identity{})
 	}
-	return trust.OpenChecked(s, r.Layout.Trust(), r.now, r.root)
+	return trust.OpenChecked(s, r.Layout.Trust(), r.Time, r.root)
 }
 
 // trustGiven is the directory in which a root that was given is pinned once it has verified the store. A dry run on a host
@@ -116,7 +116,7 @@ func (r *run) untrusting(given grains.Identity) error {
 			"give --trust-root once: the keys/root.json of `corpus store init`, or sha256:HEX of it"))
 	}
 	return diag.WithHint(&trust.Refused{Check: trust.CheckPin, Of: "the store", Err: errors.New("this host has lost its root of trust, and it is never taken from the store")},
-		"give it again, from a place that you trust: %s, where FILE is the keys/root.json of `corpus store init`, or sha256:HEX of it", r.introducing(r.ledger, given))
+		"give it again, from a place that you trust: %s, where FILE is the keys/root.json of `corpus store init`, or sha256:HEX of it", r.Introducing(r.ledger, given))
 }
 
 // openStores opens the store and its mirrors as one.

@@ -100,7 +100,7 @@ func (r *run) withdrawn(target ledger.Pair) error {
 func (r *run) earlier(version string) (ledger.Pair, error) {
 	good := r.ledger.Good
 	if version == "" {
-		if r.ledger.Failing != nil && good != nil && r.releases().Has(good.Releases()...) {
+		if r.ledger.Failing != nil && good != nil && r.Held().Has(good.Releases()...) {
 			return *good, nil
 		}
 		if target := r.lastKept(); target != nil {
@@ -113,7 +113,7 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 	}
 	var known []string
 	for _, pair := range slices.Backward(r.ledger.History) {
-		if good == nil || pair.Same(*good) || !r.releases().Has(pair.Releases()...) {
+		if good == nil || pair.Same(*good) || !r.Held().Has(pair.Releases()...) {
 			continue
 		}
 		if pair.Is(version) {
@@ -135,13 +135,13 @@ func (a *Agent) lastKeptOf(book *ledger.Ledger) *ledger.Pair {
 	if good == nil {
 		return nil
 	}
-	if p := book.Previous; p != nil && !p.Same(*good) && a.releases().Has(p.Releases()...) {
+	if p := book.Previous; p != nil && !p.Same(*good) && a.Held().Has(p.Releases()...) {
 		return p
 	}
 	for _, pair := range slices.Backward(book.History) {
 		_, bad := book.IsBad(pair)
 		_, withdrawn := book.IsWithdrawn(pair)
-		if !bad && !withdrawn && !pair.Same(*good) && pair.Service.Digest != good.Service.Digest && a.releases().Has(pair.Releases()...) {
+		if !bad && !withdrawn && !pair.Same(*good) && pair.Service.Digest != good.Service.Digest && a.Held().Has(pair.Releases()...) {
 			return &pair
 		}
 	}
@@ -152,7 +152,7 @@ func (a *Agent) lastKeptOf(book *ledger.Ledger) *ledger.Pair {
 // they named.
 func (r *run) pointPrevious(pair ledger.Pair) {
 	for _, release := range pair.Releases() {
-		links := link.Of(r.project(release.Project))
+		links := link.Of(r.LayoutOf(release.Project))
 		now, err := links.Read()
 		if err == nil && now.Previous != r.previousDir(release) {
 			now.Previous = r.previousDir(release)
@@ -170,7 +170,7 @@ func (r *run) lastKept() *ledger.Pair { return r.lastKeptOf(r.ledger) }
 func (r *run) keptHint() string {
 	var known []string
 	for _, pair := range slices.Backward(r.ledger.History) {
-		if r.ledger.Good != nil && !pair.Same(*r.ledger.Good) && r.releases().Has(pair.Releases()...) && !slices.Contains(known, pair.Service.Version) {
+		if r.ledger.Good != nil && !pair.Same(*r.ledger.Good) && r.Held().Has(pair.Releases()...) && !slices.Contains(known, pair.Service.Version) {
 			known = append(known, pair.Service.Version)
 		}
 	}

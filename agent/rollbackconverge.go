@@ -87,7 +87,7 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 
 // unfinished reports whether changes of a pair that was left are still there to be taken back.
 func (r *run) unfinished() bool {
-	chapters, err := r.journal().Chapters()
+	chapters, err := r.Journal().Chapters()
 	if err != nil && len(chapters) == 0 {
 		return false
 	}
@@ -97,14 +97,14 @@ func (r *run) unfinished() bool {
 
 // leftBy is the pair that a run left the host with.
 func (r *run) leftBy(id string) (ledger.Pair, error) {
-	rep, err := r.archive().Load(id)
+	rep, err := r.Reports().Load(id)
 	if err != nil {
 		return ledger.Pair{}, err
 	}
 	if rep.Left == nil {
 		return ledger.Pair{}, diag.WithHint(fmt.Errorf("run %s left nothing deployed, so there is nothing to go back to", id), "`corpus-agent history` lists the runs")
 	}
-	if !r.releases().Has(rep.Left.Releases()...) {
+	if !r.Held().Has(rep.Left.Releases()...) {
 		return ledger.Pair{}, diag.WithHint(fmt.Errorf("%s, which run %s left, is not on this host any more", rep.Left, id), "promote that version to its channel, or go back to a later run")
 	}
 	return *rep.Left, nil
@@ -152,7 +152,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	}
 	if !w.target.Same(w.left) {
 		r.report.Leaves = &w.left
-		r.ledger.Deployed(w.target, r.now().UTC())
+		r.ledger.Deployed(w.target, r.Time().UTC())
 		r.leave(w.left)
 	}
 	r.ledger.Running = r.underWay(w.left)
@@ -200,7 +200,7 @@ func (r *run) here(pair ledger.Pair) (here, error) {
 	was.Bad, was.History = slices.Clone(was.Bad), slices.Clone(was.History)
 	links := map[string]link.Set{}
 	for _, release := range pair.Releases() {
-		s, err := link.Of(r.project(release.Project)).Read()
+		s, err := link.Of(r.LayoutOf(release.Project)).Read()
 		if err != nil {
 			return here{}, fmt.Errorf("reading the links: %w", err)
 		}
@@ -212,7 +212,7 @@ func (r *run) here(pair ledger.Pair) (here, error) {
 // returns reports whether a way back by hand that failed ends where it began. A dev host stays where a
 // person has put it, and a run that was asked to end leaves the rest to the next.
 func (r *run) returns(ctx context.Context, left ledger.Pair) bool {
-	return !r.ending(ctx) && r.environment() != envDev && r.releases().Has(left.Releases()...)
+	return !r.ending(ctx) && r.environment() != envDev && r.Held().Has(left.Releases()...)
 }
 
 // backAgain returns to the pair that a person went back from, since the one before does not work. The pair
@@ -230,7 +230,7 @@ func (r *run) backAgain(ctx context.Context, w wayBack, was here, cause error) e
 func (r *run) linksOf(target ledger.Pair) (map[string]link.Set, error) {
 	links := map[string]link.Set{}
 	for _, release := range target.Releases() {
-		s, err := link.Of(r.project(release.Project)).Read()
+		s, err := link.Of(r.LayoutOf(release.Project)).Read()
 		if err != nil {
 			return nil, fmt.Errorf("reading the links: %w", err)
 		}

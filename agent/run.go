@@ -20,6 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/self"
 	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -88,7 +89,7 @@ type run struct {
 
 // pass holds the lock, records what body does, and turns how it ended into a report.
 func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*run) error) (*report.Report, error) {
-	if err := a.checkAbove(a.Layout.State()); err != nil {
+	if err := a.CheckAbove(a.Layout.State()); err != nil {
 		return nil, err
 	}
 	held, err := a.lock(command)
@@ -102,17 +103,17 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	a, after := a.puttingOff(ctx)
 	defer after()
 	defer func() { _ = held.Release() }()
-	refused := a.checkAbove(a.Layout.Projects())
+	refused := a.CheckAbove(a.Layout.Projects())
 	var taken []string
 	if refused == nil {
-		taken, err = a.takeBackShared(nil, test)
+		taken, err = a.ReclaimShared(nil, test)
 	}
 	if err != nil {
-		return nil, explainDisk(err)
+		return nil, site.ExplainDisk(err)
 	}
 	book, lost, err := a.remembered(test || refused != nil)
 	if err != nil {
-		return nil, explainDisk(err)
+		return nil, site.ExplainDisk(err)
 	}
 	r, err := a.begin(command, test, book)
 	if err != nil {
@@ -122,14 +123,14 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	r.watchSelf()
 	if refused == nil {
 		var more []string
-		more, err = a.takeBackShared(projects(book), test)
+		more, err = a.ReclaimShared(projects(book), test)
 		taken = append(taken, more...)
 	}
 	slices.Sort(taken) // a dry run finds what is not a project's twice
 	for _, text := range slices.Concat(held.lost, lost, slices.Compact(taken)) {
 		r.record.Note("%s", text)
 	}
-	if refused = errors.Join(refused, explainDisk(err)); refused != nil {
+	if refused = errors.Join(refused, site.ExplainDisk(err)); refused != nil {
 		r.finish(ctx, refused)
 		return r.report, r.redacted(refused)
 	}
@@ -154,7 +155,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	}
 	r.keepConfiguration()
 	err = r.keepSelf(ctx, err)
-	err = explainDisk(r.unexecuted(errors.Join(err, r.closeJournal())))
+	err = site.ExplainDisk(r.unexecuted(errors.Join(err, r.closeJournal())))
 	r.finish(ctx, err)
 	return r.report, r.redacted(errors.Join(err, r.closeJournal()))
 }
@@ -167,14 +168,14 @@ func (r *run) remember() (changed bool) {
 
 // begin makes a run and its report.
 func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, error) {
-	hostname, err := a.treeHostname()
+	hostname, err := a.TreeHostname()
 	if err != nil {
 		return nil, err
 	}
-	a.lists = &fetch.Lists{} // of this run
-	started := a.now()
+	a.Lists = &fetch.Lists{} // of this run
+	started := a.Time()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good, OtherRoot: a.Layout.Relocated()}
-	return &run{Agent: a, id: rep.ID, began: a.clock(), test: test, ledger: book, report: rep, record: report.Record(rep, a.redactor(), a.Sinks...)}, nil
+	return &run{Agent: a, id: rep.ID, began: a.UnitClock(), test: test, ledger: book, report: rep, record: report.Record(rep, a.Secrets(), a.Sinks...)}, nil
 }
 
 // redacted is an error without secrets in its text; its exit code stays.
@@ -196,7 +197,7 @@ func (a *Agent) remembered(test bool) (book *ledger.Ledger, lost []string, err e
 		return nil, nil, err
 	}
 	book, more, err := a.book()
-	if err == nil && book.Good != nil && !a.archive().Any() {
+	if err == nil && book.Good != nil && !a.Reports().Any() {
 		more = append(more, "the reports of earlier runs are gone")
 	}
 	return book, append(lost, more...), err
@@ -205,7 +206,7 @@ func (a *Agent) remembered(test bool) (book *ledger.Ledger, lost []string, err e
 func (a *Agent) lock(command string) (*exclusive, error) {
 	lost, err := a.repairLock()
 	if err != nil {
-		return nil, explainDisk(err)
+		return nil, site.ExplainDisk(err)
 	}
 	held, err := lock.Acquire(a.Layout.Lock(), command)
 	var other *lock.Held
@@ -217,9 +218,9 @@ func (a *Agent) lock(command string) (*exclusive, error) {
 		return nil, diag.WithHint(err, "run as root, or give a directory of your own with --root")
 	}
 	if err != nil {
-		return nil, explainDisk(err)
+		return nil, site.ExplainDisk(err)
 	}
-	return &exclusive{Lock: held, list: a.Layout.Temporary(), swept: a.sweepTemporary() == nil, lost: lost}, nil
+	return &exclusive{Lock: held, list: a.Layout.Temporary(), swept: a.SweepTemporary() == nil, lost: lost}, nil
 }
 
 // sweep removes what a killed run left behind; under the lock nobody else is writing.
@@ -234,7 +235,7 @@ func (r *run) sweep() error {
 	errs := []error{err}
 	dirs = append(dirs, r.Layout.Projects())
 	for _, dir := range projects {
-		p := r.project(filepath.Base(dir))
+		p := r.LayoutOf(filepath.Base(dir))
 		archives, err := walk.Glob(filepath.Join(p.Archives(), "*"))
 		dirs = append(append(dirs, r.Layout.Trees(p.Name), p.Dir, p.Releases(), p.Archives()), archives...)
 		errs = append(errs, err, r.adoptFailed(p))
@@ -250,7 +251,7 @@ func (r *run) sweep() error {
 func (r *run) finish(ctx context.Context, err error) {
 	r.repeatUnserved()
 	r.record.Complete(func(rep *report.Report) {
-		rep.Ended = r.now().UTC()
+		rep.Ended = r.Time().UTC()
 		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
 		rep.Agent, rep.Form = r.Version, trust.NewestForm
 		rep.Exit = exit.Code(err)
@@ -280,7 +281,7 @@ func (r *run) finish(ctx context.Context, err error) {
 }
 
 func (r *run) keepReport() {
-	if err := r.archive().Save(r.report, r.Config.KeepReports); err != nil {
+	if err := r.Reports().Save(r.report, r.Config.KeepReports); err != nil {
 		r.record.Note("the report was not kept: %v", err)
 	}
 	for _, dir := range r.kept {

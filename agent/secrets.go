@@ -18,8 +18,8 @@ func (r *run) learnSecrets(ctx context.Context, pair ledger.Pair) {
 		r.decrypted = map[string]bool{}
 	}
 	r.decrypted[pair.Key()] = true
-	service, base := r.pairDirs(pair)
-	request, _, err := r.Agent.request(ctx, r.identity, service, base)
+	service, base := r.PairDirs(pair)
+	request, _, err := r.Agent.EngineRequest(ctx, r.identity, service, base)
 	if err != nil {
 		return // the converge fails likewise, and says why
 	}

@@ -57,7 +57,7 @@ func (r *run) selfTest(ctx context.Context) error {
 			}
 		}
 		now := r.Self.Look()
-		verdict, err := r.Self.Try(ctx, self.Trial{Before: r.unitsBefore(ctx), Lock: r.held.Lend(), Known: r.alone == "", DryRun: r.dryRunTells(), Least: r.took})
+		verdict, err := r.Self.Try(ctx, self.Trial{Before: r.unitsBefore(ctx), Lock: r.held.Lend(), Known: r.Alone == "", DryRun: r.dryRunTells(), Least: r.took})
 		r.failedTrial = nil
 		var broken *self.Broken
 		if errors.As(err, &broken) && !broken.Units {
@@ -76,7 +76,7 @@ func (r *run) selfTest(ctx context.Context) error {
 // down stops the timer, which does not have to be active then.
 func (r *run) unitsBefore(ctx context.Context) self.Units {
 	before := r.units
-	if r.stopping(ctx) {
+	if r.ShuttingDown(ctx) {
 		before.Timer.Active = ""
 	}
 	return before
@@ -116,7 +116,7 @@ func (r *run) settleUnits(ctx context.Context) {
 }
 
 func (r *run) reloadUnits(ctx context.Context) error {
-	h, err := r.host()
+	h, err := r.StateHost()
 	if err == nil {
 		err = units.Reload(ctx, h)
 	}

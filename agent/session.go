@@ -21,8 +21,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/function"
-	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -63,10 +61,10 @@ type Opened struct {
 func (a *Agent) Session(ctx context.Context, t Trees, quick bool) (*Opened, error) {
 	var unread []string
 	if os.Geteuid() != 0 {
-		a.unread = func(err error) {
+		a.Unread = func(err error) {
 			unread = append(unread, fmt.Sprintf("only root may read this, so the call does without it: %v", err))
 		}
-		defer func() { a.unread = nil }()
+		defer func() { a.Unread = nil }()
 	}
 	settings, opened, err := a.treeSettings(ctx, t, quick || t.SkipGrains)
 	if err != nil {
@@ -99,7 +97,7 @@ func (a *Agent) treeSettings(ctx context.Context, t Trees, quick bool) (session.
 		settings, err := a.deployedSettings(ctx)
 		return settings, opened, err
 	}
-	h, err := a.host()
+	h, err := a.StateHost()
 	if err != nil {
 		return session.Settings{}, nil, err
 	}
@@ -156,7 +154,7 @@ func (a *Agent) identity(ctx context.Context) (grains.Identity, error) {
 	if err != nil {
 		return grains.Identity{}, exit.WithCode(exit.Usage, err)
 	}
-	id, _, err := a.who(ctx, grains.Identity{}, book)
+	id, _, err := a.Who(ctx, grains.Identity{}, book)
 	if err != nil {
 		return grains.Identity{}, nil //nolint:nilerr // a host whose name says nothing has a minion file all the same
 	}
@@ -178,25 +176,25 @@ func (o *Opened) minion(c *minion.Config, s *session.Settings) {
 // deployedSettings are those of what is deployed; on a host without a deploy there are no files.
 func (a *Agent) deployedSettings(ctx context.Context) (session.Settings, error) {
 	book, err := a.hostBook()
-	if a.skips(err) {
+	if a.Skips(err) {
 		book, err = &ledger.Ledger{}, nil
 	}
 	if err != nil {
 		return session.Settings{}, exit.WithCode(exit.Usage, err)
 	}
-	id, _, err := a.who(ctx, grains.Identity{}, book)
+	id, _, err := a.Who(ctx, grains.Identity{}, book)
 	if err != nil {
 		id = grains.Identity{} // a function that needs none can still be called
 	}
 	service, base := "", ""
 	runs := book.Runs()
 	if runs != nil {
-		service, base = a.linkedDirs(*runs)
+		service, base = a.LinkedDirs(*runs)
 	}
 	if service != "" {
 		service = filepath.Join(filepath.Dir(service), "current")
 	}
-	request, _, err := a.request(ctx, id, service, base)
+	request, _, err := a.EngineRequest(ctx, id, service, base)
 	if err != nil {
 		return session.Settings{}, err
 	}
@@ -206,19 +204,6 @@ func (a *Agent) deployedSettings(ctx context.Context) (session.Settings, error) 
 		settings.States, settings.Pillar = nil, nil
 	}
 	return settings, nil
-}
-
-// host is the host as states see it.
-func (a *Agent) host() (*host.Host, error) { return a.hostWith(nil, a.temporary) }
-
-// hostWith is the host with a recorder of what is replaced, and somebody who hears of directories with
-// temporary files.
-func (a *Agent) hostWith(recorder host.Recorder, temporary func(dir string)) (*host.Host, error) {
-	root := ""
-	if a.Layout.Relocated() {
-		root = a.Layout.Root
-	}
-	return machine.New(host.Options{Root: root, Chroot: a.Chroot, Recorder: recorder, Temporary: temporary, Own: a.own, Failed: a.heard().hear})
 }
 
 // onMachine names the deployed trees as this machine does, so that directories of the machine can

@@ -18,13 +18,13 @@ func (a *Agent) ShowGrains(ctx context.Context) (*value.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, _, err := a.who(ctx, grains.Identity{}, book)
+	id, _, err := a.Who(ctx, grains.Identity{}, book)
 	if err != nil {
 		id = grains.Identity{}
 	}
 	base := ""
 	if runs := book.Runs(); runs != nil && runs.Base != nil {
-		_, dir := a.pairDirs(*runs)
+		_, dir := a.PairDirs(*runs)
 		base = a.Layout.Path(dir)
 	}
 	all, _, err := a.Grains(ctx, id, base)
@@ -42,12 +42,12 @@ func (a *Agent) ShowPillar(ctx context.Context) (*value.Map, error) {
 	if runs == nil {
 		return nil, errNothingDeployed()
 	}
-	id, _, err := a.who(ctx, grains.Identity{}, book)
+	id, _, err := a.Who(ctx, grains.Identity{}, book)
 	if err != nil {
 		return nil, err
 	}
-	service, base := a.linkedDirs(*runs)
-	request, _, err := a.request(ctx, id, service, base)
+	service, base := a.LinkedDirs(*runs)
+	request, _, err := a.EngineRequest(ctx, id, service, base)
 	if err != nil {
 		return nil, err
 	}

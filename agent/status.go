@@ -108,7 +108,7 @@ func (a *Agent) status() (Status, error) {
 		s.Expires, s.Expiring = a.expiries(runs.Service.Project)
 	}
 	s.Refused = a.refusals()
-	if err := a.stateDisk(); err != nil {
+	if err := a.Unwritable(); err != nil {
 		s.Unwritable = fmt.Sprintf("%v; %s", err, diag.HintOf(err))
 	}
 	if holder, ok := lock.Current(a.Layout.Lock()); ok {
@@ -116,13 +116,13 @@ func (a *Agent) status() (Status, error) {
 		s.CutShort = nil // it is under way, not cut short
 	}
 	for _, name := range projects(book) {
-		set, err := link.Of(a.project(name)).Read()
+		set, err := link.Of(a.LayoutOf(name)).Read()
 		if err = elsewhere(err); err != nil { // what is no link is drift
 			return s, fmt.Errorf("reading the links: %w", err)
 		}
 		s.Links[name] = set
 	}
-	if s.LastRun, err = a.archive().Last(); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if s.LastRun, err = a.Reports().Last(); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return s, err
 	}
 	if s.Hidden = err != nil; s.Hidden {
@@ -153,17 +153,9 @@ func projects(book *ledger.Ledger) []string {
 	return slices.Compact(names)
 }
 
-// projectsOf are the projects of a pair.
-func projectsOf(pair ledger.Pair) (names []string) {
-	for _, release := range pair.Releases() {
-		names = append(names, release.Project)
-	}
-	return names
-}
-
 // History lists the reports that are kept, newest first.
 func (a *Agent) History() ([]*report.Report, error) {
-	reports, err := a.archive().All()
+	reports, err := a.Reports().All()
 	slices.Reverse(reports)
 	return reports, a.forLook(err)
 }
@@ -189,10 +181,10 @@ func (a *Agent) edit(command string, change func(*ledger.Ledger) error) error {
 // Report is the report of a run; "" is the last one.
 func (a *Agent) Report(id string) (*report.Report, error) {
 	if id != "" {
-		r, err := a.archive().Load(id)
+		r, err := a.Reports().Load(id)
 		return r, exit.WithCode(exit.Usage, a.forRoot(err))
 	}
-	r, err := a.archive().Last()
+	r, err := a.Reports().Last()
 	err = a.forRoot(err)
 	if err == nil && r == nil {
 		err = exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing ran on this host yet"), "deploy first: corpus-agent deploy"))

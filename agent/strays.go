@@ -47,7 +47,7 @@ func (r *run) noteStrays(ctx context.Context, pair ledger.Pair) error {
 		r.ledger.Serving = &ledger.Serving{}
 	}
 	serving := r.ledger.Serving
-	serving.Run, serving.Since = r.id, r.now().UTC()
+	serving.Run, serving.Since = r.id, r.Time().UTC()
 	serving.Units, serving.Retry = joined(serving.Units, strays), joined(serving.Retry, strays)
 	return r.save()
 }
@@ -77,12 +77,12 @@ func (r *run) followReplaced(ctx context.Context, pair ledger.Pair) (restart boo
 // wrongSince reports whether links by which units start lead elsewhere than to a release, and since when; the zero time
 // is for ever, where a link is gone.
 func (r *run) wrongSince(release artifact.Release) (since time.Time, wrong bool, err error) {
-	p := r.project(release.Project)
+	p := r.LayoutOf(release.Project)
 	links := map[string]string{}
 	for _, name := range []string{"next", "current"} {
 		links[filepath.Join(p.Dir, name)] = filepath.Base(release.Dir())
 	}
-	if r.alone == "" {
+	if r.Alone == "" {
 		links[r.nameOf(p)] = p.Name
 	}
 	for path, want := range links {

@@ -23,7 +23,7 @@ func (r *run) suits(pair ledger.Pair) error {
 	here := needs.Host{Arch: runtime.GOARCH, Root: os.DirFS(r.Layout.Path("/"))}
 	var errs []error
 	for _, release := range pair.Releases() {
-		says, err := needs.Read(walk.Files(r.project(release.Project).Release(release.Dir())))
+		says, err := needs.Read(walk.Files(r.LayoutOf(release.Project).Release(release.Dir())))
 		if err != nil {
 			errs = append(errs, exit.WithCode(exit.Refused, fmt.Errorf("reading what %s needs: %w", release, err)))
 			continue

@@ -27,7 +27,7 @@ func (r *run) tell(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTime)
 	defer cancel()
 	r.notifyProcedure(ctx)
-	if file := r.Config.Metrics; file != "" && r.alone == "" {
+	if file := r.Config.Metrics; file != "" && r.Alone == "" {
 		if err := (report.Metrics{File: r.Layout.Path(file)}).Write(r.report, r.ledger); err != nil {
 			r.record.Note("%v", err)
 		}

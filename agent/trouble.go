@@ -163,7 +163,7 @@ func (r *run) remembered() []artifact.Release {
 	for _, pair := range pairs {
 		for _, release := range pair.Releases() {
 			ours := release.Project == artifact.Base || release.Project == r.identity.Service
-			if ours && r.releases().Has(release) && !slices.Contains(releases, release) {
+			if ours && r.Held().Has(release) && !slices.Contains(releases, release) {
 				releases = append(releases, release)
 			}
 		}

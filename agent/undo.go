@@ -30,15 +30,6 @@ type undoing struct {
 	host *host.Host
 }
 
-// journal is the journal of what the ledger is about.
-func (a *Agent) journal() journal.Journal {
-	dir := a.Layout.Journal()
-	if a.alone != "" {
-		dir = a.Layout.ProjectJournal(a.alone)
-	}
-	return journal.Journal{Dir: dir, Limit: a.Config.UndoLimit, FileLimit: a.Config.UndoFileLimit}
-}
-
 // recorder gives the recorder of a pair. Nothing is written before something changes.
 func (r *run) recorder(pair ledger.Pair) (*journal.Recorder, error) {
 	if r.undo != nil && r.undo.pair.Same(pair) {
@@ -51,11 +42,11 @@ func (r *run) recorder(pair ledger.Pair) (*journal.Recorder, error) {
 	if over != nil && over.Same(pair) {
 		over = cmp.Or(r.over, r.ledger.Previous)
 	}
-	run := journal.Run{ID: r.id, Pair: pair.Key(), Name: pair.String(), Now: r.now, Note: r.record.Note, Skip: []string{r.Layout.Inside(r.Layout.State())}}
+	run := journal.Run{ID: r.id, Pair: pair.Key(), Name: pair.String(), Now: r.Time, Note: r.record.Note, Skip: []string{r.Layout.Inside(r.Layout.State())}}
 	if over != nil {
 		run.Over = over.Key()
 	}
-	r.undo = &undoing{Recorder: r.journal().Record(run), pair: pair}
+	r.undo = &undoing{Recorder: r.Journal().Record(run), pair: pair}
 	return r.undo.Recorder, nil
 }
 
@@ -65,7 +56,7 @@ func (r *run) recording(pair ledger.Pair) (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := r.hostWith(recorder, r.temporaryBeside(recorder))
+	h, err := r.StateHostWith(recorder, r.temporaryBeside(recorder))
 	if err == nil {
 		recorder.Bind(h)
 		r.undo.host = h
@@ -110,7 +101,7 @@ func (r *run) ranEngine() error {
 		return nil
 	}
 	// One word of it is enough, since it would be said at each tick of the timer.
-	last, err := r.journal().Last()
+	last, err := r.Journal().Last()
 	if err == nil && last != nil && last.Pair == r.undo.pair.Key() && slices.ContainsFunc(last.Live(), func(c *journal.Record) bool { return c.Step == "engine" }) {
 		return nil
 	}
@@ -121,7 +112,7 @@ func (r *run) ranEngine() error {
 func (r *run) observing(o exec.Observer) exec.Observer {
 	o = private{Observer: o, of: r}
 	if r.test && r.Config.UndoLimit > 0 {
-		if h, err := r.host(); err == nil { // converging reports why there is none
+		if h, err := r.StateHost(); err == nil { // converging reports why there is none
 			o = tooLarge{Observer: o, of: r, host: h}
 		}
 	}
@@ -185,7 +176,7 @@ func (r *run) scope(cut *ledger.Running) undo.Scope {
 
 // sequence is the order of the runs of which there are reports.
 func (a *Agent) sequence() map[string]int64 {
-	reports, err := a.archive().All()
+	reports, err := a.Reports().All()
 	if err != nil {
 		return nil // the journal's own order is left
 	}
@@ -209,7 +200,7 @@ func (r *run) takeBack(ctx context.Context, s undo.Scope) error {
 	}
 	var did undo.Summary
 	err = r.record.Stage("undo", "", func() error {
-		did, err = undo.Restore(ctx, h, r.journal(), r.id, plan)
+		did, err = undo.Restore(ctx, h, r.Journal(), r.id, plan)
 		return errors.Join(err, incomplete(did))
 	})
 	r.tellUndone(did)
@@ -218,11 +209,11 @@ func (r *run) takeBack(ctx context.Context, s undo.Scope) error {
 
 // planBack looks for what there is to take back.
 func (r *run) planBack(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Host, error) {
-	h, err := r.host()
+	h, err := r.StateHost()
 	if err != nil {
 		return nil, nil, err
 	}
-	j := r.journal()
+	j := r.Journal()
 	chapters, readErr := j.Chapters()
 	if len(chapters) > 0 && !r.test {
 		image.Finish(ctx, h)
@@ -243,7 +234,7 @@ func (r *run) planBack(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Hos
 
 // finishPackages ends what a cut interrupted, for which the release that is taken up again is not to blame.
 func (r *run) finishPackages(ctx context.Context) error {
-	h, err := r.host()
+	h, err := r.StateHost()
 	if err == nil {
 		image.Finish(ctx, h)
 	}
@@ -284,7 +275,7 @@ func (r *run) tellUndone(did undo.Summary) {
 // Changes returns what a run changed and what it took back, by the journal; "" is the last run that changed
 // something, with all that was taken back together with its changes.
 func (a *Agent) Changes(id string) (run string, all []undo.Difference, err error) {
-	chapters, readErr := a.journal().Chapters()
+	chapters, readErr := a.Journal().Chapters()
 	for _, c := range chapters {
 		if n := len(c.Runs); n > 0 && id == "" {
 			run = c.Runs[n-1]
@@ -303,7 +294,7 @@ func (a *Agent) Changes(id string) (run string, all []undo.Difference, err error
 	if readErr != nil {
 		return run, nil, exit.WithCode(exit.RollbackFailed, readErr)
 	}
-	if _, err := a.archive().Load(id); err != nil {
+	if _, err := a.Reports().Load(id); err != nil {
 		return run, nil, exit.WithCode(exit.Usage, err)
 	}
 	return run, nil, nil

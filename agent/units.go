@@ -17,7 +17,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // unitsStage is the stage of a run in which units follow the links.
@@ -25,26 +24,6 @@ const unitsStage = report.UnitsStage
 
 // wayBackTime is how long units may take to follow the links back when a run was asked to end.
 const wayBackTime = 2 * time.Minute
-
-// system is what runs the host's units.
-func (a *Agent) system() (service.System, error) {
-	if a.Units != nil {
-		return a.Units, nil
-	}
-	h, err := a.host()
-	if err != nil {
-		return nil, err
-	}
-	return service.Of(h), nil
-}
-
-// clock is the monotonic clock by which units say when they started.
-func (a *Agent) clock() time.Duration {
-	if a.Units != nil {
-		return a.Units.Clock()
-	}
-	return units.Monotonic()
-}
 
 // inService are the projects of a pair, as their units know them.
 func (r *run) inService(pair ledger.Pair) ([]service.Project, error) {
@@ -54,8 +33,8 @@ func (r *run) inService(pair ledger.Pair) ([]service.Project, error) {
 func (a *Agent) inService(pair ledger.Pair, linked map[string]ledger.Linked) ([]service.Project, error) {
 	var projects []service.Project
 	for _, release := range slices.Backward(pair.Releases()) { // a unit that both name is the service's
-		p := a.project(release.Project)
-		says, err := a.recipe(release)
+		p := a.LayoutOf(release.Project)
+		says, err := a.Recipe(release)
 		if err != nil {
 			return nil, fmt.Errorf("reading which units %s has: %w", release, err)
 		}
@@ -70,13 +49,13 @@ func (a *Agent) inService(pair ledger.Pair, linked map[string]ledger.Linked) ([]
 
 // linksTo are the paths by which units name what is current of a project, or next.
 func (a *Agent) linksTo(project string) []string {
-	dirs := []string{a.project(project).Dir}
+	dirs := []string{a.LayoutOf(project).Dir}
 	for _, l := range []string{a.Layout.ServiceLink(), a.Layout.BaseLink()} {
 		if to, err := os.Readlink(l); err == nil && filepath.Base(to) == project {
 			dirs = append([]string{l}, dirs...)
 		}
 	}
-	if real, err := filepath.EvalSymlinks(a.project(project).Dir); err == nil {
+	if real, err := filepath.EvalSymlinks(a.LayoutOf(project).Dir); err == nil {
 		dirs = append(dirs, real)
 	}
 	var links []string
@@ -123,7 +102,7 @@ func (r *run) socketsFirst(ctx context.Context, s service.System, members []serv
 // follow writes into the ledger that links are about to lead to a pair, and which units have to follow
 // them: should the run be cut short, the next one finds it there.
 func (r *run) follow(ctx context.Context, pair ledger.Pair, moving []artifact.Release) error {
-	s, err := r.system()
+	s, err := r.System()
 	if err != nil || s.Allowed() != nil || r.test {
 		return err
 	}
@@ -155,8 +134,8 @@ func (r *run) moved() {
 		r.movedAt = map[string]time.Duration{}
 	}
 	for _, project := range r.moves {
-		r.movedAt[project] = r.clock()
-		r.noteLinked(project, r.now())
+		r.movedAt[project] = r.UnitClock()
+		r.noteLinked(project, r.Time())
 	}
 	r.moves = nil
 }
@@ -165,7 +144,7 @@ func (r *run) moved() {
 func (r *run) moving(releases []artifact.Release) []string {
 	var projects []string
 	for _, release := range releases {
-		if now, err := link.Of(r.project(release.Project)).Read(); err != nil || now.Current != release.Dir() || r.wasReplaced(release) {
+		if now, err := link.Of(r.LayoutOf(release.Project)).Read(); err != nil || now.Current != release.Dir() || r.wasReplaced(release) {
 			projects = append(projects, release.Project)
 		}
 	}
@@ -186,7 +165,7 @@ func joined(list, more []string) []string {
 func (r *run) linkedFirst(pair ledger.Pair) []artifact.Release {
 	var first []artifact.Release
 	for _, release := range pair.Releases() {
-		now, err := link.Of(r.project(release.Project)).Read()
+		now, err := link.Of(r.LayoutOf(release.Project)).Read()
 		if release.Project == artifact.Base || err == nil && now.Current == "" {
 			first = append(first, release)
 		}
@@ -197,7 +176,7 @@ func (r *run) linkedFirst(pair ledger.Pair) []artifact.Release {
 // serve has the units of a pair that links lead to run it. back says that the pair ran before, so that what
 // is not as it names it is no fault of this run.
 func (r *run) serve(ctx context.Context, pair ledger.Pair, back bool) error {
-	s, err := r.system()
+	s, err := r.System()
 	if err != nil {
 		return err
 	}
@@ -320,7 +299,7 @@ func (r *run) healthyBack(ctx context.Context, good ledger.Pair) error {
 // forgiveUnits has the init system forget how often units failed and were started: what failed used up the
 // limit, and what the links lead back to has to start.
 func (r *run) forgiveUnits(ctx context.Context) {
-	s, err := r.system()
+	s, err := r.System()
 	if err != nil || s.Allowed() != nil || r.ledger.Serving == nil {
 		return
 	}
@@ -343,7 +322,7 @@ func (r *run) followBack(ctx context.Context, pair *ledger.Pair) {
 // they could run.
 func (r *run) giveUpUnits(ctx context.Context) error {
 	r.ledger.Serving = nil
-	s, err := r.system()
+	s, err := r.System()
 	if err != nil || len(r.served) == 0 {
 		return err
 	}
@@ -357,7 +336,7 @@ func (r *run) giveUpUnits(ctx context.Context) error {
 // RunningUnits says what the units of the deployed pair run, and adds to the drift what is not deployed.
 // Where units are not this host's there are none.
 func (a *Agent) RunningUnits(ctx context.Context, status *Status) error {
-	s, err := a.system()
+	s, err := a.System()
 	if err != nil || s.Allowed() != nil || status.runs() == nil || status.Running != nil {
 		return err
 	}
@@ -402,7 +381,7 @@ func currentOf(p layout.Project) string {
 
 // noteLinked writes into the ledger that `current` of a project was moved to where it leads.
 func (r *run) noteLinked(project string, at time.Time) {
-	if release := currentOf(r.project(project)); release != "" && !at.IsZero() {
+	if release := currentOf(r.LayoutOf(project)); release != "" && !at.IsZero() {
 		if r.ledger.Linked == nil {
 			r.ledger.Linked = map[string]ledger.Linked{}
 		}
@@ -416,7 +395,7 @@ func (r *run) rememberLinks() (changed bool) {
 		return false
 	}
 	for _, release := range r.ledger.Runs().Releases() {
-		p := r.project(release.Project)
+		p := r.LayoutOf(release.Project)
 		before := r.ledger.Linked[release.Project]
 		if current := currentOf(p); current != "" && current != before.Release {
 			r.noteLinked(release.Project, linkedAt(p, ledger.Linked{}))

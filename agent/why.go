@@ -154,12 +154,12 @@ func channelNames(s Status) string {
 
 // lastLook is the newest run that found out what the channels name, or that a person asked for; nil for none.
 func (a *Agent) lastLook() (*report.Report, error) {
-	ids, err := a.archive().IDs()
+	ids, err := a.Reports().IDs()
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range slices.Backward(ids) {
-		r, err := a.archive().Load(id)
+		r, err := a.Reports().Load(id)
 		if err != nil {
 			return nil, err
 		}
@@ -172,13 +172,13 @@ func (a *Agent) lastLook() (*report.Report, error) {
 
 // findFailure looks for the newest run that failed since what is deployed was deployed.
 func (a *Agent) findFailure(w *Why) error {
-	ids, err := a.archive().IDs()
+	ids, err := a.Reports().IDs()
 	if err != nil {
 		return err
 	}
 	succeeded := false
 	for _, id := range slices.Backward(ids) {
-		r, err := a.archive().Load(id)
+		r, err := a.Reports().Load(id)
 		if err != nil {
 			return err
 		}

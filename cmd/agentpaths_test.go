@@ -27,7 +27,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 	)
 	allowed := map[string]excepted{
 		"agent/again.go": {project + "; os.Root keeps the comparison inside the release",
-			"run.isWhole Agent.impassable"},
+			"run.isWhole"},
 		"agent/audit.go": {state + "; os.Root keeps the comparison inside the release, and it opens without waiting",
 			"Agent.audit Agent.blame"},
 		"agent/book.go": {state + ", and " + project,
@@ -92,7 +92,9 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/service/evidence.go": {kernel + ", and names of releases", "treesOf passes"},
 		"agent/session.go":          {operator, "overridePillar"},
 		"agent/suits.go":            {"the host's loaders and libraries, whose existence is asked for", "run.suits"},
-		"agent/temporary.go":        {state, "Agent.temporary Agent.sweepTemporary exclusive.Release"},
+		"agent/temporary.go":        {state, "exclusive.Release"},
+		"agent/site/modes.go":       {project, "Site.Impassable"},
+		"agent/site/temporary.go":   {state, "Site.NoteTemporary Site.SweepTemporary"},
 		"agent/units.go":            {project, "Agent.linksTo currentOf linkedAt"},
 	}
 	calls := regexp.MustCompile(`\bos\.(Open|OpenFile|OpenRoot|Create|CreateTemp|MkdirTemp|ReadFile|WriteFile|Chown|Lchown|Chmod|Chtimes|Remove|RemoveAll|Rename|Symlink|Link|Mkdir|MkdirAll|Stat|Lstat|ReadDir|Readlink|Truncate|DirFS|CopyFS)\(|walk\.(ReadFile|OpenFile|OpenDir|OpenTree)\(|filepath\.(Walk|WalkDir|EvalSymlinks|Glob)\(|\b(unix|syscall)\.(Open|Chown|Lchown|Chmod|Unlink|Rename|Rename2|Renameat2|Symlink|Link|Mkdir|Rmdir|Truncate)\(`)

@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/agent/watchdog"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
@@ -89,14 +90,14 @@ func (p *program) settings(flags map[string]string) (config.Config, error) {
 		flags["store"] = p.store
 	}
 	l := p.layout()
-	if err := agent.CheckConfiguration(l); err != nil {
+	if err := site.CheckConfiguration(l); err != nil {
 		return config.Config{}, err
 	}
 	file, lastValid := p.config, l.ConfigCopy()
 	if file == "" {
 		file = l.Config()
 	}
-	if agent.CheckSole(l, lastValid) != nil {
+	if site.CheckSole(l, lastValid) != nil {
 		lastValid = "" // a user may have written it; a run takes the directory back
 	}
 	return config.Load(config.Sources{File: file, Required: p.config != "", Copy: lastValid, Optional: p.lenient, Getenv: p.Getenv, Flags: flags})
@@ -132,13 +133,14 @@ func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 			return nil, exit.WithCode(exit.Usage, err)
 		}
 	}
-	return &agent.Agent{
-		Self: p.self(l), Lent: p.lent(),
-		Layout: l, Chroot: p.chroot, Config: settings, Sinks: p.sinks(settings),
-		OpenStore: openStore(settings),
-		Remote:    sourceFiles(settings), Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
+	a := agent.New(site.Site{
+		Layout: l, Chroot: p.chroot, Config: settings,
+		Remote: sourceFiles(settings), Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
-	}, nil
+	})
+	a.Self, a.Lent = p.self(l), p.lent()
+	a.Sinks, a.OpenStore = p.sinks(settings), openStore(settings)
+	return a, nil
 }
 
 // sourceFiles are how sources of states are fetched. They have no mirrors.

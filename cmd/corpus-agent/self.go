@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/self"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
@@ -26,7 +26,7 @@ func (p *program) self(l layout.Layout) *self.Self {
 			return strings.HasPrefix(v, "CORPUS_RUN=") || strings.HasPrefix(v, "NOTIFY_SOCKET=")
 		}),
 		Systemctl: func(ctx context.Context, args ...string) (string, error) {
-			return agent.Systemctl(ctx, 10*time.Second, args...)
+			return site.Systemctl(ctx, 10*time.Second, args...)
 		},
 	}
 	if p.config != "" && p.Getenv("CORPUS_CONFIG") == "" {

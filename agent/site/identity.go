@@ -1,4 +1,4 @@
-package agent
+package site
 
 import (
 	"context"
@@ -20,29 +20,29 @@ import (
 
 // Identify says who the host is. What was given on the command line is remembered in the ledger by
 // whoever saves it.
-func (a *Agent) Identify(ctx context.Context, given grains.Identity, known ledger.Host) (grains.Identity, error) {
-	convention, err := grains.NewConvention(a.Config.Convention)
+func (s *Site) Identify(ctx context.Context, given grains.Identity, known ledger.Host) (grains.Identity, error) {
+	convention, err := grains.NewConvention(s.Config.Convention)
 	if err != nil {
 		return grains.Identity{}, exit.WithCode(exit.Usage, err)
 	}
-	hostname, err := a.treeHostname()
+	hostname, err := s.TreeHostname()
 	if err != nil {
 		return grains.Identity{}, err
 	}
 	request := grains.Request{
 		Hostname: hostname, Convention: convention, Given: given,
-		Configured: a.configured(known), OnCloud: a.OnCloud,
+		Configured: s.configured(known), OnCloud: s.OnCloud,
 	}
-	if a.Config.Metadata {
-		request.Cloud = a.Cloud
+	if s.Config.Metadata {
+		request.Cloud = s.Cloud
 	}
 	id, _, err := grains.Decide(ctx, request)
 	return id, exit.WithCode(exit.Usage, err)
 }
 
 // configured is what the configuration says, and without it what the host was told before.
-func (a *Agent) configured(known ledger.Host) grains.Identity {
-	c := a.Config
+func (s *Site) configured(known ledger.Host) grains.Identity {
+	c := s.Config
 	id := grains.Identity{Service: c.Service, Instance: c.Instance, Region: c.Region, Node: c.Node}
 	if id.Service == "" && id.Instance == "" {
 		id.Service, id.Instance = known.Service, known.Instance
@@ -56,15 +56,15 @@ func (a *Agent) configured(known ledger.Host) grains.Identity {
 	return id
 }
 
-// treeHostname is the name of the host that the tree belongs to: a relocated tree may have its own.
-func (a *Agent) treeHostname() (string, error) {
-	if a.Layout.Relocated() {
-		data, _, err := walk.Read(a.Layout.Path("/etc/hostname"))
+// TreeHostname is the name of the host that the tree belongs to: a relocated tree may have its own.
+func (s *Site) TreeHostname() (string, error) {
+	if s.Layout.Relocated() {
+		data, _, err := walk.Read(s.Layout.Path("/etc/hostname"))
 		if name := strings.TrimSpace(string(data)); err != nil || name != "" {
 			return name, err
 		}
 	}
-	name, err := a.hostname()
+	name, err := s.hostname()
 	if err != nil {
 		return "", fmt.Errorf("reading the hostname: %w", err)
 	}
@@ -73,12 +73,12 @@ func (a *Agent) treeHostname() (string, error) {
 
 // Grains collects everything that is known about the host. baseGrains is base's directory of
 // programs that print grains; those of more win over it. Programs that failed are warnings.
-func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains string, more ...string) (all *value.Map, warnings []error, err error) {
+func (s *Site) Grains(ctx context.Context, id grains.Identity, baseGrains string, more ...string) (all *value.Map, warnings []error, err error) {
 	root := ""
-	if a.Layout.Relocated() {
-		root = a.Layout.Root
+	if s.Layout.Relocated() {
+		root = s.Layout.Root
 	}
-	hostname, err := a.treeHostname()
+	hostname, err := s.TreeHostname()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,23 +86,23 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 	if err != nil {
 		return nil, nil, err
 	}
-	misplaced := a.misplacedConfiguration()
-	static, err := custom.ReadFile(a.Layout.StaticGrains())
-	if err != nil && !errors.Is(err, os.ErrNotExist) && misplaced == nil && !a.skips(err) {
+	misplaced := s.MisplacedConfiguration()
+	static, err := custom.ReadFile(s.Layout.StaticGrains())
+	if err != nil && !errors.Is(err, os.ErrNotExist) && misplaced == nil && !s.Skips(err) {
 		return nil, nil, exit.WithCode(exit.Usage, err)
 	}
-	options := custom.Options{Dirs: append(a.grainDirs(baseGrains), more...), Root: root, Identity: id}
+	options := custom.Options{Dirs: append(s.grainDirs(baseGrains), more...), Root: root, Identity: id}
 	switch {
-	case a.Chroot:
+	case s.Chroot:
 		options.Chroot = true
-	case a.Layout.Relocated():
+	case s.Layout.Relocated():
 		options.Skip = "the root is not the running system"
 	}
 	found := custom.Load(ctx, options)
 	if misplaced != nil {
 		found.Warnings = append(found.Warnings, misplaced)
 	}
-	if err := errors.Join(slices.DeleteFunc(found.Unreadable, a.skips)...); err != nil {
+	if err := errors.Join(slices.DeleteFunc(found.Unreadable, s.Skips)...); err != nil {
 		return nil, nil, exit.WithCode(exit.Usage, diag.WithHint(err, "make it readable by the agent, or remove it"))
 	}
 	warnings = found.Warnings
@@ -112,13 +112,27 @@ func (a *Agent) Grains(ctx context.Context, id grains.Identity, baseGrains strin
 	return grains.Layers{Core: facts.All(ctx), Static: static, Custom: found.Grains, Identity: id}.Merge(), warnings, nil
 }
 
-func (a *Agent) grainDirs(base string) []string {
+func (s *Site) grainDirs(base string) []string {
 	var dirs []string
-	if !walk.Misplaced(a.Layout.Configuration()) {
-		dirs = append(dirs, filepath.Join(a.Layout.Configuration(), "grains.d"))
+	if !walk.Misplaced(s.Layout.Configuration()) {
+		dirs = append(dirs, filepath.Join(s.Layout.Configuration(), "grains.d"))
 	}
 	if base != "" {
 		dirs = append([]string{filepath.Join(base, "grains")}, dirs...)
 	}
 	return dirs
+}
+
+// MisplacedConfiguration is the error of a host on which something else stands in the place of the directory of its
+// configuration: its settings are those of their copy, and it has no grains and keys of its own.
+func (s *Site) MisplacedConfiguration() error {
+	dir := s.Layout.Configuration()
+	if !walk.Misplaced(dir) {
+		return nil
+	}
+	hint := fmt.Sprintf("move it away, and bring the directory back from a backup: mv -T %[1]s %[1]s.damaged", dir)
+	if damaged := s.Config.File.Damaged; damaged != nil && damaged.Copy != "" {
+		hint += fmt.Sprintf("; where there is no backup, the settings alone: mkdir %s && cp %s %s", dir, damaged.Copy, s.Layout.Config())
+	}
+	return diag.WithHint(fmt.Errorf("%s is no directory, so nothing of this host's own configuration, grains and keys is read", dir), "%s", hint)
 }

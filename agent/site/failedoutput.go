@@ -1,4 +1,4 @@
-package agent
+package site
 
 import (
 	"strings"
@@ -10,16 +10,17 @@ import (
 // mostPrinted is how many bytes of what failing programs print are remembered in a run.
 const mostPrinted = 1 << 20
 
-// printed remembers what programs printed that failed, since comments of states quote it in many forms. The zero
+// FailedOutput remembers what programs printed that failed, since comments of states quote it in many forms. The zero
 // printed is empty. It is safe for concurrent use.
-type printed struct {
+type FailedOutput struct {
 	mu    sync.Mutex
 	lines map[string]bool
 	size  int
 	full  bool // there was more than is remembered
 }
 
-func (p *printed) hear(out host.Output) {
+// Note remembers the lines of an output.
+func (p *FailedOutput) Note(out host.Output) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lines == nil {
@@ -38,9 +39,9 @@ func (p *printed) hear(out host.Output) {
 	}
 }
 
-// in reports whether a text quotes what a program printed: a line of it, or the end of the text if the line is short
+// QuotedIn reports whether a text quotes what a program printed: a line of it, or the end of the text if the line is short
 // enough to be a word of it by chance. show gives lines as the text has them. A printed that is full finds any text.
-func (p *printed) in(text string, show func(string) string) bool {
+func (p *FailedOutput) QuotedIn(text string, show func(string) string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	const short = 8

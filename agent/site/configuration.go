@@ -1,4 +1,4 @@
-package agent
+package site
 
 import (
 	"errors"
@@ -39,14 +39,14 @@ func CheckConfiguration(l layout.Layout) error {
 }
 
 // CheckSole refuses, with a *walk.UnsafeError, a file or directory on this machine of which a user controls a part whom
-// the agent does not trust: see trusted. What is not there is fine, and so is everything where the agent does not run as root.
+// the agent does not trust: see Site.TrustedUsers. What is not there is fine, and so is everything where the agent does not run as root.
 func CheckSole(l layout.Layout, p string) error {
-	a := &Agent{Layout: l}
-	users := a.trusted()
+	s := &Site{Layout: l}
+	users := s.TrustedUsers()
 	if users == nil {
 		return nil
 	}
-	root, err := a.safely()
+	root, err := s.OpenSafely()
 	if found, err := walk.Found(err); !found {
 		return err
 	}

@@ -1,4 +1,4 @@
-package agent
+package site
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// explainDisk says what to do about a disk, where nobody has said it yet.
-func explainDisk(err error) error {
+// ExplainDisk says what to do about a disk, where nobody has said it yet.
+func ExplainDisk(err error) error {
 	switch {
 	case err == nil || diag.HintOf(err) != "":
 		return err
@@ -33,22 +33,22 @@ func explainDisk(err error) error {
 // leastState is how many bytes the agent's own directory needs for the ledger and a report of a run.
 const leastState = 64 << 10
 
-// stateDisk is why the agent cannot write into its own directory; nil where it can. It changes nothing: it asks the
+// Unwritable is why the agent cannot write into its own directory; nil where it can. It changes nothing: it asks the
 // filesystem, which knows whether it is full or read-only.
-func (a *Agent) stateDisk() error {
+func (s *Site) Unwritable() error {
 	var fs unix.Statfs_t
-	dir := a.Layout.State()
+	dir := s.Layout.State()
 	if err := unix.Statfs(dir, &fs); err != nil || fs.Blocks == 0 {
 		return nil //nolint:nilerr // a directory that is not there yet is made, and what reads from it reports other errors
 	}
 	free := int64(fs.Bfree) * fs.Frsize
 	switch {
 	case fs.Flags&unix.ST_RDONLY != 0:
-		return explainDisk(fmt.Errorf("%s cannot be written: %w", dir, syscall.EROFS))
+		return ExplainDisk(fmt.Errorf("%s cannot be written: %w", dir, syscall.EROFS))
 	case free < leastState:
-		return explainDisk(fmt.Errorf("%s has %s left: %w", dir, diag.Size(free), syscall.ENOSPC))
+		return ExplainDisk(fmt.Errorf("%s has %s left: %w", dir, diag.Size(free), syscall.ENOSPC))
 	case fs.Files > 0 && fs.Ffree == 0:
-		return explainDisk(fmt.Errorf("%s has no inodes left: %w", dir, syscall.ENOSPC))
+		return ExplainDisk(fmt.Errorf("%s has no inodes left: %w", dir, syscall.ENOSPC))
 	}
 	return nil
 }

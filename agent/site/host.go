@@ -1,0 +1,72 @@
+package site
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
+)
+
+// ShuttingDown reports whether the host is shutting down.
+func (s *Site) ShuttingDown(ctx context.Context) bool {
+	if s.Stopping != nil {
+		return s.Stopping(ctx)
+	}
+	if s.Layout.Relocated() {
+		return false
+	}
+	// It ends with a code other than 0 for any state but "running".
+	out, _ := Systemctl(context.WithoutCancel(ctx), 5*time.Second, "is-system-running")
+	return strings.TrimSpace(out) == "stopping"
+}
+
+// Systemctl asks systemd for something, and waits no longer than within for the answer.
+func Systemctl(ctx context.Context, within time.Duration, args ...string) (string, error) {
+	var failed error
+	for _, path := range []string{"/usr/bin/systemctl", "/bin/systemctl"} {
+		result, err := hook.Program(ctx, path, hook.Options{Env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, Dir: "/", Timeout: within, Args: args})
+		if err == nil || result.Output != "" || ctx.Err() != nil {
+			return result.Output, err
+		}
+		failed = err
+	}
+	return "", failed
+}
+
+// StateHost is the host as states see it.
+func (s *Site) StateHost() (*host.Host, error) { return s.StateHostWith(nil, s.NoteTemporary) }
+
+// StateHostWith is the host with a recorder of what is replaced, and a function that is called with
+// directories in which temporary files are made.
+func (s *Site) StateHostWith(recorder host.Recorder, temporary func(dir string)) (*host.Host, error) {
+	root := ""
+	if s.Layout.Relocated() {
+		root = s.Layout.Root
+	}
+	return machine.New(host.Options{Root: root, Chroot: s.Chroot, Recorder: recorder, Temporary: temporary, Own: s.OwnUnit, Failed: s.FailedOutput().Note})
+}
+
+// System is what runs the host's units.
+func (s *Site) System() (service.System, error) {
+	if s.Units != nil {
+		return s.Units, nil
+	}
+	h, err := s.StateHost()
+	if err != nil {
+		return nil, err
+	}
+	return service.Of(h), nil
+}
+
+// UnitClock is the monotonic clock by which units say when they started.
+func (s *Site) UnitClock() time.Duration {
+	if s.Units != nil {
+		return s.Units.Clock()
+	}
+	return units.Monotonic()
+}

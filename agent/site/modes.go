@@ -1,0 +1,48 @@
+package site
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// ReleaseMode is that of the directory of a project's releases and of each release: services run as other users.
+const ReleaseMode = 0o755
+
+// Passages are the directories that have to have ReleaseMode, the outer one first.
+func (s *Site) Passages(release artifact.Release) []string {
+	p := s.LayoutOf(release.Project)
+	return []string{p.Releases(), p.Release(release.Dir())}
+}
+
+// Impassable says which of the Passages of a release has another mode than it was made with.
+func (s *Site) Impassable(release artifact.Release) (found []manifest.Change) {
+	if release.Local == trust.ByEditable {
+		return nil
+	}
+	for _, name := range s.Passages(release) {
+		info, err := os.Stat(name)
+		exists, err := walk.Found(err)
+		if err != nil {
+			found = append(found, manifest.Change{Name: s.Layout.Inside(name), What: "cannot be looked at: " + err.Error()})
+		}
+		if !exists || info.Mode().Perm() == ReleaseMode {
+			continue
+		}
+		found = append(found, manifest.Change{Name: s.Layout.Inside(name), What: fmt.Sprintf("has mode %04o, not %04o", info.Mode().Perm(), ReleaseMode)})
+	}
+	return found
+}
+
+// ImpassableBeside is Impassable without the release's own directory, where a comparison has found its mode already.
+func (s *Site) ImpassableBeside(release artifact.Release, found []manifest.Change) []manifest.Change {
+	own := s.Layout.Inside(s.LayoutOf(release.Project).Release(release.Dir()))
+	return slices.DeleteFunc(s.Impassable(release), func(c manifest.Change) bool {
+		return c.Name == own && slices.ContainsFunc(found, func(f manifest.Change) bool { return f.Name == "." })
+	})
+}

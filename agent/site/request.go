@@ -1,0 +1,77 @@
+package site
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// LinkedDirs are the links that lead to a pair's releases, as the host calls them.
+func (s *Site) LinkedDirs(pair ledger.Pair) (service, base string) {
+	switch {
+	case s.Alone != "":
+		service = filepath.Join(s.Layout.Inside(s.LayoutOf(s.Alone).Dir), "next")
+	case !pair.BaseAlone():
+		service = filepath.Join(s.Layout.Inside(s.Layout.ServiceLink()), "next")
+	}
+	if pair.Base != nil {
+		base = filepath.Join(s.Layout.Inside(s.Layout.BaseLink()), "current")
+	}
+	return service, base
+}
+
+// EngineRequest is what an engine is asked that converges two release directories. Grains that could not be found out are warnings.
+func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, base string) (request state.Request, warnings []error, err error) {
+	baseGrains := ""
+	if base != "" {
+		baseGrains = s.Layout.Path(base)
+	}
+	all, warnings, err := s.Grains(ctx, id, baseGrains)
+	if err != nil {
+		return state.Request{}, warnings, err
+	}
+	h, err := s.StateHost()
+	if err != nil {
+		return state.Request{}, warnings, err
+	}
+	request = state.Request{
+		Host: h, Grains: all, Service: service, Base: base, Remote: s.Remote, Version: s.Version,
+		TopRoots:   s.Config.Top == TopMerge,
+		StateRoots: layout.StateRoots(service, base), PillarRoots: layout.PillarRoots(service, base),
+		WorkDir: s.Layout.State(), Redactor: s.Secrets(), Failhard: s.Config.Failhard, Grace: s.Config.StopTimeout, StrictArguments: s.Config.StrictArguments,
+		StateOutput: s.Config.StateOutput, StateVerbose: s.Config.StateVerbose,
+	}
+	if id.Service == "" || s.WithoutPillar {
+		return request, warnings, nil
+	}
+	if err := s.CheckPillar(id.Service); err != nil {
+		return request, warnings, err
+	}
+	// The pillar that this host alone has of the project wins over what its releases bring.
+	request.Override, err = FileData(ctx, request, s.Layout, filepath.Join(s.LayoutOf(id.Service).Pillar(), "init.sls"))
+	if s.Skips(err) {
+		err = nil
+	}
+	return request, warnings, err
+}
+
+// TopMerge is the setting of `top` with which the top files of base and of the service count both.
+const TopMerge = "merge"
+
+// FileData renders a file of the host; one that is absent holds nothing.
+func FileData(ctx context.Context, request state.Request, l layout.Layout, file string) (*value.Map, error) {
+	if found, err := walk.Exists(file); err != nil {
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(err, "make it readable by the agent, or remove it"))
+	} else if !found {
+		return nil, nil
+	}
+	return state.Data(ctx, request, l.Inside(file))
+}

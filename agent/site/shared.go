@@ -1,0 +1,293 @@
+package site
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// CheckAbove refuses a host on which an unprivileged user controls a directory above a path of the agent's own: such a
+// user can replace whatever the agent keeps there.
+func (s *Site) CheckAbove(at string) error {
+	opened, root, err := s.OpenTrusting()
+	if root == nil {
+		return err
+	}
+	defer opened.Close()
+	err = root.ByName(s.Layout.Inside(at))
+	var unsafe *walk.UnsafeError
+	if !errors.As(err, &unsafe) || unsafe.Component == s.Layout.Inside(at) {
+		return nil // what it leads to is looked at on its own, and what cannot be read is reported by what reads it
+	}
+	wrong := s.Layout.Path(unsafe.Component)
+	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s can be changed by %s, who could replace what the agent runs as root: nothing in it is read or run", wrong, unsafe.By),
+		"look at what is there (ls -la %s), then: %s", wrong, cure(wrong, "755")))
+}
+
+// cure is the command that makes a file, directory or link root's alone.
+func cure(path, mode string) string {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return "chown -h root: " + path
+	}
+	command := "chown root: " + path + " && chmod " + mode + " " + path
+	if n, err := unix.Lgetxattr(path, "system.posix_acl_access", nil); err == nil && n > 0 {
+		command = "setfacl -b " + path + " && " + command
+	}
+	return command
+}
+
+// sharable is a directory or link that the agent made.
+type sharable struct {
+	path   string
+	closed bool // it is a directory that other users have no access to
+}
+
+// sharables are the directories and links that the agent made for projects, the outer ones first.
+func (s *Site) sharables(projects []string) []sharable {
+	all := []sharable{{path: s.Layout.Projects()}}
+	if s.Alone == "" {
+		all = append(all, sharable{path: s.Layout.BaseLink()}, sharable{path: s.Layout.ServiceLink()})
+	}
+	for _, name := range projects {
+		p := s.LayoutOf(name)
+		all = append(all, sharable{path: p.Dir}, sharable{path: p.Releases()}, sharable{p.Archives(), true}, sharable{p.Pillar(), true})
+		for _, link := range []string{"next", "current", "previous", "project"} {
+			all = append(all, sharable{path: filepath.Join(p.Dir, link)})
+		}
+	}
+	return all
+}
+
+// sharedWith says who other than root can change a directory or link, or has access to one that is closed. It is ""
+// for no user.
+func (s sharable) sharedWith(dir *walk.Dir, name string) (string, error) {
+	st, err := dir.Lstat(name)
+	if found, err := walk.Found(err); !found {
+		return "", err
+	}
+	kind := st.Mode & unix.S_IFMT
+	if kind != unix.S_IFDIR && kind != unix.S_IFLNK {
+		return "", nil // it is set aside
+	}
+	var unsafe *walk.UnsafeError
+	switch err := dir.Sole(name); {
+	case errors.As(err, &unsafe):
+		return "could be changed by " + unsafe.By, nil
+	case err != nil:
+		return "", err
+	case s.closed && kind == unix.S_IFDIR && st.Mode&0o077 != 0:
+		return fmt.Sprintf("had mode %04o", st.Mode&0o7777), nil
+	}
+	return "", nil
+}
+
+// eachShared calls do for each directory and link of projects that the agent made and that is not root's alone.
+func (s *Site) eachShared(projects []string, do func(s sharable, dir *walk.Dir, name, why string) error) error {
+	opened, root, err := s.OpenTrusting()
+	if root == nil {
+		return err
+	}
+	defer opened.Close()
+	for _, one := range s.sharables(projects) {
+		if err := one.look(root, s.Layout.Inside(one.path), do); err != nil {
+			return fmt.Errorf("looking at who may change %s: %w", s.Layout.Inside(one.path), err)
+		}
+	}
+	return nil
+}
+
+func (s sharable) look(root *walk.Root, at string, do func(s sharable, dir *walk.Dir, name, why string) error) error {
+	dir, name, err := root.Parent(at)
+	if walk.Nowhere(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	why, err := s.sharedWith(dir, name)
+	if err != nil || why == "" {
+		return err
+	}
+	return do(s, dir, name, why)
+}
+
+// ReclaimShared makes the directories and links that the agent made for projects root's alone again, and says which. A dry
+// run only says which.
+func (s *Site) ReclaimShared(projects []string, test bool) (notes []string, err error) {
+	err = s.eachShared(projects, func(one sharable, dir *walk.Dir, name, why string) error {
+		at := s.Layout.Inside(one.path)
+		if test {
+			notes = append(notes, fmt.Sprintf("%s %s; a deploy makes it root's alone again", at, why))
+			return nil
+		}
+		err := one.own(dir, name, s.TrustedUsers())
+		if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EPERM) {
+			notes = append(notes, fmt.Sprintf("%s %s, and that could not be changed: %v", at, why, err))
+			return nil
+		}
+		if err == nil {
+			notes = append(notes, fmt.Sprintf("%s %s; it is root's alone again", at, why))
+		}
+		return err
+	})
+	return notes, err
+}
+
+// own makes a directory or link root's alone. The text of a link, which nobody can change, stays: where it leads to
+// something else than what is deployed, the ledger puts it right.
+func (s sharable) own(dir *walk.Dir, name string, trusted []uint32) error {
+	st, err := dir.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(trusted, st.Uid) {
+		if err := dir.Chown(name, 0, 0); err != nil {
+			return err
+		}
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return nil
+	}
+	if err := dir.DropACL(name); err != nil {
+		return err
+	}
+	mode := fs.FileMode(st.Mode & 0o755)
+	if s.closed {
+		mode = 0o700
+	}
+	return dir.Chmod(name, mode)
+}
+
+// SharedDrift says which directories and links of a pair the next run makes root's alone again, and what of a pillar is
+// not rendered.
+func (s *Site) SharedDrift(pair ledger.Pair) (found []string) {
+	if err := s.CheckAbove(s.Layout.Projects()); err != nil {
+		return []string{fmt.Sprintf("%v; %s", err, diag.HintOf(err))}
+	}
+	err := s.eachShared(ProjectsOf(pair), func(one sharable, _ *walk.Dir, _, why string) error {
+		found = append(found, fmt.Sprintf("%s %s; the next run makes it root's alone again", s.Layout.Inside(one.path), strings.Replace(strings.Replace(why, "could", "can", 1), "had", "has", 1)))
+		return nil
+	})
+	if err != nil {
+		found = append(found, err.Error())
+	}
+	if err := s.CheckPillar(pair.Service.Project); err != nil && len(found) == 0 {
+		found = append(found, fmt.Sprintf("%v; %s", err, diag.HintOf(err)))
+	}
+	return found
+}
+
+// sharedPillar is a pillar of which another user can change, or could have changed, a part.
+type sharedPillar struct {
+	layout  layout.Layout
+	project string
+	parts   []*walk.UnsafeError
+}
+
+// Error names the parts.
+func (e *sharedPillar) Error() string {
+	var parts []string
+	for _, part := range e.parts {
+		parts = append(parts, fmt.Sprintf("%s can be changed by %s", e.layout.Path(part.Component), part.By))
+	}
+	return fmt.Sprintf("the pillar of %s is not rendered, since root does what it says: %s", e.project, strings.Join(parts, "; "))
+}
+
+// Hint says what an operator does about it.
+func (e *sharedPillar) Hint() string {
+	var commands []string
+	for _, part := range e.parts {
+		commands = append(commands, cure(e.layout.Path(part.Component), "go-w"))
+	}
+	return "read what it says now, which another user may have written; if it is right: " + strings.Join(commands, "; ")
+}
+
+// CheckState refuses what the agent remembers where another user can change a part of it, or could have written one: the
+// root of trust and the ledger decide what root runs.
+func (s *Site) CheckState() error {
+	opened, root, err := s.OpenTrusting()
+	if root == nil {
+		return err
+	}
+	defer opened.Close()
+	state := s.Layout.State()
+	parts, err := root.Shared(s.Layout.Inside(state), mostParts)
+	if len(parts) == 0 {
+		if walk.Nowhere(err) {
+			return nil
+		}
+		return err
+	}
+	var named []string
+	for _, part := range parts {
+		named = append(named, fmt.Sprintf("%s can be changed by %s", s.Layout.Path(part.Component), part.By))
+	}
+	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("what the agent keeps in %s decides what root runs: %s", state, strings.Join(named, "; ")),
+		"find out why; if you trust what is there: chown -R root: %[1]s && chmod -R go-w %[1]s; if not, remove it and deploy with --trust-root", state))
+}
+
+// mostParts is how many parts of a pillar an error names.
+const mostParts = 5
+
+// CheckPillar refuses the pillar that this host alone has of a project where another user can change a part of it, or
+// could have written one: the run cannot know what such a file said before.
+//
+// What stands in the place of the pillar's directory is refused, too: states that run without their pillar may do harm.
+func (s *Site) CheckPillar(project string) error {
+	if project == "" {
+		return nil
+	}
+	if err := s.misplacedPillar(project); err != nil {
+		return err
+	}
+	opened, root, err := s.OpenTrusting()
+	if root == nil {
+		return err
+	}
+	defer opened.Close()
+	parts, err := root.Shared(s.Layout.Inside(s.LayoutOf(project).Pillar()), mostParts)
+	if len(parts) > 0 {
+		shared := &sharedPillar{layout: s.Layout, project: project, parts: parts}
+		return exit.WithCode(exit.Refused, diag.WithHint(&PillarRefused{project, shared}, "%s", shared.Hint()))
+	}
+	if err == nil || walk.Nowhere(err) {
+		return nil // no other user made it so, since the way is safe; what reads it reports it
+	}
+	return fmt.Errorf("looking at who may change the pillar of %s: %w", project, err)
+}
+
+// PillarRefused is why the pillar that this host alone has of a project is not rendered.
+type PillarRefused struct {
+	Project string
+	err     error
+}
+
+// Error is the reason.
+func (e *PillarRefused) Error() string { return e.err.Error() }
+
+// Unwrap is the reason.
+func (e *PillarRefused) Unwrap() error { return e.err }
+
+// misplacedPillar refuses what stands in the place of the directory of a project's pillar.
+func (s *Site) misplacedPillar(project string) error {
+	at := s.LayoutOf(project).Pillar()
+	if walk.Misplaced(at) {
+		return exit.WithCode(exit.Usage, diag.WithHint(
+			&PillarRefused{project, fmt.Errorf("the pillar of %s is not rendered: %s is no directory", project, at)},
+			"move it away, and bring the directory back from a backup: mv -T %[1]s %[1]s.damaged; where this host had no pillar of its own for %s, that is all", at, project))
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package site
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// Unstable reports whether an error is that of a name that is not any more what it was.
+func Unstable(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+}
+
+// NoteTemporary writes down a directory in which states are about to make temporary files, so that
+// whoever runs after a power cut finds what they left. Where it cannot be written down, the worst
+// that can come of it is a file too many.
+func (s *Site) NoteTemporary(dir string) {
+	f, err := os.OpenFile(s.Layout.Temporary(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	_, err = f.WriteString(dir + "\n")
+	_ = errors.Join(err, f.Sync(), f.Close())
+}
+
+// InJournal starts a line that names a journal: temporary files are beside what its newest run replaced.
+const InJournal = "journal "
+
+// SweepTemporary removes what states left that were killed. Nobody else is writing, since the lock is
+// held. What cannot be removed now is tried again the next time.
+func (s *Site) SweepTemporary() error {
+	data, err := walk.ReadFile(s.Layout.Temporary())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for line := range strings.Lines(string(data)) {
+		dir, whole := strings.CutSuffix(line, "\n")
+		switch journal, beside := strings.CutPrefix(dir, InJournal); {
+		case whole && beside:
+			errs = append(errs, s.sweepBeside(journal))
+		case whole && filepath.IsAbs(dir): // else it was cut while it was written, and nothing was made there
+			errs = append(errs, s.sweepSafely(s.Layout.Inside(dir)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sweepBeside sweeps the directories that a journal names.
+func (s *Site) sweepBeside(dir string) error {
+	dirs, err := journal.Journal{Dir: dir}.Dirs()
+	errs := []error{err}
+	for _, dir := range dirs {
+		errs = append(errs, s.sweepSafely(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// sweepSafely removes temporary files from a directory of the host, which may be a user's. A user who has put a link in its
+// place since keeps what is there.
+func (s *Site) sweepSafely(dir string) error {
+	root, err := s.OpenSafely()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	d, err := root.OpenDir(dir)
+	var unsafe *walk.UnsafeError
+	if errors.As(err, &unsafe) || err != nil && Unstable(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	names, err := d.ReadDir()
+	errs := []error{err}
+	for _, name := range names {
+		if strings.HasPrefix(name, walk.TempPrefix) {
+			errs = append(errs, d.RemoveAll(name))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,140 @@
+package site
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Who is Identify for a host that may have been something else before; doubt says why it stays that. A host
+// on which something is deployed, and whose name or group since then says another service or instance, or
+// nothing at all, stays what it was until a person confirms the new one. A clone of an image is another
+// machine, and is what it is called at once.
+func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledger) (id grains.Identity, doubt, err error) {
+	id, err = s.Identify(ctx, given, book.Host)
+	was := book.As
+	if was == nil && err != nil && given == (grains.Identity{}) {
+		forgotten, unread := s.asDeployed(book)
+		if unread != nil {
+			return id, nil, unread
+		}
+		if was = forgotten; was == nil && book.Good != nil {
+			return id, nil, s.forgot(err, book)
+		}
+	}
+	if was == nil || book.Good == nil || was.Machine == "" && err == nil {
+		return id, nil, err
+	}
+	switch machine, unread := s.Machine(); {
+	case unread != nil:
+		return id, nil, unread
+	case was.Machine != machine:
+		return id, nil, err
+	}
+	switch {
+	case err != nil && given == (grains.Identity{}):
+		return was.Identity(id.Domain), diag.WithHint(fmt.Errorf("%w; this host stays %s %s, which is deployed on it", err, was.Service, was.Instance), "%s", diag.HintOf(err)), nil
+	case err != nil || was.Is(id) || s.confirmed(id, given, book):
+		return id, nil, err
+	}
+	doubt = diag.WithHint(fmt.Errorf("this host is called %s %s now, and %s %s is deployed on it; it stays that until the other is confirmed",
+		id.Service, id.Instance, was.Service, was.Instance),
+		"if it is to become %s: corpus-agent deploy %s %s; if not, give the host its name back", id.Service, id.Service, id.Instance)
+	return was.Identity(id.Domain), doubt, nil
+}
+
+// confirmed reports whether a person said that the host is what its name says: just now, in the
+// configuration, or with a deploy that did not come to its end.
+func (s *Site) confirmed(now, given grains.Identity, book *ledger.Ledger) bool {
+	configured := grains.Identity{Service: s.Config.Service, Instance: s.Config.Instance}
+	remembered := grains.Identity{Service: book.Host.Service, Instance: book.Host.Instance}
+	for _, id := range []grains.Identity{given, configured, remembered} {
+		if id.Service == now.Service && id.Instance == now.Instance {
+			return true
+		}
+	}
+	return false
+}
+
+// Machine tells this machine from others that were made of the same image; "" on a host without a machine ID.
+func (s *Site) Machine() (string, error) {
+	data, _, err := walk.Read(s.Layout.Path("/etc/machine-id"))
+	id := strings.TrimSpace(string(data))
+	if err != nil || len(id) != 32 {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte("corpus-agent " + id)) // the ID itself is confidential, see machine-id(5)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// asDeployed is who a host was whose ledger is lost, by what is deployed on it: the service of the release, and the channel
+// that names the release, or the only one, by what this host has seen of the store. It is nil where that is not to be found out.
+func (s *Site) asDeployed(book *ledger.Ledger) (*ledger.As, error) {
+	if book.Good == nil {
+		return nil, nil //nolint:nilnil // it is not known
+	}
+	release := book.Good.Service
+	signature, err := trust.SignatureOf(s.Layout.Trust(), release.Project)
+	if err != nil || signature == nil {
+		return nil, err
+	}
+	channels := channelsOf(*signature, release)
+	if len(channels) != 1 {
+		return nil, nil //nolint:nilnil // it is not known
+	}
+	machine, err := s.Machine()
+	return &ledger.As{Service: release.Project, Instance: channels[0], Machine: machine}, err
+}
+
+// channelsOf are the channels that may have brought a release: those that name it, or the only one.
+func channelsOf(signature trust.Signature, release artifact.Release) (channels []string) {
+	for name, pointer := range signature.Channels {
+		if pointer.Version == release.Version || len(signature.Channels) == 1 {
+			channels = append(channels, name)
+		}
+	}
+	slices.Sort(channels)
+	return channels
+}
+
+// forgot is the error of a host whose name does not say who it is, and that lost what a person said. It converges nothing,
+// since states depend on the instance. The hint names the whole command that brings the host back.
+func (s *Site) forgot(err error, book *ledger.Ledger) error {
+	release, where := book.Good.Service, ""
+	if signature, unread := trust.SignatureOf(s.Layout.Trust(), release.Project); unread == nil && signature != nil {
+		channels := channelsOf(*signature, release)
+		if len(channels) == 0 {
+			channels = slices.Sorted(maps.Keys(signature.Channels))
+		}
+		where = ", where INSTANCE may be " + strings.Join(channels, ", ")
+	}
+	return diag.WithHint(fmt.Errorf("%w; this host has lost who it was: %s is on it, and nothing says for which instance", err, release),
+		"say who this host is: %s%s", s.Introducing(book, grains.Identity{Service: release.Project, Instance: "INSTANCE"}), where)
+}
+
+// Introducing is the command by which a person says everything that a host does not know: who it is, where id says that it
+// has to be named, its store, and its root of trust.
+func (s *Site) Introducing(book *ledger.Ledger, id grains.Identity) string {
+	command := "corpus-agent deploy"
+	if id.Service != "" {
+		command += " " + id.Service + " " + id.Instance
+	}
+	if s.Config.Store == "" && book.Host.Store == "" {
+		command += " --store URL"
+	}
+	if introduced, err := trust.Introduced(s.Layout.Trust()); err == nil && !introduced {
+		command += " --trust-root FILE"
+	}
+	return command
+}
