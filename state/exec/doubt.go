@@ -3,7 +3,6 @@ package exec
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -102,7 +101,7 @@ func (t try) guardTouched() (guard string, step *compile.Step) {
 		if !ok {
 			continue
 		}
-		text := value.Repr(v)
+		text := words(value.Repr(v), directoryOf(t.step))
 		for _, s := range slices.Backward(t.coming) {
 			if mentions(text, s) {
 				return key, s
@@ -110,49 +109,4 @@ func (t try) guardTouched() (guard string, step *compile.Step) {
 		}
 	}
 	return "", nil
-}
-
-// mentions reports whether a text names what a step is about: a path of its, or a package, unit, user or group.
-func mentions(text string, s *compile.Step) bool {
-	words := strings.FieldsFunc(text, func(c rune) bool { return !strings.ContainsRune(wordLetters, c) })
-	switch s.State() {
-	case "pkg", "user", "group", "service":
-		return slices.ContainsFunc(packagesOf(s), func(name string) bool { return slices.Contains(words, name) })
-	}
-	for _, p := range placesOf(s) {
-		for _, word := range words {
-			if path.IsAbs(word) && (below(path.Clean(word), p) || below(p, path.Clean(word))) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-@"
-
-// placesOf are the paths that a step makes or changes, as far as its arguments say.
-func placesOf(s *compile.Step) (places []string) {
-	names := []any{s.Chunk.Value("creates")}
-	if list, ok := names[0].(*value.List); ok {
-		names = list.Items
-	}
-	switch s.State() {
-	case "cmd", "module": // its name is a command
-	case "git": // its name is what is cloned
-		names = append(names, s.Chunk.Value("target"))
-	default:
-		names = append(names, s.Name())
-	}
-	for _, name := range names {
-		if text, ok := name.(string); ok && path.IsAbs(text) {
-			places = append(places, path.Clean(text))
-		}
-	}
-	return places
-}
-
-// below reports whether a path is a directory or lies in it.
-func below(p, dir string) bool {
-	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") && dir != "/"
 }

@@ -80,3 +80,40 @@ func TestPackagesThatComeAndGo(t *testing.T) {
 		}
 	}
 }
+
+// TestGuardsThatNamePathsOfCommands knows which earlier commands may change what a guard asks, and which have nothing to do
+// with it.
+func TestGuardsThatNamePathsOfCommands(t *testing.T) {
+	step := func(state, fun, name string, args ...any) *compile.Step {
+		return &compile.Step{Chunk: value.NewMap(append([]any{"state", state, "fun", fun, "name", name}, args...)...)}
+	}
+	run := func(line string, args ...any) *compile.Step { return step("cmd", "run", line, args...) }
+	for name, c := range map[string]struct {
+		guard   string
+		earlier *compile.Step
+		counts  bool
+	}{
+		"the path":                {"test -e /opt/x/y", run("touch /opt/x/y"), true},
+		"the directory of it":     {"test -e /opt/x/y", run("mkdir -p /opt/x"), true},
+		"a path in it":            {"test -d /opt/x", run("umask 022; touch /opt/x/y"), true},
+		"an option":               {"test -e /opt/x/bin/app", run("make install --prefix=/opt/x"), true},
+		"a redirection":           {"test -e /opt/x", run("date >/opt/x"), true},
+		"in a list of commands":   {"test -e /opt/x", run("cd /srv && (true; touch '/opt/x')"), true},
+		"relative to cwd":         {"test -e /opt/x", run("touch x", "cwd", "/opt"), true},
+		"arguments of a script":   {"test -e /opt/x", step("cmd", "script", "salt://make.sh", "args", "--to /opt/x"), true},
+		"a function that runs it": {"test -e /opt/x", step("module", "run", "m", "cmd.run", value.NewList(value.NewMap("cmd", "touch /opt/x"))), true},
+		"another path":            {"test -e /opt/x", run("touch /opt/y"), false},
+		"a longer name":           {"test -e /opt/x", run("touch /opt/xy"), false},
+		"the program":             {"test -x /opt/x/bin/app", run("/opt/x/bin/app --check"), false},
+		"a setting of a command":  {"test -x /usr/bin/app", run("PATH=/usr/bin:/bin make"), false},
+		"a device":                {"test -e /opt/x >/dev/null", run("make >/dev/null 2>&1"), false},
+		"cwd alone":               {"test -e /opt/x", run("make all", "cwd", "/opt"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			later := step("cmd", "run", "true", "unless", c.guard)
+			if _, s := (try{step: later, coming: []*compile.Step{c.earlier}}).guardTouched(); (s != nil) != c.counts {
+				t.Errorf("it may change what the guard asks: %t, want %t", s != nil, c.counts)
+			}
+		})
+	}
+}

@@ -103,12 +103,31 @@ func unreachable(err error) string {
 	return "look at its URL, at the network, and at who may read it (identity, https_user)"
 }
 
+// missingHere says of the error of a repository on this host that its directory is not there, where that is so: an earlier
+// state may make it.
+func missingHere(h *host.Host, rawURL string, err error) error {
+	dir := rawURL
+	if u, parseErr := url.Parse(rawURL); parseErr == nil && u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") {
+		dir = u.Path
+	}
+	if !path.IsAbs(dir) {
+		return err
+	}
+	dir = path.Clean(dir)
+	for _, name := range []string{dir, dir + ".git"} { // git tries both
+		if _, statErr := h.Files.Lstat(name); !errors.Is(statErr, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return host.Lacking(err, host.ADirectory, dir)
+}
+
 // remoteRefs asks a repository what it has.
 func (a access) remoteRefs(ctx context.Context, h *host.Host, rawURL string) (refs, error) {
 	out, err := a.reaching(rawURL).Ask(ctx, h, "ls-remote", "--", address(rawURL))
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("the repository %s cannot be reached: %w", address(rawURL), err),
-			"%s", unreachable(err))
+		return nil, missingHere(h, rawURL, diag.WithHint(fmt.Errorf("the repository %s cannot be reached: %w", address(rawURL), err),
+			"%s", unreachable(err)))
 	}
 	found := refs{}
 	for line := range strings.Lines(out) {

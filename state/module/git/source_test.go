@@ -299,6 +299,45 @@ func TestGitSaysWhatFailed(t *testing.T) {
 	}
 }
 
+// TestAnAbsentRepositoryOfTheHostIsLacking tells a dry run that an earlier state may make it. One that is there, or is no
+// directory of this host, is not lacking.
+func TestAnAbsentRepositoryOfTheHostIsLacking(t *testing.T) {
+	for name, c := range map[string]struct {
+		there string
+		lacks bool
+	}{
+		"/srv/git/app.git":                 {"", true},
+		"file:///srv/git/app.git":          {"", true},
+		"file://localhost/srv/git/app.git": {"", true},
+		"/srv/git/there.git":               {"/srv/git/there.git", false},
+		"/srv/git/there":                   {"/srv/git/there.git", false},
+		"file://server/srv/git/app.git":    {"", false},
+		"https://server/srv/git/app.git":   {"", false},
+		"git@server:/srv/git/app.git":      {"", false},
+	} {
+		for function, arguments := range map[string]*value.Map{
+			"latest": args("name", name, "target", "/opt/app"), "cloned": args("name", name, "target", "/opt/app"),
+			"detached": args("name", name, "target", "/opt/app", "rev", "v1"),
+		} {
+			h := statetest.NewHost(t)
+			if c.there != "" {
+				h.Build(t, statetest.Tree{c.there + "/HEAD": statetest.File("broken")})
+			}
+			h.Provide(t, map[string]statetest.Program{"git": func([]string, host.Command) (string, error) {
+				return "", statetest.Exit{Code: 128, Text: "fatal: '" + name + "' does not appear to be a git repository"}
+			}})
+			resource := git.Tables()["git"][function]()
+			if _, problems := module.Decode(resource, module.Call{Arguments: arguments}); len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			_, err := resource.Check(context.Background(), h.Host)
+			if err == nil || (host.Lacks(err).Thing == host.ADirectory) != c.lacks || !strings.Contains(err.Error(), "does not appear to be") || diag.HintOf(err) == "" {
+				t.Errorf("git.%s of %s: lacking %q, want %t; the error is %v, hint %q", function, name, host.Lacks(err).Thing, c.lacks, err, diag.HintOf(err))
+			}
+		}
+	}
+}
+
 // TestNoGit says which package to install.
 func TestNoGit(t *testing.T) {
 	h := statetest.NewHost(t)

@@ -1,0 +1,143 @@
+package exec
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// This file finds out which paths a step and a guard name, so that a dry run knows what an earlier step may change.
+
+// mentions reports whether one of the words of a guard names what a step is about: a path of its, or a package, unit, user
+// or group.
+func mentions(words []string, s *compile.Step) bool {
+	switch s.State() {
+	case "pkg", "user", "group", "service":
+		return slices.ContainsFunc(packagesOf(s), func(name string) bool { return slices.Contains(words, name) })
+	}
+	for _, p := range append(placesOf(s), writtenBy(s)...) {
+		for _, word := range words {
+			if path.IsAbs(word) && (below(path.Clean(word), p) || below(p, path.Clean(word))) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-@"
+
+// words are the words of a text, and as what a relative one names a path in dir; "" for no directory.
+func words(text, dir string) []string {
+	all := strings.FieldsFunc(text, func(c rune) bool { return !strings.ContainsRune(wordLetters, c) })
+	for _, word := range slices.Clone(all) {
+		if dir != "" && !path.IsAbs(word) && !strings.HasPrefix(word, "-") {
+			all = append(all, path.Join(dir, word))
+		}
+	}
+	return all
+}
+
+// directoryOf is the directory in which the commands of a step run, if the step says so.
+func directoryOf(s *compile.Step) string {
+	if dir, ok := s.Chunk.Value("cwd").(string); ok && path.IsAbs(dir) {
+		return dir
+	}
+	return ""
+}
+
+// placesOf are the paths that a step makes or changes, as far as its arguments say.
+func placesOf(s *compile.Step) (places []string) {
+	names := []any{s.Chunk.Value("creates")}
+	if list, ok := names[0].(*value.List); ok {
+		names = list.Items
+	}
+	switch s.State() {
+	case "cmd", "module": // its name is a command
+	case "git": // its name is what is cloned
+		names = append(names, s.Chunk.Value("target"))
+	default:
+		names = append(names, s.Name())
+	}
+	for _, name := range names {
+		if text, ok := name.(string); ok && path.IsAbs(text) {
+			places = append(places, path.Clean(text))
+		}
+	}
+	return places
+}
+
+// writtenBy are the paths that the commands of a step name, and that they may make or change. The programs that they run
+// are not among them, nor devices, nor where they look for programs.
+func writtenBy(s *compile.Step) (places []string) {
+	dir := directoryOf(s)
+	for _, text := range commandsOf(s) {
+		for _, command := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(";|&()\n", c) }) {
+			for _, argument := range argumentsOf(command) {
+				for _, word := range words(argument, dir) {
+					if p := path.Clean(word); path.IsAbs(p) && !slices.ContainsFunc([]string{"/dev", "/proc", "/sys"}, func(dir string) bool { return below(p, dir) }) {
+						places = append(places, p)
+					}
+				}
+			}
+		}
+	}
+	return places
+}
+
+// argumentsOf are the words of a command after its program. A redirection counts, an assignment before the program does not.
+func argumentsOf(command string) []string {
+	fields := strings.Fields(command)
+	for i, field := range fields {
+		if !strings.Contains(field, "=") && !strings.ContainsAny(field, "<>") {
+			return append(fields[:i:i], fields[i+1:]...)
+		}
+		if !strings.ContainsAny(field, "<>") {
+			fields[i] = ""
+		}
+	}
+	return fields
+}
+
+// commandsOf are the command lines of a step, and the arguments of functions that run some.
+func commandsOf(s *compile.Step) (lines []string) {
+	switch s.State() {
+	case "cmd":
+		lines = append(lines, s.Name())
+		if args, ok := s.Chunk.Get("args"); ok {
+			lines = append(lines, "script "+value.Str(args)) // its name is a file of the tree
+		}
+	case "module":
+		for key, v := range s.Chunk.All() {
+			if function, ok := key.(string); ok && strings.HasPrefix(function, "cmd.") {
+				lines = append(lines, textsOf(v)...)
+			}
+		}
+	}
+	return lines
+}
+
+// textsOf are the texts in a value.
+func textsOf(v any) (texts []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case *value.List:
+		for _, item := range v.Items {
+			texts = append(texts, textsOf(item)...)
+		}
+	case *value.Map:
+		for _, item := range v.All() {
+			texts = append(texts, textsOf(item)...)
+		}
+	}
+	return texts
+}
+
+// below reports whether a path is a directory or lies in it.
+func below(p, dir string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") && dir != "/"
+}
