@@ -1,15 +1,20 @@
 package trust
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"syscall"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // seen is what was verified before: the directory that makes going back in time visible.
@@ -88,4 +93,70 @@ func roleFile(role string) string {
 		return MetaName(role)
 	}
 	return filepath.Join("projects", MetaName(role))
+}
+
+// seenWait is how long a publisher waits for another one that follows the store.
+const seenWait = 5 * time.Minute
+
+// lock keeps other publishers with the same directory from following the store at the same time: one
+// that keeps a newer snapshot between this one's timestamp and snapshot would make this one believe that
+// the store went back in time. The kernel releases the lock of a process that dies. A host needs no lock
+// here, since it has one for each run.
+func (s seen) lock(ctx context.Context) (unlock func(), err error) {
+	if err := durable.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("keeping what was seen of the store: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(s.dir, ".lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("keeping what was seen of the store: %w", err)
+	}
+	late := time.After(seenWait)
+	for {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		select {
+		case <-ctx.Done():
+			_ = f.Close() // it was not locked
+			return nil, fmt.Errorf("waiting for another publisher with %s: %w", s.dir, context.Cause(ctx))
+		case <-late:
+			_ = f.Close() // it was not locked
+			return nil, diag.WithHint(fmt.Errorf("another publisher with %s has followed the store for more than %v", s.dir, seenWait),
+				"see which process it is (lslocks, fuser -v %s), and let it go on (kill -CONT) or end it", f.Name())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Remind copies into dir, where root is pinned, what another directory says was seen of the store under the same root: a
+// client of dir then refuses a store that went back in time since. A directory that pins another root, or none, says
+// nothing. Nothing is locked. A publisher that writes meanwhile does no harm: each file that is read is at least as new
+// as the ones before, and a snapshot older than the timestamp only means that the store is asked for the newer one.
+func Remind(dir, from string, root []byte) error {
+	if err := keptAs(from, "directory", os.FileMode.IsDir); err != nil {
+		return err
+	}
+	pin, found, err := walk.Read(filepath.Join(from, pinFile))
+	if err != nil {
+		return unreadKept(filepath.Join(from, pinFile), err)
+	}
+	if !found || string(pin) != string(digestOf(root)) {
+		return nil
+	}
+	for _, file := range []struct {
+		name  string
+		sound func([]byte) error
+	}{{snapshotFile, isJSON}, {timestampFile, isJSON}, {rootFile, isRoot}} {
+		data, found, err := walk.Read(filepath.Join(from, file.name))
+		if err != nil {
+			return unreadKept(filepath.Join(from, file.name), err)
+		}
+		if !found || file.sound(data) != nil { // a publisher repairs what was damaged
+			continue
+		}
+		if err := (seen{dir: dir}).keep(file.name, data); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 	"io"
 	"io/fs"
 	"regexp"
@@ -23,7 +24,7 @@ const apkWorld = "/etc/apk/world"
 
 func (a *apk) family() string { return "apk" }
 
-func (a *apk) compare(x, y string) int { return compareAPK(x, y) }
+func (a *apk) compare(x, y string) int { return order.APK(x, y) }
 
 func (a *apk) describe(file io.Reader) (host.Package, error) { return describePkginfo(file) }
 
@@ -167,7 +168,7 @@ func parseAPKPolicy(text, tag string) (map[string]host.Offer, error) {
 			tagged = tagged && trimmed[0] == '@'
 			if o := offers[name]; (!tagged || of == tag) && !slices.Contains(o.Versions, version) {
 				o.Versions = append(o.Versions, version)
-				offers[name] = newestFirst(o, compareAPK)
+				offers[name] = newestFirst(o, order.APK)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 	"io"
 	"io/fs"
 	"net/url"
@@ -18,7 +19,7 @@ type apt struct{ client }
 
 func (a *apt) family() string { return "apt" }
 
-func (a *apt) compare(x, y string) int { return compareDebian(x, y) }
+func (a *apt) compare(x, y string) int { return order.Debian(x, y) }
 
 func (a *apt) describe(file io.Reader) (host.Package, error) { return describeDeb(file) }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 	"io"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func (d *dnf) family() string {
 	return "dnf"
 }
 
-func (d *dnf) compare(a, b string) int { return compareRPM(a, b) }
+func (d *dnf) compare(a, b string) int { return order.RPM(a, b) }
 
 func (d *dnf) describe(file io.Reader) (host.Package, error) { return describeRPM(file) }
 
@@ -114,11 +115,11 @@ func (d *dnf) verb(v *host.Inventory, t host.Transaction, w host.Wanted) string 
 	switch {
 	case len(there) == 0 || len(there) > 1: // several beside each other, as kernels are
 		return "install"
-	case t.Reinstall && (w.Version == "" || compareRPM(there[0], w.Version) == 0):
+	case t.Reinstall && (w.Version == "" || order.RPM(there[0], w.Version) == 0):
 		return "reinstall"
 	case w.File == "" && w.Version == "":
 		return "upgrade"
-	case d.program == "yum" && w.Version != "" && compareRPM(there[0], w.Version) > 0:
+	case d.program == "yum" && w.Version != "" && order.RPM(there[0], w.Version) > 0:
 		return "downgrade"
 	}
 	return "install"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 	"io/fs"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func (d *dnf) collect(offers map[string]host.Offer, names []string, found []host
 				continue // a foreign architecture does not answer to the plain name
 			}
 			o.Versions = append(o.Versions, p.Version)
-			offers[name] = newestFirst(o, compareRPM)
+			offers[name] = newestFirst(o, order.RPM)
 		}
 	}
 }

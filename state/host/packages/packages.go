@@ -1,8 +1,8 @@
 // Package packages is the room of a host for its package manager: apt, dnf, yum, zypper, pacman or apk.
 //
 // Packages is what is the same for all of them: what may be done, what is kept for a run, and that every change is
-// recorded first. Each family has a file named for it, with _plan for what a transaction would change, _errors for what
-// its messages mean, and _version for the order of its versions. client runs the programs of all.
+// recorded first. Each family has a file named for it, with _plan for what a transaction would change and _errors for
+// what its messages mean. client runs the programs of all. Package order has the order of each family's versions.
 package packages
 
 import (
@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/outage"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 )
 
 // packageManager is how one family of hosts does it. It keeps nothing between calls.
@@ -87,7 +88,7 @@ func (p *Packages) Family() string {
 
 func (p *Packages) Compare(a, b string) int {
 	if p.manager == nil {
-		return compareDebian(a, b)
+		return order.Debian(a, b)
 	}
 	return p.manager.compare(a, b)
 }

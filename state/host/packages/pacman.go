@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 )
 
 // pacman is the package manager of Arch Linux and its kin. A repository has one version of a package.
@@ -27,7 +28,7 @@ const (
 
 func (p *pacman) family() string { return "pacman" }
 
-func (p *pacman) compare(a, b string) int { return comparePacman(a, b) }
+func (p *pacman) compare(a, b string) int { return order.Pacman(a, b) }
 
 func (p *pacman) describe(file io.Reader) (host.Package, error) { return describePkginfo(file) }
 
@@ -249,7 +250,7 @@ func (p *pacman) offers(ctx context.Context, names []string, release string) (ma
 		o := offers[one.Name]
 		first := o.Candidate // the first repository that has it wins
 		o.Versions = append(o.Versions, one.Version)
-		o = newestFirst(o, comparePacman)
+		o = newestFirst(o, order.Pacman)
 		if first != "" {
 			o.Candidate = first
 		}

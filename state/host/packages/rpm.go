@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 )
 
 // rpmFormat asks rpm for what counts of a package, separated by tabs.
@@ -71,7 +72,7 @@ func parseRPM(text string) ([]host.Package, error) {
 		if a.Name != b.Name {
 			return strings.Compare(a.Name, b.Name)
 		}
-		return compareRPM(a.Version, b.Version)
+		return order.RPM(a.Version, b.Version)
 	})
 	return packages, nil
 }
@@ -161,11 +162,11 @@ func aroundHold(ctx context.Context, held []string, hold func(context.Context, [
 	return errors.Join(failure, hold(context.WithoutCancel(ctx), held, true))
 }
 
+const lettersAndDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
 // checkPackageNames refuses what the command line of a package manager would take for something else.
 func checkPackageNames(t host.Transaction, signs string) error {
-	bad := func(r rune) bool {
-		return r > 127 || !isDigit(byte(r)) && !isLetter(byte(r)) && !strings.ContainsRune(signs, r)
-	}
+	bad := func(r rune) bool { return !strings.ContainsRune(lettersAndDigits+signs, r) }
 	for _, w := range t.Packages {
 		if w.File == "" && (w.Name == "" || strings.ContainsFunc(w.Name, bad) || strings.ContainsAny(w.Name[:1], "-+.~!@:")) {
 			return diag.WithHint(fmt.Errorf("%q is no package name", w.Name), "package names here have letters, digits and the signs %s", signs)

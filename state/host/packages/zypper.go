@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 )
 
 // zypper is the package manager of SUSE's family. It answers in XML.
@@ -19,7 +20,7 @@ type zypper struct{ client }
 
 func (z *zypper) family() string { return "zypper" }
 
-func (z *zypper) compare(a, b string) int { return compareRPM(a, b) }
+func (z *zypper) compare(a, b string) int { return order.RPM(a, b) }
 
 func (z *zypper) describe(file io.Reader) (host.Package, error) { return describeRPM(file) }
 

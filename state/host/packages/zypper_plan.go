@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 	"slices"
 	"strings"
 )
@@ -32,7 +33,7 @@ func (z *zypper) order(v *host.Inventory, t host.Transaction, test bool) []strin
 func (z *zypper) options(v *host.Inventory, t host.Transaction) []string {
 	older := slices.ContainsFunc(t.Packages, func(w host.Wanted) bool {
 		there := v.Versions(w.Name)
-		return w.File != "" || len(there) == 1 && w.Version != "" && compareRPM(there[0], w.Version) > 0
+		return w.File != "" || len(there) == 1 && w.Version != "" && order.RPM(there[0], w.Version) > 0
 	})
 	var argv []string
 	for _, option := range []struct {

@@ -3,6 +3,7 @@ package packages
 import (
 	"encoding/xml"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 	"slices"
 	"strings"
 )
@@ -75,7 +76,7 @@ func (a zypperAnswer) offer(name, arch string) (o host.Offer, ok bool) {
 	if len(o.Versions) == 0 {
 		return o, false
 	}
-	return newestFirst(o, compareRPM), true
+	return newestFirst(o, order.RPM), true
 }
 
 // changes reads what would be done. Nothing to do has no summary, or one without packages.

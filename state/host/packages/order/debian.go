@@ -1,12 +1,14 @@
-package packages
+// Package order orders versions of packages as their package managers do: dpkg, rpm, pacman and apk. Each function
+// returns -1, 0 or 1.
+package order
 
 import "strings"
 
-// compareDebian orders two Debian versions, [epoch:]upstream[-revision], as dpkg does: -1, 0 or 1.
+// Debian compares two Debian versions, [epoch:]upstream[-revision].
 //
-// Text and numbers take turns. Letters sort before other signs, the end of a part before letters,
-// and a tilde before even that, so that 1.0~rc1 comes before 1.0.
-func compareDebian(a, b string) int {
+// Each part is compared as alternating text and numbers. In text, letters sort before other characters, the end of a
+// part before letters, and a tilde before the end, so that 1.0~rc1 comes before 1.0.
+func Debian(a, b string) int {
 	ea, ua, ra := splitVersion(a)
 	eb, ub, rb := splitVersion(b)
 	if c := compareDigits(ea, eb); c != 0 {
@@ -49,7 +51,7 @@ func compareParts(a, b string) int {
 
 func startsText(s string) bool { return s != "" && !isDigit(s[0]) }
 
-// weight is the place of the first byte in the order of text; a digit and the end weigh the same.
+// weight returns the position of the first byte in the order of text; a digit weighs the same as the end.
 func weight(s string) int {
 	switch {
 	case s == "" || isDigit(s[0]):

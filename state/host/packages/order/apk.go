@@ -1,16 +1,15 @@
-package packages
+package order
 
 import (
 	"cmp"
 	"strings"
 )
 
-// compareAPK orders two versions of apk, digits{.digits}{letter}{_suffix{digits}}{-rdigits}: -1, 0 or 1.
+// APK compares two versions of apk, digits{.digits}{letter}{_suffix{digits}}{-rdigits}.
 //
-// The parts are compared one after the other. Where one version ends, the other is newer, unless it
-// goes on with a suffix of what comes before a release, such as _rc1. After the first, a number that
-// begins with a zero counts like what follows a decimal point.
-func compareAPK(a, b string) int {
+// The parts are compared in turn. If one version ends, the other is newer, unless its next part is a suffix of a
+// pre-release, such as _rc1. Numbers after the first are compared as decimal fractions if one begins with a zero.
+func APK(a, b string) int {
 	if a == b {
 		return 0
 	}
@@ -47,8 +46,8 @@ const (
 type apkPart struct {
 	kind   apkKind
 	text   string
-	before bool // a suffix of what comes before a release
-	order  int  // of a suffix
+	before bool // the suffix of a pre-release
+	order  int  // the position of a suffix in apkSuffixes
 }
 
 // apkReader splits a version into parts.
@@ -57,7 +56,7 @@ type apkReader struct {
 	after apkKind
 }
 
-// suffixes in their order; nothing stands between rc and cvs.
+// apkSuffixes lists the suffixes from old to new; the empty string is no suffix at all.
 func apkSuffixes() []string {
 	return []string{"alpha", "beta", "pre", "rc", "", "cvs", "svn", "git", "hg", "p"}
 }
@@ -110,8 +109,8 @@ func (r *apkReader) suffix() apkPart {
 	return apkPart{kind: apkInvalid}
 }
 
-// compareAPKParts orders two parts. Of different kinds, the one that ends or goes further on is older,
-// but for a suffix of what comes before a release.
+// compareAPKParts compares two parts. Of two kinds, the later one in the list of kinds is older, except that a
+// suffix of a pre-release is older than any other kind.
 func compareAPKParts(p, q apkPart) int {
 	if p.kind != q.kind {
 		switch {

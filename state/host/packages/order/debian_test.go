@@ -1,4 +1,4 @@
-package packages
+package order
 
 import (
 	"math/rand/v2"
@@ -19,20 +19,20 @@ func TestCompareDebian(t *testing.T) {
 		versions := strings.Fields(chain)
 		for i, a := range versions {
 			for j, b := range versions {
-				if got, want := compareDebian(a, b), sign(i-j); got != want {
+				if got, want := Debian(a, b), sign(i-j); got != want {
 					t.Errorf("%s <=> %s is %d, want %d", a, b, got, want)
 				}
 			}
 		}
 	}
 	for _, same := range [][2]string{{"1.0", "1.0-0"}, {"0:1", "1"}, {"01.002", "1.2"}, {"1.0", " 1.0 "}, {"", "0"}} {
-		if got := compareDebian(same[0], same[1]); got != 0 {
+		if got := Debian(same[0], same[1]); got != 0 {
 			t.Errorf("%q <=> %q is %d, want 0", same[0], same[1], got)
 		}
 	}
 }
 
-// TestCompareDebianLikeDpkg compares random versions, near to each other, with dpkg's own opinion.
+// TestCompareDebianLikeDpkg compares the results for random, similar versions with those of dpkg.
 func TestCompareDebianLikeDpkg(t *testing.T) {
 	if _, err := exec.LookPath("dpkg"); err != nil {
 		t.Skip("dpkg is what this compares with, and this system has none")
@@ -47,10 +47,10 @@ func TestCompareDebianLikeDpkg(t *testing.T) {
 		} else if exec.Command("dpkg", "--compare-versions", a, "eq", b).Run() == nil {
 			want = 0
 		}
-		if got := compareDebian(a, b); got != want {
+		if got := Debian(a, b); got != want {
 			t.Errorf("%s <=> %s is %d, dpkg says %d", a, b, got, want)
 		}
-		if got := compareDebian(b, a); got != -want {
+		if got := Debian(b, a); got != -want {
 			t.Errorf("%s <=> %s is %d, and the other way round %d", b, a, got, want)
 		}
 	}
@@ -76,7 +76,7 @@ func randomVersion(random *rand.Rand) string {
 	return b.String()
 }
 
-// mutate changes one letter behind the first digit, or adds one, so that the two have much in common.
+// mutate changes or adds one character after the first digit, so that the two versions are similar.
 func mutate(random *rand.Rand, v string) string {
 	start := strings.IndexByte(v, ':') + 2
 	i := start + random.IntN(len(v)-start+1)
@@ -92,10 +92,10 @@ func FuzzCompareDebian(f *testing.F) {
 	f.Add("", "-")
 	f.Add("a:b:c-d-e", "00000:~")
 	f.Fuzz(func(t *testing.T, a, b string) {
-		if compareDebian(a, b) != -compareDebian(b, a) {
+		if Debian(a, b) != -Debian(b, a) {
 			t.Errorf("%q and %q have no order", a, b)
 		}
-		if compareDebian(a, a) != 0 {
+		if Debian(a, a) != 0 {
 			t.Errorf("%q differs from itself", a)
 		}
 	})

@@ -1,13 +1,13 @@
-package packages
+package order
 
 import "strings"
 
-// compareRPM orders two versions of rpm packages, [epoch:]version[-release]: -1, 0 or 1. Where only
-// one of them has a release, releases do not count: 3.2 is what 3.2-1 is.
-func compareRPM(a, b string) int { return compareEVR(a, b, compareRPMParts) }
+// RPM compares two versions of rpm packages, [epoch:]version[-release]. If only one has a release, releases are
+// ignored: 3.2 equals 3.2-1.
+func RPM(a, b string) int { return compareEVR(a, b, compareRPMParts) }
 
-// compareEVR orders two versions by their epochs, and then by how the parts between dashes compare.
-// Where only one of them has a release, releases do not count.
+// compareEVR compares two versions by their epochs, then by their versions, then by their releases, which are ignored
+// if only one has one.
 func compareEVR(a, b string, parts func(a, b string) int) int {
 	ea, va, ra := splitEVR(a)
 	eb, vb, rb := splitEVR(b)
@@ -20,7 +20,7 @@ func compareEVR(a, b string, parts func(a, b string) int) int {
 	return parts(ra, rb)
 }
 
-// splitEVR takes a version apart at its epoch and its last dash.
+// splitEVR splits a version at its epoch and its last dash.
 func splitEVR(v string) (epoch, version, release string) {
 	v = strings.TrimSpace(v)
 	if e, rest, ok := strings.Cut(v, ":"); ok && strings.Trim(e, "0123456789") == "" {
@@ -32,9 +32,9 @@ func splitEVR(v string) (epoch, version, release string) {
 	return epoch, v, ""
 }
 
-// compareRPMParts orders runs of digits as numbers and runs of letters as text; a number is newer
-// than letters. A tilde is older than the end, as in 1.0~rc1, a caret newer, as in 1.0^git5, but
-// older than anything else that follows.
+// compareRPMParts compares runs of digits as numbers and runs of letters as text; a number is newer than letters. A
+// tilde is older than the end, as in 1.0~rc1. A caret is newer than the end, as in 1.0^git5, and older than any other
+// text.
 func compareRPMParts(a, b string) int {
 	for {
 		a, b = strings.TrimLeftFunc(a, separatesRPM), strings.TrimLeftFunc(b, separatesRPM)
@@ -54,8 +54,8 @@ func compareRPMParts(a, b string) int {
 	}
 }
 
-// compareRuns orders the runs of digits, or of letters, with which two texts begin, by the kind of the
-// first one: digits are numbers, and newer than what is none. It gives what follows the runs.
+// compareRuns compares the runs with which two texts begin: runs of digits as numbers if a begins with a digit,
+// otherwise runs of letters. Digits are newer than anything else. It returns the texts after the runs.
 func compareRuns(a, b string) (c int, restA, restB string) {
 	is := isLetter
 	if isDigit(a[0]) {
@@ -76,8 +76,8 @@ func compareRuns(a, b string) (c int, restA, restB string) {
 	return c, restA, restB
 }
 
-// rpmMarks looks for tildes and carets at the start: done says that they decide, both that both have
-// the same.
+// rpmMarks compares tildes and carets at the start of two texts. done reports that c is the result, both that both
+// texts begin with the same mark.
 func rpmMarks(a, b string) (c int, done, both bool) {
 	for _, mark := range "~^" {
 		x, y := strings.HasPrefix(a, string(mark)), strings.HasPrefix(b, string(mark))
@@ -104,7 +104,7 @@ func separatesRPM(r rune) bool {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// runOf splits off the start of s that is of one kind.
+// runOf splits off the longest prefix of s whose bytes satisfy is.
 func runOf(s string, is func(byte) bool) (start, rest string) {
 	n := 0
 	for n < len(s) && is(s[n]) {

@@ -1,14 +1,12 @@
-package packages
+package order
 
 import "strings"
 
-// comparePacman orders two versions of pacman, [epoch:]version[-release]: -1, 0 or 1. Where only one of
-// them has a release, releases do not count.
-func comparePacman(a, b string) int { return compareEVR(a, b, compareAlpmParts) }
+// Pacman compares two versions of pacman, [epoch:]version[-release]. If only one has a release, releases are ignored.
+func Pacman(a, b string) int { return compareEVR(a, b, compareAlpmParts) }
 
-// compareAlpmParts orders runs of digits as numbers and runs of letters as text, and more signs
-// between them are newer. Letters that are left over make a version older, as in 1.0rc, and digits
-// newer.
+// compareAlpmParts compares runs of digits as numbers and runs of letters as text. More separators between runs are
+// newer. Remaining letters make a version older, as in 1.0rc, and remaining digits make it newer.
 func compareAlpmParts(a, b string) int {
 	if a == b {
 		return 0
