@@ -16,6 +16,7 @@ import (
 	"io"
 
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/self"
 	"github.com/corpus-agent/corpus-agent/agent/site"
@@ -29,7 +30,7 @@ import (
 
 // Agent runs deploys on one host.
 type Agent struct {
-	site.Site
+	records.Records
 	Sinks []report.Sink
 
 	// OpenStore opens the store of a URL.
@@ -50,19 +51,11 @@ type Agent struct {
 	// Lent is the descriptor of the lock that the run which tries this program has lent to it; 0 for none.
 	Lent int
 
-	root *trust.CheckedRoot // that the repair of this run looked at; nil before one
+	CheckedRoot *trust.CheckedRoot // that the repair of this run looked at; nil before one
 }
 
 // New is the agent of a host.
-func New(s site.Site) *Agent { return &Agent{Site: s} }
-
-// ledgerPath is the file of what is deployed.
-func (a *Agent) ledgerPath() string {
-	if a.Alone != "" {
-		return a.Layout.ProjectLedger(a.Alone)
-	}
-	return a.Layout.Ledger()
-}
+func New(s site.Site) *Agent { return &Agent{Records: records.Records{Site: s}} }
 
 // Given is what a person said about the host on the command line.
 type Given struct {

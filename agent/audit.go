@@ -38,7 +38,7 @@ type Audit struct {
 // is not asked. Its error is one of trust if anything was changed, or cannot be judged. All releases are looked at before it
 // is returned.
 func (a *Agent) Verify(ctx context.Context) ([]Audit, error) {
-	book, err := a.hostBook()
+	book, err := a.ReadHostLedger()
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}

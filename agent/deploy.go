@@ -155,7 +155,7 @@ func (r *run) noteIdentity(given grains.Identity) {
 // identifyAlone is identify for a project that is not the host's service. Its instance is that of the
 // host, where the host has one.
 func (r *run) identifyAlone(ctx context.Context) error {
-	host, err := r.hostBook()
+	host, err := r.ReadHostLedger()
 	if err != nil {
 		return err
 	}

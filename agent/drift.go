@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/agent/site"
@@ -24,7 +25,7 @@ func (a *Agent) drift(s Status) []string {
 	if runs == nil || s.Running != nil || s.CutShort != nil {
 		return nil // on the way from one to the other nothing has drifted
 	}
-	lost, unseen := a.dataLost(*runs)
+	lost, unseen := a.DataLost(*runs)
 	found := append(append(lost, unseen...), a.SharedDrift(*runs)...)
 	for _, release := range runs.Releases() {
 		links, dir := s.Links[release.Project], release.Dir()
@@ -74,16 +75,13 @@ func actingAlways(r *report.Report) []string {
 	return named
 }
 
-// timer is the unit that runs deploys.
-const timer = "corpus-agent.timer"
-
 // NextRun asks systemd when the timer runs the next deploy. It is nil where nothing is planned, and
 // below a root that is not the running system.
 func (a *Agent) NextRun(ctx context.Context) *time.Time {
 	if a.Layout.Relocated() {
 		return nil
 	}
-	out, err := site.Systemctl(ctx, 5*time.Second, "list-timers", "--all", "--output=json", timer)
+	out, err := site.Systemctl(ctx, 5*time.Second, "list-timers", "--all", "--output=json", records.TimerUnit)
 	if err != nil {
 		return nil
 	}
@@ -96,7 +94,7 @@ func (a *Agent) TimerOff(ctx context.Context) string {
 	if a.Layout.Relocated() {
 		return ""
 	}
-	out, err := site.Systemctl(ctx, 5*time.Second, "show", "--property=LoadState,ActiveState", timer)
+	out, err := site.Systemctl(ctx, 5*time.Second, "show", "--property=LoadState,ActiveState", records.TimerUnit)
 	if err != nil {
 		return ""
 	}
@@ -125,7 +123,7 @@ func nextElapse(answer string) *time.Time {
 		return nil
 	}
 	for _, t := range timers {
-		if t.Unit == timer && t.Next > 0 {
+		if t.Unit == records.TimerUnit && t.Next > 0 {
 			at := time.UnixMicro(t.Next)
 			return &at
 		}

@@ -208,7 +208,7 @@ func (r *run) findSLS(pair ledger.Pair, name string) string {
 // quarantine, what runs in its place stands in for it, so that the other is still brought up to date.
 func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	named, good := *pair, r.ledger.Runs()
-	_ = r.requested(r.ledger) // since the run began
+	_ = r.Requested(r.ledger) // since the run began
 	if r.inDoubt(named) {
 		return r.withhold(named), nil
 	}
@@ -369,7 +369,7 @@ func (r *run) leave(left ledger.Pair) {
 
 // Unquarantine lets releases be tried again that have this version or directory; "" means all.
 func (a *Agent) Unquarantine(version string) (released []ledger.Bad, err error) {
-	err = a.edit("unquarantine", func(book *ledger.Ledger) error {
+	err = a.Edit("unquarantine", func(book *ledger.Ledger) error {
 		known := book.Bad
 		if released = book.Unquarantine(version); len(released) == 0 {
 			return exit.WithCode(exit.Usage, notQuarantined(version, known))

@@ -123,7 +123,7 @@ func (r *run) keepFromStore(release artifact.Release) error {
 // DeployEditable links a working tree as a release, so that what is edited there is what runs.
 func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Given) (*report.Report, error) {
 	if name == "" {
-		book, err := a.readBook()
+		book, err := a.ReadLedger()
 		if err != nil {
 			return nil, err
 		}
@@ -207,7 +207,7 @@ func (a *Agent) Receive(ctx context.Context, name, which string, refs io.Reader)
 	if err != nil {
 		return nil, err
 	}
-	entry, _, err := a.entryOf(name, false)
+	entry, _, err := a.Entry(name, false)
 	if err != nil || entry == nil || entry.Branch == "" {
 		return nil, exit.WithCode(exit.Usage, errors.Join(err, diag.WithHint(fmt.Errorf("%s takes no pushes", name), "corpus-agent project init %s --git", name)))
 	}

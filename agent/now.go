@@ -10,17 +10,12 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
-
-// service is the unit that the timer starts.
-const ownService = "corpus-agent.service"
-
-// look is how often somebody who waits for a run looks whether it is over.
-const look = 200 * time.Millisecond
 
 // DeployNow does what the timer would do next, and does not wait for its turn: it starts the unit, whose
 // environment and limits a run has that nobody watches, and gives the report when that run is over. A run
@@ -43,21 +38,21 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 	case "", "not-found":
 		return a.nowHere(ctx, say)
 	case "masked":
-		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s is masked: runs of this host are turned off", ownService),
-			"systemctl unmask %s; or `corpus-agent deploy`, which runs here and not in the unit", ownService))
+		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s is masked: runs of this host are turned off", records.ServiceUnit),
+			"systemctl unmask %s; or `corpus-agent deploy`, which runs here and not in the unit", records.ServiceUnit))
 	default:
-		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("systemd cannot load %s: %s", ownService, load), "systemd-analyze verify %s shows why", ownService))
+		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("systemd cannot load %s: %s", records.ServiceUnit, load), "systemd-analyze verify %s shows why", records.ServiceUnit))
 	}
 	started := a.Time().UTC()
 	for tries := 0; ; tries++ {
 		if err := a.rest(ctx, tries, say); err != nil {
 			return nil, true, err
 		}
-		if err := a.quiet(ctx, say); err != nil {
+		if err := a.WaitUntilIdle(ctx, say); err != nil {
 			return nil, true, err
 		}
-		say("%s is started; the run goes on if this command is ended", ownService)
-		result, err := site.Systemctl(ctx, 24*time.Hour, "start", ownService)
+		say("%s is started; the run goes on if this command is ended", records.ServiceUnit)
+		result, err := site.Systemctl(ctx, 24*time.Hour, "start", records.ServiceUnit)
 		if ctx.Err() != nil {
 			return nil, true, ctx.Err()
 		}
@@ -77,9 +72,9 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 // unreported is the error of a run of the unit that left no report, which a state directory that cannot be written explains.
 func (a *Agent) unreported(said string) error {
 	if err := a.Unwritable(); err != nil {
-		return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("the run could not keep a report: %w", err), "%s; journalctl -u %s", diag.HintOf(err), ownService))
+		return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("the run could not keep a report: %w", err), "%s; journalctl -u %s", diag.HintOf(err), records.ServiceUnit))
 	}
-	return diag.WithHint(fmt.Errorf("the run ended before it had anything to report: %s", said), "journalctl -u %s", ownService)
+	return diag.WithHint(fmt.Errorf("the run ended before it had anything to report: %s", said), "journalctl -u %s", records.ServiceUnit)
 }
 
 // nowHere is DeployNow in this process.
@@ -88,7 +83,7 @@ func (a *Agent) nowHere(ctx context.Context, say func(format string, args ...any
 		if err := a.rest(ctx, tries, say); err != nil {
 			return nil, false, err
 		}
-		if err := a.quiet(ctx, say); err != nil {
+		if err := a.WaitUntilIdle(ctx, say); err != nil {
 			return nil, false, err
 		}
 		r, err := a.Deploy(ctx, Given{}, false)
@@ -97,27 +92,6 @@ func (a *Agent) nowHere(ctx context.Context, say func(format string, args ...any
 			return r, false, err
 		}
 	}
-}
-
-// quiet waits until no run is under way. A hook's own run is, and would be waited for in vain.
-func (a *Agent) quiet(ctx context.Context, say func(format string, args ...any)) error {
-	holder, busy := lock.Taken(a.Layout.Lock())
-	switch {
-	case busy && a.Within != "":
-		_, err := a.lock("deploy --now")
-		return err
-	case busy:
-		say("waiting: %v", &lock.Held{Holder: holder})
-	}
-	for busy {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(look):
-		}
-		_, busy = lock.Taken(a.Layout.Lock())
-	}
-	return nil
 }
 
 // rest waits before another try when a run could not take the lock. systemd starts a unit five times in ten seconds, and
@@ -161,7 +135,7 @@ func (a *Agent) unitLoad(ctx context.Context) string {
 	if a.Layout.Relocated() {
 		return ""
 	}
-	out, err := site.Systemctl(ctx, 5*time.Second, "show", "--property=LoadState", ownService)
+	out, err := site.Systemctl(ctx, 5*time.Second, "show", "--property=LoadState", records.ServiceUnit)
 	if err != nil {
 		return ""
 	}

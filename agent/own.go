@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
@@ -22,14 +23,14 @@ import (
 func (a *Agent) puttingOff(ctx context.Context) (during *Agent, after func()) {
 	own := *a
 	own.Failures = &site.FailedOutput{}
-	own.OwnUnit = &host.OwnUnit{Name: ownService}
+	own.OwnUnit = &host.OwnUnit{Name: records.ServiceUnit}
 	return &own, func() {
 		verb := own.OwnUnit.Pending()
 		if verb == "" || a.Layout.Relocated() || a.ShuttingDown(ctx) {
 			return
 		}
 		// The run has its report by now: systemd's journal has what comes of this.
-		_, _ = site.Systemctl(context.WithoutCancel(ctx), 30*time.Second, "--no-block", string(verb), ownService)
+		_, _ = site.Systemctl(context.WithoutCancel(ctx), 30*time.Second, "--no-block", string(verb), records.ServiceUnit)
 	}
 }
 
@@ -110,5 +111,5 @@ func waitsForUs(pid int) bool {
 		return false
 	}
 	words := strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
-	return filepath.Base(words[0]) == "systemctl" && slices.ContainsFunc(words, func(w string) bool { return w == ownService || w+".service" == ownService })
+	return filepath.Base(words[0]) == "systemctl" && slices.ContainsFunc(words, func(w string) bool { return w == records.ServiceUnit || w+".service" == records.ServiceUnit })
 }

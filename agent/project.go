@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
+	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -34,7 +35,7 @@ func (a *Agent) Project(ctx context.Context, name string) (*Agent, error) {
 	if name == artifact.Base {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("base is deployed together with the service and not by itself"), "`corpus-agent deploy` brings both"))
 	}
-	book, err := a.readBook()
+	book, err := a.ReadLedger()
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
@@ -52,11 +53,11 @@ func (a *Agent) known(ctx context.Context, name string) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	entered, err := a.registered(name)
+	entered, err := a.Registered(name)
 	if err != nil {
 		return nil, err
 	}
-	if book, err := own.readBook(); !entered && (err != nil || book.Good == nil || book.Good.Service.Project != name) {
+	if book, err := own.ReadLedger(); !entered && (err != nil || book.Good == nil || book.Good.Service.Project != name) {
 		return nil, exit.WithCode(exit.Usage, errors.Join(err, diag.WithHint(fmt.Errorf("this host knows no project %q", name), "%s", a.otherProjects(name))))
 	}
 	return own, nil
@@ -64,7 +65,7 @@ func (a *Agent) known(ctx context.Context, name string) (*Agent, error) {
 
 func (a *Agent) otherProjects(name string) string {
 	var names []string
-	dirs, _ := a.projectDirs() // those that can be read are enough for a hint
+	dirs, _ := a.ProjectDirs() // those that can be read are enough for a hint
 	for _, dir := range dirs {
 		if n := filepath.Base(dir); n != artifact.Base {
 			names = append(names, n)
@@ -172,7 +173,7 @@ func (r *run) repositories(ctx context.Context, init Init) ([]string, error) {
 		r.entry.Branch = init.Branch
 	}
 	if r.entry.Branch == "" {
-		r.entry.Branch = defaultBranch
+		r.entry.Branch = records.DefaultBranch
 	}
 	p := r.LayoutOf(r.entry.Name)
 	if err := r.ownRepositories(p); err != nil {
@@ -225,18 +226,18 @@ func (a *Agent) editProject(ctx context.Context, name string, change func(*ledge
 	if _, err := a.known(ctx, name); err != nil {
 		return err
 	}
-	return a.edit("project", func(*ledger.Ledger) error {
-		entry, _, err := a.entryOf(name, false)
+	return a.Edit("project", func(*ledger.Ledger) error {
+		entry, _, err := a.Entry(name, false)
 		if err != nil {
 			return exit.WithCode(exit.Usage, err)
 		}
 		if entry == nil {
-			entry = &ledger.Project{Name: name, User: userName(name), Group: userName(name)}
+			entry = &ledger.Project{Name: name, User: records.UserName(name), Group: records.UserName(name)}
 		}
 		if err := change(entry); err != nil {
 			return err
 		}
-		return a.saveEntry(entry)
+		return a.SaveEntry(entry)
 	})
 }
 
@@ -247,7 +248,7 @@ func (a *Agent) Configuration(ctx context.Context, name string) (*value.Map, err
 	if err != nil {
 		return nil, err
 	}
-	book, err := own.readBook()
+	book, err := own.ReadLedger()
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +276,7 @@ func (a *Agent) RunProject(ctx context.Context, name string, given Given) (*repo
 	if err != nil {
 		return nil, err
 	}
-	entry, _, err := a.entryOf(name, false)
+	entry, _, err := a.Entry(name, false)
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
@@ -291,7 +292,7 @@ func (a *Agent) RunProject(ctx context.Context, name string, given Given) (*repo
 
 // pulls reports whether the host's service comes from a store.
 func (a *Agent) pulls() bool {
-	book, err := a.readBook()
+	book, err := a.ReadLedger()
 	return err == nil && (a.Config.Store != "" || book.Host.Store != "") && book.Hold == nil
 }
 
@@ -335,7 +336,7 @@ func (a *Agent) others() ([]Other, error) {
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Base(a.Layout.ProjectLedger("")))
 		own := *a
 		own.Alone = name
-		book, err := own.readBook()
+		book, err := own.ReadLedger()
 		if err != nil {
 			return list, err
 		}

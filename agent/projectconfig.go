@@ -63,5 +63,5 @@ func (r *run) saveProject(ctx context.Context, pair ledger.Pair) error {
 	}
 	now := r.Time().UTC()
 	r.entry.Configuration, r.entry.Saved = r.Secrets().Value(cfg).(*value.Map), &now
-	return r.saveEntry(r.entry)
+	return r.SaveEntry(r.entry)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -54,29 +55,9 @@ func (r *run) sync(ctx context.Context, pair ledger.Pair) error {
 // register makes an entry where there is none.
 func (r *run) register(name string) {
 	if r.entry == nil {
-		user := userName(name)
+		user := records.UserName(name)
 		r.entry = &ledger.Project{Name: name, User: user, Group: user}
 	}
-}
-
-// userName is the account of a project: names of accounts are shorter and plainer than those of
-// projects.
-func userName(project string) string {
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		}
-		return '-'
-	}, project)
-	const suffix, longest = "-user", 32
-	name = name[:min(len(name), longest-len(suffix))] + suffix
-	if name[0] >= '0' && name[0] <= '9' {
-		name = "p" + name[:len(name)-len(suffix)-1] + suffix
-	}
-	return name
 }
 
 // Where Salt's own tools find what projects bring.
@@ -235,10 +216,10 @@ func sshDir(home *walk.Dir, user host.User) (*walk.Dir, error) {
 
 // enter reads what the registry says of the project that a run is about.
 func (r *run) enter(project string) error {
-	entry, notes, err := r.entryOf(project, !r.test)
+	entry, notes, err := r.Entry(project, !r.test)
 	var corrupt *ledger.Corrupt
 	if r.test && errors.As(err, &corrupt) {
-		entry, err = r.entryFromDisk(project) // as a run would make it, that says so
+		entry, err = r.EntryFromDisk(project) // as a run would make it, that says so
 	}
 	r.entry = entry
 	for _, text := range notes {
@@ -246,6 +227,3 @@ func (r *run) enter(project string) error {
 	}
 	return exit.WithCode(exit.Usage, err)
 }
-
-// defaultBranch is the branch whose push is deployed.
-const defaultBranch = "main"

@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
@@ -49,7 +50,7 @@ func (a *Agent) Releases() ([]Known, error) {
 }
 
 func (a *Agent) knownReleases() ([]Known, error) {
-	book, err := a.readBook()
+	book, err := a.ReadLedger()
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
@@ -58,7 +59,7 @@ func (a *Agent) knownReleases() ([]Known, error) {
 		known = append(known, ledger.Release(b))
 	}
 	list := []Known{}
-	for _, project := range projects(book) {
+	for _, project := range records.ProjectsIn(book) {
 		more, err := a.onDisk(project, book, known)
 		if err != nil {
 			return nil, err
@@ -80,7 +81,7 @@ func (a *Agent) onDisk(project string, book *ledger.Ledger, known []artifact.Rel
 		return nil, err
 	}
 	links, err := link.Of(p).Read()
-	if err = elsewhere(err); err != nil {
+	if err = records.IgnoreNoLink(err); err != nil {
 		return nil, err
 	}
 	var list []Known

@@ -74,7 +74,7 @@ func (r *run) trusting(ctx context.Context, s store.Store, given []byte, pinned 
 	case !pinned:
 		return nil, r.untrusting(grains.Identity{})
 	}
-	return trust.OpenChecked(s, r.Layout.Trust(), r.Time, r.root)
+	return trust.OpenChecked(s, r.Layout.Trust(), r.Time, r.CheckedRoot)
 }
 
 // trustGiven is the directory in which a root that was given is pinned once it has verified the store. A dry run on a host

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/self"
 	"github.com/corpus-agent/corpus-agent/agent/service"
@@ -61,7 +61,7 @@ type run struct {
 	kept     []string        // directories in archives that get the report beside them
 	undo     *undoing        // keeps what converging replaces; nil where nothing has converged yet
 
-	held    *exclusive               // the lock of this run; nil for a trial, whose lock is lent
+	held    *records.Exclusive       // the lock of this run; nil for a trial, whose lock is lent
 	files   self.Snapshot            // the agent's own files, as they were last known to work
 	units   self.Units               // the agent's own units, as they were before a deploy
 	took    time.Duration            // the longest converge of this run
@@ -92,14 +92,14 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err := a.CheckAbove(a.Layout.State()); err != nil {
 		return nil, err
 	}
-	held, err := a.lock(command)
+	held, err := a.Lock(command)
 	if other := new(lock.Held); errors.As(err, &other) && a.Within == "" {
-		return nil, a.refused(ctx, other, err)
+		return nil, a.NoteRefusal(ctx, other, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	a.forgetRefusals()
+	a.ForgetRefusals()
 	a, after := a.puttingOff(ctx)
 	defer after()
 	defer func() { _ = held.Release() }()
@@ -111,7 +111,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err != nil {
 		return nil, site.ExplainDisk(err)
 	}
-	book, lost, err := a.remembered(test || refused != nil)
+	book, lost, err := a.Recall(test || refused != nil)
 	if err != nil {
 		return nil, site.ExplainDisk(err)
 	}
@@ -123,11 +123,11 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	r.watchSelf()
 	if refused == nil {
 		var more []string
-		more, err = a.ReclaimShared(projects(book), test)
+		more, err = a.ReclaimShared(records.ProjectsIn(book), test)
 		taken = append(taken, more...)
 	}
 	slices.Sort(taken) // a dry run finds what is not a project's twice
-	for _, text := range slices.Concat(held.lost, lost, slices.Compact(taken)) {
+	for _, text := range slices.Concat(held.Displaced, lost, slices.Compact(taken)) {
 		r.record.Note("%s", text)
 	}
 	if refused = errors.Join(refused, site.ExplainDisk(err)); refused != nil {
@@ -138,7 +138,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 		r.record.Note("what earlier runs left was not all removed: %v", err)
 	}
 	if !test {
-		err = errors.Join(r.repairLinks(projects(book)), r.repairData())
+		err = errors.Join(r.repairLinks(records.ProjectsIn(book)), r.repairData())
 	}
 	defer r.freeWaiters(ctx)()
 	if err == nil {
@@ -186,43 +186,6 @@ func (r *run) redacted(err error) error {
 	return exit.WithCode(exit.Code(err), r.Redactor.Error(err))
 }
 
-// remembered is what the host knows of itself. A run that may change something first repairs what holds
-// that, and lost says what was gone; a dry run only reads.
-func (a *Agent) remembered(test bool) (book *ledger.Ledger, lost []string, err error) {
-	if test {
-		book, err = a.readBook()
-		return book, nil, err
-	}
-	if lost, err = a.repair(); err != nil {
-		return nil, nil, err
-	}
-	book, more, err := a.book()
-	if err == nil && book.Good != nil && !a.Reports().Any() {
-		more = append(more, "the reports of earlier runs are gone")
-	}
-	return book, append(lost, more...), err
-}
-
-func (a *Agent) lock(command string) (*exclusive, error) {
-	lost, err := a.repairLock()
-	if err != nil {
-		return nil, site.ExplainDisk(err)
-	}
-	held, err := lock.Acquire(a.Layout.Lock(), command)
-	var other *lock.Held
-	if errors.As(err, &other) && a.Within != "" {
-		return nil, diag.WithHint(fmt.Errorf("a hook or procedure of run %s calls the agent, which that run is busy with: %w", a.Within, err),
-			"a deploy cannot start another from inside; let a unit or the timer do it afterwards (systemctl start --no-block corpus-agent.service)")
-	}
-	if errors.Is(err, os.ErrPermission) {
-		return nil, diag.WithHint(err, "run as root, or give a directory of your own with --root")
-	}
-	if err != nil {
-		return nil, site.ExplainDisk(err)
-	}
-	return &exclusive{Lock: held, list: a.Layout.Temporary(), swept: a.SweepTemporary() == nil, lost: lost}, nil
-}
-
 // sweep removes what a killed run left behind; under the lock nobody else is writing.
 func (r *run) sweep() error {
 	state := r.Layout.State()
@@ -231,7 +194,7 @@ func (r *run) sweep() error {
 	if file := r.Config.Metrics; file != "" {
 		dirs = append(dirs, r.Layout.Path(filepath.Dir(file)))
 	}
-	projects, err := r.projectDirs()
+	projects, err := r.ProjectDirs()
 	errs := []error{err}
 	dirs = append(dirs, r.Layout.Projects())
 	for _, dir := range projects {
@@ -316,7 +279,7 @@ func (r *run) save() error {
 	for i := range r.ledger.Bad {
 		r.ledger.Bad[i].Reason = r.record.Show(r.ledger.Bad[i].Reason)
 	}
-	uncopied, err := r.saveBook(r.ledger)
+	uncopied, err := r.SaveLedger(r.ledger)
 	if uncopied != "" && !slices.Contains(r.report.Notes, uncopied) {
 		r.record.Note("%s", uncopied)
 	}

@@ -197,7 +197,7 @@ func (a *Agent) trial(ctx context.Context) (*report.Report, error) {
 		return nil, err
 	}
 	defer lent.Close()
-	book, err := ledger.Load(a.ledgerPath())
+	book, err := ledger.Load(a.LedgerPath())
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/minion"
+	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/grains/custom"
@@ -147,7 +148,7 @@ func (a *Agent) minionGrains(ctx context.Context, config *minion.Config) (*value
 
 // identity is who the host is; nothing where its name does not say. A user who may not read the ledger gets what the name says.
 func (a *Agent) identity(ctx context.Context) (grains.Identity, error) {
-	book, err := a.hostBook()
+	book, err := a.ReadHostLedger()
 	if errors.Is(err, os.ErrPermission) {
 		book, err = &ledger.Ledger{}, nil
 	}
@@ -175,7 +176,7 @@ func (o *Opened) minion(c *minion.Config, s *session.Settings) {
 
 // deployedSettings are those of what is deployed; on a host without a deploy there are no files.
 func (a *Agent) deployedSettings(ctx context.Context) (session.Settings, error) {
-	book, err := a.hostBook()
+	book, err := a.ReadHostLedger()
 	if a.Skips(err) {
 		book, err = &ledger.Ledger{}, nil
 	}
@@ -335,15 +336,15 @@ func (a *Agent) Call(ctx context.Context, o *Opened, name string, args []any, kw
 }
 
 // lockForCall takes the lock of the host. A call that queues waits for the run that holds it.
-func (a *Agent) lockForCall(ctx context.Context, o *Opened, name string, queue bool) (*exclusive, error) {
+func (a *Agent) lockForCall(ctx context.Context, o *Opened, name string, queue bool) (*records.Exclusive, error) {
 	for {
-		held, err := a.lock("call " + name)
+		held, err := a.Lock("call " + name)
 		var other *lock.Held
 		if !queue || a.Within != "" || !errors.As(err, &other) {
 			return held, err
 		}
 		say := func(format string, args ...any) { o.Notes = append(o.Notes, fmt.Sprintf(format, args...)) }
-		if err := a.quiet(ctx, say); err != nil {
+		if err := a.WaitUntilIdle(ctx, say); err != nil {
 			return nil, err
 		}
 	}

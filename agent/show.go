@@ -14,7 +14,7 @@ import (
 // ShowGrains collects the host's grains as the next run would see them. On a host of which nobody
 // knows who it is, those of its identity are missing.
 func (a *Agent) ShowGrains(ctx context.Context) (*value.Map, error) {
-	book, err := a.readBook()
+	book, err := a.ReadLedger()
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (a *Agent) ShowGrains(ctx context.Context) (*value.Map, error) {
 // ShowPillar compiles the host's pillar from what is deployed. Values that were decrypted stay
 // hidden.
 func (a *Agent) ShowPillar(ctx context.Context) (*value.Map, error) {
-	book, err := a.readBook()
+	book, err := a.ReadLedger()
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -38,7 +39,7 @@ type Status struct {
 	Expires      []trust.Expiry      `json:"expires,omitempty"`   // until when signatures of the store are good, the first to expire first
 	Expiring     []trust.Expiry      `json:"expiring,omitempty"`  // those of which less than a third of the lifetime is left
 	Running      *lock.Holder        `json:"running,omitempty"`
-	Refused      *Refusals           `json:"refused,omitempty"` // runs since the last one that got the lock
+	Refused      *records.Refusals   `json:"refused,omitempty"` // runs since the last one that got the lock
 	LastRun      *report.Report      `json:"last_run,omitempty"`
 	Hidden       bool                `json:"hidden,omitempty"` // the last run and a run under way are for root alone to see
 	Channels     []artifact.Ref      `json:"channels,omitempty"`
@@ -86,7 +87,7 @@ func (a *Agent) forRoot(err error) error {
 }
 
 func (a *Agent) status() (Status, error) {
-	book, err := a.readBook()
+	book, err := a.ReadLedger()
 	if err != nil {
 		return Status{}, exit.WithCode(exit.Usage, err)
 	}
@@ -107,7 +108,7 @@ func (a *Agent) status() (Status, error) {
 	if runs := book.Runs(); runs != nil {
 		s.Expires, s.Expiring = a.expiries(runs.Service.Project)
 	}
-	s.Refused = a.refusals()
+	s.Refused = a.Refused()
 	if err := a.Unwritable(); err != nil {
 		s.Unwritable = fmt.Sprintf("%v; %s", err, diag.HintOf(err))
 	}
@@ -115,9 +116,9 @@ func (a *Agent) status() (Status, error) {
 		s.Running = &holder
 		s.CutShort = nil // it is under way, not cut short
 	}
-	for _, name := range projects(book) {
+	for _, name := range records.ProjectsIn(book) {
 		set, err := link.Of(a.LayoutOf(name)).Read()
-		if err = elsewhere(err); err != nil { // what is no link is drift
+		if err = records.IgnoreNoLink(err); err != nil { // what is no link is drift
 			return s, fmt.Errorf("reading the links: %w", err)
 		}
 		s.Links[name] = set
@@ -138,44 +139,11 @@ func (a *Agent) status() (Status, error) {
 	return s, nil
 }
 
-// projects are the projects that the ledger speaks of.
-func projects(book *ledger.Ledger) []string {
-	names := []string{artifact.Base}
-	for _, pair := range []*ledger.Pair{book.Good, book.Previous} {
-		if pair != nil {
-			names = append(names, pair.Service.Project)
-		}
-	}
-	if book.Running != nil && !book.Running.Pair.BaseAlone() {
-		names = append(names, book.Running.Pair.Service.Project)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // History lists the reports that are kept, newest first.
 func (a *Agent) History() ([]*report.Report, error) {
 	reports, err := a.Reports().All()
 	slices.Reverse(reports)
 	return reports, a.forLook(err)
-}
-
-// edit changes the ledger under the lock.
-func (a *Agent) edit(command string, change func(*ledger.Ledger) error) error {
-	held, err := a.lock(command)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = held.Release() }()
-	book, _, err := a.book()
-	if err != nil {
-		return exit.WithCode(exit.Usage, err)
-	}
-	if err := change(book); err != nil {
-		return err
-	}
-	_, err = a.saveBook(book) // the next run says that there is no copy
-	return err
 }
 
 // Report is the report of a run; "" is the last one.

@@ -163,7 +163,7 @@ func (a *Agent) lastLook() (*report.Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		if a.concerns(r) && (r.To != nil || r.Exit == exit.Unreachable) {
+		if a.Concerns(r) && (r.To != nil || r.Exit == exit.Unreachable) {
 			return r, nil
 		}
 	}
@@ -185,7 +185,7 @@ func (a *Agent) findFailure(w *Why) error {
 		if w.Since != nil && r.Ended.Before(*w.Since) {
 			return nil
 		}
-		if r.Exit != exit.OK && a.concerns(r) {
+		if r.Exit != exit.OK && a.Concerns(r) {
 			w.Failed, w.FailedIn = firstFailure(r), r.ID
 			if p := w.Postponed; p != nil && p.Run == r.ID && failedHook(r) != "" {
 				w.Failed = p.Reason // which says why the host did not start a hook
@@ -195,7 +195,7 @@ func (a *Agent) findFailure(w *Why) error {
 			}
 			return nil
 		}
-		succeeded = succeeded || r.Command == "deploy" && a.concerns(r)
+		succeeded = succeeded || r.Command == "deploy" && a.Concerns(r)
 	}
 	return nil
 }

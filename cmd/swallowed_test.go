@@ -55,7 +55,7 @@ func reasons() map[string][]string {
 	return map[string][]string{
 		"what is not as it has to be is written again, and the write reports what is wrong": {
 			"agent/deploy.go:namesLead", "agent/doubt.go:copyConfiguration", "agent/link/link.go:Named", "agent/link/link.go:name", "agent/link/link.go:point",
-			"agent/link/link.go:Name", "agent/projectsync.go:wire", "agent/registry.go:refreshEntryCopy", "artifact/durable/durable.go:MkdirAll",
+			"agent/link/link.go:Name", "agent/projectsync.go:wire", "agent/records/registry.go:refreshEntryCopy", "artifact/durable/durable.go:MkdirAll",
 			"artifact/trust/pin.go:checkPin", "packaging/builder/system.go:there",
 		},
 		"it is fetched again": {"agent/fetch/delta.go:halfArrived", "artifact/trust/pages.go:page"},
@@ -74,11 +74,11 @@ func reasons() map[string][]string {
 			"artifact/publish/keyring/keyring.go:lookAt", "artifact/publish/keyring/list.go:kindOf",
 		},
 		"what cannot be read is refused, or kept secret": {
-			"agent/repair.go:fine", "artifact/durable/scratch.go:own", "artifact/manifest/audit.go:Holds", "agent/private.go:readableByAll", "agent/private.go:lookAt",
+			"agent/records/repair.go:fine", "artifact/durable/scratch.go:own", "artifact/manifest/audit.go:Holds", "agent/private.go:readableByAll", "agent/private.go:lookAt",
 			"agent/service/whose.go:rootsFile",
 		},
 		"the run has read the link before, or reports there that it cannot": {
-			"agent/book.go:concerns", "agent/units.go:linksTo", "agent/units.go:currentOf", "agent/units.go:linkedAt",
+			"agent/records/restore.go:Concerns", "agent/units.go:linksTo", "agent/units.go:currentOf", "agent/units.go:linkedAt",
 		},
 		"what the units are made of is compared before and after; what cannot be read is the same in both": {
 			"agent/self/self.go:fileOf", "agent/self/self.go:stampOf", "agent/self/self.go:unitFiles",
@@ -89,7 +89,7 @@ func reasons() map[string][]string {
 			"packaging/pipeline/stage.go:homePython",
 		},
 		"what is left costs room alone":                              {"artifact/trust/pages.go:keepPages"},
-		"a count of refusals, which starts again":                    {"agent/refusals.go:refusals"},
+		"a count of refusals, which starts again":                    {"agent/records/refusals.go:Refused"},
 		"other sources of credentials are asked, and then the store": {"artifact/store/minio/keys.go:aliasKeys"},
 		"the error is returned, by another name":                     {"cmd/corpus/build.go:isTree", "state/roots/roots.go:look"},
 	}

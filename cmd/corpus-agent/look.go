@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -196,7 +197,7 @@ func (p *program) exposed(c config.Config, strict bool) error {
 }
 
 // refusedLine says for how long the lock has refused runs, and who holds it.
-func refusedLine(r agent.Refusals) string {
+func refusedLine(r records.Refusals) string {
 	line := fmt.Sprintf("%d runs by the lock, since %s, last %s", r.Count, when(r.Since), when(r.Last))
 	if r.Holder.PID == 0 {
 		return line + "; the process that holds it did not sign it"

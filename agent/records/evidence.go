@@ -1,4 +1,4 @@
-package agent
+package records
 
 import (
 	"context"
@@ -19,21 +19,21 @@ import (
 // ranLast is the release of a project that ran last, by what is left on the disk: what `current` names, or else `next`, which
 // is the same between runs, or else the newest directory that was unpacked from a verified artifact. A release that the last
 // report has in quarantine does not count, and where that report says that nothing ran only links do; nil for none.
-func (a *Agent) ranLast(project string, reports []*report.Report) (*artifact.Release, error) {
-	p := a.LayoutOf(project)
+func (rs *Records) ranLast(project string, reports []*report.Report) (*artifact.Release, error) {
+	p := rs.LayoutOf(project)
 	links, err := link.Of(p).Read()
-	if err = elsewhere(err); err != nil {
+	if err = IgnoreNoLink(err); err != nil {
 		return nil, err
 	}
-	condemned, nothingRan := a.lastSays(reports)
+	condemned, nothingRan := rs.lastSays(reports)
 	var listed []string
 	if !nothingRan {
-		if listed, err = a.listed(p); err != nil {
+		if listed, err = rs.listed(p); err != nil {
 			return nil, err
 		}
 	}
 	for _, dir := range append([]string{links.Current, links.Next}, listed...) {
-		release, err := a.releaseHeld(project, dir)
+		release, err := rs.releaseHeld(project, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -45,14 +45,14 @@ func (a *Agent) ranLast(project string, reports []*report.Report) (*artifact.Rel
 }
 
 // listed are the directories of a project's releases of which this host has a list, the newest first.
-func (a *Agent) listed(p layout.Project) (dirs []string, err error) {
+func (rs *Records) listed(p layout.Project) (dirs []string, err error) {
 	all, err := fetch.NewestFirst(p.Releases())
-	if err = elsewhere(err); err != nil {
+	if err = IgnoreNoLink(err); err != nil {
 		return nil, err
 	}
 	for _, dir := range all {
-		found, err := walk.Exists(a.Layout.Tree(p.Name, dir))
-		if err = elsewhere(err); err != nil {
+		found, err := walk.Exists(rs.Layout.Tree(p.Name, dir))
+		if err = IgnoreNoLink(err); err != nil {
 			return nil, err
 		}
 		if found {
@@ -64,9 +64,9 @@ func (a *Agent) listed(p layout.Project) (dirs []string, err error) {
 
 // lastSays is what the last report says of this host: the directories of releases that are in quarantine, with their
 // projects, and whether nothing was deployed.
-func (a *Agent) lastSays(reports []*report.Report) (condemned []string, nothingRan bool) {
+func (rs *Records) lastSays(reports []*report.Report) (condemned []string, nothingRan bool) {
 	for _, r := range slices.Backward(reports) {
-		if !a.concerns(r) || !r.Proves {
+		if !rs.Concerns(r) || !r.Proves {
 			continue
 		}
 		for _, q := range r.Quarantined {
@@ -79,15 +79,15 @@ func (a *Agent) lastSays(reports []*report.Report) (condemned []string, nothingR
 
 // serviceByDisk is the service of a host that has lost its ledger: what /srv/service names, what the newest report was about,
 // what the host is called, or else the only project that has releases here; "" where none of these tells.
-func (a *Agent) serviceByDisk(book *ledger.Ledger, reports []*report.Report) (string, error) {
-	if a.Alone != "" {
-		return a.Alone, nil
+func (rs *Records) serviceByDisk(book *ledger.Ledger, reports []*report.Report) (string, error) {
+	if rs.Alone != "" {
+		return rs.Alone, nil
 	}
-	target, err := os.Readlink(a.Layout.ServiceLink())
+	target, err := os.Readlink(rs.Layout.ServiceLink())
 	if err == nil {
 		return filepath.Base(target), nil
 	}
-	if err := elsewhere(err); err != nil {
+	if err := IgnoreNoLink(err); err != nil {
 		return "", err
 	}
 	for _, r := range slices.Backward(reports) {
@@ -95,31 +95,31 @@ func (a *Agent) serviceByDisk(book *ledger.Ledger, reports []*report.Report) (st
 			return r.Service, nil
 		}
 	}
-	offline := *a
+	offline := *rs
 	offline.Cloud, offline.OnCloud, offline.Config.Metadata = nil, false, false
 	if id, err := offline.Identify(context.Background(), grains.Identity{}, book.Host); err == nil {
-		alone, err := a.hasOwnLedger(id.Service)
+		alone, err := rs.hasOwnLedger(id.Service)
 		if alone || err != nil {
 			return "", err
 		}
 		return id.Service, nil
 	}
-	return a.onlyProject()
+	return rs.onlyProject()
 }
 
 // onlyProject is the only project, beside base and those that are deployed on their own, that has releases on this host.
-func (a *Agent) onlyProject() (only string, err error) {
-	dirs, err := a.projectDirs()
+func (rs *Records) onlyProject() (only string, err error) {
+	dirs, err := rs.ProjectDirs()
 	if err != nil {
 		return "", err
 	}
 	for _, dir := range dirs {
-		p := a.LayoutOf(filepath.Base(dir))
-		releases, err := a.listed(p)
+		p := rs.LayoutOf(filepath.Base(dir))
+		releases, err := rs.listed(p)
 		if err != nil {
 			return "", err
 		}
-		alone, err := a.hasOwnLedger(p.Name)
+		alone, err := rs.hasOwnLedger(p.Name)
 		switch {
 		case err != nil:
 			return "", err
@@ -134,8 +134,8 @@ func (a *Agent) onlyProject() (only string, err error) {
 }
 
 // hasOwnLedger reports whether a project is deployed on its own, and is not the host's service.
-func (a *Agent) hasOwnLedger(project string) (bool, error) {
-	for _, path := range []string{a.Layout.ProjectLedger(project), a.Layout.ProjectLedgerCopy(project)} {
+func (rs *Records) hasOwnLedger(project string) (bool, error) {
+	for _, path := range []string{rs.Layout.ProjectLedger(project), rs.Layout.ProjectLedgerCopy(project)} {
 		if found, err := walk.Named(path); found || err != nil {
 			return found, err
 		}

@@ -1,4 +1,4 @@
-package agent
+package records
 
 import (
 	"context"
@@ -32,28 +32,28 @@ const usualInterval = 5 * time.Minute
 // slack is how much earlier than its interval a timer may fire.
 const slack = 5 * time.Second
 
-// refused records that the lock refused a run. Where runs have been refused for as long as the unit's interval,
+// NoteRefusal records that the lock refused a run. Where runs have been refused for as long as the unit's interval,
 // no run of the unit has happened in time, and the error has an exit code that is a failure of the unit.
-func (a *Agent) refused(ctx context.Context, held *lock.Held, err error) error {
-	r := a.refusals()
-	now := a.Time().UTC().Truncate(time.Second)
+func (rs *Records) NoteRefusal(ctx context.Context, held *lock.Held, err error) error {
+	r := rs.Refused()
+	now := rs.Time().UTC().Truncate(time.Second)
 	if r == nil || r.Since.After(now) {
 		r = &Refusals{Since: now}
 	}
 	r.Last, r.Count, r.Holder = now, r.Count+1, held.Holder
-	if a.saveRefusals(r) != nil {
+	if rs.saveRefusals(r) != nil {
 		return err // of a user who may not write here; the lock's answer matters more
 	}
-	if r.Last.Sub(r.Since) < a.interval(ctx)-slack {
+	if r.Last.Sub(r.Since) < rs.interval(ctx)-slack {
 		return err
 	}
 	return exit.WithCode(exit.Starved, diag.WithHint(fmt.Errorf("no run got the lock since %s, %d were refused: %w", r.Since.Local().Format(time.DateTime), r.Count, err),
-		"look at what holds the lock: `corpus-agent status`, `fuser -v %s`; end that process if it hangs", a.Layout.Inside(a.Layout.Lock())))
+		"look at what holds the lock: `corpus-agent status`, `fuser -v %s`; end that process if it hangs", rs.Layout.Inside(rs.Layout.Lock())))
 }
 
-// refusals reads what was recorded; nil for nothing.
-func (a *Agent) refusals() *Refusals {
-	data, err := walk.ReadFile(a.Layout.Refusals())
+// Refused reads what was recorded; nil for nothing.
+func (rs *Records) Refused() *Refusals {
+	data, err := walk.ReadFile(rs.Layout.Refusals())
 	var r Refusals
 	if err != nil || json.Unmarshal(data, &r) != nil || r.Count == 0 {
 		return nil
@@ -61,39 +61,39 @@ func (a *Agent) refusals() *Refusals {
 	return &r
 }
 
-func (a *Agent) saveRefusals(r *Refusals) error {
+func (rs *Records) saveRefusals(r *Refusals) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(a.Layout.Refusals(), append(data, '\n'), 0o600); err != nil {
+	if err := durable.WriteFile(rs.Layout.Refusals(), append(data, '\n'), 0o600); err != nil {
 		return err
 	}
-	a.lockMetrics(r)
+	rs.lockMetrics(r)
 	return nil
 }
 
-// forgetRefusals is called by a run that got the lock.
-func (a *Agent) forgetRefusals() {
-	if err := os.Remove(a.Layout.Refusals()); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		a.lockMetrics(&Refusals{})
+// ForgetRefusals is called by a run that got the lock.
+func (rs *Records) ForgetRefusals() {
+	if err := os.Remove(rs.Layout.Refusals()); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		rs.lockMetrics(&Refusals{})
 	}
 }
 
 // lockMetrics writes metrics that the holder of the lock does not write: they have a file of their own. They are
 // a help for monitoring, and a failure to write them changes nothing about the run.
-func (a *Agent) lockMetrics(r *Refusals) {
-	if file := a.Config.Metrics; file != "" {
-		_ = report.LockMetrics{File: a.Layout.Path(file), Since: r.Since, Count: r.Count}.Write()
+func (rs *Records) lockMetrics(r *Refusals) {
+	if file := rs.Config.Metrics; file != "" {
+		_ = report.LockMetrics{File: rs.Layout.Path(file), Since: r.Since, Count: r.Count}.Write()
 	}
 }
 
 // interval is how often the host's timer starts a run.
-func (a *Agent) interval(ctx context.Context) time.Duration {
-	if a.Layout.Relocated() {
+func (rs *Records) interval(ctx context.Context) time.Duration {
+	if rs.Layout.Relocated() {
 		return usualInterval
 	}
-	out, err := site.Systemctl(ctx, 5*time.Second, "list-timers", "--all", "--output=json", timer)
+	out, err := site.Systemctl(ctx, 5*time.Second, "list-timers", "--all", "--output=json", TimerUnit)
 	if err != nil {
 		return usualInterval
 	}
@@ -109,7 +109,7 @@ func between(answer string) time.Duration {
 	}
 	if json.Unmarshal([]byte(answer), &timers) == nil {
 		for _, t := range timers {
-			if t.Unit == timer && t.Last > 0 && t.Next > t.Last {
+			if t.Unit == TimerUnit && t.Last > 0 && t.Next > t.Last {
 				return time.Duration(t.Next-t.Last) * time.Microsecond
 			}
 		}

@@ -1,4 +1,4 @@
-package agent
+package records
 
 import (
 	"errors"
@@ -17,26 +17,26 @@ import (
 
 // closeState makes what the agent remembers its own user's alone: the state directory and those in it 0700, files 0600, and so
 // are the copies beside the releases. Earlier agents let every user read the ledger, which has the text of failures.
-func (a *Agent) closeState() error {
-	root, err := a.OpenSafely()
+func (rs *Records) closeState() error {
+	root, err := rs.OpenSafely()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	if err := closeDir(root, a.Layout.Inside(a.Layout.State()), a.TrustedUsers(), a.CheckState); err != nil {
+	if err := closeDir(root, rs.Layout.Inside(rs.Layout.State()), rs.TrustedUsers(), rs.CheckState); err != nil {
 		return err
 	}
 	var errs []error
-	dir, err := root.OpenDir(a.Layout.Inside(a.Layout.Projects()))
+	dir, err := root.OpenDir(rs.Layout.Inside(rs.Layout.Projects()))
 	if err == nil {
-		errs = append(errs, closeFiles(dir, a.isCopy), dir.Close())
+		errs = append(errs, closeFiles(dir, rs.isCopy), dir.Close())
 	}
 	return errors.Join(errs...)
 }
 
 // isCopy reports whether a file beside the projects is a copy of what the agent remembers.
-func (a *Agent) isCopy(name string) bool {
-	return strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".json") || name == path.Base(a.Layout.ConfigCopy()))
+func (rs *Records) isCopy(name string) bool {
+	return strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".json") || name == path.Base(rs.Layout.ConfigCopy()))
 }
 
 // closeDir closes a directory, the directories in it and their files, after check has passed what is in it. A directory that

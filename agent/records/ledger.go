@@ -1,0 +1,292 @@
+// Package records is what a host remembers of itself: the ledger with its copy, the registry of projects, a hold, the runs
+// that the lock refused, and the lock itself. What is lost of it is restored, and what is damaged is set aside.
+package records
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/site"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Records are what one host remembers.
+type Records struct {
+	site.Site
+
+	// CheckedRoot is the root of trust that the repair of this run looked at; nil before one.
+	CheckedRoot *trust.CheckedRoot
+}
+
+// LedgerPath is the file of what is deployed.
+func (rs *Records) LedgerPath() string {
+	if rs.Alone != "" {
+		return rs.Layout.ProjectLedger(rs.Alone)
+	}
+	return rs.Layout.Ledger()
+}
+
+// OpenLedger reads the ledger for a run that holds the lock. One that is lost, or cannot be read, is restored
+// from its copy, or else from reports and links; lost says so. A hold that was asked for is in it.
+func (rs *Records) OpenLedger() (book *ledger.Ledger, lost []string, err error) {
+	book, lost, err = rs.savedBook()
+	if err != nil {
+		return nil, nil, err
+	}
+	_ = rs.Requested(book) // one that cannot be read was set aside, and reported
+	return book, lost, nil
+}
+
+func (rs *Records) savedBook() (book *ledger.Ledger, lost []string, err error) {
+	path := rs.LedgerPath()
+	book, err = ledger.Load(path)
+	switch {
+	case err == nil && rs.hasLedger() && !book.Newer():
+		return book, rs.refreshCopy(book), nil
+	case err == nil && !rs.hasLedger():
+		return rs.restoreMissing()
+	case err == nil:
+		return rs.takeDown(book)
+	}
+	var corrupt *ledger.Corrupt
+	if !errors.As(err, &corrupt) {
+		return nil, nil, err
+	}
+	aside, err := rs.setLedgerAside(".corrupt-")
+	if err != nil {
+		return nil, nil, err
+	}
+	book, from, err := rs.restored()
+	if err != nil {
+		return nil, nil, err
+	}
+	note := fmt.Sprintf("the ledger could not be read (%v); it is kept as %s and was %s: %s%s",
+		corrupt.Err, rs.Layout.Inside(aside), from.way, whatIsDeployed(book), from.rest)
+	return rs.saveRestored(book, note)
+}
+
+// hasLedger reports whether there is a file.
+func (rs *Records) hasLedger() bool {
+	_, err := os.Stat(rs.LedgerPath())
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// restoreMissing is book for a ledger that is not there. On a host on which nothing was deployed that is
+// how it should be.
+func (rs *Records) restoreMissing() (*ledger.Ledger, []string, error) {
+	book, from, err := rs.restored()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !known(book) {
+		return &ledger.Ledger{}, nil, nil
+	}
+	note := fmt.Sprintf("the ledger %s was gone and was %s: %s%s", rs.Layout.Inside(rs.LedgerPath()), from.way, whatIsDeployed(book), from.rest)
+	return rs.saveRestored(book, note)
+}
+
+// known reports whether a ledger says anything.
+func known(book *ledger.Ledger) bool {
+	return book.Runs() != nil || book.Running != nil || book.Hold != nil || len(book.Bad) > 0
+}
+
+// takeDown goes on with the ledger of a newer agent, which this one was rolled back from. The file is
+// kept, and what this agent does not know is carried along.
+func (rs *Records) takeDown(book *ledger.Ledger) (*ledger.Ledger, []string, error) {
+	number := book.Version
+	if book.Runs() == nil {
+		if other, _, err := rs.restored(); err == nil && known(other) {
+			book = other
+		}
+	}
+	aside, err := rs.setLedgerAside(fmt.Sprintf(".version%d-", number))
+	if err != nil {
+		return nil, nil, err
+	}
+	note := fmt.Sprintf("a newer agent wrote the ledger in its form %d; it is kept as %s, and this agent goes on with what it understands of it: %s",
+		number, rs.Layout.Inside(aside), whatIsDeployed(book))
+	return rs.saveRestored(book, note)
+}
+
+// setLedgerAside gives the ledger another name.
+func (rs *Records) setLedgerAside(mark string) (string, error) {
+	path := rs.LedgerPath()
+	aside := strings.TrimSuffix(path, ".json") + mark + report.NewID(rs.Time()) + ".json"
+	if err := durable.Rename(path, aside); err != nil {
+		return "", fmt.Errorf("keeping the ledger aside: %w", err)
+	}
+	return aside, nil
+}
+
+func whatIsDeployed(book *ledger.Ledger) string {
+	switch {
+	case book.Alone != nil:
+		return "it says that " + book.Alone.String() + " converged alone"
+	case book.Good == nil:
+		return "nothing that is deployed was found"
+	}
+	return "it says that " + book.Good.String() + " is deployed"
+}
+
+// ledgerCopy is the file of the ledger's copy.
+func (rs *Records) ledgerCopy() string {
+	if rs.Alone != "" {
+		return rs.Layout.ProjectLedgerCopy(rs.Alone)
+	}
+	return rs.Layout.LedgerCopy()
+}
+
+// SaveLedger writes the ledger and its copy. The copy comes first: whatever is written is about to be true,
+// and a copy from before it would not know of a deploy that is under way. uncopied is why there is no copy, as on a full
+// disk: that alone stops no run, and the copy of before is removed.
+func (rs *Records) SaveLedger(book *ledger.Ledger) (uncopied string, err error) {
+	err = rs.carryOutRequests(book, func() error {
+		if err := rs.saveCopy(book); err != nil {
+			uncopied = rs.copyless(err)
+		}
+		return book.Save(rs.LedgerPath())
+	})
+	return uncopied, err
+}
+
+// saveRestored writes a ledger that was lost, and returns it with what is to be said about that.
+func (rs *Records) saveRestored(book *ledger.Ledger, note string) (*ledger.Ledger, []string, error) {
+	lost := []string{note}
+	uncopied, err := rs.SaveLedger(book)
+	if uncopied != "" {
+		lost = append(lost, uncopied)
+	}
+	return book, lost, err
+}
+
+// copyless removes a copy that could not be replaced and is out of date, and says so.
+func (rs *Records) copyless(cause error) string {
+	text := fmt.Sprintf("the ledger has no copy: %v", cause)
+	if hint := diag.HintOf(site.ExplainDisk(cause)); hint != "" {
+		text += "; " + hint
+	}
+	if err := durable.Remove(rs.ledgerCopy()); err != nil {
+		text += fmt.Sprintf("; the one of before could not be removed: %v", err)
+	}
+	return text
+}
+
+// saveCopy writes the copy where there are projects.
+func (rs *Records) saveCopy(book *ledger.Ledger) error {
+	if found, err := walk.Exists(rs.Layout.Projects()); err != nil || !found {
+		return err
+	}
+	return book.Save(rs.ledgerCopy())
+}
+
+// refreshCopy writes the copy again where it is not what the ledger is. A copy that was lost says so.
+func (rs *Records) refreshCopy(book *ledger.Ledger) []string {
+	want, err := book.Content()
+	if err != nil {
+		return nil
+	}
+	have, err := walk.ReadFile(rs.ledgerCopy())
+	if err == nil && bytes.Equal(have, want) {
+		return nil
+	}
+	unreadable := err != nil && !errors.Is(err, fs.ErrNotExist)
+	if _, err := ledger.Load(rs.ledgerCopy()); err != nil {
+		unreadable = true
+	}
+	if err := rs.saveCopy(book); err != nil {
+		return []string{rs.copyless(err)}
+	}
+	if unreadable {
+		return []string{fmt.Sprintf("the ledger's copy %s could not be read and was written again", rs.Layout.Inside(rs.ledgerCopy()))}
+	}
+	return nil
+}
+
+// ReadLedger reads the ledger for a command that changes nothing.
+func (rs *Records) ReadLedger() (*ledger.Ledger, error) {
+	book, err := rs.readSaved()
+	if err == nil {
+		_ = rs.Requested(book) // one that cannot be read is reported by a run
+	}
+	return book, err
+}
+
+func (rs *Records) readSaved() (*ledger.Ledger, error) {
+	book, err := ledger.Load(rs.LedgerPath())
+	var corrupt *ledger.Corrupt
+	if errors.As(err, &corrupt) || err == nil && book.Runs() == nil && (book.Newer() || !rs.hasLedger()) {
+		if other, _, err := rs.restored(); err != nil || known(other) || corrupt != nil {
+			return other, err
+		}
+	}
+	return book, err
+}
+
+// ReadHostLedger reads the host's own ledger, whatever this agent is for.
+func (rs *Records) ReadHostLedger() (*ledger.Ledger, error) {
+	host := *rs
+	host.Alone = ""
+	return host.ReadLedger()
+}
+
+// Recall is what the host knows of itself. A run that may change something first repairs what holds
+// that, and lost says what was gone; a dry run only reads.
+func (rs *Records) Recall(test bool) (book *ledger.Ledger, lost []string, err error) {
+	if test {
+		book, err = rs.ReadLedger()
+		return book, nil, err
+	}
+	if lost, err = rs.repair(); err != nil {
+		return nil, nil, err
+	}
+	book, more, err := rs.OpenLedger()
+	if err == nil && book.Good != nil && !rs.Reports().Any() {
+		more = append(more, "the reports of earlier runs are gone")
+	}
+	return book, append(lost, more...), err
+}
+
+// ProjectsIn are the projects that the ledger speaks of.
+func ProjectsIn(book *ledger.Ledger) []string {
+	names := []string{artifact.Base}
+	for _, pair := range []*ledger.Pair{book.Good, book.Previous} {
+		if pair != nil {
+			names = append(names, pair.Service.Project)
+		}
+	}
+	if book.Running != nil && !book.Running.Pair.BaseAlone() {
+		names = append(names, book.Running.Pair.Service.Project)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Edit changes the ledger under the lock.
+func (rs *Records) Edit(command string, change func(*ledger.Ledger) error) error {
+	held, err := rs.Lock(command)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = held.Release() }()
+	book, _, err := rs.OpenLedger()
+	if err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
+	if err := change(book); err != nil {
+		return err
+	}
+	_, err = rs.SaveLedger(book) // the next run says that there is no copy
+	return err
+}

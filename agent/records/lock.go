@@ -1,0 +1,79 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/site"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// look is how often a process that waits for a run looks whether it is over.
+const look = 200 * time.Millisecond
+
+// WaitUntilIdle waits until no run is under way. A hook's own run is, and would be waited for in vain.
+func (rs *Records) WaitUntilIdle(ctx context.Context, say func(format string, args ...any)) error {
+	holder, busy := lock.Taken(rs.Layout.Lock())
+	switch {
+	case busy && rs.Within != "":
+		_, err := rs.Lock("deploy --now")
+		return err
+	case busy:
+		say("waiting: %v", &lock.Held{Holder: holder})
+	}
+	for busy {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(look):
+		}
+		_, busy = lock.Taken(rs.Layout.Lock())
+	}
+	return nil
+}
+
+// Lock takes the lock of the host for a command. What stood in its place is set aside.
+func (rs *Records) Lock(command string) (*Exclusive, error) {
+	lost, err := rs.repairLock()
+	if err != nil {
+		return nil, site.ExplainDisk(err)
+	}
+	held, err := lock.Acquire(rs.Layout.Lock(), command)
+	var other *lock.Held
+	if errors.As(err, &other) && rs.Within != "" {
+		return nil, diag.WithHint(fmt.Errorf("a hook or procedure of run %s calls the agent, which that run is busy with: %w", rs.Within, err),
+			"a deploy cannot start another from inside; let a unit or the timer do it afterwards (systemctl start --no-block corpus-agent.service)")
+	}
+	if errors.Is(err, os.ErrPermission) {
+		return nil, diag.WithHint(err, "run as root, or give a directory of your own with --root")
+	}
+	if err != nil {
+		return nil, site.ExplainDisk(err)
+	}
+	return &Exclusive{Lock: held, list: rs.Layout.Temporary(), swept: rs.SweepTemporary() == nil, Displaced: lost}, nil
+}
+
+// Exclusive is the lock of a run or command that may change the host.
+type Exclusive struct {
+	*lock.Lock
+	list      string   // of directories with temporary files
+	swept     bool     // nothing is left in them of earlier runs
+	Displaced []string // what stood in the place of the lock, for the report
+}
+
+// Release gives the lock up. A run that comes this far has left no temporary file behind.
+func (e *Exclusive) Release() error {
+	var err error
+	if e.swept {
+		err = os.Remove(e.list)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, e.Lock.Release())
+}

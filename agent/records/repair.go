@@ -1,0 +1,292 @@
+package records
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// repair makes sure that whatever of the agent's own is there is of the right kind: a directory where
+// there has to be one, a file where there has to be one. Anything else, such as a link that leads nowhere,
+// would fail every run from here on. It is set aside, so that the run goes on as on a host that has
+// lost it, and lost says what that was. The caller holds the lock.
+func (rs *Records) repair() (lost []string, err error) {
+	s := setAside{agent: rs, id: report.NewID(rs.Time())}
+	s.directory(rs.Layout.State())
+	s.copies()
+	s.errs = append(s.errs, rs.closeState())
+	s.files(rs.Layout.State(), func(name string) bool {
+		return strings.HasPrefix(name, "ledger") || strings.HasPrefix(name, "hold.") || name == "temporary"
+	})
+	for _, dir := range []string{rs.Layout.Reports(), rs.Layout.Trust(), filepath.Join(rs.Layout.Trust(), "projects"), filepath.Join(rs.Layout.State(), "projects")} {
+		s.directory(dir)
+		s.files(dir, func(name string) bool { return filepath.Ext(name) == ".json" || name == "pinned" || name == "given" })
+	}
+	s.journals()
+	s.cache(rs.Layout.Incoming())
+	trees := filepath.Dir(rs.Layout.Trees("_"))
+	s.directory(trees)
+	for _, dir := range s.below(trees) {
+		s.directory(dir)
+		s.cache(dir)
+	}
+	s.projects()
+	s.trust()
+	if err := rs.Requested(&ledger.Ledger{}); err != nil {
+		s.away(rs.Layout.HoldRequest(), "could not be read, so hold or unhold this host again")
+	}
+	return s.lost, errors.Join(s.errs...)
+}
+
+// setAside moves things out of the way.
+type setAside struct {
+	agent *Records
+	id    string
+	lost  []string
+	errs  []error
+}
+
+// away gives something that is there another name.
+func (s *setAside) away(path, why string) {
+	aside := path + layout.DamagedMark + s.id
+	if err := durable.Rename(path, aside); err != nil {
+		s.errs = append(s.errs, fmt.Errorf("setting aside %s, which %s: %w", s.agent.Layout.Inside(path), why, err))
+		return
+	}
+	s.lost = append(s.lost, fmt.Sprintf("%s %s; it was set aside as %s", s.agent.Layout.Inside(path), why, filepath.Base(aside)))
+}
+
+// copies sets aside copies beside the releases that another user could have written.
+func (s *setAside) copies() {
+	opened, root, err := s.agent.OpenTrusting()
+	if root == nil {
+		s.unread(err)
+		return
+	}
+	defer opened.Close()
+	dir, err := root.OpenDir(s.agent.Layout.Inside(s.agent.Layout.Projects()))
+	if err != nil {
+		s.unread(err)
+		return
+	}
+	defer dir.Close()
+	s.unread(eachOf(dir, func(name string, st *unix.Stat_t) error {
+		if !s.agent.isCopy(name) || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return nil
+		}
+		var unsafe *walk.UnsafeError
+		err := dir.Sole(name)
+		if errors.As(err, &unsafe) {
+			s.away(filepath.Join(s.agent.Layout.Projects(), name), "could be changed by "+unsafe.By)
+			return nil
+		}
+		return err
+	}))
+}
+
+// directory sets aside what stands in the place of a directory. A link to a directory is as good as one.
+func (s *setAside) directory(path string) {
+	if found, err := walk.Named(path); err != nil || !found {
+		s.unread(err) // what does not exist is made where it is needed
+		return
+	}
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.IsDir():
+		s.away(path, "was no directory")
+	case walk.Nowhere(err):
+		s.away(path, "was a link that leads nowhere")
+	default:
+		s.unread(err)
+	}
+}
+
+// unread remembers the error of a look that does not say what is there: the run ends with it. A name below a path that
+// leads nowhere is not there.
+func (s *setAside) unread(err error) {
+	if err != nil && !walk.Nowhere(err) {
+		s.errs = append(s.errs, err)
+	}
+}
+
+// below lists what is in a directory.
+func (s *setAside) below(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		s.unread(err)
+		return nil
+	}
+	var all []string
+	for _, e := range entries {
+		if !strings.Contains(e.Name(), layout.DamagedMark) && !strings.HasPrefix(e.Name(), ".") {
+			all = append(all, filepath.Join(dir, e.Name()))
+		}
+	}
+	return all
+}
+
+// file sets aside what stands in the place of a file.
+func (s *setAside) file(path string) {
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		s.away(path, "was a directory")
+	case err == nil && !info.Mode().IsRegular():
+		s.away(path, "was no regular file")
+	case walk.Nowhere(err):
+		found, err := walk.Named(path)
+		if s.unread(err); found {
+			s.away(path, "was a link that leads nowhere")
+		}
+	default:
+		s.unread(err)
+	}
+}
+
+// files is file for those in a directory whose name is chosen.
+func (s *setAside) files(dir string, chosen func(name string) bool) {
+	for _, path := range s.below(dir) {
+		if chosen(filepath.Base(path)) {
+			s.file(path)
+		}
+	}
+}
+
+// cache removes whatever is no file from a directory whose content can be made again.
+func (s *setAside) cache(dir string) {
+	s.directory(dir)
+	for _, path := range s.below(dir) {
+		info, err := os.Lstat(path)
+		if s.unread(err); err == nil && !info.Mode().IsRegular() {
+			s.errs = append(s.errs, os.RemoveAll(path))
+		}
+	}
+}
+
+func (s *setAside) journals() {
+	own := s.agent.Layout.Journal()
+	projects := filepath.Dir(s.agent.Layout.ProjectJournal("_"))
+	for _, dir := range []string{filepath.Dir(own), own, projects} {
+		s.directory(dir)
+	}
+	for _, dir := range append(s.below(projects), own) {
+		s.directory(dir)
+		s.files(dir, func(name string) bool { return filepath.Ext(name) == ".journal" })
+	}
+}
+
+// projects looks at the directories of projects.
+func (s *setAside) projects() {
+	all := s.agent.Layout.Projects()
+	s.directory(all)
+	copies, err := walk.Glob(filepath.Join(all, ".*.json"))
+	s.errs = append(s.errs, err)
+	for _, path := range append(copies, s.agent.Layout.ConfigCopy()) {
+		s.file(path)
+	}
+	for _, dir := range s.below(all) {
+		is, err := walk.Directory(dir)
+		if s.unread(err); !is {
+			continue // no project, or one that is made again when it is deployed
+		}
+		p := s.agent.LayoutOf(filepath.Base(dir))
+		s.directory(p.Releases())
+		s.directory(p.Archives())
+	}
+}
+
+// SetLinksAside sets aside what stands in the place of the links of projects, under a name with the ID of a run.
+func (rs *Records) SetLinksAside(projects []string, id string) (lost []string, err error) {
+	s := setAside{agent: rs, id: id}
+	for _, project := range projects {
+		s.directory(rs.LayoutOf(project).Dir)
+		for _, name := range []string{"next", "current", "previous", "project"} {
+			path := filepath.Join(rs.LayoutOf(project).Dir, name)
+			info, err := os.Lstat(path)
+			if s.unread(err); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+				s.away(path, "was no link")
+			}
+		}
+	}
+	return s.lost, errors.Join(s.errs...)
+}
+
+// trust sets aside what of the metadata that this host has seen is not metadata any more.
+func (s *setAside) trust() {
+	damaged, root, err := trust.Damaged(s.agent.Layout.Trust())
+	s.agent.CheckedRoot = root
+	s.errs = append(s.errs, err)
+	for _, d := range damaged {
+		s.away(d.Path, d.Why)
+	}
+}
+
+// repairLock makes way for the lock. What stands in its place, or in that of the directory it is in, holds
+// no lock, so that several runs may find it at once: they take turns by a lock on the directory above.
+func (rs *Records) repairLock() (lost []string, err error) {
+	state, file := rs.Layout.State(), rs.Layout.Lock()
+	s := setAside{agent: rs, id: report.NewID(rs.Time())}
+	if s.fine(state, fs.FileInfo.IsDir) && s.fine(file, func(i fs.FileInfo) bool { return i.Mode().IsRegular() }) {
+		return nil, nil
+	}
+	above, err := os.Open(filepath.Dir(state))
+	if err != nil {
+		return nil, err
+	}
+	defer above.Close()
+	if err := lock.Wait(above); err != nil {
+		return nil, err
+	}
+	s.directory(state)
+	s.file(file)
+	return s.lost, errors.Join(s.errs...)
+}
+
+// fine reports whether a path is not there, or is what it has to be.
+func (s *setAside) fine(path string, is func(fs.FileInfo) bool) bool {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	info, err := os.Stat(path)
+	return err == nil && is(info)
+}
+
+// ProjectDirs are the directories of the projects of this host. Those that can be read are returned with an error, too.
+func (rs *Records) ProjectDirs() ([]string, error) {
+	s := setAside{agent: rs}
+	var dirs []string
+	for _, path := range s.below(rs.Layout.Projects()) {
+		is, err := walk.Directory(path)
+		if s.unread(err); is {
+			dirs = append(dirs, path)
+		}
+	}
+	return dirs, errors.Join(s.errs...)
+}
+
+// DataLost says which projects of a pair have lost their data directory, which no deploy touches, and of which that cannot
+// be seen.
+func (rs *Records) DataLost(pair ledger.Pair) (lost, unseen []string) {
+	for _, release := range pair.Releases() {
+		p := rs.LayoutOf(release.Project)
+		found, err := walk.Named(p.Data())
+		switch {
+		case err != nil:
+			unseen = append(unseen, fmt.Sprintf("%s cannot be looked at: %v", rs.Layout.Inside(p.Data()), err))
+		case !found:
+			lost = append(lost, fmt.Sprintf("%s is gone, and with it all that %s kept there", rs.Layout.Inside(p.Data()), release.Project))
+		}
+	}
+	return lost, unseen
+}

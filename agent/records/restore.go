@@ -1,0 +1,213 @@
+package records
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// restoration says where a ledger was restored from, and what else than the deployed pair it has or has not.
+type restoration struct{ way, rest string }
+
+// restored is the ledger as its copy has it, or as it follows from reports and links; from says which.
+func (rs *Records) restored() (book *ledger.Ledger, from restoration, err error) {
+	book, err = ledger.Load(rs.ledgerCopy())
+	if err == nil && known(book) {
+		return book, restoration{way: "restored from its copy"}, nil
+	}
+	from.way = "rebuilt from links and reports"
+	if err != nil {
+		from.way += ", since its copy could not be read"
+	}
+	reports, err := rs.Reports().All()
+	if err != nil {
+		return nil, from, err
+	}
+	if book, err = rs.rebuild(reports); err != nil {
+		return nil, from, err
+	}
+	from.rest = rs.quarantineAgain(book, reports)
+	return book, from, nil
+}
+
+// quarantineAgain puts into a rebuilt ledger the quarantine that the last report has, and says what became of it. No
+// report has a hold. The report of an agent that wrote no quarantine proves nothing.
+func (rs *Records) quarantineAgain(book *ledger.Ledger, reports []*report.Report) string {
+	for _, r := range slices.Backward(reports) {
+		if !rs.Concerns(r) || !r.Proves {
+			continue
+		}
+		for _, q := range r.Quarantined {
+			pair := ledger.Pair{Service: q.Release}
+			if book.Good != nil {
+				pair = book.Good.With(q.Release)
+			}
+			book.Quarantine(ledger.Bad{Pair: pair, Release: &q.Release, Reason: q.Reason, Run: q.Run, At: r.Ended})
+		}
+		return fmt.Sprintf("; its quarantine (%d) is as of run %s, and a hold is lost", len(book.Bad), r.ID)
+	}
+	return "; which releases are quarantined, and a hold, is lost: a release that failed before may be deployed once more"
+}
+
+// rebuild makes a ledger of the reports and the links: a pair that a run made good, and that the
+// links still name, is what is deployed. Where no report says so, it is what the links name.
+func (rs *Records) rebuild(reports []*report.Report) (*ledger.Ledger, error) {
+	book := &ledger.Ledger{}
+	for _, r := range slices.Backward(reports) {
+		if !rs.Concerns(r) {
+			continue
+		}
+		if book.Host == (ledger.Host{}) {
+			book.Host = ledger.Host{Service: r.Service, Instance: r.Instance}
+			if r.Remembered != nil {
+				book.Host = *r.Remembered
+			}
+		}
+		if r.BaseAlone != nil && book.Alone == nil && rs.named(*r.BaseAlone) {
+			book.Alone = r.BaseAlone
+		}
+		ran := r.Left // and not what the run was asked for, which may be held or quarantined
+		if ran == nil && r.Exit == exit.OK {
+			ran = r.To // reports of older agents
+		}
+		if ran == nil || !rs.named(*ran) {
+			continue
+		}
+		if book.Good != nil && !book.Good.Same(*ran) {
+			break // what ran before it
+		}
+		since := r.Ended
+		book.Alone = nil
+		book.Good, book.Since, book.History = ran, &since, []ledger.Pair{*ran}
+		if r.From != nil && !r.From.Same(*ran) {
+			book.Previous = r.From
+			book.History = []ledger.Pair{*r.From, *ran}
+			return book, nil
+		}
+	}
+	if book.Good == nil { // base alone converged only where no service is found
+		return book, rs.byLinks(book, reports)
+	}
+	return book, nil
+}
+
+// byLinks takes over what the links name, as far as names tell: the digest of a release is known by its
+// start alone. That is enough to converge the release, and the next look at the store completes it. Where they name no
+// release of a service, base converged alone.
+func (rs *Records) byLinks(book *ledger.Ledger, reports []*report.Report) error {
+	if err := rs.goodByLinks(book, reports); err != nil || book.Good != nil {
+		book.Alone = nil
+		return err
+	}
+	if rs.Alone != "" || book.Alone != nil {
+		return nil
+	}
+	base, err := rs.ranLast(artifact.Base, reports)
+	if base != nil {
+		book.Alone = &ledger.Pair{Base: base}
+	}
+	return err
+}
+
+func (rs *Records) goodByLinks(book *ledger.Ledger, reports []*report.Report) error {
+	service, err := rs.serviceByDisk(book, reports)
+	if err != nil || service == "" || service == artifact.Base {
+		return err // base is no service: a pair of base and base would be one that no deploy made
+	}
+	good, err := rs.pairOnDisk(service, reports)
+	if err != nil || good == nil {
+		return err
+	}
+	book.Good = good
+	book.History = []ledger.Pair{*book.Good}
+	previous, err := rs.linkedRelease(service, func(s link.Set) string { return s.Previous })
+	if previous != nil && !good.Has(*previous) {
+		book.Previous = &ledger.Pair{Base: good.Base, Service: *previous}
+		book.History = []ledger.Pair{*book.Previous, *good}
+	}
+	return err
+}
+
+// IgnoreNoLink drops the error of a name that is not there, or is no link.
+func IgnoreNoLink(err error) error {
+	if walk.Nowhere(err) || errors.Is(err, syscall.EINVAL) {
+		return nil
+	}
+	return err
+}
+
+// pairOnDisk is the pair of a service that ran last.
+func (rs *Records) pairOnDisk(service string, reports []*report.Report) (*ledger.Pair, error) {
+	release, err := rs.ranLast(service, reports)
+	if release == nil {
+		return nil, err
+	}
+	pair := &ledger.Pair{Service: *release}
+	if rs.Alone == "" {
+		pair.Base, err = rs.ranLast(artifact.Base, reports)
+	}
+	return pair, err
+}
+
+func (rs *Records) linkedRelease(project string, which func(link.Set) string) (*artifact.Release, error) {
+	s, err := link.Of(rs.LayoutOf(project)).Read()
+	if err = IgnoreNoLink(err); err != nil {
+		return nil, err
+	}
+	return rs.releaseHeld(project, which(s))
+}
+
+// releaseHeld is the release in a directory of a project, if it is there; nil for another kind of release, such as a
+// working tree.
+func (rs *Records) releaseHeld(project, dir string) (*artifact.Release, error) {
+	at := strings.LastIndex(dir, "-")
+	if at < 1 {
+		return nil, nil //nolint:nilnil // it names none
+	}
+	release := artifact.Release{Project: project, Version: dir[:at], Digest: artifact.PartOfDigest(dir[at+1:]), Format: artifact.TarZst}
+	if release.Dir() != dir {
+		return nil, nil //nolint:nilnil // another kind of release
+	}
+	if held, err := rs.Held().Holds(release); err != nil || !held {
+		return nil, err
+	}
+	return &release, nil
+}
+
+// named reports whether a pair is what `current` of both projects names. Where that link is gone itself, a pair counts
+// that is still on the disk.
+func (rs *Records) named(p ledger.Pair) bool {
+	for _, release := range p.Releases() {
+		s, err := link.Of(rs.LayoutOf(release.Project)).Read()
+		switch {
+		case IgnoreNoLink(err) != nil:
+			return false
+		case s.Current == "" && !rs.Held().Has(release):
+			return false
+		case s.Current != "" && s.Current != release.Dir():
+			return false
+		}
+	}
+	return true
+}
+
+// Concerns reports whether a report is about what this agent is for, and not about another project
+// of the host.
+func (rs *Records) Concerns(r *report.Report) bool {
+	if rs.Alone != "" {
+		return r.Service == rs.Alone
+	}
+	service, err := os.Readlink(rs.Layout.ServiceLink())
+	return err != nil || r.Service == "" || r.Service == filepath.Base(service)
+}
