@@ -27,3 +27,28 @@ func TestUnitsOfAReleaseThatWasRepairedAreRestarted(t *testing.T) {
 		t.Errorf("the next run did %q, reported %q", u.acted, did(again))
 	}
 }
+
+// TestUnitsOfAReleaseThatVanishedAreRestarted removes what runs: the run that fetches it again restarts its unit, which
+// would go on from files that are no longer there, and the next run leaves it alone.
+func TestUnitsOfAReleaseThatVanishedAreRestarted(t *testing.T) {
+	for _, project := range []string{"service", "base"} {
+		l := newLab(t)
+		l.publishBase("1")
+		l.app("1")
+		l.expect(exit.OK)
+		u := newUnits(l)
+		u.add("app.service", "/srv/"+project+"/current/version").begin(u)
+		l.expect(exit.OK)
+		u.acted = nil
+		dir, err := filepath.EvalSymlinks(l.Layout.Path("/srv/" + project + "/current"))
+		must(t, err)
+		must(t, os.RemoveAll(dir))
+		r := l.expect(exit.OK)
+		if len(u.acted) != 1 || did(r) == "" {
+			t.Errorf("%s: done about units: %q, reported %q; want one restart", project, u.acted, did(r))
+		}
+		if again := l.expect(exit.OK); len(u.acted) != 1 || did(again) != "" {
+			t.Errorf("%s: the next run did %q, reported %q", project, u.acted, did(again))
+		}
+	}
+}

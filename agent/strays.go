@@ -52,8 +52,8 @@ func (r *run) noteStrays(ctx context.Context, pair ledger.Pair) error {
 	return r.save()
 }
 
-// followReplaced writes into the ledger that units run from the copies of releases that this run has set aside and fetched
-// again, and reports whether there are such units and nothing else that an earlier run has left to do about units.
+// followReplaced writes into the ledger that units run from copies of releases that this run has fetched again, since they
+// were damaged or gone, and reports whether there are such units and nothing else that an earlier run has left to do about units.
 func (r *run) followReplaced(ctx context.Context, pair ledger.Pair) (restart bool, err error) {
 	nothing := r.ledger.Serving == nil
 	if !slices.ContainsFunc(pair.Releases(), r.wasReplaced) {
@@ -70,7 +70,7 @@ func (r *run) followReplaced(ctx context.Context, pair ledger.Pair) (restart boo
 		}
 		return false, nil
 	}
-	r.record.Note("%s may run from files that were damaged and are set aside now; what runs of %s is restarted", strings.Join(units.Units, ", "), pair)
+	r.record.Note("%s may run from files that were damaged or removed; what runs of %s is restarted", strings.Join(units.Units, ", "), pair)
 	return nothing, nil
 }
 

@@ -47,8 +47,8 @@ type Fetcher struct {
 	Running map[string]string
 	// Intact reports whether the directory of a release is as its list says, so that only the list was lost.
 	Intact func(ctx context.Context, release artifact.Release, dir string) (bool, error)
-	// Replaced is called with each release that took the place of a directory that was not intact; calls may
-	// come at the same time.
+	// Replaced is called with each release that took the place of a directory that was not intact, or that runs and
+	// whose directory was gone; calls may come at the same time.
 	Replaced func(artifact.Release)
 }
 

@@ -133,7 +133,7 @@ func (f *Fetcher) settle(ctx context.Context, release artifact.Release, staged s
 		}
 		return err
 	}
-	if aside != "" {
+	if aside != "" || f.Running[release.Project] == release.Dir() {
 		f.Replaced(release)
 	}
 	return nil
