@@ -190,7 +190,7 @@ func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Requ
 		return request, err
 	}
 	if r.WithoutPillar && r.ledger.Good != nil { // base alone renders with the pillar that the releases bring, as it did before
-		service, _ := r.LinkedDirs(*r.ledger.Good)
+		service, _ := r.PairDirs(*r.ledger.Good) // links of it may be lost
 		request.PillarRoots = layout.PillarRoots(service, base)
 	}
 	request.Templates, err = r.templates(base, service)

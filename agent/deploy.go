@@ -38,8 +38,9 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	if err := r.introduce(ctx, given); err != nil {
 		return err
 	}
-	if err := r.settleCut(ctx); err != nil {
-		return r.baseWithout(ctx, err)
+	refused := r.settleCut(ctx)
+	if refused != nil && !r.deploysBaseWithout(refused) {
+		return r.baseWithout(ctx, refused)
 	}
 	if cut := r.ledger.Running; cut != nil && cut.Leaves != nil && !r.test {
 		return r.goBack(ctx, cut.Pair, *cut.Leaves) // what somebody asked for comes first
@@ -55,10 +56,16 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 			if client, err = r.connect(ctx, given); err == nil {
 				pair, err = r.resolve(ctx, client)
 			}
+			if err == nil && refused != nil {
+				pair, err = r.baseOf(pair, refused)
+			}
 			return err
 		})
 	})
 	if err != nil {
+		if refused != nil && !errors.Is(err, refused) {
+			r.record.Note("%v", refused)
+		}
 		return r.without(ctx, err)
 	}
 	return r.orTrouble(r.carryOut(ctx, client, pair))

@@ -91,6 +91,69 @@ func TestWhatStandsInThePlaceOfAPillar(t *testing.T) {
 	}
 }
 
+// TestAPillarInTheWrongPlaceOnAHostWithoutALedger keeps base from no host: neither from a new one nor from one that has lost
+// what it knows, its links included. The error of the pillar stays that of each run.
+func TestAPillarInTheWrongPlaceOnAHostWithoutALedger(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost  func(l *lab) []string
+		notes string
+	}{
+		"a new host":            {nil, "base b1 converges alone, since nothing of myapp can be deployed yet: the pillar of myapp is not rendered"},
+		"without ledger, copy":  {func(l *lab) []string { return []string{l.Layout.Ledger(), l.Layout.LedgerCopy()} }, "was rebuilt from links and reports"},
+		"and without reports":   {func(l *lab) []string { return []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports()} }, "the reports of earlier runs are gone"},
+		"and without its links": {(*lab).allThatNames, "the links were not those of base b1, which is deployed; they are put right"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.Config.Top = "merge"
+			l.publishBase("b1")
+			l.publish("1")
+			if c.lost != nil {
+				l.expect(exit.OK)
+				for _, path := range c.lost(l) {
+					must(t, os.RemoveAll(path))
+				}
+			}
+			pillar := l.Layout.Project("myapp").Pillar()
+			l.replaceBy(pillar, instead["a file"])
+			l.publish("2")
+			for run := range 2 {
+				l.engine.asked = nil
+				r := l.expect(exit.Usage)
+				if l.engine.last() != "b1+" || !strings.Contains(r.Error, pillar+" is no directory") || !strings.Contains(r.Hint, "mv -T "+pillar) {
+					t.Errorf("converged %q, %s, the hint is %q", l.engine.asked, r.Error, r.Hint)
+				}
+				if run == 0 {
+					noted(t, r, c.notes)
+				}
+				if _, err := l.Converge(t.Context(), false); exit.Code(err) != exit.Usage || l.engine.last() != "b1+" {
+					t.Errorf("converge: exit code %d, converged %q", exit.Code(err), l.engine.asked)
+				}
+			}
+			if c.lost == nil { // base goes on with its channel
+				l.publishBase("b2")
+				if l.expect(exit.Usage); l.engine.last() != "b2+" {
+					t.Errorf("converged %q", l.engine.asked)
+				}
+			}
+			must(t, os.Remove(pillar))
+			if l.expect(exit.OK); l.version("service/current") != "2" {
+				t.Errorf("current is %q", l.version("service/current"))
+			}
+		})
+	}
+}
+
+// allThatNames is all on the disk that names what is deployed, but for the releases and next of the service.
+func (l *lab) allThatNames() []string {
+	var links []string
+	for _, link := range []string{"/srv/service/current", "/srv/base/current", "/srv/base/next"} {
+		links = append(links, l.Layout.Path(link))
+	}
+	return append(links, l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports())
+}
+
 // TestWhatStandsInThePlaceOfALink before the first deploy is set aside.
 func TestWhatStandsInThePlaceOfALink(t *testing.T) {
 	put := map[string]func(path string) error{"a directory": func(path string) error { return os.MkdirAll(filepath.Join(path, "of", "others"), 0o755) }}

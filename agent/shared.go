@@ -52,8 +52,40 @@ func (r *run) baseWithout(ctx context.Context, refused error) error {
 		return refused
 	}
 	r.WithoutPillar = true
-	if err := r.converge(ctx, ledger.Pair{Base: runs.Base}); err != nil {
+	if err := r.convergeBase(ctx, ledger.Pair{Base: runs.Base}); err != nil {
 		r.record.Note("%s did not converge: %v", runs.Base, err)
 	}
 	return refused
+}
+
+// convergeBase converges base alone, after its links were put right where they were lost.
+func (r *run) convergeBase(ctx context.Context, base ledger.Pair) error {
+	if !r.test && !r.linked(base) {
+		r.record.Note("the links were not those of %s, which is deployed; they are put right", base)
+		if err := r.relink(ctx, base); err != nil {
+			return err
+		}
+	}
+	return r.converge(ctx, base)
+}
+
+// deploysBaseWithout reports whether a run deploys base alone, since the pillar of the service is not rendered and nothing
+// of the service was deployed here yet, or the host has lost what says so.
+func (r *run) deploysBaseWithout(refused error) bool {
+	var without *site.PillarRefused
+	runs := r.ledger.Runs()
+	if !errors.As(refused, &without) || runs != nil && !runs.BaseAlone() || r.Alone != "" || !r.only.All() || r.ledger.Running != nil || r.ledger.Failing != nil {
+		return false
+	}
+	r.WithoutPillar = true
+	return true
+}
+
+// baseOf is base of a pair alone, for a host on which the pillar of the service is not rendered. The refusal stays the result
+// of the run.
+func (r *run) baseOf(pair ledger.Pair, refused error) (ledger.Pair, error) {
+	if pair.Base == nil {
+		return pair, refused
+	}
+	return r.aloneFor(*pair.Base, refused), nil
 }
