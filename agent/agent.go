@@ -15,6 +15,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
@@ -30,7 +31,7 @@ import (
 
 // Agent runs deploys on one host.
 type Agent struct {
-	records.Records
+	inspect.Host
 	Sinks []report.Sink
 
 	// OpenStore opens the store of a URL.
@@ -55,7 +56,7 @@ type Agent struct {
 }
 
 // New is the agent of a host.
-func New(s site.Site) *Agent { return &Agent{Records: records.Records{Site: s}} }
+func New(s site.Site) *Agent { return &Agent{Host: inspect.Host{Records: records.Records{Site: s}}} }
 
 // Given is what a person said about the host on the command line.
 type Given struct {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
@@ -117,7 +118,7 @@ func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 	}
 	for _, project := range moving {
 		// A link that is repaired makes no process old: what was started since the deploy runs it.
-		if r.ledger.Linked[project].Release != currentOf(r.LayoutOf(project)) {
+		if r.ledger.Linked[project].Release != inspect.CurrentOf(r.LayoutOf(project)) {
 			r.noteLinked(project, r.Time())
 		}
 	}
@@ -228,7 +229,7 @@ func (r *run) incomplete(ctx context.Context, release artifact.Release) string {
 	if release.Local != "" {
 		return ""
 	}
-	audit, err := r.audit(ctx, release)
+	audit, err := r.AuditRelease(ctx, release)
 	if err != nil {
 		return ""
 	}

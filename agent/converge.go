@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
@@ -25,7 +26,7 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 	}
 	return a.pass(ctx, "converge", test, func(r *run) error {
 		if r.ledger.Runs() == nil {
-			return errNothingDeployed()
+			return inspect.ErrNothingDeployed()
 		}
 		if r.ledger.Good == nil {
 			r.record.Note("nothing of the service was deployed yet; %s converges alone", r.ledger.Alone)

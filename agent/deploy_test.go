@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
@@ -306,7 +307,7 @@ func TestIdentityIsRememberedOnAHostThatIsNotNamedByConvention(t *testing.T) {
 	}
 }
 
-func mustStatus(t *testing.T, l *lab) agent.Status {
+func mustStatus(t *testing.T, l *lab) inspect.Status {
 	t.Helper()
 	s, err := l.Status()
 	if err != nil {

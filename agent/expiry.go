@@ -5,22 +5,10 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/notify"
-	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// expires lists until when the signatures that this host relies on are good, and those of which less than a third of the
-// lifetime is left. What cannot be read was reported by the run that needed it.
-func (a *Agent) expiries(service string) (all, soon []trust.Expiry) {
-	projects := []string{artifact.Base}
-	if service != "" {
-		projects = append(projects, service)
-	}
-	all, _ = trust.KeptExpiries(a.Layout.Trust(), projects...)
-	return all, trust.Expiring(all, a.Time())
-}
-
-func (r *run) expires() (all, soon []trust.Expiry) { return r.expiries(r.identity.Service) }
+func (r *run) expires() (all, soon []trust.Expiry) { return r.Expiries(r.identity.Service) }
 
 // event is what the end of the run is for those who are notified. Signatures that expire soon make an event of a run that
 // has nothing else to report, once for each signature: the next event follows when the next one comes to its last third.

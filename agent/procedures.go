@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
@@ -47,7 +48,7 @@ func (r *run) named(ctx context.Context) error {
 		on = r.ledger.Failing
 	}
 	if on == nil {
-		return errNothingDeployed()
+		return inspect.ErrNothingDeployed()
 	}
 	pair := *on
 	r.report.To, r.acted = &pair, true

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
@@ -315,36 +314,4 @@ func HookCommand(program string, args ...string) string {
 		words = append(words, quoted(arg))
 	}
 	return strings.Join(words, " ")
-}
-
-// Other is a project that is not the host's service.
-type Other struct {
-	Name        string            `json:"name"`
-	Deployed    *artifact.Release `json:"deployed,omitempty"`
-	Since       *time.Time        `json:"since,omitempty"`
-	Quarantined []ledger.Bad      `json:"quarantined,omitempty"`
-}
-
-// others lists them, by name.
-func (a *Agent) others() ([]Other, error) {
-	files, err := walk.Glob(a.Layout.ProjectLedger("*"))
-	if err != nil {
-		return nil, err
-	}
-	var list []Other
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), filepath.Base(a.Layout.ProjectLedger("")))
-		own := *a
-		own.Alone = name
-		book, err := own.ReadLedger()
-		if err != nil {
-			return list, err
-		}
-		o := Other{Name: name, Since: book.Since, Quarantined: book.Bad}
-		if book.Good != nil {
-			o.Deployed = &book.Good.Service
-		}
-		list = append(list, o)
-	}
-	return list, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
@@ -288,14 +289,7 @@ func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.
 }
 
 // known are the releases that the ledger names.
-func (r *run) known() []artifact.Release { return releasesOf(r.ledger) }
-
-func releasesOf(book *ledger.Ledger) (list []artifact.Release) {
-	for _, pair := range book.Pairs() {
-		list = append(list, pair.Releases()...)
-	}
-	return list
-}
+func (r *run) known() []artifact.Release { return inspect.ReleasesOf(r.ledger) }
 
 // noteWithdrawn tells and remembers which of the releases that this host has were withdrawn.
 func (r *run) noteWithdrawn(ctx context.Context, client *trust.Client) error {

@@ -55,7 +55,7 @@ func (r *run) asUnpacked(ctx context.Context, target ledger.Pair) error {
 		if release.Local != "" {
 			continue
 		}
-		audit, err := r.audit(ctx, release)
+		audit, err := r.AuditRelease(ctx, release)
 		var refused *trust.Refused
 		switch {
 		case errors.As(err, &refused):
@@ -128,26 +128,6 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 	return ledger.Pair{}, diag.WithHint(fmt.Errorf("no release %q that was good is kept on this host", version), "%s", hint)
 }
 
-// lastKeptOf is the pair to go back to: the one that was deployed before, or else the newest earlier one whose
-// releases are on the disk and not in quarantine. It is nil where there is none.
-func (a *Agent) lastKeptOf(book *ledger.Ledger) *ledger.Pair {
-	good := book.Good
-	if good == nil {
-		return nil
-	}
-	if p := book.Previous; p != nil && !p.Same(*good) && a.Held().Has(p.Releases()...) {
-		return p
-	}
-	for _, pair := range slices.Backward(book.History) {
-		_, bad := book.IsBad(pair)
-		_, withdrawn := book.IsWithdrawn(pair)
-		if !bad && !withdrawn && !pair.Same(*good) && pair.Service.Digest != good.Service.Digest && a.Held().Has(pair.Releases()...) {
-			return &pair
-		}
-	}
-	return nil
-}
-
 // pointPrevious makes the links previous of a pair agree with the ledger, after a person went back from what
 // they named.
 func (r *run) pointPrevious(pair ledger.Pair) {
@@ -164,7 +144,7 @@ func (r *run) pointPrevious(pair ledger.Pair) {
 	}
 }
 
-func (r *run) lastKept() *ledger.Pair { return r.lastKeptOf(r.ledger) }
+func (r *run) lastKept() *ledger.Pair { return r.LastKeptOf(r.ledger) }
 
 // keptHint names the releases that a person can go back to with --to.
 func (r *run) keptHint() string {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
@@ -61,7 +62,7 @@ var isRun = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\
 // wayBack finds out where to go.
 func (r *run) wayBack(to string) (w wayBack, err error) {
 	if r.ledger.Good == nil {
-		return w, errNothingDeployed()
+		return w, inspect.ErrNothingDeployed()
 	}
 	w.left = *r.ledger.Good
 	if r.ledger.Failing != nil {
@@ -72,7 +73,7 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 		if w.target, err = r.leftBy(to); err != nil {
 			return w, err
 		}
-		w.scope = undo.Scope{Run: to, Sequence: r.sequence()}
+		w.scope = undo.Scope{Run: to, Sequence: r.RunSequence()}
 		return w, nil
 	case to == "" && r.ledger.Failing == nil && r.unfinished():
 		w.target, w.pending = w.left, true

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -177,7 +178,7 @@ func (l *lab) refusesContent(at string) {
 	if _, err := l.Rollback(l.t.Context()); exit.Code(err) != exit.Refused {
 		l.t.Errorf("a rollback: %v", err)
 	}
-	if _, err := l.Session(l.t.Context(), agent.Trees{}, false); exit.Code(err) != exit.Refused {
+	if _, err := l.Session(l.t.Context(), inspect.Trees{}, false); exit.Code(err) != exit.Refused {
 		l.t.Errorf("a call: %v", err)
 	}
 	if s, err := l.Status(); err != nil || len(s.Quarantined) > 0 || s.Deployed.Service.Version != "2" {

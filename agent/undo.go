@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
@@ -167,26 +166,11 @@ func (o *observer) StepDone(r *exec.Result) {
 
 // scope is how far a run that was cut short was to take back what converging changed.
 func (r *run) scope(cut *ledger.Running) undo.Scope {
-	s := undo.Scope{From: cut.Pair.Key(), Run: cut.UndoTo, Sequence: r.sequence()}
+	s := undo.Scope{From: cut.Pair.Key(), Run: cut.UndoTo, Sequence: r.RunSequence()}
 	if runs := r.ledger.Runs(); runs != nil {
 		s.To = runs.Key()
 	}
 	return s
-}
-
-// sequence is the order of the runs of which there are reports.
-func (a *Agent) sequence() map[string]int64 {
-	reports, err := a.Reports().All()
-	if err != nil {
-		return nil // the journal's own order is left
-	}
-	all := map[string]int64{}
-	for _, rep := range reports {
-		if rep.Sequence > 0 { // 0 in reports of older agents
-			all[rep.ID] = rep.Sequence
-		}
-	}
-	return all
 }
 
 // takeBack takes back what converging changed, as far as a scope says.
@@ -270,32 +254,4 @@ func (r *run) tellUndone(did undo.Summary) {
 	for _, l := range did.Left {
 		r.record.Note("left: %s", l)
 	}
-}
-
-// Changes returns what a run changed and what it took back, by the journal; "" is the last run that changed
-// something, with all that was taken back together with its changes.
-func (a *Agent) Changes(id string) (run string, all []undo.Difference, err error) {
-	chapters, readErr := a.Journal().Chapters()
-	for _, c := range chapters {
-		if n := len(c.Runs); n > 0 && id == "" {
-			run = c.Runs[n-1]
-		}
-	}
-	if id != "" {
-		run = id
-	}
-	all = undo.Changes(chapters, run)
-	if id == "" {
-		all = undo.ChangesWithUndo(chapters, run)
-	}
-	if len(all) > 0 || id == "" && readErr == nil {
-		return run, all, nil
-	}
-	if readErr != nil {
-		return run, nil, exit.WithCode(exit.RollbackFailed, readErr)
-	}
-	if _, err := a.Reports().Load(id); err != nil {
-		return run, nil, exit.WithCode(exit.Usage, err)
-	}
-	return run, nil, nil
 }

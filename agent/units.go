@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/health"
-	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
@@ -27,45 +25,7 @@ const wayBackTime = 2 * time.Minute
 
 // inService are the projects of a pair, as their units know them.
 func (r *run) inService(pair ledger.Pair) ([]service.Project, error) {
-	return r.Agent.inService(pair, r.ledger.Linked)
-}
-
-func (a *Agent) inService(pair ledger.Pair, linked map[string]ledger.Linked) ([]service.Project, error) {
-	var projects []service.Project
-	for _, release := range slices.Backward(pair.Releases()) { // a unit that both name is the service's
-		p := a.LayoutOf(release.Project)
-		says, err := a.Recipe(release)
-		if err != nil {
-			return nil, fmt.Errorf("reading which units %s has: %w", release, err)
-		}
-		projects = append(projects, service.Project{
-			Name: release.Project, Version: release.Version, Dir: p.Dir, Release: release.Dir(), Links: a.linksTo(release.Project),
-			Units: says.Units, Reload: says.Reload, Linked: linkedAt(p, linked[p.Name]), Current: currentOf(p),
-		})
-	}
-	slices.Reverse(projects)
-	return projects, nil
-}
-
-// linksTo are the paths by which units name what is current of a project, or next.
-func (a *Agent) linksTo(project string) []string {
-	dirs := []string{a.LayoutOf(project).Dir}
-	for _, l := range []string{a.Layout.ServiceLink(), a.Layout.BaseLink()} {
-		if to, err := os.Readlink(l); err == nil && filepath.Base(to) == project {
-			dirs = append([]string{l}, dirs...)
-		}
-	}
-	if real, err := filepath.EvalSymlinks(a.LayoutOf(project).Dir); err == nil {
-		dirs = append(dirs, real)
-	}
-	var links []string
-	for _, dir := range dirs {
-		for _, name := range []string{"current", "next", "project"} {
-			links = append(links, filepath.Join(a.Layout.Inside(dir), name))
-		}
-	}
-	slices.Sort(links[min(1, len(links)):])
-	return slices.Compact(links)
+	return r.Agent.ServiceProjects(pair, r.ledger.Linked)
 }
 
 // members are the units of a pair, base's before the service's.
@@ -333,55 +293,9 @@ func (r *run) giveUpUnits(ctx context.Context) error {
 	return err
 }
 
-// RunningUnits says what the units of the deployed pair run, and adds to the drift what is not deployed.
-// Where units are not this host's there are none.
-func (a *Agent) RunningUnits(ctx context.Context, status *Status) error {
-	s, err := a.System()
-	if err != nil || s.Allowed() != nil || status.runs() == nil || status.Running != nil {
-		return err
-	}
-	pair := *status.runs()
-	if status.Failing != nil {
-		pair = *status.Failing
-	}
-	projects, err := a.inService(pair, status.linked)
-	if err != nil {
-		return err
-	}
-	members, err := service.Find(ctx, s, projects)
-	if err != nil {
-		return err
-	}
-	if status.Units, err = service.See(ctx, s, members); err != nil {
-		return err
-	}
-	for _, u := range status.Units {
-		if !u.Deployed {
-			status.Drift = append(status.Drift, fmt.Sprintf("%s runs %s", u.Unit, orBefore(u.Release)))
-		}
-	}
-	return nil
-}
-
-func orBefore(release string) string {
-	if release == "" {
-		return "what current led to before it moved last, and was not restarted since"
-	}
-	return release + ", which is not deployed"
-}
-
-// currentOf is the name of the directory that current of a project leads to.
-func currentOf(p layout.Project) string {
-	target, err := os.Readlink(filepath.Join(p.Dir, "current"))
-	if err != nil {
-		return ""
-	}
-	return filepath.Base(target)
-}
-
 // noteLinked writes into the ledger that `current` of a project was moved to where it leads.
 func (r *run) noteLinked(project string, at time.Time) {
-	if release := currentOf(r.LayoutOf(project)); release != "" && !at.IsZero() {
+	if release := inspect.CurrentOf(r.LayoutOf(project)); release != "" && !at.IsZero() {
 		if r.ledger.Linked == nil {
 			r.ledger.Linked = map[string]ledger.Linked{}
 		}
@@ -397,22 +311,10 @@ func (r *run) rememberLinks() (changed bool) {
 	for _, release := range r.ledger.Runs().Releases() {
 		p := r.LayoutOf(release.Project)
 		before := r.ledger.Linked[release.Project]
-		if current := currentOf(p); current != "" && current != before.Release {
-			r.noteLinked(release.Project, linkedAt(p, ledger.Linked{}))
+		if current := inspect.CurrentOf(p); current != "" && current != before.Release {
+			r.noteLinked(release.Project, inspect.LinkedAt(p, ledger.Linked{}))
 			changed = true
 		}
 	}
 	return changed
-}
-
-// linkedAt is when current of a project was moved last, as the ledger has it, or else by the time of the link.
-func linkedAt(p layout.Project, known ledger.Linked) time.Time {
-	if known.Release != "" && known.Release == currentOf(p) {
-		return known.At
-	}
-	info, err := os.Lstat(filepath.Join(p.Dir, "current"))
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
@@ -454,7 +455,7 @@ func TestStatusSaysWhatUnitsRun(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.app("2")
 	l.expect(exit.OK)
-	look := func() agent.Status {
+	look := func() inspect.Status {
 		s := mustStatus(t, l)
 		if err := l.RunningUnits(context.Background(), &s); err != nil || len(s.Units) != 1 {
 			t.Fatalf("units are %+v, %v", s.Units, err)

@@ -26,9 +26,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		operator = "a path that an operator gave"
 	)
 	allowed := map[string]excepted{
-		"agent/again.go": {project + "; os.Root keeps the comparison inside the release", "run.isWhole"},
-		"agent/audit.go": {state + "; os.Root keeps the comparison inside the release, and it opens without waiting",
-			"Agent.audit Agent.blame"},
+		"agent/again.go":          {project + "; os.Root keeps the comparison inside the release", "run.isWhole"},
 		"agent/complete.go":       {project, "run.clearNames"},
 		"agent/config/damaged.go": {etc, "readRegular"},
 		"agent/config/exposed.go": {"asks for modes of files that the configuration names, and nothing else", "private"},
@@ -44,12 +42,16 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 			"Fetcher.place install Fetcher.adopt Fetcher.settle Fetcher.setAside"},
 		"agent/fetch/prune.go": {project + "; os.RemoveAll goes by descriptors and follows no link",
 			"PruneLists NewestFirst"},
-		"agent/hook/hook.go":       {release, "list Any"},
-		"agent/intact.go":          {state + "; os.Root keeps the comparison inside the release", "run.changedCode"},
-		"agent/journal/journal.go": {state, "Journal.numbers Journal.sizeExcept"},
-		"agent/journal/read.go":    {state, "Journal.read Chapter.Open"},
-		"agent/journal/write.go":   {state, "Journal.extend Journal.start"},
-		"agent/ledger/file.go":     {state, "read"},
+		"agent/hook/hook.go": {release, "list Any"},
+		"agent/inspect/audit.go": {state + "; os.Root keeps the comparison inside the release, and it opens without waiting",
+			"Host.AuditRelease Host.blame"},
+		"agent/inspect/override.go": {operator, "overridePillar"},
+		"agent/inspect/units.go":    {project, "Host.linksTo CurrentOf LinkedAt"},
+		"agent/intact.go":           {state + "; os.Root keeps the comparison inside the release", "run.changedCode"},
+		"agent/journal/journal.go":  {state, "Journal.numbers Journal.sizeExcept"},
+		"agent/journal/read.go":     {state, "Journal.read Chapter.Open"},
+		"agent/journal/write.go":    {state, "Journal.extend Journal.start"},
+		"agent/ledger/file.go":      {state, "read"},
 		"agent/link/link.go": {project,
 			"Links.Read Links.Instead Links.SetNext Links.Named Links.name Links.Reachable Links.point Name"},
 		"agent/local.go":               {project + ", and " + operator, "export Agent.receivePillar exchange"},
@@ -74,7 +76,8 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/records/lock.go":        {state, "Exclusive.Release"},
 		"agent/records/refusals.go":    {state, "Records.Refused Records.ForgetRefusals"},
 		"agent/records/repair.go": {state + ", and " + project,
-			"setAside.directory setAside.below setAside.file setAside.cache Records.SetLinksAside Records.repairLock setAside.fine"},
+			"setAside.directory setAside.below setAside.file setAside.cache Records.SetLinksAside Records.repairLock " +
+				"setAside.fine"},
 		"agent/records/restore.go": {state + ", and " + project, "Records.Concerns"},
 		"agent/report/archive.go":  {state, "Archive.Save Archive.unordered Archive.sequence Archive.Load"},
 		"agent/report/index.go":    {state, "Archive.keepIndex"},
@@ -84,12 +87,10 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/self/self.go":        {etc + ", and the agent's own program and units", "fileOf stampOf unitFiles"},
 		"agent/self/try.go":         {"refuses a path of which a part is not root's", "trusted"},
 		"agent/service/evidence.go": {kernel + ", and names of releases", "treesOf passes"},
-		"agent/session.go":          {operator, "overridePillar"},
 		"agent/site/modes.go":       {project, "Site.Impassable"},
 		"agent/site/temporary.go":   {state, "Site.NoteTemporary Site.SweepTemporary"},
 		"agent/strays.go":           {"links of /srv, in directories that are root's, and only looked at", "changedAt"},
 		"agent/suits.go":            {"the host's loaders and libraries, whose existence is asked for", "run.suits"},
-		"agent/units.go":            {project, "Agent.linksTo currentOf linkedAt"},
 	}
 	calls := regexp.MustCompile(`\bos\.(Open|OpenFile|OpenRoot|Create|CreateTemp|MkdirTemp|ReadFile|WriteFile|Chown|Lchown|Chmod|Chtimes|Remove|RemoveAll|Rename|Symlink|Link|Mkdir|MkdirAll|Stat|Lstat|ReadDir|Readlink|Truncate|DirFS|CopyFS)\(|walk\.(ReadFile|OpenFile|OpenDir|OpenTree)\(|filepath\.(Walk|WalkDir|EvalSymlinks|Glob)\(|\b(unix|syscall)\.(Open|Chown|Lchown|Chmod|Unlink|Rename|Rename2|Renameat2|Symlink|Link|Mkdir|Rmdir|Truncate)\(`)
 	used := map[string]bool{}

@@ -78,7 +78,7 @@ func reasons() map[string][]string {
 			"agent/service/whose.go:rootsFile",
 		},
 		"the run has read the link before, or reports there that it cannot": {
-			"agent/records/restore.go:Concerns", "agent/units.go:linksTo", "agent/units.go:currentOf", "agent/units.go:linkedAt",
+			"agent/records/restore.go:Concerns", "agent/inspect/units.go:linksTo", "agent/inspect/units.go:CurrentOf", "agent/inspect/units.go:LinkedAt",
 		},
 		"what the units are made of is compared before and after; what cannot be read is the same in both": {
 			"agent/self/self.go:fileOf", "agent/self/self.go:stampOf", "agent/self/self.go:unitFiles",

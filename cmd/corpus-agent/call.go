@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/minion"
 	"github.com/corpus-agent/corpus-agent/agent/report/outputter"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -21,7 +21,7 @@ import (
 // calling is what the call command was given.
 type calling struct {
 	*program
-	trees   agent.Trees
+	trees   inspect.Trees
 	out     string
 	mode    string
 	verbose string
@@ -74,7 +74,7 @@ that does not compile. 6, another run is under way, is not one of salt-call's.`,
 }
 
 // treeFlags are the flags that say where files come from, if not from what is deployed.
-func treeFlags(c *cobra.Command, t *agent.Trees) {
+func treeFlags(c *cobra.Command, t *inspect.Trees) {
 	flags := c.Flags()
 	flags.StringVarP(&t.Minion, "config-dir", "c", "", "directory with a Salt minion file, such as /etc/salt")
 	flags.StringArrayVar(&t.States, "states", nil, "directory of SLS files instead; may be given several times, the first that has a file wins")

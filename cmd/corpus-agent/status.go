@@ -8,13 +8,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // printStatus prints what is known of the host, a line for each thing.
-func (p *program) printStatus(s agent.Status) error {
+func (p *program) printStatus(s inspect.Status) error {
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	l := statusLines{w}
 	l.deployed(s)
@@ -34,7 +34,7 @@ func (l statusLines) say(name, format string, args ...any) {
 }
 
 // deployed prints what is deployed, and what the channels of the host are.
-func (l statusLines) deployed(s agent.Status) {
+func (l statusLines) deployed(s inspect.Status) {
 	switch {
 	case s.Deployed != nil:
 		l.say("deployed", "%s", headline(s))
@@ -57,7 +57,7 @@ func (l statusLines) deployed(s agent.Status) {
 }
 
 // store prints which store the next run asks, and until when its signatures are good.
-func (l statusLines) store(s agent.Status) {
+func (l statusLines) store(s inspect.Status) {
 	if s.Store != "" {
 		l.say("store", "%s", storeLine(s))
 	}
@@ -70,7 +70,7 @@ func (l statusLines) store(s agent.Status) {
 }
 
 // underWay prints the run that is under way, and what kept runs from starting or ending.
-func (l statusLines) underWay(s agent.Status) {
+func (l statusLines) underWay(s inspect.Status) {
 	if s.Running != nil {
 		l.say("running", "%s, process %d, since %s", s.Running.Command, s.Running.PID, when(s.Running.Since))
 	}
@@ -86,7 +86,7 @@ func (l statusLines) underWay(s agent.Status) {
 }
 
 // keptAway prints the releases that are not deployed now, and why.
-func (l statusLines) keptAway(s agent.Status) {
+func (l statusLines) keptAway(s inspect.Status) {
 	if s.Hold != nil {
 		l.say("held", "%s", strings.TrimSpace("since "+when(s.Hold.Since)+" "+s.Hold.Reason))
 	}
@@ -102,7 +102,7 @@ func (l statusLines) keptAway(s agent.Status) {
 }
 
 // found prints the other projects of the host, its units, and what differs from what is deployed.
-func (l statusLines) found(s agent.Status) {
+func (l statusLines) found(s inspect.Status) {
 	for _, o := range s.Others {
 		what := "nothing deployed"
 		if o.Deployed != nil {
@@ -129,7 +129,7 @@ func (l statusLines) found(s agent.Status) {
 }
 
 // runs prints the last run and the next one.
-func (l statusLines) runs(s agent.Status) {
+func (l statusLines) runs(s inspect.Status) {
 	if s.NextRun != nil {
 		l.say("next run", "%s", s.NextRun.Local().Format("2006-01-02 15:04:05 MST"))
 	}
@@ -153,7 +153,7 @@ func indented(indent, text string) string {
 }
 
 // storeLine is the store that the next run asks, and the one that the last one asked where that is another.
-func storeLine(s agent.Status) string {
+func storeLine(s inspect.Status) string {
 	if s.Host.Store == "" || s.Host.Store == s.Store {
 		return s.Store
 	}
@@ -161,7 +161,7 @@ func storeLine(s agent.Status) string {
 }
 
 // headline is what is deployed, and what runs in its place.
-func headline(s agent.Status) string {
+func headline(s inspect.Status) string {
 	text := s.Deployed.String()
 	if s.Failing != nil {
 		text = fmt.Sprintf("%s; the host stays on %s, which failed", text, s.Failing)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -50,7 +50,7 @@ Exit codes: 0 all as it was unpacked, 2 nothing is deployed, 4 something was cha
 	}
 }
 
-func (p *program) printAudit(a agent.Audit) {
+func (p *program) printAudit(a inspect.Audit) {
 	verdict := "all as signed"
 	switch {
 	case a.Error != "":

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 )
 
@@ -19,7 +19,7 @@ func TestNamesInAnAuditArePrintable(t *testing.T) {
 		{Name: "a\x1b[2J\nmyapp 1: all as signed", What: "was added", Owner: "0", Changed: time.Now()},
 		{Name: "run", What: "is missing", Changed: time.Now(), By: "file.absent x in run 1"},
 	}
-	p.printAudit(agent.Audit{Changes: changes, Changeable: []string{"salt/a.sls:1 /srv/\x1b[2J"}})
+	p.printAudit(inspect.Audit{Changes: changes, Changeable: []string{"salt/a.sls:1 /srv/\x1b[2J"}})
 	if !strings.Contains(out.String(), "runs refuse to render it") {
 		t.Errorf("it does not name what is not rendered: %s", out.String())
 	}

@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
 func (p *program) whyCommand() *cobra.Command {
-	var trees agent.Trees
+	var trees inspect.Trees
 	c := &cobra.Command{
 		Use:   "why [STEP]",
 		Short: "Tell why this host runs what it runs, or why a step runs where it does",
@@ -49,7 +49,7 @@ order, what it waits for and what waits for it. STEP is an ID, a name, "state: I
 	return c
 }
 
-func printWhy(out io.Writer, w agent.Why) error {
+func printWhy(out io.Writer, w inspect.Why) error {
 	var b strings.Builder
 	if w.Deployed != nil {
 		fmt.Fprintf(&b, "%s runs", w.Deployed)

@@ -5,10 +5,11 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 )
 
 // whyStep explains the steps that a word means.
-func (p *program) whyStep(ctx context.Context, a *agent.Agent, t agent.Trees, word string) error {
+func (p *program) whyStep(ctx context.Context, a *agent.Agent, t inspect.Trees, word string) error {
 	explanations, err := a.WhyStep(ctx, t, word)
 	if err != nil {
 		return err

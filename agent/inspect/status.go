@@ -1,11 +1,10 @@
-package agent
+package inspect
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -60,38 +59,17 @@ type Status struct {
 func (s Status) runs() *ledger.Pair { return cmp.Or(s.Deployed, s.BaseAlone) }
 
 // Status reads what is known. It takes no lock and changes nothing.
-func (a *Agent) Status() (Status, error) {
-	s, err := a.status()
-	return s, a.forLook(err)
+func (h *Host) Status() (Status, error) {
+	s, err := h.status()
+	return s, h.forLook(err)
 }
 
-// forLook gives the error of a look at what this host keeps a hint: only runs repair that.
-func (a *Agent) forLook(err error) error {
-	err = a.forRoot(err)
-	if err == nil || diag.HintOf(err) != "" {
-		return err
-	}
-	return diag.WithHint(err, "what this host keeps is damaged; the next run sets it aside or writes it again, or says what is to be done: corpus-agent deploy")
-}
-
-// forRoot says what to do about files of the agent that the user of a command may not read.
-func (a *Agent) forRoot(err error) error {
-	if !errors.Is(err, fs.ErrPermission) || diag.HintOf(err) != "" {
-		return err
-	}
-	hint := "run it as root: sudo corpus-agent ..."
-	if a.Layout.Relocated() {
-		hint = "run it as the user that deployed below " + a.Layout.Root
-	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("what this host remembers may be read by root alone, since reports hold output of programs: %w", err), "%s", hint))
-}
-
-func (a *Agent) status() (Status, error) {
-	book, err := a.ReadLedger()
+func (h *Host) status() (Status, error) {
+	book, err := h.ReadLedger()
 	if err != nil {
 		return Status{}, exit.WithCode(exit.Usage, err)
 	}
-	introduced, err := trust.Introduced(a.Layout.Trust())
+	introduced, err := trust.Introduced(h.Layout.Trust())
 	if errors.Is(err, fs.ErrPermission) { // somebody else's directory of trust is one
 		introduced, err = true, nil
 	}
@@ -100,62 +78,41 @@ func (a *Agent) status() (Status, error) {
 	}
 	s := Status{
 		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
-		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, BaseAlone: book.Alone, Since: book.Since, Previous: a.lastKeptOf(book),
+		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, BaseAlone: book.Alone, Since: book.Since, Previous: h.LastKeptOf(book),
 		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
-		Store: redact.URLs(cmp.Or(a.Config.Store, book.Host.Store)), linked: book.Linked,
+		Store: redact.URLs(cmp.Or(h.Config.Store, book.Host.Store)), linked: book.Linked,
 	}
 	s.Host.Store = redact.URLs(s.Host.Store) // it may have a login
 	if runs := book.Runs(); runs != nil {
-		s.Expires, s.Expiring = a.expiries(runs.Service.Project)
+		s.Expires, s.Expiring = h.Expiries(runs.Service.Project)
 	}
-	s.Refused = a.Refused()
-	if err := a.Unwritable(); err != nil {
+	s.Refused = h.Refused()
+	if err := h.Unwritable(); err != nil {
 		s.Unwritable = fmt.Sprintf("%v; %s", err, diag.HintOf(err))
 	}
-	if holder, ok := lock.Current(a.Layout.Lock()); ok {
+	if holder, ok := lock.Current(h.Layout.Lock()); ok {
 		s.Running = &holder
 		s.CutShort = nil // it is under way, not cut short
 	}
 	for _, name := range records.ProjectsIn(book) {
-		set, err := link.Of(a.LayoutOf(name)).Read()
+		set, err := link.Of(h.LayoutOf(name)).Read()
 		if err = records.IgnoreNoLink(err); err != nil { // what is no link is drift
 			return s, fmt.Errorf("reading the links: %w", err)
 		}
 		s.Links[name] = set
 	}
-	if s.LastRun, err = a.Reports().Last(); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if s.LastRun, err = h.Reports().Last(); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return s, err
 	}
 	if s.Hidden = err != nil; s.Hidden {
 		s.CutShort = nil // whether that run is still under way is not known
 	}
 	if s.Running == nil && !s.Hidden {
-		s.Cut = a.cutRun(s)
+		s.Cut = h.cutRun(s)
 	}
-	s.Drift, s.Always = append(s.Drift, a.drift(s)...), actingAlways(s.LastRun)
-	if s.Others, err = a.others(); err != nil {
+	s.Drift, s.Always = append(s.Drift, h.drift(s)...), actingAlways(s.LastRun)
+	if s.Others, err = h.others(); err != nil {
 		return s, exit.WithCode(exit.Usage, err)
 	}
 	return s, nil
-}
-
-// History lists the reports that are kept, newest first.
-func (a *Agent) History() ([]*report.Report, error) {
-	reports, err := a.Reports().All()
-	slices.Reverse(reports)
-	return reports, a.forLook(err)
-}
-
-// Report is the report of a run; "" is the last one.
-func (a *Agent) Report(id string) (*report.Report, error) {
-	if id != "" {
-		r, err := a.Reports().Load(id)
-		return r, exit.WithCode(exit.Usage, a.forRoot(err))
-	}
-	r, err := a.Reports().Last()
-	err = a.forRoot(err)
-	if err == nil && r == nil {
-		err = exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing ran on this host yet"), "deploy first: corpus-agent deploy"))
-	}
-	return r, a.forRoot(err)
 }

@@ -1,6 +1,8 @@
-package agent
+package inspect
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestTimerOff(t *testing.T) {
 	for answer, want := range map[string]string{

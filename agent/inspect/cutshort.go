@@ -1,4 +1,4 @@
-package agent
+package inspect
 
 import (
 	"fmt"
@@ -52,34 +52,34 @@ func (c Cut) String() string {
 
 // cutRun finds the run that was cut short: the ledger has the one that was deploying, and the file of the lock names
 // any other one that was killed. s has no run under way, and the last report.
-func (a *Agent) cutRun(s Status) *Cut {
+func (h *Host) cutRun(s Status) *Cut {
 	if u := s.CutShort; u != nil {
 		c := &Cut{Run: u.Run, Command: u.Command, Began: u.Began, Pair: &u.Pair, Back: u.Back || u.Failed, TakesUp: true}
 		if c.Command == "" {
 			c.Command = "deploy" // an earlier version of the agent wrote it
 		}
 		if c.Step = u.EndedIn; c.Step == "" {
-			c.Step = a.cutIn(c.Run, time.Time{}, c)
+			c.Step = h.cutIn(c.Run, time.Time{}, c)
 		}
 		return c
 	}
-	left, ok := lock.Left(a.Layout.Lock())
+	left, ok := lock.Left(h.Layout.Lock())
 	if !ok || s.LastRun != nil && !s.LastRun.Started.Before(left.Since) {
 		return nil // it was complete but for its last words
 	}
 	c := &Cut{Command: left.Command, Began: &left.Since}
-	c.Step = a.cutIn("", left.Since, c)
+	c.Step = h.cutIn("", left.Since, c)
 	return c
 }
 
 // cutIn is the step in which a run changed the host last. A run whose ID is not known is the newest of the journal, if
 // that began at the time or after it; c gets its ID.
-func (a *Agent) cutIn(run string, began time.Time, c *Cut) string {
-	h, err := a.StateHost()
+func (h *Host) cutIn(run string, began time.Time, c *Cut) string {
+	machine, err := h.StateHost()
 	if err != nil {
 		return ""
 	}
-	last, err := a.Journal().Last()
+	last, err := h.Journal().Last()
 	if err != nil || last == nil || len(last.Runs) == 0 {
 		return "" // what a damaged journal means is decided where the way back reads it
 	}
@@ -90,5 +90,5 @@ func (a *Agent) cutIn(run string, began time.Time, c *Cut) string {
 		}
 		c.Run = run
 	}
-	return redact.Controls(redact.URLs(a.Secrets().Text(last.InterruptedStep(run, h))))
+	return redact.Controls(redact.URLs(h.Secrets().Text(last.InterruptedStep(run, machine))))
 }

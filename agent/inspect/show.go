@@ -1,4 +1,4 @@
-package agent
+package inspect
 
 import (
 	"context"
@@ -13,41 +13,41 @@ import (
 
 // ShowGrains collects the host's grains as the next run would see them. On a host of which nobody
 // knows who it is, those of its identity are missing.
-func (a *Agent) ShowGrains(ctx context.Context) (*value.Map, error) {
-	book, err := a.ReadLedger()
+func (h *Host) ShowGrains(ctx context.Context) (*value.Map, error) {
+	book, err := h.ReadLedger()
 	if err != nil {
 		return nil, err
 	}
-	id, _, err := a.Who(ctx, grains.Identity{}, book)
+	id, _, err := h.Who(ctx, grains.Identity{}, book)
 	if err != nil {
 		id = grains.Identity{}
 	}
 	base := ""
 	if runs := book.Runs(); runs != nil && runs.Base != nil {
-		_, dir := a.PairDirs(*runs)
-		base = a.Layout.Path(dir)
+		_, dir := h.PairDirs(*runs)
+		base = h.Layout.Path(dir)
 	}
-	all, _, err := a.Grains(ctx, id, base)
+	all, _, err := h.Grains(ctx, id, base)
 	return all, err
 }
 
 // ShowPillar compiles the host's pillar from what is deployed. Values that were decrypted stay
 // hidden.
-func (a *Agent) ShowPillar(ctx context.Context) (*value.Map, error) {
-	book, err := a.ReadLedger()
+func (h *Host) ShowPillar(ctx context.Context) (*value.Map, error) {
+	book, err := h.ReadLedger()
 	if err != nil {
 		return nil, err
 	}
 	runs := book.Runs()
 	if runs == nil {
-		return nil, errNothingDeployed()
+		return nil, ErrNothingDeployed()
 	}
-	id, _, err := a.Who(ctx, grains.Identity{}, book)
+	id, _, err := h.Who(ctx, grains.Identity{}, book)
 	if err != nil {
 		return nil, err
 	}
-	service, base := a.LinkedDirs(*runs)
-	request, _, err := a.EngineRequest(ctx, id, service, base)
+	service, base := h.LinkedDirs(*runs)
+	request, _, err := h.EngineRequest(ctx, id, service, base)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +59,7 @@ func (a *Agent) ShowPillar(ctx context.Context) (*value.Map, error) {
 	return s.Redactor.Value(data).(*value.Map), nil
 }
 
-func errNothingDeployed() error {
+// ErrNothingDeployed is the error of a question about what is deployed on a host on which nothing is.
+func ErrNothingDeployed() error {
 	return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed on this host"), "deploy first: corpus-agent deploy"))
 }

@@ -1,4 +1,4 @@
-package agent
+package inspect
 
 import (
 	"fmt"
@@ -44,29 +44,29 @@ func (k Known) Marks() []string {
 }
 
 // Releases lists the releases of base and of the service that are on this host, the newest first, and those that it keeps away.
-func (a *Agent) Releases() ([]Known, error) {
-	list, err := a.knownReleases()
-	return list, a.forLook(err)
+func (h *Host) Releases() ([]Known, error) {
+	list, err := h.knownReleases()
+	return list, h.forLook(err)
 }
 
-func (a *Agent) knownReleases() ([]Known, error) {
-	book, err := a.ReadLedger()
+func (h *Host) knownReleases() ([]Known, error) {
+	book, err := h.ReadLedger()
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
-	known := releasesOf(book)
+	known := ReleasesOf(book)
 	for _, b := range book.Bad {
 		known = append(known, ledger.Release(b))
 	}
 	list := []Known{}
 	for _, project := range records.ProjectsIn(book) {
-		more, err := a.onDisk(project, book, known)
+		more, err := h.onDisk(project, book, known)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, more...)
 	}
-	last, err := a.lastLook()
+	last, err := h.lastLook()
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func (a *Agent) knownReleases() ([]Known, error) {
 }
 
 // onDisk are the releases of a project whose files are on this host, as those that are known describe them.
-func (a *Agent) onDisk(project string, book *ledger.Ledger, known []artifact.Release) ([]Known, error) {
-	p := a.LayoutOf(project)
+func (h *Host) onDisk(project string, book *ledger.Ledger, known []artifact.Release) ([]Known, error) {
+	p := h.LayoutOf(project)
 	dirs, err := fetch.NewestFirst(p.Releases())
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (a *Agent) onDisk(project string, book *ledger.Ledger, known []artifact.Rel
 	}
 	var list []Known
 	for _, dir := range dirs {
-		k := Known{Release: releaseIn(project, dir, known), Dir: a.Layout.Inside(p.Release(dir))}
+		k := Known{Release: releaseIn(project, dir, known), Dir: h.Layout.Inside(p.Release(dir))}
 		for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current}, {"previous", links.Previous}} {
 			if l.target == dir {
 				k.Links = append(k.Links, l.name)

@@ -1,4 +1,4 @@
-package agent
+package inspect
 
 import (
 	"fmt"
@@ -26,26 +26,26 @@ type Why struct {
 }
 
 // Why puts together what status, reports and the trust on disk say.
-func (a *Agent) Why() (Why, error) {
-	w, err := a.explain()
-	return w, a.forLook(err)
+func (h *Host) Why() (Why, error) {
+	w, err := h.explain()
+	return w, h.forLook(err)
 }
 
-func (a *Agent) explain() (Why, error) {
-	s, err := a.Status()
+func (h *Host) explain() (Why, error) {
+	s, err := h.Status()
 	w := Why{Status: s, Signed: []trust.Signature{}}
 	if err != nil {
 		return w, err
 	}
-	if err := a.findSigners(&w); err != nil {
+	if err := h.findSigners(&w); err != nil {
 		return w, err
 	}
-	last, err := a.lastLook()
+	last, err := h.lastLook()
 	if err != nil {
 		return w, err
 	}
 	w.Reason = reason(s, last)
-	if err := a.findFailure(&w); err != nil {
+	if err := h.findFailure(&w); err != nil {
 		return w, err
 	}
 	w.Next = w.advice(namedBy(last))
@@ -53,7 +53,7 @@ func (a *Agent) explain() (Why, error) {
 }
 
 // findSigners looks up who signed what is deployed. What came without the store nobody did.
-func (a *Agent) findSigners(w *Why) error {
+func (h *Host) findSigners(w *Why) error {
 	runs := w.runs()
 	if runs == nil {
 		return nil
@@ -62,7 +62,7 @@ func (a *Agent) findSigners(w *Why) error {
 		if release.Local != "" {
 			continue
 		}
-		signature, err := trust.SignatureOf(a.Layout.Trust(), release.Project)
+		signature, err := trust.SignatureOf(h.Layout.Trust(), release.Project)
 		if err != nil {
 			return err
 		}
@@ -153,112 +153,21 @@ func channelNames(s Status) string {
 }
 
 // lastLook is the newest run that found out what the channels name, or that a person asked for; nil for none.
-func (a *Agent) lastLook() (*report.Report, error) {
-	ids, err := a.Reports().IDs()
+func (h *Host) lastLook() (*report.Report, error) {
+	ids, err := h.Reports().IDs()
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range slices.Backward(ids) {
-		r, err := a.Reports().Load(id)
+		r, err := h.Reports().Load(id)
 		if err != nil {
 			return nil, err
 		}
-		if a.Concerns(r) && (r.To != nil || r.Exit == exit.Unreachable) {
+		if h.Concerns(r) && (r.To != nil || r.Exit == exit.Unreachable) {
 			return r, nil
 		}
 	}
 	return nil, nil
-}
-
-// findFailure looks for the newest run that failed since what is deployed was deployed.
-func (a *Agent) findFailure(w *Why) error {
-	ids, err := a.Reports().IDs()
-	if err != nil {
-		return err
-	}
-	succeeded := false
-	for _, id := range slices.Backward(ids) {
-		r, err := a.Reports().Load(id)
-		if err != nil {
-			return err
-		}
-		if w.Since != nil && r.Ended.Before(*w.Since) {
-			return nil
-		}
-		if r.Exit != exit.OK && a.Concerns(r) {
-			w.Failed, w.FailedIn = firstFailure(r), r.ID
-			if p := w.Postponed; p != nil && p.Run == r.ID && failedHook(r) != "" {
-				w.Failed = p.Reason // which says why the host did not start a hook
-			}
-			if w.Settled = succeeded && !w.keepsAway(r.ID); !w.Settled {
-				w.Hint = r.Hint
-			}
-			return nil
-		}
-		succeeded = succeeded || r.Command == "deploy" && a.Concerns(r)
-	}
-	return nil
-}
-
-// keepsAway reports whether something is still not deployed because of a run.
-func (w Why) keepsAway(run string) bool {
-	return slices.ContainsFunc(w.Quarantined, func(b ledger.Bad) bool { return b.Run == run }) || w.Postponed != nil && w.Postponed.Run == run
-}
-
-// firstFailure says what of a run failed first: a state, a hook, a probe, or a stage.
-func firstFailure(r *report.Report) string {
-	if first := failedHook(r); first != "" {
-		return first
-	}
-	if s := r.FirstFailure(); s != nil {
-		return fmt.Sprintf("%s %s (%s in %s): %s", s.Function, s.Name, s.ID, s.SLS, s.Comment)
-	}
-	for _, p := range r.Health {
-		if p.Error != "" {
-			return strings.Join(append([]string{fmt.Sprintf("health %s: %s", p.Probe, p.Error)}, p.Journal...), "\n")
-		}
-	}
-	for _, stage := range r.Stages {
-		if stage.Error != "" {
-			return stage.Name + ": " + stage.Error
-		}
-	}
-	return r.Error
-}
-
-// failedHook is the hook or procedure in which a run failed first; "" where it failed elsewhere before. Later ones may have
-// failed on the way back, and are those of another release.
-func failedHook(r *report.Report) string {
-	for _, stage := range r.Stages {
-		if stage.Error == "" || stage.Name == "resolve" || stage.Name == "fetch" { // a run may go on without one of the two releases
-			continue
-		}
-		for _, h := range r.Hooks[stage.Name] {
-			if h.Error != "" {
-				text := fmt.Sprintf("%s hook %s: %s", stage.Name, strings.TrimSuffix(h.Name+" of "+h.Release, " of "), h.Error)
-				return strings.Join(append([]string{text}, lastWords(h.Output)...), "\n")
-			}
-		}
-		return ""
-	}
-	return ""
-}
-
-// lastWords are the last lines of what a program printed, which the report holds without secrets and control characters.
-func lastWords(output string) []string {
-	const most, longest = 10, 500
-	var lines []string
-	for line := range strings.Lines(output) {
-		line = strings.TrimRight(line, " \t\r\n")
-		if line == "" {
-			continue
-		}
-		if runes := []rune(line); len(runes) > longest {
-			line = string(runes[:longest]) + " ..."
-		}
-		lines = append(lines, line)
-	}
-	return lines[max(len(lines)-most, 0):]
 }
 
 // advice is what a person can do, by what the host is like and what its channels named last, nil where that is not known.

@@ -1,4 +1,4 @@
-package agent
+package inspect
 
 import (
 	"context"
@@ -37,18 +37,18 @@ type Audit struct {
 // Verify reads every file of the releases that are current and compares it with their lists. The store
 // is not asked. Its error is one of trust if anything was changed, or cannot be judged. All releases are looked at before it
 // is returned.
-func (a *Agent) Verify(ctx context.Context) ([]Audit, error) {
-	book, err := a.ReadHostLedger()
+func (h *Host) Verify(ctx context.Context) ([]Audit, error) {
+	book, err := h.ReadHostLedger()
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
 	if book.Runs() == nil {
-		return nil, errNothingDeployed()
+		return nil, ErrNothingDeployed()
 	}
 	var audits []Audit
 	var failures []error
 	for _, release := range book.Runs().Releases() {
-		audit, err := a.audit(ctx, release)
+		audit, err := h.AuditRelease(ctx, release)
 		if err != nil {
 			err = fmt.Errorf("verifying %s: %w", release, err)
 			audit.Error = err.Error()
@@ -83,9 +83,10 @@ func worst(changed error, failures []error) error {
 	return errors.Join(failures...)
 }
 
-func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, error) {
-	audit := Audit{Release: release, Dir: a.LayoutOf(release.Project).Release(release.Dir()), Changes: []manifest.Change{}}
-	data, err := walk.ReadFile(a.Layout.Tree(release.Project, release.Dir()))
+// AuditRelease compares the files of a release with its list.
+func (h *Host) AuditRelease(ctx context.Context, release artifact.Release) (Audit, error) {
+	audit := Audit{Release: release, Dir: h.LayoutOf(release.Project).Release(release.Dir()), Changes: []manifest.Change{}}
+	data, err := walk.ReadFile(h.Layout.Tree(release.Project, release.Dir()))
 	if errors.Is(err, fs.ErrNotExist) {
 		return audit, exit.WithCode(exit.Refused, diag.WithHint(errors.New("no list of its files is on this host, so nothing says whether they are what was unpacked"),
 			"run `corpus-agent deploy`, which fetches the release again with its list"))
@@ -93,7 +94,7 @@ func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, err
 	if err != nil {
 		return audit, err
 	}
-	audit.Signed, audit.Note, err = a.signed(release, manifest.Digest(data))
+	audit.Signed, audit.Note, err = h.signed(release, manifest.Digest(data))
 	if err != nil {
 		return audit, err
 	}
@@ -107,25 +108,25 @@ func (a *Agent) audit(ctx context.Context, release artifact.Release) (Audit, err
 	}
 	defer root.Close()
 	audit.Files = len(list.Entries)
-	says, err := a.RecipeListed(release, list)
+	says, err := h.RecipeListed(release, list)
 	if err != nil {
 		return audit, err
 	}
 	if audit.Changeable, err = recipe.Changeable(walk.Files(audit.Dir), says.Writable); err != nil {
 		return audit, err
 	}
-	found, err := list.Audit(ctx, root, a.Comparison(says))
-	audit.Changes = append(append(audit.Changes, a.ImpassableBeside(release, found)...), found...)
+	found, err := list.Audit(ctx, root, h.Comparison(says))
+	audit.Changes = append(append(audit.Changes, h.ImpassableBeside(release, found)...), found...)
 	if len(audit.Changes) > 0 {
-		a.blame(audit)
+		h.blame(audit)
 	}
 	return audit, err
 }
 
 // blame names the run of this agent that did it, where one did: its journal has the path, and the change
 // came during the run. A journal that cannot be read blames nobody.
-func (a *Agent) blame(audit Audit) {
-	chapters, _ := a.Journal().Chapters()
+func (h *Host) blame(audit Audit) {
+	chapters, _ := h.Journal().Chapters()
 	dir, err := filepath.EvalSymlinks(audit.Dir)
 	if err != nil {
 		return
@@ -135,25 +136,25 @@ func (a *Agent) blame(audit Audit) {
 			if r.Subject.Kind != host.KindFile && r.Subject.Kind != host.KindTree {
 				continue
 			}
-			at := a.Layout.Path(r.Subject.Name)
+			at := h.Layout.Path(r.Subject.Name)
 			parent, err := filepath.EvalSymlinks(filepath.Dir(at))
 			if err != nil {
 				continue // it leads nowhere by now
 			}
 			name, err := filepath.Rel(dir, filepath.Join(parent, filepath.Base(at)))
 			if err == nil && filepath.IsLocal(name) {
-				a.blameRun(audit, r, name)
+				h.blameRun(audit, r, name)
 			}
 		}
 	}
 }
 
-func (a *Agent) blameRun(audit Audit, r *journal.Record, name string) {
+func (h *Host) blameRun(audit Audit, r *journal.Record, name string) {
 	for i, c := range audit.Changes {
 		if c.Name != name && (r.Subject.Kind != host.KindTree || !strings.HasPrefix(c.Name, name+"/")) {
 			continue
 		}
-		run, err := a.Reports().Load(r.Run)
+		run, err := h.Reports().Load(r.Run)
 		if err == nil && !c.Changed.Before(run.Started.Truncate(time.Second)) && !c.Changed.After(run.Ended) {
 			audit.Changes[i].By = fmt.Sprintf("%s in run %s", r.Step, r.Run)
 		}
@@ -162,8 +163,8 @@ func (a *Agent) blameRun(audit Audit, r *journal.Record, name string) {
 
 // signed compares the digest of a list with what the project's key signed, as far as this host has
 // seen it. A list that is another one was changed with the files, or instead of them.
-func (a *Agent) signed(release artifact.Release, digest artifact.Digest) (ok bool, note string, err error) {
-	client, err := trust.Recall(a.Layout.Trust())
+func (h *Host) signed(release artifact.Release, digest artifact.Digest) (ok bool, note string, err error) {
+	client, err := trust.Recall(h.Layout.Trust())
 	if err == nil {
 		err = client.RecallProject(release.Project)
 	}

@@ -1,0 +1,36 @@
+package inspect
+
+import (
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// ReleasesOf are the releases that a ledger speaks of.
+func ReleasesOf(book *ledger.Ledger) (list []artifact.Release) {
+	for _, pair := range book.Pairs() {
+		list = append(list, pair.Releases()...)
+	}
+	return list
+}
+
+// LastKeptOf is the pair to go back to: the one that was deployed before, or else the newest earlier one whose
+// releases are on the disk and not in quarantine. It is nil where there is none.
+func (h *Host) LastKeptOf(book *ledger.Ledger) *ledger.Pair {
+	good := book.Good
+	if good == nil {
+		return nil
+	}
+	if p := book.Previous; p != nil && !p.Same(*good) && h.Held().Has(p.Releases()...) {
+		return p
+	}
+	for _, pair := range slices.Backward(book.History) {
+		_, bad := book.IsBad(pair)
+		_, withdrawn := book.IsWithdrawn(pair)
+		if !bad && !withdrawn && !pair.Same(*good) && pair.Service.Digest != good.Service.Digest && h.Held().Has(pair.Releases()...) {
+			return &pair
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/grains/custom"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// onMachine names the deployed trees as this machine does, so that directories of the machine can
+// stand beside them.
+func (h *Host) onMachine(s *session.Settings) (err error) {
+	if s.Trees != nil || !h.Layout.Relocated() {
+		return nil
+	}
+	if s.Trees, err = s.Host.Machine(); err != nil {
+		return err
+	}
+	for _, envs := range [][]roots.Env{s.States, s.Pillar} {
+		for _, env := range envs {
+			for i, dir := range env.Dirs {
+				env.Dirs[i] = h.Layout.Path(dir)
+			}
+		}
+	}
+	return nil
+}
+
+// override takes over what was named on the command line.
+func (h *Host) override(t Trees, s *session.Settings) error {
+	if len(t.States)+len(t.Pillar) > 0 {
+		if err := h.onMachine(s); err != nil {
+			return err
+		}
+	}
+	if len(t.States) > 0 {
+		dirs, err := directories("--states", t.States)
+		if err != nil {
+			return err
+		}
+		s.States = []roots.Env{{Name: "base", Dirs: dirs}}
+	}
+	if len(t.Pillar) > 0 {
+		if err := overridePillar(t.Pillar, s); err != nil {
+			return err
+		}
+	}
+	if t.Grains == "" {
+		return nil
+	}
+	more, err := custom.ReadFile(t.Grains)
+	if errors.Is(err, os.ErrNotExist) {
+		return diag.WithHint(fmt.Errorf("--grains: there is no file %s", t.Grains), "give a YAML or JSON file of grains")
+	}
+	if err != nil {
+		return err
+	}
+	s.Grains = s.Grains.Clone()
+	if describesSystem(more) {
+		s.Grains.Delete("systemd")
+	}
+	s.Grains.Update(more)
+	if id, ok := more.Value("id").(string); ok {
+		s.ID = id
+	}
+	return nil
+}
+
+// describesSystem reports whether grains are those of a system of its own. Formulas ask for the grain systemd by its
+// presence, so the host's must not stand for a system that has none.
+func describesSystem(given *value.Map) bool {
+	return given.Has("os") || given.Has("os_family") || given.Has("kernel") || given.Has("init")
+}
+
+func overridePillar(paths []string, s *session.Settings) error {
+	var dirs []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		found, err := walk.Found(err)
+		if err != nil {
+			return err
+		}
+		if found && !info.IsDir() {
+			data, err := custom.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			s.Override = s.Override.Clone()
+			s.Override.Update(data)
+			continue
+		}
+		dirs = append(dirs, path)
+	}
+	if len(dirs) == 0 {
+		return nil
+	}
+	dirs, err := directories("--pillar", dirs)
+	s.Pillar = []roots.Env{{Name: "base", Dirs: dirs}}
+	return err
+}
+
+func directories(flag string, names []string) ([]string, error) {
+	var all []string
+	for _, name := range names {
+		dir, err := filepath.Abs(name)
+		if err != nil {
+			return nil, err
+		}
+		is, err := walk.Directory(dir)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		if !is {
+			return nil, diag.WithHint(fmt.Errorf("%s: there is no directory %s", flag, name), "give the directory that the top file is in")
+		}
+		all = append(all, dir)
+	}
+	return all, nil
+}

@@ -1,0 +1,54 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// forLook gives the error of a look at what this host keeps a hint: only runs repair that.
+func (h *Host) forLook(err error) error {
+	err = h.forRoot(err)
+	if err == nil || diag.HintOf(err) != "" {
+		return err
+	}
+	return diag.WithHint(err, "what this host keeps is damaged; the next run sets it aside or writes it again, or says what is to be done: corpus-agent deploy")
+}
+
+// forRoot says what to do about files of the agent that the user of a command may not read.
+func (h *Host) forRoot(err error) error {
+	if !errors.Is(err, fs.ErrPermission) || diag.HintOf(err) != "" {
+		return err
+	}
+	hint := "run it as root: sudo corpus-agent ..."
+	if h.Layout.Relocated() {
+		hint = "run it as the user that deployed below " + h.Layout.Root
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("what this host remembers may be read by root alone, since reports hold output of programs: %w", err), "%s", hint))
+}
+
+// History lists the reports that are kept, newest first.
+func (h *Host) History() ([]*report.Report, error) {
+	reports, err := h.Reports().All()
+	slices.Reverse(reports)
+	return reports, h.forLook(err)
+}
+
+// Report is the report of a run; "" is the last one.
+func (h *Host) Report(id string) (*report.Report, error) {
+	if id != "" {
+		r, err := h.Reports().Load(id)
+		return r, exit.WithCode(exit.Usage, h.forRoot(err))
+	}
+	r, err := h.Reports().Last()
+	err = h.forRoot(err)
+	if err == nil && r == nil {
+		err = exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing ran on this host yet"), "deploy first: corpus-agent deploy"))
+	}
+	return r, h.forRoot(err)
+}

@@ -1,0 +1,200 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/minion"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Trees say where a call takes its files from, if not from what is deployed.
+type Trees struct {
+	Minion string   // directory with a minion file
+	States []string // directories of SLS files; they replace all others
+	Pillar []string // directories of pillar files, or files whose content is pillar
+	Grains string   // file of grains that win over what was found out
+
+	ID         string                  // of the host, and its grain; "" for the host's own
+	SkipGrains bool                    // find out no grains
+	Logged     func(level string) bool // whether what templates log becomes a note; nil for warnings and above
+}
+
+func (t Trees) logged(level string) bool {
+	if t.Logged == nil {
+		return level == "warning" || level == "error" || level == "critical"
+	}
+	return t.Logged(level)
+}
+
+// Opened is a session with how its results are shown.
+type Opened struct {
+	*session.Session
+	Output minion.Output
+	Notes  []string // what a person should know about it
+	// Observer hears of each state of a call as it ends; nil for none.
+	Observer exec.Observer
+
+	statesPos diag.Pos // where its state directories are said
+}
+
+// Session opens a session over trees. quick leaves out what is known of the host, for functions that
+// ask nothing about it.
+func (h *Host) Session(ctx context.Context, t Trees, quick bool) (*Opened, error) {
+	var unread []string
+	if os.Geteuid() != 0 {
+		h.Unread = func(err error) {
+			unread = append(unread, fmt.Sprintf("only root may read this, so the call does without it: %v", err))
+		}
+		defer func() { h.Unread = nil }()
+	}
+	settings, opened, err := h.treeSettings(ctx, t, quick || t.SkipGrains)
+	if err != nil {
+		return nil, err
+	}
+	opened.Notes = append(opened.Notes, unread...)
+	if err := h.override(t, &settings); err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	if t.ID != "" {
+		settings.ID = t.ID
+		settings.Grains = settings.Grains.Clone()
+		settings.Grains.Set("id", t.ID)
+	}
+	settings.Shell, settings.Version, settings.Remote = true, h.Version, h.Remote
+	settings.Running = h.runningNow
+	settings.Log = func(level, message string) {
+		if t.logged(level) {
+			opened.Notes = append(opened.Notes, message)
+		}
+	}
+	opened.Session = session.New(settings)
+	return opened, nil
+}
+
+// treeSettings are the settings of the trees' first source: a minion file, or what is deployed.
+func (h *Host) treeSettings(ctx context.Context, t Trees, quick bool) (session.Settings, *Opened, error) {
+	opened := &Opened{Output: minion.Output{Mode: h.callMode(), Verbose: h.Config.StateVerbose, Color: true}}
+	if t.Minion == "" && !quick {
+		settings, err := h.deployedSettings(ctx)
+		return settings, opened, err
+	}
+	machine, err := h.StateHost()
+	if err != nil {
+		return session.Settings{}, nil, err
+	}
+	settings := session.Settings{Host: machine, Options: value.NewMap(), Grains: value.NewMap()}
+	var config *minion.Config
+	if t.Minion != "" {
+		if settings.Trees, err = machine.Machine(); err != nil {
+			return settings, nil, err
+		}
+		if config, err = minion.Load(t.Minion); err != nil {
+			return settings, nil, exit.WithCode(exit.Usage, err)
+		}
+	}
+	if !quick {
+		var warnings []error
+		if settings.Grains, warnings, err = h.minionGrains(ctx, config); err != nil {
+			return settings, nil, err
+		}
+		for _, w := range warnings {
+			opened.Notes = append(opened.Notes, w.Error())
+		}
+	}
+	settings.ID = value.Str(settings.Grains.Value("id"))
+	if config != nil {
+		opened.minion(config, &settings)
+		dir, err := filepath.Abs(t.Minion)
+		if err != nil {
+			return settings, nil, err
+		}
+		settings.GrainsFile = function.GrainsFile{Path: filepath.Join(dir, "grains"), Host: machine.WithFiles(settings.Trees)}
+	}
+	return settings, opened, nil
+}
+
+// minionGrains are the grains of a host whose files a minion file names: those of a deploy, who the host is included, and
+// those of the file's grains_dirs.
+func (h *Host) minionGrains(ctx context.Context, config *minion.Config) (*value.Map, []error, error) {
+	id, err := h.identity(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if config == nil {
+		return h.Grains(ctx, id, "")
+	}
+	return h.Grains(ctx, id, "", config.GrainsDirs...)
+}
+
+// identity is who the host is; nothing where its name does not say. A user who may not read the ledger gets what the name says.
+func (h *Host) identity(ctx context.Context) (grains.Identity, error) {
+	book, err := h.ReadHostLedger()
+	if errors.Is(err, os.ErrPermission) {
+		book, err = &ledger.Ledger{}, nil
+	}
+	if err != nil {
+		return grains.Identity{}, exit.WithCode(exit.Usage, err)
+	}
+	id, _, err := h.Who(ctx, grains.Identity{}, book)
+	if err != nil {
+		return grains.Identity{}, nil //nolint:nilerr // a host whose name says nothing has a minion file all the same
+	}
+	return id, nil
+}
+
+// minion takes over what a minion file says.
+func (o *Opened) minion(c *minion.Config, s *session.Settings) {
+	o.Output, o.statesPos = c.Output, c.StatesPos
+	o.Notes = append(o.Notes, c.Ignored...)
+	s.States, s.Pillar, s.Options, s.Test, s.Failhard = c.States, c.Pillar, c.Options, c.Test, c.Failhard
+	s.Grains.Update(c.Grains)
+	if c.ID != "" {
+		s.ID = c.ID
+		s.Grains.Set("id", c.ID)
+	}
+}
+
+// deployedSettings are those of what is deployed; on a host without a deploy there are no files.
+func (h *Host) deployedSettings(ctx context.Context) (session.Settings, error) {
+	book, err := h.ReadHostLedger()
+	if h.Skips(err) {
+		book, err = &ledger.Ledger{}, nil
+	}
+	if err != nil {
+		return session.Settings{}, exit.WithCode(exit.Usage, err)
+	}
+	id, _, err := h.Who(ctx, grains.Identity{}, book)
+	if err != nil {
+		id = grains.Identity{} // a function that needs none can still be called
+	}
+	service, base := "", ""
+	runs := book.Runs()
+	if runs != nil {
+		service, base = h.LinkedDirs(*runs)
+	}
+	if service != "" {
+		service = filepath.Join(filepath.Dir(service), "current")
+	}
+	request, _, err := h.EngineRequest(ctx, id, service, base)
+	if err != nil {
+		return session.Settings{}, err
+	}
+	settings := state.SettingsFor(request)
+	settings.Strict = false // a call says what one state is up to, as salt-call would
+	if runs == nil {
+		settings.States, settings.Pillar = nil, nil
+	}
+	return settings, nil
+}

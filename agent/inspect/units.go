@@ -1,0 +1,111 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/service"
+)
+
+// ServiceProjects are the projects of a pair, as their units know them. linked is when their links were moved.
+func (h *Host) ServiceProjects(pair ledger.Pair, linked map[string]ledger.Linked) ([]service.Project, error) {
+	var projects []service.Project
+	for _, release := range slices.Backward(pair.Releases()) { // a unit that both name is the service's
+		p := h.LayoutOf(release.Project)
+		says, err := h.Recipe(release)
+		if err != nil {
+			return nil, fmt.Errorf("reading which units %s has: %w", release, err)
+		}
+		projects = append(projects, service.Project{
+			Name: release.Project, Version: release.Version, Dir: p.Dir, Release: release.Dir(), Links: h.linksTo(release.Project),
+			Units: says.Units, Reload: says.Reload, Linked: LinkedAt(p, linked[p.Name]), Current: CurrentOf(p),
+		})
+	}
+	slices.Reverse(projects)
+	return projects, nil
+}
+
+// linksTo are the paths by which units name what is current of a project, or next.
+func (h *Host) linksTo(project string) []string {
+	dirs := []string{h.LayoutOf(project).Dir}
+	for _, l := range []string{h.Layout.ServiceLink(), h.Layout.BaseLink()} {
+		if to, err := os.Readlink(l); err == nil && filepath.Base(to) == project {
+			dirs = append([]string{l}, dirs...)
+		}
+	}
+	if real, err := filepath.EvalSymlinks(h.LayoutOf(project).Dir); err == nil {
+		dirs = append(dirs, real)
+	}
+	var links []string
+	for _, dir := range dirs {
+		for _, name := range []string{"current", "next", "project"} {
+			links = append(links, filepath.Join(h.Layout.Inside(dir), name))
+		}
+	}
+	slices.Sort(links[min(1, len(links)):])
+	return slices.Compact(links)
+}
+
+// RunningUnits says what the units of the deployed pair run, and adds to the drift what is not deployed.
+// Where units are not this host's there are none.
+func (h *Host) RunningUnits(ctx context.Context, status *Status) error {
+	s, err := h.System()
+	if err != nil || s.Allowed() != nil || status.runs() == nil || status.Running != nil {
+		return err
+	}
+	pair := *status.runs()
+	if status.Failing != nil {
+		pair = *status.Failing
+	}
+	projects, err := h.ServiceProjects(pair, status.linked)
+	if err != nil {
+		return err
+	}
+	members, err := service.Find(ctx, s, projects)
+	if err != nil {
+		return err
+	}
+	if status.Units, err = service.See(ctx, s, members); err != nil {
+		return err
+	}
+	for _, u := range status.Units {
+		if !u.Deployed {
+			status.Drift = append(status.Drift, fmt.Sprintf("%s runs %s", u.Unit, orBefore(u.Release)))
+		}
+	}
+	return nil
+}
+
+func orBefore(release string) string {
+	if release == "" {
+		return "what current led to before it moved last, and was not restarted since"
+	}
+	return release + ", which is not deployed"
+}
+
+// CurrentOf is the name of the directory that current of a project leads to.
+func CurrentOf(p layout.Project) string {
+	target, err := os.Readlink(filepath.Join(p.Dir, "current"))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(target)
+}
+
+// LinkedAt is when current of a project was moved last, as the ledger has it, or else by the time of the link.
+func LinkedAt(p layout.Project, known ledger.Linked) time.Time {
+	if known.Release != "" && known.Release == CurrentOf(p) {
+		return known.At
+	}
+	info, err := os.Lstat(filepath.Join(p.Dir, "current"))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
