@@ -294,7 +294,7 @@ func (c *copier) content(in, out *os.File, size int64) error {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		start, end := extent(in, at, size)
+		start, end := walk.Extent(in, at, size)
 		if start >= size {
 			break
 		}
@@ -316,21 +316,6 @@ func (c *copier) content(in, out *os.File, size int64) error {
 
 // maxPiece is how much is copied before the context is asked.
 const maxPiece = 64 << 20
-
-// extent is the next part of a file that has content. A filesystem that cannot tell has content everywhere.
-func extent(f *os.File, at, size int64) (start, end int64) {
-	start, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
-	if errors.Is(err, unix.ENXIO) {
-		return size, size
-	}
-	if err != nil {
-		return at, size
-	}
-	if end, err = unix.Seek(int(f.Fd()), start, unix.SEEK_HOLE); err != nil {
-		end = size
-	}
-	return start, min(end, size)
-}
 
 // describe gives a name of the archive the owner, mode and time of the original.
 func describe(dir *walk.Dir, name string, st *unix.Stat_t) error {

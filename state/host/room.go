@@ -26,8 +26,8 @@ type roomy struct {
 
 func inRoom(file *os.File, content io.Reader) (io.Reader, error) {
 	r := &roomy{content: content, file: file, ask: unasked}
-	if s, ok := content.(interface{ Size() int64 }); ok && s.Size() > unasked {
-		_, err := r.fits(s.Size())
+	if size := SizeOf(content); size > unasked {
+		_, err := r.fits(size)
 		return r, err
 	}
 	return r, nil

@@ -3,7 +3,6 @@ package host
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 
@@ -65,11 +64,7 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 	if err := walk.DropACL(int(file.Fd())); err != nil { // what the directory has others inherit, before there is content
 		return err
 	}
-	content, err := inRoom(file, f.Content)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(file, content); err != nil {
+	if err := writeContent(file, f.Content); err != nil {
 		return err
 	}
 	uid, gid, mode := f.UID, f.GID, 0o666&^walk.RawMode(t.umask)

@@ -34,14 +34,14 @@ const NotEmpty = Stays("there are files in it that no state made")
 // Put makes one part of a subject what it was. Packages are put back together, by Packages.
 func (p Putter) Put(ctx context.Context, s host.Subject, want Part) error {
 	switch {
-	case want.Lost != "" && !p.holds(want):
+	case want.Lost != "" && !p.holds(ctx, want):
 		return Stays(want.Lost)
 	case want.Type == Special:
 		return Stays("pipes, sockets and devices are not made again")
 	case path.IsAbs(want.Name) && (s.Kind == host.KindUser || s.Kind == host.KindGroup):
 		return p.line(ctx, s.Name, want)
 	case path.IsAbs(want.Name):
-		return p.path(want)
+		return p.path(ctx, want)
 	case s.Kind == host.KindUnit || s.Kind == host.KindBoot:
 		return p.unit(ctx, s.Name, want)
 	}
@@ -50,7 +50,7 @@ func (p Putter) Put(ctx context.Context, s host.Subject, want Part) error {
 
 // path makes a path what it was. What stands in the way was looked at before: it is what a state
 // left there.
-func (p Putter) path(want Part) error {
+func (p Putter) path(ctx context.Context, want Part) error {
 	files := p.Host.Files
 	now, err := files.Lstat(want.Name)
 	there := err == nil
@@ -75,7 +75,7 @@ func (p Putter) path(want Part) error {
 			}
 		}
 	case File:
-		if there && now.Size == want.Size && p.holds(want) {
+		if there && now.Size == want.Size && p.holds(ctx, want) {
 			return errors.Join(p.own(want), p.dress(want)) // whoever has it open keeps it
 		}
 		if err := p.write(want); err != nil {
@@ -86,11 +86,11 @@ func (p Putter) path(want Part) error {
 }
 
 // holds reports whether a file has the content that is wanted.
-func (p Putter) holds(want Part) bool {
+func (p Putter) holds(ctx context.Context, want Part) bool {
 	if want.Type != File {
 		return false
 	}
-	now, err := Taker{Host: p.Host}.path(want.Name)
+	now, err := Taker{Host: p.Host, ctx: ctx}.path(want.Name)
 	return err == nil && now.sameContent(want)
 }
 

@@ -21,10 +21,13 @@ import (
 type Taker struct {
 	Host *host.Host
 	Keep Keeper // nil keeps no content: an image to compare with
+
+	ctx context.Context
 }
 
 // Take takes the image of a subject. What cannot be put back has no parts.
 func (t Taker) Take(ctx context.Context, s host.Subject) (Image, error) {
+	t.ctx = ctx
 	switch s.Kind {
 	case host.KindFile:
 		p, err := t.path(s.Name)
@@ -85,10 +88,11 @@ func (t Taker) content(p *Part) error {
 		return err
 	}
 	defer f.Close()
+	seen := host.Seen(t.ctx, f)
 	if hasHole(f, p.Size) {
-		return t.unread(p, f)
+		return t.unread(p, seen)
 	}
-	return t.sum(p, f)
+	return t.sum(p, seen)
 }
 
 // maxHole is the size from which a file with holes is not read to sum it up. A user makes a file of 100 GB in no time and

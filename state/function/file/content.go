@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/function/ospath"
@@ -26,7 +27,7 @@ func contentFunctions(o file) function.Table {
 		"file.contains_glob":  function.Of("path, glob_expr", o.containsGlob),
 		"file.search":         function.Of("path, pattern, flags=8, bufsize=1, ignore_if_missing=False, multiline=False", o.search),
 		"file.grep":           function.Of("path, pattern, *opts", o.grep),
-		"file.get_hash":       function.Of("path, form='sha256', chunk_size=65536", func(p, form string, _ any) (string, error) { return o.sum(o.path(p), form) }),
+		"file.get_hash":       function.Of("path, form='sha256', chunk_size=65536", func(ctx context.Context, p, form string, _ any) (string, error) { return o.sum(ctx, o.path(p), form) }),
 		"file.get_sum":        function.Of("path, form='sha256'", o.sumOrText),
 		"file.check_hash":     function.Of("path, file_hash", o.checkHash),
 		"file.lsattr":         function.Of("path", o.attributes),
@@ -201,7 +202,7 @@ func tooMuch(p string) error {
 		"look at it with ls -ls: a file may be large and take no room")
 }
 
-func (o file) sum(p, form string) (string, error) {
+func (o file) sum(ctx context.Context, p, form string) (string, error) {
 	h, err := function.NewHash(form)
 	if err != nil {
 		return "", err
@@ -214,7 +215,7 @@ func (o file) sum(p, form string) (string, error) {
 	if sized, ok := f.(interface{ Size() int64 }); ok && sized.Size() > mostHashed {
 		return "", tooMuch(p)
 	}
-	n, err := io.Copy(h, io.LimitReader(f, mostHashed+1))
+	n, err := io.Copy(h, io.LimitReader(artifact.Stoppable(ctx, f), mostHashed+1))
 	if err != nil {
 		return "", fmt.Errorf("reading %s: %w", p, err)
 	}
@@ -225,15 +226,15 @@ func (o file) sum(p, form string) (string, error) {
 }
 
 // sumOrText is Salt's answer for those who print it: a file that is not there is no error.
-func (o file) sumOrText(p, form string) (string, error) {
+func (o file) sumOrText(ctx context.Context, p, form string) (string, error) {
 	if !o.IsFile(p) {
 		return "File not found", nil
 	}
-	return o.sum(o.path(p), form)
+	return o.sum(ctx, o.path(p), form)
 }
 
 // checkHash compares a file with md5=... or md5:..., or with a bare hash whose length says which algorithm made it.
-func (o file) checkHash(p, want string) (bool, error) {
+func (o file) checkHash(ctx context.Context, p, want string) (bool, error) {
 	form, sum := "", want
 	if i := strings.IndexByte(want, ':'); i >= 0 {
 		form, sum = want[:i], want[i+1:]
@@ -245,7 +246,7 @@ func (o file) checkHash(p, want string) (bool, error) {
 	if form == "" {
 		return false, fmt.Errorf("no hash has %d digits", len(want))
 	}
-	got, err := o.sum(o.path(p), form)
+	got, err := o.sum(ctx, o.path(p), form)
 	return got == sum, err
 }
 

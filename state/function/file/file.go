@@ -3,6 +3,7 @@
 package file
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -106,7 +107,7 @@ func (o file) access(p string, mode any) (bool, error) {
 }
 
 // stats describes a file, or where a link leads to nothing, the link.
-func (o file) stats(p, form string, follow bool) (*value.Map, error) {
+func (o file) stats(ctx context.Context, p, form string, follow bool) (*value.Map, error) {
 	p = o.path(p)
 	// A link that a user made is described itself: who asks for an owner or a mode decides by it what root does.
 	info, err := o.Host.Files.Stat(p)
@@ -121,7 +122,7 @@ func (o file) stats(p, form string, follow bool) (*value.Map, error) {
 		"atime", seconds(info.Accessed), "mtime", seconds(info.Modified), "ctime", seconds(info.Changed),
 		"size", int(info.Size), "mode", function.ModeText(info.Mode))
 	if form != "" {
-		sum, err := o.sum(p, form)
+		sum, err := o.sum(ctx, p, form)
 		if err != nil {
 			return nil, err
 		}
@@ -153,9 +154,9 @@ func kindOf(mode fs.FileMode) string {
 }
 
 // part makes a function that returns one value of stats.
-func (o file) part(name string) func(string, bool) (any, error) {
-	return func(p string, follow bool) (any, error) {
-		m, err := o.stats(p, "", follow)
+func (o file) part(name string) func(context.Context, string, bool) (any, error) {
+	return func(ctx context.Context, p string, follow bool) (any, error) {
+		m, err := o.stats(ctx, p, "", follow)
 		if err != nil {
 			return nil, err
 		}
@@ -249,12 +250,12 @@ func (o file) readLink(p string, toTheEnd bool) (string, error) {
 }
 
 // diskUsage adds up the sizes of the files below a directory, each file once.
-func (o file) diskUsage(p string) int {
+func (o file) diskUsage(ctx context.Context, p string) (int, error) {
 	if info, err := o.Host.Following().Files.Stat(p); err == nil && info.IsRegular() {
-		return int(info.Size)
+		return int(info.Size), nil
 	}
 	total, seen := 0, map[uint64]bool{}
-	ospath.Walk(o.Host, strings.TrimRight(p, "/"), func(dir string, _, files []string) bool {
+	err := ospath.Walk(ctx, o.Host, strings.TrimRight(p, "/"), func(dir string, _, files []string) bool {
 		for _, name := range files {
 			info, err := o.Host.Following().Files.Stat(path.Join(dir, name))
 			if err == nil && !seen[info.Inode] {
@@ -264,5 +265,14 @@ func (o file) diskUsage(p string) int {
 		}
 		return true
 	})
-	return total
+	return total, o.complete(ctx, "file.diskusage", err)
+}
+
+// complete writes to the log what a walk left out. Only the end of the context is an error: a user makes directories of any
+// depth, which must not keep a template from being rendered.
+func (o file) complete(ctx context.Context, function string, leftOut error) error {
+	if leftOut != nil && ctx.Err() == nil {
+		o.WriteLog("warning", fmt.Sprintf("%s: %v; what is below is left out", function, leftOut))
+	}
+	return ctx.Err()
 }

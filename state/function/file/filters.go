@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"io"
 	"path"
 	"slices"
@@ -19,7 +20,7 @@ func Filters(f *function.Facts) map[string]jinja.Filter {
 		"is_text_file": function.PathFilter("is_text_file", func(p string) any { return files.isText(p) }),
 		"is_bin_file":  function.PathFilter("is_bin_file", func(p string) any { return files.isBinary(p) }),
 		"is_empty":     function.PathFilter("is_empty", func(p string) any { return files.isEmpty(p) }),
-		"list_files":   function.PathFilter("list_files", func(p string) any { return files.below(p) }),
+		"list_files":   jinja.Define("list_files", files.listFilter, jinja.Arg("path")),
 		"file_hashsum": jinja.Define("file_hashsum", files.hashFilter, jinja.Arg("path"), jinja.Opt("form", "sha256"), jinja.Opt("chunk_size", 65536)),
 	}
 }
@@ -33,7 +34,15 @@ func (o file) hashFilter(c *jinja.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.sum(o.path(name), form)
+	return o.sum(c.Context(), o.path(name), form)
+}
+
+func (o file) listFilter(c *jinja.Call) (any, error) {
+	dir, err := c.Str(0)
+	if err != nil {
+		return nil, err
+	}
+	return o.below(c.Context(), dir)
 }
 
 // head is the beginning of a regular file, and false for what cannot be read.
@@ -82,13 +91,18 @@ func (o file) isEmpty(name string) bool {
 }
 
 // below lists a directory and all that lies below it, in order. A link to a directory is listed and followed once.
-func (o file) below(dir string) *value.List {
+func (o file) below(ctx context.Context, dir string) (*value.List, error) {
+	var leftOut error
 	files, seen := o.Host.Files, map[any]bool{}
 	all := []any{dir}
 	var visit func(dir string, level int)
 	visit = func(dir string, level int) {
 		info, err := files.Stat(o.path(dir))
-		if err != nil || !info.IsDir() || seen[info.ID()] || host.TooDeep(dir, level) {
+		if err != nil || !info.IsDir() || seen[info.ID()] {
+			return
+		}
+		if err := host.Descend(ctx, dir, level); err != nil {
+			leftOut = err
 			return
 		}
 		seen[info.ID()] = true
@@ -99,5 +113,5 @@ func (o file) below(dir string) *value.List {
 		}
 	}
 	visit(dir, 0)
-	return value.NewList(all...)
+	return value.NewList(all...), o.complete(ctx, "list_files", leftOut)
 }

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,7 +23,7 @@ import (
 
 // find lists the files below some directories that pass all criteria. The answer to a mistake in a
 // criterion is a sentence, as in Salt.
-func (o file) find(p string, words []string, options *value.Map) (any, error) {
+func (o file) find(ctx context.Context, p string, words []string, options *value.Map) (any, error) {
 	if slices.Contains(words, "delete") || options.Has("delete") || options.Has("exec") {
 		return nil, diag.WithHint(errors.New("deleting and running are acting, and templates only read"), "use file.tidied or cmd.run as a state")
 	}
@@ -31,7 +32,9 @@ func (o file) find(p string, words []string, options *value.Map) (any, error) {
 		return "error: " + err.Error(), nil
 	}
 	for _, start := range ospath.Glob(o.Host, o.path(p)) {
-		s.below(start)
+		if err := o.complete(ctx, "file.find", s.below(ctx, start)); err != nil {
+			return nil, err
+		}
 	}
 	found := value.NewList(s.found...)
 	if err := value.SortBy(found.Items, func(v any) any { return v }, false); err != nil {
@@ -235,26 +238,26 @@ func (o file) holding(pattern string) (criterion, error) {
 }
 
 // below looks at a path and, if it is a directory, at everything in it.
-func (s *searching) below(start string) {
+func (s *searching) below(ctx context.Context, start string) error {
 	if s.min < 1 {
-		s.consider(start)
+		s.consider(ctx, start)
 	}
 	top := strings.Count(path.Clean(start), "/")
-	ospath.Walk(s.file.Host, start, func(dir string, dirs, files []string) bool {
+	return ospath.Walk(ctx, s.file.Host, start, func(dir string, dirs, files []string) bool {
 		depth := strings.Count(path.Clean(dir), "/") - top + 1
 		if s.max >= 0 && depth > s.max {
 			return false
 		}
 		if depth >= s.min {
 			for _, name := range append(dirs, files...) {
-				s.consider(path.Join(dir, name))
+				s.consider(ctx, path.Join(dir, name))
 			}
 		}
 		return true
 	})
 }
 
-func (s *searching) consider(full string) {
+func (s *searching) consider(ctx context.Context, full string) {
 	info, err := s.file.Host.Following().Files.Stat(full)
 	if err != nil {
 		if info, err = s.file.Host.Files.Lstat(full); err != nil {
@@ -268,7 +271,7 @@ func (s *searching) consider(full string) {
 	}
 	printed := make([]any, len(s.print))
 	for i, what := range s.print {
-		printed[i] = s.show(what, full, info)
+		printed[i] = s.show(ctx, what, full, info)
 	}
 	if len(printed) == 1 {
 		s.found = append(s.found, printed[0])
@@ -277,7 +280,7 @@ func (s *searching) consider(full string) {
 	s.found = append(s.found, value.NewList(printed...))
 }
 
-func (s *searching) show(what, full string, info host.Info) any {
+func (s *searching) show(ctx context.Context, what, full string, info host.Info) any {
 	switch what {
 	case "path":
 		return full
@@ -296,7 +299,7 @@ func (s *searching) show(what, full string, info host.Info) any {
 	case "group":
 		return s.file.groupName(info.GID)
 	case "md5":
-		if sum, err := s.file.sum(full, "md5"); info.IsRegular() && err == nil {
+		if sum, err := s.file.sum(ctx, full, "md5"); info.IsRegular() && err == nil {
 			return sum
 		}
 		return ""

@@ -3,6 +3,7 @@
 package ospath
 
 import (
+	"context"
 	"os"
 	"path"
 	"strings"
@@ -132,34 +133,46 @@ func globIn(h *host.Host, dir, pattern string) []string {
 	return found
 }
 
-// Walk calls visit for every directory below one, with the names in it; links are not entered.
-// visit says whether to go deeper. What is [host.TooDeep] is left out.
-func Walk(h *host.Host, dir string, visit func(dir string, dirs, files []string) bool) {
-	walk(h, dir, 0, visit)
+// Walk calls visit for every directory below one, with the names in it; links are not entered. visit says whether to go
+// deeper. What is [host.TooDeep] is left out, and the error says what that is. The walk ends with the context.
+func Walk(ctx context.Context, h *host.Host, dir string, visit func(dir string, dirs, files []string) bool) error {
+	w := walker{ctx: ctx, host: h, visit: visit}
+	w.below(dir, 0)
+	return w.leftOut
 }
 
-func walk(h *host.Host, dir string, level int, visit func(dir string, dirs, files []string) bool) {
-	if host.TooDeep(dir, level) {
+type walker struct {
+	ctx     context.Context
+	host    *host.Host
+	visit   func(dir string, dirs, files []string) bool
+	leftOut error // why the first directory that was left out was
+}
+
+func (w *walker) below(dir string, level int) {
+	if err := host.Descend(w.ctx, dir, level); err != nil {
+		if w.leftOut == nil {
+			w.leftOut = err
+		}
 		return
 	}
-	names, err := h.Files.ReadDir(dir)
+	names, err := w.host.Files.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	var dirs, files []string
 	for _, name := range names {
-		if info, err := h.Files.Stat(path.Join(dir, name)); err == nil && info.IsDir() {
+		if info, err := w.host.Files.Stat(path.Join(dir, name)); err == nil && info.IsDir() {
 			dirs = append(dirs, name)
 		} else {
 			files = append(files, name)
 		}
 	}
-	if !visit(dir, dirs, files) {
+	if !w.visit(dir, dirs, files) {
 		return
 	}
 	for _, name := range dirs {
-		if info, err := h.Files.Lstat(path.Join(dir, name)); err == nil && !info.IsLink() {
-			walk(h, path.Join(dir, name), level+1, visit)
+		if info, err := w.host.Files.Lstat(path.Join(dir, name)); err == nil && !info.IsLink() {
+			w.below(path.Join(dir, name), level+1)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 		return module.Diff{}, host.Lacking(err, host.AFile, x.source.Path)
 	case !fetched:
 		return x.unknown("would fetch %s, and extract what is missing"), nil
-	case x.source.Path == "" && x.verify(h) != nil:
+	case x.source.Path == "" && x.verify(ctx, h) != nil:
 		return x.unknown("would fetch %s anew, since the copy in the cache has another hash"), nil
 	}
 	if who := x.nobody(h); who != "" {
@@ -196,7 +196,7 @@ func (x *extracted) compare(ctx context.Context, h *host.Host) (module.Diff, err
 		return module.Diff{}, err
 	}
 	if x.todo.extract {
-		if err := x.verify(h); err != nil {
+		if err := x.verify(ctx, h); err != nil {
 			return module.Diff{}, err
 		}
 		return module.Diff{Changes: x.changes(), Planned: value.NewMap(), Comment: fmt.Sprintf("would extract %s to %s", x.source.Shown, x.Name)}, nil
@@ -240,7 +240,7 @@ func (x *extracted) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 		if _, _, err := x.owner(h); err != nil {
 			return module.Report{}, err
 		}
-		if x.source.Path == "" && (!there(h, x.source.Cache) || x.verify(h) != nil) {
+		if x.source.Path == "" && (!there(h, x.source.Cache) || x.verify(ctx, h) != nil) {
 			if err := x.fetch(ctx, h); err != nil {
 				return module.Report{}, err
 			}
@@ -300,7 +300,7 @@ func (x *extracted) forget(h *host.Host) error {
 }
 
 // verify reads the archive to its end to see that it has the hash it should have.
-func (x *extracted) verify(h *host.Host) error {
+func (x *extracted) verify(ctx context.Context, h *host.Host) error {
 	if x.source.Sum == "" {
 		return nil
 	}
@@ -309,7 +309,7 @@ func (x *extracted) verify(h *host.Host) error {
 		return err
 	}
 	defer f.Close()
-	_, err = io.Copy(io.Discard, x.source.Verified(f))
+	_, err = io.Copy(io.Discard, x.source.Verified(host.Seen(ctx, f)))
 	return err
 }
 

@@ -160,7 +160,7 @@ func (a *addition) checkNew(h *host.Host, added []string) module.Diff {
 	return d
 }
 
-func (a *addition) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+func (a *addition) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	if a.made {
 		a.edit.target = a.edit.name
 		if !isDir(h, path.Dir(a.edit.name)) {
@@ -172,5 +172,5 @@ func (a *addition) Apply(_ context.Context, h *host.Host, d module.Diff) (module
 			}
 		}
 	}
-	return a.edit.apply(h, d, "")
+	return a.edit.apply(ctx, h, d, "")
 }

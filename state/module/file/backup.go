@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"time"
@@ -16,7 +17,7 @@ func (f *family) backupTo(file string, now time.Time) string {
 }
 
 // backUp keeps a copy of a file, if a backup is asked for in this way and the file is there.
-func (f *family) backUp(h *host.Host, how, file string) error {
+func (f *family) backUp(ctx context.Context, h *host.Host, how, file string) error {
 	if how != "minion" && how != "both" {
 		return nil
 	}
@@ -28,7 +29,7 @@ func (f *family) backUp(h *host.Host, how, file string) error {
 	if err := parents(h, copied, nobody()); err != nil {
 		return fmt.Errorf("making room for the backup of %s: %w", file, err)
 	}
-	if err := copyOne(h, file, copied, info, ownerOf(h, info)); err != nil {
+	if err := copyOne(ctx, h, file, copied, info, ownerOf(h, info)); err != nil {
 		return fmt.Errorf("backing up %s: %w", file, err)
 	}
 	return nil

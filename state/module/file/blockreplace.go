@@ -63,8 +63,8 @@ func (b *blockReplace) Check(ctx context.Context, h *host.Host) (module.Diff, er
 	return b.edit.diff(readableAll(before), after, b.ShowChanges), nil
 }
 
-func (b *blockReplace) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	return b.edit.apply(h, d, suffix(b.Backup))
+func (b *blockReplace) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	return b.edit.apply(ctx, h, d, suffix(b.Backup))
 }
 
 // block says where in a file some lines are.

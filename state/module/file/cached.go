@@ -104,7 +104,7 @@ func (c *cached) hash(ctx context.Context, a algorithm) (sum, error) {
 		return sum{}, err
 	}
 	defer source.Close()
-	return sum{algorithm: a}.of(whileNeeded{ctx, source})
+	return sum{algorithm: a}.of(source)
 }
 
 func (c *cached) checkLocal(ctx context.Context, h *host.Host, d module.Diff, p string) (module.Diff, error) {

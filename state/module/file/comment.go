@@ -136,6 +136,6 @@ func (c *comment) changed(pattern string) ([]string, error) {
 	return after, nil
 }
 
-func (c *comment) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	return c.edit.apply(h, d, suffix(c.Backup))
+func (c *comment) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	return c.edit.apply(ctx, h, d, suffix(c.Backup))
 }

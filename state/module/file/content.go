@@ -107,7 +107,7 @@ func (f *family) same(ctx context.Context, h *host.Host, file string, info host.
 		return false, err
 	}
 	defer shall.Close()
-	return equal(old, shall)
+	return equal(host.Seen(ctx, old), shall)
 }
 
 // equal reads two streams for as long as they are the same.
@@ -154,18 +154,5 @@ func sumOfFile(ctx context.Context, h *host.Host, file string, a algorithm) (sum
 		return sum{}, err
 	}
 	defer r.Close()
-	return sum{algorithm: a}.of(whileNeeded{ctx, r})
-}
-
-// whileNeeded reads until a context ends.
-type whileNeeded struct {
-	ctx  context.Context
-	from io.Reader
-}
-
-func (w whileNeeded) Read(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.from.Read(p)
+	return sum{algorithm: a}.of(host.Seen(ctx, r))
 }

@@ -49,7 +49,7 @@ func (c *duplicate) Check(ctx context.Context, h *host.Host) (d module.Diff, err
 		return d, nil
 	}
 	if there {
-		same, err := c.same(h, info)
+		same, err := c.same(ctx, h, info)
 		if err != nil || same {
 			d.Comment = c.target + " is the same already"
 			return d, err
@@ -113,7 +113,7 @@ func orMissing(err error, p string) error {
 }
 
 // same reports whether a forced copy would change nothing.
-func (c *duplicate) same(h *host.Host, info host.Info) (bool, error) {
+func (c *duplicate) same(ctx context.Context, h *host.Host, info host.Info) (bool, error) {
 	found := value.NewMap()
 	c.own.note(info, found)
 	if found.Len() > 0 || !info.IsRegular() || !c.source.IsRegular() || info.Size != c.source.Size {
@@ -129,7 +129,7 @@ func (c *duplicate) same(h *host.Host, info host.Info) (bool, error) {
 		return false, err
 	}
 	defer two.Close()
-	return equal(one, two)
+	return equal(host.Seen(ctx, one), host.Seen(ctx, two))
 }
 
 // vouched refuses setuid and setgid bits for a copy of what an unprivileged user can change. A user's program may go on

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -26,7 +25,7 @@ func copyBelow(ctx context.Context, h *host.Host, from, to string, own owner, le
 	if err != nil {
 		return err
 	}
-	if err := copyOne(h, from, to, info, own); err != nil || !info.IsDir() {
+	if err := copyOne(ctx, h, from, to, info, own); err != nil || !info.IsDir() {
 		return err
 	}
 	if err := host.Descend(ctx, from, level); err != nil {
@@ -44,7 +43,7 @@ func copyBelow(ctx context.Context, h *host.Host, from, to string, own owner, le
 	return nil
 }
 
-func copyOne(h *host.Host, from, to string, info host.Info, own owner) error {
+func copyOne(ctx context.Context, h *host.Host, from, to string, info host.Info, own owner) error {
 	uid, gid := own.ids()
 	mode := copiedMode(info, uid, gid)
 	switch {
@@ -61,7 +60,7 @@ func copyOne(h *host.Host, from, to string, info host.Info, own owner) error {
 			return err
 		}
 	case info.IsRegular():
-		return copyContent(h, from, to, host.NewFile{Mode: &mode, UID: uid, GID: gid})
+		return copyContent(ctx, h, from, to, host.NewFile{Mode: &mode, UID: uid, GID: gid})
 	default:
 		return errors.New(from + " is neither a file, a link nor a directory")
 	}
@@ -86,33 +85,15 @@ func copiedMode(info host.Info, uid, gid int) fs.FileMode {
 	return mode
 }
 
-func copyContent(h *host.Host, from, to string, f host.NewFile) error {
+func copyContent(ctx context.Context, h *host.Host, from, to string, f host.NewFile) error {
 	source, err := h.Files.Open(from)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
-	f.Content = asSeen(source)
+	f.Content = host.Seen(ctx, source)
 	return h.Files.Write(to, f)
 }
-
-// asSeen ends at the size that a file had when it was opened: a user may append to it for as long as it is read. What does not
-// know its size, and files of the kernel, which say that they are empty, are left as they are.
-func asSeen(r io.Reader) io.Reader {
-	known, ok := r.(interface{ Size() int64 })
-	if !ok || known.Size() <= 0 {
-		return r
-	}
-	return &sized{LimitedReader: io.LimitedReader{R: r, N: known.Size()}, size: known.Size()}
-}
-
-type sized struct {
-	io.LimitedReader
-	size int64
-}
-
-// Size is how many bytes there are to come.
-func (s *sized) Size() int64 { return s.size }
 
 // ownerOf is the owner a file has, to be kept where it can be.
 func ownerOf(h *host.Host, info host.Info) owner {

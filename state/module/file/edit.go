@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -79,8 +80,8 @@ func (e *edit) diff(before, after []string, show bool) module.Diff {
 }
 
 // apply writes the new content, once the old one is kept under another name if suffix says so.
-func (e *edit) apply(h *host.Host, d module.Diff, suffix string) (module.Report, error) {
-	if err := e.backUp(h, suffix); err != nil {
+func (e *edit) apply(ctx context.Context, h *host.Host, d module.Diff, suffix string) (module.Report, error) {
+	if err := e.backUp(ctx, h, suffix); err != nil {
 		return module.Report{}, fmt.Errorf("backing up %s: %w", e.name, err)
 	}
 	if err := e.write(h); err != nil {
@@ -95,14 +96,14 @@ func (e *edit) write(h *host.Host) error {
 
 // backUp keeps the old content beside the file. Where the file is named by a link, the backup is
 // reached by a link as well.
-func (e *edit) backUp(h *host.Host, suffix string) error {
+func (e *edit) backUp(ctx context.Context, h *host.Host, suffix string) error {
 	if suffix == "" {
 		return nil
 	}
 	if suffix == "minion" {
-		return e.family.backUp(h, suffix, e.target)
+		return e.family.backUp(ctx, h, suffix, e.target)
 	}
-	if err := copyOne(h, e.target, e.target+suffix, e.info, ownerOf(h, e.info)); err != nil {
+	if err := copyOne(ctx, h, e.target, e.target+suffix, e.info, ownerOf(h, e.info)); err != nil {
 		return err
 	}
 	link, err := h.Files.Readlink(e.name)

@@ -61,12 +61,16 @@ type Source struct {
 	io.ReadCloser
 	Mode fs.FileMode // permission bits, for mode: keep; 0 where there are none, as on the web
 
-	size int64
+	content io.Reader // what ReadCloser reads, with what is known of the file
 }
 
-// Size is how many bytes there are, with holes; 0 where that is not known. A host without room for them refuses the content
-// before any of it is written.
-func (s Source) Size() int64 { return s.size }
+// Content implements host.Wrapped.
+func (s Source) Content() io.Reader {
+	if s.content != nil {
+		return s.content
+	}
+	return s.ReadCloser
+}
 
 // Entry is something below a directory of the state tree.
 type Entry struct {

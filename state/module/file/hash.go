@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -93,6 +94,12 @@ type verifier struct {
 	what string
 	want sum
 }
+
+// Size is that of what is verified.
+func (v *verifier) Size() int64 { return host.SizeOf(v.from) }
+
+// Sparse reports whether what is verified is sparse.
+func (v *verifier) Sparse() bool { return host.Sparse(v.from) }
 
 func (v *verifier) Read(p []byte) (int, error) {
 	n, err := v.from.Read(p)

@@ -208,7 +208,7 @@ func (j *job) put(ctx context.Context, h *host.Host) error {
 		defer done()
 		f.Content = checked
 	}
-	if err := j.family.backUp(h, j.backup, j.target); err != nil {
+	if err := j.family.backUp(ctx, h, j.backup, j.target); err != nil {
 		return err
 	}
 	return h.Files.Write(j.name, f)

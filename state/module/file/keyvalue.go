@@ -64,8 +64,8 @@ func (k *keyValue) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return found, nil
 }
 
-func (k *keyValue) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	return k.edit.apply(h, d, "")
+func (k *keyValue) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	return k.edit.apply(ctx, h, d, "")
 }
 
 // pairs are the keys and values that a file shall have, and how they are written.

@@ -62,12 +62,12 @@ func (l *line) Check(_ context.Context, h *host.Host) (d module.Diff, err error)
 	return d, nil
 }
 
-func (l *line) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+func (l *line) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	if l.own.problem != nil {
 		return module.Report{}, l.own.problem
 	}
 	if d.Changes.Has("diff") {
-		if err := l.write(h); err != nil {
+		if err := l.write(ctx, h); err != nil {
 			return module.Report{}, err
 		}
 		info, err := h.Files.Stat(l.edit.target)
@@ -82,9 +82,9 @@ func (l *line) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Rep
 	return module.Report{Changes: d.Changes, Comment: "edited " + l.edit.name}, nil
 }
 
-func (l *line) write(h *host.Host) error {
+func (l *line) write(ctx context.Context, h *host.Host) error {
 	if l.Backup && !l.made {
-		if err := l.edit.backUp(h, "."+time.Now().Format("2006-01-02-15-04-05")); err != nil {
+		if err := l.edit.backUp(ctx, h, "."+time.Now().Format("2006-01-02-15-04-05")); err != nil {
 			return err
 		}
 	}

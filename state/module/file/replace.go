@@ -145,6 +145,6 @@ func readableAll(lines []string) []string {
 	return out
 }
 
-func (r *replace) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	return r.edit.apply(h, d, suffix(r.Backup))
+func (r *replace) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	return r.edit.apply(ctx, h, d, suffix(r.Backup))
 }

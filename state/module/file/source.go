@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -142,13 +143,10 @@ func (f *family) open(ctx context.Context, o origin) (Source, error) {
 	if err != nil {
 		return source, fmt.Errorf("opening the source %s: %w", redacted(o.url), err)
 	}
-	content := asSeen(source.ReadCloser)
-	if sized, ok := content.(interface{ Size() int64 }); ok {
-		source.size = sized.Size()
-	}
+	source.content = verified(host.Seen(ctx, source.ReadCloser), redacted(o.url), o.sum)
 	source.ReadCloser = struct {
 		io.Reader
 		io.Closer
-	}{verified(content, redacted(o.url), o.sum), source.ReadCloser}
+	}{source.content, source.ReadCloser}
 	return source, nil
 }

@@ -1,0 +1,149 @@
+package host
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// Seen gives the content that a file had when it was opened, for as long as a context lasts: a user may append to a file
+// for as long as it is read, and a file may be larger than any disk and take no room. A file of a host that tells no
+// size, such as a device or one of the kernel's, is read up to the bound of Files.ReadFile. What is no file ends with
+// the context alone. Files.Write keeps the holes of what Seen gives.
+func Seen(ctx context.Context, r io.Reader) io.Reader {
+	s := &seen{ctx: ctx, from: r, left: unbounded, size: SizeOf(r)}
+	if s.file, _ = r.(*opened); s.size > 0 {
+		s.left = s.size
+	} else if s.file != nil {
+		s.left = maxRead
+	}
+	return s
+}
+
+const unbounded = 1<<63 - 1
+
+type seen struct {
+	ctx   context.Context
+	from  io.Reader
+	file  *opened // nil where from is no file of a host
+	size  int64   // 0 where it is not known
+	left  int64
+	begun bool
+}
+
+// Size is how many bytes there are, with the holes; 0 where that is not known.
+func (s *seen) Size() int64 { return s.size }
+
+func (s *seen) Read(p []byte) (int, error) {
+	s.begun = true
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if s.left <= 0 && s.size > 0 {
+		return 0, io.EOF
+	}
+	n, err := s.from.Read(p[:min(int64(len(p)), max(s.left, 1))])
+	if s.left -= int64(n); s.left < 0 {
+		return 0, tooLarge(s.file.path)
+	}
+	return n, err
+}
+
+// Sparse reports whether the file takes less room than it has bytes.
+func (s *seen) Sparse() bool {
+	if s.file == nil || s.size <= 0 {
+		return false
+	}
+	var st unix.Stat_t
+	return unix.Fstat(int(s.file.Fd()), &st) == nil && st.Blocks*512 < s.size
+}
+
+// writeContent fills a new file, as far as its filesystem has room. Content that is sparse leaves holes in it.
+func writeContent(file *os.File, content io.Reader) error {
+	if w, ok := content.(Wrapped); ok {
+		content = w.Content()
+	}
+	if s, ok := content.(*seen); ok && !s.begun && s.Sparse() {
+		return s.copyTo(file)
+	}
+	limited, err := inRoom(file, content)
+	if err != nil {
+		return err
+	}
+	if !Sparse(content) {
+		_, err = io.Copy(file, limited)
+		return err
+	}
+	skipping := &skipZeros{file: file}
+	if _, err = io.Copy(skipping, limited); err != nil {
+		return err
+	}
+	return file.Truncate(skipping.at)
+}
+
+// copyTo copies what the file holds, and nothing of its holes.
+func (s *seen) copyTo(file *os.File) error {
+	room := roomy{file: file}
+	for at := int64(0); at < s.size; {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		start, end := walk.Extent(s.file.File, at, s.size)
+		if start >= s.size {
+			break
+		}
+		end = min(end, start+unasked)
+		if _, err := room.fits(end - start); err != nil {
+			return err
+		}
+		n, err := io.Copy(io.NewOffsetWriter(file, start), io.NewSectionReader(s.file, start, end-start))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			break // it was cut meanwhile
+		}
+		at = start + n
+		room.given += n
+	}
+	return file.Truncate(s.size)
+}
+
+// Wrapped is content around what a host may write instead of it.
+type Wrapped interface{ Content() io.Reader }
+
+// SizeOf is how many bytes there are of content, with holes; 0 where that is not known.
+func SizeOf(content io.Reader) int64 {
+	if s, ok := content.(interface{ Size() int64 }); ok {
+		return s.Size()
+	}
+	return 0
+}
+
+// Sparse reports whether content says that it comes from a file that takes less room than it has bytes.
+func Sparse(content io.Reader) bool {
+	s, ok := content.(interface{ Sparse() bool })
+	return ok && s.Sparse()
+}
+
+// skipZeros writes a file and leaves holes where it would write nothing but zeros.
+type skipZeros struct {
+	file *os.File
+	at   int64
+}
+
+func (z *skipZeros) Write(p []byte) (int, error) {
+	for _, b := range p {
+		if b != 0 {
+			n, err := z.file.WriteAt(p, z.at)
+			z.at += int64(n)
+			return n, err
+		}
+	}
+	z.at += int64(len(p))
+	return len(p), nil
+}

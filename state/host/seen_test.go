@@ -1,0 +1,122 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
+)
+
+// holes makes a file of size bytes that holds a word in its middle and one at its start, and nothing else.
+func holes(t *testing.T, path string, size int64) {
+	t.Helper()
+	f, err := os.Create(path)
+	do(t, err)
+	defer f.Close()
+	for _, at := range []int64{0, size / 2} {
+		_, err := f.WriteAt([]byte("word"), at)
+		do(t, err)
+	}
+	do(t, f.Truncate(size))
+	if room(t, path) > size/4 {
+		t.Skip("the filesystem has no holes")
+	}
+}
+
+// room is how many bytes a file takes on the disk.
+func room(t *testing.T, path string) int64 {
+	t.Helper()
+	var st unix.Stat_t
+	do(t, unix.Stat(path, &st))
+	return st.Blocks * 512
+}
+
+// within is content that is read through another reader, as that of a source whose hash is known.
+type within struct{ io.Reader }
+
+func (w within) Size() int64  { return host.SizeOf(w.Reader) }
+func (w within) Sparse() bool { return host.Sparse(w.Reader) }
+
+// TestCopiesKeepHoles: a user makes a file of any size without room on the disk, which must not be full of its copy.
+func TestCopiesKeepHoles(t *testing.T) {
+	const size = 256 << 20
+	for name, wrap := range map[string]func(io.Reader) io.Reader{
+		"as it is":             func(r io.Reader) io.Reader { return r },
+		"through other reader": func(r io.Reader) io.Reader { return within{r} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, root, _ := rooted(t)
+			holes(t, root+"/etc/sparse", size)
+			in, err := f.Open("/etc/sparse")
+			do(t, err)
+			defer in.Close()
+			do(t, f.Write("/etc/copy", host.NewFile{Content: wrap(host.Seen(t.Context(), in)), UID: -1, GID: -1}))
+			if is := room(t, root+"/etc/copy"); is > 1<<20 {
+				t.Errorf("the copy of a file without content takes %d bytes", is)
+			}
+			want, err := os.ReadFile(root + "/etc/sparse")
+			do(t, err)
+			if got, err := os.ReadFile(root + "/etc/copy"); !bytes.Equal(got, want) {
+				t.Errorf("the copy has other content: %d bytes, %v", len(got), err)
+			}
+		})
+	}
+}
+
+// TestSparseFilesLargerThanTheDiskAreCopied: their holes need no room.
+func TestSparseFilesLargerThanTheDiskAreCopied(t *testing.T) {
+	f, root, _ := rooted(t)
+	const size = 1 << 43
+	do(t, os.WriteFile(root+"/etc/sparse", []byte("word"), 0o600))
+	if err := os.Truncate(root+"/etc/sparse", size); err != nil {
+		t.Skip("no file is that large here:", err)
+	}
+	in, err := f.Open("/etc/sparse")
+	do(t, err)
+	defer in.Close()
+	do(t, f.Write("/etc/copy", host.NewFile{Content: host.Seen(t.Context(), in), UID: -1, GID: -1}))
+	if info, err := os.Stat(root + "/etc/copy"); err != nil || info.Size() != size || room(t, root+"/etc/copy") > 1<<20 {
+		t.Errorf("the copy: %v, %v", info, err)
+	}
+}
+
+// TestWhatTellsNoSizeHasABound: a device gives bytes for as long as it is read.
+func TestWhatTellsNoSizeHasABound(t *testing.T) {
+	m, err := machine.New(host.Options{Root: "/"})
+	do(t, err)
+	in, err := m.Files.Open("/dev/zero")
+	do(t, err)
+	defer in.Close()
+	if n, err := io.Copy(io.Discard, host.Seen(t.Context(), in)); err == nil || !strings.Contains(err.Error(), "larger than 256") {
+		t.Errorf("%d bytes of /dev/zero, %v", n, err)
+	}
+	status, err := m.Files.Open("/proc/self/status")
+	do(t, err)
+	defer status.Close()
+	if text, err := io.ReadAll(host.Seen(t.Context(), status)); err != nil || !bytes.Contains(text, []byte("\nPid:")) {
+		t.Errorf("a file of the kernel: %q, %v", text, err)
+	}
+}
+
+// TestSeenEndsWithTheContext: the run is interrupted.
+func TestSeenEndsWithTheContext(t *testing.T) {
+	f, root, _ := rooted(t)
+	do(t, os.WriteFile(root+"/etc/large", make([]byte, 1<<20), 0o600))
+	ctx, cancel := context.WithCancel(t.Context())
+	in, err := f.Open("/etc/large")
+	do(t, err)
+	defer in.Close()
+	cancel()
+	if err := f.Write("/etc/copy", host.NewFile{Content: host.Seen(ctx, in), UID: -1, GID: -1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	alone(t, root+"/etc", "large")
+}
